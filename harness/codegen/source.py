@@ -1,0 +1,44 @@
+"""What code generation produces: kernel text, and the emitted module around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.heuristics.facts import Facts
+from harness.tiling.plan import Argument, KernelPlan
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KernelSource:
+    """A rendered kernel. ``text`` is the ``@triton.jit`` function alone (no imports),
+    named ``name``; ``body_hash`` is the hash of the text with the name taken out, by
+    which identical kernels are found. ``grid`` is the Python text of the launch grid
+    as a tuple expression over the block names (``(-(-1024 // XBLOCK), 1, 1)``)."""
+
+    name: str
+    text: str
+    body_hash: str
+    grid: str
+    plan: KernelPlan
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Kernel parameters in order, constexpr block sizes not included."""
+        return self.plan.arguments
+
+    @property
+    def facts(self) -> Facts:
+        """What the heuristics need."""
+        return self.plan.facts
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedModule:
+    """One benchmark module: a Python file that needs only torch and triton."""
+
+    name: str
+    text: str
+    bytes_moved: int
+    facts: Facts
+    category: str
+    origins: tuple[str, ...]

@@ -1,0 +1,106 @@
+"""The catalogue of errors: every failure a user can meet is one of these.
+
+Each error is named after the condition, says what happened, where, what was
+got, what was expected and what to do, and can be pickled so that a worker
+process can hand it to its parent.
+
+    HarnessError
+    ├── UsageError                 the command line or a name in it is wrong (exit status 2)
+    │   └── UnknownName            no such graph, kernel, provider; carries the nearest names
+    ├── GraphError                 a graph file or a captured graph cannot be used
+    │   └── DamagedGraph           a graph file does not parse or does not check
+    ├── CaptureFailed              a model could not be turned into a graph
+    ├── UnsupportedOperator        no lowering, and it cannot be a library call either
+    ├── InvalidProgram             the verifier found a malformed program (a bug in the compiler)
+    ├── CompileFailed              Triton or the assembler rejected a kernel
+    │   └── NoTritonConfigsError   every candidate configuration failed
+    ├── CheckFailed                a kernel's result differs from its reference
+    ├── NoDevice                   a GPU is needed and there is none
+    ├── RecordError                a run file cannot be read or written
+    └── WorkerDied                 a worker process ended without an answer
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(eq=False)
+class HarnessError(Exception):
+    """Base of every error raised on purpose.
+
+    ``what`` is one sentence naming the condition; the other fields are filled
+    where they are known and left empty where they are not.
+    """
+
+    what: str
+    where: str = ""
+    got: str = ""
+    expected: str = ""
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"{self.where}: {self.what}" if self.where else self.what]
+        for label, text in (
+            ("got", self.got),
+            ("expected", self.expected),
+            ("what to do", self.remedy),
+        ):
+            if text:
+                lines.append(f"  {label}: {text}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.what, self.where, self.got, self.expected, self.remedy))
+
+
+class UsageError(HarnessError):
+    """The command line asks for something that makes no sense."""
+
+
+class UnknownName(UsageError):
+    """A graph, kernel, provider or machine by that name does not exist."""
+
+
+class GraphError(HarnessError):
+    """A graph cannot be used as it stands."""
+
+
+class DamagedGraph(GraphError):
+    """A graph file does not parse, or its contents contradict each other."""
+
+
+class CaptureFailed(HarnessError):
+    """A model could not be turned into a graph."""
+
+
+class UnsupportedOperator(HarnessError):
+    """An operator has no lowering and cannot be called from a library."""
+
+
+class InvalidProgram(HarnessError):
+    """A program breaks a rule of the intermediate representation."""
+
+
+class CompileFailed(HarnessError):
+    """Triton or the assembler rejected a kernel."""
+
+
+class NoTritonConfigsError(CompileFailed):
+    """Every candidate configuration of a kernel failed."""
+
+
+class CheckFailed(HarnessError):
+    """A kernel's result differs from its reference by more than allowed."""
+
+
+class NoDevice(HarnessError):
+    """A GPU is needed and none can be used."""
+
+
+class RecordError(HarnessError):
+    """A run file cannot be read or written."""
+
+
+class WorkerDied(HarnessError):
+    """A worker process ended without an answer."""

@@ -1,0 +1,185 @@
+"""The graph: a functional ATen program as plain data.
+
+A graph is what a model becomes once captured: a list of operator calls on
+tensors whose sizes, strides and element types are known. It has no device and
+no weights, needs neither torch nor the model's library to exist, can be
+pickled, and is saved as readable Python text (``harness.graph.text``).
+
+Sizes are sympy expressions throughout; a constant size is a ``sympy.Integer``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import sympy
+
+from harness.dtypes import DType
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Element type, sizes and strides (in elements) of one tensor value."""
+
+    dtype: DType
+    shape: tuple[sympy.Expr, ...]
+    stride: tuple[sympy.Expr, ...]
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def numel(self) -> sympy.Expr:
+        """Number of elements."""
+        return sympy.Mul(*self.shape)
+
+
+ValueType: TypeAlias = "TensorType | tuple[TensorType | None, ...] | None"
+"""What a node yields: a tensor, several tensors (some absent), or nothing tensor-like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A use of the value called ``name``: a graph input or an earlier node."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A torch constant that is not a number: a memory format or a layout.
+
+    ``name`` is the attribute of ``torch``, e.g. ``channels_last``.
+    """
+
+    name: str
+
+
+Arg: TypeAlias = (
+    "Ref | Token | DType | sympy.Expr | bool | int | float | str | None | tuple[Arg, ...]"
+)
+"""An operator argument. Lists are tuples; a size expression may stand where an int does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operator call.
+
+    ``op`` is the full overload name (``aten.add.Tensor``); the element access of
+    a node with several results is ``getitem`` with ``(Ref, int)`` as arguments.
+    ``source`` is the model's source line (``modeling_llama.py:73 in forward: x * w``),
+    ``module`` the path of the module it came from; both may be empty.
+    Device arguments are left out.
+    """
+
+    name: str
+    op: str
+    args: tuple[Arg, ...]
+    kwargs: tuple[tuple[str, Arg], ...]
+    type: ValueType
+    source: str = ""
+    module: str = ""
+
+    def refs(self) -> Iterator[str]:
+        """Names of the values used, in argument order, repeats included."""
+        stack: list[Arg] = [value for _, value in reversed(self.kwargs)]
+        stack.extend(reversed(self.args))
+        while stack:
+            arg = stack.pop()
+            if isinstance(arg, Ref):
+                yield arg.name
+            elif isinstance(arg, tuple):
+                stack.extend(reversed(arg))
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A graph input. ``role`` is ``data``, ``parameter``, ``buffer``, ``gradient``
+    or ``saved`` (kept by the forward graph for the backward one); ``bound`` is the
+    exclusive upper bound of an integer input that indexes something, if known.
+    """
+
+    name: str
+    type: TensorType
+    role: str = "data"
+    bound: sympy.Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """At the end of the graph the input called ``input`` holds the value ``value``."""
+
+    input: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A functional graph. ``nodes`` are in execution order; ``outputs`` name
+    inputs or nodes (``None`` for an absent output); ``facts`` are pairs of text
+    (where it was captured from, with which versions and options), in file order.
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[str | None, ...]
+    mutations: tuple[Mutation, ...] = ()
+    facts: tuple[tuple[str, str], ...] = field(default=())
+
+    def types(self) -> dict[str, ValueType]:
+        """The type of every value, by name."""
+        table: dict[str, ValueType] = {i.name: i.type for i in self.inputs}
+        table.update((n.name, n.type) for n in self.nodes)
+        return table
+
+    def node(self, name: str) -> Node:
+        """The node called ``name``; ``KeyError`` if there is none."""
+        for node in self.nodes:
+            if node.name == name:
+                return node
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A largest fusible piece: a graph of its own, compiled as one unit.
+
+    The names of ``graph``'s inputs and outputs are the names of values in the
+    graph it was cut from.
+    """
+
+    name: str
+    graph: Graph
+
+
+@dataclass(frozen=True, slots=True)
+class HostCall:
+    """A node the host executes with torch: a library call, or a view (``is_view``,
+    free of work) that only rearranges sizes and strides between regions."""
+
+    node: Node
+    is_view: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A graph cut into regions and host calls, in an order they can run in."""
+
+    graph: Graph
+    steps: tuple[Region | HostCall, ...]
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """The regions alone, in order."""
+        return tuple(s for s in self.steps if isinstance(s, Region))
+
+    @property
+    def library_calls(self) -> tuple[HostCall, ...]:
+        """The host calls that do work."""
+        return tuple(s for s in self.steps if isinstance(s, HostCall) and not s.is_view)

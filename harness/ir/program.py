@@ -1,0 +1,80 @@
+"""A program: what one region is once lowered — loop nests over buffers."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import sympy
+
+from harness.dtypes import DType
+from harness.ir.nodes import Nest
+
+
+class Role(enum.Enum):
+    """Where a buffer lives relative to the region."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    TEMPORARY = "temporary"
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A block of memory with a layout.
+
+    ``node`` is the graph value the buffer holds (the input's or node's name): every
+    buffer holds exactly one graph value, so that plain torch can say what belongs in
+    it. ``extent`` is the number of elements its storage must have
+    (largest offset + 1). ``bound`` is the exclusive bound of an integer input that
+    indexes something.
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[sympy.Expr, ...]
+    stride: tuple[sympy.Expr, ...]
+    role: Role
+    node: str
+    bound: sympy.Expr | None = None
+
+    @property
+    def numel(self) -> sympy.Expr:
+        """Number of elements."""
+        return sympy.Mul(*self.shape)
+
+    @property
+    def extent(self) -> sympy.Expr:
+        """Elements the storage must hold: largest offset + 1."""
+        return sympy.Add(
+            1, *((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True))
+        )
+
+    @property
+    def nbytes(self) -> sympy.Expr:
+        """Bytes of the storage."""
+        return self.extent * self.dtype.itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One region as loop nests.
+
+    ``nests`` are in an order that is valid if run one after another. ``outputs`` are
+    buffer names in the region's output order (an output may be an input passed
+    through). ``mutated`` names the input buffers that some nest stores to; such
+    stores come after every read of the old contents.
+    """
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    nests: tuple[Nest, ...]
+    outputs: tuple[str, ...]
+    mutated: tuple[str, ...] = ()
+
+    def buffer(self, name: str) -> Buffer:
+        """The buffer called ``name``; ``KeyError`` if there is none."""
+        for buffer in self.buffers:
+            if buffer.name == name:
+                return buffer
+        raise KeyError(name)

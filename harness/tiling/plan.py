@@ -1,0 +1,112 @@
+"""The kernel plan: everything decided before a character of Triton is written."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import sympy
+
+from harness.dtypes import DType
+from harness.heuristics.facts import Facts
+from harness.ir.nodes import Store
+from harness.ir.program import Buffer
+
+
+class Category(enum.Enum):
+    """Kernel kind, as it appears in the name ``triton_<category>_fused_…``."""
+
+    POINTWISE = "poi"
+    REDUCTION = "red"
+    PERSISTENT = "per"
+    TEMPLATE = "tem"
+    FOREACH = "for"
+
+
+class ArgumentKind(enum.Enum):
+    """What a kernel parameter is."""
+
+    INPUT = "in_ptr"
+    OUTPUT = "out_ptr"
+    IN_OUT = "in_out_ptr"
+    SIZE = "size"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A kernel parameter. ``buffers`` names the buffers it stands for: one, or for
+    IN_OUT the input taken over and then the output that takes it over."""
+
+    name: str
+    kind: ArgumentKind
+    dtype: DType
+    buffers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A derived index: ``var == (root // divisor) % length``. The modulo disappears
+    when divisor × length is the tile's numel."""
+
+    var: sympy.Symbol
+    divisor: sympy.Expr
+    length: sympy.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One tiled dimension: prefix (``x``, ``y``, ``z``, ``r0_``), numel, derived indices."""
+
+    prefix: str
+    numel: sympy.Expr
+    entries: tuple[Entry, ...]
+
+    @property
+    def is_reduction(self) -> bool:
+        """Whether this tile is reduced over."""
+        return self.prefix.startswith("r")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PlanSegment:
+    """Stores in order; ``looped`` as in ``schedule.group.Segment``. All indices are
+    over the tiles' entry variables; reduction entries occur only in looped segments
+    (and inside their reductions)."""
+
+    looped: bool
+    stores: tuple[Store, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KernelPlan:
+    """A kernel, decided. ``name`` lacks the running number. ``buffers`` holds every
+    buffer named by the stores, internal ones included; ``internal`` are never stored.
+    ``sizes`` are the unknown size symbols, arguments in this order after the pointers.
+    ``bytes_moved`` counts each distinct element read or written once."""
+
+    name: str
+    category: Category
+    arguments: tuple[Argument, ...]
+    tiles: tuple[Tile, ...]
+    segments: tuple[PlanSegment, ...]
+    buffers: tuple[Buffer, ...]
+    internal: frozenset[str]
+    sizes: tuple[sympy.Symbol, ...]
+    index_dtype: DType
+    facts: Facts
+    bytes_moved: int
+    origins: tuple[str, ...]
+
+    @property
+    def persistent(self) -> bool:
+        """Whether a reduction fits one block."""
+        return self.category is Category.PERSISTENT
+
+    @property
+    def mutated(self) -> tuple[str, ...]:
+        """Names of the arguments the kernel writes."""
+        return tuple(
+            a.name
+            for a in self.arguments
+            if a.kind in (ArgumentKind.OUTPUT, ArgumentKind.IN_OUT)
+        )
