@@ -7,6 +7,7 @@ supported version of torch (2.11 to 2.13).
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,10 +29,11 @@ from harness.graph.fx import Conversion, Naming, convert, graph_from_fx, source_
 
 __all__ = [
     "Conversion",
+    "Exported",
     "Naming",
     "Traced",
-    "aot_backend",
     "convert",
+    "export",
     "fake_mode",
     "graph_from_fx",
     "trace",
@@ -47,13 +49,70 @@ class Traced:
     ``forward`` is the whole graph of an inference capture, ``backward`` is ``None``
     then. ``joint_names`` are the fx names of all nodes before the partitioner cut
     them apart, in execution order, with the operator's short name; both halves keep
-    these names.
+    these names. ``placeholders`` are the fx names of the inputs, in the order they were
+    given, followed by those of the output gradients.
     """
 
     forward: fx.GraphModule | None = None
     backward: fx.GraphModule | None = None
     joint_names: list[tuple[str, str]] = field(default_factory=list)
-    output_count: int = 0
+    placeholders: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Exported:
+    """An exported module: its state by name, and a way to run it on flat arguments.
+
+    ``run(state, leaves)`` runs the exported program on other tensors and hands each
+    operator's source line on to whatever traces it.
+    """
+
+    parameters: list[tuple[str, torch.Tensor]]
+    buffers: list[tuple[str, torch.Tensor]]
+    run: Callable[[dict[str, torch.Tensor], Sequence[Any]], Any]
+
+
+class _Interpreted(torch.nn.Module):
+    """Runs a graph module node by node, so that traces keep the source lines."""
+
+    def __init__(self, gm: fx.GraphModule) -> None:
+        super().__init__()
+        self.gm = gm
+
+    def forward(self, *leaves: Any) -> Any:
+        return fx.Interpreter(self.gm).run(*leaves, enable_io_processing=False)
+
+
+def export(
+    module: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    mode: Any,
+    training: bool,
+) -> Exported:
+    """Export ``module`` on fake tensors, which finds the model's source lines."""
+    with torch.set_grad_enabled(training), mode:
+        program = torch.export.export(module, args, kwargs, strict=False)
+        gm = _unguarded(program)
+    for node in list(gm.graph.nodes):
+        if node.target in (_aten._assert_tensor_metadata.default, _aten._assert_scalar.default):
+            gm.graph.erase_node(node)
+    gm.recompile()
+    runner = _Interpreted(gm)
+
+    def run(state: dict[str, torch.Tensor], leaves: Sequence[Any]) -> Any:
+        named = {f"gm.{name}": value for name, value in state.items()}
+        return torch.func.functional_call(runner, named, tuple(leaves))
+
+    return Exported(list(gm.named_parameters()), list(gm.named_buffers()), run)
+
+
+def _unguarded(program: torch.export.ExportedProgram) -> fx.GraphModule:
+    """The program as a module; newer versions add checks of the inputs unless told not to."""
+    takes_guards = "check_guards" in inspect.signature(program.module).parameters
+    module = program.module(check_guards=False) if takes_guards else program.module()
+    assert isinstance(module, fx.GraphModule)
+    return module
 
 
 @contextmanager
@@ -82,7 +141,7 @@ def trace(
     def take_forward(gm: fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
         if not traced.joint_names:
             _normalise(gm)
-            traced.joint_names = _names(gm)
+            _record(gm, traced)
         traced.forward = gm
         return _runner(gm)
 
@@ -94,8 +153,7 @@ def trace(
         joint: fx.GraphModule, inputs: Sequence[Any], *, num_fwd_outputs: int, **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
         _normalise(joint)
-        traced.joint_names = _names(joint)
-        traced.output_count = num_fwd_outputs
+        _record(joint, traced)
         if saved is None or rename is None:
             return min_cut_rematerialization_partition(
                 joint, inputs, num_fwd_outputs=num_fwd_outputs, **options
@@ -138,12 +196,12 @@ def _runner(gm: fx.GraphModule) -> Callable[..., Any]:
     return run
 
 
-def _names(gm: fx.GraphModule) -> list[tuple[str, str]]:
-    rows = []
+def _record(gm: fx.GraphModule, traced: Traced) -> None:
     for node in gm.graph.nodes:
         if node.op in ("call_function", "get_attr"):
-            rows.append((node.name, _short(node)))
-    return rows
+            traced.joint_names.append((node.name, _short(node)))
+        elif node.op == "placeholder":
+            traced.placeholders.append(node.name)
 
 
 def _short(node: fx.Node) -> str:

@@ -147,8 +147,31 @@ def decompositions() -> DecompositionTable:
     table: DecompositionTable = dict(core.items())
     packets = [getattr(torch.ops.aten, name) for name in DECOMPOSED]
     table.update(get_decompositions(packets))
+    table[torch.ops.aten.embedding_dense_backward.default] = _embedding_dense_backward
     kept = {f"aten::{name}" for name in KEPT}
     return {op: rule for op, rule in table.items() if _packet(op) not in kept}
+
+
+def _embedding_dense_backward(
+    grad_output: torch.Tensor,
+    indices: torch.Tensor,
+    num_weights: int,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+) -> torch.Tensor:
+    """Rows of the gradient added up by index, in float32 for 16-bit gradients.
+
+    torch's own rule also guards against indices out of range, which an embedding
+    cannot have been given.
+    """
+    if scale_grad_by_freq:
+        return NotImplemented
+    wide = torch.float32 if grad_output.dtype.itemsize < 4 else grad_output.dtype
+    rows = grad_output.to(wide)
+    if padding_idx >= 0:
+        rows = torch.where((indices == padding_idx).unsqueeze(-1), 0.0, rows)
+    table = grad_output.new_zeros((num_weights, grad_output.shape[-1]), dtype=wide)
+    return torch.ops.aten.index_put(table, [indices], rows, True).to(grad_output.dtype)
 
 
 def _packet(op: torch._ops.OperatorBase) -> str:
