@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import selectors
 import subprocess
 import sys
@@ -165,7 +166,7 @@ class WorkerPool:
                 worker.send(jobs[index])
             except OSError:
                 failures.extend(self._lost(worker, jobs, "it ended before its job"))
-            except Exception as error:
+            except (pickle.PicklingError, TypeError, AttributeError) as error:
                 worker.job = None
                 text = f"{type(error).__name__}: {error}"
                 failures.append((index, HarnessError("a job cannot be sent", got=text)))
@@ -195,7 +196,7 @@ class WorkerPool:
     def _hear(self, worker: _Worker, jobs: Sequence[Job]) -> list[tuple[int, Any]]:
         try:
             kind, value = worker.receive()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - an answer that cannot be read is no answer
             what = "" if isinstance(error, EOFError) else f": {type(error).__name__}: {error}"
             return self._lost(worker, jobs, f"its process ended{what}")
         if kind == "ready":
@@ -248,7 +249,10 @@ class WorkerPool:
         root = str(Path(harness.__path__[0]).parent)
         cache = None if self.cache is None else str(self.cache)
         call = f"main({self.role!r}, {cache!r}, {dict(self.environment)!r}, {os.getpid()})"
-        code = f"import sys; sys.path.insert(0, {root!r})\nfrom harness.runtime.worker import main\n{call}"
+        code = (
+            f"import sys; sys.path.insert(0, {root!r})\n"
+            f"from harness.runtime.worker import main\n{call}"
+        )
         log = tempfile.TemporaryFile()  # noqa: SIM115
         process = subprocess.Popen(
             [sys.executable, "-c", code],

@@ -72,9 +72,8 @@ def pack(args: Iterable[Any]) -> tuple[Package, dict[int, torch.Tensor]]:
         name = str(arg.dtype).removeprefix("torch.")
         shape, stride = tuple(arg.shape), tuple(arg.stride())
         place = seen[key]
-        items.append(
-            TensorPlace(place, storage.nbytes(), name, shape, stride, arg.storage_offset())
-        )
+        offset = int(arg.storage_offset())
+        items.append(TensorPlace(place, storage.nbytes(), name, shape, stride, offset))
     path = _write(originals, total)
     return Package(path, total, tuple(items)), originals
 
@@ -82,7 +81,7 @@ def pack(args: Iterable[Any]) -> tuple[Package, dict[int, torch.Tensor]]:
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     """Every byte of the tensor's storage as a flat uint8 tensor."""
     whole = torch.empty(0, dtype=torch.uint8)
-    return whole.set_(tensor.detach().untyped_storage())  # type: ignore[call-overload, no-any-return]
+    return whole.set_(tensor.detach().untyped_storage())
 
 
 def _write(originals: dict[int, torch.Tensor], total: int) -> str:

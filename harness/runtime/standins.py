@@ -80,7 +80,7 @@ _REAL: dict[str, Function] = {
     "hypot": torch.hypot,
     "j0": torch.special.bessel_j0,
     "j1": torch.special.bessel_j1,
-    "ldexp": lambda x, n: torch.ldexp(x, n),
+    "ldexp": torch.ldexp,
     "lgamma": torch.lgamma,
     "log": torch.log,
     "log10": torch.log10,
@@ -101,7 +101,7 @@ _REAL: dict[str, Function] = {
     "round": _round_half_away,
     "rsqrt": torch.rsqrt,
     "saturate": lambda x: torch.nan_to_num(x).clamp(0, 1),
-    "scalbn": lambda x, n: torch.ldexp(x, n),
+    "scalbn": torch.ldexp,
     "sin": torch.sin,
     "sinh": torch.sinh,
     "sinpi": lambda x: torch.sin(x.remainder(2) * math.pi),
@@ -206,7 +206,7 @@ def install() -> None:
     table = symbols()
 
     def create(
-        builder: Any, lib: str, path: str, symbol: str, args: list[Any], kind: Any, pure: bool
+        _builder: Any, _lib: str, _path: str, symbol: str, args: list[Any], kind: Any, _pure: bool
     ) -> Any:
         function = table.get(symbol)
         if function is None:
