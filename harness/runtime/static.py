@@ -11,7 +11,7 @@ import json
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -72,10 +72,16 @@ def metrics(
     return found
 
 
-def compile_for(loaded: modules.LoadedModule, target: Target, config: Config) -> Any:
+def compile_for(
+    loaded: modules.LoadedModule,
+    target: Target,
+    config: Config,
+    unaligned: Collection[str] = (),
+) -> Any:
     """Triton's compiled kernel of ``loaded`` for ``target`` under ``config``.
 
-    Needs no GPU. Raises ``CompileFailed``.
+    ``unaligned`` names arguments whose addresses may not be taken to be multiples of 16,
+    whatever the module says. Needs no GPU. Raises ``CompileFailed``.
     """
     import triton
     from triton.backends.compiler import GPUTarget
@@ -87,7 +93,9 @@ def compile_for(loaded: modules.LoadedModule, target: Target, config: Config) ->
     signature = loaded.signature
     full = {n: signature.get(n, "constexpr") for n in kernel.arg_names}
     attributes = {
-        (kernel.arg_names.index(n),): [["tt.divisibility", 16]] for n in loaded.divisible_by_16
+        (kernel.arg_names.index(n),): [["tt.divisibility", 16]]
+        for n in loaded.divisible_by_16
+        if n not in unaligned
     }
     source = ASTSource(kernel, full, constexprs=constants, attrs=attributes)
     gpu = GPUTarget(target.backend, target.capability, target.warp_size)
