@@ -12,7 +12,6 @@ import pytest
 from harness.errors import RecordError
 from harness.track import journal, store
 from harness.track.journal import Journal
-
 from tests.track.examples import KERNEL, failed, run
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from harness.errors import UnknownName, UsageError
 from harness.track import lookup, store
-
 from tests.track.examples import run
 
 NAMES = ("20260101-000000-aaaaaaa", "20260102-000000-bbbbbbb", "20260102-120000-aaaaaaa")

@@ -14,7 +14,6 @@ import pytest
 from harness.bench.record import Run
 from harness.errors import RecordError
 from harness.track import store
-
 from tests.track.examples import KERNEL, run
 
 
