@@ -8,12 +8,13 @@ arrived. Nothing here prints or stores: the caller does, event by event.
 
 from __future__ import annotations
 
+import queue
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from harness.bench.lanes import Answer, Lane
+from harness.bench.lanes import Answer, Inbox, Lane
 from harness.bench.matching import match_small
 from harness.bench.record import Check, GraphRecord, KernelRecord, LibraryCall
 from harness.codegen.source import EmittedModule
@@ -139,8 +140,11 @@ class _Progress:
         return not any(self.missing)
 
 
-StaticLane = Lane[tuple[str, Config | None], StaticMetrics]
-CheckLane = Lane[str, CheckOutcome]
+StaticLane = Lane[tuple[str, Config | None]]
+"""Jobs are a module's text and the configuration to compile (None: its best guess);
+answers are ``StaticMetrics``."""
+CheckLane = Lane[str]
+"""Jobs are a module's text; answers are ``CheckOutcome``."""
 
 
 @dataclass(eq=False, slots=True)
@@ -150,6 +154,7 @@ class Session:
     both lanes without waiting for them."""
 
     entries: Sequence[Entry]
+    inbox: Inbox
     static: StaticLane
     check: CheckLane
     device: Device | None = None
@@ -242,31 +247,29 @@ class Session:
             yield from self._arrived(wait=False)
 
     def _arrived(self, wait: bool) -> Iterator[Event]:
-        for answer in self.static.answers(wait=wait and self.static.busy):
-            yield from self._take(answer, static=True)
-        for checked in self.check.answers(wait=wait and self.check.busy and not self.static.busy):
-            yield from self._take(checked, static=False)
+        """Take the answers that are there; with ``wait``, at least one."""
+        try:
+            while True:
+                answer = self.inbox.get(block=wait)
+                wait = False
+                yield from self._take(answer)
+        except queue.Empty:
+            return
 
-    def _take(
-        self, answer: Answer[StaticMetrics] | Answer[CheckOutcome], static: bool
-    ) -> Iterator[Event]:
+    def _take(self, answer: Answer) -> Iterator[Event]:
         name, number = answer.key
         progress = self._flight[name]
-        progress.missing[number] -= 1
-        record = progress.kernels[number]
-        value = answer.value
-        if isinstance(value, StaticMetrics):
-            record = _with_metrics(record, value)
-        elif isinstance(value, CheckOutcome):
-            record = _with_check(record, value)
-        elif static:
-            record = replace(record, reason=_reason(value))
-        else:
-            record = replace(record, check=Check.FAILED, check_note=_reason(value))
+        record = _with_answer(
+            progress.kernels[number], answer.value, answer.lane == self.check.name
+        )
         progress.kernels[number] = record
-        if progress.missing[number] == 0:
-            yield KernelDone(name, record)
+        yield from self._part_known(progress, number)
         yield from self._landed(name)
+
+    def _part_known(self, progress: _Progress, number: int) -> Iterator[Event]:
+        progress.missing[number] -= 1
+        if progress.missing[number] == 0:
+            yield KernelDone(progress.record.name, progress.kernels[number])
 
     def _landed(self, name: str) -> Iterator[Event]:
         progress = self._flight.get(name)
@@ -310,6 +313,20 @@ def _with_check(record: KernelRecord, outcome: CheckOutcome) -> KernelRecord:
         max_error=worst,
         allowed=outcome.allowed if outcome.allowed is not None else record.allowed,
     )
+
+
+def _with_answer(record: KernelRecord, value: object, is_check: bool) -> KernelRecord:
+    match value:
+        case StaticMetrics():
+            return _with_metrics(record, value)
+        case CheckOutcome():
+            return _with_check(record, value)
+        case HarnessError() if is_check:
+            return replace(record, check=Check.FAILED, check_note=_reason(value))
+        case HarnessError():
+            return replace(record, reason=_reason(value))
+        case _:
+            raise TypeError(f"an answer of type {type(value).__name__}")
 
 
 def _on_device(

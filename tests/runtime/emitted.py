@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_COMMON = '''
+_COMMON = """
 def _config(config):
     return dict(CONFIGS[0] if config is None else config)
 
@@ -21,9 +21,10 @@ def check(args=None, config=None):
     call(args, config)
     error = max((args[i].double() - e.double()).abs().max().item() for i, e in zip(OUTPUTS, expected))
     return {"passed": error <= ALLOWED, "max_error": error, "allowed": ALLOWED}
-'''
+"""
 
-POINTWISE = '''
+POINTWISE = (
+    '''
 """triton_poi_fused_tanh_add_0: tanh(a) + b."""
 import torch
 import triton
@@ -67,9 +68,12 @@ def get_args(device=None, seed=0):
 def reference(args, wide=False):
     a, b = (t.double() if wide else t for t in args[:2])
     return [torch.tanh(a) + b]
-''' + _COMMON
+'''
+    + _COMMON
+)
 
-ROW_SUM = '''
+ROW_SUM = (
+    '''
 """triton_per_fused_sum_1: rows of 300 summed in one block."""
 import torch
 import triton
@@ -108,7 +112,9 @@ def get_args(device=None, seed=0):
 
 def reference(args, wide=False):
     return [(args[0].double() if wide else args[0].float()).sum(1)]
-''' + _COMMON
+'''
+    + _COMMON
+)
 
 WRONG = POINTWISE.replace("libdevice.tanh(tmp0) + tmp1", "libdevice.tanh(tmp0) - tmp1")
 """Computes something other than its reference."""
@@ -116,10 +122,13 @@ WRONG = POINTWISE.replace("libdevice.tanh(tmp0) + tmp1", "libdevice.tanh(tmp0) -
 BROKEN = POINTWISE.replace("libdevice.tanh(tmp0) + tmp1", "tl.no_such_function(tmp0)")
 """Does not compile."""
 
-ENDLESS = POINTWISE.replace("    tmp2 = ", "    while xnumel > 0:\n        xnumel = xnumel + 1\n    tmp2 = ")
+ENDLESS = POINTWISE.replace(
+    "    tmp2 = ", "    while xnumel > 0:\n        xnumel = xnumel + 1\n    tmp2 = "
+)
 """Never ends."""
 
 CRASHING = POINTWISE.replace(
-    "def get_args(device=None, seed=0):", "def get_args(device=None, seed=0):\n    import os; os._exit(3)"
+    "def get_args(device=None, seed=0):",
+    "def get_args(device=None, seed=0):\n    import os; os._exit(3)",
 )
 """Takes its process with it."""

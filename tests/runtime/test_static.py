@@ -42,7 +42,9 @@ def test_spills_are_counted_apart_from_stack() -> None:
 def test_cache_is_used_and_damage_ignored(tmp_path: Path) -> None:
     first = static.metrics(emitted.POINTWISE, H100, cache=tmp_path)
     (entry,) = (tmp_path / "static").iterdir()
-    entry.write_text(entry.read_text().replace(f'"registers": {first.registers}', '"registers": 999'))
+    entry.write_text(
+        entry.read_text().replace(f'"registers": {first.registers}', '"registers": 999')
+    )
     assert static.metrics(emitted.POINTWISE, H100, cache=tmp_path).registers == 999
     entry.write_text(entry.read_text()[:40])
     assert static.metrics(emitted.POINTWISE, H100, cache=tmp_path) == first
