@@ -70,5 +70,7 @@ def _outer(facts: Facts, target: Target) -> list[Draft]:
         width //= 2
     widths = dict.fromkeys((width, largest, 128, 64, 32))
     return [
-        _draft(x, max(2, x * depth // 256)) for x in widths if x * depth <= max(_MAX_ELEMENTS, depth)
+        _draft(x, max(2, x * depth // 256))
+        for x in widths
+        if x * depth <= max(_MAX_ELEMENTS, depth)
     ]

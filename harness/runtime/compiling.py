@@ -31,9 +31,7 @@ class CompilePool:
     """Compiles kernels in ``workers`` processes. Answers are ``StaticMetrics`` or the
     ``HarnessError`` (mostly ``CompileFailed``) of that kernel alone."""
 
-    def __init__(
-        self, workers: int, cache: Path | None = None, seconds: float = _SECONDS
-    ) -> None:
+    def __init__(self, workers: int, cache: Path | None = None, seconds: float = _SECONDS) -> None:
         environment = {"TRITON_DEFAULT_FP_FUSION": "1"}
         if cache is not None:
             environment["TRITON_CACHE_DIR"] = str(cache / "triton")
@@ -54,7 +52,9 @@ class CompilePool:
         """End the workers."""
         self._pool.close()
 
-    def each(self, jobs: Sequence[CompileJob]) -> Iterator[tuple[int, StaticMetrics | HarnessError]]:
+    def each(
+        self, jobs: Sequence[CompileJob]
+    ) -> Iterator[tuple[int, StaticMetrics | HarnessError]]:
         """(index, answer) as they finish."""
         yield from self._pool.each([("metrics", job) for job in jobs])
 

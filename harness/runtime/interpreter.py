@@ -58,9 +58,7 @@ class InterpreterPool:
     context manager, or ``close``.
     """
 
-    def __init__(
-        self, workers: int, cache: Path | None = None, seconds: float = _SECONDS
-    ) -> None:
+    def __init__(self, workers: int, cache: Path | None = None, seconds: float = _SECONDS) -> None:
         environment = {
             "TRITON_INTERPRET": "1",
             # One core each: the pool is what runs in parallel.
@@ -89,9 +87,7 @@ class InterpreterPool:
         """End the workers."""
         self._pool.close()
 
-    def check(
-        self, module_text: str, config: Config | None = None, seed: int = 0
-    ) -> CheckResult:
+    def check(self, module_text: str, config: Config | None = None, seed: int = 0) -> CheckResult:
         """Check one module. Raises ``HarnessError`` where the kernel cannot be run."""
         answer = self._pool.run("check", CheckJob(module_text, config, seed))
         assert isinstance(answer, CheckResult)

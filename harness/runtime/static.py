@@ -236,4 +236,3 @@ def _keep(entry: Path, found: StaticMetrics) -> None:
         modules.write_atomically(entry, json.dumps(asdict(found), sort_keys=True).encode())
     except RecordError:
         return
-
