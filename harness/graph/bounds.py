@@ -78,6 +78,7 @@ def _pair(
         return
     value = types.get(indexed.name)
     kind = types.get(index.name)
-    if isinstance(value, TensorType) and isinstance(kind, TensorType):
-        if value.shape and kind.dtype.is_integer:
-            yield index.name, value.shape[dim]
+    if not isinstance(value, TensorType) or not isinstance(kind, TensorType):
+        return
+    if value.shape and kind.dtype.is_integer:
+        yield index.name, value.shape[dim]

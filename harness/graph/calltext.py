@@ -94,11 +94,10 @@ def float_names(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> 
 def call_kwargs(node: Node) -> list[tuple[str, Arg]]:
     """Keyword arguments, with the element type that a factory leaves to torch's default."""
     kwargs = list(node.kwargs)
-    if node.op in FACTORY_DTYPE and dict(kwargs).get("dtype") is None:
-        if isinstance(node.type, TensorType):
-            kwargs = [(key, value) for key, value in kwargs if key != "dtype"]
-            kwargs.append(("dtype", node.type.dtype))
-    return kwargs
+    given = dict(kwargs).get("dtype") is not None
+    if node.op not in FACTORY_DTYPE or given or not isinstance(node.type, TensorType):
+        return kwargs
+    return [*((k, v) for k, v in kwargs if k != "dtype"), ("dtype", node.type.dtype)]
 
 
 def node_text(node: Node) -> str:

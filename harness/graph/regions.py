@@ -232,9 +232,9 @@ def _order(plan: _Plan) -> list[int]:
     while ready:
         step = heapq.heappop(ready)[1]
         done.append(step)
-        for later in plan.after[step]:
-            waiting[later] -= 1
-            if waiting[later] == 0:
-                heapq.heappush(ready, (position[later], later))
+        for following in plan.after[step]:
+            waiting[following] -= 1
+            if waiting[following] == 0:
+                heapq.heappush(ready, (position[following], following))
     assert len(done) == len(plan.after), "the steps of a partition depend on each other"
     return done

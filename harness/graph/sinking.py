@@ -98,9 +98,9 @@ def _sink_cone(
         return
     for name in cone:
         users = layout.readers(name)
-        if all(layout.level[user] == target for user in users):
-            if _saving(layout, [name], target) > 0:
-                layout.level[name] = target
+        only_there = all(layout.level[user] == target for user in users)
+        if only_there and _saving(layout, [name], target) > 0:
+            layout.level[name] = target
 
 
 def _saving(layout: Layout, cone: list[str], target: int) -> int:
