@@ -9,7 +9,6 @@ arrived. Nothing here prints or stores: the caller does, event by event.
 from __future__ import annotations
 
 import queue
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -361,8 +360,3 @@ def _reason(error: HarnessError) -> str:
     if error.got:
         parts.append(error.got.splitlines()[0])
     return "; ".join(parts)[:500]
-
-
-def stopwatch() -> float:
-    """Seconds on a clock that only moves forward."""
-    return time.perf_counter()

@@ -6,6 +6,12 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.capture import capture
+from harness.cli.doctor import doctor
+from harness.cli.emit import emit
+from harness.cli.explain import explain_fusion
+from harness.cli.listing import list_
+from harness.cli.run import run
 from harness.cli.show import show
 
 HELP = """Benchmarks and regression tracking for fused GPU kernels.
@@ -48,7 +54,17 @@ def _root(
     pass
 
 
-app.command(context_settings=CONTEXT)(show)
+COMMANDS = {
+    "run": run,
+    "emit": emit,
+    "capture": capture,
+    "list": list_,
+    "show": show,
+    "doctor": doctor,
+    "explain-fusion": explain_fusion,
+}
+for _name, _command in COMMANDS.items():
+    app.command(_name, context_settings=CONTEXT)(_command)
 
 
 def main() -> None:

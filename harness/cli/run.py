@@ -47,21 +47,22 @@ def run(
     harness run my_graph.py --target sm_80 --no-record
     harness run --json > run.json
     """
-    from harness.bench.plan import prepare
+    from harness.bench.plan import Request, prepare
     from harness.cli.recovery import recover
 
     options = settings.current()
     if record:
         recover(options.results)
-    plan = prepare(options, suite, graphs or [], target, jobs, use_device=timing)
-    with _keeper(options.results if record else None, plan.run) as keeper:
-        interrupted = False
-        try:
-            _follow(plan.session.events(), keeper, timed=plan.timed, quiet=as_json)
-            keeper.finish()
-        except KeyboardInterrupt:
-            interrupted = True
-    return _conclude(keeper, interrupted, as_json)
+    request = Request(suite, tuple(graphs or ()), target, jobs, timing)
+    with prepare(options, request) as plan:
+        with _keeper(options.results if record else None, plan.run) as keeper:
+            interrupted = False
+            try:
+                _follow(plan.session.events(), keeper, timed=plan.timed, quiet=as_json)
+                keeper.finish()
+            except KeyboardInterrupt:
+                interrupted = True
+        return _conclude(keeper, interrupted, as_json)
 
 
 class Keeper(Protocol):
