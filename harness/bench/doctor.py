@@ -120,8 +120,8 @@ def gpu() -> Finding:
 
 def c_compiler() -> Finding:
     """Triton builds its launcher with a C compiler the first time a GPU is used."""
-    for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
-        if name and (path := shutil.which(name)):
+    for name in ("cc", "gcc", "clang"):
+        if path := shutil.which(name):
             return Finding("C compiler", Level.FINE, path)
     return Finding(
         "C compiler",
@@ -133,6 +133,8 @@ def c_compiler() -> Finding:
 
 
 _INTERPRET = """
+import os
+os.environ["TRITON_INTERPRET"] = "1"
 import torch, triton, triton.language as tl
 
 @triton.jit
@@ -151,7 +153,7 @@ def interpreter() -> Finding:
     with tempfile.TemporaryDirectory(prefix="harness-doctor-") as place:
         script = Path(place) / "interpret.py"
         script.write_text(_INTERPRET, encoding="utf-8")
-        done = _python(str(script), {"TRITON_INTERPRET": "1"})
+        done = _python(str(script))
     if done is None:
         return _broken_interpreter(f"no answer within {_SECONDS} s")
     if done.returncode:
@@ -173,7 +175,6 @@ def disassembler() -> Finding:
     """The tools of Triton's wheel that static metrics are read with."""
     done = _python(
         "-c",
-        {},
         "from triton import knobs; print(knobs.nvidia.ptxas.path, "
         "knobs.nvidia.cuobjdump.path, knobs.nvidia.nvdisasm.path, sep='\\n')",
     )
@@ -190,14 +191,11 @@ def disassembler() -> Finding:
     )
 
 
-def _python(
-    what: str, environment: dict[str, str], code: str | None = None
-) -> subprocess.CompletedProcess[str] | None:
-    command = [sys.executable, what, *([] if code is None else [code])]
-    wanted = {**os.environ, **environment}
+def _python(*arguments: str) -> subprocess.CompletedProcess[str] | None:
+    command = [sys.executable, *arguments]
     try:
         return subprocess.run(
-            command, capture_output=True, text=True, timeout=_SECONDS, check=False, env=wanted
+            command, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         return None

@@ -9,7 +9,7 @@ arrived. Nothing here prints or stores: the caller does, event by event.
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -159,7 +159,7 @@ class Session:
     device: Device | None = None
     _flight: dict[str, _Progress] = field(default_factory=dict)
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Generator[Event, None, None]:
         """Compile, examine, and hand out what becomes known, in the order it does."""
         try:
             for position, entry in enumerate(self.entries, start=1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -54,17 +55,17 @@ def _root(
     pass
 
 
-COMMANDS = {
-    "run": run,
-    "emit": emit,
-    "capture": capture,
-    "list": list_,
-    "show": show,
-    "doctor": doctor,
-    "explain-fusion": explain_fusion,
-}
-for _name, _command in COMMANDS.items():
-    app.command(_name, context_settings=CONTEXT)(_command)
+COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
+    ("run", run, "Compile, check and, with a GPU, time kernels."),
+    ("emit", emit, "Write a graph's kernels, one file each."),
+    ("capture", capture, "Turn a model into graph files."),
+    ("list", list_, "List graphs, recorded runs or targets."),
+    ("show", show, "Print a recorded run."),
+    ("explain-fusion", explain_fusion, "Say what shares a kernel, and why the rest does not."),
+    ("doctor", doctor, "Say what works on this machine."),
+)
+for _name, _command, _summary in COMMANDS:
+    app.command(_name, context_settings=CONTEXT, short_help=_summary)(_command)
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
@@ -95,7 +95,9 @@ def _keeper(results: Path | None, run: Run) -> Iterator[Keeper]:
             yield journal
 
 
-def _follow(events: Iterator[Event], keeper: Keeper, *, timed: bool, quiet: bool) -> None:
+def _follow(
+    events: Generator[Event, None, None], keeper: Keeper, *, timed: bool, quiet: bool
+) -> None:
     """Keep and print what ``events`` bring."""
     from harness.bench.session import GraphCompiled, GraphDone, GraphStarted, KernelDone
     from harness.cli.tables import graph_lines
