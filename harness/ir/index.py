@@ -7,6 +7,7 @@ them (floor): ``FloorDiv(a, b)`` is ``a // b`` and ``Mod(a, b)`` is ``a % b``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import sympy
@@ -27,7 +28,7 @@ def indirect_symbol(number: int) -> sympy.Symbol:
     return sympy.Symbol(f"t{number}", integer=True)
 
 
-class FloorDiv(sympy.Function):  # type: ignore[misc]
+class FloorDiv(sympy.Function):
     """``a // b`` with floor semantics, ``b`` positive."""
 
     nargs = (2,)
@@ -51,7 +52,7 @@ class FloorDiv(sympy.Function):  # type: ignore[misc]
         return True if base.is_nonnegative and divisor.is_positive else None
 
 
-class Mod(sympy.Function):  # type: ignore[misc]
+class Mod(sympy.Function):
     """``a % b`` with the sign of ``b``; ``b`` positive, so never negative."""
 
     nargs = (2,)
@@ -66,6 +67,24 @@ class Mod(sympy.Function):  # type: ignore[misc]
         if base.is_Integer and divisor.is_Integer:
             return sympy.Integer(int(base) % int(divisor))
         return None
+
+
+def flat_index(
+    stride: Sequence[Any], indices: Sequence[Any], offset: Any = 0
+) -> sympy.Expr:
+    """The element offset of ``indices`` in a layout with ``stride`` (in elements)."""
+    terms = (sympy.sympify(i) * s for i, s in zip(indices, stride, strict=True))
+    return sympy.Add(sympy.sympify(offset), *terms)
+
+
+def contiguous_stride(shape: Sequence[Any]) -> tuple[sympy.Expr, ...]:
+    """Strides of a densely packed tensor of ``shape``, last dimension fastest."""
+    strides: list[sympy.Expr] = []
+    step: sympy.Expr = sympy.S.One
+    for size in reversed(shape):
+        strides.append(step)
+        step = step * size
+    return tuple(reversed(strides))
 
 
 def integers(values: Any) -> tuple[sympy.Expr, ...]:
