@@ -31,9 +31,7 @@ _OVER_DIMS = {
 }
 """Reductions, and the overload that reduces over given dimensions."""
 
-STATISTICS = frozenset(
-    {"aten.std.correction", "aten.var.correction", "aten.var_mean.correction"}
-)
+STATISTICS = frozenset({"aten.std.correction", "aten.var.correction", "aten.var_mean.correction"})
 """Reductions that are combined from means and variances."""
 
 TAKES_DTYPE = frozenset({"aten.mean.dim", "aten.prod.dim_int", "aten.sum.dim_IntList"})

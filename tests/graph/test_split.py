@@ -136,9 +136,7 @@ def test_strided_source() -> None:
     st.integers(2, 20),
     st.booleans(),
 )
-def test_any_dimensions(
-    shape: list[int], data: st.DataObject, count: int, keepdim: bool
-) -> None:
+def test_any_dimensions(shape: list[int], data: st.DataObject, count: int, keepdim: bool) -> None:
     ranks = st.integers(0, len(shape) - 1)
     dims = tuple(data.draw(st.lists(ranks, min_size=1, unique=True)))
     order = data.draw(st.permutations(range(len(shape))))
