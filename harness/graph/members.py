@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from harness.graph.bounds import index_bounds
+from harness.graph.bounds import with_bounds
 from harness.graph.levels import Kind, Layout
 from harness.graph.model import Graph, Input, Mutation, TensorType
 from harness.graph.views import tensor_type
@@ -103,4 +103,4 @@ def region_graph(layout: Layout, unit: Unit, name: str, needed: frozenset[str]) 
     )
     outputs = tuple(member for member in unit.members if member in needed)
     graph = Graph(name, made, nodes, outputs, tuple(unit.mutations), layout.graph.facts)
-    return index_bounds(graph)
+    return with_bounds(graph)

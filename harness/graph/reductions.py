@@ -105,7 +105,7 @@ def parse_reduction(node: Node, types: Mapping[str, ValueType]) -> Reduction | N
         kept=math.prod(shape) // reduced,
         reduced=reduced,
         inner=innermost in dims,
-        widen=_widen(op, value.dtype, result.dtype),
+        widen=_widen(op, result.dtype),
     )
 
 
@@ -137,7 +137,7 @@ def _number(arg: Arg) -> float:
     return float(arg) if isinstance(arg, int | float | sympy.Number) else 1.0
 
 
-def _widen(op: str, source: DType, result: DType) -> DType | None:
+def _widen(op: str, result: DType) -> DType | None:
     """float32 for sums and statistics of 16-bit floats; order statistics need nothing."""
     additive = op in TAKES_DTYPE or op in STATISTICS
     if additive and result.is_float and result.compute is not result:
