@@ -302,9 +302,7 @@ def _fakes(gm: fx.GraphModule) -> Iterator[Any]:
             yield value
 
 
-def _to_plain_attention(
-    gm: fx.GraphModule, node: fx.Node, results: dict[Any, fx.Node]
-) -> None:
+def _to_plain_attention(gm: fx.GraphModule, node: fx.Node, results: dict[Any, fx.Node]) -> None:
     a = _attention_arguments(node)
     options = {} if a["scale"] is None else {"scale": a["scale"]}
     with gm.graph.inserting_before(node):
