@@ -34,9 +34,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def compile_graph(
-    graph: Graph, target: Target, like: CompiledGraph | None = None
-) -> CompiledGraph:
+def compile_graph(graph: Graph, target: Target, like: CompiledGraph | None = None) -> CompiledGraph:
     """Compile every region of ``graph`` for ``target``.
 
     ``like`` is the result for the same graph at other sizes: its decisions (which work sinks
@@ -120,7 +118,9 @@ class _State:
         """Add the time since ``began`` to ``stage``."""
         self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - began
 
-    def run(self, stage: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    def run(
+        self, stage: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T | None:
         """The result of a stage; ``None``, with the error recorded, if it fails."""
         began = time.perf_counter()
         try:
@@ -150,5 +150,7 @@ class _State:
     def choose_looped(self, group: FusedGroup) -> bool | None:
         """Whether the guide's kernel of the same reduction is looped; ``None`` without one."""
         reduced = {o for nest in group.nests if nest.is_reduction for o in nest.origins}
-        found = [self.guide_looped[o] for o in group.origins if o in reduced and o in self.guide_looped]
+        found = [
+            self.guide_looped[o] for o in group.origins if o in reduced and o in self.guide_looped
+        ]
         return found[-1] if found and group.rnumel != 1 else None
