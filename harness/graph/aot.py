@@ -19,6 +19,7 @@ from functorch.compile import aot_function
 from torch import fx
 from torch._functorch import partitioners
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from harness.errors import CaptureFailed
 from harness.graph.attention import normalise_attention
@@ -113,10 +114,26 @@ def _unguarded(program: torch.export.ExportedProgram) -> fx.GraphModule:
     return module
 
 
+class _Unread(TorchDispatchMode):
+    """Answers with zero when a model asks for a value while it is built.
+
+    Initialisation schemes look at the numbers they have drawn, and rates are read off
+    ``torch.linspace``; neither matters for the graph.
+    """
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if func is _aten._local_scalar_dense.default:
+            dtype = args[0].dtype
+            return False if dtype is torch.bool else 0.0 if dtype.is_floating_point else 0
+        return func(*args, **(kwargs or {}))
+
+
 @contextmanager
 def fake_mode() -> Iterator[Any]:
-    """A context in which tensors have sizes and types but no memory."""
-    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+    """A context for building models: tensors have sizes and types but no memory."""
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, _Unread():
         yield mode
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
+from torch.optim.adamw import adamw
 from torch.utils import _pytree as pytree
 
 from harness.dtypes import DType
@@ -275,7 +276,7 @@ def _adamw(
     state: dict[str, dict[str, torch.Tensor]],
 ) -> None:
     """AdamW at its usual settings, steps counted on the device as in a captured loop."""
-    torch.optim.adamw.adamw(
+    adamw(
         list(parameters.values()),
         list(gradients.values()),
         list(state["exp_avg"].values()),

@@ -183,11 +183,16 @@ def _transformers(target: Target, training: bool) -> Example:
     cls = _member(transformers, target.name)
     options = dict(target.options)
     batch, seq = _take(options, "batch", 1), _take(options, "seq", 128)
-    attention = options.pop("attn_implementation", "sdpa")
+    has_sdpa = getattr(cls, "_supports_sdpa", False)
+    attention = options.pop("attn_implementation", "sdpa" if has_sdpa else "eager")
+    image = _take(options, "image", 224)
     config_class = getattr(cls, "config_class", None)
     if config_class is None:
         raise UsageError(f"transformers:{target.name} is not a model class")
-    known = set(config_class().to_dict()) | {"batch", "seq", "attn_implementation", "num_labels"}
+    known = set(config_class().to_dict())
+    if "image_size" in known:
+        options.setdefault("image_size", image)
+    known |= {"batch", "seq", "image", "attn_implementation", "num_labels"}
     _reject_unknown(options, known, f"transformers:{target.name}")
     config = config_class(**{key: _listed(value) for key, value in options.items()})
     _no_dropout(config)
@@ -195,7 +200,8 @@ def _transformers(target: Target, training: bool) -> Example:
     if hasattr(config, "use_cache"):
         config.use_cache = False
     model = cls(config)
-    inputs = _model_inputs(model, config, batch, seq, training)
+    sizes = {"batch": batch, "seq": seq, "image": options.get("image_size", image)}
+    inputs = _model_inputs(model, config, sizes, training)
     return Example(_First(model), (), inputs, "model")
 
 
@@ -211,15 +217,15 @@ def _no_dropout(config: Any) -> None:
 
 
 def _model_inputs(
-    model: Any, config: Any, batch: int, seq: int, training: bool
+    model: Any, config: Any, sizes: dict[str, int], training: bool
 ) -> dict[str, torch.Tensor]:
     accepts = inspect.signature(model.forward).parameters
     main = model.main_input_name
+    batch, seq = sizes["batch"], sizes["seq"]
     inputs: dict[str, torch.Tensor] = {}
     if main == "pixel_values":
-        size = config.image_size if isinstance(getattr(config, "image_size", None), int) else 224
-        inputs[main] = torch.randn(batch, config.num_channels, size, size)
-        labels = (batch,)
+        inputs[main] = torch.randn(batch, config.num_channels, sizes["image"], sizes["image"])
+        labels: tuple[int, ...] = (batch,)
     elif main == "input_ids":
         inputs[main] = torch.zeros(batch, seq, dtype=torch.int64)
         if "attention_mask" in accepts:
