@@ -124,9 +124,7 @@ class _Reader:
             self._values[node] = self._literal(node, value)
             return
         name = self._name(node)
-        self.inputs.append(
-            Input(name, tensor_type(value), self._role(node), self._bound(node))
-        )
+        self.inputs.append(Input(name, tensor_type(value), self._role(node), self._bound(node)))
         self.positions.append(number)
         self._values[node] = Ref(name)
 
