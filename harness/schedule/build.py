@@ -29,7 +29,7 @@ def schedule(program: Program, target: Target) -> Schedule:
     del target  # fusing is the same for every device so far; the plan is not
     program = remove_dead(program)
     facts = gather(program)
-    clusters, refusals = fuse(program, facts)
+    clusters, refusals = fuse(facts)
     positions = _positions(program)
     drafts = [_group(cluster, facts, positions) for cluster in clusters]
     members = [sum(1 << v.number for v in c.views) for c in clusters]
@@ -52,16 +52,13 @@ def _positions(program: Program) -> dict[str, int]:
 def _group(cluster: Cluster, facts: Facts, positions: dict[str, int]) -> FusedGroup:
     arranged = arrange(cluster)
     nests = write(arranged)
-    origins = sorted(
-        {o for n in nests.values() for o in n.origins}, key=positions.__getitem__
-    )
+    origins = sorted({o for n in nests.values() for o in n.origins}, key=positions.__getitem__)
     return FusedGroup(
         "",
         sympy.sympify(cluster.numel),
         sympy.sympify(cluster.rnumel),
         tuple(
-            Segment(s.looped, tuple(nests[n] for n in s.numbers))
-            for s in segments(arranged, facts)
+            Segment(s.looped, tuple(nests[n] for n in s.numbers)) for s in segments(arranged, facts)
         ),
         internal(arranged, facts),
         (),

@@ -58,7 +58,7 @@ def _by_contiguity(cluster: Cluster, reduced: bool) -> list[int]:
             continue
         if not all(row.strides[k] != 0 for k in digits):
             continue
-        order = tuple(sorted(digits, key=lambda k: (-abs(hint(row.strides[k])), k)))
+        order = _descending(row, digits)
         points = 1
         for size, stride in zip(cluster.sizes, row.strides, strict=True):
             points *= hint(size) if stride != 0 else 1
@@ -66,7 +66,12 @@ def _by_contiguity(cluster: Cluster, reduced: bool) -> list[int]:
         votes[order] = votes.get(order, 0) + weight
     if not votes:
         return digits
-    return list(min(votes, key=lambda order: (-votes[order], order)))
+    best = min(votes, key=lambda order: (-votes[order], order))
+    return list(best)
+
+
+def _descending(row: Row, digits: list[int]) -> tuple[int, ...]:
+    return tuple(sorted(digits, key=lambda k: (-abs(hint(row.strides[k])), k)))
 
 
 def axes_of(cluster: Cluster, reduced: bool) -> tuple[Axis, ...]:
@@ -114,9 +119,7 @@ class Writer:
         axes = axes_of(self.cluster, False)
         return Nest(view.nest.name, axes, raxes, stores, view.nest.origins)
 
-    def _value(
-        self, value: Value, made: dict[int, Value], addresses: _Addresses
-    ) -> Value:
+    def _value(self, value: Value, made: dict[int, Value], addresses: _Addresses) -> Value:
         builder = self.builder
         match value:
             case Constant(dtype=dtype):
@@ -125,9 +128,7 @@ class Writer:
                 bound = _indirect(indirect, made)
                 return builder.load(buffer, addresses.of(index), dtype, bound)
             case IndexValue(dtype=dtype, expr=expr, indirect=indirect):
-                return builder.index(
-                    addresses.of(expr), dtype, _indirect(indirect, made)
-                )
+                return builder.index(addresses.of(expr), dtype, _indirect(indirect, made))
             case Compute(dtype=dtype, op=op, args=args):
                 return builder.compute(op, *(made[id(a)] for a in args), dtype=dtype)
             case Masked(mask=mask, body=body, other=other):
@@ -147,9 +148,7 @@ def _indirect(indirect: Indirect, made: dict[int, Value]) -> Indirect:
 class _Addresses:
     """Index expressions of one view, over the cluster's loop variables."""
 
-    def __init__(
-        self, view: View, cluster: Cluster, variables: Sequence[sympy.Symbol]
-    ) -> None:
+    def __init__(self, view: View, cluster: Cluster, variables: Sequence[sympy.Symbol]) -> None:
         self.view = view
         self.cluster = cluster
         self.variables = variables

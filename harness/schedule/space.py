@@ -124,9 +124,7 @@ Transform = Callable[[tuple[Size, ...]], "tuple[Size, ...]"]
 
 def transform_view(view: View, change: Transform, level: Level | None = None) -> View:
     """``view`` with ``change`` applied to the strides of every row."""
-    rows = tuple(
-        Row(r.use, r.name, r.offset, change(r.strides), r.exact) for r in view.rows
-    )
+    rows = tuple(Row(r.use, r.name, r.offset, change(r.strides), r.exact) for r in view.rows)
     return View(
         view.number,
         view.nest,
@@ -219,9 +217,7 @@ class _Digit:
     reduced: bool
 
 
-def _split_loops(
-    nest: Nest, loops: list[tuple[sympy.Symbol, Size, bool]]
-) -> list[_Digit]:
+def _split_loops(nest: Nest, loops: list[tuple[sympy.Symbol, Size, bool]]) -> list[_Digit]:
     """Digits of the loops, split where an address divides a loop variable exactly."""
     cuts: dict[sympy.Symbol, set[int]] = {var: set() for var, _, _ in loops}
     for expr in _index_expressions(nest):
@@ -246,9 +242,7 @@ def _note_cut(atom: sympy.Expr, cuts: dict[sympy.Symbol, set[int]]) -> None:
         cuts[base].add(weight * int(divisor))
 
 
-def _split_one(
-    var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]
-) -> list[_Digit]:
+def _split_one(var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]) -> list[_Digit]:
     """One loop's digits, outermost first; cuts that do not divide evenly are left out."""
     digits: list[_Digit] = []
     weight: Size = 1
@@ -309,9 +303,7 @@ class _Reader:
         keys = list(self.rows)
         of_index = {e: keys.index(k) for e, k in self.of_index.items()}
         level = Level.REDUCE if any(d.reduced for d in self.digits) else Level.FLAT
-        return View(
-            number, self.nest, level, tuple(self.rows.values()), of_index, operations
-        )
+        return View(number, self.nest, level, tuple(self.rows.values()), of_index, operations)
 
     def add(self, use: Use, name: str, index: sympy.Expr, indirect: bool) -> None:
         """Record one address."""
@@ -337,7 +329,7 @@ class _Reader:
             d: sympy.Symbol(f"d{k}", integer=True, nonnegative=True)
             for k, d in enumerate(self.digits)
         }
-        sums: dict[sympy.Symbol, sympy.Expr] = {v: sympy.S.Zero for v in self.variables}
+        sums: dict[sympy.Symbol, sympy.Expr] = dict.fromkeys(self.variables, sympy.S.Zero)
         for digit, symbol in parts.items():
             sums[digit.var] = sums[digit.var] + digit.weight * symbol
         ranges = {symbol: d.size for d, symbol in parts.items()}
@@ -355,9 +347,7 @@ class _Reader:
     def add_axis(self, var: sympy.Symbol) -> None:
         """Keep a loop variable recoverable: nothing it consists of may be merged away."""
         strides = tuple(d.weight if d.var == var else 0 for d in self.digits)
-        self.rows[(Use.AXIS, var.name, var)] = Row(
-            Use.AXIS, var.name, sympy.S.Zero, strides
-        )
+        self.rows[(Use.AXIS, var.name, var)] = Row(Use.AXIS, var.name, sympy.S.Zero, strides)
 
     def add_position(self) -> None:
         """Keep the flat position over the reduced loops (argmax yields it)."""
@@ -405,9 +395,7 @@ def _by_divisor(base: sympy.Expr, divisor: int) -> tuple[sympy.Expr, sympy.Expr]
     return sympy.Add(*whole), sympy.Add(*rest)
 
 
-def _bounds(
-    expr: sympy.Expr, ranges: dict[sympy.Symbol, Size]
-) -> tuple[int | None, int | None]:
+def _bounds(expr: sympy.Expr, ranges: dict[sympy.Symbol, Size]) -> tuple[int | None, int | None]:
     """Smallest and largest value of a linear expression over known ranges."""
     position = {s: k for k, s in enumerate(ranges)}
     form = linear(expr, position)
