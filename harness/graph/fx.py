@@ -8,6 +8,7 @@ arithmetic is folded into expressions.
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 import re
@@ -28,7 +29,7 @@ _DEVICE_ARGUMENTS = frozenset({"device", "pin_memory"})
 _FRAME = re.compile(r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)$')
 _TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
 _MAX_CODE = 90
-_INLINE_CONSTANT = 1
+_GRADIENT_NOTE = "Gradient addition node"  # appended by torch to the line of code
 
 
 @dataclass(frozen=True)
@@ -121,9 +122,7 @@ class _Reader:
             self._values[node] = self._literal(node, value)
             return
         name = self._name(node)
-        self.inputs.append(
-            Input(name, tensor_type(value), self._role(node), self._bound(node))
-        )
+        self.inputs.append(Input(name, tensor_type(value), self._role(node), self._bound(node)))
         self.positions.append(number)
         self._values[node] = Ref(name)
 
@@ -201,7 +200,6 @@ class _Reader:
 
     def _output(self, node: fx.Node) -> None:
         flat: list[Any] = []
-        fx.node.map_arg(node.args, lambda n: n)
         _flatten(node.args[0], flat)
         for item in flat:
             value = self._values[item] if isinstance(item, fx.Node) else item
@@ -220,10 +218,13 @@ class _Reader:
         match value:
             case fx.Node():
                 return self._values[value]
+            case float() if math.isnan(value):
+                return math.nan  # one object, so that equal graphs compare equal
             case None | bool() | int() | float() | str():
                 return value
             case torch.SymInt():
-                return size_expr(value)
+                size = size_expr(value)
+                return int(size) if size.is_Integer else size
             case torch.dtype():
                 return dtype_of(value, source_of(node))
             case torch.memory_format() | torch.layout():
@@ -386,6 +387,7 @@ def source_of(node: fx.Node) -> str:
         if match is None or (found and match["file"].startswith(_TORCH_FOLDER)):
             continue
         code = lines[number + 1].strip() if number + 1 < len(lines) else ""
+        code = code.split(_GRADIENT_NOTE)[0]
         if _FRAME.match(code):
             code = ""
         if len(code) > _MAX_CODE:

@@ -18,12 +18,15 @@ _LONG_ROW = 256
 
 def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Candidates for a persistent reduction, by its hint."""
+    return finish_all(facts, _drafts(facts, target), target)
+
+
+def _drafts(facts: Facts, target: Target) -> list[Draft]:
     match facts.hint:
         case Hint.INNER | Hint.DEFAULT:
-            drafts = _inner(facts, target)
+            return _inner(facts, target)
         case Hint.OUTER | Hint.OUTER_TINY:
-            drafts = _outer(facts, target)
-    return finish_all(facts, drafts, target)
+            return _outer(facts, target)
 
 
 def _rows(facts: Facts) -> int:
@@ -70,5 +73,7 @@ def _outer(facts: Facts, target: Target) -> list[Draft]:
         width //= 2
     widths = dict.fromkeys((width, largest, 128, 64, 32))
     return [
-        _draft(x, max(2, x * depth // 256)) for x in widths if x * depth <= max(_MAX_ELEMENTS, depth)
+        _draft(x, max(2, x * depth // 256))
+        for x in widths
+        if x * depth <= max(_MAX_ELEMENTS, depth)
     ]

@@ -47,8 +47,9 @@ def _base(facts: Facts) -> int:
 def _one(facts: Facts, target: Target) -> list[Draft]:
     base = _base(facts)
     heavy = _bytes_per_point(facts) >= _MANY_BYTES_PER_ELEMENT
-    usual = Draft((("x", base),), warps=base // 256)
-    thin = Draft((("x", base),), warps=base // 128)
+    # Below 1024 elements a block, latency counts and four warps hide more of it than one.
+    usual = Draft((("x", base),), warps=4)
+    thin = Draft((("x", base),), warps=8)
     thinnest = Draft((("x", base // 2),), elements_per_warp=64)
     drafts = [thin, usual, thinnest] if heavy else [usual, thin, thinnest]
     # Wider blocks only where they still fill the device twice.

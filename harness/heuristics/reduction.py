@@ -18,15 +18,19 @@ _MAX_WARPS = 16
 
 def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Candidates for a looped reduction, by its hint."""
+    return finish_all(facts, _drafts(facts, target), target)
+
+
+def _drafts(facts: Facts, target: Target) -> list[Draft]:
     match facts.hint:
         case Hint.INNER:
-            drafts = _inner(facts, target)
+            return _inner(facts, target)
         case Hint.OUTER:
-            drafts = _outer(facts, target)
+            return _outer(facts, target)
         case Hint.OUTER_TINY:
-            drafts = [_tiny(facts), *_outer(facts, target)]
+            return [_tiny(facts), *_outer(facts, target)]
         case Hint.DEFAULT:
-            drafts = [
+            return [
                 *_inner(facts, target)[:2],
                 *_outer(facts, target)[:2],
                 _tiny(facts),
@@ -34,7 +38,6 @@ def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
                 _draft(8, 512, 8),
                 _draft(64, 4, 8),
             ]
-    return finish_all(facts, drafts, target)
 
 
 def _draft(x: int, r: int, warps: int) -> Draft:

@@ -7,6 +7,7 @@ them (floor): ``FloorDiv(a, b)`` is ``a // b`` and ``Mod(a, b)`` is ``a % b``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import sympy
@@ -66,6 +67,24 @@ class Mod(sympy.Function):
         if base.is_Integer and divisor.is_Integer:
             return sympy.Integer(int(base) % int(divisor))
         return None
+
+
+def flat_index(
+    stride: Sequence[Any], indices: Sequence[Any], offset: Any = 0
+) -> sympy.Expr:
+    """The element offset of ``indices`` in a layout with ``stride`` (in elements)."""
+    terms = (sympy.sympify(i) * s for i, s in zip(indices, stride, strict=True))
+    return sympy.Add(sympy.sympify(offset), *terms)
+
+
+def contiguous_stride(shape: Sequence[Any]) -> tuple[sympy.Expr, ...]:
+    """Strides of a densely packed tensor of ``shape``, last dimension fastest."""
+    strides: list[sympy.Expr] = []
+    step: sympy.Expr = sympy.S.One
+    for size in reversed(shape):
+        strides.append(step)
+        step = step * size
+    return tuple(reversed(strides))
 
 
 def integers(values: Any) -> tuple[sympy.Expr, ...]:

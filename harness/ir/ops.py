@@ -2,93 +2,199 @@
 
 A row holds everything there is to know about an operation: how many operands, what
 type comes out, what it means (numpy), what it is in Triton, and on which operands
-it is tested. A new operation is one new row; a row that lacks a field does not
-type-check.
+it is tested. A new operation is a new name in ``opcode`` and one new row here.
 """
 
 from __future__ import annotations
 
-import enum
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from harness.dtypes import DType
+from harness.errors import InvalidProgram
+from harness.ir import op_numpy as meaning
+from harness.ir import op_triton as text
+from harness.ir import op_types
+from harness.ir.op_numpy import Meaning
+from harness.ir.op_triton import Call, Text
+from harness.ir.op_types import Rule
+from harness.ir.opcode import Op
+
+__all__ = ["ROWS", "Domain", "Op", "Row", "libdevice_names", "result_dtype", "triton_text"]
 
 
-class Op(enum.Enum):
-    """Scalar operations; the value is the printed name."""
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Where an operation is tested: operands are drawn from [low, high], integers are
+    clipped to their type; ``specials`` adds infinities, NaN and signed zeros for floats.
+    ``nonzero`` keeps zero out of the last operand for integers."""
 
-    # arithmetic
-    ADD = "add"
-    SUB = "sub"
-    MUL = "mul"
-    TRUE_DIV = "true_div"
-    FLOOR_DIV = "floor_div"
-    TRUNC_DIV = "trunc_div"
-    REMAINDER = "remainder"
-    FMOD = "fmod"
-    NEG = "neg"
-    ABS = "abs"
-    SIGN = "sign"
-    FMA = "fma"
-    # comparison and logic
-    EQ = "eq"
-    NE = "ne"
-    LT = "lt"
-    LE = "le"
-    GT = "gt"
-    GE = "ge"
-    LOGICAL_AND = "logical_and"
-    LOGICAL_OR = "logical_or"
-    LOGICAL_NOT = "logical_not"
-    LOGICAL_XOR = "logical_xor"
-    BIT_AND = "bit_and"
-    BIT_OR = "bit_or"
-    BIT_XOR = "bit_xor"
-    BIT_NOT = "bit_not"
-    SHIFT_LEFT = "shift_left"
-    SHIFT_RIGHT = "shift_right"
-    WHERE = "where"
-    MAXIMUM = "maximum"
-    MINIMUM = "minimum"
-    # conversion
-    CAST = "cast"
-    BITCAST = "bitcast"
-    # unary math
-    EXP = "exp"
-    EXP2 = "exp2"
-    EXPM1 = "expm1"
-    LOG = "log"
-    LOG2 = "log2"
-    LOG10 = "log10"
-    LOG1P = "log1p"
-    SQRT = "sqrt"
-    RSQRT = "rsqrt"
-    RECIPROCAL = "reciprocal"
-    SIN = "sin"
-    COS = "cos"
-    TAN = "tan"
-    ASIN = "asin"
-    ACOS = "acos"
-    ATAN = "atan"
-    SINH = "sinh"
-    COSH = "cosh"
-    TANH = "tanh"
-    ASINH = "asinh"
-    ACOSH = "acosh"
-    ATANH = "atanh"
-    ERF = "erf"
-    ERFC = "erfc"
-    ERFINV = "erfinv"
-    LGAMMA = "lgamma"
-    SIGMOID = "sigmoid"
-    RELU = "relu"
-    FLOOR = "floor"
-    CEIL = "ceil"
-    ROUND = "round"
-    TRUNC = "trunc"
-    SIGNBIT = "signbit"
-    ISNAN = "isnan"
-    ISINF = "isinf"
-    # binary math
-    POW = "pow"
-    ATAN2 = "atan2"
-    HYPOT = "hypot"
-    COPYSIGN = "copysign"
-    NEXTAFTER = "nextafter"
+    low: float = -4.0
+    high: float = 4.0
+    specials: bool = True
+    nonzero: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One operation. ``text`` is a template over operand texts (``{0}``, ``{1}`` …), or
+    a function where the operand type matters. ``ulps`` is the error allowed against a
+    float64 reference, in units of the last place of the result."""
+
+    arity: int
+    rule: Rule
+    meaning: Meaning
+    text: Text
+    domain: Domain = Domain()
+    ulps: float = 2.0
+
+
+_SMALL = Domain(-40.0, 40.0)
+_DIVIDE = Domain(-60.0, 60.0, nonzero=True)
+_POSITIVE = Domain(1e-3, 50.0)
+_UNIT = Domain(-1.0, 1.0)
+_BITS = Domain(-100.0, 100.0)
+_COUNT = Domain(-3.0, 70.0)
+_FLAT = Domain(-4.0, 4.0, specials=False)
+
+ROWS: MappingProxyType[Op, Row] = MappingProxyType(
+    {
+        Op.ADD: Row(2, Rule.NUMBER, np.add, "{0} + {1}"),
+        Op.SUB: Row(2, Rule.NUMBER, np.subtract, "{0} - {1}"),
+        Op.MUL: Row(2, Rule.NUMBER, np.multiply, "{0} * {1}"),
+        Op.TRUE_DIV: Row(2, Rule.FLOAT, np.divide, "{0} / {1}"),
+        Op.FLOOR_DIV: Row(2, Rule.NUMBER, np.floor_divide, text.floor_div, _DIVIDE),
+        Op.TRUNC_DIV: Row(2, Rule.NUMBER, meaning.trunc_div, text.trunc_div, _DIVIDE),
+        Op.REMAINDER: Row(2, Rule.NUMBER, meaning.remainder, text.remainder, _DIVIDE),
+        Op.FMOD: Row(2, Rule.NUMBER, np.fmod, text.fmod, _DIVIDE),
+        Op.NEG: Row(1, Rule.NUMBER, np.negative, text.negate),
+        Op.ABS: Row(1, Rule.NUMBER, np.abs, text.absolute),
+        Op.SIGN: Row(1, Rule.NUMBER, meaning.sign, text.sign),
+        Op.FMA: Row(3, Rule.FLOAT, meaning.fma, "tl.fma({0}, {1}, {2})"),
+        Op.EQ: Row(2, Rule.COMPARE, np.equal, "{0} == {1}"),
+        Op.NE: Row(2, Rule.COMPARE, np.not_equal, "{0} != {1}"),
+        Op.LT: Row(2, Rule.COMPARE, np.less, "{0} < {1}"),
+        Op.LE: Row(2, Rule.COMPARE, np.less_equal, "{0} <= {1}"),
+        Op.GT: Row(2, Rule.COMPARE, np.greater, "{0} > {1}"),
+        Op.GE: Row(2, Rule.COMPARE, np.greater_equal, "{0} >= {1}"),
+        Op.LOGICAL_AND: Row(2, Rule.LOGIC, np.logical_and, "{0} & {1}"),
+        Op.LOGICAL_OR: Row(2, Rule.LOGIC, np.logical_or, "{0} | {1}"),
+        Op.LOGICAL_NOT: Row(1, Rule.LOGIC, np.logical_not, "{0} == 0"),
+        Op.LOGICAL_XOR: Row(2, Rule.LOGIC, np.logical_xor, "{0} ^ {1}"),
+        Op.BIT_AND: Row(2, Rule.BITS, np.bitwise_and, "{0} & {1}", _BITS),
+        Op.BIT_OR: Row(2, Rule.BITS, np.bitwise_or, "{0} | {1}", _BITS),
+        Op.BIT_XOR: Row(2, Rule.BITS, np.bitwise_xor, "{0} ^ {1}", _BITS),
+        Op.BIT_NOT: Row(1, Rule.BITS, np.invert, text.bit_not, _BITS),
+        Op.SHIFT_LEFT: Row(2, Rule.INTEGER, meaning.shift_left, text.shift_left, _COUNT),
+        Op.SHIFT_RIGHT: Row(2, Rule.INTEGER, meaning.shift_right, text.shift_right, _COUNT),
+        Op.WHERE: Row(3, Rule.SELECT, meaning.where, "tl.where({0}, {1}, {2})"),
+        Op.MAXIMUM: Row(2, Rule.ANY, np.maximum, text.maximum),
+        Op.MINIMUM: Row(2, Rule.ANY, np.minimum, text.minimum),
+        Op.CAST: Row(1, Rule.CONVERT, meaning.cast, text.cast, _FLAT),
+        Op.BITCAST: Row(1, Rule.CONVERT, meaning.bitcast, text.bitcast, _FLAT),
+        # exp and exp2 are the hardware's: their error grows with the exponent, to
+        # 2**-18 of the result at the ends of float32's range.
+        Op.EXP: Row(1, Rule.FLOAT, np.exp, "tl.exp({0})", _SMALL, 64.0),
+        Op.EXP2: Row(1, Rule.FLOAT, np.exp2, "tl.exp2({0})", _SMALL),
+        Op.EXPM1: Row(1, Rule.FLOAT, np.expm1, "libdevice.expm1({0})", _SMALL),
+        Op.LOG: Row(1, Rule.FLOAT, np.log, "tl.log({0})", _POSITIVE),
+        Op.LOG2: Row(1, Rule.FLOAT, np.log2, "tl.log2({0})", _POSITIVE),
+        Op.LOG10: Row(1, Rule.FLOAT, np.log10, "libdevice.log10({0})", _POSITIVE),
+        Op.LOG1P: Row(1, Rule.FLOAT, np.log1p, "libdevice.log1p({0})", Domain(-0.99, 50.0)),
+        Op.SQRT: Row(1, Rule.FLOAT, np.sqrt, text.sqrt, _POSITIVE),
+        Op.RSQRT: Row(1, Rule.FLOAT, meaning.rsqrt, "tl.rsqrt({0})", _POSITIVE),
+        Op.RECIPROCAL: Row(1, Rule.FLOAT, meaning.reciprocal, "1.0 / {0}"),
+        Op.SIN: Row(1, Rule.FLOAT, np.sin, "tl.sin({0})", _SMALL),
+        Op.COS: Row(1, Rule.FLOAT, np.cos, "tl.cos({0})", _SMALL),
+        Op.TAN: Row(1, Rule.FLOAT, np.tan, "libdevice.tan({0})", ulps=4.0),
+        Op.ASIN: Row(1, Rule.FLOAT, np.arcsin, "libdevice.asin({0})", _UNIT),
+        Op.ACOS: Row(1, Rule.FLOAT, np.arccos, "libdevice.acos({0})", _UNIT),
+        Op.ATAN: Row(1, Rule.FLOAT, np.arctan, "libdevice.atan({0})"),
+        Op.SINH: Row(1, Rule.FLOAT, np.sinh, "libdevice.sinh({0})", ulps=3.0),
+        Op.COSH: Row(1, Rule.FLOAT, np.cosh, "libdevice.cosh({0})"),
+        Op.TANH: Row(1, Rule.FLOAT, np.tanh, "libdevice.tanh({0})"),
+        Op.ASINH: Row(1, Rule.FLOAT, np.arcsinh, "libdevice.asinh({0})", ulps=3.0),
+        Op.ACOSH: Row(1, Rule.FLOAT, np.arccosh, "libdevice.acosh({0})", Domain(1.0, 50.0), 4.0),
+        Op.ATANH: Row(1, Rule.FLOAT, np.arctanh, "libdevice.atanh({0})", _UNIT, 3.0),
+        Op.ERF: Row(1, Rule.FLOAT, meaning.erf, "libdevice.erf({0})"),
+        Op.ERFC: Row(1, Rule.FLOAT, meaning.erfc, "libdevice.erfc({0})", ulps=4.0),
+        Op.ERFINV: Row(1, Rule.FLOAT, meaning.erfinv, "libdevice.erfinv({0})", _UNIT, 4.0),
+        Op.LGAMMA: Row(
+            1, Rule.FLOAT, meaning.lgamma, "libdevice.lgamma({0})", Domain(0.1, 40.0), 6.0
+        ),
+        Op.SIGMOID: Row(1, Rule.FLOAT, meaning.sigmoid, "tl.sigmoid({0})", _SMALL, 64.0),
+        Op.RELU: Row(1, Rule.NUMBER, meaning.relu, text.relu),
+        Op.FLOOR: Row(1, Rule.NUMBER, meaning.fractionless(np.floor), text.whole("tl.floor")),
+        Op.CEIL: Row(1, Rule.NUMBER, meaning.fractionless(np.ceil), text.whole("tl.ceil")),
+        Op.ROUND: Row(1, Rule.NUMBER, meaning.fractionless(np.rint), text.whole("libdevice.rint")),
+        Op.TRUNC: Row(
+            1, Rule.NUMBER, meaning.fractionless(np.trunc), text.whole("libdevice.trunc")
+        ),
+        Op.SIGNBIT: Row(1, Rule.TEST, meaning.signbit, text.signbit),
+        Op.ISNAN: Row(1, Rule.FLOAT_TEST, np.isnan, "{0} != {0}"),
+        Op.ISINF: Row(1, Rule.FLOAT_TEST, np.isinf, "tl.abs({0}) == float('inf')"),
+        Op.POW: Row(2, Rule.FLOAT, np.power, "libdevice.pow({0}, {1})", ulps=4.0),
+        Op.ATAN2: Row(2, Rule.FLOAT, np.arctan2, "libdevice.atan2({0}, {1})", ulps=3.0),
+        Op.HYPOT: Row(2, Rule.FLOAT, np.hypot, "libdevice.hypot({0}, {1})"),
+        Op.COPYSIGN: Row(2, Rule.FLOAT, np.copysign, "libdevice.copysign({0}, {1})"),
+        Op.NEXTAFTER: Row(2, Rule.FLOAT, np.nextafter, "libdevice.nextafter({0}, {1})"),
+    }
+)
+"""Every operation's row; a test holds it complete."""
+
+
+def result_dtype(op: Op, dtypes: Sequence[DType]) -> DType:
+    """The compute type ``op`` yields on operands of compute types ``dtypes``.
+
+    Raises ``InvalidProgram`` for operands the operation does not take, and for CAST
+    and BITCAST, whose result type is not a function of the operand's.
+    """
+    row = ROWS[op]
+    return op_types.apply(row.rule, op.value, row.arity, dtypes)
+
+
+def triton_text(
+    op: Op,
+    operand_texts: Sequence[str],
+    operand_dtypes: Sequence[DType],
+    result_dtype: DType,
+    nonnegative: bool = False,
+) -> str:
+    """The Triton expression of ``op``, not parenthesised.
+
+    Operand texts must be names, literals or parenthesised, because a text may repeat
+    them or put an operator beside them; at least one must be a tensor. ``nonnegative``
+    says that no operand is negative, which makes integer division plain. The kernel
+    must have ``tl`` and ``libdevice`` in scope.
+
+    Raises ``InvalidProgram`` if the number of operands is wrong.
+    """
+    row = ROWS[op]
+    if len(operand_texts) != row.arity or len(operand_dtypes) != row.arity:
+        raise InvalidProgram(
+            "an operation has the wrong number of operands",
+            where=op.value,
+            got=", ".join(operand_texts),
+            expected=str(row.arity),
+        )
+    if isinstance(row.text, str):
+        return row.text.format(*operand_texts)
+    call = Call(tuple(operand_texts), tuple(operand_dtypes), result_dtype, nonnegative)
+    return row.text(call)
+
+
+def libdevice_names() -> tuple[str, ...]:
+    """The device-library functions that texts call, sorted: what a machine without a
+    GPU needs stand-ins for."""
+    found: set[str] = set()
+    for op, row in ROWS.items():
+        for dtype in row.rule.accepts:
+            dtypes = (DType.BOOL, dtype, dtype) if row.rule is Rule.SELECT else (dtype,) * row.arity
+            result = dtype if row.rule is Rule.CONVERT else DType.BOOL
+            made = triton_text(op, ("a", "b", "c")[: row.arity], dtypes, result)
+            found.update(re.findall(r"libdevice\.(\w+)", made))
+    return tuple(sorted(found))

@@ -1,0 +1,208 @@
+"""What every lowering rule may use: reading tensors at indices, making loads.
+
+The context owns the value builder of one program, the numbering of indirect indices
+and the caches. It knows nothing of nodes and buffers beyond their strides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import sympy
+
+from harness.dtypes import DType
+from harness.graph.lowering.scalar import Scalar
+from harness.graph.lowering.simplify import Simplifier
+from harness.graph.lowering.tensor import (
+    Shape,
+    Tensor,
+    canonical,
+    flat_index,
+    is_one,
+    ranges_of,
+)
+from harness.ir.index import axis_symbol, indirect_symbol
+from harness.ir.nodes import (
+    Builder,
+    Compute,
+    Constant,
+    Indirect,
+    IndexValue,
+    Load,
+    Masked,
+    Reduce,
+    Value,
+    walk,
+)
+from harness.ir.ops import Op
+
+Index = tuple[sympy.Expr, ...]
+
+
+@dataclass(slots=True)
+class Context:
+    """Shared by the rules of one program; not shared between programs."""
+
+    builder: Builder = field(default_factory=Builder)
+    _indirect: dict[sympy.Symbol, Value] = field(default_factory=dict)
+    _symbols: dict[int, sympy.Symbol] = field(default_factory=dict)
+    _reads: dict[tuple[object, ...], Value] = field(default_factory=dict)
+    _simplifiers: dict[tuple[Shape, Shape], Simplifier] = field(default_factory=dict)
+
+    @property
+    def scalar(self) -> Scalar:
+        """Scalar arithmetic."""
+        return Scalar(self.builder)
+
+    def simplifier(self, shape: Shape, rsizes: Shape = ()) -> Simplifier:
+        """The simplifier of index expressions over a tensor of ``shape``."""
+        key = (shape, rsizes)
+        if key not in self._simplifiers:
+            self._simplifiers[key] = Simplifier(ranges_of(shape, rsizes))
+        return self._simplifiers[key]
+
+    def indirect(self, value: Value) -> sympy.Expr:
+        """``value`` (an integer within range) as part of an index expression."""
+        if isinstance(value, Constant):
+            return sympy.Integer(int(value.number))
+        if isinstance(value, IndexValue):
+            return value.expr
+        symbol = self._symbols.get(id(value))
+        if symbol is None:
+            symbol = indirect_symbol(len(self._symbols))
+            self._symbols[id(value)] = symbol
+            self._indirect[symbol] = value
+        return symbol
+
+    def bindings(self, expr: sympy.Expr) -> Indirect:
+        """The indirect values that occur in ``expr``, in order of their numbers."""
+        found = [s for s in expr.free_symbols if s in self._indirect]
+        found.sort(key=lambda s: int(s.name[1:]))
+        return tuple((s, self._indirect[s]) for s in found)
+
+    def load(self, buffer: str, index: sympy.Expr, dtype: DType) -> Value:
+        """The element of ``buffer`` at offset ``index``."""
+        return self.builder.load(buffer, index, dtype, self.bindings(index))
+
+    def index_value(self, expr: sympy.Expr, dtype: DType = DType.I64) -> Value:
+        """An index expression as a number of the compute type of ``dtype``."""
+        indirect = self.bindings(expr)
+        if not indirect:
+            return self.scalar.index(expr, dtype)
+        if len(indirect) == 1 and indirect[0][0] == expr:
+            return self.scalar.cast(indirect[0][1], dtype)
+        return self.scalar.cast(self.builder.index(expr, DType.I64, indirect), dtype)
+
+    def stored(self, name: str, dtype: DType, shape: Shape, stride: Shape) -> Tensor:
+        """The tensor that buffer ``name`` holds."""
+        return Tensor(
+            shape, dtype, self.load(name, flat_index(canonical(shape), stride), dtype)
+        )
+
+    def read(self, tensor: Tensor, index: Index, shape: Shape, rsizes: Shape = ()) -> Value:
+        """``tensor`` at ``index``, which is written over the variables of a tensor of
+        ``shape`` (and of a reduction over ``rsizes``)."""
+        mapping = {
+            axis_symbol("i", k): e
+            for k, (e, n) in enumerate(zip(index, tensor.shape, strict=True))
+            if not is_one(n)
+        }
+        mapping = {s: e for s, e in mapping.items() if s is not e and s != e}
+        if not mapping:
+            return tensor.value
+        return self.substitute(tensor.value, mapping, self.simplifier(shape, rsizes))
+
+    def substitute(
+        self,
+        root: Value,
+        mapping: Mapping[sympy.Symbol, sympy.Expr],
+        simplifier: Simplifier,
+    ) -> Value:
+        """``root`` with variables replaced by expressions, indices simplified."""
+        key = (id(root), id(simplifier), *mapping.items())
+        known = self._reads.get(key)
+        if known is not None:
+            return known
+        done: dict[int, Value] = {}
+        for value in walk([root]):
+            done[id(value)] = self._rebuild(value, mapping, simplifier, done)
+        self._reads[key] = done[id(root)]
+        return done[id(root)]
+
+    def _rebuild(
+        self,
+        value: Value,
+        mapping: Mapping[sympy.Symbol, sympy.Expr],
+        simplifier: Simplifier,
+        done: Mapping[int, Value],
+    ) -> Value:
+        match value:
+            case Compute(op=op, args=args, dtype=dtype):
+                new = tuple(done[id(a)] for a in args)
+                if all(a is b for a, b in zip(args, new, strict=True)):
+                    return value
+                return self.builder.compute(op, *new, dtype=dtype)
+            case Load(buffer=buffer, index=index, indirect=indirect, dtype=dtype):
+                moved = self._move(index, indirect, mapping, simplifier, done)
+                return self.load(buffer, moved, dtype)
+            case IndexValue(expr=expr, indirect=indirect, dtype=dtype):
+                moved = self._move(expr, indirect, mapping, simplifier, done)
+                return self.index_value(moved, dtype)
+            case Masked(mask=mask, body=body, other=other):
+                return self.masked(done[id(mask)], done[id(body)], other)
+            case Reduce():
+                raise AssertionError("a reduction is read only after it has a buffer")
+            case _:
+                return value
+
+    def _move(
+        self,
+        expr: sympy.Expr,
+        indirect: Indirect,
+        mapping: Mapping[sympy.Symbol, sympy.Expr],
+        simplifier: Simplifier,
+        done: Mapping[int, Value],
+    ) -> sympy.Expr:
+        replace = dict(mapping)
+        for symbol, value in indirect:
+            replace[symbol] = self.indirect(done[id(value)])
+        return simplifier.substitute(expr, replace)
+
+    def masked(self, mask: Value, body: Value, other: Constant) -> Value:
+        """``body`` where ``mask`` holds, else ``other``; decided masks disappear."""
+        if isinstance(mask, Constant):
+            return body if mask.number else other
+        return self.builder.masked(mask, body, other)
+
+    def inside(
+        self, expr: sympy.Expr, low: sympy.Expr | None, high: sympy.Expr | None
+    ) -> Value:
+        """Whether ``low <= expr < high``; an absent bound always holds."""
+        scalar = self.scalar
+        tests = []
+        if low is not None:
+            tests.append(
+                scalar.compare(Op.GE, self.index_value(expr), self.index_value(low))
+            )
+        if high is not None:
+            tests.append(
+                scalar.compare(Op.LT, self.index_value(expr), self.index_value(high))
+            )
+        if not tests:
+            return scalar.constant(True, DType.BOOL)
+        result = tests[0]
+        for test in tests[1:]:
+            result = scalar.both(result, test)
+        return result
+
+    def wrap(self, value: Value, size: sympy.Expr) -> Value:
+        """An integer index brought into range: negative ones count from the end."""
+        scalar = self.scalar
+        value = scalar.cast(value, DType.I64)
+        if isinstance(value, Constant):
+            return self.index_value(value.number + size if value.number < 0 else value.number)
+        if isinstance(value, IndexValue) and value.expr.is_nonnegative:
+            return value
+        negative = scalar.compare(Op.LT, value, scalar.constant(0, DType.I64))
+        return scalar.where(negative, scalar.add(value, self.index_value(size)), value)

@@ -1,0 +1,112 @@
+"""Reading at computed positions: embedding, gather, index."""
+
+from __future__ import annotations
+
+import sympy
+
+from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
+from harness.graph.model import Ref
+from harness.ir.nodes import Value
+
+
+def position(call: Call, value: Value, size: sympy.Expr) -> sympy.Expr:
+    """An integer value as an index into a dimension of ``size``."""
+    if is_one(size):
+        return sympy.S.Zero
+    return call.context.indirect(call.context.wrap(value, size))
+
+
+def embedding(call: Call) -> Lowered:
+    """``embedding(weight, indices)``: one row per index."""
+    weight, indices = call.tensor(0, "weight"), call.tensor(1, "indices")
+    out = canonical(call.shape)
+    value = call.read(indices, out[: indices.rank], call.shape)
+    row = position(call, value, weight.shape[0])
+    return call.result(call.read(weight, (row, out[-1]), call.shape))
+
+
+def gather(call: Call) -> Lowered:
+    """``gather(self, dim, index)``."""
+    tensor, index = call.tensor(0), call.tensor(2, "index")
+    dim = call.dim(1, "dim", tensor.rank)
+    where = list(canonical(call.shape))
+    if tensor.rank:
+        where[dim] = position(call, index.value, tensor.shape[dim])
+    return call.result(call.read(tensor, tuple(where), call.shape))
+
+
+def index_select(call: Call) -> Lowered:
+    """``index_select(self, dim, index)``."""
+    tensor, index = call.tensor(0), call.tensor(2, "index")
+    dim = call.dim(1, "dim", tensor.rank)
+    where = list(canonical(call.shape))
+    if tensor.rank:
+        value = call.read(index, (where[dim],) * index.rank, call.shape)
+        where[dim] = position(call, value, tensor.shape[dim])
+    return call.result(call.read(tensor, tuple(where), call.shape))
+
+
+def index_tensors(call: Call) -> list[Tensor | None]:
+    """The list of index tensors of ``index`` and ``index_put``; None takes a dimension
+    whole."""
+    arg = call.raw(1, "indices")
+    if not isinstance(arg, tuple):
+        raise call.refuse(f"indices {arg!r}", "a list of tensors")
+    found: list[Tensor | None] = []
+    for item in arg:
+        tensor = call.as_tensor(item, "indices") if isinstance(item, Ref) else None
+        if tensor is not None and not tensor.dtype.is_integer:
+            raise call.refuse(
+                f"an index of type {tensor.dtype.torch_name}",
+                "integers (the result's size must not depend on data)",
+            )
+        found.append(tensor)
+    return found
+
+
+def advanced_index(
+    call: Call, shape: Shape, indices: list[Tensor | None], out: Shape
+) -> tuple[sympy.Expr, ...]:
+    """Where an element of the indexed tensor of ``shape`` lies for each point of ``out``.
+
+    Index tensors broadcast against each other; their common dimensions stand where the
+    first of them does if they are next to each other, else in front.
+    """
+    given = [d for d, t in enumerate(indices) if t is not None]
+    rank = max(t.rank for t in indices if t is not None)
+    together = given == list(range(given[0], given[-1] + 1))
+    front = given[0] if together else 0
+    variables = canonical(out)
+    common = variables[front : front + rank]
+    whole = iter(variables[:front] + variables[front + rank :])
+    index: list[sympy.Expr] = []
+    for dim, size in enumerate(shape):
+        tensor = indices[dim] if dim < len(indices) else None
+        if tensor is None:
+            index.append(next(whole))
+            continue
+        aligned = tuple(
+            sympy.S.Zero if is_one(n) else v
+            for n, v in zip(tensor.shape, common[rank - tensor.rank :], strict=True)
+        )
+        index.append(position(call, call.read(tensor, aligned, out), size))
+    return tuple(index)
+
+
+def index(call: Call) -> Lowered:
+    """``index.Tensor``: advanced indexing."""
+    tensor, indices = call.tensor(0), index_tensors(call)
+    if all(t is None for t in indices):
+        return tensor
+    where = advanced_index(call, tensor.shape, indices, call.shape)
+    return call.result(call.read(tensor, where, call.shape))
+
+
+RULES: Rules = {
+    "aten.embedding.default": Rule(embedding),
+    "aten.gather.default": Rule(gather),
+    "aten.index_select.default": Rule(index_select),
+    "aten.index.Tensor": Rule(index),
+    "aten._unsafe_index.Tensor": Rule(index),
+}

@@ -1,0 +1,313 @@
+"""From a region's graph to a program: which values get buffers, and the nests that fill
+them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import sympy
+
+from harness.graph.lowering.context import Context
+from harness.graph.lowering.cost import oversized, profile, typical, worth_storing
+from harness.graph.lowering.nests import NestMaker, layout_of
+from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
+from harness.graph.lowering.tensor import (
+    Lowered,
+    Reduced,
+    Result,
+    Scattered,
+    Tensor,
+    canonical,
+    flat_index,
+)
+from harness.graph.lowering.uses import Uses, analyse
+from harness.graph.model import Graph, Mutation, Node, Ref, TensorType
+from harness.ir.nodes import Load, walk
+from harness.ir.program import Buffer, Program, Role
+
+
+@dataclass(slots=True)
+class Lowering:
+    """The state of lowering one graph."""
+
+    graph: Graph
+    rules: Rules
+    uses: Uses
+    context: Context = field(default_factory=Context)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    several: dict[str, tuple[Result | None, ...]] = field(default_factory=dict)
+    origins: dict[str, frozenset[str]] = field(default_factory=dict)
+    alias: dict[str, str] = field(default_factory=dict)
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    types: dict[str, TensorType] = field(default_factory=dict)
+    maker: NestMaker = field(init=False)
+
+    def __post_init__(self) -> None:
+        order = {n.name: k for k, n in enumerate(self.graph.nodes)}
+        self.maker = NestMaker(self.context, order)
+
+    def run(self, name: str) -> Program:
+        """Lower everything."""
+        for given in self.graph.inputs:
+            kind = given.type
+            self.types[given.name] = kind
+            self.origins[given.name] = frozenset()
+            self.buffers[given.name] = Buffer(
+                given.name, kind.dtype, kind.shape, kind.stride, Role.INPUT, given.name,
+                given.bound,
+            )  # fmt: skip
+            self.tensors[given.name] = self.context.stored(
+                given.name, kind.dtype, kind.shape, kind.stride
+            )
+        for node in self.uses.live:
+            self._lower_node(node)
+        outputs = [self._output(n) for n in self.graph.outputs if n is not None]
+        mutated = self._mutate()
+        return Program(
+            name, tuple(self.buffers.values()), tuple(self.maker.nests), tuple(outputs), mutated
+        )
+
+    def resolve(self, name: str) -> str:
+        """The value that ``name`` is another name of."""
+        return self.alias.get(name, name)
+
+    # -- nodes ---------------------------------------------------------------------
+
+    def _lower_node(self, node: Node) -> None:
+        self.origins[node.name] = frozenset({node.name}).union(
+            *(self.origins[r] for r in node.refs())
+        )
+        if node.op == "getitem":
+            self._take(node)
+            return
+        rule = self.rules.get(node.op)
+        if rule is None:
+            raise unsupported(node, "an operator without a lowering")
+        lowered = rule.lower(Call(self.context, node, self.tensors))
+        if isinstance(lowered, tuple):
+            self._settle_several(node, lowered)
+            return
+        assert isinstance(node.type, TensorType)
+        self._settle(node, node.type, lowered, rule)
+
+    def _take(self, node: Node) -> None:
+        """``getitem``: parts of reductions have their buffers, others are settled here."""
+        source, position = node.args
+        assert isinstance(source, Ref) and isinstance(node.type, TensorType)
+        name = self.uses.parts[source.name, int(position)]  # type: ignore[arg-type]
+        if name != node.name:
+            self.types[node.name] = node.type
+            self._become(node.name, name)
+            return
+        part = self.several[source.name][int(position)]  # type: ignore[arg-type]
+        if part is None:
+            raise unsupported(node, "a result that is absent")
+        if isinstance(part, Reduced):
+            self.origins[node.name] = frozenset()
+        else:
+            self._settle(node, node.type, part, None)
+
+    def _settle_several(self, node: Node, parts: tuple[Result | None, ...]) -> None:
+        self.several[node.name] = parts
+        reduced: list[tuple[Buffer, Reduced]] = []
+        for position, part in enumerate(parts):
+            name = self.uses.parts.get((node.name, position))
+            if name is None or not isinstance(part, Reduced):
+                continue
+            kinds = node.type
+            assert isinstance(kinds, tuple)
+            kind = kinds[position]
+            assert kind is not None
+            reduced.append((self._new_buffer(name, kind), part))
+        if reduced:
+            origins = self.origins[node.name].union(b.name for b, _ in reduced)
+            self.maker.reduce(reduced, origins)
+            for buffer, _ in reduced:
+                self._stored(buffer)
+
+    def _settle(
+        self, node: Node, kind: TensorType, result: Result, rule: Rule | None
+    ) -> None:
+        """Keep a result as an expression, or give it a buffer."""
+        name = node.name
+        self.types[name] = kind
+        if isinstance(result, Tensor):
+            if self._is_same(node, result, kind):
+                self._become(name, next(node.refs()))
+            elif self._needs_buffer(name, kind, result, rule):
+                self._realise(name, kind, result)
+            else:
+                self.tensors[name] = result
+            return
+        buffer = self._new_buffer(name, kind)
+        if isinstance(result, Reduced):
+            self.maker.reduce([(buffer, result)], self.origins[name])
+        else:
+            self.maker.scatter(buffer, result, self.origins[name])
+        self._stored(buffer)
+
+    def _is_same(self, node: Node, result: Tensor, kind: TensorType) -> bool:
+        """Whether a node yields its only operand, in the same layout."""
+        names = list(node.refs())
+        return (
+            len(names) == 1
+            and self.types.get(names[0]) == kind
+            and self.tensors[names[0]].value is result.value
+        )
+
+    def _become(self, name: str, other: str) -> None:
+        root = self.resolve(other)
+        self.alias[name] = root
+        self.tensors[name] = self.tensors[root]
+        self.origins[name] = self.origins[root]
+
+    # -- buffers -------------------------------------------------------------------
+
+    def _wanted(self, name: str) -> bool:
+        return name in self.graph.outputs
+
+    def _needs_buffer(
+        self, name: str, kind: TensorType, tensor: Tensor, rule: Rule | None
+    ) -> bool:
+        if self._wanted(name):
+            return True
+        if isinstance(tensor.value, Load) and (rule is None or rule.view):
+            return False
+        uses = self.uses.count[name]
+        found = profile(tensor.value)
+        if oversized(found):
+            return True
+        if found.loads and name in self.uses.reread and found.ops:
+            return True
+        if uses > 1 and self._is_mutation_value(name):
+            return True
+        if uses > 1 and isinstance(tensor.value, Load):
+            return not self._reads_in_layout(tensor.value, kind)
+        own = typical(kind.numel)
+        read = sum(
+            min(typical(self.buffers[b].extent), own) * self.buffers[b].dtype.itemsize
+            for b in dict.fromkeys(load.buffer for load in found.loads)
+        )
+        return worth_storing(found, uses, read, own * kind.dtype.itemsize)
+
+    def _is_mutation_value(self, name: str) -> bool:
+        return any(m.value == name for m in self.graph.mutations)
+
+    def _reads_in_layout(self, load: Load, kind: TensorType) -> bool:
+        """Whether ``load`` walks its buffer in the order of a tensor of type ``kind``."""
+        wanted = flat_index(canonical(kind.shape), layout_of(kind))
+        return (load.index - wanted).is_Integer is True
+
+    def _new_buffer(self, name: str, kind: TensorType) -> Buffer:
+        role = Role.OUTPUT if self._wanted(name) else Role.TEMPORARY
+        buffer = Buffer(name, kind.dtype, kind.shape, layout_of(kind), role, name)
+        self.buffers[name] = buffer
+        return buffer
+
+    def _realise(self, name: str, kind: TensorType, tensor: Tensor) -> None:
+        buffer = self._new_buffer(name, kind)
+        self.maker.fill(buffer, tensor, self.origins[name])
+        self._stored(buffer)
+
+    def _stored(self, buffer: Buffer) -> None:
+        """From now on the value is read from its buffer."""
+        name = buffer.name
+        self.types[name] = TensorType(buffer.dtype, buffer.shape, buffer.stride)
+        self.origins[name] = frozenset()
+        self.tensors[name] = self.context.stored(
+            name, buffer.dtype, buffer.shape, buffer.stride
+        )
+
+    # -- the end of the program ----------------------------------------------------
+
+    def _output(self, name: str) -> str:
+        """The buffer of an output; made now if the output is another name of a value
+        that has none, or an input that is about to be overwritten."""
+        root = self.resolve(name)
+        buffer = self.buffers.get(root)
+        overwritten = any(m.input == root for m in self.graph.mutations)
+        if buffer is not None and not (buffer.role is Role.INPUT and overwritten):
+            if buffer.role is Role.TEMPORARY:
+                self.buffers[root] = _with_role(buffer, Role.OUTPUT)
+            return root
+        copy = f"{root}_before" if buffer is not None else root
+        if copy not in self.buffers:
+            kind = self.types[root]
+            made = Buffer(copy, kind.dtype, kind.shape, layout_of(kind), Role.OUTPUT, root)
+            self.buffers[copy] = made
+            self.maker.fill(made, self.tensors[root], self.origins[root] | {name})
+            if buffer is None:
+                self._stored(made)
+        return copy
+
+    def _mutate(self) -> tuple[str, ...]:
+        """Stores into inputs, after every read of their old contents."""
+        targets = [m.input for m in self.graph.mutations]
+        plans = []
+        for position, mutation in enumerate(self.graph.mutations):
+            root = self.resolve(mutation.value)
+            if root not in self.buffers and self._clashes(mutation, targets[:position]):
+                self._realise(root, self.types[root], self.tensors[root])
+            elif root in targets and root != mutation.input:
+                root = self._saved(root)
+            plans.append((mutation, root))
+        done: dict[str, None] = {}
+        for mutation, root in plans:
+            if root != mutation.input:
+                self._overwrite(mutation, root)
+                done[mutation.input] = None
+        return tuple(done)
+
+    def _saved(self, name: str) -> str:
+        """A copy of an input that is about to be overwritten."""
+        copy = f"{name}_before"
+        if copy not in self.buffers:
+            kind = self.types[name]
+            buffer = Buffer(copy, kind.dtype, kind.shape, layout_of(kind), Role.TEMPORARY, name)
+            self.buffers[copy] = buffer
+            self.maker.fill(buffer, self.tensors[name], frozenset())
+            self.tensors[copy] = self.context.stored(
+                copy, buffer.dtype, buffer.shape, buffer.stride
+            )
+            self.origins[copy] = frozenset()
+        return copy
+
+    def _clashes(self, mutation: Mutation, before: list[str]) -> bool:
+        """Whether storing the value directly would read what a mutation has overwritten:
+        an input stored earlier, or the same input at another element."""
+        own = self.buffers[mutation.input]
+        here = flat_index(canonical(own.shape), own.stride)
+        for part in walk([self.tensors[mutation.value].value]):
+            if isinstance(part, Load):
+                if part.buffer in before:
+                    return True
+                if part.buffer == mutation.input and sympy.expand(part.index - here) != 0:
+                    return True
+        return False
+
+    def _overwrite(self, mutation: Mutation, root: str) -> None:
+        buffer = self.buffers[mutation.input]
+        tensor = self.tensors[root]
+        if tensor.shape != buffer.shape:
+            raise unsupported(
+                self.graph.node(mutation.value),
+                f"a value of shape {tensor.shape} stored into %{mutation.input}",
+                f"shape {buffer.shape}",
+            )
+        cast = self.context.scalar.cast(tensor.value, buffer.dtype)
+        changed = Tensor(buffer.shape, buffer.dtype, cast)
+        self.maker.fill(buffer, changed, self.origins[root] | {mutation.value})
+
+
+def _with_role(buffer: Buffer, role: Role) -> Buffer:
+    return Buffer(
+        buffer.name, buffer.dtype, buffer.shape, buffer.stride, role, buffer.node, buffer.bound
+    )
+
+
+def lower_with(graph: Graph, rules: Rules, name: str | None = None) -> Program:
+    """``graph`` as a program, by the given rules.
+
+    Raises ``UnsupportedOperator`` naming the node and its source line.
+    """
+    return Lowering(graph, rules, analyse(graph, rules)).run(name or graph.name)

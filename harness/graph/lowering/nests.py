@@ -1,0 +1,108 @@
+"""Loop nests that fill buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import sympy
+
+from harness.graph.lowering.context import Context
+from harness.graph.lowering.cost import typical
+from harness.graph.lowering.tensor import (
+    Reduced,
+    Scattered,
+    Shape,
+    Tensor,
+    canonical,
+    contiguous,
+    flat_index,
+    is_one,
+)
+from harness.graph.model import TensorType
+from harness.ir.index import axis_symbol
+from harness.ir.nodes import Axis, Nest, Store
+from harness.ir.program import Buffer
+
+
+def layout_of(kind: TensorType) -> Shape:
+    """The strides a value of type ``kind`` is stored with: the recorded ones, unless two
+    elements would share memory (an expanded tensor), then row-major ones."""
+    return contiguous(kind.shape) if _overlaps(kind) else kind.stride
+
+
+def _overlaps(kind: TensorType) -> bool:
+    dims = [
+        (typical(s), typical(n))
+        for n, s in zip(kind.shape, kind.stride, strict=True)
+        if not is_one(n)
+    ]
+    reach = 0
+    for stride, size in sorted(dims):
+        if stride <= reach:
+            return True
+        reach += (size - 1) * stride
+    return False
+
+
+def axes_in_order(shape: Shape, stride: Shape) -> tuple[Axis, ...]:
+    """The loops over a buffer, largest stride outermost, sizes of one left out."""
+    dims = [d for d, n in enumerate(shape) if not is_one(n)]
+    dims.sort(key=lambda d: (-typical(stride[d]), d))
+    return tuple(Axis(axis_symbol("i", d), shape[d]) for d in dims)
+
+
+def _plain_axes(prefix: str, sizes: Shape) -> tuple[Axis, ...]:
+    return tuple(
+        Axis(axis_symbol(prefix, k), n) for k, n in enumerate(sizes) if not is_one(n)
+    )
+
+
+@dataclass(slots=True)
+class NestMaker:
+    """Makes the nests of one program in order; ``order`` is the position of every node."""
+
+    context: Context
+    order: dict[str, int]
+    nests: list[Nest] = field(default_factory=list)
+
+    def _add(
+        self,
+        axes: tuple[Axis, ...],
+        raxes: tuple[Axis, ...],
+        stores: Iterable[Store],
+        origins: frozenset[str],
+    ) -> None:
+        ordered = tuple(sorted(origins, key=lambda name: self.order[name]))
+        name = f"nest{len(self.nests)}"
+        self.nests.append(Nest(name, axes, raxes, tuple(stores), ordered))
+
+    def fill(self, buffer: Buffer, tensor: Tensor, origins: frozenset[str]) -> None:
+        """Store a tensor into its buffer."""
+        axes = axes_in_order(buffer.shape, buffer.stride)
+        index = flat_index(canonical(buffer.shape), buffer.stride)
+        self._add(axes, (), [Store(buffer.name, index, tensor.value)], origins)
+
+    def reduce(self, parts: list[tuple[Buffer, Reduced]], origins: frozenset[str]) -> None:
+        """Store the results of one reduction."""
+        first, reduced = parts[0]
+        stores = [
+            Store(b.name, flat_index(canonical(b.shape), b.stride), r.value) for b, r in parts
+        ]
+        axes = axes_in_order(first.shape, first.stride)
+        self._add(axes, _plain_axes("r", reduced.rsizes), stores, origins)
+
+    def scatter(self, buffer: Buffer, result: Scattered, origins: frozenset[str]) -> None:
+        """Store the initial contents, then the scattered values."""
+        self.fill(buffer, result.initial, origins)
+        target = tuple(
+            sympy.S.Zero if is_one(n) else i
+            for i, n in zip(result.target, buffer.shape, strict=True)
+        )
+        index = self.context.simplifier(result.points).simplify(
+            flat_index(target, buffer.stride)
+        )
+        store = Store(
+            buffer.name, index, result.value, result.mode, self.context.bindings(index)
+        )
+        self._add(_plain_axes("i", result.points), (), [store], origins)

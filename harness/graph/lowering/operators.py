@@ -1,0 +1,22 @@
+"""All lowering rules, one file per family."""
+
+from __future__ import annotations
+
+from harness.graph.lowering import (
+    creation,
+    indexing,
+    pointwise,
+    reductions,
+    unary,
+    views,
+)
+from harness.graph.lowering.rule import Rules
+
+RULES: Rules = {
+    **pointwise.RULES,
+    **unary.RULES,
+    **views.RULES,
+    **creation.RULES,
+    **indexing.RULES,
+    **reductions.RULES,
+}

@@ -1,0 +1,295 @@
+"""Pointwise arithmetic: operands broadcast, promoted, combined element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harness.dtypes import DType
+from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.tensor import Lowered
+from harness.ir.nodes import Constant, Value
+from harness.ir.ops import Op
+
+
+def binary(op: Op) -> Rule:
+    """Both operands in the result's type."""
+
+    def lower(call: Call) -> Lowered:
+        return call.result(call.scalar.op(op, call.operand(0), call.operand(1)))
+
+    return Rule(lower)
+
+
+
+
+def additive(op: Op, *, reverse: bool = False) -> Rule:
+    """``add``, ``sub`` and ``rsub`` with their factor ``alpha`` on the second operand."""
+
+    def lower(call: Call) -> Lowered:
+        left, right = call.operand(0, "self"), call.operand(1)
+        alpha = call.number(2, "alpha", 1)
+        scalar = call.scalar
+        if reverse:
+            left, right = right, left
+            return call.result(scalar.op(op, left, scalar.scale(right, alpha)))
+        return call.result(scalar.op(op, left, scalar.scale(right, alpha)))
+
+    return Rule(lower)
+
+
+def mul(call: Call) -> Lowered:
+    """Product."""
+    return call.result(call.scalar.mul(call.operand(0), call.operand(1)))
+
+
+def div(call: Call) -> Lowered:
+    """True division; with ``rounding_mode`` floor or trunc."""
+    mode = call.text(2, "rounding_mode")
+    left, right = call.operand(0), call.operand(1)
+    scalar = call.scalar
+    if mode == "floor":
+        return call.result(floor_quotient(call, left, right))
+    if mode == "trunc":
+        if call.dtype.is_float:
+            return call.result(scalar.op(Op.TRUNC, scalar.div(left, right)))
+        return call.result(scalar.op(Op.TRUNC_DIV, left, right))
+    return call.result(scalar.div(left, right))
+
+
+def floor_quotient(call: Call, left: Value, right: Value) -> Value:
+    """Division rounded down."""
+    return call.scalar.op(Op.FLOOR_DIV, left, right)
+
+
+def floor_divide(call: Call) -> Lowered:
+    """``floor_divide``."""
+    return call.result(floor_quotient(call, call.operand(0), call.operand(1)))
+
+
+def comparison(op: Op) -> Rule:
+    """Operands in their common type, result bool."""
+
+    def lower(call: Call) -> Lowered:
+        common = call.promoted(0, 1)
+        left, right = call.operand(0, "self", common), call.operand(1, "other", common)
+        return call.result(call.scalar.compare(op, left, right))
+
+    return Rule(lower)
+
+
+def logical(op: Op) -> Rule:
+    """Operands as truth values, result bool."""
+
+    def lower(call: Call) -> Lowered:
+        count = 1 if op is Op.LOGICAL_NOT else 2
+        args = [call.operand(k, "other", DType.BOOL) for k in range(count)]
+        return call.result(call.scalar.compare(op, *args))
+
+    return Rule(lower)
+
+
+def pow_(call: Call) -> Lowered:
+    """``pow``; small constant exponents become products and roots."""
+    base, exponent = call.operand(0), call.operand(1, "exponent")
+    return call.result(power(call, base, exponent))
+
+
+def power(call: Call, base: Value, exponent: Value) -> Value:
+    """``base ** exponent`` of equal types."""
+    scalar = call.scalar
+    if isinstance(exponent, Constant):
+        number = exponent.number
+        special = {0.5: Op.SQRT, -0.5: Op.RSQRT, -1.0: Op.RECIPROCAL}.get(float(number))
+        if special is not None and base.dtype.is_float:
+            return scalar.op(special, base)
+        if number == int(number) and abs(number) <= 8:
+            product = _repeated(call, base, abs(int(number)))
+            if number >= 0:
+                return product
+            if base.dtype.is_float:
+                return scalar.op(Op.RECIPROCAL, product)
+    return scalar.op(Op.POW, base, exponent)
+
+
+def _repeated(call: Call, base: Value, times: int) -> Value:
+    scalar = call.scalar
+    if times == 0:
+        return scalar.like(1, base)
+    result: Value | None = None
+    square = base
+    while times:
+        if times & 1:
+            result = square if result is None else scalar.mul(result, square)
+        times >>= 1
+        if times:
+            square = scalar.mul(square, square)
+    assert result is not None
+    return result
+
+
+def where(call: Call) -> Lowered:
+    """``where(condition, self, other)``."""
+    mask = call.operand(0, "condition", DType.BOOL)
+    return call.result(call.scalar.where(mask, call.operand(1), call.operand(2)))
+
+
+def masked_fill(call: Call) -> Lowered:
+    """``masked_fill(self, mask, value)``."""
+    mask = call.operand(1, "mask", DType.BOOL)
+    return call.result(call.scalar.where(mask, call.operand(2, "value"), call.operand(0)))
+
+
+def clamp(call: Call) -> Lowered:
+    """``clamp(self, min, max)``; either bound may be absent. NaN passes through."""
+    value = call.operand(0)
+    if call.raw(1, "min", None) is not None:
+        value = call.scalar.op(Op.MAXIMUM, value, call.operand(1, "min"))
+    if call.raw(2, "max", None) is not None:
+        value = call.scalar.op(Op.MINIMUM, value, call.operand(2, "max"))
+    return call.result(value)
+
+
+def clamp_one(op: Op, name: str) -> Rule:
+    """``clamp_min`` and ``clamp_max``."""
+
+    def lower(call: Call) -> Lowered:
+        return call.result(call.scalar.op(op, call.operand(0), call.operand(1, name)))
+
+    return Rule(lower)
+
+
+def addcmul(call: Call) -> Lowered:
+    """``self + value * tensor1 * tensor2``."""
+    scalar = call.scalar
+    product = scalar.mul(call.operand(1, "tensor1"), call.operand(2, "tensor2"))
+    return call.result(
+        scalar.add(call.operand(0), scalar.scale(product, call.number(3, "value", 1)))
+    )
+
+
+def addcdiv(call: Call) -> Lowered:
+    """``self + value * tensor1 / tensor2``."""
+    scalar = call.scalar
+    quotient = scalar.div(call.operand(1, "tensor1"), call.operand(2, "tensor2"))
+    return call.result(
+        scalar.add(call.operand(0), scalar.scale(quotient, call.number(3, "value", 1)))
+    )
+
+
+def lerp(call: Call) -> Lowered:
+    """``self + weight * (end - self)``, from the end when the weight is at least one half
+    (so that weight 1 yields ``end`` exactly)."""
+    scalar = call.scalar
+    start, end, weight = call.operand(0), call.operand(1, "end"), call.operand(2, "weight")
+    difference = scalar.sub(end, start)
+    near = scalar.add(start, scalar.mul(weight, difference))
+    rest = scalar.sub(scalar.like(1, weight), weight)
+    far = scalar.sub(end, scalar.mul(difference, rest))
+    if isinstance(weight, Constant):
+        return call.result(near if abs(weight.number) < 0.5 else far)
+    half = scalar.like(0.5, weight)
+    small = scalar.compare(Op.LT, scalar.op(Op.ABS, weight), half)
+    return call.result(scalar.where(small, near, far))
+
+
+def xlogy(call: Call) -> Lowered:
+    """``self * log(other)``, zero where self is zero, NaN where other is."""
+    scalar = call.scalar
+    left, right = call.operand(0), call.operand(1)
+    product = scalar.mul(left, scalar.op(Op.LOG, right))
+    zero = scalar.like(0, left)
+    value = scalar.where(scalar.compare(Op.EQ, left, zero), zero, product)
+    return call.result(scalar.where(scalar.compare(Op.ISNAN, right), right, value))
+
+
+def cast(call: Call) -> Lowered:
+    """``_to_copy`` and ``convert_element_type``: the node's type says to what."""
+    return call.result(call.broadcast(call.tensor(0), call.shape))
+
+
+def copy(call: Call) -> Lowered:
+    """``copy(self, src)``: the source in self's shape and type."""
+    return call.result(call.operand(1, "src"))
+
+
+def fill(call: Call) -> Lowered:
+    """``fill(self, value)``."""
+    return call.result(call.operand(1, "value"))
+
+
+def _overloads(name: str, rule: Rule, *overloads: str) -> dict[str, Rule]:
+    return {f"aten.{name}.{overload}": rule for overload in overloads}
+
+
+_BITWISE: dict[str, Op] = {
+    "bitwise_and": Op.BIT_AND,
+    "bitwise_or": Op.BIT_OR,
+    "bitwise_xor": Op.BIT_XOR,
+    "bitwise_left_shift": Op.SHIFT_LEFT,
+    "bitwise_right_shift": Op.SHIFT_RIGHT,
+}
+_COMPARISON: dict[str, Op] = {
+    "eq": Op.EQ,
+    "ne": Op.NE,
+    "lt": Op.LT,
+    "le": Op.LE,
+    "gt": Op.GT,
+    "ge": Op.GE,
+}
+_LOGICAL: dict[str, Op] = {
+    "logical_and": Op.LOGICAL_AND,
+    "logical_or": Op.LOGICAL_OR,
+    "logical_xor": Op.LOGICAL_XOR,
+    "logical_not": Op.LOGICAL_NOT,
+}
+_BINARY: dict[str, Op] = {
+    "maximum": Op.MAXIMUM,
+    "minimum": Op.MINIMUM,
+    "atan2": Op.ATAN2,
+    "hypot": Op.HYPOT,
+    "nextafter": Op.NEXTAFTER,
+}
+
+Maker = Callable[[Op], Rule]
+
+
+def _table(ops: dict[str, Op], make: Maker, *overloads: str) -> dict[str, Rule]:
+    rules: dict[str, Rule] = {}
+    for name, op in ops.items():
+        rules.update(_overloads(name, make(op), *overloads))
+    return rules
+
+
+RULES: Rules = {
+    **_overloads("add", additive(Op.ADD), "Tensor", "Scalar"),
+    **_overloads("sub", additive(Op.SUB), "Tensor", "Scalar"),
+    **_overloads("rsub", additive(Op.SUB, reverse=True), "Tensor", "Scalar"),
+    **_overloads("mul", Rule(mul), "Tensor", "Scalar"),
+    **_overloads("div", Rule(div), "Tensor", "Scalar", "Tensor_mode", "Scalar_mode"),
+    **_overloads("true_divide", Rule(div), "Tensor", "Scalar"),
+    **_overloads("floor_divide", Rule(floor_divide), "default", "Scalar"),
+    **_overloads(
+        "remainder", binary(Op.REMAINDER), "Tensor", "Scalar", "Scalar_Tensor"
+    ),
+    **_overloads("fmod", binary(Op.FMOD), "Tensor", "Scalar"),
+    **_overloads("copysign", binary(Op.COPYSIGN), "Tensor", "Scalar"),
+    **_overloads("pow", Rule(pow_), "Tensor_Scalar", "Tensor_Tensor", "Scalar"),
+    **_overloads("where", Rule(where), "self", "ScalarSelf", "ScalarOther", "Scalar"),
+    **_overloads("masked_fill", Rule(masked_fill), "Scalar", "Tensor"),
+    **_overloads("clamp", Rule(clamp), "default", "Tensor"),
+    **_overloads("clamp_min", clamp_one(Op.MAXIMUM, "min"), "default", "Tensor"),
+    **_overloads("clamp_max", clamp_one(Op.MINIMUM, "max"), "default", "Tensor"),
+    **_overloads("lerp", Rule(lerp), "Scalar", "Tensor"),
+    **_overloads("fill", Rule(fill), "Scalar", "Tensor"),
+    **_overloads("xlogy", Rule(xlogy), "Tensor", "Scalar_Other", "Scalar_Self"),
+    **_table(_BITWISE, binary, "Tensor", "Scalar", "Tensor_Scalar", "Scalar_Tensor"),
+    **_table(_COMPARISON, comparison, "Tensor", "Scalar"),
+    **_table(_LOGICAL, logical, "default"),
+    **_table(_BINARY, binary, "default"),
+    "aten.addcmul.default": Rule(addcmul),
+    "aten.addcdiv.default": Rule(addcdiv),
+    "aten._to_copy.default": Rule(cast),
+    "aten.to.dtype": Rule(cast),
+    "prims.convert_element_type.default": Rule(cast),
+    "aten.copy.default": Rule(copy),
+}

@@ -1,0 +1,364 @@
+"""Reductions. Their results always become buffers; what follows the reduction itself
+(a division, a root) is part of the stored value and runs once per result element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import sympy
+
+from harness.dtypes import DType
+from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.scalar import Number
+from harness.graph.lowering.tensor import (
+    Lowered,
+    Reduced,
+    Shape,
+    Tensor,
+    canonical,
+    is_one,
+    reduction_index,
+)
+from harness.ir.nodes import ReduceKind, Value
+from harness.ir.ops import Op
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What is reduced: a value over output and reduction variables."""
+
+    call: Call
+    value: Value
+    rsizes: Shape
+
+    @property
+    def count(self) -> sympy.Expr:
+        """Number of elements reduced into one."""
+        return sympy.Mul(*self.rsizes)
+
+    @property
+    def trivial(self) -> bool:
+        """Whether exactly one element is reduced, so that there is no loop."""
+        return all(is_one(n) for n in self.rsizes)
+
+    def map(self, function: Callable[[Value], Value]) -> Operand:
+        """The same reduction of changed elements."""
+        return Operand(self.call, function(self.value), self.rsizes)
+
+    def cast(self, dtype: DType) -> Operand:
+        """The same reduction of converted elements."""
+        return self.map(lambda v: self.call.scalar.cast(v, dtype))
+
+    def reduce(self, kind: ReduceKind, dtype: DType, component: int = 0) -> Value:
+        """One component of the reduction."""
+        if self.trivial:
+            return self._single(kind, component)
+        return self.call.context.builder.reduce(
+            kind, self.value, dtype=dtype.compute, component=component
+        )
+
+    def _single(self, kind: ReduceKind, component: int) -> Value:
+        scalar = self.call.scalar
+        match kind:
+            case ReduceKind.ARGMAX | ReduceKind.ARGMIN:
+                return scalar.constant(0, DType.I64)
+            case ReduceKind.WELFORD if component > 0:
+                return scalar.like(0 if component == 1 else 1, self.value)
+            case ReduceKind.SOFTMAX if component > 0:
+                return scalar.like(1, self.value)
+            case _:
+                return self.value
+
+    def finish(self, value: Value, position: int = 0) -> Lowered:
+        """The node's result number ``position``."""
+        kind = self.call.result_type(position)
+        converted = self.call.scalar.cast(value, kind.dtype)
+        if self.trivial:
+            return Tensor(kind.shape, kind.dtype, converted)
+        return Reduced(kind.shape, kind.dtype, converted, self.rsizes)
+
+
+def reduced_operand(call: Call, dims: list[int], keepdim: bool) -> Operand:
+    """The first argument read over output variables and, along ``dims``, reduced ones."""
+    tensor = call.tensor(0)
+    rsizes = tuple(tensor.shape[d] for d in dims)
+    inner = iter(reduction_index(rsizes))
+    kept = [n for d, n in enumerate(tensor.shape) if d not in dims]
+    shape = (
+        tuple(sympy.S.One if d in dims else n for d, n in enumerate(tensor.shape))
+        if keepdim
+        else tuple(kept)
+    )
+    outer = canonical(shape)
+    rest = iter(range(len(outer)))
+    index = []
+    for dim in range(tensor.rank):
+        if dim in dims:
+            index.append(next(inner))
+            if keepdim:
+                next(rest)
+        else:
+            index.append(outer[next(rest)])
+    return Operand(call, call.read(tensor, tuple(index), shape, rsizes), rsizes)
+
+
+def over(call: Call, dims_at: int = 1, keepdim_at: int = 2) -> Operand:
+    """The operand of the common signature ``(self, dim, keepdim)``."""
+    rank = call.tensor(0).rank
+    return reduced_operand(
+        call, call.dims(dims_at, "dim", rank), call.flag(keepdim_at, "keepdim")
+    )
+
+
+def total(kind: ReduceKind) -> Rule:
+    """``sum`` and ``prod``: accumulated in the result's type."""
+
+    def lower(call: Call) -> Lowered:
+        operand = over(call).cast(call.dtype)
+        return operand.finish(operand.reduce(kind, call.dtype))
+
+    return Rule(lower)
+
+
+def total_of_all(kind: ReduceKind) -> Rule:
+    """``sum(self)`` and ``prod(self)`` of every element."""
+
+    def lower(call: Call) -> Lowered:
+        operand = _everything(call).cast(call.dtype)
+        return operand.finish(operand.reduce(kind, call.dtype))
+
+    return Rule(lower)
+
+
+def _everything(call: Call) -> Operand:
+    return reduced_operand(call, list(range(call.tensor(0).rank)), keepdim=False)
+
+
+def mean(call: Call) -> Lowered:
+    """``mean``: the sum divided by the number of elements."""
+    operand = over(call).cast(call.dtype)
+    summed = operand.reduce(ReduceKind.SUM, call.dtype)
+    count = call.context.index_value(operand.count, call.dtype)
+    return operand.finish(call.scalar.div(summed, count))
+
+
+def extreme(kind: ReduceKind, *, everything: bool = False) -> Rule:
+    """``amax`` and ``amin``; of bools they are *any* and *all*."""
+
+    def lower(call: Call) -> Lowered:
+        operand = _everything(call) if everything else over(call)
+        return operand.finish(extreme_of(operand, kind))
+
+    return Rule(lower)
+
+
+def extreme_of(operand: Operand, kind: ReduceKind) -> Value:
+    """Largest or smallest element."""
+    if operand.value.dtype is DType.BOOL:
+        return any_of(operand) if kind is ReduceKind.MAX else all_of(operand)
+    return operand.reduce(kind, operand.value.dtype)
+
+
+def any_of(operand: Operand) -> Value:
+    """Whether an element is true."""
+    return operand.cast(DType.BOOL).reduce(ReduceKind.ANY, DType.BOOL)
+
+
+def all_of(operand: Operand) -> Value:
+    """Whether every element is true: no element is false."""
+    scalar = operand.call.scalar
+    negated = operand.cast(DType.BOOL).map(lambda v: scalar.compare(Op.LOGICAL_NOT, v))
+    return scalar.compare(Op.LOGICAL_NOT, negated.reduce(ReduceKind.ANY, DType.BOOL))
+
+
+def quantifier(of: Callable[[Operand], Value], *, everything: bool = False) -> Rule:
+    """``any`` and ``all``."""
+
+    def lower(call: Call) -> Lowered:
+        operand = _everything(call) if everything else over(call)
+        return operand.finish(of(operand))
+
+    return Rule(lower)
+
+
+def extreme_with_index(kind: ReduceKind, position_kind: ReduceKind) -> Rule:
+    """``max.dim`` and ``min.dim``: values and their (first) positions."""
+
+    def lower(call: Call) -> Lowered:
+        operand = over(call)
+        position = _countable(operand).reduce(position_kind, DType.I64)
+        values = operand.finish(extreme_of(operand, kind), 0)
+        positions = operand.finish(position, 1)
+        return values, positions  # type: ignore[return-value]
+
+    return Rule(lower)
+
+
+def _countable(operand: Operand) -> Operand:
+    """Bools have no order; compare them as numbers."""
+    return operand.cast(DType.I32) if operand.value.dtype is DType.BOOL else operand
+
+
+def position_of(kind: ReduceKind) -> Rule:
+    """``argmax`` and ``argmin``; without a dimension the position in row-major order."""
+
+    def lower(call: Call) -> Lowered:
+        operand = _countable(over(call))
+        return operand.finish(operand.reduce(kind, DType.I64))
+
+    return Rule(lower)
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Mean and variance of an operand, with ``correction`` taken from the divisor."""
+
+    operand: Operand
+    correction: Number
+
+    def mean(self) -> Value:
+        """The mean."""
+        return self.operand.reduce(ReduceKind.WELFORD, self.operand.value.dtype, 0)
+
+    def variance(self) -> Value:
+        """Sum of squared deviations over ``max(0, n - correction)``."""
+        operand = self.operand
+        call = operand.call
+        squares = operand.reduce(ReduceKind.WELFORD, operand.value.dtype, 1)
+        count = operand.count - sympy.sympify(self.correction)
+        if count.is_number:
+            divisor: Value = call.scalar.like(max(0.0, float(count)), squares)
+        else:
+            divisor = call.context.index_value(count, squares.dtype)
+        return call.scalar.div(squares, divisor)
+
+
+def _moments(call: Call) -> Moments:
+    match call.node.op.rsplit(".", 1)[1]:
+        case "default":
+            operand = _everything(call)
+            correction: Number = int(call.flag(1, "unbiased", True))
+        case "dim":
+            operand = over(call, 1, 3)
+            correction = int(call.flag(2, "unbiased", True))
+        case _:
+            operand = over(call, 1, 3)
+            absent = call.raw(2, "correction", None) is None
+            correction = 1 if absent else call.number(2, "correction")
+    return Moments(operand.cast(call.dtype), correction)
+
+
+def variance(call: Call) -> Lowered:
+    """``var``."""
+    moments = _moments(call)
+    return moments.operand.finish(moments.variance())
+
+
+def deviation(call: Call) -> Lowered:
+    """``std``."""
+    moments = _moments(call)
+    return moments.operand.finish(call.scalar.op(Op.SQRT, moments.variance()))
+
+
+def variance_and_mean(call: Call) -> Lowered:
+    """``var_mean``: both from one pass."""
+    moments = _moments(call)
+    operand = moments.operand
+    both = operand.finish(moments.variance(), 0), operand.finish(moments.mean(), 1)
+    return both  # type: ignore[return-value]
+
+
+def logsumexp(call: Call) -> Lowered:
+    """``log(sum(exp(x)))`` from the online maximum and sum; infinite maxima stay."""
+    scalar = call.scalar
+    operand = over(call).cast(call.dtype)
+    top = operand.reduce(ReduceKind.SOFTMAX, call.dtype, 0)
+    summed = operand.reduce(ReduceKind.SOFTMAX, call.dtype, 1)
+    infinite = scalar.compare(Op.ISINF, top)
+    return operand.finish(
+        scalar.where(infinite, top, scalar.add(top, scalar.op(Op.LOG, summed)))
+    )
+
+
+def vector_norm(call: Call) -> Lowered:
+    """``linalg_vector_norm(self, ord, dim, keepdim)``."""
+    operand = over(call, 2, 3).cast(call.dtype)
+    return operand.finish(norm_of(operand, float(call.number(1, "ord", 2))))
+
+
+def norm(call: Call) -> Lowered:
+    """``norm`` with an optional order (2 if absent)."""
+    order = call.maybe_number(1, "p")
+    if call.node.op == "aten.norm.Scalar":
+        operand = _everything(call)
+    else:
+        operand = over(call, 2, 3)
+    return operand.finish(
+        norm_of(operand.cast(call.dtype), 2.0 if order is None else float(order))
+    )
+
+
+def norm_of(operand: Operand, order: float) -> Value:
+    """The ``order``-norm of the elements."""
+    scalar, dtype = operand.call.scalar, operand.value.dtype
+    if order == 2:
+        squares = operand.map(lambda v: scalar.mul(v, v))
+        return scalar.op(Op.SQRT, squares.reduce(ReduceKind.SUM, dtype))
+    absolute = operand.map(lambda v: scalar.op(Op.ABS, v))
+    if math.isinf(order):
+        return absolute.reduce(ReduceKind.MAX if order > 0 else ReduceKind.MIN, dtype)
+    if order == 1:
+        return absolute.reduce(ReduceKind.SUM, dtype)
+    if order == 0:
+        nonzero = operand.cast(DType.BOOL).cast(dtype)
+        return nonzero.reduce(ReduceKind.SUM, dtype)
+    powers = absolute.map(lambda v: scalar.op(Op.POW, v, scalar.like(order, v)))
+    summed = powers.reduce(ReduceKind.SUM, dtype)
+    return scalar.op(Op.POW, summed, scalar.like(1 / order, summed))
+
+
+def count_nonzero(call: Call) -> Lowered:
+    """``count_nonzero``."""
+    operand = over(call, 1, 2).cast(DType.BOOL).cast(DType.I64)
+    return operand.finish(operand.reduce(ReduceKind.SUM, DType.I64))
+
+
+RULES: Rules = {
+    "aten.sum.dim_IntList": total(ReduceKind.SUM),
+    "aten.sum.default": total_of_all(ReduceKind.SUM),
+    "aten.prod.dim_int": total(ReduceKind.PROD),
+    "aten.prod.default": total_of_all(ReduceKind.PROD),
+    "aten.mean.dim": Rule(mean),
+    "aten.mean.default": Rule(mean),
+    "aten.amax.default": extreme(ReduceKind.MAX),
+    "aten.amin.default": extreme(ReduceKind.MIN),
+    "aten.max.default": extreme(ReduceKind.MAX, everything=True),
+    "aten.min.default": extreme(ReduceKind.MIN, everything=True),
+    "aten.max.dim": extreme_with_index(ReduceKind.MAX, ReduceKind.ARGMAX),
+    "aten.min.dim": extreme_with_index(ReduceKind.MIN, ReduceKind.ARGMIN),
+    "aten.argmax.default": position_of(ReduceKind.ARGMAX),
+    "aten.argmin.default": position_of(ReduceKind.ARGMIN),
+    "aten.any.default": quantifier(any_of, everything=True),
+    "aten.any.dim": quantifier(any_of),
+    "aten.any.dims": quantifier(any_of),
+    "aten.all.default": quantifier(all_of, everything=True),
+    "aten.all.dim": quantifier(all_of),
+    "aten.all.dims": quantifier(all_of),
+    "aten.var.correction": Rule(variance),
+    "aten.var.dim": Rule(variance),
+    "aten.var.default": Rule(variance),
+    "aten.std.correction": Rule(deviation),
+    "aten.std.dim": Rule(deviation),
+    "aten.std.default": Rule(deviation),
+    "aten.var_mean.correction": Rule(variance_and_mean),
+    "aten.var_mean.dim": Rule(variance_and_mean),
+    "aten.var_mean.default": Rule(variance_and_mean),
+    "aten.logsumexp.default": Rule(logsumexp),
+    "aten.linalg_vector_norm.default": Rule(vector_norm),
+    "aten.norm.Scalar": Rule(norm),
+    "aten.norm.ScalarOpt_dim": Rule(norm),
+    "aten.count_nonzero.default": Rule(count_nonzero),
+    "aten.count_nonzero.dim_IntList": Rule(count_nonzero),
+}

@@ -1,0 +1,240 @@
+"""The form of a lowering rule, and a node's arguments as rules see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import sympy
+
+from harness.dtypes import DType
+from harness.errors import UnsupportedOperator
+from harness.graph.lowering.context import Context, Index
+from harness.graph.lowering.scalar import Number, Scalar, result_type
+from harness.graph.lowering.tensor import (
+    Lowered,
+    Shape,
+    Tensor,
+    canonical,
+    is_one,
+)
+from harness.graph.model import Arg, Node, Ref, TensorType
+from harness.ir.nodes import Value
+
+MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One node being lowered: its arguments resolved, the context at hand."""
+
+    context: Context
+    node: Node
+    values: Mapping[str, Tensor]
+
+    @property
+    def scalar(self) -> Scalar:
+        """Scalar arithmetic."""
+        return self.context.scalar
+
+    @property
+    def type(self) -> TensorType:
+        """The node's own type, for operators with one result."""
+        return self.result_type(0)
+
+    @property
+    def shape(self) -> Shape:
+        """The node's shape."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The node's element type."""
+        return self.type.dtype
+
+    def result_type(self, position: int) -> TensorType:
+        """The type of result number ``position``."""
+        found = self.node.type
+        if isinstance(found, tuple):
+            found = found[position]
+        if found is None:
+            raise self.refuse("it has no tensor result", "a tensor type on the node")
+        return found
+
+    def refuse(self, got: str, expected: str = "") -> UnsupportedOperator:
+        """The error that this form of the operator has no lowering."""
+        return unsupported(self.node, got, expected)
+
+    def raw(self, position: int, name: str, default: object = MISSING) -> Arg:
+        """An argument as the graph has it, by position or by name."""
+        if position < len(self.node.args):
+            return self.node.args[position]
+        for key, value in self.node.kwargs:
+            if key == name:
+                return value
+        if default is MISSING:
+            raise self.refuse(f"argument {name!r} is missing")
+        return default  # type: ignore[return-value]
+
+    def has_tensor(self, position: int, name: str) -> bool:
+        """Whether an argument is given and is a tensor."""
+        return isinstance(self.raw(position, name, None), Ref)
+
+    def tensor(self, position: int, name: str = "self") -> Tensor:
+        """A tensor argument; a number becomes a tensor without dimensions."""
+        return self.as_tensor(self.raw(position, name), name)
+
+    def as_tensor(self, arg: Arg, name: str) -> Tensor:
+        """A graph argument as a tensor."""
+        if isinstance(arg, Ref):
+            found = self.values.get(arg.name)
+            if found is None:
+                raise self.refuse(f"{name!r} is %{arg.name}, which is not one tensor")
+            return found
+        if isinstance(arg, sympy.Expr) and not arg.is_Integer:
+            if not arg.is_integer:
+                raise self.refuse(f"{name!r} is the expression {arg}", "an integer expression")
+            return Tensor((), DType.I64, self.context.index_value(arg))
+        dtype, number = self._number(arg, name)
+        return Tensor((), dtype, self.scalar.constant(number, dtype))
+
+    def _number(self, arg: Arg, name: str) -> tuple[DType, Number]:
+        match arg:
+            case bool():
+                return DType.BOOL, arg
+            case int():
+                return DType.I64, arg
+            case float():
+                return DType.F64, arg
+            case sympy.Expr():
+                return DType.I64, int(arg)
+            case _:
+                raise self.refuse(f"{name!r} is {arg!r}", "a tensor or a number")
+
+    def tensors(self, position: int, name: str = "tensors") -> list[Tensor]:
+        """A list of tensors."""
+        arg = self.raw(position, name)
+        if not isinstance(arg, tuple):
+            raise self.refuse(f"{name!r} is {arg!r}", "a list of tensors")
+        return [self.as_tensor(a, name) for a in arg]
+
+    def number(self, position: int, name: str, default: object = MISSING) -> Number:
+        """A Python number that is known when compiling."""
+        arg = self.raw(position, name, default)
+        if isinstance(arg, sympy.Expr) and arg.is_number:
+            return int(arg) if arg.is_Integer else float(arg)
+        if isinstance(arg, bool | int | float):
+            return arg
+        raise self.refuse(f"{name!r} is {arg!r}", "a number known when compiling")
+
+    def maybe_number(self, position: int, name: str) -> Number | None:
+        """A number that may be absent."""
+        return None if self.raw(position, name, None) is None else self.number(position, name)
+
+    def flag(self, position: int, name: str, default: bool = False) -> bool:
+        """A truth value."""
+        return bool(self.raw(position, name, default))
+
+    def text(self, position: int, name: str, default: str = "") -> str:
+        """A string argument, ``default`` if absent or None."""
+        arg = self.raw(position, name, default)
+        return arg if isinstance(arg, str) else default
+
+    def size(self, position: int, name: str, default: object = MISSING) -> sympy.Expr:
+        """An integer or a size expression."""
+        return sympy.sympify(self.raw(position, name, default))
+
+    def sizes(self, position: int, name: str, default: object = MISSING) -> Shape:
+        """A list of integers or size expressions (one number stands for a list)."""
+        arg = self.raw(position, name, default)
+        items = arg if isinstance(arg, tuple) else (arg,)
+        return tuple(sympy.sympify(a) for a in items)
+
+    def dim(self, position: int, name: str, rank: int, default: object = MISSING) -> int:
+        """A dimension, counted from the end if negative."""
+        return self.wrap_dim(int(self.number(position, name, default)), rank)
+
+    def wrap_dim(self, dim: int, rank: int) -> int:
+        """``dim`` in 0 … rank-1."""
+        span = max(rank, 1)
+        if not -span <= dim < span:
+            raise self.refuse(f"dimension {dim}", f"a dimension of a tensor of rank {rank}")
+        return dim % span
+
+    def dims(self, position: int, name: str, rank: int) -> list[int]:
+        """A list of dimensions in ascending order; absent or empty means all."""
+        arg = self.raw(position, name, None)
+        if arg is None or arg == ():
+            return list(range(rank))
+        items = arg if isinstance(arg, tuple) else (arg,)
+        return sorted({self.wrap_dim(int(a), rank) for a in items})  # type: ignore[arg-type]
+
+    def read(self, tensor: Tensor, index: Index, shape: Shape, rsizes: Shape = ()) -> Value:
+        """``tensor`` at ``index``; see ``Context.read``."""
+        return self.context.read(tensor, index, shape, rsizes)
+
+    def broadcast(self, tensor: Tensor, shape: Shape) -> Value:
+        """``tensor`` broadcast to ``shape``."""
+        missing = len(shape) - tensor.rank
+        if missing < 0:
+            raise self.refuse(f"shape {tensor.shape}", f"a shape that broadcasts to {shape}")
+        index = tuple(
+            sympy.S.Zero if is_one(n) else i
+            for i, n in zip(canonical(shape)[missing:], tensor.shape, strict=True)
+        )
+        return self.read(tensor, index, shape)
+
+    def operand(self, position: int, name: str = "other", dtype: DType | None = None) -> Value:
+        """An operand of a pointwise operator: broadcast to the node's shape and converted
+        to ``dtype`` (the node's own type if not given)."""
+        tensor = self.tensor(position, name)
+        return self.scalar.cast(self.broadcast(tensor, self.shape), dtype or self.dtype)
+
+    def promoted(self, *positions: int) -> DType:
+        """The common type of several operands by torch's promotion."""
+        operands = []
+        for position in positions:
+            arg = self.raw(position, str(position))
+            tensor = self.as_tensor(arg, str(position))
+            standing = 0 if not isinstance(arg, Ref) else (2 if tensor.rank else 1)
+            operands.append((tensor.dtype, standing))
+        return result_type(operands)
+
+    def result(self, value: Value) -> Tensor:
+        """The node's result, converted to its type."""
+        return Tensor(self.shape, self.dtype, self.scalar.cast(value, self.dtype))
+
+
+def unsupported(node: Node, got: str, expected: str = "") -> UnsupportedOperator:
+    """The error that ``node`` has no lowering, with the model's source line."""
+    where = f"%{node.name} = {node.op}"
+    if node.source:
+        where += f" ({node.source})"
+    return UnsupportedOperator(
+        f"{node.op} has no lowering here",
+        where=where,
+        got=got,
+        expected=expected,
+        remedy="keep it as a library call (the partition does so for operators that"
+        " lowering.supports() rejects), decompose it when capturing, or add a lowering"
+        " in harness/graph/lowering",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one operator is lowered.
+
+    ``view``: only rearranges indices, so using the result is using the operand.
+    ``same``: yields its first argument unchanged.
+    ``rereads``: reads an element of its operand several times, so that the operand
+    should be computed beforehand.
+    """
+
+    lower: Callable[[Call], Lowered]
+    view: bool = False
+    same: bool = False
+    rereads: bool = False
+
+
+Rules = Mapping[str, Rule]

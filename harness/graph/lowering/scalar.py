@@ -1,0 +1,194 @@
+"""Scalar arithmetic on program values: type rules in one place.
+
+``Scalar`` is a thin layer over ``Builder`` that picks result types, folds casts of
+constants and gives bool arithmetic its meaning (torch adds bools with *or* and
+multiplies them with *and*).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import sympy
+
+from harness.dtypes import DType
+from harness.ir.nodes import Builder, Constant, IndexValue, Value
+from harness.ir.ops import Op
+
+Number = bool | int | float
+
+_BOOLEAN_FORM = {
+    Op.ADD: Op.LOGICAL_OR,
+    Op.MUL: Op.LOGICAL_AND,
+    Op.MAXIMUM: Op.LOGICAL_OR,
+    Op.MINIMUM: Op.LOGICAL_AND,
+    Op.BIT_AND: Op.LOGICAL_AND,
+    Op.BIT_OR: Op.LOGICAL_OR,
+    Op.BIT_XOR: Op.LOGICAL_XOR,
+    Op.BIT_NOT: Op.LOGICAL_NOT,
+}
+
+# Integer arithmetic on positions stays an index expression, so that a position computed
+# by the model (``arange(n) + 1``) can address memory linearly.
+_INDEX_FORM: dict[Op, Callable[..., sympy.Expr]] = {
+    Op.ADD: lambda a, b: a + b,
+    Op.SUB: lambda a, b: a - b,
+    Op.MUL: lambda a, b: a * b,
+    Op.NEG: lambda a: -a,
+}
+
+
+def _position(value: Value) -> sympy.Expr | None:
+    """The index expression ``value`` is, if it is one and loads nothing."""
+    if isinstance(value, IndexValue) and not value.indirect:
+        return value.expr
+    if isinstance(value, Constant):
+        return sympy.Integer(int(value.number))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """Makes scalar operations whose result type follows from their operands."""
+
+    builder: Builder
+
+    def constant(self, number: Number, dtype: DType) -> Constant:
+        """``number`` in the compute type of ``dtype``, converted as torch converts."""
+        compute = dtype.compute
+        if compute is DType.BOOL:
+            return self.builder.constant(bool(number), compute)
+        if compute.is_integer:
+            finite = not isinstance(number, float) or math.isfinite(number)
+            return self.builder.constant(int(number) if finite else 0, compute)
+        return self.builder.constant(float(number), compute)
+
+    def like(self, number: Number, value: Value) -> Constant:
+        """``number`` in the type of ``value``."""
+        return self.constant(number, value.dtype)
+
+    def index(self, expr: sympy.Expr, dtype: DType = DType.I64) -> Value:
+        """An index expression without indirect parts as a number."""
+        if expr.is_Integer:
+            return self.constant(int(expr), dtype)
+        if dtype.compute.is_integer:
+            return self.builder.index(expr, dtype.compute)
+        return self.cast(self.builder.index(expr, DType.I64), dtype)
+
+    def cast(self, value: Value, dtype: DType) -> Value:
+        """``value`` converted to the compute type of ``dtype``."""
+        target = dtype.compute
+        if value.dtype is target:
+            return value
+        if isinstance(value, Constant):
+            return self.constant(value.number, target)
+        if isinstance(value, IndexValue) and target.is_integer and not value.indirect:
+            return self.builder.index(value.expr, target)
+        if target is DType.BOOL:
+            return self.compare(Op.NE, value, self.like(0, value))
+        return self.builder.compute(Op.CAST, value, dtype=target)
+
+    def op(self, op: Op, *args: Value) -> Value:
+        """An operation whose result has the type of its operands."""
+        dtype = args[0].dtype
+        if dtype is DType.BOOL:
+            op = _BOOLEAN_FORM.get(op, op)
+        elif dtype.is_integer and op in _INDEX_FORM:
+            exprs = [_position(a) for a in args]
+            if None not in exprs:
+                return self.index(_INDEX_FORM[op](*exprs), dtype)
+        return self.builder.compute(op, *args, dtype=dtype)
+
+    def compare(self, op: Op, *args: Value) -> Value:
+        """An operation whose result is bool: comparisons, logic, ``isnan``."""
+        return self.builder.compute(op, *args, dtype=DType.BOOL)
+
+    def where(self, mask: Value, yes: Value, no: Value) -> Value:
+        """``yes`` where ``mask`` holds, else ``no`` (of the same type)."""
+        if yes is no:
+            return yes
+        return self.builder.compute(Op.WHERE, mask, yes, no, dtype=yes.dtype)
+
+    def both(self, left: Value, right: Value) -> Value:
+        """Logical and."""
+        return self.compare(Op.LOGICAL_AND, left, right)
+
+    def add(self, left: Value, right: Value) -> Value:
+        """Sum."""
+        return self.op(Op.ADD, left, right)
+
+    def sub(self, left: Value, right: Value) -> Value:
+        """Difference."""
+        return self.op(Op.SUB, left, right)
+
+    def mul(self, left: Value, right: Value) -> Value:
+        """Product; a factor that is the constant one disappears."""
+        if isinstance(right, Constant) and right.number == 1:
+            return left
+        return self.op(Op.MUL, left, right)
+
+    def scale(self, value: Value, factor: Number) -> Value:
+        """``value`` times a number."""
+        return self.mul(value, self.like(factor, value))
+
+    def shift(self, value: Value, summand: Number) -> Value:
+        """``value`` plus a number."""
+        return self.add(value, self.like(summand, value))
+
+    def div(self, left: Value, right: Value) -> Value:
+        """Quotient of floats."""
+        return self.op(Op.TRUE_DIV, left, right)
+
+
+_CATEGORY = {DType.BOOL: 0}
+
+
+def _category(dtype: DType) -> int:
+    return _CATEGORY.get(dtype, 2 if dtype.is_float else 1)
+
+
+_INTEGER_LATTICE = {
+    (DType.U8, DType.I8): DType.I16,
+    (DType.I8, DType.U8): DType.I16,
+    (DType.F16, DType.BF16): DType.F32,
+    (DType.BF16, DType.F16): DType.F32,
+}
+
+
+def promote(left: DType, right: DType) -> DType:
+    """The type two tensors of equal standing are brought to."""
+    if left is right:
+        return left
+    if _category(left) != _category(right):
+        return left if _category(left) > _category(right) else right
+    pair = _INTEGER_LATTICE.get((left, right))
+    if pair is not None:
+        return pair
+    return left if left.itemsize >= right.itemsize else right
+
+
+_DEFAULT_OF_CATEGORY = (DType.BOOL, DType.I64, DType.F32)
+
+
+def result_type(operands: list[tuple[DType, int]]) -> DType:
+    """Type promotion of torch. Each operand is (type, standing): 2 for a tensor with
+    dimensions, 1 for a tensor without, 0 for a Python number. An operand of lower
+    standing counts only if it is of a higher category (bool < integer < float); a
+    Python number that counts brings the default type of its category.
+    """
+    result: DType | None = None
+    for standing in (2, 1, 0):
+        group = [d for d, s in operands if s == standing]
+        if not group:
+            continue
+        merged = group[0]
+        for dtype in group[1:]:
+            merged = promote(merged, dtype)
+        if standing == 0:
+            merged = _DEFAULT_OF_CATEGORY[_category(merged)]
+        if result is None or _category(merged) > _category(result):
+            result = merged
+    assert result is not None
+    return result

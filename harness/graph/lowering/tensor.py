@@ -1,0 +1,103 @@
+"""Lowered tensors: what a graph value is while its region is being lowered.
+
+A lowered tensor is a value over the canonical variables ``i0`` … ``i{rank-1}``, one per
+dimension; a dimension of size one never occurs in it. A tensor that has been given a
+buffer is simply the load of that buffer, so views need no case of their own: they read
+another tensor at other indices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy
+
+from harness.dtypes import DType
+from harness.ir.index import axis_symbol
+from harness.ir.nodes import StoreMode, Value
+
+Shape = tuple[sympy.Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A value for every index. ``dtype`` is the graph's type (may be 16-bit); ``value``
+    has the compute type that belongs to it."""
+
+    shape: Shape
+    dtype: DType
+    value: Value
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """The result of a reduction: like ``Tensor``, but ``value`` contains ``Reduce`` nodes
+    over ``r0`` …, whose sizes are ``rsizes``. It always becomes a buffer."""
+
+    shape: Shape
+    dtype: DType
+    value: Value
+    rsizes: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Scattered:
+    """A tensor made in two nests on one buffer: ``initial`` everywhere, then for every
+    point of ``points`` the value ``value`` at ``target`` (one index per dimension)."""
+
+    initial: Tensor
+    points: Shape
+    target: tuple[sympy.Expr, ...]
+    value: Value
+    mode: StoreMode
+
+
+Result = Tensor | Reduced | Scattered
+Lowered = Result | tuple[Result | None, ...]
+"""What lowering one node yields: one result, or one for every ``getitem``."""
+
+
+def is_one(size: sympy.Expr) -> bool:
+    """Whether a size is the constant one."""
+    return size is sympy.S.One
+
+
+def canonical(shape: Shape) -> tuple[sympy.Expr, ...]:
+    """The index of a tensor of ``shape``: ``i0``, ``i1``, … with 0 for a size of one."""
+    return tuple(
+        sympy.S.Zero if is_one(n) else axis_symbol("i", k) for k, n in enumerate(shape)
+    )
+
+
+def reduction_index(rsizes: Shape) -> tuple[sympy.Expr, ...]:
+    """The variables ``r0``, ``r1``, … of a reduction, 0 for a size of one."""
+    return tuple(
+        sympy.S.Zero if is_one(n) else axis_symbol("r", k) for k, n in enumerate(rsizes)
+    )
+
+
+def ranges_of(shape: Shape, rsizes: Shape = ()) -> dict[sympy.Symbol, sympy.Expr]:
+    """The size of every canonical variable of a tensor (and of a reduction)."""
+    ranges = {axis_symbol("i", k): n for k, n in enumerate(shape) if not is_one(n)}
+    ranges.update((axis_symbol("r", k), n) for k, n in enumerate(rsizes) if not is_one(n))
+    return ranges
+
+
+def contiguous(shape: Shape) -> Shape:
+    """Row-major strides of a tensor of ``shape``."""
+    strides: list[sympy.Expr] = []
+    step: sympy.Expr = sympy.S.One
+    for size in reversed(shape):
+        strides.append(step)
+        step = step * size
+    return tuple(reversed(strides))
+
+
+def flat_index(index: tuple[sympy.Expr, ...], stride: Shape) -> sympy.Expr:
+    """The element offset of ``index`` in a buffer with ``stride``."""
+    return sympy.Add(*(i * s for i, s in zip(index, stride, strict=True)))

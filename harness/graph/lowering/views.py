@@ -1,0 +1,306 @@
+"""Views: operators that only say at which index another tensor is read."""
+
+from __future__ import annotations
+
+import sympy
+
+from harness.graph.lowering.reshape import reshape_index
+from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
+from harness.ir.index import FloorDiv, Mod
+
+
+def _at(call: Call, tensor: Tensor, index: tuple[sympy.Expr, ...], shape: Shape) -> Tensor:
+    """A tensor of ``shape`` that reads ``tensor`` at ``index``."""
+    return Tensor(shape, tensor.dtype, call.read(tensor, index, shape))
+
+
+def same(call: Call) -> Lowered:
+    """The operand itself."""
+    return call.tensor(0)
+
+
+def reshape(call: Call) -> Lowered:
+    """``view`` and its relatives: the same elements in row-major order."""
+    tensor = call.tensor(0)
+    return _at(call, tensor, reshape_index(tensor.shape, call.shape), call.shape)
+
+
+def permute(call: Call) -> Lowered:
+    """``permute(self, dims)``."""
+    tensor = call.tensor(0)
+    order = [call.wrap_dim(int(d), tensor.rank) for d in call.sizes(1, "dims")]
+    return _permuted(call, tensor, order)
+
+
+def _permuted(call: Call, tensor: Tensor, order: list[int]) -> Tensor:
+    shape = tuple(tensor.shape[d] for d in order)
+    out = canonical(shape)
+    index = [sympy.S.Zero] * tensor.rank
+    for position, dim in enumerate(order):
+        index[dim] = out[position]
+    return _at(call, tensor, tuple(index), shape)
+
+
+def transpose(call: Call) -> Lowered:
+    """``transpose(self, dim0, dim1)``."""
+    tensor = call.tensor(0)
+    first = call.dim(1, "dim0", tensor.rank)
+    second = call.dim(2, "dim1", tensor.rank)
+    order = list(range(tensor.rank))
+    if order:
+        order[first], order[second] = order[second], order[first]
+    return _permuted(call, tensor, order)
+
+
+def reverse_dims(call: Call) -> Lowered:
+    """``t(self)`` and ``numpy_T``: dimensions in reverse order."""
+    tensor = call.tensor(0)
+    return _permuted(call, tensor, list(reversed(range(tensor.rank))))
+
+
+def expand(call: Call) -> Lowered:
+    """``expand(self, size)``: dimensions of size one repeated without copying."""
+    tensor = call.tensor(0)
+    return Tensor(call.shape, tensor.dtype, call.broadcast(tensor, call.shape))
+
+
+def slice_(call: Call) -> Lowered:
+    """``slice(self, dim, start, end, step)``."""
+    tensor = call.tensor(0)
+    dim = call.dim(1, "dim", tensor.rank, 0)
+    start = slice_start(call, tensor.shape[dim], 2)
+    step = call.size(4, "step", 1)
+    return _strided(call, tensor, dim, start, step)
+
+
+def slice_start(call: Call, size: sympy.Expr, position: int) -> sympy.Expr:
+    """First index of a slice: absent is 0, negative counts from the end, clamped."""
+    arg = call.raw(position, "start", None)
+    start = sympy.S.Zero if arg is None else sympy.sympify(arg)
+    if start.is_negative:
+        start = start + size
+    if start.is_Integer and start < 0:
+        return sympy.S.Zero
+    if start.is_Integer and size.is_Integer and start > size:
+        return size
+    return start
+
+
+def _strided(
+    call: Call, tensor: Tensor, dim: int, start: sympy.Expr, step: sympy.Expr
+) -> Tensor:
+    index = list(canonical(call.shape))
+    index[dim] = start + index[dim] * step
+    return _at(call, tensor, tuple(index), call.shape)
+
+
+def narrow(call: Call) -> Lowered:
+    """``narrow(self, dim, start, length)``."""
+    tensor = call.tensor(0)
+    dim = call.dim(1, "dim", tensor.rank)
+    return _strided(call, tensor, dim, slice_start(call, tensor.shape[dim], 2), sympy.S.One)
+
+
+def select(call: Call) -> Lowered:
+    """``select(self, dim, index)``: one slice, without its dimension."""
+    tensor = call.tensor(0)
+    dim = call.dim(1, "dim", tensor.rank)
+    position = call.size(2, "index")
+    if position.is_negative:
+        position = position + tensor.shape[dim]
+    index = list(canonical(call.shape))
+    index.insert(dim, position)
+    return _at(call, tensor, tuple(index), call.shape)
+
+
+def squeeze(call: Call) -> Lowered:
+    """``squeeze`` of all, one or several dimensions of size one."""
+    tensor = call.tensor(0)
+    dims = call.dims(1, "dim", tensor.rank) if len(call.node.args) > 1 else None
+    if dims is None:
+        dims = list(range(tensor.rank))
+    gone = {d for d in dims if d < tensor.rank and is_one(tensor.shape[d])}
+    kept = [d for d in range(tensor.rank) if d not in gone]
+    shape = tuple(tensor.shape[d] for d in kept)
+    index = [sympy.S.Zero] * tensor.rank
+    for variable, dim in zip(canonical(shape), kept, strict=True):
+        index[dim] = variable
+    return _at(call, tensor, tuple(index), shape)
+
+
+def unsqueeze(call: Call) -> Lowered:
+    """``unsqueeze(self, dim)``."""
+    tensor = call.tensor(0)
+    dim = call.dim(1, "dim", tensor.rank + 1)
+    index = list(canonical(call.shape))
+    del index[dim]
+    return _at(call, tensor, tuple(index), call.shape)
+
+
+def split(call: Call) -> Lowered:
+    """``split``, ``split_with_sizes`` and ``chunk``: consecutive slices."""
+    tensor = call.tensor(0)
+    dim = call.dim(2, "dim", tensor.rank, 0)
+    parts = []
+    start: sympy.Expr = sympy.S.Zero
+    for position in range(_result_count(call)):
+        shape = call.result_type(position).shape
+        index = list(canonical(shape))
+        index[dim] = index[dim] + start
+        parts.append(_at(call, tensor, tuple(index), shape))
+        start = start + shape[dim]
+    return tuple(parts)
+
+
+def unbind(call: Call) -> Lowered:
+    """``unbind(self, dim)``: every slice, without its dimension."""
+    tensor = call.tensor(0)
+    dim = call.dim(1, "dim", tensor.rank, 0)
+    parts = []
+    for position in range(_result_count(call)):
+        shape = call.result_type(position).shape
+        index = list(canonical(shape))
+        index.insert(dim, sympy.Integer(position))
+        parts.append(_at(call, tensor, tuple(index), shape))
+    return tuple(parts)
+
+
+def _result_count(call: Call) -> int:
+    if not isinstance(call.node.type, tuple):
+        raise call.refuse("one result", "a node with a tuple of results")
+    return len(call.node.type)
+
+
+def flip(call: Call) -> Lowered:
+    """``flip(self, dims)``."""
+    tensor = call.tensor(0)
+    index = list(canonical(tensor.shape))
+    for dim in call.dims(1, "dims", tensor.rank) if call.sizes(1, "dims") else []:
+        if not is_one(tensor.shape[dim]):
+            index[dim] = tensor.shape[dim] - 1 - index[dim]
+    return _at(call, tensor, tuple(index), tensor.shape)
+
+
+def roll(call: Call) -> Lowered:
+    """``roll(self, shifts, dims)``; without dims the flattened tensor is rolled."""
+    tensor = call.tensor(0)
+    shifts = call.sizes(1, "shifts")
+    dims = call.sizes(2, "dims", ())
+    if not dims:
+        flat = (sympy.Mul(*tensor.shape),)
+        line = _at(call, tensor, reshape_index(tensor.shape, flat), flat)
+        rolled = _rolled(call, line, shifts, [0])
+        return _at(call, rolled, reshape_index(flat, tensor.shape), tensor.shape)
+    return _rolled(call, tensor, shifts, [call.wrap_dim(int(d), tensor.rank) for d in dims])
+
+
+def _rolled(call: Call, tensor: Tensor, shifts: Shape, dims: list[int]) -> Tensor:
+    index = list(canonical(tensor.shape))
+    for shift, dim in zip(shifts, dims, strict=True):
+        size = tensor.shape[dim]
+        if not is_one(size):
+            index[dim] = Mod(index[dim] + Mod(-shift, size), size)
+    return _at(call, tensor, tuple(index), tensor.shape)
+
+
+def diagonal(call: Call) -> Lowered:
+    """``diagonal(self, offset, dim1, dim2)``: the diagonal becomes the last dimension."""
+    tensor = call.tensor(0)
+    offset = call.size(1, "offset", 0)
+    first = call.dim(2, "dim1", tensor.rank, 0)
+    second = call.dim(3, "dim2", tensor.rank, 1)
+    out = canonical(call.shape)
+    rest = iter(out[:-1])
+    index = []
+    for dim in range(tensor.rank):
+        if dim == first:
+            index.append(out[-1] + sympy.Max(-offset, 0))
+        elif dim == second:
+            index.append(out[-1] + sympy.Max(offset, 0))
+        else:
+            index.append(next(rest))
+    return _at(call, tensor, tuple(index), call.shape)
+
+
+def unfold(call: Call) -> Lowered:
+    """``unfold(self, dimension, size, step)``: windows as a new last dimension."""
+    tensor = call.tensor(0)
+    dim = call.dim(1, "dimension", tensor.rank)
+    out = canonical(call.shape)
+    index = list(out[:-1])
+    index[dim] = index[dim] * call.size(3, "step") + out[-1]
+    return _at(call, tensor, tuple(index), call.shape)
+
+
+def repeat(call: Call) -> Lowered:
+    """``repeat(self, repeats)``: the tensor tiled."""
+    tensor = call.tensor(0)
+    out = canonical(call.shape)[len(call.shape) - tensor.rank :]
+    index = tuple(
+        sympy.S.Zero if is_one(n) else Mod(i, n)
+        for i, n in zip(out, tensor.shape, strict=True)
+    )
+    return _at(call, tensor, index, call.shape)
+
+
+def repeat_interleave(call: Call) -> Lowered:
+    """``repeat_interleave(self, repeats, dim)`` with a number of repeats."""
+    tensor = call.tensor(0)
+    repeats = call.size(1, "repeats")
+    if call.raw(2, "dim", None) is None:
+        flat = (sympy.Mul(*tensor.shape),)
+        tensor = _at(call, tensor, reshape_index(tensor.shape, flat), flat)
+        dim = 0
+    else:
+        dim = call.dim(2, "dim", tensor.rank)
+    index = list(canonical(call.shape))
+    index[dim] = FloorDiv(index[dim], repeats)
+    return _at(call, tensor, tuple(index), call.shape)
+
+
+RULES: Rules = {
+    "aten.alias.default": Rule(same, view=True, same=True),
+    "aten.detach.default": Rule(same, view=True, same=True),
+    "aten.lift_fresh.default": Rule(same, view=True, same=True),
+    "aten.lift_fresh_copy.default": Rule(same, view=True, same=True),
+    "aten.view.default": Rule(reshape, view=True),
+    "aten._unsafe_view.default": Rule(reshape, view=True),
+    "aten.reshape.default": Rule(reshape, view=True),
+    "aten._reshape_copy.default": Rule(reshape, view=True),
+    "aten.view_copy.default": Rule(reshape, view=True),
+    "aten.flatten.using_ints": Rule(reshape, view=True),
+    "aten.unflatten.int": Rule(reshape, view=True),
+    "aten.permute.default": Rule(permute, view=True),
+    "aten.permute_copy.default": Rule(permute, view=True),
+    "aten.transpose.int": Rule(transpose, view=True),
+    "aten.t.default": Rule(reverse_dims, view=True),
+    "aten.numpy_T.default": Rule(reverse_dims, view=True),
+    "aten.expand.default": Rule(expand, view=True),
+    "aten.expand_copy.default": Rule(expand, view=True),
+    "aten.broadcast_to.default": Rule(expand, view=True),
+    "aten.slice.Tensor": Rule(slice_, view=True),
+    "aten.slice_copy.Tensor": Rule(slice_, view=True),
+    "aten.narrow.default": Rule(narrow, view=True),
+    "aten.select.int": Rule(select, view=True),
+    "aten.select_copy.int": Rule(select, view=True),
+    "aten.squeeze.default": Rule(squeeze, view=True),
+    "aten.squeeze.dim": Rule(squeeze, view=True),
+    "aten.squeeze.dims": Rule(squeeze, view=True),
+    "aten.squeeze_copy.dim": Rule(squeeze, view=True),
+    "aten.squeeze_copy.dims": Rule(squeeze, view=True),
+    "aten.unsqueeze.default": Rule(unsqueeze, view=True),
+    "aten.unsqueeze_copy.default": Rule(unsqueeze, view=True),
+    "aten.split.Tensor": Rule(split, view=True),
+    "aten.split_with_sizes.default": Rule(split, view=True),
+    "aten.split_with_sizes_copy.default": Rule(split, view=True),
+    "aten.chunk.default": Rule(split, view=True),
+    "aten.unbind.int": Rule(unbind, view=True),
+    "aten.flip.default": Rule(flip, view=True),
+    "aten.roll.default": Rule(roll, view=True),
+    "aten.diagonal.default": Rule(diagonal, view=True),
+    "aten.diagonal_copy.default": Rule(diagonal, view=True),
+    "aten.unfold.default": Rule(unfold, view=True),
+    "aten.repeat.default": Rule(repeat, view=True),
+    "aten.repeat_interleave.self_int": Rule(repeat_interleave, view=True),
+}

@@ -1,0 +1,145 @@
+"""Bounds of index expressions, and the one question asked of them: is this negative?
+
+A bound is an ``int`` or a sympy expression over sizes (symbols that are positive).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import sympy
+
+Bound: TypeAlias = "int | sympy.Expr | None"
+"""An inclusive bound; ``None`` where nothing is known."""
+Interval: TypeAlias = "tuple[Bound, Bound]"
+
+UNKNOWN: Interval = (None, None)
+
+
+def tidy(value: Bound) -> Bound:
+    """A sympy integer as an ``int``; anything else as it is."""
+    if isinstance(value, sympy.Integer):
+        return int(value)
+    return value
+
+
+def is_nonnegative(value: Bound) -> bool:
+    """Whether ``value`` is provably at least zero for all sizes of at least one.
+
+    A polynomial in sizes is shifted by ``s = 1 + s'``; it is non-negative if no
+    coefficient of the shifted polynomial is negative. ``False`` means not proved.
+    """
+    if value is None:
+        return False
+    if isinstance(value, int):
+        return value >= 0
+    if value.is_nonnegative:
+        return True
+    if value.is_negative:
+        return False
+    sizes = sorted((s for s in value.free_symbols if s.is_positive), key=lambda s: s.name)
+    shifted = value.xreplace({s: s + 1 for s in sizes}).expand()
+    for term in sympy.Add.make_args(shifted):
+        coefficient, rest = term.as_coeff_Mul()
+        if coefficient < 0 or not all(_factor_nonnegative(f) for f in sympy.Mul.make_args(rest)):
+            return False
+    return True
+
+
+def _factor_nonnegative(factor: sympy.Expr) -> bool:
+    return bool(factor.is_nonnegative)
+
+
+def less(a: Bound, b: Bound) -> bool:
+    """Whether ``a < b`` is proved."""
+    if a is None or b is None:
+        return False
+    return is_nonnegative(tidy(b - a - 1))
+
+
+def add(a: Interval, b: Interval) -> Interval:
+    """Sum of two intervals."""
+    return _sum(a[0], b[0]), _sum(a[1], b[1])
+
+
+def _sum(a: Bound, b: Bound) -> Bound:
+    return None if a is None or b is None else tidy(a + b)
+
+
+def scale(interval: Interval, factor: int) -> Interval:
+    """An interval times a whole number."""
+    low, high = interval
+    ends = (
+        None if low is None else tidy(low * factor),
+        None if high is None else tidy(high * factor),
+    )
+    return ends if factor >= 0 else (ends[1], ends[0])
+
+
+def multiply(a: Interval, b: Interval) -> Interval:
+    """Product of two intervals: of non-negative ones, or of numeric ones."""
+    ends = (*a, *b)
+    if all(isinstance(e, int) for e in ends):
+        products = [x * y for x in a for y in b]  # type: ignore[operator]
+        return min(products), max(products)
+    if is_nonnegative(a[0]) and is_nonnegative(b[0]):
+        high = None if a[1] is None or b[1] is None else tidy(a[1] * b[1])
+        return tidy(a[0] * b[0]), high  # type: ignore[operator]
+    return UNKNOWN
+
+
+def floor_div(a: Interval, b: Interval, divide: Callable[[Bound, Bound], Bound]) -> Interval:
+    """Quotient rounded down, ``b`` positive; ``divide`` makes the exact end quotients."""
+    if not is_nonnegative(_sum(b[0], -1)):
+        return UNKNOWN
+    low: Bound = None
+    if a[0] is not None:
+        low = divide(a[0], b[1] if is_nonnegative(a[0]) else b[0]) if b[1] is not None else None
+        low = 0 if low is None and is_nonnegative(a[0]) else low
+    high: Bound = None
+    if a[1] is not None:
+        if is_nonnegative(a[1]):
+            high = divide(a[1], b[0])
+        elif b[1] is not None:
+            high = divide(a[1], b[1])
+    return low, high
+
+
+def modulo(a: Interval, b: Interval) -> Interval:
+    """Remainder with the sign of ``b``, ``b`` positive."""
+    high = None if b[1] is None else tidy(b[1] - 1)
+    if is_nonnegative(a[0]):
+        if less(a[1], b[0]):
+            return a
+        if isinstance(a[1], int) and (high is None or (isinstance(high, int) and a[1] < high)):
+            high = a[1]
+    return 0, high
+
+
+def extreme(parts: list[Interval], largest: bool) -> Interval:
+    """Bounds of the largest (or smallest) of several values."""
+    pick: Callable[[list[int]], int] = max if largest else min
+    ends: list[Bound] = []
+    for side in (0, 1):
+        column = [p[side] for p in parts]
+        known = [c for c in column if isinstance(c, int)]
+        if len(known) == len(column):
+            ends.append(pick(known))
+        elif known and side == (0 if largest else 1):
+            ends.append(pick(known))
+        else:
+            ends.append(next((c for c in column if c is not None and _is_tight(column)), None))
+    return ends[0], ends[1]
+
+
+def _is_tight(column: list[Bound]) -> bool:
+    return len({str(c) for c in column}) == 1
+
+
+def numeric(bound: Bound, sizes: Mapping[sympy.Symbol, int]) -> int | None:
+    """``bound`` as a number once sizes are known; ``None`` if it is not one."""
+    if bound is None or isinstance(bound, int):
+        return bound
+    value = bound.xreplace({s: sympy.Integer(n) for s, n in sizes.items()})
+    return int(value) if value.is_Integer else None

@@ -1,0 +1,166 @@
+"""Index expressions as text, for Triton kernels and for Python.
+
+``//`` and ``%`` mean floor in Python and follow C in Triton, so in Triton text the
+plain operators appear only where no operand can be negative; elsewhere the floor
+meaning is spelled out without branches.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import sympy
+
+from harness.errors import InvalidProgram
+from harness.ir.index import FloorDiv, Mod
+from harness.ir.simplify import Simplifier
+
+
+class Language(enum.Enum):
+    """What the text is for."""
+
+    PYTHON = "python"
+    TRITON = "triton"
+
+
+_SUM, _PRODUCT, _UNARY, _ATOM = 1, 2, 3, 4
+
+
+@dataclass(slots=True)
+class IndexPrinter:
+    """Writes index expressions. ``simplifier`` knows what cannot be negative; ``names``
+    gives the text of symbols that are not called what sympy calls them."""
+
+    language: Language
+    simplifier: Simplifier
+    names: Mapping[sympy.Symbol, str] = field(default_factory=dict)
+    _known: dict[sympy.Expr, tuple[str, int]] = field(default_factory=dict)
+
+    def text(self, expr: sympy.Expr) -> str:
+        """``expr`` as text, without outer parentheses.
+
+        Raises ``InvalidProgram`` for anything that is not an integer expression of
+        sums, products, powers, ``//``, ``%``, min and max.
+        """
+        return self._write(expr)[0]
+
+    def operand(self, expr: sympy.Expr) -> str:
+        """``expr`` as text that can stand beside any operator."""
+        return self._at(expr, _ATOM)
+
+    def _at(self, expr: sympy.Expr, level: int) -> str:
+        text, own = self._write(expr)
+        return text if own >= level else f"({text})"
+
+    def _write(self, expr: sympy.Expr) -> tuple[str, int]:
+        known = self._known.get(expr)
+        if known is None:
+            known = self._make(expr)
+            self._known[expr] = known
+        return known
+
+    def _make(self, expr: sympy.Expr) -> tuple[str, int]:
+        if expr.is_Symbol:
+            return self.names.get(expr, expr.name), _ATOM
+        if expr.is_Integer:
+            return str(int(expr)), _ATOM if int(expr) >= 0 else _UNARY
+        if expr.is_Add:
+            return self._add(expr), _SUM
+        if expr.is_Mul:
+            return self._mul(expr)
+        if expr.is_Pow and expr.exp.is_Integer and int(expr.exp) > 0:
+            return "*".join([self._at(expr.base, _ATOM)] * int(expr.exp)), _PRODUCT
+        if isinstance(expr, FloorDiv):
+            return self._floor_div(*expr.args)
+        if isinstance(expr, Mod):
+            return self._mod(*expr.args)
+        if isinstance(expr, (sympy.Min, sympy.Max)):
+            return self._extreme(expr), _ATOM
+        raise InvalidProgram(
+            "an index expression has an operation that indices cannot have",
+            where=str(expr),
+            got=type(expr).__name__,
+            expected="sums, products, powers, //, %, min and max of integers",
+        )
+
+    def _add(self, expr: sympy.Expr) -> str:
+        parts: list[str] = []
+        for term in sorted(expr.args, key=_term_order):
+            coefficient, _ = term.as_coeff_Mul()
+            if coefficient < 0 and parts:
+                parts.append(f" - {self._at(-term, _PRODUCT)}")
+            else:
+                parts.append((" + " if parts else "") + self._at(term, _PRODUCT))
+        return "".join(parts)
+
+    def _mul(self, expr: sympy.Expr) -> tuple[str, int]:
+        coefficient, rest = expr.as_coeff_Mul()
+        if not coefficient.is_Integer:
+            raise InvalidProgram(
+                "an index expression is not an integer", where=str(expr), expected="whole numbers"
+            )
+        factors = [self._at(f, _ATOM) for f in sorted(sympy.Mul.make_args(rest), key=_order)]
+        if coefficient == -1:
+            return "-" + "*".join(factors), _UNARY if len(factors) == 1 else _PRODUCT
+        if coefficient != 1:
+            factors.insert(0, str(int(coefficient)))
+        return "*".join(factors), _PRODUCT
+
+    def _plain(self, base: sympy.Expr, divisor: sympy.Expr) -> bool:
+        if self.language is Language.PYTHON:
+            return True
+        return self.simplifier.is_nonnegative(base) and self.simplifier.is_nonnegative(divisor)
+
+    def _floor_div(self, base: sympy.Expr, divisor: sympy.Expr) -> tuple[str, int]:
+        a, b = self._at(base, _ATOM), self._at(divisor, _ATOM)
+        if self._plain(base, divisor):
+            return f"{a} // {b}", _PRODUCT
+        return f"({a} - ({a} % {b} + {b}) % {b}) // {b}", _PRODUCT
+
+    def _mod(self, base: sympy.Expr, divisor: sympy.Expr) -> tuple[str, int]:
+        a, b = self._at(base, _ATOM), self._at(divisor, _ATOM)
+        if self._plain(base, divisor):
+            return f"{a} % {b}", _PRODUCT
+        return f"({a} % {b} + {b}) % {b}", _PRODUCT
+
+    def _extreme(self, expr: sympy.Expr) -> str:
+        largest = isinstance(expr, sympy.Max)
+        args = [self.text(a) for a in sorted(expr.args, key=_order)]
+        if self.language is Language.PYTHON:
+            return f"{'max' if largest else 'min'}({', '.join(args)})"
+        name = "tl.maximum" if largest else "tl.minimum"
+        made = args[0]
+        for arg in args[1:]:
+            made = f"{name}({made}, {arg})"
+        return made
+
+
+def python_function(
+    expr: sympy.Expr, arguments: Mapping[sympy.Symbol, str]
+) -> Callable[..., int]:
+    """``expr`` as a Python function of keyword arguments named by ``arguments``."""
+    text = IndexPrinter(Language.PYTHON, Simplifier({}), dict(arguments)).text(expr)
+    parameters = ", ".join(sorted(arguments.values()))
+    made: Callable[..., int] = eval(f"lambda {parameters}: {text}", {"min": min, "max": max})
+    return made
+
+
+def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
+    """A sort key by which ``x2`` comes before ``x10``."""
+    parts = re.findall(r"\d+|\D+", name)
+    return tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in parts)
+
+
+def _order(expr: sympy.Expr) -> tuple[object, ...]:
+    return (len(str(expr)) > 12, natural_key(str(expr)))
+
+
+def _term_order(term: sympy.Expr) -> tuple[object, ...]:
+    """Terms by coefficient, smallest first, negative ones last, the constant after others of its sign."""
+    coefficient, rest = term.as_coeff_Mul()
+    constant = rest is sympy.S.One
+    number = int(coefficient)
+    return (number < 0, constant, abs(number), natural_key(str(rest)))

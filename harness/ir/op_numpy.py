@@ -1,0 +1,235 @@
+"""What scalar operations mean: vectorised numpy functions, right in the edge cases.
+
+All take and return arrays (or numpy scalars) of one compute type and follow the
+framework's semantics: C-like integers that wrap, NaN that propagates through
+maximum and minimum, remainder with the sign of the divisor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.dtypes import DType, Kind
+from harness.errors import InvalidProgram
+
+Array: TypeAlias = npt.NDArray[Any]
+Meaning: TypeAlias = Callable[..., Array]
+
+
+def storage_type(dtype: DType, wide: bool = False) -> np.dtype[Any]:
+    """The numpy type that holds values of ``dtype``.
+
+    16-bit and 8-bit floats are held as float32 (rounded to their own grid on
+    store); with ``wide`` every float is held as float64.
+    """
+    if dtype.is_float and wide:
+        return np.dtype(np.float64)
+    return np.dtype(dtype.compute.torch_name)
+
+
+def _elementwise(function: Callable[[float], float]) -> Meaning:
+    table = np.frompyfunc(function, 1, 1)
+
+    def apply(x: Array) -> Array:
+        x = np.asarray(x)
+        return np.asarray(table(x.astype(np.float64))).astype(x.dtype)
+
+    return apply
+
+
+def _lgamma(x: float) -> float:
+    if math.isinf(x):
+        return math.inf
+    if x <= 0 and x == math.floor(x):
+        return math.inf
+    try:
+        return math.lgamma(x)
+    except OverflowError:
+        return math.inf
+
+
+erf: Meaning = _elementwise(math.erf)
+erfc: Meaning = _elementwise(math.erfc)
+lgamma: Meaning = _elementwise(_lgamma)
+
+
+def erfinv(x: Array) -> Array:
+    """Inverse error function: a rational first guess, then Halley steps on erf or erfc.
+
+    The guess is Giles' two-branch polynomial idea reduced to Winitzki's closed form
+    (relative error below 2e-3), which three cubic steps bring to float64 precision.
+    """
+    y = np.asarray(x).astype(np.float64)
+    with np.errstate(all="ignore"):
+        a = 0.147
+        log = np.log1p(-y * y)
+        t = 2.0 / (math.pi * a) + log / 2.0
+        z = np.copysign(np.sqrt(np.sqrt(t * t - log / a) - t), y)
+        for _ in range(3):
+            # erfc keeps its precision where erf is next to 1.
+            tail = np.where(y >= 0, (1.0 - y) - erfc(z), -((1.0 + y) - erfc(-z)))
+            error = np.where(np.abs(y) < 0.5, erf(z) - y, tail)
+            step = error / (2.0 / math.sqrt(math.pi) * np.exp(-z * z))
+            z = z - step / (1.0 + z * step)
+        z = np.where(np.abs(y) == 1.0, np.copysign(np.inf, y), z)
+        z = np.where(y == 0.0, y, z)
+        z = np.where(np.abs(y) > 1.0, np.nan, z)
+    return z.astype(np.asarray(x).dtype)
+
+
+def sign(x: Array) -> Array:
+    """-1, 0 or 1 in the operand's type; 0 for NaN."""
+    x = np.asarray(x)
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+
+
+def trunc_div(a: Array, b: Array) -> Array:
+    """Division rounded towards zero. Dividing an integer by zero gives zero here."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind == "f":
+        return np.trunc(a / b)
+    down = np.floor_divide(a, b)
+    return np.where((a % b != 0) & ((a < 0) != (b < 0)), down + down.dtype.type(1), down)
+
+
+def remainder(a: Array, b: Array) -> Array:
+    """``a`` modulo ``b`` with the sign of ``b``; exact."""
+    a, b = np.asarray(a), np.asarray(b)
+    rest = np.fmod(a, b)
+    return np.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest).astype(a.dtype)
+
+
+def fma(a: Array, b: Array, c: Array) -> Array:
+    """``a * b + c`` rounded once (computed in the next wider type)."""
+    kind = np.asarray(a).dtype
+    wider = np.float64 if kind == np.float32 else np.longdouble
+    return (np.asarray(a).astype(wider) * b + np.asarray(c).astype(wider)).astype(kind)
+
+
+def shift_left(a: Array, b: Array) -> Array:
+    """``a << b``; 0 when ``b`` is negative or not less than the width."""
+    a, b = np.asarray(a), np.asarray(b)
+    fits = (b >= 0) & (b < 8 * a.dtype.itemsize)
+    return np.where(fits, np.left_shift(a, np.where(fits, b, 0).astype(a.dtype)), 0).astype(a.dtype)
+
+
+def shift_right(a: Array, b: Array) -> Array:
+    """Arithmetic ``a >> b``; only sign bits are left when ``b`` is out of range."""
+    a, b = np.asarray(a), np.asarray(b)
+    width = 8 * a.dtype.itemsize
+    fits = (b >= 0) & (b < width)
+    inside = np.right_shift(a, np.where(fits, b, width - 1).astype(a.dtype))
+    if a.dtype.kind == "u":
+        return np.where(fits, inside, 0).astype(a.dtype)
+    return inside
+
+
+def sigmoid(x: Array) -> Array:
+    """Logistic function without overflow."""
+    x = np.asarray(x)
+    small = np.exp(-np.abs(x))
+    one = x.dtype.type(1)
+    return np.where(x >= 0, one / (one + small), small / (one + small))
+
+
+def reciprocal(x: Array) -> Array:
+    """``1 / x``."""
+    x = np.asarray(x)
+    return np.divide(x.dtype.type(1), x)
+
+
+def rsqrt(x: Array) -> Array:
+    """``1 / sqrt(x)``."""
+    return reciprocal(np.sqrt(x))
+
+
+def relu(x: Array) -> Array:
+    """``max(x, 0)``; NaN stays."""
+    x = np.asarray(x)
+    return np.maximum(x, x.dtype.type(0))
+
+
+def signbit(x: Array) -> Array:
+    """Whether the sign bit is set (for integers, whether negative)."""
+    x = np.asarray(x)
+    return np.signbit(x) if x.dtype.kind == "f" else x < 0
+
+
+def where(condition: Array, a: Array, b: Array) -> Array:
+    """``a`` where ``condition`` holds, else ``b``."""
+    return np.where(condition, a, b)
+
+
+def fractionless(function: Callable[[Array], Array]) -> Meaning:
+    """``function`` for floats, identity for integers."""
+
+    def apply(x: Array) -> Array:
+        x = np.asarray(x)
+        return function(x) if x.dtype.kind == "f" else x
+
+    return apply
+
+
+def cast(x: Array, target: DType, wide: bool = False) -> Array:
+    """Value conversion: to bool is ``!= 0``; float to integer truncates and then wraps."""
+    x = np.asarray(x)
+    kind = storage_type(target, wide)
+    if target is DType.BOOL:
+        return x != 0
+    if x.dtype.kind == "f" and kind.kind in "iu":
+        # A float out of range has no defined integer; go through int64 so that a
+        # negative float becomes the wrapped unsigned number everywhere.
+        with np.errstate(invalid="ignore"):
+            return np.trunc(x).astype(np.int64).astype(kind)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return x.astype(kind)
+
+
+def bitcast(x: Array, source: DType, target: DType, wide: bool = False) -> Array:
+    """The same bits as another type of the same width.
+
+    Raises ``InvalidProgram`` if the widths differ.
+    """
+    if source.itemsize != target.itemsize or target.facts.kind is Kind.BOOL:
+        raise InvalidProgram(
+            "a bit cast changes the width",
+            where="bitcast",
+            got=f"{source.short} to {target.short}",
+            expected="two types of one width, neither of them bool",
+        )
+    exact = np.ascontiguousarray(np.asarray(x).astype(storage_type(source)))
+    bits = exact.view(storage_type(target)).reshape(np.shape(x))
+    return bits.astype(storage_type(target, wide))
+
+
+def round_to_float(x: Array, dtype: DType) -> Array:
+    """``x`` (float32 or float64) rounded to the nearest value of a narrow float, ties to even.
+
+    Overflow gives infinity, or NaN for e4m3fn, which has no infinity. The result
+    keeps ``x``'s numpy type.
+    """
+    x = np.asarray(x)
+    # Stored fraction bits, least normal exponent, largest finite value.
+    grids = {
+        DType.F16: (10, -14, 65504.0),
+        DType.BF16: (7, -126, float.fromhex("0x1.fep+127")),
+        DType.F8E4M3: (3, -6, 448.0),
+        DType.F8E5M2: (2, -14, 57344.0),
+    }
+    if dtype not in grids:
+        return x
+    fraction, least, largest = grids[dtype]
+    wide = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        _, exponent = np.frexp(wide)
+        shift = np.maximum(exponent - 1, least) - fraction
+        rounded = np.ldexp(np.rint(np.ldexp(wide, -shift)), shift)
+    beyond = np.abs(rounded) > largest
+    overflow = np.nan if dtype is DType.F8E4M3 else np.inf
+    rounded = np.where(beyond, np.copysign(overflow, rounded), rounded)
+    return np.where(np.isnan(wide), wide, rounded).astype(x.dtype)

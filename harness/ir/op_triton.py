@@ -1,0 +1,237 @@
+"""Triton text of the operations whose text depends on the operand type.
+
+Texts may repeat an operand, so operands are names or literals, never long
+expressions; Triton merges the repeated work. Every text holds for Triton 3.6 on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from harness.dtypes import DType, Kind
+from harness.errors import InvalidProgram
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a text is made from: operand texts and types, the result type, and whether
+    every operand is known not to be negative."""
+
+    texts: tuple[str, ...]
+    dtypes: tuple[DType, ...]
+    result: DType
+    nonnegative: bool
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the first operand."""
+        return self.dtypes[0]
+
+    @property
+    def plain_division(self) -> bool:
+        """Whether C division means the same as Python's here."""
+        return self.nonnegative or self.dtype.facts.kind is Kind.UNSIGNED
+
+
+Text: TypeAlias = "str | Callable[[Call], str]"
+"""A format template over the operand texts, or a function where the type matters."""
+
+_NAN = ", propagate_nan=tl.PropagateNan.ALL"
+
+
+def type_text(dtype: DType) -> str:
+    """``tl.float32`` and the like."""
+    return f"tl.{dtype.triton_name}"
+
+
+def floor_div(call: Call) -> str:
+    """Division rounded down."""
+    a, b = call.texts
+    if call.dtype.is_float:
+        # fmod is exact, so (a - rest) / b is within rounding of an integer.
+        rest = f"libdevice.fmod({a}, {b})"
+        lower = f"(({rest} != 0) & (({rest} < 0) != ({b} < 0))).to({type_text(call.dtype)})"
+        quotient = f"libdevice.rint(({a} - {rest}) / {b}) - {lower}"
+        return f"tl.where({b} == 0, {a} / {b}, {quotient})"
+    if call.plain_division:
+        return f"{a} // {b}"
+    return f"tl.where(({a} % {b} != 0) & (({a} < 0) != ({b} < 0)), {a} // {b} - 1, {a} // {b})"
+
+
+def trunc_div(call: Call) -> str:
+    """Division rounded towards zero, which is what C does."""
+    a, b = call.texts
+    if call.dtype.is_float:
+        return f"libdevice.trunc({_divide(a, b, call.dtype)})"
+    return f"{a} // {b}"
+
+
+def _divide(a: str, b: str, dtype: DType) -> str:
+    """Division rounded to nearest: a quotient that is an integer must come out as one."""
+    return f"tl.div_rn({a}, {b})" if dtype is DType.F32 else f"({a} / {b})"
+
+
+def remainder(call: Call) -> str:
+    """Remainder with the sign of the divisor."""
+    a, b = call.texts
+    if not call.dtype.is_float and call.plain_division:
+        return f"{a} % {b}"
+    rest = f"libdevice.fmod({a}, {b})" if call.dtype.is_float else f"({a} % {b})"
+    return f"tl.where(({rest} != 0) & (({rest} < 0) != ({b} < 0)), {rest} + {b}, {rest})"
+
+
+def fmod(call: Call) -> str:
+    """Remainder with the sign of the dividend, which is what C does."""
+    a, b = call.texts
+    return f"libdevice.fmod({a}, {b})" if call.dtype.is_float else f"{a} % {b}"
+
+
+def sign(call: Call) -> str:
+    """Difference of two comparisons."""
+    (a,) = call.texts
+    kind = type_text(call.dtype)
+    if call.dtype.facts.kind is Kind.UNSIGNED:
+        return f"({a} > 0).to({kind})"
+    return f"({a} > 0).to({kind}) - ({a} < 0).to({kind})"
+
+
+def absolute(call: Call) -> str:
+    """Absolute value."""
+    (a,) = call.texts
+    return a if call.dtype.facts.kind is Kind.UNSIGNED else f"tl.abs({a})"
+
+
+def negate(call: Call) -> str:
+    """Sign change; unsigned numbers wrap, and Triton has no unary minus for them."""
+    (a,) = call.texts
+    if call.dtype.facts.kind is Kind.UNSIGNED:
+        return f"({a} ^ 255) + 1"
+    return f"-{a}"
+
+
+def maximum(call: Call) -> str:
+    """Larger operand; NaN wins."""
+    return _extreme(call, "maximum", "|")
+
+
+def minimum(call: Call) -> str:
+    """Smaller operand; NaN wins."""
+    return _extreme(call, "minimum", "&")
+
+
+def _extreme(call: Call, name: str, logic: str) -> str:
+    a, b = call.texts
+    match call.dtype.facts.kind:
+        case Kind.BOOL:
+            return f"{a} {logic} {b}"
+        case Kind.SIGNED | Kind.UNSIGNED:
+            return f"tl.{name}({a}, {b})"
+        case Kind.FLOAT:
+            return f"tl.{name}({a}, {b}{_NAN})"
+
+
+def relu(call: Call) -> str:
+    """Larger of the operand and zero; NaN stays."""
+    (a,) = call.texts
+    match call.dtype.facts.kind:
+        case Kind.FLOAT:
+            return f"tl.maximum({a}, 0.0{_NAN})"
+        case Kind.SIGNED:
+            return f"tl.maximum({a}, 0).to({type_text(call.dtype)})"
+        case Kind.UNSIGNED | Kind.BOOL:
+            return a
+
+
+def shift_left(call: Call) -> str:
+    """Shift that gives 0 for a count out of range."""
+    a, b = call.texts
+    if _count_fits(b, call.dtype):
+        return f"{a} << {b}"
+    return f"tl.where({_in_range(b, call.dtype)}, {a} << {b}, 0).to({type_text(call.dtype)})"
+
+
+def shift_right(call: Call) -> str:
+    """Arithmetic shift that leaves only sign bits for a count out of range."""
+    a, b = call.texts
+    if _count_fits(b, call.dtype):
+        return f"{a} >> {b}"
+    width = 8 * call.dtype.itemsize
+    beyond = "0" if call.dtype.facts.kind is Kind.UNSIGNED else f"{a} >> {width - 1}"
+    kind = type_text(call.dtype)
+    return f"tl.where({_in_range(b, call.dtype)}, {a} >> {b}, {beyond}).to({kind})"
+
+
+def _count_fits(text: str, dtype: DType) -> bool:
+    return text.isdigit() and int(text) < 8 * dtype.itemsize
+
+
+def _in_range(count: str, dtype: DType) -> str:
+    upper = f"({count} < {8 * dtype.itemsize})"
+    if dtype.facts.kind is Kind.UNSIGNED:
+        return upper
+    return f"({count} >= 0) & {upper}"
+
+
+def bit_not(call: Call) -> str:
+    """All bits flipped."""
+    (a,) = call.texts
+    return f"{a} == 0" if call.dtype is DType.BOOL else f"~{a}"
+
+
+def sqrt(call: Call) -> str:
+    """Square root rounded to nearest."""
+    (a,) = call.texts
+    return f"tl.sqrt_rn({a})" if call.dtype is DType.F32 else f"tl.sqrt({a})"
+
+
+def signbit(call: Call) -> str:
+    """The sign bit, read from the bits so that -0.0 and NaN have one."""
+    (a,) = call.texts
+    match call.dtype:
+        case DType.F32:
+            return f"{a}.to(tl.int32, bitcast=True) < 0"
+        case DType.F64:
+            return f"{a}.to(tl.int64, bitcast=True) < 0"
+        case _:
+            return f"{a} < 0"
+
+
+def whole(name: str) -> Callable[[Call], str]:
+    """Rounding function ``name`` for floats, nothing for integers."""
+
+    def text(call: Call) -> str:
+        (a,) = call.texts
+        return f"{name}({a})" if call.dtype.is_float else a
+
+    return text
+
+
+def cast(call: Call) -> str:
+    """Value conversion."""
+    (a,) = call.texts
+    source, target = call.dtype, call.result
+    if source is target:
+        return a
+    if target is DType.BOOL:
+        return f"{a} != 0"
+    if source.is_float and target is DType.U8:
+        # Conversion of a negative float straight to unsigned is undefined.
+        return f"{a}.to(tl.int32).to(tl.uint8)"
+    return f"{a}.to({type_text(target)})"
+
+
+def bitcast(call: Call) -> str:
+    """The same bits as another type of the same width."""
+    (a,) = call.texts
+    if call.dtype is call.result:
+        return a
+    if call.dtype.itemsize != call.result.itemsize or DType.BOOL in (call.dtype, call.result):
+        raise InvalidProgram(
+            "a bit cast changes the width",
+            where="bitcast",
+            got=f"{call.dtype.short} to {call.result.short}",
+            expected="two types of one width, neither of them bool",
+        )
+    return f"{a}.to({type_text(call.result)}, bitcast=True)"

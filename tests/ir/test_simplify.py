@@ -1,0 +1,254 @@
+"""Simplification, bounds, merging and text agree with plain evaluation at every point."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import InvalidProgram
+from harness.ir.index import FloorDiv, Mod, axis_symbol, flat_index, size_symbol
+from harness.ir.index_text import IndexPrinter, Language, python_function
+from harness.ir.nodes import Axis
+from harness.ir.simplify import Simplifier, merge_axes, needs_int64
+
+I, J, K = (axis_symbol("i", n) for n in range(3))
+S0 = size_symbol("s0")
+VARIABLES = (I, J, K)
+
+
+def value(expr: sympy.Expr, point: dict[sympy.Symbol, int]) -> int:
+    """Evaluate by Python's own operators, without sympy's evaluation."""
+    if expr.is_Symbol:
+        return point[expr]
+    if expr.is_Integer:
+        return int(expr)
+    args = [value(a, point) for a in expr.args]
+    if isinstance(expr, FloorDiv):
+        return args[0] // args[1]
+    if isinstance(expr, Mod):
+        return args[0] % args[1]
+    if expr.is_Pow:
+        return args[0] ** args[1]
+    if isinstance(expr, sympy.Min):
+        return min(args)
+    if isinstance(expr, sympy.Max):
+        return max(args)
+    total = 0 if expr.is_Add else 1
+    for a in args:
+        total = total + a if expr.is_Add else total * a
+    return total
+
+
+def expressions(with_sizes: bool) -> st.SearchStrategy[sympy.Expr]:
+    divisors: st.SearchStrategy[sympy.Expr] = st.integers(1, 12).map(sympy.Integer)
+    leaves: st.SearchStrategy[sympy.Expr] = st.sampled_from(VARIABLES) | st.integers(-9, 9).map(
+        sympy.Integer
+    )
+    if with_sizes:
+        leaves = leaves | st.just(S0)
+        divisors = divisors | st.sampled_from([S0, 2 * S0, S0 * S0, S0 + 1])
+
+    def grow(inner: st.SearchStrategy[sympy.Expr]) -> st.SearchStrategy[sympy.Expr]:
+        return st.one_of(
+            st.tuples(inner, inner).map(lambda p: p[0] + p[1]),
+            st.tuples(st.integers(-6, 12), inner).map(lambda p: p[0] * p[1]),
+            st.tuples(divisors, inner).map(lambda p: p[0] * p[1]),
+            st.tuples(inner, divisors).map(lambda p: FloorDiv(p[0], p[1])),
+            st.tuples(inner, divisors).map(lambda p: Mod(p[0], p[1])),
+            st.tuples(inner, inner).map(lambda p: sympy.Min(*p)),
+            st.tuples(inner, inner).map(lambda p: sympy.Max(*p)),
+        )
+
+    return st.recursive(leaves, grow, max_leaves=7)
+
+
+def points(sizes: dict[sympy.Symbol, int]) -> Iterator[dict[sympy.Symbol, int]]:
+    for combination in itertools.product(*(range(n) for n in sizes.values())):
+        yield dict(zip(sizes, combination, strict=True))
+
+
+def triton_value(text: str, point: dict[sympy.Symbol, int]) -> int:
+    """Run Triton index text with C division."""
+
+    class C(int):
+        def __floordiv__(self, other: int) -> C:
+            q = abs(int(self)) // abs(int(other))
+            return C(q if (self < 0) == (other < 0) else -q)
+
+        def __mod__(self, other: int) -> C:
+            return C(int(self) - int(self // other) * int(other))
+
+        def __rfloordiv__(self, other: int) -> C:
+            return C(other) // self
+
+        def __rmod__(self, other: int) -> C:
+            return C(other) % self
+
+        def __add__(self, other: int) -> C:
+            return C(int(self) + int(other))
+
+        __radd__ = __add__
+
+        def __sub__(self, other: int) -> C:
+            return C(int(self) - int(other))
+
+        def __rsub__(self, other: int) -> C:
+            return C(int(other) - int(self))
+
+        def __mul__(self, other: int) -> C:
+            return C(int(self) * int(other))
+
+        __rmul__ = __mul__
+
+        def __neg__(self) -> C:
+            return C(-int(self))
+
+    class Tl:
+        maximum = staticmethod(lambda a, b: C(max(a, b)))
+        minimum = staticmethod(lambda a, b: C(min(a, b)))
+
+    scope = {s.name: C(n) for s, n in point.items()}
+    return int(eval(text, {"tl": Tl}, scope))
+
+
+@given(expressions(False), st.tuples(*[st.integers(1, 7)] * 3))
+@settings(max_examples=300, deadline=None)
+def test_simplify_bounds_and_text_hold_at_every_point(
+    expr: sympy.Expr, extents: tuple[int, int, int]
+) -> None:
+    sizes = dict(zip(VARIABLES, extents, strict=True))
+    simplifier = Simplifier({v: sympy.Integer(n) for v, n in sizes.items()})
+    simple = simplifier.simplify(expr)
+    low, high = simplifier.bounds(expr)
+    python = IndexPrinter(Language.PYTHON, simplifier).text(simple)
+    triton = IndexPrinter(Language.TRITON, simplifier).text(simple)
+    raw = IndexPrinter(Language.TRITON, simplifier).text(expr)
+    for point in points(sizes):
+        expected = value(expr, point)
+        assert value(simple, point) == expected
+        assert low is None or int(low) <= expected
+        assert high is None or expected <= int(high)
+        assert eval(python, {}, {s.name: n for s, n in point.items()}) == expected
+        assert triton_value(triton, point) == expected
+        assert triton_value(raw, point) == expected
+
+
+@given(expressions(True), st.tuples(*[st.sampled_from([1, 2, 3, 5, S0, 2 * S0])] * 3))
+@settings(max_examples=200, deadline=None)
+def test_unknown_sizes(expr: sympy.Expr, extents: tuple[sympy.Expr, ...]) -> None:
+    simplifier = Simplifier(
+        {v: sympy.sympify(n) for v, n in zip(VARIABLES, extents, strict=True)}
+    )
+    simple = simplifier.simplify(expr)
+    low, high = simplifier.bounds(expr)
+    for size in (1, 2, 3):
+        numbers = [int(sympy.sympify(n).subs(S0, size)) for n in extents]
+        for point in points(dict(zip(VARIABLES, numbers, strict=True))):
+            at = {**point, S0: size}
+            expected = value(expr, at)
+            assert value(simple, at) == expected
+            assert low is None or value(low, at) <= expected
+            assert high is None or expected <= value(high, at)
+
+
+@pytest.mark.parametrize(
+    ("expr", "expected"),
+    [
+        (FloorDiv(8 * I + K, 8), I),
+        (Mod(8 * I + K, 8), K),
+        (48 * FloorDiv(I, 1) + 8 * J + K, 48 * I + 8 * J + K),
+        (FloorDiv(4 * I + 3, 8), FloorDiv(I, 2)),
+        (FloorDiv(FloorDiv(K, 2), 2), FloorDiv(K, 4)),
+        (6 * FloorDiv(6 * I + J, 6) + Mod(6 * I + J, 6), 6 * I + J),
+        (Mod(Mod(5 * K, 8), 4), Mod(K, 4)),
+        (FloorDiv(Mod(3 * K, 16), 4), Mod(FloorDiv(3 * K, 4), 4)),
+        (sympy.Max(I, 0), I),
+        (sympy.Min(J, 5), J),
+        (sympy.Min(J, 4), sympy.Min(J, 4)),
+    ],
+)
+def test_simplify_rules(expr: sympy.Expr, expected: sympy.Expr) -> None:
+    assert Simplifier({I: 4, J: 6, K: 8}).simplify(expr) == expected
+
+
+def test_simplify_with_symbolic_divisor() -> None:
+    simplifier = Simplifier({I: S0, J: S0, K: sympy.Integer(8)})
+    assert simplifier.simplify(FloorDiv(S0 * I + J, S0)) == I
+    assert simplifier.simplify(Mod(S0 * I + J, S0)) == J
+    assert simplifier.simplify(FloorDiv(8 * S0 * I + 8 * J + K, 8 * S0)) == I
+    m = axis_symbol("m", 0)
+    flat = Simplifier({m: 8 * S0})
+    assert flat.simplify(8 * FloorDiv(m, 8) + Mod(m, 8)) == m
+
+
+def test_three_way_split_is_undone() -> None:
+    x = axis_symbol("x", 0)
+    simplifier = Simplifier({x: 192})
+    split = 48 * FloorDiv(x, 48) + 8 * Mod(FloorDiv(x, 8), 6) + Mod(x, 8)
+    assert simplifier.simplify(split) == x
+
+
+def test_strides() -> None:
+    simplifier = Simplifier({I: S0, J: 6, K: 8})
+    affine = simplifier.strides(3 * S0 * I + 8 * J + 7 + Mod(K, 3), (I, J))
+    assert affine is not None
+    assert affine.coefficients == {I: 3 * S0, J: sympy.Integer(8)}
+    assert affine.rest == 7 + Mod(K, 3)
+    assert simplifier.strides(FloorDiv(J, 2), (J,)) is None
+    assert simplifier.strides(I * J, (I, J)) is None
+    assert simplifier.strides(J * J, (J,)) is None
+
+
+def test_merge_axes_keeps_every_address() -> None:
+    axes = tuple(Axis(v, sympy.Integer(n)) for v, n in zip(VARIABLES, (4, 6, 8), strict=True))
+    exprs = (48 * I + 8 * J + K, K, 5 * FloorDiv(K, 2))
+    merged, mapping = merge_axes(axes, exprs)
+    assert [int(a.size) for a in merged] == [24, 8]
+    simplifier = Simplifier.of_axes(merged)
+    moved = [simplifier.substitute(e, mapping) for e in exprs]
+    assert moved[0] == 8 * merged[0].var + merged[1].var
+    for i, j, k in itertools.product(range(4), range(6), range(8)):
+        at = {merged[0].var: 6 * i + j, merged[1].var: k}
+        old = {I: i, J: j, K: k}
+        assert [value(e, at) for e in moved] == [value(e, old) for e in exprs]
+
+
+def test_merge_axes_drops_size_one_and_keeps_transposes_apart() -> None:
+    axes = (Axis(I, sympy.Integer(4)), Axis(J, sympy.Integer(1)), Axis(K, sympy.Integer(8)))
+    merged, mapping = merge_axes(axes, (8 * I + 8 * J + K, I + 4 * K))
+    assert [int(a.size) for a in merged] == [4, 8]
+    assert mapping[J] == 0
+
+
+def test_needs_int64() -> None:
+    assert not needs_int64([2**31 - 1, 5])
+    assert needs_int64([2**31])
+    assert needs_int64([S0])
+    assert not needs_int64([S0 * 4], {S0: 100})
+
+
+def test_text_is_readable_and_deterministic() -> None:
+    simplifier = Simplifier({I: 4, J: 6, K: 8})
+    printer = IndexPrinter(Language.TRITON, simplifier, {I: "x0"})
+    assert printer.text(48 * I + K + 8 * J + 3) == "i2 + 8*i1 + 48*x0 + 3"
+    assert printer.text(7 - K) == "7 - i2"
+    assert printer.text(FloorDiv(K + 1, 2)) == "(i2 + 1) // 2"
+    assert printer.text(Mod(K - 1, 2)) == "((i2 - 1) % 2 + 2) % 2"
+    assert printer.operand(K + 1) == "(i2 + 1)"
+
+
+def test_text_refuses_what_is_no_index() -> None:
+    printer = IndexPrinter(Language.PYTHON, Simplifier({}))
+    with pytest.raises(InvalidProgram, match="indices cannot have"):
+        printer.text(sympy.sin(I))
+
+
+def test_python_function_and_flat_index() -> None:
+    function = python_function(FloorDiv(S0 + 1, 2) * 3, {S0: "s0"})
+    assert function(s0=6) == 9
+    assert flat_index((12, 4, 1), (I, J, K), 5) == 12 * I + 4 * J + K + 5
