@@ -55,7 +55,7 @@ class Fuser:
         self.owner: list[int] = []
         self.versions = 0
         self.queue: list[_Candidate] = []
-        self.refusals: dict[Refusal, None] = {}
+        self.refusals: dict[tuple[str, str, str], Refusal] = {}
         self.users: dict[str, tuple[int, ...]] = {}
         for name in dict.fromkeys((*facts.readers, *facts.writers)):
             self.users[name] = tuple(bits(facts.users(name)))
@@ -150,7 +150,8 @@ class Fuser:
 
     def _refuse(self, first: int, second: int, condition: str, reason: str) -> None:
         names = [self.kernels[k].cluster.views[0].nest.name for k in (first, second)]
-        self.refusals.setdefault(Refusal(names[0], names[1], condition, reason))
+        key = (names[0], names[1], condition)
+        self.refusals[key] = Refusal(names[0], names[1], condition, reason)
 
     def _work_out(self, first: int, second: int, candidate: _Candidate) -> None:
         """Decide a pair; if it is legal it goes back into the queue with its true worth."""
@@ -220,4 +221,4 @@ def fuse(facts: Facts) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
     fuser = Fuser(facts)
     fuser.run()
     clusters = tuple(fuser.kernels[k].cluster for k in sorted(fuser.kernels))
-    return clusters, tuple(fuser.refusals)
+    return clusters, tuple(fuser.refusals.values())

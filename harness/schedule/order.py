@@ -90,8 +90,8 @@ def _settle(views: dict[int, View], levels: dict[int, int], facts: Facts) -> dic
         view = views[number]
         if number in bound and view.level is not Level.REDUCE:
             levels[number] = max(levels[number], bound[number])
-        elif view.level is Level.FLAT:
-            levels[number] = max(levels[number], last + 1)
+        elif levels[number] < 0:
+            levels[number] = last + 1
         for edge in facts.into[number]:
             if edge.first in views:
                 high = _maximum(views[edge.first].level, view.level, levels[number])

@@ -24,14 +24,14 @@ from harness.ir.nodes import (
     store_roots,
     walk,
 )
-from harness.schedule.linear import Size, build, hint
+from harness.ir.simplify import Simplifier
+from harness.schedule.linear import build, hint
 from harness.schedule.space import (
     Cluster,
     Level,
     Row,
     Use,
     View,
-    divisions_removed,
     merge_digits,
     permute,
 )
@@ -154,6 +154,7 @@ class _Addresses:
         self.variables = variables
         self.known: dict[sympy.Expr, sympy.Expr] = {}
         self.loops: dict[sympy.Symbol, sympy.Expr] | None = None
+        self.simplifier: Simplifier | None = None
 
     def of(self, expr: sympy.Expr) -> sympy.Expr:
         """``expr`` over the new loops."""
@@ -166,10 +167,10 @@ class _Addresses:
         place = self.view.of_index.get(expr)
         if place is not None:
             return self._sum(self.view.rows[place])
-        ranges: dict[sympy.Symbol, Size] = dict(
-            zip(self.variables, self.cluster.sizes, strict=True)
-        )
-        return divisions_removed(expr.xreplace(self._loops()), ranges)
+        if self.simplifier is None:
+            sizes = zip(self.variables, self.cluster.sizes, strict=True)
+            self.simplifier = Simplifier(dict(sizes))
+        return self.simplifier.simplify(expr.xreplace(self._loops()))
 
     def _sum(self, row: Row) -> sympy.Expr:
         return build(row.offset, row.strides, self.variables)
