@@ -15,6 +15,7 @@ from harness.schedule.memory import launch_order, take_over, traffic
 from harness.schedule.order import internal, segments
 from harness.schedule.rewrite import arrange, write
 from harness.schedule.space import Cluster
+from harness.schedule.trivial import without_trivial_reductions
 from harness.target import Target
 
 
@@ -27,7 +28,7 @@ def schedule(program: Program, target: Target) -> Schedule:
     means the same point everywhere in the kernel.
     """
     del target  # fusing is the same for every device so far; the plan is not
-    program = remove_dead(program)
+    program = without_trivial_reductions(remove_dead(program))
     facts = gather(program)
     clusters, refusals = fuse(facts)
     positions = _positions(program)

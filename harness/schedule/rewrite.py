@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import sympy
@@ -35,6 +35,9 @@ from harness.schedule.space import (
     merge_digits,
     permute,
 )
+
+Address = Callable[[sympy.Expr], sympy.Expr]
+"""Maps an old index expression to a new one."""
 
 
 def arrange(cluster: Cluster) -> Cluster:
@@ -104,41 +107,49 @@ class Writer:
         addresses = _Addresses(view, self.cluster, self.variables)
         made: dict[int, Value] = {}
         for value in walk(store_roots(view.nest.stores)):
-            made[id(value)] = self._value(value, made, addresses)
-        stores = tuple(
-            Store(
-                s.buffer,
-                addresses.of(s.index),
-                made[id(s.value)],
-                s.mode,
-                _indirect(s.indirect, made),
-            )
-            for s in view.nest.stores
-        )
+            made[id(value)] = rebuilt(value, made, self.builder, addresses.of)
+        stores = rebuilt_stores(view.nest.stores, made, addresses.of)
         raxes = () if view.level is Level.FLAT else axes_of(self.cluster, True)
         axes = axes_of(self.cluster, False)
         return Nest(view.nest.name, axes, raxes, stores, view.nest.origins)
 
-    def _value(self, value: Value, made: dict[int, Value], addresses: _Addresses) -> Value:
-        builder = self.builder
-        match value:
-            case Constant(dtype=dtype):
-                return builder.constant(value.number, dtype)
-            case Load(dtype=dtype, buffer=buffer, index=index, indirect=indirect):
-                bound = _indirect(indirect, made)
-                return builder.load(buffer, addresses.of(index), dtype, bound)
-            case IndexValue(dtype=dtype, expr=expr, indirect=indirect):
-                return builder.index(addresses.of(expr), dtype, _indirect(indirect, made))
-            case Compute(dtype=dtype, op=op, args=args):
-                return builder.compute(op, *(made[id(a)] for a in args), dtype=dtype)
-            case Masked(mask=mask, body=body, other=other):
-                filler = builder.constant(other.number, other.dtype)
-                return builder.masked(made[id(mask)], made[id(body)], filler)
-            case Reduce(dtype=dtype, kind=kind, args=args, component=component):
-                operands = (made[id(a)] for a in args)
-                return builder.reduce(kind, *operands, dtype=dtype, component=component)
-            case _:
-                raise TypeError(f"unknown value {type(value).__name__}")
+
+def rebuilt(value: Value, made: dict[int, Value], builder: Builder, address: Address) -> Value:
+    """``value`` made again by ``builder`` from its operands in ``made`` (by identity),
+    with every index expression put through ``address``."""
+    match value:
+        case Constant(dtype=dtype):
+            return builder.constant(value.number, dtype)
+        case Load(dtype=dtype, buffer=buffer, index=index, indirect=indirect):
+            return builder.load(buffer, address(index), dtype, _indirect(indirect, made))
+        case IndexValue(dtype=dtype, expr=expr, indirect=indirect):
+            return builder.index(address(expr), dtype, _indirect(indirect, made))
+        case Compute(dtype=dtype, op=op, args=args):
+            return builder.compute(op, *(made[id(a)] for a in args), dtype=dtype)
+        case Masked(mask=mask, body=body, other=other):
+            filler = builder.constant(other.number, other.dtype)
+            return builder.masked(made[id(mask)], made[id(body)], filler)
+        case Reduce(dtype=dtype, kind=kind, args=args, component=component):
+            operands = (made[id(a)] for a in args)
+            return builder.reduce(kind, *operands, dtype=dtype, component=component)
+        case _:
+            raise TypeError(f"unknown value {type(value).__name__}")
+
+
+def rebuilt_stores(
+    stores: Iterable[Store], made: dict[int, Value], address: Address
+) -> tuple[Store, ...]:
+    """``stores`` of the values in ``made``, with new index expressions."""
+    return tuple(
+        Store(
+            s.buffer,
+            address(s.index),
+            made[id(s.value)],
+            s.mode,
+            _indirect(s.indirect, made),
+        )
+        for s in stores
+    )
 
 
 def _indirect(indirect: Indirect, made: dict[int, Value]) -> Indirect:
