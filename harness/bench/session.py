@@ -181,7 +181,7 @@ class Session:
         try:
             compiled = entry.compile()
         except HarnessError as error:
-            yield GraphDone(GraphRecord(entry.name, reason=one_line(error)))
+            yield GraphDone(GraphRecord(entry.name, reason=f"{type(error).__name__}: {error}"))
             return
         kernels = [_blank(kernel) for kernel in compiled.kernels]
         record = GraphRecord(
