@@ -77,7 +77,9 @@ BAD: dict[str, Callable[[], Program]] = {
     "leaves y": lambda: y_store(DIFFERENCE, 8 * I0 + I1 + 1),
     "leaves x": lambda: y_store(B.load("x", 8 * I0 + I1 - 1, DType.BF16)),
     "store has the wrong type": lambda: y_store(B.constant(1, DType.I32)),
-    "a load of x has the wrong type": lambda: y_store(Load(DType.F64, "x", 8 * I0 + I1)),
+    "a load of x has the wrong type": lambda: y_store(
+        B.compute(Op.CAST, Load(DType.F64, "x", 8 * I0 + I1), dtype=DType.F32)
+    ),
     "wrong type": lambda: y_store(
         B.compute(Op.ADD, DIFFERENCE, B.constant(1, DType.I32), dtype=DType.F32)
     ),
