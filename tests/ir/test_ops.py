@@ -90,8 +90,7 @@ TORCH: dict[Op, Callable[..., torch.Tensor]] = {
 
 
 def torch_function(op: Op) -> Callable[..., torch.Tensor]:
-    found = TORCH.get(op) or getattr(torch, op.value, None) or getattr(torch.special, op.value)
-    return found
+    return TORCH.get(op) or getattr(torch, op.value, None) or getattr(torch.special, op.value)
 
 
 def all_cases() -> list[Any]:
@@ -161,13 +160,13 @@ def run_texts(folder: Path, interpret: str) -> dict[str, Array]:
     """Results by ``type/operation_result``."""
     saved: dict[str, Array] = {}
     for dtype in COMPUTE_TYPES:
-        rows = []
+        rows: list[Array] = []
         for _, op, _ in RUN.cases(dtype):
             args = operands(op, dtype)
             args += [args[0]] * (3 - len(args))
             rows.extend(np.asarray(a).astype(_held(dtype)) for a in args)
         saved[dtype.short] = np.stack(rows)
-    np.savez(folder / "in.npz", **saved)
+    np.savez(folder / "in.npz", **saved)  # type: ignore[arg-type]
     _run("run", folder / "in.npz", folder / "out.npz", interpret=interpret)
     return dict(np.load(folder / "out.npz"))
 
@@ -281,7 +280,9 @@ def test_rounding_to_narrow_floats_is_torchs(dtype: DType) -> None:
     values = np.concatenate([values, grid, middles, extra])
     if dtype is DType.F8E4M3:
         # What torch does beyond the largest value differs between its versions.
-        assert op_numpy.round_to_float(np.float32([500, -np.inf]), dtype).tolist() == [448, -448]
+        assert op_numpy.round_to_float(
+            np.array([500, -np.inf], dtype=np.float32), dtype
+        ).tolist() == [448, -448]
         values = values[np.abs(values) <= 448]
     expected = torch.from_numpy(values).to(NARROW[dtype]).float().numpy()
     np.testing.assert_array_equal(op_numpy.round_to_float(values, dtype), expected)
