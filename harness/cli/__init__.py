@@ -1,0 +1,1 @@
+"""Thin commands: each reads its arguments, calls one room, and prints."""

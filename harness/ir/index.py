@@ -28,7 +28,7 @@ def indirect_symbol(number: int) -> sympy.Symbol:
     return sympy.Symbol(f"t{number}", integer=True)
 
 
-class FloorDiv(sympy.Function):  # type: ignore[misc]
+class FloorDiv(sympy.Function):
     """``a // b`` with floor semantics, ``b`` positive."""
 
     nargs = (2,)
@@ -52,7 +52,7 @@ class FloorDiv(sympy.Function):  # type: ignore[misc]
         return True if base.is_nonnegative and divisor.is_positive else None
 
 
-class Mod(sympy.Function):  # type: ignore[misc]
+class Mod(sympy.Function):
     """``a % b`` with the sign of ``b``; ``b`` positive, so never negative."""
 
     nargs = (2,)

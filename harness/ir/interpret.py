@@ -8,8 +8,9 @@ same element offsets the kernels use, and no address outside them is ever touche
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import sympy
@@ -93,7 +94,7 @@ def view_storage(storage: Array, shape: Sequence[int], stride: Sequence[int]) ->
     return np.lib.stride_tricks.as_strided(storage, tuple(shape), steps)
 
 
-def _poison(kind: np.dtype[np.generic]) -> float | int | bool:
+def _poison(kind: np.dtype[Any]) -> float | int | bool:
     if kind.kind == "f":
         return float("nan")
     return True if kind.kind == "b" else int(np.iinfo(kind).min)
@@ -358,6 +359,17 @@ def _check_range(index: Array, storage: Array, mask: Array, where: str) -> None:
         )
 
 
+_INDEX_FUNCTIONS: tuple[tuple[type, Callable[[Array, Array], Array]], ...] = (
+    (sympy.Add, np.add),
+    (sympy.Mul, np.multiply),
+    (sympy.Pow, np.power),
+    (FloorDiv, np.floor_divide),
+    (Mod, np.remainder),
+    (sympy.Max, np.maximum),
+    (sympy.Min, np.minimum),
+)
+
+
 def evaluate_index(expr: sympy.Expr, scope: Mapping[sympy.Symbol, Array]) -> Array:
     """An index expression over arrays of int64, with floor division and modulo.
 
@@ -374,18 +386,7 @@ def evaluate_index(expr: sympy.Expr, scope: Mapping[sympy.Symbol, Array]) -> Arr
             )
         return scope[expr]
     args = [evaluate_index(a, scope) for a in expr.args]
-    if expr.is_Add:
-        return functools.reduce(np.add, args)
-    if expr.is_Mul:
-        return functools.reduce(np.multiply, args)
-    if expr.is_Pow:
-        return np.asarray(args[0] ** args[1])
-    if isinstance(expr, FloorDiv):
-        return np.asarray(args[0] // args[1])
-    if isinstance(expr, Mod):
-        return np.asarray(args[0] % args[1])
-    if isinstance(expr, sympy.Max):
-        return functools.reduce(np.maximum, args)
-    if isinstance(expr, sympy.Min):
-        return functools.reduce(np.minimum, args)
+    for kind, function in _INDEX_FUNCTIONS:
+        if isinstance(expr, kind):
+            return functools.reduce(function, args)
     raise InvalidProgram("an index has an operation that indices cannot have", got=str(expr))

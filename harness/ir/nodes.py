@@ -230,9 +230,7 @@ class Builder:
         assert isinstance(made, Constant)
         return made
 
-    def load(
-        self, buffer: str, index: sympy.Expr, dtype: DType, indirect: Indirect = ()
-    ) -> Value:
+    def load(self, buffer: str, index: sympy.Expr, dtype: DType, indirect: Indirect = ()) -> Value:
         """A load; ``dtype`` is the buffer's type and the value has its compute type."""
         key = ("load", buffer, index, tuple((s, id(v)) for s, v in indirect))
         return self._intern(key, Load(dtype.compute, buffer, index, indirect))
@@ -252,9 +250,7 @@ class Builder:
         key = ("masked", id(mask), id(body), id(other))
         return self._intern(key, Masked(body.dtype, mask, body, other))
 
-    def reduce(
-        self, kind: ReduceKind, *args: Value, dtype: DType, component: int = 0
-    ) -> Value:
+    def reduce(self, kind: ReduceKind, *args: Value, dtype: DType, component: int = 0) -> Value:
         """A component of a reduction over the nest's reduction axes."""
         key = ("reduce", kind, dtype, component, *(id(a) for a in args))
         return self._intern(key, Reduce(dtype, kind, args, component))

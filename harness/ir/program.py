@@ -46,9 +46,7 @@ class Buffer:
     @property
     def extent(self) -> sympy.Expr:
         """Elements the storage must hold: largest offset + 1."""
-        return sympy.Add(
-            1, *((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True))
-        )
+        return sympy.Add(1, *((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True)))
 
     @property
     def nbytes(self) -> sympy.Expr:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -26,27 +27,12 @@ def reduce(kind: ReduceKind, args: Sequence[Array], component: int) -> Array:
             expected=f"{' or '.join(map(str, wanted))} operands, components below {components}",
         )
     match kind:
-        case ReduceKind.SUM:
-            return np.sum(args[0], axis=-1, dtype=_accumulator(args[0]))
-        case ReduceKind.PROD:
-            return np.prod(args[0], axis=-1, dtype=_accumulator(args[0]))
-        case ReduceKind.MAX:
-            return np.asarray(np.max(args[0], axis=-1))
-        case ReduceKind.MIN:
-            return np.asarray(np.min(args[0], axis=-1))
-        case ReduceKind.ANY:
-            return np.asarray(np.any(args[0] != 0, axis=-1))
-        case ReduceKind.XOR_SUM:
-            return np.asarray(np.bitwise_xor.reduce(args[0], axis=-1))
-        case ReduceKind.ARGMAX:
-            # numpy's first maximum counts NaN as the largest, as wanted.
-            return np.asarray(np.argmax(args[0], axis=-1))
-        case ReduceKind.ARGMIN:
-            return np.asarray(np.argmin(args[0], axis=-1))
         case ReduceKind.WELFORD:
             return _welford(args, component)
         case ReduceKind.SOFTMAX:
             return _softmax(args, component)
+        case _:
+            return np.asarray(_SINGLE[kind](args[0]))
 
 
 SHAPES: dict[ReduceKind, tuple[tuple[int, ...], int]] = {
@@ -64,7 +50,20 @@ SHAPES: dict[ReduceKind, tuple[tuple[int, ...], int]] = {
 """Per kind: the operand counts it takes and how many components it has."""
 
 
-def _accumulator(array: Array) -> np.dtype[np.generic]:
+_SINGLE: dict[ReduceKind, Callable[[Array], Any]] = {
+    ReduceKind.SUM: lambda x: np.sum(x, axis=-1, dtype=_accumulator(x)),
+    ReduceKind.PROD: lambda x: np.prod(x, axis=-1, dtype=_accumulator(x)),
+    ReduceKind.MAX: lambda x: np.max(x, axis=-1),
+    ReduceKind.MIN: lambda x: np.min(x, axis=-1),
+    ReduceKind.ANY: lambda x: np.any(x != 0, axis=-1),
+    ReduceKind.XOR_SUM: lambda x: np.bitwise_xor.reduce(x, axis=-1),
+    # numpy's first maximum counts NaN as the largest, as wanted.
+    ReduceKind.ARGMAX: lambda x: np.argmax(x, axis=-1),
+    ReduceKind.ARGMIN: lambda x: np.argmin(x, axis=-1),
+}
+
+
+def _accumulator(array: Array) -> np.dtype[Any]:
     return np.dtype(np.float64 if array.dtype.kind == "f" else np.int64)
 
 

@@ -106,7 +106,5 @@ class KernelPlan:
     def mutated(self) -> tuple[str, ...]:
         """Names of the arguments the kernel writes."""
         return tuple(
-            a.name
-            for a in self.arguments
-            if a.kind in (ArgumentKind.OUTPUT, ArgumentKind.IN_OUT)
+            a.name for a in self.arguments if a.kind in (ArgumentKind.OUTPUT, ArgumentKind.IN_OUT)
         )

@@ -1,0 +1,30 @@
+# Every command sets up .venv first; the second time that takes no time.
+# All paths are relative, so that a checkout below a path with spaces works.
+PYTHON ?= python3
+STAMP := .venv/.stamp
+
+.PHONY: help setup bench test check format clean
+
+help:  ## what can be typed here
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed -e 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): pyproject.toml constraints.txt scripts/setup
+	@PYTHON='$(PYTHON)' scripts/setup
+
+setup: $(STAMP)  ## create .venv
+
+bench: $(STAMP)  ## compile, check and (with a GPU) time the default suite
+	@.venv/bin/harness run $(ARGS)
+
+test: $(STAMP)  ## run the tests
+	@.venv/bin/python -m pytest $(ARGS)
+
+check: $(STAMP)  ## formatting, lint, types, layers, size budget
+	@scripts/check
+
+format: $(STAMP)  ## let ruff format and fix
+	@.venv/bin/python -m ruff format .
+	@.venv/bin/python -m ruff check --fix .
+
+clean:  ## remove .venv and caches
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

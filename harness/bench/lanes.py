@@ -1,0 +1,122 @@
+"""A lane: jobs go in, answers come out, a pool of processes works in between.
+
+The pool is used by the lane's own thread alone. Equal jobs are done once. Stopping a
+lane does not wait: its thread ends after the answer it is waiting for, and the
+pool's processes end with it.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from harness.errors import HarnessError, WorkerDied
+
+J = TypeVar("J")
+"""A job; hashable, equal jobs have equal answers."""
+
+Key = tuple[str, int]
+"""What an answer belongs to: a graph's name and a kernel's position."""
+
+Each: TypeAlias = Callable[[Sequence[J]], Iterator[tuple[int, Any]]]
+"""Does jobs: yields (index, answer) in the order they finish, a ``HarnessError`` as the
+answer of a job that failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer of the lane called ``lane``; ``value`` is that job's ``HarnessError`` if it
+    failed.
+    """
+
+    lane: str
+    key: Key
+    value: Any
+
+
+Inbox: TypeAlias = "queue.SimpleQueue[Answer]"
+"""Where the answers of several lanes meet."""
+
+
+class Lane(Generic[J]):
+    """``open_pool`` opens the pool; it is called when the first job arrives, in the lane's
+    thread.
+    """
+
+    def __init__(
+        self, name: str, inbox: Inbox, open_pool: Callable[[], AbstractContextManager[Each[J]]]
+    ) -> None:
+        """A lane without jobs whose answers go to ``inbox``."""
+        self.name = name
+        self._inbox = inbox
+        self._open_pool = open_pool
+        self._jobs: queue.SimpleQueue[tuple[J] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._waiting: dict[J, list[Key]] = {}
+        self._known: dict[J, Any] = {}
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
+
+    def put(self, key: Key, job: J) -> None:
+        """Have ``job`` done for ``key``."""
+        with self._lock:
+            if job in self._known:
+                self._inbox.put(Answer(self.name, key, self._known[job]))
+            elif job in self._waiting:
+                self._waiting[job].append(key)
+            else:
+                self._waiting[job] = [key]
+                self._jobs.put((job,))
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name=self.name, daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Take no more jobs and give up those not yet done. Does not wait."""
+        self._stopped.set()
+        self._jobs.put(None)
+
+    def _work(self) -> None:
+        try:
+            with self._open_pool() as each:
+                while batch := self._next_batch():
+                    for index, value in each(batch):
+                        self._answer(batch[index], value)
+                        if self._stopped.is_set():
+                            return
+        except HarnessError as error:
+            self._fail(error)
+        except Exception as error:  # noqa: BLE001 - else the thread dies and its caller waits for ever
+            self._fail(WorkerDied("a worker pool failed", self.name, got=f"{error!r}"))
+
+    def _answer(self, job: J, value: Any) -> None:
+        with self._lock:
+            self._known[job] = value
+            keys = self._waiting.pop(job, [])
+        for key in keys:
+            self._inbox.put(Answer(self.name, key, value))
+
+    def _next_batch(self) -> list[J]:
+        """Everything that waits now, at least one job; nothing once stopped."""
+        batch: list[J] = []
+        while not self._stopped.is_set():
+            try:
+                item = self._jobs.get(block=not batch)
+            except queue.Empty:
+                return batch
+            if item is not None:
+                batch.append(item[0])
+        return []
+
+    def _fail(self, error: HarnessError) -> None:
+        """Answer everything that waits, and everything still to come, with ``error``."""
+        while not self._stopped.is_set():
+            with self._lock:
+                waiting = list(self._waiting)
+            for job in waiting:
+                self._answer(job, error)
+            self._jobs.get()

@@ -1,0 +1,255 @@
+"""Runs as data: what one ``harness run`` learnt, ready to be kept for years.
+
+Everything here is frozen, holds no live object, and converts to and from plain
+JSON values (``to_json``, ``from_json``). Times are milliseconds, sizes bytes,
+bandwidths GB/s (10^9 bytes); a number that was not measured is ``None``, never 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import types
+import typing
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from harness.errors import RecordError
+
+SCHEMA_VERSION = 1
+"""Version of the file format; raised when a reader of the old one would be wrong."""
+
+T = TypeVar("T")
+
+
+class Check(enum.Enum):
+    """Whether a kernel computes what plain torch computes."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where a run was made. ``key`` names the machine's folder below the results and
+    decides which runs may be compared: processor or GPU and its driver. Clocks are
+    MHz under the conditions of the run; empty text and ``None`` mean unknown.
+    """
+
+    key: str
+    cpu: str = ""
+    cores: int | None = None
+    memory_bytes: int | None = None
+    system: str = ""
+    gpu: str | None = None
+    gpu_uuid: str | None = None
+    driver: str | None = None
+    sm_clock_mhz: int | None = None
+    memory_clock_mhz: int | None = None
+    python: str = ""
+    torch: str = ""
+    triton: str = ""
+    cuda: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRecord:
+    """One kernel of one graph.
+
+    ``kind`` is the category in the kernel's name (``poi``, ``per``, ``red``). ``launches``
+    counts how often the graph launches this very text. ``check_note`` says where it was
+    checked or why not, ``allowed`` the largest error that passes. ``fraction`` is ``gbps``
+    over the copy bandwidth of the same process. ``module`` is the emitted module's text,
+    ``reason`` why the kernel has no numbers, if it has none.
+    """
+
+    name: str
+    kind: str
+    bytes: int
+    launches: int = 1
+    origins: tuple[str, ...] = ()
+    registers: int | None = None
+    spills: int | None = None
+    stack: int | None = None
+    shared: int | None = None
+    instructions: int | None = None
+    widest_load: int | None = None
+    widest_store: int | None = None
+    check: Check = Check.SKIPPED
+    check_note: str = ""
+    max_error: float | None = None
+    allowed: float | None = None
+    config: dict[str, int] | None = None
+    ms: float | None = None
+    gbps: float | None = None
+    fraction: float | None = None
+    samples_ms: tuple[float, ...] = ()
+    reason: str = ""
+    module: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether this kernel did not compile or computes something else."""
+        return self.check is Check.FAILED or bool(self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryCall:
+    """An operator left to torch, how often, and why it is not in a kernel."""
+
+    operator: str
+    count: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRecord:
+    """One graph. ``codegen_seconds`` is graph to kernel source, wall clock; ``reason``
+    says why there are no kernels, if it could not be compiled.
+    """
+
+    name: str
+    library_calls: tuple[LibraryCall, ...] = ()
+    kernels: tuple[KernelRecord, ...] = ()
+    codegen_seconds: float | None = None
+    reason: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the graph or one of its kernels failed."""
+        return bool(self.reason) or any(kernel.failed for kernel in self.kernels)
+
+    @property
+    def launches(self) -> int:
+        """Kernel launches, repeats counted."""
+        return sum(kernel.launches for kernel in self.kernels)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run. ``created`` is UTC in ISO form; ``commit`` is empty outside a repository,
+    ``dirty`` says the tree had uncommitted changes; ``method`` names the version of the way
+    of measuring (numbers of different methods are not compared); ``complete`` is false
+    for a run that was interrupted.
+    """
+
+    id: str
+    created: str
+    machine: Machine
+    target: str
+    suite: str = ""
+    commit: str = ""
+    dirty: bool = False
+    method: str = ""
+    copy_gbps: float | None = None
+    complete: bool = True
+    graphs: tuple[GraphRecord, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything in it failed."""
+        return any(graph.failed for graph in self.graphs)
+
+    def counts(self) -> Counter[str]:
+        """Kernels by the outcome of their check, ``total`` and ``distinct`` (by text) beside."""
+        kernels = [kernel for graph in self.graphs for kernel in graph.kernels]
+        counts = Counter(kernel.check.value for kernel in kernels)
+        counts["total"] = len(kernels)
+        counts["distinct"] = len({kernel.module or kernel.name for kernel in kernels})
+        return counts
+
+
+def to_json(value: Any) -> Any:
+    """``value`` (a record or a part of one) as plain JSON values."""
+    if dataclasses.is_dataclass(value):
+        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, tuple | list):
+        return [to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
+    return value
+
+
+def from_json(kind: type[T], value: Any, where: str) -> T:
+    """The record of type ``kind`` that ``value`` describes.
+
+    Fields that are missing take their default, unknown ones are ignored (a newer
+    writer of the same schema version may add some). ``where`` names the file, for the
+    ``RecordError`` that a value of the wrong type raises.
+    """
+    return typing.cast(T, _convert(kind, value, where))
+
+
+def _convert(kind: Any, value: Any, where: str) -> Any:
+    origin = typing.get_origin(kind)
+    if origin in (types.UnionType, typing.Union):
+        return _convert_union(kind, value, where)
+    if origin is tuple:
+        item = typing.get_args(kind)[0]
+        return tuple(_convert(item, v, f"{where}[{i}]") for i, v in enumerate(_list(value, where)))
+    if origin is dict:
+        item = typing.get_args(kind)[1]
+        pairs = _mapping(value, where).items()
+        return {key: _convert(item, v, f"{where}.{key}") for key, v in pairs}
+    if dataclasses.is_dataclass(kind):
+        return _convert_record(kind, _mapping(value, where), where)
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return _convert_enum(kind, value, where)
+    return _convert_scalar(kind, value, where)
+
+
+def _convert_union(kind: Any, value: Any, where: str) -> Any:
+    if value is None:
+        return None
+    (member,) = (k for k in typing.get_args(kind) if k is not type(None))
+    return _convert(member, value, where)
+
+
+def _convert_record(kind: Any, value: dict[str, Any], where: str) -> Any:
+    hints = typing.get_type_hints(kind)
+    arguments = {}
+    for field in dataclasses.fields(kind):
+        if field.name in value:
+            arguments[field.name] = _convert(
+                hints[field.name], value[field.name], f"{where}.{field.name}"
+            )
+        elif field.default is dataclasses.MISSING:
+            raise _wrong(where, "nothing", f"a value for {field.name}")
+    return kind(**arguments)
+
+
+def _convert_enum(kind: type[enum.Enum], value: Any, where: str) -> enum.Enum:
+    try:
+        return kind(value)
+    except ValueError:
+        expected = ", ".join(str(member.value) for member in kind)
+        raise _wrong(where, value, f"one of {expected}") from None
+
+
+def _convert_scalar(kind: Any, value: Any, where: str) -> Any:
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not kind:
+        raise _wrong(where, value, kind.__name__)
+    return value
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise _wrong(where, value, "a list")
+    return list(value)
+
+
+def _mapping(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _wrong(where, value, "an object")
+    return value
+
+
+def _wrong(where: str, got: Any, expected: str) -> RecordError:
+    text = got if got == "nothing" else f"{type(got).__name__} {got!r}"[:80]
+    return RecordError("a run file does not hold what it should", where, text, expected)

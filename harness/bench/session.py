@@ -1,0 +1,362 @@
+"""A session: graphs in, records out, as much at the same time as the cores allow.
+
+Each graph is compiled in this process; its kernels then go to two lanes, one
+that reads static metrics and one that checks results, or, on a machine with a
+GPU, to the device. A kernel's record is handed out as soon as its last part has
+arrived. Nothing here prints or stores: the caller does, event by event.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from harness.bench.lanes import Answer, Inbox, Lane
+from harness.bench.matching import match_small
+from harness.bench.record import Check, GraphRecord, KernelRecord, LibraryCall
+from harness.codegen.source import EmittedModule
+from harness.errors import HarnessError
+from harness.heuristics.facts import Config
+from harness.runtime.static import StaticMetrics
+
+NO_SMALL = "no small capture of this graph is declared"
+INTERPRETED = "interpreter, small sizes"
+ON_DEVICE = "GPU, full size"
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKernel:
+    """A distinct kernel of a graph and how often the graph launches it."""
+
+    module: EmittedModule
+    launches: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A graph after code generation; ``seconds`` is wall clock, Triton not included."""
+
+    kernels: tuple[CompiledKernel, ...]
+    library_calls: tuple[LibraryCall, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """A kernel's largest error against its reference, and the largest that passes."""
+
+    passed: bool
+    max_error: float
+    allowed: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What the device says of a kernel: its fastest configuration and that one's samples."""
+
+    config: Config
+    ms: float
+    samples_ms: tuple[float, ...]
+
+
+class Entry(Protocol):
+    """A graph that can be compiled at full size, and small for the interpreter."""
+
+    @property
+    def name(self) -> str:
+        """What the user calls it."""
+
+    def compile(self) -> Compiled:
+        """At full size. Raises ``HarnessError``."""
+
+    def compile_small(self) -> Compiled | None:
+        """At the small sizes declared beside it; None if there are none."""
+
+
+class Device(Protocol):
+    """A GPU. Both raise ``HarnessError`` for a kernel that cannot run."""
+
+    @property
+    def copy_gbps(self) -> float:
+        """Copy bandwidth, measured in this process by the same method."""
+
+    def prepare(self, modules: Sequence[EmittedModule]) -> None:
+        """Compile what ``time`` will need, in parallel where possible."""
+
+    def check(self, module: EmittedModule) -> CheckOutcome:
+        """Run with poisoned outputs and compare with plain torch."""
+
+    def time(self, module: EmittedModule) -> Timing:
+        """Time every candidate and keep the fastest."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStarted:
+    """A graph's turn has come; ``position`` counts from 1 to ``total``."""
+
+    name: str
+    position: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCompiled:
+    """A graph has become kernels, which are being examined."""
+
+    name: str
+    kernels: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDone:
+    """Everything about a kernel is known."""
+
+    graph: str
+    kernel: KernelRecord
+
+
+@dataclass(frozen=True, slots=True)
+class GraphDone:
+    """Everything about a graph is known; its kernels are in launch order."""
+
+    record: GraphRecord
+
+
+Event = GraphStarted | GraphCompiled | KernelDone | GraphDone
+
+
+@dataclass(eq=False, slots=True)
+class _Progress:
+    """A graph in flight. ``missing`` counts, by kernel, the parts not yet known."""
+
+    record: GraphRecord
+    kernels: list[KernelRecord]
+    missing: list[int]
+
+    def done(self) -> bool:
+        return not any(self.missing)
+
+
+StaticLane = Lane[tuple[str, Config | None]]
+"""Jobs are a module's text and the configuration to compile (None: its best guess);
+answers are ``StaticMetrics``."""
+CheckLane = Lane[str]
+"""Jobs are a module's text; answers are ``CheckOutcome``."""
+
+
+@dataclass(eq=False, slots=True)
+class Session:
+    """One run over ``entries``. ``check`` interprets small kernels and is unused when
+    there is a ``device``. Iterate over ``events`` once; leaving the iteration early stops
+    both lanes without waiting for them."""
+
+    entries: Sequence[Entry]
+    inbox: Inbox
+    static: StaticLane
+    check: CheckLane
+    device: Device | None = None
+    _flight: dict[str, _Progress] = field(default_factory=dict)
+
+    def events(self) -> Generator[Event, None, None]:
+        """Compile, examine, and hand out what becomes known, in the order it does."""
+        try:
+            for position, entry in enumerate(self.entries, start=1):
+                yield GraphStarted(entry.name, position, len(self.entries))
+                yield from self._start(entry)
+                yield from self._arrived(wait=False)
+            while self._flight:
+                yield from self._arrived(wait=True)
+        finally:
+            self.static.stop()
+            self.check.stop()
+
+    def _start(self, entry: Entry) -> Iterator[Event]:
+        try:
+            compiled = entry.compile()
+        except HarnessError as error:
+            yield GraphDone(GraphRecord(entry.name, reason=_reason(error)))
+            return
+        kernels = [_blank(kernel) for kernel in compiled.kernels]
+        record = GraphRecord(
+            entry.name, compiled.library_calls, codegen_seconds=round(compiled.seconds, 6)
+        )
+        progress = _Progress(record, kernels, [2] * len(kernels))
+        yield GraphCompiled(entry.name, len(kernels))
+        if not kernels:
+            yield GraphDone(record)
+            return
+        self._flight[entry.name] = progress
+        if self.device is None:
+            self._examine_without_device(entry, compiled, progress)
+        else:
+            yield from self._examine_on_device(self.device, compiled, progress)
+        yield from self._landed(entry.name)
+
+    def _examine_without_device(
+        self, entry: Entry, compiled: Compiled, progress: _Progress
+    ) -> None:
+        for number, kernel in enumerate(compiled.kernels):
+            self.static.put((entry.name, number), (kernel.module.text, None))
+        modules = tuple(kernel.module for kernel in compiled.kernels)
+        try:
+            small = entry.compile_small()
+        except HarnessError as error:
+            self._skip_checks(progress, f"the small capture: {_reason(error)}")
+            return
+        if small is None:
+            self._skip_checks(progress, NO_SMALL)
+            return
+        small_modules = tuple(kernel.module for kernel in small.kernels)
+        for number, matches in enumerate(match_small(modules, small_modules)):
+            self._submit_check(entry.name, number, [small_modules[m] for m in matches], progress)
+
+    def _submit_check(
+        self, graph: str, number: int, modules: list[EmittedModule], progress: _Progress
+    ) -> None:
+        if not modules:
+            note = "no kernel of the small capture does the same work"
+            progress.kernels[number] = replace(progress.kernels[number], check_note=note)
+            progress.missing[number] -= 1
+            return
+        note = INTERPRETED if len(modules) == 1 else f"{INTERPRETED}, as {len(modules)} kernels"
+        progress.missing[number] += len(modules) - 1
+        progress.kernels[number] = replace(progress.kernels[number], check_note=note)
+        for module in modules:
+            self.check.put((graph, number), module.text)
+
+    def _skip_checks(self, progress: _Progress, note: str) -> None:
+        for number, kernel in enumerate(progress.kernels):
+            progress.kernels[number] = replace(kernel, check_note=note)
+            progress.missing[number] -= 1
+
+    def _examine_on_device(
+        self, device: Device, compiled: Compiled, progress: _Progress
+    ) -> Iterator[Event]:
+        name = progress.record.name
+        device.prepare([kernel.module for kernel in compiled.kernels])
+        for number, kernel in enumerate(compiled.kernels):
+            record = progress.kernels[number]
+            record, config = _on_device(device, kernel.module, record)
+            progress.kernels[number] = record
+            progress.missing[number] -= 1
+            # The metrics recorded are those of the configuration that was timed.
+            self.static.put((name, number), (kernel.module.text, config))
+            yield from self._arrived(wait=False)
+
+    def _arrived(self, wait: bool) -> Iterator[Event]:
+        """Take the answers that are there; with ``wait``, at least one."""
+        try:
+            while True:
+                answer = self.inbox.get(block=wait)
+                wait = False
+                yield from self._take(answer)
+        except queue.Empty:
+            return
+
+    def _take(self, answer: Answer) -> Iterator[Event]:
+        name, number = answer.key
+        progress = self._flight[name]
+        record = _with_answer(
+            progress.kernels[number], answer.value, answer.lane == self.check.name
+        )
+        progress.kernels[number] = record
+        yield from self._part_known(progress, number)
+        yield from self._landed(name)
+
+    def _part_known(self, progress: _Progress, number: int) -> Iterator[Event]:
+        progress.missing[number] -= 1
+        if progress.missing[number] == 0:
+            yield KernelDone(progress.record.name, progress.kernels[number])
+
+    def _landed(self, name: str) -> Iterator[Event]:
+        progress = self._flight.get(name)
+        if progress is not None and progress.done():
+            del self._flight[name]
+            yield GraphDone(replace(progress.record, kernels=tuple(progress.kernels)))
+
+
+def _blank(kernel: CompiledKernel) -> KernelRecord:
+    module = kernel.module
+    return KernelRecord(
+        name=module.name,
+        kind=module.category,
+        bytes=module.bytes_moved,
+        launches=kernel.launches,
+        origins=module.origins,
+        module=module.text,
+    )
+
+
+def _with_metrics(record: KernelRecord, metrics: StaticMetrics) -> KernelRecord:
+    return replace(
+        record,
+        registers=metrics.registers,
+        spills=metrics.spills,
+        stack=metrics.stack,
+        shared=metrics.shared,
+        instructions=metrics.instructions,
+        widest_load=metrics.widest_load,
+        widest_store=metrics.widest_store,
+    )
+
+
+def _with_check(record: KernelRecord, outcome: CheckOutcome) -> KernelRecord:
+    """``record`` with one more outcome: the worst of those seen so far stays."""
+    failed = record.check is Check.FAILED or not outcome.passed
+    worst = max(record.max_error or 0.0, outcome.max_error)
+    return replace(
+        record,
+        check=Check.FAILED if failed else Check.PASSED,
+        max_error=worst,
+        allowed=outcome.allowed if outcome.allowed is not None else record.allowed,
+    )
+
+
+def _with_answer(record: KernelRecord, value: object, is_check: bool) -> KernelRecord:
+    match value:
+        case StaticMetrics():
+            return _with_metrics(record, value)
+        case CheckOutcome():
+            return _with_check(record, value)
+        case HarnessError() if is_check:
+            return replace(record, check=Check.FAILED, check_note=_reason(value))
+        case HarnessError():
+            return replace(record, reason=_reason(value))
+        case _:
+            raise TypeError(f"an answer of type {type(value).__name__}")
+
+
+def _on_device(
+    device: Device, module: EmittedModule, record: KernelRecord
+) -> tuple[KernelRecord, Config | None]:
+    try:
+        record = _with_check(replace(record, check_note=ON_DEVICE), device.check(module))
+    except HarnessError as error:
+        return replace(record, check=Check.FAILED, check_note=_reason(error)), None
+    try:
+        timing = device.time(module)
+    except HarnessError as error:
+        return replace(record, reason=_reason(error)), None
+    gbps = record.bytes / timing.ms / 1e6
+    return replace(
+        record,
+        config={
+            **dict(timing.config.blocks),
+            "num_warps": timing.config.num_warps,
+            "num_stages": timing.config.num_stages,
+        },
+        ms=timing.ms,
+        samples_ms=timing.samples_ms,
+        gbps=gbps,
+        fraction=gbps / device.copy_gbps,
+    ), timing.config
+
+
+def _reason(error: HarnessError) -> str:
+    """An error as one line for a table."""
+    parts = [f"{type(error).__name__}: {error.what}"]
+    if error.got:
+        parts.append(error.got.splitlines()[0])
+    return "; ".join(parts)[:500]

@@ -1,0 +1,43 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+AsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on standard output.")
+]
+Debug: TypeAlias = Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")]
+Graphs: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[GRAPH]...",
+        help="Graphs by name (see `harness list`) or graph files. Default: the whole suite.",
+        show_default=False,
+    ),
+]
+GraphName: TypeAlias = Annotated[
+    str, typer.Argument(metavar="GRAPH", help="A graph by name (see `harness list`) or its file.")
+]
+Suite: TypeAlias = Annotated[str, typer.Option("--suite", help="Which suite the names are from.")]
+TargetName: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        help="Device kind to compile for (sm_80, sm_90, sm_100, a100, h100, …). "
+        "Default: the GPU here, else $HARNESS_TARGET or sm_90.",
+        show_default=False,
+    ),
+]
+Jobs: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", "-j", min=1, help="Worker processes. Default: the cores.", show_default=False
+    ),
+]
+Output: TypeAlias = Annotated[
+    Path, typer.Option("--output", "-o", help="Where to write.", show_default=False)
+]

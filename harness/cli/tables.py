@@ -1,0 +1,154 @@
+"""How runs look: the table of kernels, the summary, and the JSON of ``run``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.bench.record import Check, GraphRecord, KernelRecord, Run, to_json
+from harness.cli.output import Column, count, heading, number, row
+
+COLUMNS = (
+    Column("kernel", 0),
+    Column("bytes", 5, right=True),
+    Column("regs", 4, right=True),
+    Column("spill", 5, right=True),
+    Column("smem", 5, right=True),
+    Column("instr", 5, right=True),
+    Column("check", 8, right=True),
+    Column("ms", 7, right=True),
+    Column("GB/s", 6, right=True),
+    Column("copy%", 5, right=True),
+)
+NO_GPU = "no GPU"
+
+
+def graph_lines(graph: GraphRecord, *, timed: bool) -> list[str]:
+    """A graph as a block of lines: title, one row per distinct kernel, reasons below."""
+    if graph.reason:
+        return ["", f"{graph.name}  FAILED", f"  {graph.reason}"]
+    calls = sum(call.count for call in graph.library_calls)
+    title = (
+        f"{graph.name}  {_plural(len(graph.kernels), 'kernel')}, "
+        f"{_plural(graph.launches, 'launch', 'launches')}, {_plural(calls, 'library call')}"
+    )
+    lines = ["", title]
+    if graph.kernels:
+        lines.append(heading(COLUMNS))
+    for kernel in graph.kernels:
+        lines.append(kernel_line(kernel, timed=timed))
+        lines.extend(_reasons(kernel))
+    return lines
+
+
+def kernel_line(kernel: KernelRecord, *, timed: bool) -> str:
+    """One row of the table."""
+    name = kernel.name.removeprefix("triton_")
+    time = (number(kernel.ms, 4), number(kernel.gbps), _percent(kernel.fraction))
+    return row(
+        COLUMNS,
+        [
+            name if kernel.launches == 1 else f"{name} ×{kernel.launches}",
+            count(kernel.bytes),
+            number(kernel.registers),
+            number(kernel.spills),
+            count(kernel.shared),
+            number(kernel.instructions),
+            _check(kernel),
+            *(time if timed else (NO_GPU, "–", "–")),
+        ],
+    )
+
+
+def summary_lines(run: Run) -> list[str]:
+    """What the whole run comes to, in three or four lines."""
+    counts = run.counts()
+    broken = [graph.name for graph in run.graphs if graph.reason]
+    totals = (
+        f"{_plural(len(run.graphs), 'graph')}, {_plural(counts['total'], 'kernel')} "
+        f"({counts['distinct']} distinct): {counts['passed']} passed, {counts['failed']} failed, "
+        f"{counts['skipped']} not checked"
+    )
+    lines = ["", totals]
+    if broken:
+        lines.append(f"not compiled: {', '.join(broken)}")
+    uncompiled = sum(bool(kernel.reason) for graph in run.graphs for kernel in graph.kernels)
+    if uncompiled:
+        lines.append(f"{_plural(uncompiled, 'kernel')} did not compile or run")
+    where = run.machine.gpu or f"{run.machine.cpu or run.machine.key}, no GPU"
+    copy = f", copies at {run.copy_gbps:.0f} GB/s" if run.copy_gbps else ""
+    lines.append(f"on {where}{copy}; compiled for {run.target}")
+    if not run.complete:
+        lines.append("this run was interrupted: what it had measured is here")
+    return lines
+
+
+def run_document(run: Run) -> dict[str, Any]:
+    """The JSON of a run."""
+    return {
+        "run": run.id,
+        "created": run.created,
+        "complete": run.complete,
+        "commit": run.commit,
+        "dirty": run.dirty,
+        "suite": run.suite,
+        "target": run.target,
+        "method": run.method,
+        "machine": to_json(run.machine),
+        "copy_gbps": run.copy_gbps,
+        "graphs": [_graph_document(graph) for graph in run.graphs],
+    }
+
+
+def _graph_document(graph: GraphRecord) -> dict[str, Any]:
+    return {
+        "name": graph.name,
+        "library_calls": sum(call.count for call in graph.library_calls),
+        "library_operators": [to_json(call) for call in graph.library_calls],
+        "launches": graph.launches,
+        "codegen_seconds": graph.codegen_seconds,
+        "reason": graph.reason,
+        "kernels": [_kernel_document(kernel) for kernel in graph.kernels],
+    }
+
+
+def _kernel_document(kernel: KernelRecord) -> dict[str, Any]:
+    document: dict[str, Any] = to_json(kernel)
+    del document["module"]  # in the run file; `harness emit` writes it
+    return document
+
+
+def _check(kernel: KernelRecord) -> str:
+    match kernel.check:
+        case Check.FAILED:
+            return "FAILED"
+        case Check.SKIPPED:
+            return "skipped"
+        case Check.PASSED:
+            error = kernel.max_error
+            return "ok" if error is None else f"ok {_short(error)}"
+
+
+def _short(error: float) -> str:
+    """A small positive number in five characters: ``1e-07``."""
+    return "0" if error == 0 else f"{error:.0e}"
+
+
+def _percent(fraction: float | None) -> str:
+    return "–" if fraction is None else f"{100 * fraction:.0f}"
+
+
+def _reasons(kernel: KernelRecord) -> list[str]:
+    lines = []
+    if kernel.reason:
+        lines.append(f"  did not compile or run: {kernel.reason}")
+    if kernel.check is Check.FAILED:
+        error = "" if kernel.max_error is None else f"error {kernel.max_error:.3g}"
+        allowed = "" if kernel.allowed is None else f", allowed {kernel.allowed:.3g}"
+        lines.append(f"  check failed ({kernel.check_note}) {error}{allowed}".rstrip())
+    if kernel.check is Check.SKIPPED and kernel.check_note:
+        lines.append(f"  not checked: {kernel.check_note}")
+    return lines
+
+
+def _plural(quantity: int, noun: str, several: str = "") -> str:
+    return f"{quantity} {noun if quantity == 1 else several or noun + 's'}"

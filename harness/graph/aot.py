@@ -1,0 +1,299 @@
+"""The one place that touches torch's private tracing machinery.
+
+AOTAutograd, fake tensors and the partitioner have no public names. Everything the
+harness needs from them is reached through this file, which is tried on every
+supported version of torch (2.11 to 2.13).
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from functorch.compile import aot_function
+from torch import fx
+from torch._functorch import partitioners
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from harness.errors import CaptureFailed
+from harness.graph.attention import normalise_attention
+from harness.graph.decompositions import decompositions
+from harness.graph.fx import Conversion, Naming, convert, graph_from_fx
+
+__all__ = [
+    "Conversion",
+    "Exported",
+    "Naming",
+    "Traced",
+    "convert",
+    "export",
+    "fake_mode",
+    "graph_from_fx",
+    "trace",
+]
+
+_aten = torch.ops.aten
+
+
+@dataclass
+class Traced:
+    """What tracing gave: functional ATen graphs before conversion.
+
+    ``forward`` is the whole graph of an inference capture, ``backward`` is ``None``
+    then. ``joint_names`` are the fx names of all nodes before the partitioner cut
+    them apart, in execution order, with the operator's short name; both halves keep
+    these names. ``placeholders`` are the fx names of the inputs, in the order they were
+    given, followed by those of the output gradients.
+    """
+
+    forward: fx.GraphModule | None = None
+    backward: fx.GraphModule | None = None
+    joint_names: list[tuple[str, str]] = field(default_factory=list)
+    placeholders: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Exported:
+    """An exported module: its state by name, and a way to run it on flat arguments.
+
+    ``run(state, leaves)`` runs the exported program on other tensors and hands each
+    operator's source line on to whatever traces it.
+    """
+
+    parameters: list[tuple[str, torch.Tensor]]
+    buffers: list[tuple[str, torch.Tensor]]
+    run: Callable[[dict[str, torch.Tensor], Sequence[Any]], Any]
+
+
+class _Interpreted(torch.nn.Module):
+    """Runs a graph module node by node, so that traces keep the source lines."""
+
+    def __init__(self, gm: fx.GraphModule) -> None:
+        super().__init__()
+        self.gm = gm
+
+    def forward(self, *leaves: Any) -> Any:
+        return fx.Interpreter(self.gm).run(*leaves, enable_io_processing=False)
+
+
+def export(
+    module: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    mode: Any,
+    training: bool,
+) -> Exported:
+    """Export ``module`` on fake tensors, which finds the model's source lines."""
+    with torch.set_grad_enabled(training), mode:
+        program = torch.export.export(module, args, kwargs, strict=False)
+        gm = _unguarded(program)
+    for node in list(gm.graph.nodes):
+        if node.target in (_aten._assert_tensor_metadata.default, _aten._assert_scalar.default):
+            gm.graph.erase_node(node)
+    gm.recompile()
+    runner = _Interpreted(gm)
+
+    def run(state: dict[str, torch.Tensor], leaves: Sequence[Any]) -> Any:
+        named = {f"gm.{name}": value for name, value in state.items()}
+        return torch.func.functional_call(runner, named, tuple(leaves))
+
+    return Exported(list(gm.named_parameters()), list(gm.named_buffers()), run)
+
+
+def _unguarded(program: torch.export.ExportedProgram) -> fx.GraphModule:
+    """The program as a module; newer versions add checks of the inputs unless told not to."""
+    takes_guards = "check_guards" in inspect.signature(program.module).parameters
+    module = program.module(check_guards=False) if takes_guards else program.module()
+    assert isinstance(module, fx.GraphModule)
+    return module
+
+
+class _Unread(TorchDispatchMode):
+    """Answers with zero when a model asks for a value while it is built.
+
+    Initialisation schemes look at the numbers they have drawn, and rates are read off
+    ``torch.linspace``; neither matters for the graph.
+    """
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if func is _aten._local_scalar_dense.default:
+            dtype = args[0].dtype
+            return False if dtype is torch.bool else 0.0 if dtype.is_floating_point else 0
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def fake_mode() -> Iterator[Any]:
+    """A context for building models: tensors have sizes and types but no memory."""
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, _Unread():
+        yield mode
+
+
+def trace(
+    function: Callable[..., Any],
+    flat_args: Sequence[torch.Tensor],
+    training: bool,
+    saved: Sequence[str] | None = None,
+    rename: Callable[[Traced], dict[str, str]] | None = None,
+) -> Traced:
+    """Trace ``function`` on fake tensors into functional ATen graphs.
+
+    With ``training``, the joint graph is cut by the min-cut partitioner; ``saved``
+    (names after ``rename``) fixes which values the forward graph keeps for the
+    backward one instead, so that two captures of one model at different sizes are
+    cut at the same places.
+    """
+    traced = Traced()
+
+    def take_forward(gm: fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
+        if not traced.joint_names:
+            _normalise(gm)
+            _record(gm, traced)
+        traced.forward = gm
+        return _runner(gm)
+
+    def take_backward(gm: fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
+        traced.backward = gm
+        return _runner(gm)
+
+    def partition(
+        joint: fx.GraphModule, inputs: Sequence[Any], *, num_fwd_outputs: int, **options: Any
+    ) -> tuple[fx.GraphModule, fx.GraphModule]:
+        _normalise(joint)
+        _record(joint, traced)
+        if saved is None or rename is None:
+            return partitioners.min_cut_rematerialization_partition(
+                joint, inputs, num_fwd_outputs=num_fwd_outputs, **options
+            )
+        return _cut_at(joint, saved, rename(traced), num_fwd_outputs)
+
+    compiled = aot_function(
+        function,
+        fw_compiler=take_forward,
+        bw_compiler=take_backward,
+        partition_fn=partition,
+        decompositions=decompositions(),
+        keep_inference_input_mutations=True,
+    )
+    with torch.set_grad_enabled(training):
+        result = compiled(*flat_args)
+    if training and traced.backward is None:
+        _run_backward(result)
+    return traced
+
+
+def _run_backward(result: Any) -> None:
+    """Provoke the backward compilation where it is put off until it is needed."""
+    outputs = [t for t in torch.utils._pytree.tree_leaves(result) if isinstance(t, torch.Tensor)]
+    outputs = [t for t in outputs if t.requires_grad]
+    if not outputs:
+        raise CaptureFailed(
+            "nothing to train: no output depends on a parameter",
+            expected="an output that requires a gradient",
+            remedy="capture in inference mode, or return the loss",
+        )
+    torch.autograd.backward(outputs, [torch.ones_like(t) for t in outputs])
+
+
+def _runner(gm: fx.GraphModule) -> Callable[..., Any]:
+    def run(args: list[Any]) -> Any:
+        return gm(*args)
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
+
+
+def _record(gm: fx.GraphModule, traced: Traced) -> None:
+    for node in gm.graph.nodes:
+        if node.op in ("call_function", "get_attr"):
+            traced.joint_names.append((node.name, _short(node)))
+        elif node.op == "placeholder":
+            traced.placeholders.append(node.name)
+
+
+def _short(node: fx.Node) -> str:
+    if isinstance(node.target, torch._ops.OpOverload):
+        return str(node.target._schema.name).split("::")[-1].strip("_")
+    return "getitem" if node.target is operator.getitem else "constant"
+
+
+def _cut_at(
+    joint: fx.GraphModule, saved: Sequence[str], names: dict[str, str], num_fwd_outputs: int
+) -> tuple[fx.GraphModule, fx.GraphModule]:
+    by_name = {names.get(n.name, n.name): n for n in joint.graph.nodes}
+    missing = [name for name in saved if name not in by_name]
+    if missing:
+        raise CaptureFailed(
+            "the value to be kept for the backward graph does not exist in this capture",
+            got=", ".join(missing[:5]),
+            expected="the same structure at both sizes",
+            remedy="choose small sizes that leave the model's control flow as it is",
+        )
+    forward, backward = partitioners._extract_fwd_bwd_modules(
+        joint, [by_name[n] for n in saved], [], num_fwd_outputs=num_fwd_outputs
+    )
+    backward = partitioners.reordering_to_mimic_autograd_engine(backward)
+    # newer versions also move the element accesses up; do as the min-cut partitioner does
+    raise_getitems = getattr(partitioners, "raise_getitems", lambda gm: gm)
+    return raise_getitems(forward), raise_getitems(backward)
+
+
+def _normalise(gm: fx.GraphModule) -> None:
+    """Spell operators one way, and attention as a GPU would run it."""
+    for node in list(gm.graph.nodes):
+        if node.target is torch.ops.prims.convert_element_type.default:
+            node.target = _aten._to_copy.default
+            node.kwargs = {"dtype": node.args[1]}
+            node.args = node.args[:1]
+        elif node.target in (_aten.alias.default, _aten.detach.default):
+            node.replace_all_uses_with(node.args[0])
+            gm.graph.erase_node(node)
+    normalise_attention(gm)
+    _merge_equal(gm)
+    gm.graph.eliminate_dead_code(_is_impure)
+    gm.graph.lint()
+    gm.recompile()
+
+
+def _merge_equal(gm: fx.GraphModule) -> None:
+    """Compute equal calls once. Calls that draw random numbers or mutate stay apart."""
+    known: dict[Any, fx.Node] = {}
+    for node in list(gm.graph.nodes):
+        if node.op != "call_function" or not _is_pure(node.target):
+            continue
+        key = (node.target, _key(node.args), _key(node.kwargs))
+        first = known.setdefault(key, node)
+        if first is not node:
+            node.replace_all_uses_with(first)
+            gm.graph.erase_node(node)
+
+
+def _is_pure(target: Any) -> bool:
+    if target is operator.getitem:
+        return True
+    if not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable:
+        return False
+    return torch.Tag.nondeterministic_seeded not in target.tags
+
+
+def _key(value: Any) -> Any:
+    """A hashable stand-in in which 1, 1.0 and True differ, and 0.0 and -0.0 too."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_key(v) for v in value)
+    if isinstance(value, dict):
+        return tuple((k, _key(v)) for k, v in value.items())
+    if isinstance(value, fx.Node):
+        return value
+    return (type(value).__name__, repr(value))
+
+
+def _is_impure(node: fx.Node) -> bool:
+    return node.op in ("placeholder", "output") or node.target is _aten.copy_.default

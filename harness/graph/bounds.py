@@ -1,0 +1,100 @@
+"""Which integer inputs index something, and how large their values may get.
+
+A captured graph has no values, so the bound of token ids or labels is read off the
+operators they end up in: the number of rows of an embedding table, the size of the
+dimension that is gathered from or scattered into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import sympy
+
+from harness.graph.model import Arg, Graph, Node, Ref, TensorType
+
+_PASS_ON = frozenset(
+    {
+        "alias",
+        "clone",
+        "constant_pad_nd",
+        "expand",
+        "permute",
+        "reshape",
+        "select",
+        "slice",
+        "squeeze",
+        "to_copy",
+        "unsqueeze",
+        "view",
+        "where",
+    }
+)
+"""Operators whose result holds values of their operands (or constants of no account)."""
+
+_DIMENSION_THEN_INDEX = frozenset(
+    {"gather", "index_select", "scatter", "scatter_add", "scatter_reduce", "index_add"}
+)
+
+
+def with_bounds(graph: Graph) -> Graph:
+    """``graph`` with ``bound`` filled in for integer inputs that index something."""
+    types = graph.types()
+    origins: dict[str, frozenset[str]] = {
+        i.name: frozenset({i.name}) for i in graph.inputs if i.type.dtype.is_integer
+    }
+    bounds: dict[str, sympy.Expr] = {}
+    for node in graph.nodes:
+        packet = _packet(node)
+        if packet in _PASS_ON:
+            found = frozenset[str]().union(*(origins.get(n, frozenset()) for n in node.refs()))
+            if found and isinstance(node.type, TensorType) and node.type.dtype.is_integer:
+                origins[node.name] = found
+        for index, limit in _limits(node, packet, types):
+            for name in sorted(origins.get(index, ())):
+                known = bounds.get(name)
+                bounds[name] = limit if known is None else sympy.Min(known, limit)
+    inputs = tuple(
+        replace(i, bound=bounds[i.name]) if i.bound is None and i.name in bounds else i
+        for i in graph.inputs
+    )
+    return replace(graph, inputs=inputs)
+
+
+def _packet(node: Node) -> str:
+    parts = node.op.split(".")
+    return parts[1].strip("_") if len(parts) > 1 else node.op
+
+
+def _limits(node: Node, packet: str, types: dict[str, object]) -> Iterator[tuple[str, sympy.Expr]]:
+    """(index value, exclusive bound) pairs of one node."""
+    match node.args:
+        case (Ref(name=table), Ref(name=index), *_) if packet == "embedding":
+            yield from _sized(index, types.get(table), 0)
+        case (Ref(name=table), int(dimension), Ref(name=index), *_) if (
+            packet in _DIMENSION_THEN_INDEX
+        ):
+            yield from _sized(index, types.get(table), dimension)
+        case (Ref(name=table), tuple(indices), *_) if packet in (
+            "index",
+            "index_put",
+            "unsafe_index",
+            "unsafe_index_put",
+        ):
+            yield from _indexed(indices, types.get(table))
+        case (_, Ref(name=index), int() | sympy.Integer() as rows, *_) if (
+            packet == "embedding_dense_backward"
+        ):
+            yield index, sympy.sympify(rows)
+
+
+def _indexed(indices: tuple[Arg, ...], table: object) -> Iterator[tuple[str, sympy.Expr]]:
+    for dimension, index in enumerate(indices):
+        if isinstance(index, Ref):
+            yield from _sized(index.name, table, dimension)
+
+
+def _sized(index: str, table: object, dimension: int) -> Iterator[tuple[str, sympy.Expr]]:
+    if isinstance(table, TensorType) and table.rank:
+        yield index, table.shape[dimension]

@@ -1,0 +1,143 @@
+"""A graph's calls as Python source lines, for the reference inside emitted modules.
+
+No torch here: code generation writes these lines without importing it.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+from collections.abc import Iterable, Sequence
+
+import sympy
+
+from harness.dtypes import DType
+from harness.errors import GraphError
+from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token
+
+FACTORY_DTYPE = frozenset(
+    {
+        "aten.empty.memory_format",
+        "aten.empty_strided.default",
+        "aten.full.default",
+        "aten.ones.default",
+        "aten.rand.default",
+        "aten.randn.default",
+        "aten.scalar_tensor.default",
+        "aten.zeros.default",
+    }
+)
+"""Factories whose element type has a default that ``wide`` must override."""
+
+_RESERVED = frozenset(
+    {"args", "device", "float", "math", "torch", "wide"} | {dtype.torch_name for dtype in DType}
+)
+
+
+def local_name(name: str) -> str:
+    """The Python variable that holds the graph value ``name`` in emitted text."""
+    clean = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    if not clean or clean[0].isdigit() or clean in _RESERVED or keyword.iskeyword(clean):
+        return f"v_{clean}"
+    return clean
+
+
+def is_factory(node: Node) -> bool:
+    """Whether ``node`` makes a tensor out of numbers alone and so needs a device."""
+    return node.op != "getitem" and next(node.refs(), None) is None
+
+
+def needed_nodes(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> list[Node]:
+    """The nodes that compute ``outputs`` from ``inputs``, in graph order.
+
+    Raises ``GraphError`` when a graph input that is not among ``inputs`` is needed.
+    """
+    given = set(inputs)
+    wanted = set(outputs) - given
+    found: list[Node] = []
+    for node in reversed(graph.nodes):
+        if node.name in wanted:
+            found.append(node)
+            wanted.discard(node.name)
+            wanted.update(name for name in node.refs() if name not in given)
+    if wanted:
+        raise GraphError(
+            "values cannot be computed from the given ones",
+            where=graph.name,
+            got=f"given {', '.join(sorted(given))}",
+            expected=f"also {', '.join(sorted(wanted))}",
+        )
+    return found[::-1]
+
+
+def call_text(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> list[str]:
+    """Source lines computing the values ``outputs`` from the values ``inputs``.
+
+    A value ``v`` lives in the variable ``local_name(v)``; the caller binds the inputs.
+    Free names besides these are ``torch``, ``device`` (for factories), and torch's names
+    of the floating types that occur (``bfloat16``, see ``float_names``), which the caller
+    binds to torch's types, or all to ``torch.float64`` for a wide reference.
+    """
+    return [node_text(node) for node in needed_nodes(graph, inputs, outputs)]
+
+
+def float_names(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> list[str]:
+    """The floating type names that ``call_text`` of the same arguments uses, sorted."""
+    found: set[str] = set()
+    for node in needed_nodes(graph, inputs, outputs):
+        for arg in _flat((*node.args, *(v for _, v in call_kwargs(node)))):
+            if isinstance(arg, DType) and arg.is_float:
+                found.add(arg.torch_name)
+    return sorted(found)
+
+
+def call_kwargs(node: Node) -> list[tuple[str, Arg]]:
+    """Keyword arguments, with the element type that a factory leaves to torch's default."""
+    kwargs = list(node.kwargs)
+    given = dict(kwargs).get("dtype") is not None
+    if node.op not in FACTORY_DTYPE or given or not isinstance(node.type, TensorType):
+        return kwargs
+    return [*((k, v) for k, v in kwargs if k != "dtype"), ("dtype", node.type.dtype)]
+
+
+def node_text(node: Node) -> str:
+    """One node as an assignment."""
+    if node.op == "getitem":
+        return f"{local_name(node.name)} = {_text(node.args[0])}[{_text(node.args[1])}]"
+    parts = [_text(arg) for arg in node.args]
+    parts.extend(f"{key}={_text(value)}" for key, value in call_kwargs(node))
+    if is_factory(node):
+        parts.append("device=device")
+    return f"{local_name(node.name)} = torch.ops.{node.op}({', '.join(parts)})"
+
+
+def _flat(args: Sequence[Arg]) -> Iterable[Arg]:
+    for arg in args:
+        if isinstance(arg, tuple):
+            yield from _flat(arg)
+        else:
+            yield arg
+
+
+def _text(arg: Arg) -> str:
+    match arg:
+        case Ref(name=name):
+            return local_name(name)
+        case Token(name=name):
+            return f"torch.{name}"
+        case DType():
+            return arg.torch_name if arg.is_float else f"torch.{arg.torch_name}"
+        case tuple():
+            return f"[{', '.join(_text(item) for item in arg)}]"
+        case float():
+            return repr(arg) if math.isfinite(arg) else f'float("{arg}")'
+        case sympy.Expr() if arg.is_Integer:
+            return str(int(arg))
+        case sympy.Expr():
+            raise GraphError(
+                "a size is not a number",
+                got=str(arg),
+                remedy="specialise the graph to concrete sizes before emitting it",
+            )
+        case _:
+            return repr(arg)

@@ -1,0 +1,295 @@
+"""Capture: a model becomes graphs, without a weight being loaded or allocated."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import torch
+from torch.optim.adamw import adamw
+from torch.utils import _pytree as pytree
+
+from harness.dtypes import DType
+from harness.errors import CaptureFailed, UsageError
+from harness.graph import aot
+from harness.graph.bounds import with_bounds
+from harness.graph.model import Graph
+from harness.graph.providers import Example, Target, build, parse_target
+
+Mode = Literal["inference", "training", "optimizer"]
+
+
+@dataclass(frozen=True)
+class CaptureOptions:
+    """How to capture.
+
+    ``mode``: ``inference`` gives one graph, ``training`` a forward and a backward
+    graph, ``optimizer`` one AdamW step over the model's parameters. ``dtype`` is the
+    type the model's parameters and floating inputs are built in. ``options`` are
+    passed to the provider on top of those in the target, sizes among them. ``saved``
+    fixes what the forward graph keeps for the backward one (names of values), so
+    that a small capture is cut where the full-size one was.
+    """
+
+    mode: Mode = "inference"
+    dtype: DType = DType.F32
+    name: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    saved: tuple[str, ...] | None = None
+
+
+def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
+    """The graphs of ``target``: ``[forward]``, ``[forward, backward]`` or ``[step]``.
+
+    ``target`` is ``package.module:callable`` — a callable that returns ``(module or
+    function, args)`` or ``(module or function, args, kwargs)`` and is called under fake
+    tensors — or a provider's model, ``transformers:LlamaForCausalLM?num_hidden_layers=1``.
+    Graphs are named ``<name>_forward``, ``<name>_backward``, ``<name>_step``.
+
+    Raises ``UsageError`` or ``UnknownName`` for a target that makes no sense and
+    ``CaptureFailed`` for a model that cannot be traced.
+    """
+    wanted = options or CaptureOptions()
+    parsed = parse_target(target, wanted.options.items())
+    base = _identifier(wanted.name or parsed.name)
+    training = wanted.mode == "training"
+    with aot.fake_mode() as mode, _quiet_build(wanted.dtype):
+        example = build(parsed, training)
+        if wanted.mode == "optimizer":
+            example = _optimizer_step(example, parsed)
+        if isinstance(example.function, torch.nn.Module):
+            example.function.train(training)
+    facts = _facts(parsed, wanted)
+    flat = _flatten(example, mode, training, parsed)
+    return _trace(flat, base, facts, wanted)
+
+
+@contextmanager
+def _quiet_build(dtype: DType) -> Iterator[None]:
+    """Build in ``dtype``: parameters come out in torch's default floating type."""
+    if not dtype.is_float:
+        raise UsageError("a model is not built in that type", got=dtype.short, expected="a float")
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(getattr(torch, dtype.torch_name))
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _facts(target: Target, options: CaptureOptions) -> tuple[tuple[str, str], ...]:
+    versions = [f"torch {torch.__version__.split('+')[0]}"]
+    if target.provider in ("transformers", "diffusers", "timm", "torchvision"):
+        module = __import__(target.provider)
+        versions.append(f"{target.provider} {module.__version__}")
+    return (
+        ("captured", target.text),
+        ("mode", options.mode),
+        ("dtype", options.dtype.short),
+        ("versions", ", ".join(versions)),
+    )
+
+
+@dataclass
+class _Flat:
+    """A model as a function of a flat list of tensors, each with name and role."""
+
+    function: Callable[..., Any]
+    tensors: list[torch.Tensor]
+    names: list[str]
+    roles: list[str]
+    mode: Any
+    prefix: str
+
+
+def _flatten(example: Example, mode: Any, training: bool, target: Target) -> _Flat:
+    module = _as_module(example.function)
+    named = _leaves(example)
+    try:
+        exported = aot.export(module, example.args, example.kwargs, mode, training)
+    except Exception as error:
+        raise CaptureFailed(
+            f"{target.text} could not be traced",
+            got=f"{type(error).__name__}: {_first_line(error)}",
+            expected="a model whose control flow does not depend on tensor values",
+            remedy="capture the part that matters through package.module:callable",
+        ) from error
+    held = [(name, value, "parameter") for name, value in exported.parameters]
+    held += [(name, value, "buffer") for name, value in exported.buffers]
+    prefix = f"{example.prefix}." if example.prefix else ""
+    rows = [*((n.removeprefix(prefix), v, r) for n, v, r in held), *((n, v, r) for n, v, r in named if isinstance(v, torch.Tensor))]
+    leaves = [value for _, value, _ in named]
+    slots = [k for k, value in enumerate(leaves) if isinstance(value, torch.Tensor)]
+
+    def function(*tensors: torch.Tensor) -> Any:
+        full = list(leaves)
+        for slot, tensor in zip(slots, tensors[len(held) :], strict=True):
+            full[slot] = tensor
+        state = {n: t for (n, _, _), t in zip(held, tensors[: len(held)], strict=True)}
+        return exported.run(state, full)
+
+    names = _unique(_identifier(name) for name, _, _ in rows)
+    return _Flat(
+        function, [v for _, v, _ in rows], names, [r for _, _, r in rows], mode, example.prefix
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0][:300] if text else ""
+
+
+class _Wrapped(torch.nn.Module):
+    """A plain function as a module, which is what export takes."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self._function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        return self._function(*args, **kwargs)
+
+
+def _as_module(function: Callable[..., Any]) -> torch.nn.Module:
+    return function if isinstance(function, torch.nn.Module) else _Wrapped(function)
+
+
+def _leaves(example: Example) -> list[tuple[str, Any, str]]:
+    """(name, value, role) of every leaf of the arguments, named after the parameters."""
+    function = example.function
+    called = function.forward if isinstance(function, torch.nn.Module) else function
+    positional = list(inspect.signature(called).parameters)
+    rows: list[tuple[str, Any, str]] = []
+    labelled = [
+        (positional[k] if k < len(positional) else f"arg_{k}", v)
+        for k, v in enumerate(example.args)
+    ]
+    for label, value in [*labelled, *example.kwargs.items()]:
+        for path, leaf in pytree.tree_flatten_with_path(value)[0]:
+            words = [str(getattr(key, "key", getattr(key, "idx", ""))) for key in path]
+            rows.append(("_".join([label, *words]), leaf, _ROLES.get(label, "data")))
+    return rows
+
+
+_ROLES = {"gradients": "gradient", "parameters": "parameter", "state": "buffer"}
+
+
+def _identifier(text: str) -> str:
+    name = re.sub(r"\W+", "_", text).strip("_").lower()
+    return f"x_{name}" if not name or name[0].isdigit() or name in _RESERVED else name
+
+
+_RESERVED = frozenset({"def", "return", "lambda", "class", "is", "in", "not", "from", "none"})
+
+
+def _unique(names: Iterator[str] | Sequence[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        count = seen.get(name, 0)
+        seen[name] = count + 1
+        result.append(name if not count else f"{name}_{count}")
+    return result
+
+
+def _trace(
+    flat: _Flat, base: str, facts: Sequence[tuple[str, str]], options: CaptureOptions
+) -> list[Graph]:
+    training = options.mode == "training"
+
+    def rename(traced: aot.Traced) -> dict[str, str]:
+        return _names(flat, traced)
+
+    with flat.mode:
+        traced = aot.trace(flat.function, flat.tensors, training, options.saved, rename)
+    naming = aot.Naming(
+        names=rename(traced),
+        roles=dict(zip(traced.placeholders, flat.roles, strict=False)),
+        prefix=flat.prefix,
+    )
+    pieces = [(traced.forward, "step" if options.mode == "optimizer" else "forward")]
+    if training:
+        pieces.append((traced.backward, "backward"))
+    graphs = []
+    for gm, part in pieces:
+        if gm is None:
+            raise CaptureFailed(f"torch produced no {part} graph", where=base)
+        graph = aot.convert(gm, None, f"{base}_{part}", naming, facts).graph
+        graphs.append(with_bounds(_without_unused(graph)))
+    return graphs
+
+
+def _names(flat: _Flat, traced: aot.Traced) -> dict[str, str]:
+    """Names by fx name: inputs after parameters, nodes after operators, counted afresh."""
+    table = dict(zip(traced.placeholders, flat.names, strict=False))
+    for number, name in enumerate(traced.placeholders[len(flat.names) :]):
+        table[name] = f"tangent_{number}" if number else "tangent"
+    taken = set(table.values())
+    counts: dict[str, int] = {}
+    for fx_name, operator in traced.joint_names:
+        while True:
+            count = counts.get(operator, 0)
+            counts[operator] = count + 1
+            name = f"{operator}_{count}" if count else operator
+            if name not in taken:
+                break
+        taken.add(name)
+        table[fx_name] = name
+    return table
+
+
+def _without_unused(graph: Graph) -> Graph:
+    used = {name for node in graph.nodes for name in node.refs()}
+    used.update(name for name in graph.outputs if name is not None)
+    used.update(m.input for m in graph.mutations)
+    used.update(m.value for m in graph.mutations)
+    return replace(graph, inputs=tuple(i for i in graph.inputs if i.name in used))
+
+
+def _optimizer_step(example: Example, target: Target) -> Example:
+    """One AdamW step over the parameters of the example's module."""
+    module = example.function
+    if not isinstance(module, torch.nn.Module):
+        raise UsageError(
+            "an optimizer step needs a module with parameters", got=target.text, expected="a module"
+        )
+    parameters = {n: torch.empty_like(p.detach()) for n, p in module.named_parameters()}
+    if not parameters:
+        raise UsageError("the module has no parameters to optimise", got=target.text)
+
+    def like(dtype: torch.dtype | None = None) -> dict[str, torch.Tensor]:
+        return {n: torch.empty_like(p, dtype=dtype) for n, p in parameters.items()}
+
+    steps = {n: torch.empty((), dtype=torch.float32) for n in parameters}
+    state = {"exp_avg": like(), "exp_avg_sq": like(), "step": steps}
+    return Example(_adamw, (parameters, like(), state), {})
+
+
+def _adamw(
+    parameters: dict[str, torch.Tensor],
+    gradients: dict[str, torch.Tensor],
+    state: dict[str, dict[str, torch.Tensor]],
+) -> None:
+    """AdamW at its usual settings, steps counted on the device as in a captured loop."""
+    adamw(
+        list(parameters.values()),
+        list(gradients.values()),
+        list(state["exp_avg"].values()),
+        list(state["exp_avg_sq"].values()),
+        [],
+        list(state["step"].values()),
+        foreach=False,
+        capturable=True,
+        amsgrad=False,
+        beta1=0.9,
+        beta2=0.999,
+        lr=1e-3,
+        weight_decay=0.01,
+        eps=1e-8,
+        maximize=False,
+    )

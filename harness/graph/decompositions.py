@@ -1,0 +1,180 @@
+"""Which ATen operators are taken apart when a graph is captured.
+
+The starting point is torch's own core table. It is then changed in two directions:
+norms, softmax, activations and losses that the core set keeps whole are taken apart as
+well, because the compiler fuses their pieces; operators that a library runs better
+than generated code stay whole, and so does everything that would draw random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._decomp import core_aten_decompositions, get_decompositions
+
+DecompositionTable = dict[torch._ops.OperatorBase, Callable[..., Any]]
+
+DECOMPOSED = (
+    "native_layer_norm",
+    "native_layer_norm_backward",
+    "native_group_norm",
+    "native_group_norm_backward",
+    "native_batch_norm",
+    "native_batch_norm_backward",
+    "_native_batch_norm_legit",
+    "_native_batch_norm_legit_functional",
+    "_native_batch_norm_legit_no_training",
+    "_batch_norm_with_update",
+    "_batch_norm_with_update_functional",
+    "batch_norm_backward",
+    "cudnn_batch_norm",
+    "cudnn_batch_norm_backward",
+    "_fused_rms_norm",
+    "_fused_rms_norm_backward",
+    "_softmax",
+    "_softmax_backward_data",
+    "_safe_softmax",
+    "_log_softmax",
+    "_log_softmax_backward_data",
+    "gelu",
+    "gelu_backward",
+    "silu",
+    "silu_backward",
+    "elu",
+    "elu_backward",
+    "leaky_relu",
+    "leaky_relu_backward",
+    "hardsigmoid",
+    "hardsigmoid_backward",
+    "hardswish",
+    "hardswish_backward",
+    "hardtanh",
+    "hardtanh_backward",
+    "mish",
+    "mish_backward",
+    "softplus",
+    "softplus_backward",
+    "log_sigmoid_forward",
+    "log_sigmoid_backward",
+    "sigmoid_backward",
+    "tanh_backward",
+    "threshold_backward",
+    "glu",
+    "glu_backward",
+    "nll_loss_forward",
+    "nll_loss_backward",
+    "nll_loss2d_forward",
+    "nll_loss2d_backward",
+    "mse_loss",
+    "mse_loss_backward",
+    "smooth_l1_loss",
+    "smooth_l1_loss_backward",
+    "huber_loss",
+    "huber_loss_backward",
+    "binary_cross_entropy",
+    "binary_cross_entropy_backward",
+    "binary_cross_entropy_with_logits",
+    "embedding_dense_backward",
+    "select_backward",
+    "slice_backward",
+    "upsample_nearest1d",
+    "upsample_nearest2d",
+    "upsample_nearest2d_backward",
+    "upsample_bilinear2d",
+    "addcmul",
+    "addcdiv",
+    "lerp",
+    "linalg_vector_norm",
+    "std",
+    "std_mean",
+    "split",
+    "split_with_sizes",
+    "unbind",
+    "stack",
+    "tril",
+    "triu",
+    "masked_fill",
+    "logsumexp",
+    "rsub",
+    "_unsafe_view",
+    "t",
+    "transpose",
+)
+"""Packets of ``aten`` every overload of which is taken apart, besides torch's core table."""
+
+KEPT = (
+    # a library runs these better
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_flash_attention_for_cpu_backward",
+    "_scaled_dot_product_attention_math",
+    "scaled_dot_product_attention",
+    "baddbmm",
+    "addmm",
+    "mm",
+    "bmm",
+    "dot",
+    "vdot",
+    "mv",
+    "convolution",
+    "convolution_backward",
+    "_convolution",
+    "max_pool2d_with_indices",
+    "max_pool2d_with_indices_backward",
+    "sort",
+    "topk",
+    "_fft_c2c",
+    # these draw random numbers
+    "bernoulli",
+    "native_dropout",
+    "rrelu",
+    "rrelu_with_noise",
+    "rrelu_with_noise_functional",
+    "normal",
+    "uniform",
+    "rand_like",
+    "randn_like",
+    # one conversion operator is enough
+    "_to_copy",
+)
+"""Packets of ``aten`` that stay whole even though torch could take them apart."""
+
+
+def decompositions() -> DecompositionTable:
+    """A fresh table, keyed by overload, for ``make_fx`` and AOTAutograd."""
+    core = core_aten_decompositions()
+    table: DecompositionTable = dict(core.items())
+    packets = [getattr(torch.ops.aten, name) for name in DECOMPOSED]
+    table.update(get_decompositions(packets))
+    table[torch.ops.aten.embedding_dense_backward.default] = _embedding_dense_backward
+    kept = {f"aten::{name}" for name in KEPT}
+    return {op: rule for op, rule in table.items() if _packet(op) not in kept}
+
+
+def _embedding_dense_backward(
+    grad_output: torch.Tensor,
+    indices: torch.Tensor,
+    num_weights: int,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+) -> torch.Tensor:
+    """Rows of the gradient added up by index, in float32 for 16-bit gradients.
+
+    torch's own rule also guards against indices out of range, which an embedding
+    cannot have been given.
+    """
+    if scale_grad_by_freq:
+        return NotImplemented
+    wide = torch.float32 if grad_output.dtype.itemsize < 4 else grad_output.dtype
+    rows = grad_output.to(wide)
+    if padding_idx >= 0:
+        rows = torch.where((indices == padding_idx).unsqueeze(-1), 0.0, rows)
+    table = grad_output.new_zeros((num_weights, grad_output.shape[-1]), dtype=wide)
+    return torch.ops.aten.index_put(table, [indices], rows, True).to(grad_output.dtype)
+
+
+def _packet(op: torch._ops.OperatorBase) -> str:
+    if isinstance(op, torch._ops.OpOverload):
+        return op._schema.name
+    return op.name()

@@ -1,0 +1,413 @@
+"""From torch.fx to the harness's own graph.
+
+The input is what AOTAutograd hands to a compiler: a functional ATen graph whose
+nodes carry fake tensors. Everything about devices is dropped; writes into inputs,
+which such a graph has only as ``copy_`` at its end, become ``Mutation``s; size
+arithmetic is folded into expressions.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+
+from harness.dtypes import DType, from_torch_name
+from harness.errors import CaptureFailed
+from harness.graph.model import Arg, Graph, Input, Mutation, Node, Ref, TensorType, Token, ValueType
+from harness.ir.index import FloorDiv, Mod, size_symbol
+
+_DEVICE_ARGUMENTS = frozenset({"device", "pin_memory"})
+_FRAME = re.compile(r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)$')
+_TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
+_MAX_CODE = 90
+_GRADIENT_NOTE = "Gradient addition node"  # appended by torch to the line of code
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A graph and how its inputs and outputs correspond to those of the fx graph.
+
+    ``positions[i]`` is the index, among the fx placeholders, of the graph's input
+    ``i``; inputs past the end of ``positions`` are ``constants``: tensors that were
+    attributes of the fx module, in order. ``literals[k]`` is the value of the fx
+    graph's output ``k`` where that is an integer and not a tensor.
+    """
+
+    graph: Graph
+    positions: tuple[int, ...]
+    constants: tuple[torch.Tensor, ...]
+    literals: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Naming:
+    """What the caller knows about the values of an fx graph, by fx node name."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    prefix: str = ""
+    """Attribute path that is left out of module paths."""
+
+
+def graph_from_fx(
+    gm: fx.GraphModule, example_fake_inputs: Sequence[Any] | None, name: str
+) -> Graph:
+    """The graph that ``gm`` computes.
+
+    ``example_fake_inputs`` gives the types of placeholders that carry none
+    themselves. Raises ``CaptureFailed`` for values that have no place in a graph
+    (complex numbers, sparse tensors, sizes that depend on data).
+    """
+    return convert(gm, example_fake_inputs, name).graph
+
+
+def convert(
+    gm: fx.GraphModule,
+    example_fake_inputs: Sequence[Any] | None,
+    name: str,
+    naming: Naming | None = None,
+    facts: Sequence[tuple[str, str]] = (),
+) -> Conversion:
+    """Like ``graph_from_fx``, and says how inputs and outputs correspond."""
+    reader = _Reader(gm, naming or Naming())
+    for number, node in enumerate(n for n in gm.graph.nodes if n.op == "placeholder"):
+        example = None if example_fake_inputs is None else example_fake_inputs[number]
+        reader.placeholder(number, node, example)
+    for node in gm.graph.nodes:
+        reader.visit(node)
+    graph = Graph(
+        name=name,
+        inputs=tuple(reader.inputs),
+        nodes=tuple(reader.nodes),
+        outputs=tuple(reader.outputs),
+        mutations=tuple(reader.mutations),
+        facts=tuple(facts),
+    )
+    return Conversion(
+        graph, tuple(reader.positions), tuple(reader.constants), tuple(reader.literals)
+    )
+
+
+class _Reader:
+    """One pass over an fx graph; collects the parts of the graph."""
+
+    def __init__(self, gm: fx.GraphModule, naming: Naming) -> None:
+        self.gm = gm
+        self.naming = naming
+        self.inputs: list[Input] = []
+        self.positions: list[int] = []
+        self.constants: list[torch.Tensor] = []
+        self.nodes: list[Node] = []
+        self.outputs: list[str | None] = []
+        self.literals: list[int | None] = []
+        self.mutations: list[Mutation] = []
+        self._values: dict[fx.Node, Arg] = {}
+        self._mutated: dict[str, str] = {}
+        self._is_backward = any(
+            n.op == "placeholder" and "tangents" in str(n.target) for n in gm.graph.nodes
+        )
+
+    def placeholder(self, number: int, node: fx.Node, example: object) -> None:
+        """Take one placeholder: a tensor becomes an input, a size an expression."""
+        value = node.meta.get("val", example)
+        if not isinstance(value, torch.Tensor):
+            self._values[node] = self._literal(node, value)
+            return
+        name = self._name(node)
+        self.inputs.append(Input(name, tensor_type(value), self._role(node), self._bound(node)))
+        self.positions.append(number)
+        self._values[node] = Ref(name)
+
+    def visit(self, node: fx.Node) -> None:
+        """Take one node that is not a placeholder."""
+        if node.op == "get_attr":
+            self._attribute(node)
+        elif node.op == "call_function":
+            self._call(node)
+        elif node.op == "output":
+            self._output(node)
+        elif node.op != "placeholder":
+            raise CaptureFailed(
+                f"the traced graph holds a {node.op} of {node.target}",
+                where=source_of(node),
+                expected="operator calls only",
+                remedy="trace through AOTAutograd, which leaves nothing but operators",
+            )
+
+    def _call(self, node: fx.Node) -> None:
+        value = node.meta.get("val")
+        if isinstance(value, (torch.SymInt, int)) and not isinstance(value, bool):
+            self._values[node] = size_expr(value)
+            return
+        if node.target is torch.ops.aten.copy_.default:
+            self._mutation(node)
+            return
+        name = self._name(node)
+        self.nodes.append(
+            Node(
+                name=name,
+                op=op_name(node.target, node),
+                args=tuple(self._argument(a, node) for a in node.args),
+                kwargs=self._keywords(node),
+                type=_value_type(value, node),
+                source=source_of(node),
+                module=self._module(node),
+            )
+        )
+        self._values[node] = Ref(name)
+
+    def _mutation(self, node: fx.Node) -> None:
+        target, value = (self._argument(a, node) for a in node.args[:2])
+        names = {i.name for i in self.inputs}
+        if not (isinstance(target, Ref) and isinstance(value, Ref) and target.name in names):
+            raise CaptureFailed(
+                "the traced graph writes into a value that is not an input",
+                where=source_of(node),
+                got=node.format_node() or "",
+                remedy="the graph must be functionalised before it is converted",
+            )
+        self._mutated[target.name] = value.name
+        self.mutations = [Mutation(i, v) for i, v in self._mutated.items()]
+        self._values[node] = value
+
+    def _attribute(self, node: fx.Node) -> None:
+        value: Any = operator.attrgetter(str(node.target))(self.gm)
+        if not isinstance(value, torch.Tensor):
+            raise CaptureFailed(
+                f"the traced graph refers to {node.target}, which is no tensor",
+                where=source_of(node),
+                got=type(value).__name__,
+            )
+        name = self._name(node)
+        self._values[node] = Ref(name)
+        constant = _scalar_value(value)
+        kind = tensor_type(value)
+        if constant is not None:
+            self.nodes.append(
+                Node(name, "aten.full.default", ((), constant), (("dtype", kind.dtype),), kind)
+            )
+            return
+        self.inputs.append(Input(name, kind, "buffer"))
+        self.constants.append(value)
+
+    def _output(self, node: fx.Node) -> None:
+        flat: list[Any] = []
+        _flatten(node.args[0], flat)
+        for item in flat:
+            value = self._values[item] if isinstance(item, fx.Node) else item
+            self.outputs.append(value.name if isinstance(value, Ref) else None)
+            is_literal = isinstance(value, (int, sympy.Integer))
+            self.literals.append(int(value) if is_literal else None)
+
+    def _keywords(self, node: fx.Node) -> tuple[tuple[str, Arg], ...]:
+        return tuple(
+            (key, self._argument(value, node))
+            for key, value in node.kwargs.items()
+            if key not in _DEVICE_ARGUMENTS and value is not torch.strided
+        )
+
+    def _argument(self, value: object, node: fx.Node) -> Arg:
+        match value:
+            case fx.Node():
+                return self._values[value]
+            case float() if math.isnan(value):
+                return math.nan  # one object, so that equal graphs compare equal
+            case None | bool() | int() | float() | str():
+                return value
+            case torch.SymInt():
+                size = size_expr(value)
+                return int(size) if size.is_Integer else size
+            case torch.dtype():
+                return dtype_of(value, source_of(node))
+            case torch.memory_format() | torch.layout():
+                return Token(str(value).removeprefix("torch."))
+            case torch.device():
+                return None
+            case list() | tuple():
+                return tuple(self._argument(v, node) for v in value)
+            case _:
+                raise CaptureFailed(
+                    f"argument of {node.target} has no place in a graph",
+                    where=source_of(node),
+                    got=f"{value!r} ({type(value).__name__})",
+                    expected="tensors, numbers, types, memory formats, text, lists of these",
+                )
+
+    def _literal(self, node: fx.Node, value: object) -> Arg:
+        if value is None or isinstance(value, (bool, float, str)):
+            return value
+        if isinstance(value, (int, torch.SymInt)):
+            return size_expr(value)
+        raise CaptureFailed(
+            f"input {node.name} of the traced graph has no place in a graph",
+            got=type(value).__name__,
+            expected="a tensor or a size",
+        )
+
+    def _module(self, node: fx.Node) -> str:
+        path = module_of(node)
+        prefix = self.naming.prefix
+        return path.removeprefix(prefix).lstrip(".") if prefix else path
+
+    def _name(self, node: fx.Node) -> str:
+        return self.naming.names.get(node.name, node.name)
+
+    def _role(self, node: fx.Node) -> str:
+        given = self.naming.roles.get(node.name)
+        if given is not None:
+            return given
+        if "tangents" in str(node.target):
+            return "gradient"
+        return "saved" if self._is_backward else "data"
+
+    def _bound(self, node: fx.Node) -> sympy.Expr | None:
+        bound = self.naming.bounds.get(node.name)
+        return None if bound is None else sympy.Integer(bound)
+
+
+def _flatten(value: object, into: list[Any]) -> None:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _flatten(item, into)
+    else:
+        into.append(value)
+
+
+def _scalar_value(value: torch.Tensor) -> bool | int | float | None:
+    """The number a constant tensor of rank 0 holds, if it is one with known contents."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    if isinstance(value, FakeTensor):
+        value = value.constant if value.constant is not None else value
+    if isinstance(value, FakeTensor) or value.dim() != 0 or value.is_complex():
+        return None
+    number: bool | int | float = value.item()
+    return number
+
+
+def _value_type(value: object, node: fx.Node) -> ValueType:
+    match value:
+        case torch.Tensor():
+            return tensor_type(value, source_of(node))
+        case list() | tuple():
+            where = source_of(node)
+            return tuple(
+                tensor_type(v, where) if isinstance(v, torch.Tensor) else None for v in value
+            )
+        case _:
+            return None
+
+
+def tensor_type(value: torch.Tensor, where: str = "") -> TensorType:
+    """Element type, sizes and strides of a (fake) tensor."""
+    if value.layout is not torch.strided:
+        raise CaptureFailed(
+            "a tensor of the traced graph is not strided",
+            where=where,
+            got=str(value.layout),
+            expected="torch.strided",
+        )
+    return TensorType(
+        dtype_of(value.dtype, where),
+        tuple(size_expr(n) for n in value.shape),
+        tuple(size_expr(n) for n in value.stride()),
+    )
+
+
+def dtype_of(dtype: torch.dtype, where: str = "") -> DType:
+    """The harness's name of a torch element type."""
+    try:
+        return from_torch_name(str(dtype))
+    except KeyError:
+        raise CaptureFailed(
+            f"element type {dtype} is not known",
+            where=where,
+            expected=", ".join(d.torch_name for d in DType),
+            remedy="rewrite that part of the model, e.g. complex rotary embeddings as sine and cosine",
+        ) from None
+
+
+def size_expr(size: int | torch.SymInt) -> sympy.Expr:
+    """A size as an expression over the harness's own symbols and functions."""
+    if isinstance(size, torch.SymInt):
+        return _translate(sympy.sympify(size.node.expr))
+    return sympy.Integer(size)
+
+
+def _translate(expr: sympy.Expr) -> sympy.Expr:
+    if isinstance(expr, sympy.Symbol):
+        if str(expr.name).startswith("u"):
+            raise CaptureFailed(
+                f"size {expr} depends on the data",
+                remedy="sizes must follow from the inputs' sizes; see torch.where, topk with a fixed k",
+            )
+        return size_symbol(expr.name)
+    if not expr.args:
+        return expr
+    args = [_translate(a) for a in expr.args]
+    functions: dict[str, Callable[..., sympy.Expr]] = {
+        "FloorDiv": FloorDiv,
+        "CleanDiv": FloorDiv,
+        "Mod": Mod,
+        "PythonMod": Mod,
+        "Max": sympy.Max,
+        "Min": sympy.Min,
+    }
+    name = type(expr).__name__
+    return functions[name](*args) if name in functions else expr.func(*args)
+
+
+def op_name(target: object, node: fx.Node) -> str:
+    """Full overload name of a call's target (``aten.add.Tensor``), or ``getitem``."""
+    if target is operator.getitem:
+        return "getitem"
+    if isinstance(target, torch._ops.OpOverload):
+        return str(target)
+    raise CaptureFailed(
+        f"the traced graph calls {target}, which is not an operator",
+        where=source_of(node),
+        expected="an operator overload such as aten.add.Tensor",
+        remedy="higher-order operators (cond, flex attention, …) are not supported",
+    )
+
+
+def source_of(node: fx.Node) -> str:
+    """``file.py:line in function: code`` of the model line a node came from.
+
+    The innermost frame outside torch, because ``functional.py: return torch.…`` says
+    nothing about the model; empty if no line was recorded.
+    """
+    lines = str(node.meta.get("stack_trace") or "").splitlines()
+    found = ""
+    for number, line in enumerate(lines):
+        match = _FRAME.match(line)
+        if match is None or (found and match["file"].startswith(_TORCH_FOLDER)):
+            continue
+        code = lines[number + 1].strip() if number + 1 < len(lines) else ""
+        code = code.split(_GRADIENT_NOTE)[0]
+        if _FRAME.match(code):
+            code = ""
+        if len(code) > _MAX_CODE:
+            code = code[: _MAX_CODE - 1] + "…"
+        text = f"{os.path.basename(match['file'])}:{match['line']} in {match['function']}"
+        found = f"{text}: {code}" if code else text
+    return found
+
+
+def module_of(node: fx.Node) -> str:
+    """Path of the innermost module a node was traced in, e.g. ``model.layers.0.mlp``."""
+    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
+    if not stack:
+        return ""
+    path = str(list(stack.values())[-1][0])
+    return re.sub(r"^L\['?self'?\]\.?", "", path)

@@ -1,0 +1,106 @@
+"""Which nodes make a region, and the region's own graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from harness.graph.bounds import with_bounds
+from harness.graph.levels import Kind, Layout
+from harness.graph.model import Graph, Input, Mutation, TensorType
+from harness.graph.views import tensor_type
+
+
+@dataclass(slots=True)
+class Unit:
+    """A region in the making: the nodes it alone computes, everything it contains
+    (views and free values pulled in), and the values it reads, in graph order."""
+
+    members: tuple[str, ...]
+    contents: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    mutations: list[Mutation] = field(default_factory=list)
+
+
+class _Sets:
+    """Disjoint sets of names; the earliest name represents its set."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._parent = {name: name for name in names}
+
+    def find(self, name: str) -> str:
+        while self._parent[name] != name:
+            self._parent[name] = self._parent[self._parent[name]]
+            name = self._parent[name]
+        return name
+
+    def join(self, a: str, b: str, order: dict[str, int]) -> None:
+        first, second = sorted((self.find(a), self.find(b)), key=order.__getitem__)
+        self._parent[second] = first
+
+
+def connect(layout: Layout, anchored: Iterable[str]) -> list[Unit]:
+    """The regions in the order of their first nodes.
+
+    ``anchored`` are free values that the host needs; each becomes a region of its own.
+    """
+    names = [n.name for n in layout.graph.nodes if layout.kind[n.name] is Kind.FUSIBLE]
+    sets = _Sets(names)
+    reader: dict[tuple[str, int], str] = {}
+    for name in names:
+        for value in layout.operands(name):
+            level = layout.level[name]
+            if layout.kind.get(value) is Kind.FUSIBLE and layout.level[value] == level:
+                sets.join(value, name, layout.order)
+            elif not _is_scalar(layout, value):
+                sets.join(reader.setdefault((value, level), name), name, layout.order)
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(sets.find(name), []).append(name)
+    groups.update((name, [name]) for name in anchored)
+    units = [Unit(tuple(members)) for members in groups.values()]
+    for unit in units:
+        fill(layout, unit, ())
+    return sorted(units, key=lambda unit: layout.order[unit.members[0]])
+
+
+def _is_scalar(layout: Layout, name: str) -> bool:
+    """Whether reading ``name`` is no reason to share a region: it has one element."""
+    value = layout.types[name]
+    return isinstance(value, TensorType) and all(n == 1 for n in value.shape)
+
+
+def fill(layout: Layout, unit: Unit, extra: Iterable[str]) -> None:
+    """Set ``contents`` and ``reads`` of ``unit``; ``extra`` are views to be contained too."""
+    members = set(unit.members)
+    contents: set[str] = set()
+    reads: dict[str, None] = {}
+    stack = [*unit.members, *extra]
+    while stack:
+        name = stack.pop()
+        if name in contents:
+            continue
+        if name in members or layout.kind.get(name) in (Kind.VIEW, Kind.FREE):
+            contents.add(name)
+            stack.extend(layout.nodes[name].refs())
+        else:
+            reads[name] = None
+    unit.contents = tuple(sorted(contents, key=layout.order.__getitem__))
+    # In the order of first use, which is the order a reader meets them in.
+    used = (ref for name in unit.contents for ref in layout.nodes[name].refs())
+    unit.reads = tuple(dict.fromkeys(ref for ref in used if ref in reads))
+
+
+def region_graph(layout: Layout, unit: Unit, name: str, needed: frozenset[str]) -> Graph:
+    """The graph of a region: its nodes as they are, its inputs with what is known of them,
+    as outputs the values among ``needed`` that it computes."""
+    inputs = {item.name: item for item in layout.graph.inputs}
+    nodes = tuple(layout.nodes[at] for at in unit.contents)
+    reads = dict.fromkeys((*unit.reads, *(m.input for m in unit.mutations)))
+    made = tuple(
+        inputs.get(read) or Input(read, tensor_type(layout.nodes[read].type, read))
+        for read in reads
+    )
+    outputs = tuple(member for member in unit.members if member in needed)
+    graph = Graph(name, made, nodes, outputs, tuple(unit.mutations), layout.graph.facts)
+    return with_bounds(graph)

@@ -1,0 +1,328 @@
+"""Where models come from: ``package.module:callable`` and the named model libraries.
+
+A target is text: ``transformers:LlamaForCausalLM?num_hidden_layers=1``. What stands
+before the colon is a provider or a Python module, what follows ``?`` are options. The
+libraries are optional; nothing is downloaded and no weight is loaded.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+from urllib.parse import parse_qsl
+
+import torch
+
+from harness.errors import CaptureFailed, UnknownName, UsageError
+
+Options = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A parsed target."""
+
+    provider: str
+    name: str
+    options: tuple[tuple[str, Any], ...]
+
+    @property
+    def text(self) -> str:
+        """The target as one would type it."""
+        query = "&".join(f"{key}={value}" for key, value in self.options)
+        return f"{self.provider}:{self.name}" + (f"?{query}" if query else "")
+
+
+@dataclass(frozen=True)
+class Example:
+    """What a provider built: something to call, and what to call it with."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    prefix: str = ""
+    """Attribute path that is left out of parameter names and module paths."""
+
+
+def parse_target(text: str, options: Iterable[tuple[str, Any]] = ()) -> Target:
+    """Take a target apart; ``options`` are added to, and win over, those in the text."""
+    head, _, query = text.partition("?")
+    provider, colon, name = head.partition(":")
+    if not colon or not provider or not name:
+        raise UsageError(
+            "not a capture target",
+            got=repr(text),
+            expected="package.module:callable or provider:Model?option=value",
+            remedy="e.g. transformers:LlamaForCausalLM?num_hidden_layers=1",
+        )
+    merged = {key: _literal(value) for key, value in parse_qsl(query, keep_blank_values=True)}
+    merged.update(options)
+    return Target(provider, name, tuple(merged.items()))
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return {"true": True, "false": False, "none": None}.get(text.lower(), text)
+
+
+def build(target: Target, training: bool) -> Example:
+    """Build the target's model and example inputs; call under fake tensors."""
+    builders: dict[str, Callable[[Target, bool], Example]] = {
+        "transformers": _transformers,
+        "timm": _timm,
+        "torchvision": _torchvision,
+        "diffusers": _diffusers,
+    }
+    builder = builders.get(target.provider, _python)
+    return builder(target, training)
+
+
+def library(name: str) -> ModuleType:
+    """Import an optional library, or say how to get it."""
+    try:
+        return importlib.import_module(name)
+    except (ImportError, RuntimeError) as error:
+        raise CaptureFailed(
+            f"the library {name} cannot be imported",
+            got=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            remedy="install the optional capture libraries: pip install 'harness[capture]'",
+        ) from None
+
+
+def _take(options: dict[str, Any], key: str, default: int) -> int:
+    value = options.pop(key, default)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise UsageError(f"option {key} is not a size", got=repr(value), expected="1 or more")
+    return value
+
+
+def _reject_unknown(options: Iterable[str], known: Iterable[str], what: str) -> None:
+    allowed = sorted(known)
+    for name in options:
+        if name not in allowed:
+            near = difflib.get_close_matches(name, allowed, 3)
+            raise UnknownName(
+                f"{what} has no option {name}",
+                got=name,
+                expected=", ".join(near) if near else "one of the names below",
+                remedy=f"options: {', '.join(allowed)}",
+            )
+
+
+def _member(module: ModuleType, name: str) -> Any:
+    try:
+        found = getattr(module, name)
+    except AttributeError:
+        near = difflib.get_close_matches(name, dir(module), 3)
+        raise UnknownName(
+            f"{module.__name__} has no {name}",
+            got=name,
+            expected=", ".join(near),
+            remedy="check the spelling, or the version of the library",
+        ) from None
+    if not callable(found):
+        raise UsageError(f"{module.__name__}.{name} is not callable", got=type(found).__name__)
+    return found
+
+
+def _python(target: Target, training: bool) -> Example:
+    """Call a user's function: it returns (module or function, args[, kwargs])."""
+    try:
+        module = importlib.import_module(target.provider)
+    except ImportError as error:
+        raise UnknownName(
+            f"no module {target.provider}, and no provider of that name",
+            got=str(error),
+            expected="an importable module, or transformers, timm, torchvision, diffusers",
+        ) from None
+    function = _member(module, target.name)
+    parameters = inspect.signature(function).parameters
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        names = [key for key, _ in target.options]
+        _reject_unknown(names, parameters, f"{target.provider}:{target.name}")
+    match function(**dict(target.options)):
+        case (found, tuple() | list() as args) if callable(found):
+            return Example(found, tuple(args), {})
+        case (found, tuple() | list() as args, dict() as kwargs) if callable(found):
+            return Example(found, tuple(args), kwargs)
+        case other:
+            raise CaptureFailed(
+                f"{target.provider}:{target.name} returned something else than a model",
+                got=type(other).__name__,
+                expected="(module or function, args) or (module or function, args, kwargs)",
+            )
+
+
+class _First(torch.nn.Module):
+    """A model whose result is one tensor: the loss if there is one, else its first."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, **inputs: Any) -> Any:
+        """Call the model with keyword arguments."""
+        result = self.model(**inputs)
+        if isinstance(result, torch.Tensor):
+            return result
+        loss = getattr(result, "loss", None)
+        return result[0] if loss is None else loss
+
+
+def _transformers(target: Target, training: bool) -> Example:
+    """A model class of transformers, built from its configuration class."""
+    transformers = library("transformers")
+    cls = _member(transformers, target.name)
+    options = dict(target.options)
+    batch, seq = _take(options, "batch", 1), _take(options, "seq", 128)
+    has_sdpa = getattr(cls, "_supports_sdpa", False)
+    attention = options.pop("attn_implementation", "sdpa" if has_sdpa else "eager")
+    image = _take(options, "image", 224)
+    config_class = getattr(cls, "config_class", None)
+    if config_class is None:
+        raise UsageError(f"transformers:{target.name} is not a model class")
+    known = set(config_class().to_dict())
+    if "image_size" in known:
+        options.setdefault("image_size", image)
+    known |= {"batch", "seq", "image", "attn_implementation", "num_labels"}
+    _reject_unknown(options, known, f"transformers:{target.name}")
+    config = config_class(**{key: _listed(value) for key, value in options.items()})
+    _no_dropout(config)
+    config._attn_implementation = attention
+    if hasattr(config, "use_cache"):
+        config.use_cache = False
+    model = cls(config)
+    sizes = {"batch": batch, "seq": seq, "image": options.get("image_size", image)}
+    inputs = _model_inputs(model, config, sizes, training)
+    return Example(_First(model), (), inputs, "model")
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _no_dropout(config: Any) -> None:
+    for key, value in config.to_dict().items():
+        is_rate = "drop" in key or key.endswith("pdrop")
+        if is_rate and isinstance(value, float):
+            setattr(config, key, 0.0)
+
+
+def _model_inputs(
+    model: Any, config: Any, sizes: dict[str, int], training: bool
+) -> dict[str, torch.Tensor]:
+    accepts = inspect.signature(model.forward).parameters
+    main = model.main_input_name
+    batch, seq = sizes["batch"], sizes["seq"]
+    inputs: dict[str, torch.Tensor] = {}
+    if main == "pixel_values":
+        inputs[main] = torch.randn(batch, config.num_channels, sizes["image"], sizes["image"])
+        labels: tuple[int, ...] = (batch,)
+    elif main == "input_ids":
+        inputs[main] = torch.zeros(batch, seq, dtype=torch.int64)
+        if "attention_mask" in accepts:
+            inputs["attention_mask"] = torch.ones(batch, seq, dtype=torch.int64)
+        labels = (batch, seq)
+        if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in accepts:
+            inputs["decoder_input_ids"] = torch.zeros(batch, seq, dtype=torch.int64)
+    else:
+        raise CaptureFailed(
+            f"no example inputs are known for a model whose main input is {main}",
+            expected="input_ids or pixel_values",
+            remedy="write a function that builds the inputs: package.module:callable",
+        )
+    if training and "labels" in accepts:
+        inputs["labels"] = torch.zeros(*labels, dtype=torch.int64)
+    return inputs
+
+
+class _Classifier(torch.nn.Module):
+    """An image model with the loss it is trained with."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, images: torch.Tensor, labels: torch.Tensor | None = None) -> Any:
+        """Logits, or the cross entropy if there are labels."""
+        logits = self.model(images)
+        if labels is None:
+            return logits
+        return torch.nn.functional.cross_entropy(logits, labels)
+
+
+def _images(model: torch.nn.Module, options: dict[str, int], training: bool) -> Example:
+    images = torch.randn(options["batch"], 3, options["image"], options["image"])
+    labels = torch.zeros(options["batch"], dtype=torch.int64)
+    return Example(_Classifier(model), (images, labels) if training else (images,), {}, "model")
+
+
+def _timm(target: Target, training: bool) -> Example:
+    timm = library("timm")
+    options = dict(target.options)
+    sizes = {"batch": _take(options, "batch", 8), "image": _take(options, "image", 224)}
+    if not timm.is_model(target.name):
+        near = difflib.get_close_matches(target.name, timm.list_models(), 3)
+        raise UnknownName(f"timm has no model {target.name}", expected=", ".join(near))
+    return _images(_construct(timm.create_model, target, options), sizes, training)
+
+
+def _torchvision(target: Target, training: bool) -> Example:
+    library("torchvision")
+    models = library("torchvision.models")
+    options = dict(target.options)
+    sizes = {"batch": _take(options, "batch", 8), "image": _take(options, "image", 224)}
+    if target.name not in models.list_models():
+        near = difflib.get_close_matches(target.name, models.list_models(), 3)
+        raise UnknownName(f"torchvision has no model {target.name}", expected=", ".join(near))
+    return _images(_construct(models.get_model, target, options), sizes, training)
+
+
+def _construct(
+    create: Callable[..., torch.nn.Module], target: Target, options: dict[str, Any]
+) -> torch.nn.Module:
+    try:
+        return create(target.name, **options)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"{target.provider}:{target.name} does not take these options",
+            got=", ".join(f"{k}={v}" for k, v in options.items()),
+            remedy=str(error),
+        ) from None
+
+
+def _diffusers(target: Target, training: bool) -> Example:
+    """A UNet or autoencoder of diffusers, built from constructor arguments."""
+    cls = _member(library("diffusers"), target.name)
+    options = dict(target.options)
+    batch = _take(options, "batch", 1)
+    known = set(inspect.signature(cls.__init__).parameters) - {"self"}
+    _reject_unknown(options, known | {"batch"}, f"diffusers:{target.name}")
+    model = cls(**options)
+    return Example(_First(model), (), _diffusion_inputs(model, batch, target), "model")
+
+
+def _diffusion_inputs(model: Any, batch: int, target: Target) -> dict[str, torch.Tensor]:
+    accepts = inspect.signature(model.forward).parameters
+    if "sample" not in accepts:
+        raise CaptureFailed(
+            f"no example inputs are known for diffusers:{target.name}",
+            expected="a model whose forward takes sample",
+            remedy="write a function that builds the inputs: package.module:callable",
+        )
+    size = getattr(model.config, "sample_size", None) or 64
+    inputs = {"sample": torch.randn(batch, model.config.in_channels, size, size)}
+    if "timestep" in accepts:
+        inputs["timestep"] = torch.zeros(batch, dtype=torch.int64)
+    if "encoder_hidden_states" in accepts:
+        width = model.config.cross_attention_dim
+        inputs["encoder_hidden_states"] = torch.randn(batch, 77, width)
+    return inputs

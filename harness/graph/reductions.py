@@ -1,0 +1,145 @@
+"""Reductions as data: which dimensions, how many elements, which way through memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sympy
+
+from harness.dtypes import DType
+from harness.graph.model import Arg, Node, Ref, TensorType, ValueType
+
+_OVER_DIMS = {
+    "aten.all.default": "aten.all.dims",
+    "aten.all.dim": "aten.all.dims",
+    "aten.all.dims": "aten.all.dims",
+    "aten.amax.default": "aten.amax.default",
+    "aten.amin.default": "aten.amin.default",
+    "aten.any.default": "aten.any.dims",
+    "aten.any.dim": "aten.any.dims",
+    "aten.any.dims": "aten.any.dims",
+    "aten.max.default": "aten.amax.default",
+    "aten.mean.default": "aten.mean.dim",
+    "aten.mean.dim": "aten.mean.dim",
+    "aten.min.default": "aten.amin.default",
+    "aten.prod.default": "aten.prod.dim_int",
+    "aten.prod.dim_int": "aten.prod.dim_int",
+    "aten.sum.default": "aten.sum.dim_IntList",
+    "aten.sum.dim_IntList": "aten.sum.dim_IntList",
+}
+"""Reductions, and the overload that reduces over given dimensions."""
+
+STATISTICS = frozenset({"aten.std.correction", "aten.var.correction", "aten.var_mean.correction"})
+"""Reductions that are combined from means and variances."""
+
+TAKES_DTYPE = frozenset({"aten.mean.dim", "aten.prod.dim_int", "aten.sum.dim_IntList"})
+"""Reductions over dimensions that have a ``dtype`` argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A reduction of ``source`` (sizes ``shape``) over ``dims``.
+
+    ``op`` is the overload over dimensions; ``by_stride`` are the reduced dimensions from
+    outermost to innermost in memory; ``kept`` and ``reduced`` count results and elements
+    per result; ``inner`` says that the reduction runs along memory. ``widen`` is the type
+    that intermediate values need where the result's own would round them.
+    """
+
+    node: Node
+    op: str
+    source: Ref
+    type: TensorType
+    result: TensorType
+    shape: tuple[int, ...]
+    dims: tuple[int, ...]
+    by_stride: tuple[int, ...]
+    keepdim: bool
+    correction: float
+    kept: int
+    reduced: int
+    inner: bool
+    widen: DType | None
+
+    @property
+    def is_statistic(self) -> bool:
+        """Whether this is a variance or standard deviation."""
+        return self.op in STATISTICS
+
+
+def parse_reduction(node: Node, types: Mapping[str, ValueType]) -> Reduction | None:
+    """``node`` as a reduction; ``None`` if it is none, or one of unknown sizes."""
+    op = node.op if node.op in STATISTICS else _OVER_DIMS.get(node.op)
+    source = node.args[0] if op is not None else None
+    if op is None or not isinstance(source, Ref):
+        return None
+    value, result = types[source.name], _result(node)
+    if not isinstance(value, TensorType) or result is None:
+        return None
+    if not all(n.is_Integer for n in (*value.shape, *value.stride)):
+        return None
+    shape = tuple(int(n) for n in value.shape)
+    dims = _dims(_argument(node, 1, "dim", None), len(shape), node.op)
+    correction = _number(_argument(node, None, "correction", 1))
+    reduced = math.prod(shape[d] for d in dims)
+    if reduced < 2 or 0 in shape or reduced <= correction:
+        return None
+    if op == "aten.prod.dim_int" and len(dims) != 1:
+        return None
+    stride = [int(s) for s in value.stride]
+    real = [d for d in range(len(shape)) if shape[d] > 1 and stride[d] > 0]
+    innermost = min(real, key=lambda d: (stride[d], -d), default=0)
+    return Reduction(
+        node=node,
+        op=op,
+        source=source,
+        type=value,
+        result=result,
+        shape=shape,
+        dims=dims,
+        by_stride=tuple(sorted(dims, key=lambda d: (-stride[d], d))),
+        keepdim=len(result.shape) == len(shape),
+        correction=correction,
+        kept=math.prod(shape) // reduced,
+        reduced=reduced,
+        inner=innermost in dims,
+        widen=_widen(op, result.dtype),
+    )
+
+
+def _result(node: Node) -> TensorType | None:
+    if isinstance(node.type, tuple):
+        first = node.type[0]
+        return first if isinstance(first, TensorType) else None
+    return node.type
+
+
+def _argument(node: Node, position: int | None, name: str, default: Arg) -> Arg:
+    if position is not None and position < len(node.args):
+        return node.args[position]
+    return dict(node.kwargs).get(name, default)
+
+
+def _dims(arg: Arg, rank: int, op: str) -> tuple[int, ...]:
+    """The dimensions as non-negative numbers in order; none given means all."""
+    if isinstance(arg, int | sympy.Integer):
+        arg = (int(arg),)
+    if op.endswith((".default", ".prod")) and not op.startswith(("aten.amax", "aten.amin")):
+        arg = None
+    if not isinstance(arg, tuple) or not arg:
+        return tuple(range(rank))
+    return tuple(sorted(int(d) % rank for d in arg if isinstance(d, int | sympy.Integer)))
+
+
+def _number(arg: Arg) -> float:
+    return float(arg) if isinstance(arg, int | float | sympy.Number) else 1.0
+
+
+def _widen(op: str, result: DType) -> DType | None:
+    """float32 for sums and statistics of 16-bit floats; order statistics need nothing."""
+    additive = op in TAKES_DTYPE or op in STATISTICS
+    if additive and result.is_float and result.compute is not result:
+        return result.compute
+    return None

@@ -1,0 +1,239 @@
+"""Cutting a graph into regions (compiled as a unit) and host calls (run by torch).
+
+The rules, in order:
+
+1. The graph is cleaned (``graph.cleanup``).
+2. A node is a *view*, *fusible* (it has a lowering), or a *library call*; the element
+   access of a node with several results goes with that node.
+3. Values that read nothing (iota, full, and cheap work on them) are *free*: every region
+   that uses one computes it again. So do regions with the views they look through.
+4. The level of a value is the largest number of library calls on a path to it. A region
+   is a connected piece of the fusible nodes of one level: two nodes are connected when one
+   uses the other's result, or both read one value of more than one element.
+   Regions of one level do not depend on each other, so the order is acyclic.
+5. Cheap work whose only users are in one later region sinks into it when that lowers the
+   bytes that cross region boundaries (``graph.sinking``).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from harness.graph.cleanup import clean, kept_names
+from harness.graph.levels import Kind, Layout, analyse
+from harness.graph.members import Unit, connect, fill, region_graph
+from harness.graph.model import (
+    Graph,
+    HostCall,
+    Mutation,
+    Node,
+    Partition,
+    Ref,
+    Region,
+)
+from harness.graph.sinking import sink
+from harness.graph.views import root_name
+
+NO_LOWERING = "no lowering"
+RESULT_ACCESS = "element of a library call's result"
+VIEW_FOR_HOST = "view between a library call and what it reads"
+VIEW_UNSUPPORTED = "view without a lowering"
+LATE_MUTATION = "an input changed in place that something else still reads"
+
+
+def partition(
+    graph: Graph,
+    supports: Callable[[str], bool] | None = None,
+    like: Partition | None = None,
+) -> Partition:
+    """Cut ``graph`` into regions and host calls; see the module's text for the rules.
+
+    ``supports`` says which operators have a lowering (default: those of
+    ``graph.lowering``). With ``like``, a partition of the same graph at other sizes,
+    sinking follows its decisions. Region names are ``<graph>.r0``, ``.r1`` … in an order
+    in which they can run. Equal graphs give equal partitions.
+    """
+    if supports is None:
+        from harness.graph.lowering import supports as has_lowering
+
+        supports = has_lowering
+    cleaned = clean(graph)
+    layout = analyse(cleaned, supports)
+    sink(layout, None if like is None else _homes(like))
+    host = _host_nodes(layout)
+    wanted = _wanted_by_host(layout, host)
+    anchored = [n for n in layout.order if n in wanted and layout.kind[n] is Kind.FREE]
+    units = connect(layout, anchored)
+    plan = _Plan(layout, units, host)
+    _place_mutations(plan)
+    return Partition(cleaned, tuple(_steps(plan)))
+
+
+def _homes(partition: Partition) -> dict[str, frozenset[str]]:
+    """For each node the names of the nodes that it shares a region with."""
+    homes: dict[str, frozenset[str]] = {}
+    for region in partition.regions:
+        names = frozenset(n.name for n in region.graph.nodes)
+        homes.update((name, homes.get(name, frozenset()) | names) for name in names)
+    return homes
+
+
+def _host_nodes(layout: Layout) -> list[str]:
+    """Library calls, host views, and the views that these or the outputs need; graph order."""
+    needed = set(kept_names(layout.graph))
+    found: list[str] = []
+    for node in reversed(layout.graph.nodes):
+        kind = layout.kind[node.name]
+        own = kind in (Kind.LIBRARY, Kind.HOST_VIEW)
+        if own or (kind is Kind.VIEW and node.name in needed):
+            found.append(node.name)
+            needed.update(node.refs())
+    return found[::-1]
+
+
+def _wanted_by_host(layout: Layout, host: list[str]) -> frozenset[str]:
+    """Values that must exist outside regions."""
+    wanted = set(kept_names(layout.graph))
+    for name in host:
+        wanted.update(layout.nodes[name].refs())
+    return frozenset(wanted)
+
+
+@dataclass(slots=True)
+class _Plan:
+    """Steps in the making: units, then host nodes, then late mutations, by number.
+
+    ``after[s]`` are the steps that must run after step ``s``.
+    """
+
+    layout: Layout
+    units: list[Unit]
+    host: list[str]
+    late: list[Mutation] = field(default_factory=list)
+    after: list[set[int]] = field(default_factory=list)
+    producer: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for number, unit in enumerate(self.units):
+            self.producer.update((name, number) for name in unit.members)
+        start = len(self.units)
+        for number, name in enumerate(self.host, start):
+            self.producer[name] = number
+        self.after = [set() for _ in range(start + len(self.host))]
+        for number in range(len(self.after)):
+            for name in self.reads(number):
+                source = self.producer.get(name)
+                if source is not None and source != number:
+                    self.after[source].add(number)
+
+    def reads(self, step: int) -> Iterable[str]:
+        """Names of the values that a step reads."""
+        if step < len(self.units):
+            return self.units[step].reads
+        return self.layout.nodes[self.host[step - len(self.units)]].refs()
+
+    def reaches(self, first: int, second: int) -> bool:
+        """Whether ``second`` has to run after ``first``."""
+        seen, stack = {first}, [first]
+        while stack:
+            for step in self.after[stack.pop()]:
+                if step == second:
+                    return True
+                if step not in seen:
+                    seen.add(step)
+                    stack.append(step)
+        return False
+
+
+def _place_mutations(plan: _Plan) -> None:
+    """Give each mutation to the region that computes its value, if all other readers of the
+    old contents can run before it; the host does the others at the end."""
+    graph, nodes = plan.layout.graph, plan.layout.nodes
+    if not graph.mutations:
+        return
+    readers: dict[str, list[int]] = {m.input: [] for m in graph.mutations}
+    for step in range(len(plan.after)):
+        for root in dict.fromkeys(root_name(name, nodes) for name in plan.reads(step)):
+            if root in readers:
+                readers[root].append(step)
+    returned = {root_name(name, nodes) for name in graph.outputs if name is not None}
+    returned.update(root_name(m.value, nodes) for m in graph.mutations)
+    for mutation in graph.mutations:
+        root = plan.layout.root(mutation.value)
+        step = plan.producer.get(root, len(plan.units))
+        others = [s for s in readers[mutation.input] if s != step]
+        if (
+            step >= len(plan.units)
+            or mutation.input in returned
+            or any(plan.reaches(step, other) for other in others)
+        ):
+            plan.late.append(mutation)
+            continue
+        for other in others:
+            plan.after[other].add(step)
+        plan.units[step].mutations.append(mutation)
+    for unit in plan.units:
+        if unit.mutations:
+            fill(plan.layout, unit, [m.value for m in unit.mutations])
+
+
+def _steps(plan: _Plan) -> Iterator[Region | HostCall]:
+    graph, layout = plan.layout.graph, plan.layout
+    outside = {name for name in graph.outputs if name is not None}
+    outside.update(m.value for m in plan.late)
+    for name in reversed(plan.host):
+        if layout.kind[name] is not Kind.VIEW or name in outside:
+            outside.update(layout.nodes[name].refs())
+    needed = frozenset(outside.union(*(unit.reads for unit in plan.units)))
+    regions = 0
+    for step in _order(plan):
+        if step < len(plan.units):
+            name = f"{graph.name}.r{regions}"
+            regions += 1
+            yield Region(name, region_graph(layout, plan.units[step], name, needed))
+            continue
+        node = layout.nodes[plan.host[step - len(plan.units)]]
+        if node.name in outside or layout.kind[node.name] is not Kind.VIEW:
+            yield _host_call(layout, node)
+    inputs = {item.name: item for item in graph.inputs}
+    for mutation in plan.late:
+        args = (Ref(mutation.input), Ref(mutation.value))
+        name, kind = f"{mutation.input}_update", inputs[mutation.input].type
+        yield HostCall(Node(name, "aten.copy_.default", args, (), kind), False, LATE_MUTATION)
+
+
+def _host_call(layout: Layout, node: Node) -> HostCall:
+    match layout.kind[node.name]:
+        case Kind.VIEW:
+            return HostCall(node, True, VIEW_FOR_HOST)
+        case Kind.HOST_VIEW if node.op == "getitem":
+            return HostCall(node, True, RESULT_ACCESS)
+        case Kind.HOST_VIEW:
+            return HostCall(node, True, VIEW_UNSUPPORTED)
+        case _:
+            return HostCall(node, False, f"{NO_LOWERING} for {node.op}")
+
+
+def _order(plan: _Plan) -> list[int]:
+    """A valid order of the steps; among those ready, the one earliest in the graph first
+    (a region counts as its last node)."""
+    position = [plan.layout.order[unit.members[-1]] for unit in plan.units]
+    position.extend(plan.layout.order[name] for name in plan.host)
+    waiting = [0] * len(plan.after)
+    for later in plan.after:
+        for step in later:
+            waiting[step] += 1
+    ready = [(position[s], s) for s, count in enumerate(waiting) if count == 0]
+    heapq.heapify(ready)
+    done: list[int] = []
+    while ready:
+        step = heapq.heappop(ready)[1]
+        done.append(step)
+        for following in plan.after[step]:
+            waiting[following] -= 1
+            if waiting[following] == 0:
+                heapq.heappush(ready, (position[following], following))
+    assert len(done) == len(plan.after), "the steps of a partition depend on each other"
+    return done

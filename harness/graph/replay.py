@@ -1,0 +1,264 @@
+"""Running a graph with torch, and writing the same calls down as Python text.
+
+This is the meaning of a graph: every kernel is compared with it. ``wide`` means
+that everything floating is computed in float64, which serves as the reference for
+rounding errors.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import sympy
+import torch
+
+from harness.dtypes import DType
+from harness.errors import GraphError, UnsupportedOperator
+from harness.graph.calltext import (
+    call_kwargs,
+    call_text,
+    is_factory,
+    local_name,
+    needed_nodes,
+)
+from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token
+
+__all__ = [
+    "call_node",
+    "call_text",
+    "last_uses",
+    "local_name",
+    "materialise",
+    "needed_nodes",
+    "operator_function",
+    "random_inputs",
+    "replay",
+    "torch_dtype",
+]
+
+
+def torch_dtype(dtype: DType, wide: bool = False) -> torch.dtype:
+    """The object of torch for ``dtype``; float64 for every floating type when ``wide``."""
+    if wide and dtype.is_float:
+        return torch.float64
+    found: torch.dtype = getattr(torch, dtype.torch_name)
+    return found
+
+
+def operator_function(op: str) -> Callable[..., Any]:
+    """The torch operator called ``op`` (``aten.add.Tensor``).
+
+    Raises ``UnsupportedOperator`` when this torch has none of that name.
+    """
+    if op == "getitem":
+        return operator.getitem
+    found: Any = torch.ops
+    try:
+        for part in op.split("."):
+            found = getattr(found, part)
+    except AttributeError:
+        raise UnsupportedOperator(
+            "torch has no such operator",
+            got=op,
+            expected="namespace.name.overload of a registered operator",
+            remedy="import the package that registers it, or capture again with this torch",
+        ) from None
+    function: Callable[..., Any] = found
+    return function
+
+
+def size_value(expr: sympy.Expr, node: Node) -> int:
+    """A constant size as an int; ``GraphError`` for one that is not known."""
+    if not expr.is_Integer:
+        raise GraphError(
+            "a size is not a number",
+            where=node.name,
+            got=str(expr),
+            remedy="specialise the graph to concrete sizes before running it",
+        )
+    return int(expr)
+
+
+def call_node(
+    node: Node, values: Mapping[str, Any], device: torch.device, wide: bool = False
+) -> Any:
+    """The result of one node as torch computes it, on ``values`` by name."""
+
+    def convert(arg: Arg) -> Any:
+        match arg:
+            case Ref(name=name):
+                return values[name]
+            case Token(name=name):
+                return getattr(torch, name)
+            case DType():
+                return torch_dtype(arg, wide)
+            case sympy.Expr():
+                return size_value(arg, node)
+            case tuple():
+                return [convert(item) for item in arg]
+            case _:
+                return arg
+
+    function = operator_function(node.op)
+    kwargs = {key: convert(value) for key, value in call_kwargs(node)}
+    if is_factory(node):
+        kwargs["device"] = device
+    return function(*(convert(arg) for arg in node.args), **kwargs)
+
+
+def _integers(sizes: Iterable[sympy.Expr], node: Node | Input) -> list[int]:
+    return [size_value(s, node) if isinstance(node, Node) else int(s) for s in sizes]
+
+
+def same_layout(value: torch.Tensor, stride: Sequence[int]) -> bool:
+    """Whether the strides agree in every dimension longer than 1."""
+    pairs = zip(value.shape, value.stride(), stride, strict=True)
+    return value.numel() == 0 or all(n == 1 or a == b for n, a, b in pairs)
+
+
+def materialise(value: Any, node: Node) -> Any:
+    """``value`` in the layout that the graph recorded for ``node``.
+
+    Raises ``GraphError`` if the sizes are not the recorded ones.
+    """
+    if not isinstance(node.type, TensorType) or not isinstance(value, torch.Tensor):
+        return value
+    shape = _integers(node.type.shape, node)
+    if list(value.shape) != shape:
+        raise GraphError(
+            "an operator's result has other sizes than recorded",
+            where=f"{node.name} = {node.op}",
+            got=str(list(value.shape)),
+            expected=str(shape),
+            remedy="capture the graph again with this torch",
+        )
+    stride = _integers(node.type.stride, node)
+    if same_layout(value, stride):
+        return value
+    made = torch.empty_strided(shape, stride, dtype=value.dtype, device=value.device)
+    return made.copy_(value)
+
+
+def last_uses(nodes: Sequence[Node], keep: Iterable[str]) -> dict[str, list[str]]:
+    """For each node the values that nothing after it needs (``keep`` are always needed)."""
+    kept = set(keep)
+    freed: dict[str, list[str]] = {}
+    for node in reversed(nodes):
+        freed[node.name] = []
+        for name in (*node.refs(), node.name):
+            if name not in kept:
+                kept.add(name)
+                freed[node.name].append(name)
+    return freed
+
+
+def replay(
+    graph: Graph,
+    tensors: Sequence[torch.Tensor],
+    device: torch.device | str,
+    wide: bool = False,
+) -> list[torch.Tensor | None]:
+    """The graph's outputs, computed node by node with torch on ``tensors`` (one per
+    graph input, on ``device``).
+
+    Mutations are applied to ``tensors`` at the end (with ``wide``, to float64 copies,
+    so that the caller's tensors stay as they are). Intermediate values are freed after
+    their last use.
+    """
+    where = torch.device(device)
+    check_inputs(graph, tensors)
+    if wide:
+        tensors = [t.double() if t.is_floating_point() else t.clone() for t in tensors]
+    values: dict[str, Any] = {i.name: t for i, t in zip(graph.inputs, tensors, strict=True)}
+    keep = [name for name in graph.outputs if name is not None]
+    keep.extend(name for m in graph.mutations for name in (m.input, m.value))
+    freed = last_uses(graph.nodes, keep)
+    for node in graph.nodes:
+        values[node.name] = materialise(call_node(node, values, where, wide), node)
+        for name in freed[node.name]:
+            del values[name]
+    outputs = [None if name is None else values[name] for name in graph.outputs]
+    if graph.mutations:
+        apply_mutations(graph, values, outputs)
+    return outputs
+
+
+def apply_mutations(
+    graph: Graph, values: Mapping[str, Any], outputs: list[torch.Tensor | None]
+) -> None:
+    """Copy each mutation's value into its input.
+
+    Outputs that share memory with a mutated input, and new values that are
+    themselves views of mutated inputs, keep what they were: both are copied first.
+    """
+    storages = {values[m.input].untyped_storage().data_ptr() for m in graph.mutations}
+    for at, tensor in enumerate(outputs):
+        if tensor is not None and tensor.untyped_storage().data_ptr() in storages:
+            outputs[at] = tensor.clone()
+    fresh = [values[m.value].clone() for m in graph.mutations]
+    for mutation, value in zip(graph.mutations, fresh, strict=True):
+        values[mutation.input].copy_(value)
+
+
+def check_inputs(graph: Graph, tensors: Sequence[torch.Tensor]) -> None:
+    """``GraphError`` unless there is one tensor per input, of the recorded sizes."""
+    if len(tensors) != len(graph.inputs):
+        raise GraphError(
+            "the number of tensors is not the number of inputs",
+            where=graph.name,
+            got=str(len(tensors)),
+            expected=str(len(graph.inputs)),
+        )
+    for item, tensor in zip(graph.inputs, tensors, strict=True):
+        if [sympy.Integer(n) for n in tensor.shape] != list(item.type.shape):
+            raise GraphError(
+                "a tensor has other sizes than the graph's input",
+                where=f"{graph.name}, input {item.name}",
+                got=str(list(tensor.shape)),
+                expected=str(list(item.type.shape)),
+            )
+
+
+def random_inputs(graph: Graph, device: torch.device | str, seed: int = 0) -> list[torch.Tensor]:
+    """Fresh random tensors for the graph's inputs, in the recorded layout.
+
+    Floats are normal for data and gradients; around 1 for one-dimensional parameters
+    (scales), small for the others; positive for buffers (variances, step counts) and for
+    saved statistics (a saved value whose last size is 1, or of rank below 2). Integers are
+    below the input's bound, or below 8 if it has none. Gaps between elements are random too.
+    """
+    generator = torch.Generator(device=device).manual_seed(seed)
+    return [_random_tensor(item, device, generator) for item in graph.inputs]
+
+
+def _random_tensor(
+    item: Input, device: torch.device | str, generator: torch.Generator
+) -> torch.Tensor:
+    shape, stride = _integers(item.type.shape, item), _integers(item.type.stride, item)
+    extent = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+    if 0 in shape:
+        extent = 0
+    storage = _random_storage(item, extent, device, generator)
+    return storage.as_strided(shape, stride)
+
+
+def _random_storage(
+    item: Input, extent: int, device: torch.device | str, generator: torch.Generator
+) -> torch.Tensor:
+    dtype = torch_dtype(item.type.dtype)
+    if not item.type.dtype.is_float:
+        bound = 2 if item.type.dtype is DType.BOOL else 8
+        if item.bound is not None and item.bound.is_Integer:
+            bound = max(1, int(item.bound))
+        made = torch.randint(0, bound, (extent,), generator=generator, device=device)
+        return made.to(dtype)
+    normal = torch.randn(extent, generator=generator, device=device)
+    rank = item.type.rank
+    narrow = rank < 2 or item.type.shape[-1] == 1
+    if item.role == "buffer" or (item.role == "saved" and narrow):
+        normal = normal.abs() * 0.5 + 0.5
+    elif item.role == "parameter":
+        normal = normal * 0.1 + 1.0 if rank < 2 else normal * 0.05
+    return normal.to(dtype)

@@ -1,0 +1,198 @@
+"""Size expressions and tensor types as text: ``2*s0 + 1``, ``bf16[4, s0]{1, 4}``.
+
+Expressions are printed in sympy's canonical order and read with ``ast``, never
+evaluated. Besides ``+ - *`` and integer powers they hold ``//`` and ``%`` (floor
+semantics), ``Max(a, b)`` and ``Min(a, b)``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+import sympy
+
+from harness.dtypes import DType
+from harness.errors import GraphError
+from harness.graph.model import TensorType
+from harness.ir.index import FloorDiv, Mod, size_symbol
+
+_TYPE = re.compile(r"^(?P<dtype>\w+)\[(?P<shape>[^\[\]{}]*)\](?:\{(?P<stride>[^\[\]{}]*)\})?$")
+_INTEGER = re.compile(r"^-?\d+$")
+
+
+def contiguous_strides(shape: Sequence[sympy.Expr]) -> tuple[sympy.Expr, ...]:
+    """Row-major strides of ``shape`` as torch computes them: empty dimensions count as 1."""
+    strides: list[sympy.Expr] = []
+    step: sympy.Expr = sympy.S.One
+    for size in reversed(shape):
+        strides.append(step)
+        if size is not sympy.S.Zero:
+            step = step * size
+    return tuple(reversed(strides))
+
+
+def print_type(kind: TensorType) -> str:
+    """``bf16[4, 8]``, with strides in braces unless they are row-major."""
+    text = f"{kind.dtype.short}[{_print_list(kind.shape)}]"
+    if kind.stride == contiguous_strides(kind.shape):
+        return text
+    return f"{text}{{{_print_list(kind.stride)}}}"
+
+
+def parse_type(text: str) -> TensorType:
+    """Inverse of ``print_type``; ``GraphError`` says what is wrong with the text."""
+    match = _TYPE.match(text)
+    if match is None:
+        raise GraphError(
+            "not a tensor type",
+            got=repr(text),
+            expected='"dtype[sizes]" or "dtype[sizes]{strides}"',
+        )
+    try:
+        dtype = DType(match["dtype"])
+    except ValueError:
+        raise GraphError(
+            "unknown element type",
+            got=repr(match["dtype"]),
+            expected=", ".join(d.short for d in DType),
+        ) from None
+    shape = _parse_list(match["shape"])
+    if match["stride"] is None:
+        return TensorType(dtype, shape, contiguous_strides(shape))
+    stride = _parse_list(match["stride"])
+    if len(stride) != len(shape):
+        raise GraphError(
+            "sizes and strides differ in number",
+            got=f"{len(shape)} sizes, {len(stride)} strides",
+            expected="one stride per size",
+        )
+    return TensorType(dtype, shape, stride)
+
+
+def _print_list(values: Sequence[sympy.Expr]) -> str:
+    return ", ".join(print_size(v) for v in values)
+
+
+def _parse_list(text: str) -> tuple[sympy.Expr, ...]:
+    if not text.strip():
+        return ()
+    sizes = tuple(parse_size(part) for part in _split(text))
+    for size in sizes:
+        if size.is_negative:
+            raise GraphError("negative size or stride", got=str(size), expected="0 or more")
+    return sizes
+
+
+def _split(text: str) -> list[str]:
+    """Cut at commas outside parentheses."""
+    parts, depth, start = [], 0, 0
+    for position, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            parts.append(text[start:position])
+            start = position + 1
+    parts.append(text[start:])
+    return [part.strip() for part in parts]
+
+
+def print_size(expr: sympy.Expr) -> str:
+    """The text of a size expression; ``GraphError`` for what a size cannot be."""
+    if expr.is_Integer:
+        return str(int(expr))
+    return _print(expr, 0)
+
+
+_SUM, _PRODUCT, _POWER = 1, 2, 3
+
+
+def _print(expr: sympy.Expr, within: int) -> str:
+    """``within`` is the binding strength of the surrounding operator."""
+    if isinstance(expr, sympy.Symbol):
+        return str(expr.name)
+    if expr.is_Integer:
+        text = str(int(expr))
+        return f"({text})" if int(expr) < 0 and within else text
+    if isinstance(expr, sympy.Add):
+        return _bracket(_print_sum(expr), _SUM, within)
+    if isinstance(expr, sympy.Mul):
+        factors = [_print(f, _PRODUCT) for f in expr.as_ordered_factors()]
+        return _bracket("*".join(factors), _PRODUCT, within)
+    if isinstance(expr, sympy.Pow) and expr.exp.is_Integer and int(expr.exp) > 0:
+        return _bracket(f"{_print(expr.base, _POWER + 1)}**{int(expr.exp)}", _POWER, within)
+    if isinstance(expr, (FloorDiv, Mod)):
+        sign = "//" if isinstance(expr, FloorDiv) else "%"
+        left, right = (_print(a, _POWER) for a in expr.args)
+        return f"({left} {sign} {right})"
+    if isinstance(expr, (sympy.Max, sympy.Min)):
+        arguments = sorted(expr.args, key=sympy.default_sort_key)
+        return f"{type(expr).__name__}({', '.join(_print(a, 0) for a in arguments)})"
+    raise GraphError(
+        "a size has a form that graphs do not hold",
+        got=str(expr),
+        expected="+ - * // % ** Max Min over integers and named sizes",
+    )
+
+
+def _print_sum(expr: sympy.Add) -> str:
+    text = ""
+    for term in expr.as_ordered_terms():
+        piece = _print(term, 0)
+        if not text:
+            text = piece
+        elif piece.startswith("-"):
+            text += f" - {piece[1:]}"
+        else:
+            text += f" + {piece}"
+    return text
+
+
+def _bracket(text: str, strength: int, within: int) -> str:
+    return f"({text})" if within > strength or (within and text.startswith("-")) else text
+
+
+def parse_size(text: str) -> sympy.Expr:
+    """Inverse of ``print_size``."""
+    if _INTEGER.match(text):
+        return sympy.Integer(int(text))
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError):
+        raise GraphError(
+            "not a size expression", got=repr(text), expected="e.g. 2*s0 + 1"
+        ) from None
+    return _expression(tree.body, text)
+
+
+def _expression(node: ast.expr, text: str) -> sympy.Expr:
+    match node:
+        case ast.Constant(value=int() as value) if not isinstance(value, bool):
+            return sympy.Integer(value)
+        case ast.Name(id=name):
+            return size_symbol(name)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_expression(operand, text)
+        case ast.BinOp(left=left, op=operator, right=right):
+            return _binary(_expression(left, text), operator, _expression(right, text), text)
+        case ast.Call(func=ast.Name(id="Max" | "Min" as name), args=args, keywords=[]):
+            function = sympy.Max if name == "Max" else sympy.Min
+            return function(*(_expression(a, text) for a in args))
+    raise GraphError("not a size expression", got=repr(text), expected="e.g. 2*s0 + 1")
+
+
+def _binary(left: sympy.Expr, operator: ast.operator, right: sympy.Expr, text: str) -> sympy.Expr:
+    match operator:
+        case ast.Add():
+            return left + right
+        case ast.Sub():
+            return left - right
+        case ast.Mult():
+            return left * right
+        case ast.FloorDiv() if right is not sympy.S.Zero:
+            return FloorDiv(left, right)
+        case ast.Mod() if right is not sympy.S.Zero:
+            return Mod(left, right)
+        case ast.Pow() if right.is_Integer and 0 <= int(right) <= 16:
+            return left ** int(right)
+    raise GraphError("not a size expression", got=repr(text), expected="+ - * // % **")

@@ -1,0 +1,263 @@
+"""Splitting reductions that have too few results to fill a GPU.
+
+A reduction runs as one program per result (along memory) or per tile of results (across
+it). With few results most multiprocessors idle. Such a reduction is rewritten as two: the
+reduced elements are cut into equal chunks, each chunk is reduced on its own, then the
+chunks' results are. Both halves are ATen calls, so the graph stays executable by torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import sympy
+
+from harness.graph.cleanup import remove_dead
+from harness.graph.model import Graph, Node, Ref, TensorType
+from harness.graph.reductions import Reduction, parse_reduction
+from harness.graph.rewriting import Emitter, contiguous, reduced_type
+from harness.target import Target
+
+ChooseSplit = Callable[[str, int], int]
+"""Given a node's name and the default number of chunks (1: not split) the number wanted."""
+
+WAVES = 4
+"""Programs wanted per multiprocessor: enough that loads in flight hide latency (four
+programs of 8 warps fill half of an SM's 64 warps) and that the last wave is short."""
+
+FULL_WAVES = 2
+"""From this many programs per multiprocessor on, a reduction is left alone."""
+
+WORTH_ELEMENTS = 32768
+"""Elements one program must at least reduce for a split to pay: 128 KiB of float32, which
+one multiprocessor streams in roughly the time that a second launch takes (3 to 5 µs)."""
+
+OUTER_TILE = 64
+"""Results one program of a reduction across memory makes side by side."""
+
+INNER_CHUNK = 1024
+"""Least elements of a chunk along memory: one iteration of a looped reduction."""
+
+OUTER_CHUNK = 64
+"""Least rows of a chunk across memory."""
+
+LEAST_SPLIT = 4
+"""Fewer chunks than this do not pay for the second launch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """How the reduced dimensions are cut into ``count`` chunks: the dimensions ``whole`` are
+    left to the second step; ``dim``, if any, of size n becomes (``factor``, n / ``factor``)."""
+
+    count: int
+    whole: tuple[int, ...]
+    dim: int | None = None
+    factor: int = 1
+
+
+def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = None) -> Graph:
+    """``graph`` with every reduction that cannot fill ``target`` rewritten as two.
+
+    A reduction is split when it has fewer than ``FULL_WAVES`` programs per multiprocessor
+    and each would reduce at least ``WORTH_ELEMENTS`` elements; into as many equal chunks as
+    give ``WAVES`` programs per multiprocessor, but none below ``INNER_CHUNK`` elements or
+    ``OUTER_CHUNK`` rows. The count is the possible one nearest to that (a product of whole
+    outer dimensions and a divisor of the next one); if no count of at least ``LEAST_SPLIT``
+    is possible the reduction stays. New nodes are called ``<old>_partial`` …; the last one
+    keeps the old name and type. 16-bit sums stay in float32 between the steps.
+
+    ``choose`` overrides the count: it is taken to the nearest possible one, without the
+    least sizes; 1 means not to split.
+    """
+    types = graph.types()
+    nodes: list[Node] = []
+    taken = set(types)
+    replaced: dict[str, Callable[[Node], list[Node]]] = {}
+    for node in graph.nodes:
+        if node.op == "getitem" and (done := replaced.get(next(node.refs()))) is not None:
+            nodes.extend(done(node))
+            continue
+        reduction = parse_reduction(node, types)
+        chunks = None if reduction is None else _decide(reduction, target, choose)
+        if reduction is None or chunks is None:
+            nodes.append(node)
+            continue
+        emitter = Emitter(node, types, taken)
+        finish = _rewrite(reduction, chunks, emitter)
+        nodes.extend(emitter.take())
+        if finish is not None:
+            replaced[node.name] = finish
+    return remove_dead(dataclasses.replace(graph, nodes=tuple(nodes)))
+
+
+def _decide(reduction: Reduction, target: Target, choose: ChooseSplit | None) -> Chunks | None:
+    ideal, least_chunk = _ideal(reduction, target)
+    found = _nearest(reduction, ideal, least_chunk, LEAST_SPLIT) if ideal > 1 else None
+    if choose is None:
+        return found
+    wanted = choose(reduction.node.name, 1 if found is None else found.count)
+    if found is not None and wanted == found.count:
+        return found
+    return _nearest(reduction, wanted, 1, 2) if wanted > 1 else None
+
+
+def _ideal(reduction: Reduction, target: Target) -> tuple[float, int]:
+    """The number of chunks wanted, and the least reduced elements of one."""
+    tile = 1 if reduction.inner else OUTER_TILE
+    programs = -(-reduction.kept // tile)
+    if programs >= FULL_WAVES * target.multiprocessors:
+        return 1.0, 1
+    if reduction.reduced * min(tile, reduction.kept) < WORTH_ELEMENTS:
+        return 1.0, 1
+    least = INNER_CHUNK if reduction.inner else OUTER_CHUNK
+    return WAVES * target.multiprocessors / programs, least
+
+
+def _nearest(reduction: Reduction, ideal: float, least_chunk: int, least: int) -> Chunks | None:
+    """The possible cut whose count is nearest to ``ideal`` by ratio; the smaller of two."""
+    fitting = (
+        chunks
+        for chunks in _possible(reduction)
+        if chunks.count >= least and reduction.reduced // chunks.count >= least_chunk
+    )
+    return min(fitting, key=lambda c: (abs(math.log(c.count / ideal)), c.count), default=None)
+
+
+def _possible(reduction: Reduction) -> Iterator[Chunks]:
+    """Every cut into equal chunks that needs no copy: dimensions outermost in memory first."""
+    whole: tuple[int, ...] = ()
+    count = 1
+    for dim in reduction.by_stride:
+        size = reduction.shape[dim]
+        for factor in _divisors(size):
+            if 1 < factor < size:
+                yield Chunks(count * factor, whole, dim, factor)
+        count *= size
+        whole = (*whole, dim)
+        if size > 1 and count < reduction.reduced:
+            yield Chunks(count, whole)
+
+
+def _divisors(number: int) -> list[int]:
+    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
+    return sorted({*small, *(number // d for d in small)})
+
+
+def _rewrite(
+    reduction: Reduction, chunks: Chunks, emitter: Emitter
+) -> Callable[[Node], list[Node]] | None:
+    """Emit the two steps. For a node with several results nothing takes its name; the
+    returned function makes the nodes that replace an access to one of them."""
+    source = reduction.source
+    if reduction.widen is not None and reduction.is_statistic:
+        source = emitter.cast(source, reduction.widen, "wide")
+    opened, dims = _open(reduction, chunks, emitter, source)
+    if reduction.is_statistic:
+        return _split_statistic(reduction, chunks, emitter, opened, dims)
+    partial = emitter.reduce(reduction.op, opened, dims, False, reduction.widen, "partial")
+    closed = _close(reduction, chunks, emitter, partial)
+    final = reduction.dims
+    if reduction.widen is None:
+        emitter.reduce(reduction.op, closed, final, reduction.keepdim, None, "")
+    else:
+        total = emitter.reduce(reduction.op, closed, final, reduction.keepdim, None, "total")
+        emitter.cast(total, reduction.result.dtype, "")
+    return None
+
+
+def _open(
+    reduction: Reduction, chunks: Chunks, emitter: Emitter, source: Ref
+) -> tuple[Ref, tuple[int, ...]]:
+    """``source`` with the cut dimension in two, and the dimensions to reduce first."""
+    at = chunks.dim
+    if at is None:
+        return source, tuple(d for d in reduction.dims if d not in chunks.whole)
+    value = emitter.type(source)
+    rest = value.shape[at] / chunks.factor
+    shape = (*value.shape[:at], sympy.Integer(chunks.factor), rest, *value.shape[at + 1 :])
+    stride = (*value.stride[:at], value.stride[at] * rest, *value.stride[at:])
+    opened = emitter.view(source, TensorType(value.dtype, shape, stride), "chunks")
+    first = (d for d in reduction.dims if d not in chunks.whole)
+    return opened, tuple(d + 1 if d >= at else d for d in first)
+
+
+def _close(reduction: Reduction, chunks: Chunks, emitter: Emitter, partial: Ref) -> Ref:
+    """The first step's results with the original number of dimensions."""
+    value = emitter.type(partial)
+    shape: list[sympy.Expr] = []
+    for dim, size in enumerate(reduction.shape):
+        if dim == chunks.dim:
+            shape.append(sympy.Integer(chunks.factor))
+        elif dim not in reduction.dims or dim in chunks.whole:
+            shape.append(sympy.Integer(size))
+        else:
+            shape.append(sympy.S.One)
+    if len(shape) == value.rank:
+        return partial
+    return emitter.view(partial, contiguous(value.dtype, shape), "results")
+
+
+def _split_statistic(
+    reduction: Reduction,
+    chunks: Chunks,
+    emitter: Emitter,
+    opened: Ref,
+    dims: tuple[int, ...],
+) -> Callable[[Node], list[Node]] | None:
+    """Variance = mean of the chunks' variances + variance of their means (equal chunks)."""
+    _, within, means = _var_mean(emitter, opened, dims, False, "partial")
+    within = _close(reduction, chunks, emitter, within)
+    means = _close(reduction, chunks, emitter, means)
+    keep, over = reduction.keepdim, reduction.dims
+    mean_within = emitter.reduce("aten.mean.dim", within, over, keep, None, "within")
+    both, between, mean = _var_mean(emitter, means, over, keep, "across")
+    scale = reduction.reduced / (reduction.reduced - reduction.correction)
+    cast = reduction.widen is not None
+
+    def variance(out: Emitter, root: bool) -> None:
+        kind = out.type(mean)
+        total = out.call("total", "aten.add.Tensor", kind, mean_within, between)
+        label = "var" if cast or root else ""
+        value = out.call(label, "aten.mul.Tensor", kind, total, scale)
+        if root:
+            value = out.call("std" if cast else "", "aten.sqrt.default", kind, value)
+        if cast:
+            out.cast(value, reduction.result.dtype, "")
+
+    def access(node: Node) -> list[Node]:
+        out = emitter.on(node)
+        if node.args[1] == 0:
+            variance(out, False)
+        elif cast:
+            out.cast(mean, reduction.result.dtype, "")
+        else:
+            out.call("", "getitem", None, both, 1)
+        return out.take()
+
+    if reduction.op == "aten.var_mean.correction":
+        return access
+    variance(emitter, reduction.op == "aten.std.correction")
+    return None
+
+
+def _var_mean(
+    emitter: Emitter, source: Ref, dims: tuple[int, ...], keepdim: bool, label: str
+) -> tuple[Ref, Ref, Ref]:
+    """Population variance and mean over ``dims``: the node of both, then each."""
+    value = emitter.type(source)
+    kind = reduced_type(value, dims, keepdim, value.dtype)
+    both = emitter.call(
+        label,
+        "aten.var_mean.correction",
+        (kind, kind),
+        source,
+        dims,
+        correction=0,
+        keepdim=keepdim,
+    )
+    variance = emitter.call(f"{label}_var", "getitem", kind, both, 0)
+    return both, variance, emitter.call(f"{label}_mean", "getitem", kind, both, 1)

@@ -1,0 +1,185 @@
+"""Rules every candidate obeys, whatever family it comes from.
+
+Sizes: the largest blocks and launch limits are those of the CUDA programming guide
+(grid dimensions) and of Triton (2**20 elements in one tensor). A warp has
+``Target.warp_size`` lanes; on 64-lane devices the bounds on warps are halved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from harness.heuristics.facts import Config, Facts, Family
+from harness.target import Target
+
+MAX_BLOCK: dict[str, int] = {"x": 4096, "y": 1024, "z": 1024}
+MAX_REDUCTION_BLOCK = 4096
+MAX_TENSOR_ELEMENTS = 1 << 20
+MAX_GRID_X = (1 << 31) - 1
+MAX_GRID_YZ = 65535
+MAX_THREADS_X = 1 << 31
+MAX_THREADS_PER_BLOCK = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A candidate before the common rules: wanted blocks by tile prefix, wanted warps
+    (0: derive from the elements), elements one warp should own, and the most warps."""
+
+    blocks: tuple[tuple[str, int], ...]
+    warps: int = 0
+    stages: int = 1
+    elements_per_warp: int = 256
+    max_warps: int = 8
+
+
+def next_power_of_two(value: int) -> int:
+    """The smallest power of two at least ``value`` (1 for anything below 1)."""
+    return 1 if value <= 1 else 1 << (value - 1).bit_length()
+
+
+def last_power_of_two(value: int) -> int:
+    """The largest power of two at most ``value`` (1 for anything below 1)."""
+    return 1 if value <= 1 else 1 << (value.bit_length() - 1)
+
+
+def block_name(prefix: str) -> str:
+    """The parameter that holds the block size of tile ``prefix``: ``r0_`` → ``R0_BLOCK``."""
+    return f"{prefix.upper()}BLOCK"
+
+
+def is_reduction(prefix: str) -> bool:
+    """Whether the tile ``prefix`` is reduced over."""
+    return prefix.startswith("r")
+
+
+def cdiv(numerator: int, denominator: int) -> int:
+    """Ceiling division of non-negative integers."""
+    return -(-numerator // denominator)
+
+
+def _max_block(prefix: str) -> int:
+    return MAX_REDUCTION_BLOCK if is_reduction(prefix) else MAX_BLOCK[prefix]
+
+
+def _shrunk(facts: Facts, draft: Draft) -> dict[str, int]:
+    """Blocks within their tile's numel and their maximum; a persistent reduction's block
+    covers its whole numel; pinned blocks are taken as they are."""
+    wanted = dict(draft.blocks)
+    pinned = dict(facts.pinned)
+    blocks: dict[str, int] = {}
+    for prefix, numel in facts.sizes:
+        hint = next_power_of_two(numel)
+        block = last_power_of_two(wanted.get(prefix, 1))
+        if is_reduction(prefix) and facts.family is Family.PERSISTENT:
+            block = hint
+        else:
+            block = min(block, hint, _max_block(prefix))
+        blocks[prefix] = pinned.get(block_name(prefix), block)
+    return blocks
+
+
+def _is_pinned(facts: Facts, prefix: str) -> bool:
+    return any(name == block_name(prefix) for name, _ in facts.pinned)
+
+
+def _product(blocks: Mapping[str, int]) -> int:
+    result = 1
+    for block in blocks.values():
+        result *= block
+    return result
+
+
+def _capped(facts: Facts, blocks: dict[str, int]) -> dict[str, int]:
+    """Halve the largest free block until the block fits Triton's largest tensor."""
+    while _product(blocks) > MAX_TENSOR_ELEMENTS:
+        free = [
+            p
+            for p in blocks
+            if blocks[p] > 1
+            and not _is_pinned(facts, p)
+            and not (is_reduction(p) and facts.family is Family.PERSISTENT)
+        ]
+        if not free:
+            break
+        largest = max(free, key=lambda p: (blocks[p], p))
+        blocks[largest] //= 2
+    return blocks
+
+
+def _within_grid(facts: Facts, blocks: dict[str, int], threads: int) -> dict[str, int]:
+    """Scale blocks up where the launch grid would pass what the device takes."""
+    for prefix, numel in facts.sizes:
+        if is_reduction(prefix) or _is_pinned(facts, prefix):
+            continue
+        hint = next_power_of_two(numel)
+        while blocks[prefix] < hint and _grid_overflows(prefix, numel, blocks[prefix], threads):
+            blocks[prefix] *= 2
+    return blocks
+
+
+def _grid_overflows(prefix: str, numel: int, block: int, threads: int) -> bool:
+    count = cdiv(numel, block)
+    if prefix == "x":
+        return count > MAX_GRID_X or count * threads >= MAX_THREADS_X
+    return count > MAX_GRID_YZ
+
+
+def _warps(draft: Draft, elements: int, target: Target) -> int:
+    """A power of two: elements ÷ elements per warp, at most the draft's bound, at least
+    4 from 128 elements up unless the draft asks for a number."""
+    scale = max(1, target.warp_size // 32)
+    most = min(
+        last_power_of_two(max(1, draft.max_warps // scale)),
+        MAX_THREADS_PER_BLOCK // target.warp_size,
+    )
+    if draft.warps:
+        # A warp with less than one element per lane only repeats another's work.
+        useful = max(1, cdiv(elements, target.warp_size))
+        wanted = draft.warps // scale
+        return max(1, min(last_power_of_two(wanted), most, next_power_of_two(useful)))
+    wanted = last_power_of_two(elements // draft.elements_per_warp)
+    least = max(1, 4 // scale) if elements >= 128 else 1
+    return max(1, min(max(wanted, least), most))
+
+
+def _enough_per_thread(facts: Facts, warps: int, elements: int, target: Target) -> int:
+    """Fewer warps until each thread owns ``min_elements_per_thread`` elements."""
+    least = facts.min_elements_per_thread
+    while warps > 1 and elements < least * warps * target.warp_size:
+        warps //= 2
+    return warps
+
+
+def _grown(facts: Facts, blocks: dict[str, int], target: Target) -> dict[str, int]:
+    """Larger parallel blocks where one warp would own too few elements per thread."""
+    least = facts.min_elements_per_thread * target.warp_size
+    for prefix, numel in reversed(facts.sizes):
+        if is_reduction(prefix) or _is_pinned(facts, prefix):
+            continue
+        hint = min(next_power_of_two(numel), _max_block(prefix))
+        while _product(blocks) < least and blocks[prefix] < hint:
+            blocks[prefix] *= 2
+    return blocks
+
+
+def finish(facts: Facts, draft: Draft, target: Target) -> Config:
+    """``draft`` made to obey every rule for ``facts`` on ``target``."""
+    blocks = _capped(facts, _shrunk(facts, draft))
+    blocks = _grown(facts, blocks, target)
+    warps = _warps(draft, _product(blocks), target)
+    blocks = _capped(facts, _within_grid(facts, blocks, warps * target.warp_size))
+    warps = _enough_per_thread(facts, warps, _product(blocks), target)
+    named = tuple((block_name(p), blocks[p]) for p in sorted(blocks, key=_name_order))
+    return Config(named, warps, draft.stages)
+
+
+def _name_order(prefix: str) -> tuple[int, str]:
+    """X, Y, Z, then reductions: the order block sizes are written in."""
+    return (1 if is_reduction(prefix) else 0, prefix)
+
+
+def finish_all(facts: Facts, drafts: Iterable[Draft], target: Target) -> tuple[Config, ...]:
+    """Every draft finished, repeats removed, order kept."""
+    return tuple(dict.fromkeys(finish(facts, draft, target) for draft in drafts))

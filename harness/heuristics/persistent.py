@@ -1,0 +1,79 @@
+"""Candidates of persistent reductions: the whole reduced dimension is in one block.
+
+A row short enough for one warp (8 elements a lane) is best reduced without leaving the
+warp, several rows to a block; a long row takes a warp for every 256 elements, which makes
+each thread's part of a 16-bit row one 16-byte load.
+"""
+
+from __future__ import annotations
+
+from harness.heuristics.facts import Config, Facts, Hint
+from harness.heuristics.limits import Draft, cdiv, finish_all, next_power_of_two
+from harness.target import Target
+
+_MAX_WARPS = 16
+_MAX_ELEMENTS = 4096
+_LONG_ROW = 256
+
+
+def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
+    """Candidates for a persistent reduction, by its hint."""
+    return finish_all(facts, _drafts(facts, target), target)
+
+
+def _drafts(facts: Facts, target: Target) -> list[Draft]:
+    match facts.hint:
+        case Hint.INNER | Hint.DEFAULT:
+            return _inner(facts, target)
+        case Hint.OUTER | Hint.OUTER_TINY:
+            return _outer(facts, target)
+
+
+def _rows(facts: Facts) -> int:
+    rows = 1
+    for prefix, numel in facts.sizes:
+        if not prefix.startswith("r"):
+            rows *= max(1, numel)
+    return rows
+
+
+def _draft(x: int, warps: int) -> Draft:
+    return Draft((("x", x),), warps=max(1, warps), max_warps=_MAX_WARPS)
+
+
+def _inner(facts: Facts, target: Target) -> list[Draft]:
+    rows = _rows(facts)
+    row = next_power_of_two(facts.size("r0_"))
+    if row >= 2 * _LONG_ROW:
+        usual = row // 256
+        # Few rows cannot hide latency with other blocks: more threads on each instead.
+        few = rows < 2 * target.multiprocessors
+        first, second = (2 * usual, usual) if few else (usual, 2 * usual)
+        return [_draft(1, first), _draft(1, second), _draft(1, usual // 2), _draft(2, 2 * usual)]
+    wanted = max(1, 1024 // row)
+    while wanted > 1 and cdiv(rows, wanted) < target.multiprocessors:
+        wanted //= 2
+    drafts = [_draft(wanted, wanted * row // 256)]
+    drafts.extend(
+        _draft(x, x * row // 256)
+        for x in (1, 4, 8, 32, 128)
+        if x == 1 or (x * row <= _MAX_ELEMENTS and x <= rows)
+    )
+    drafts.append(_draft(wanted, wanted * row // 128))
+    return drafts
+
+
+def _outer(facts: Facts, target: Target) -> list[Draft]:
+    points = _rows(facts)
+    depth = next_power_of_two(facts.size("r0_"))
+    largest = max(1, _MAX_ELEMENTS // depth)
+    # Narrower than 32 the loads along x no longer fill a sector of every row.
+    width = max(1, min(128, largest))
+    while width > 32 and cdiv(points, width) < target.multiprocessors:
+        width //= 2
+    widths = dict.fromkeys((width, largest, 128, 64, 32))
+    return [
+        _draft(x, max(2, x * depth // 256))
+        for x in widths
+        if x * depth <= max(_MAX_ELEMENTS, depth)
+    ]

@@ -1,0 +1,96 @@
+"""Candidates of looped reductions.
+
+Inner reductions read along r, one row per block; what counts is bytes in flight per row
+step. Outer reductions read along x: the x block must span whole memory sectors, and the
+number of blocks (x ÷ XBLOCK) is what limits how much of the device works, so XBLOCK
+shrinks for small x and the rows per step grow instead.
+"""
+
+from __future__ import annotations
+
+from harness.heuristics.facts import Config, Facts, Hint
+from harness.heuristics.limits import MAX_REDUCTION_BLOCK, Draft, cdiv, finish_all
+from harness.target import Target
+
+_REGISTER_INTENSIVE = 10
+_MAX_WARPS = 16
+
+
+def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
+    """Candidates for a looped reduction, by its hint."""
+    return finish_all(facts, _drafts(facts, target), target)
+
+
+def _drafts(facts: Facts, target: Target) -> list[Draft]:
+    match facts.hint:
+        case Hint.INNER:
+            return _inner(facts, target)
+        case Hint.OUTER:
+            return _outer(facts, target)
+        case Hint.OUTER_TINY:
+            return [_tiny(facts), *_outer(facts, target)]
+        case Hint.DEFAULT:
+            return [
+                *_inner(facts, target)[:2],
+                *_outer(facts, target)[:2],
+                _tiny(facts),
+                _draft(64, 64, 8),
+                _draft(8, 512, 8),
+                _draft(64, 4, 8),
+            ]
+
+
+def _draft(x: int, r: int, warps: int) -> Draft:
+    return Draft((("x", x), ("r0_", r)), warps=warps, max_warps=_MAX_WARPS)
+
+
+def _parallel(facts: Facts) -> int:
+    """Points that are not reduced over, all tiles together."""
+    points = 1
+    for prefix, numel in facts.sizes:
+        if not prefix.startswith("r"):
+            points *= max(1, numel)
+    return points
+
+
+def _register_intensive(facts: Facts) -> bool:
+    return _parallel(facts) >= 1024 and facts.loads + facts.reductions >= _REGISTER_INTENSIVE
+
+
+def _inner(facts: Facts, target: Target) -> list[Draft]:
+    rows = _parallel(facts)
+    if _register_intensive(facts):
+        return [_draft(1, 1024, 8), _draft(1, 2048, 8), _draft(1, 1024, 4), _draft(1, 2048, 16)]
+    common = [_draft(1, 2048, 8), _draft(1, 4096, 16), _draft(1, 2048, 16), _draft(1, 1024, 4)]
+    if rows < 2 * target.multiprocessors:
+        # Few rows: each one must keep a whole multiprocessor busy by itself.
+        return [common[1], common[2], common[0]]
+    if facts.size("r0_") <= 512:
+        return [_draft(4, 512, 8), _draft(1, 512, 2), *common[:1]]
+    return common
+
+
+def _outer(facts: Facts, target: Target) -> list[Draft]:
+    width = 64
+    while width > 16 and cdiv(_parallel(facts), width) < target.multiprocessors:
+        width //= 2
+    if _register_intensive(facts):
+        return [_draft(width, 16, 4), _draft(width, 32, 8), _draft(width, 8, 4)]
+    few = cdiv(_parallel(facts), width) < 2 * target.multiprocessors
+    rows = 2048 // width
+    first = _draft(width, rows, 8) if few else _draft(width, rows // 2, 4)
+    return [
+        first,
+        _draft(width, rows, 8),
+        _draft(64, 8, 4),
+        _draft(2 * width, 16, 8),
+        _draft(128, 8, 4),
+        _draft(max(16, width // 2), 64, 8),
+        _draft(width, 2 * rows, 16),
+    ]
+
+
+def _tiny(facts: Facts) -> Draft:
+    rnumel = max(1, facts.size("r0_"))
+    x = 2 * (256 // rnumel) if rnumel <= 256 else 1
+    return Draft((("x", x), ("r0_", min(rnumel, MAX_REDUCTION_BLOCK))), max_warps=_MAX_WARPS)

@@ -1,0 +1,98 @@
+"""What nests read and write, and which nest must come before which.
+
+Three hazards order two nests on one buffer: a read after a write, a write after a
+read (mutated inputs, memory that is taken over) and a write after a write (an atomic
+scatter after its initialisation, the parts of a concatenation).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.ir.nodes import Load, Nest, Reduce, StoreMode, Value, store_roots, walk
+
+
+class Hazard(enum.Enum):
+    """Why the second nest must come after the first."""
+
+    READ_AFTER_WRITE = "read after write"
+    WRITE_AFTER_READ = "write after read"
+    WRITE_AFTER_WRITE = "write after write"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Nest number ``second`` must run after nest number ``first`` because of ``buffer``."""
+
+    first: int
+    second: int
+    buffer: str
+    hazard: Hazard
+
+
+def values(nest: Nest) -> list[Value]:
+    """Every value of a nest once, operands before users."""
+    return list(walk(store_roots(nest.stores)))
+
+
+def loads(nest: Nest) -> list[Load]:
+    """Every load of a nest once, in evaluation order."""
+    return [v for v in values(nest) if isinstance(v, Load)]
+
+
+def reductions(nest: Nest) -> list[Reduce]:
+    """Every reduction of a nest once, in evaluation order."""
+    return [v for v in values(nest) if isinstance(v, Reduce)]
+
+
+def buffers_read(nest: Nest) -> tuple[str, ...]:
+    """Names of the buffers a nest loads from, in order of first use.
+
+    An atomic store also reads what is there; it counts as a write only.
+    """
+    return tuple(dict.fromkeys(load.buffer for load in loads(nest)))
+
+
+def buffers_written(nest: Nest) -> tuple[str, ...]:
+    """Names of the buffers a nest stores to, in order of first use."""
+    return tuple(dict.fromkeys(store.buffer for store in nest.stores))
+
+
+def buffers_atomic(nest: Nest) -> tuple[str, ...]:
+    """Names of the buffers a nest adds to atomically, in order of first use."""
+    atomic = (s.buffer for s in nest.stores if s.mode is StoreMode.ATOMIC_ADD)
+    return tuple(dict.fromkeys(atomic))
+
+
+def edges(nests: Sequence[Nest]) -> tuple[Edge, ...]:
+    """All hazards between nests that are in a valid order, by (second, first).
+
+    A read depends on every earlier write of its buffer, since several nests may each
+    write a part; a write depends on every earlier read and write.
+    """
+    writers: dict[str, list[int]] = {}
+    readers: dict[str, list[int]] = {}
+    found: list[Edge] = []
+    for number, nest in enumerate(nests):
+        read, written = buffers_read(nest), buffers_written(nest)
+        for name in read:
+            found += [
+                Edge(w, number, name, Hazard.READ_AFTER_WRITE)
+                for w in writers.get(name, ())
+            ]
+        for name in written:
+            found += [
+                Edge(r, number, name, Hazard.WRITE_AFTER_READ)
+                for r in readers.get(name, ())
+            ]
+            found += [
+                Edge(w, number, name, Hazard.WRITE_AFTER_WRITE)
+                for w in writers.get(name, ())
+            ]
+        for name in read:
+            readers.setdefault(name, []).append(number)
+        for name in written:
+            writers.setdefault(name, []).append(number)
+    return tuple(found)

@@ -1,0 +1,120 @@
+"""Options: the only place that reads the environment.
+
+A command builds one ``Options`` and passes it down; nothing below looks an
+option up. Folders are absolute paths and need not exist yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import UsageError
+
+_TRUE = ("1", "true", "yes", "on")
+_FALSE = ("", "0", "false", "no", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user can set from outside.
+
+    ``cache`` holds what can be made again (compiled kernels, static metrics);
+    ``results`` holds runs, which cannot; ``suites`` holds the graphs and suite
+    declarations. ``jobs`` is the number of worker processes; ``color`` whether
+    tables may be coloured, ``interactive`` whether progress bars may be drawn
+    (both still need a terminal); ``target`` names the device kind kernels are
+    compiled for where there is no GPU.
+    """
+
+    cache: Path
+    results: Path
+    suites: Path
+    jobs: int
+    target: str = "sm_90"
+    color: bool = True
+    interactive: bool = True
+    use_cache: bool = True
+
+
+def from_environment(
+    environ: Mapping[str, str], directory: Path, *, cores: int | None = None
+) -> Options:
+    """The options that ``environ`` asks for, seen from the folder ``directory``.
+
+    ``HARNESS_CACHE``, ``HARNESS_RESULTS``, ``HARNESS_SUITES`` name folders (relative
+    ones are relative to ``directory``); ``HARNESS_JOBS`` counts worker processes (default:
+    the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_NO_CACHE``,
+    ``CI`` and ``NO_COLOR`` are switches (``NO_COLOR`` by being set and not empty).
+    Raises ``UsageError`` for a value that makes no sense.
+    """
+    root = project_root(directory)
+    home = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME") or "/tmp") / ".cache")
+    return Options(
+        cache=_folder(environ, "HARNESS_CACHE", directory, Path(home) / "harness"),
+        results=_folder(environ, "HARNESS_RESULTS", directory, root / "results"),
+        suites=_folder(environ, "HARNESS_SUITES", directory, _suites_folder(root)),
+        jobs=_count(environ, "HARNESS_JOBS", cores or 1),
+        target=environ.get("HARNESS_TARGET") or "sm_90",
+        color=not environ.get("NO_COLOR"),
+        interactive=not _switch(environ, "CI"),
+        use_cache=not _switch(environ, "HARNESS_NO_CACHE"),
+    )
+
+
+def current() -> Options:
+    """The options of this process: its environment, working directory and processor."""
+    import os
+
+    return from_environment(os.environ, Path.cwd(), cores=len(os.sched_getaffinity(0)))
+
+
+def project_root(directory: Path) -> Path:
+    """The nearest folder from ``directory`` upwards that holds ``suites`` or ``results``
+    beside a ``pyproject.toml``; ``directory`` itself if there is none.
+    """
+    for folder in (directory, *directory.parents):
+        if (folder / "pyproject.toml").is_file() and (folder / "suites").is_dir():
+            return folder
+    return directory
+
+
+def _suites_folder(root: Path) -> Path:
+    local = root / "suites"
+    return local if local.is_dir() else Path(__file__).resolve().parent.parent / "suites"
+
+
+def _folder(environ: Mapping[str, str], name: str, directory: Path, default: Path) -> Path:
+    text = environ.get(name, "")
+    return (directory / Path(text).expanduser()) if text else default
+
+
+def _count(environ: Mapping[str, str], name: str, default: int) -> int:
+    text = environ.get(name, "")
+    if not text:
+        return default
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(
+            "a number of worker processes makes no sense",
+            where=f"environment variable {name}",
+            got=repr(text),
+            expected="a whole number from 1 up",
+            remedy=f"unset {name} or set it to the number of cores to use",
+        )
+    return int(text)
+
+
+def _switch(environ: Mapping[str, str], name: str) -> bool:
+    text = environ.get(name, "").strip().lower()
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise UsageError(
+        "a switch is neither on nor off",
+        where=f"environment variable {name}",
+        got=repr(environ[name]),
+        expected="1, true, yes, on, 0, false, no, off or nothing",
+        remedy=f"unset {name} or set it to 1",
+    )

@@ -1,0 +1,52 @@
+"""The CUDA device at hand, as a target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from harness.errors import NoDevice
+from harness.target import A100, B200, H100, H200, Target
+
+_NAMED = (("h200", H200), ("h100", H100), ("b200", B200), ("a100", A100))
+_BY_CAPABILITY = {80: A100, 90: H100, 100: B200}
+
+
+def is_available() -> bool:
+    """Whether torch can use a CUDA device."""
+    return bool(torch.cuda.is_available())
+
+
+def require() -> torch.device:
+    """The current CUDA device. Raises ``NoDevice`` with the reason when there is none."""
+    if not is_available():
+        why = "torch was built without CUDA" if torch.version.cuda is None else "no device found"
+        raise NoDevice(
+            "a GPU is needed and none can be used",
+            got=why,
+            expected="a CUDA device that torch can see",
+            remedy="run on a machine with an NVIDIA GPU, or leave timing out",
+        )
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def current_target(device: torch.device | None = None) -> Target:
+    """The target of ``device`` (the current one if None): the row of its model, with
+    multiprocessors and cache size as the driver reports them.
+
+    Bandwidth stays the model's nominal one; 0 for a board that is not in the table.
+    """
+    where = require() if device is None else device
+    found = torch.cuda.get_device_properties(where)
+    name = str(found.name).lower()
+    capability = found.major * 10 + found.minor
+    known = next((t for part, t in _NAMED if part in name), None)
+    if known is None or known.capability != capability:
+        base = _BY_CAPABILITY.get(capability, H100 if capability > 80 else A100)
+        known = replace(base, name=f"sm_{capability}", capability=capability, memory_gbps=0.0)
+    return replace(
+        known,
+        multiprocessors=int(found.multi_processor_count),
+        l2_bytes=int(getattr(found, "L2_cache_size", known.l2_bytes)),
+    )

@@ -1,0 +1,207 @@
+"""Load an emitted module from its text.
+
+Triton reads a kernel's source from the file it was defined in, so the text is written
+to a file named by its hash before it is executed. Nothing is entered in
+``sys.modules``: dropping the module object frees what it holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from harness.errors import CompileFailed, HarnessError, RecordError
+from harness.heuristics.facts import Config
+
+Arguments = list[Any]
+"""Kernel arguments in order: tensors, and integers for unknown sizes."""
+
+
+def config_dict(config: Config) -> dict[str, int]:
+    """``config`` as emitted modules write it: block sizes by name, warps, stages."""
+    return {**dict(config.blocks), "num_warps": config.num_warps, "num_stages": config.num_stages}
+
+
+def config_from_dict(values: Mapping[str, int]) -> Config:
+    """The inverse of ``config_dict``."""
+    rest = {"num_warps", "num_stages"}
+    blocks = tuple((k, v) for k, v in values.items() if k not in rest)
+    return Config(blocks, values["num_warps"], values.get("num_stages", 1))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LoadedModule:
+    """An emitted module ready to use; ``raw`` is the module object itself."""
+
+    raw: ModuleType
+    text: str
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return str(self.raw.KERNEL)
+
+    @property
+    def category(self) -> str:
+        """The kernel's kind (``poi``, ``red``, ``per`` …)."""
+        return str(self.raw.CATEGORY)
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes one launch moves, as modelled by the compiler."""
+        return int(self.raw.BYTES)
+
+    @property
+    def configs(self) -> tuple[Config, ...]:
+        """Candidate configurations, best guess first."""
+        return tuple(config_from_dict(c) for c in self.raw.CONFIGS)
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """Triton's type name of each argument, in order."""
+        return dict(self.raw.SIGNATURE)
+
+    @property
+    def divisible_by_16(self) -> tuple[str, ...]:
+        """Arguments whose value (address, for pointers) is a multiple of 16."""
+        return tuple(self.raw.DIVISIBLE_BY_16)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Positions of the arguments that the kernel writes."""
+        return tuple(self.raw.OUTPUTS)
+
+    @property
+    def kernel(self) -> Any:
+        """Triton's jitted (or interpreted) function."""
+        return getattr(self.raw, self.name)
+
+    def grid(self, config: Config) -> tuple[int, int, int]:
+        """The launch grid under ``config``."""
+        x, y, z = self.raw.grid(config_dict(config))
+        return (int(x), int(y), int(z))
+
+    def get_args(self, device: str | None = None, seed: int = 0) -> Arguments:
+        """Fresh random arguments."""
+        return list(self.raw.get_args(device=device, seed=seed))
+
+    def call(self, args: Arguments, config: Config | None = None) -> None:
+        """Launch on the current stream."""
+        self.raw.call(args, None if config is None else config_dict(config))
+
+    def reference(self, args: Arguments, wide: bool = False) -> list[Any]:
+        """What the outputs should hold, by plain torch."""
+        return list(self.raw.reference(args, wide=wide))
+
+    def check(self, args: Arguments | None, config: Config | None = None) -> dict[str, Any]:
+        """Run with poisoned outputs and compare: ``passed``, ``max_error``, ``allowed``."""
+        checker: Callable[..., dict[str, Any]] = self.raw.check
+        return dict(checker(args, None if config is None else config_dict(config)))
+
+
+_REQUIRED = (
+    "KERNEL",
+    "CATEGORY",
+    "BYTES",
+    "CONFIGS",
+    "SIGNATURE",
+    "DIVISIBLE_BY_16",
+    "OUTPUTS",
+    "grid",
+    "get_args",
+    "call",
+    "reference",
+    "check",
+)
+
+
+def text_hash(text: str) -> str:
+    """The name under which a module's text is known: 32 hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write ``data`` to ``path`` so that a reader sees all of it or the old file.
+
+    Raises ``RecordError`` when the folder cannot be written or the disk is full.
+    """
+    temporary: str | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise RecordError(
+            "a file could not be written",
+            where=str(path),
+            got=error.strerror or str(error),
+            expected="a folder that can be written, on a disk with space left",
+            remedy="choose another cache folder, or free some space",
+        ) from error
+
+
+def default_folder() -> Path:
+    """Where module files go when nobody says: one folder per user in the temporary folder."""
+    return Path(tempfile.gettempdir()) / f"harness-modules-{os.getuid()}"
+
+
+def load(text: str, folder: Path | None = None) -> LoadedModule:
+    """Execute the emitted module ``text`` and return it.
+
+    The file is written below ``folder`` (a cache folder; a per-user temporary one if
+    None). Raises ``RecordError`` when that folder cannot be written and ``CompileFailed``
+    when the text is not an emitted module.
+    """
+    path = (folder or default_folder()) / f"kernel_{text_hash(text)}.py"
+    data = text.encode()
+    if not _holds(path, data):
+        write_atomically(path, data)
+    return LoadedModule(_execute(path), text, path)
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data
+    except OSError:
+        return False
+
+
+def _execute(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise HarnessError("a module file cannot be loaded", where=str(path))
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise CompileFailed(
+            "an emitted module cannot be executed",
+            where=str(path),
+            got=f"{type(error).__name__}: {error}",
+            expected="Python text that imports only torch and triton",
+            remedy="emit the module again",
+        ) from error
+    missing = [name for name in _REQUIRED if not hasattr(module, name)]
+    if missing or not hasattr(module, str(getattr(module, "KERNEL", ""))):
+        raise CompileFailed(
+            "a file is not an emitted module",
+            where=str(path),
+            got=f"no {', '.join(missing) or 'function named by KERNEL'}",
+            expected="the contract in docs/design.md, 'The emitted module'",
+            remedy="emit the module again",
+        )
+    return module

@@ -1,0 +1,234 @@
+"""Stand-ins for the device library (libdevice) in Triton's interpreter.
+
+The interpreter has no device library: calling one of its functions yields nothing. Here
+Triton's own declarations of those functions (argument types, broadcasting, result type)
+are kept and only the last step, the call of the symbol, is carried out with torch on the
+CPU. So a call the compiler would refuse is refused here as well.
+
+Installed only in worker processes, which do nothing but interpret.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+Tensor = torch.Tensor
+Function = Callable[..., Tensor]
+
+_LOG2_10 = math.log2(10.0)
+
+
+def _round_half_away(x: Tensor) -> Tensor:
+    """C's ``round``: halves away from zero."""
+    whole = torch.trunc(x)
+    return torch.where((x - whole).abs() >= 0.5, whole + torch.sign(x), whole)
+
+
+def _cbrt(x: Tensor) -> Tensor:
+    return torch.sign(x) * torch.pow(x.abs(), 1.0 / 3.0)
+
+
+def _tgamma(x: Tensor) -> Tensor:
+    """Γ(x) by the reflection of log Γ; the sign alternates between negative integers."""
+    size = torch.exp(torch.lgamma(x))
+    negative = (x < 0) & (torch.floor(x).remainder(2) != 0)
+    return torch.where(negative, -size, size)
+
+
+def _ieee_remainder(x: Tensor, y: Tensor) -> Tensor:
+    return x - y * torch.round(x / y)
+
+
+# Computed in float64 and rounded to the result's type: name without prefix and suffix.
+_REAL: dict[str, Function] = {
+    "acos": torch.acos,
+    "acosh": torch.acosh,
+    "asin": torch.asin,
+    "asinh": torch.asinh,
+    "atan": torch.atan,
+    "atan2": torch.atan2,
+    "atanh": torch.atanh,
+    "cbrt": _cbrt,
+    "ceil": torch.ceil,
+    "copysign": torch.copysign,
+    "cos": torch.cos,
+    "cosh": torch.cosh,
+    "cospi": lambda x: torch.cos(x.remainder(2) * math.pi),
+    "cyl_bessel_i0": torch.special.i0,
+    "cyl_bessel_i1": torch.special.i1,
+    "erf": torch.erf,
+    "erfc": torch.erfc,
+    "erfcinv": lambda x: torch.erfinv(1 - x),
+    "erfcx": torch.special.erfcx,
+    "erfinv": torch.erfinv,
+    "exp": torch.exp,
+    "exp10": lambda x: torch.exp2(x * _LOG2_10),
+    "exp2": torch.exp2,
+    "expm1": torch.expm1,
+    "fabs": torch.abs,
+    "fdim": lambda x, y: torch.where(x > y, x - y, torch.zeros_like(x)),
+    "floor": torch.floor,
+    "fma": lambda x, y, z: x * y + z,
+    "fmax": torch.fmax,
+    "fmin": torch.fmin,
+    "fmod": torch.fmod,
+    "hypot": torch.hypot,
+    "j0": torch.special.bessel_j0,
+    "j1": torch.special.bessel_j1,
+    "ldexp": torch.ldexp,
+    "lgamma": torch.lgamma,
+    "log": torch.log,
+    "log10": torch.log10,
+    "log1p": torch.log1p,
+    "log2": torch.log2,
+    "logb": lambda x: torch.frexp(x).exponent.to(x.dtype) - 1,
+    "nearbyint": torch.round,
+    "norm3d": lambda x, y, z: torch.sqrt(x * x + y * y + z * z),
+    "norm4d": lambda x, y, z, w: torch.sqrt(x * x + y * y + z * z + w * w),
+    "normcdf": torch.special.ndtr,
+    "normcdfinv": torch.special.ndtri,
+    "pow": torch.pow,
+    "powi": torch.pow,
+    "rcbrt": lambda x: 1 / _cbrt(x),
+    "remainder": _ieee_remainder,
+    "rhypot": lambda x, y: 1 / torch.hypot(x, y),
+    "rint": torch.round,
+    "round": _round_half_away,
+    "rsqrt": torch.rsqrt,
+    "saturate": lambda x: torch.nan_to_num(x).clamp(0, 1),
+    "scalbn": torch.ldexp,
+    "sin": torch.sin,
+    "sinh": torch.sinh,
+    "sinpi": lambda x: torch.sin(x.remainder(2) * math.pi),
+    "sqrt": torch.sqrt,
+    "tan": torch.tan,
+    "tanh": torch.tanh,
+    "tgamma": _tgamma,
+    "trunc": torch.trunc,
+    "y0": torch.special.bessel_y0,
+    "y1": torch.special.bessel_y1,
+}
+
+# Single-precision approximations and functions with a rounding mode: nearest is close enough
+# for the former, and only nearest is offered for the latter.
+_SINGLE: dict[str, Function] = {
+    "fast_sinf": torch.sin,
+    "fast_cosf": torch.cos,
+    "fast_tanf": torch.tan,
+    "fast_expf": torch.exp,
+    "fast_exp10f": lambda x: torch.exp2(x * _LOG2_10),
+    "fast_logf": torch.log,
+    "fast_log2f": torch.log2,
+    "fast_log10f": torch.log10,
+    "fast_powf": torch.pow,
+    "fast_fdividef": torch.div,
+    "fsqrt_rn": torch.sqrt,
+    "dsqrt_rn": torch.sqrt,
+    "frsqrt_rn": torch.rsqrt,
+    "frcp_rn": torch.reciprocal,
+    "drcp_rn": torch.reciprocal,
+    "fdiv_rn": torch.div,
+    "ddiv_rn": torch.div,
+    "fadd_rn": torch.add,
+    "dadd_rn": torch.add,
+    "fsub_rn": torch.sub,
+    "dsub_rn": torch.sub,
+    "fmul_rn": torch.mul,
+    "dmul_rn": torch.mul,
+    "fmaf_rn": lambda x, y, z: x * y + z,
+    "fma_rn": lambda x, y, z: x * y + z,
+}
+
+# Carried out on the arguments' own types: bit-level meaning, or an integer result.
+_EXACT: dict[str, Function] = {
+    "nextafterf": torch.nextafter,
+    "nextafter": torch.nextafter,
+    "isnanf": torch.isnan,
+    "isnand": torch.isnan,
+    "isinff": torch.isinf,
+    "isinfd": torch.isinf,
+    "finitef": torch.isfinite,
+    "isfinited": torch.isfinite,
+    "signbitf": torch.signbit,
+    "signbitd": torch.signbit,
+    "abs": torch.abs,
+    "llabs": torch.abs,
+    "llrintf": torch.round,
+    "llrint": torch.round,
+    "llroundf": _round_half_away,
+    "llround": _round_half_away,
+    "ilogbf": lambda x: torch.frexp(x).exponent - 1,
+    "ilogb": lambda x: torch.frexp(x).exponent - 1,
+    "float_as_int": lambda x: x.view(torch.int32),
+    "int_as_float": lambda x: x.view(torch.float32),
+    "double_as_longlong": lambda x: x.view(torch.int64),
+    "longlong_as_double": lambda x: x.view(torch.float64),
+}
+
+
+def _wide(function: Function) -> Function:
+    """``function`` carried out in float64; integer arguments (exponents) stay integers."""
+
+    def carried_out(*args: Tensor) -> Tensor:
+        return function(*(a.double() if a.is_floating_point() else a for a in args))
+
+    return carried_out
+
+
+def symbols() -> dict[str, Function]:
+    """Every symbol of the device library that has a stand-in."""
+    table = {f"__nv_{n}": f for n, f in _EXACT.items()}
+    table.update((f"__nv_{n}", _wide(f)) for n, f in _SINGLE.items())
+    for name, function in _REAL.items():
+        table[f"__nv_{name}"] = _wide(function)
+        table[f"__nv_{name}f"] = _wide(function)
+    return table
+
+
+def evaluate(function: Function, args: list[np.ndarray[Any, Any]], result: Any) -> Any:
+    """``function`` on numpy arrays, as an array of numpy type ``result``."""
+    tensors = [torch.from_numpy(np.array(a, copy=True)) for a in args]
+    with np.errstate(all="ignore"):
+        return function(*tensors).numpy().astype(result)
+
+
+def install() -> None:
+    """Give the interpreter in this process a device library. Imports Triton, which must
+    find ``TRITON_INTERPRET`` set."""
+    from triton.language.extra import cuda, libdevice
+    from triton.runtime import interpreter
+
+    table = symbols()
+
+    def create(
+        _builder: Any, _lib: str, _path: str, symbol: str, args: list[Any], kind: Any, _pure: bool
+    ) -> Any:
+        function = table.get(symbol)
+        if function is None:
+            raise NotImplementedError(f"no stand-in for {symbol} in the interpreter")
+        scalar = kind.scalar
+        numpy_type = interpreter._get_np_dtype(scalar)
+        data = evaluate(function, [a.data for a in args], numpy_type)
+        return interpreter.TensorHandle(data, scalar)
+
+    interpreter.InterpreterBuilder.create_extern_elementwise = create
+    declared = cuda.libdevice
+    for name in [n for n in dir(libdevice) if callable(getattr(libdevice, n))]:
+        original = getattr(declared, name, None)
+        if original is not None:
+            called = _with_semantic(original, interpreter.interpreter_semantic)
+            setattr(libdevice, name, called)
+            setattr(declared, name, called)
+
+
+def _with_semantic(function: Callable[..., Any], semantic: Any) -> Callable[..., Any]:
+    def called(*args: Any, **kwargs: Any) -> Any:
+        kwargs.setdefault("_semantic", semantic)
+        return function(*args, **kwargs)
+
+    return called

@@ -1,0 +1,67 @@
+"""The scheduler's stages, in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import sympy
+
+from harness.ir.program import Program
+from harness.schedule.deadcode import remove_dead
+from harness.schedule.facts import Facts, gather
+from harness.schedule.fuse import fuse
+from harness.schedule.group import FusedGroup, Schedule, Segment
+from harness.schedule.memory import launch_order, take_over, traffic
+from harness.schedule.order import internal, segments
+from harness.schedule.rewrite import arrange, write
+from harness.schedule.space import Cluster
+from harness.schedule.trivial import without_trivial_reductions
+from harness.target import Target
+
+
+def schedule(program: Program, target: Target) -> Schedule:
+    """Group ``program``'s nests into kernels for ``target``.
+
+    The result's groups are in launch order. Its program is ``program`` without what
+    nobody needs. The nests of a group share their loops: ``axes`` are the same in all of
+    them, ``raxes`` in all that run over the reduced points, so that one linear position
+    means the same point everywhere in the kernel.
+    """
+    del target  # fusing is the same for every device so far; the plan is not
+    program = without_trivial_reductions(remove_dead(program))
+    facts = gather(program)
+    clusters, refusals = fuse(facts)
+    positions = _positions(program)
+    drafts = [_group(cluster, facts, positions) for cluster in clusters]
+    members = [sum(1 << v.number for v in c.views) for c in clusters]
+    touched = [traffic(g.nests, g.internal) for g in drafts]
+    ordered = [drafts[k] for k in launch_order(members, touched, facts)]
+    in_place = take_over(program, ordered)
+    groups = tuple(
+        replace(g, name=f"g{n}", in_place=pairs)
+        for n, (g, pairs) in enumerate(zip(ordered, in_place, strict=True))
+    )
+    return Schedule(program, groups, refusals)
+
+
+def _positions(program: Program) -> dict[str, int]:
+    """Where graph nodes come in the program."""
+    names = dict.fromkeys(name for nest in program.nests for name in nest.origins)
+    return {name: place for place, name in enumerate(names)}
+
+
+def _group(cluster: Cluster, facts: Facts, positions: dict[str, int]) -> FusedGroup:
+    arranged = arrange(cluster)
+    nests = write(arranged)
+    origins = sorted({o for n in nests.values() for o in n.origins}, key=positions.__getitem__)
+    return FusedGroup(
+        "",
+        sympy.sympify(cluster.numel),
+        sympy.sympify(cluster.rnumel),
+        tuple(
+            Segment(s.looped, tuple(nests[n] for n in s.numbers)) for s in segments(arranged, facts)
+        ),
+        internal(arranged, facts),
+        (),
+        tuple(origins),
+    )

@@ -1,0 +1,87 @@
+"""What fusing must know about a program: users of buffers, and hazards between nests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.ir.dependencies import Edge, buffers_read, buffers_written, edges
+from harness.ir.program import Buffer, Program, Role
+from harness.schedule.linear import hint, size_of
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Facts:
+    """A program, indexed. Sets of nests are bit masks over nest numbers.
+
+    ``into[n]`` are the edges that end at nest ``n``.
+    """
+
+    program: Program
+    buffers: dict[str, Buffer]
+    readers: dict[str, tuple[int, ...]]
+    writers: dict[str, tuple[int, ...]]
+    into: tuple[tuple[Edge, ...], ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    needed: frozenset[str]
+
+    def users(self, buffer: str) -> int:
+        """The nests that read or write ``buffer``."""
+        mask = 0
+        for number in (*self.readers.get(buffer, ()), *self.writers.get(buffer, ())):
+            mask |= 1 << number
+        return mask
+
+    def may_vanish(self, buffer: str) -> bool:
+        """Whether ``buffer`` need not exist if only one kernel uses it."""
+        return buffer not in self.needed
+
+    def nbytes(self, buffer: str) -> int:
+        """Bytes of ``buffer``'s elements (a likely value if sizes are unknown)."""
+        facts = self.buffers[buffer]
+        return hint(size_of(facts.numel)) * facts.dtype.itemsize
+
+
+def gather(program: Program) -> Facts:
+    """The facts of ``program``."""
+    readers: dict[str, list[int]] = {}
+    writers: dict[str, list[int]] = {}
+    into: list[list[Edge]] = [[] for _ in program.nests]
+    before = [0] * len(program.nests)
+    for number, nest in enumerate(program.nests):
+        for name in buffers_read(nest):
+            readers.setdefault(name, []).append(number)
+        for name in buffers_written(nest):
+            writers.setdefault(name, []).append(number)
+    for edge in edges(program.nests):
+        into[edge.second].append(edge)
+        before[edge.second] |= before[edge.first] | 1 << edge.first
+    needed = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
+    return Facts(
+        program,
+        {b.name: b for b in program.buffers},
+        {k: tuple(v) for k, v in readers.items()},
+        {k: tuple(v) for k, v in writers.items()},
+        tuple(map(tuple, into)),
+        tuple(before),
+        _transposed(before),
+        frozenset(needed | set(program.outputs) | set(program.mutated)),
+    )
+
+
+def _transposed(before: list[int]) -> tuple[int, ...]:
+    after = [0] * len(before)
+    for number, mask in enumerate(before):
+        for earlier in bits(mask):
+            after[earlier] |= 1 << number
+    return tuple(after)
+
+
+def bits(mask: int) -> list[int]:
+    """Positions of the set bits, ascending."""
+    found: list[int] = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found

@@ -1,0 +1,224 @@
+"""Greedy fusion: always the pair that saves most memory traffic.
+
+Only pairs that share a buffer are looked at, and of a buffer with many users only
+those near each other, so that the work grows with the program and not with its square.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from harness.schedule.facts import Facts, bits
+from harness.schedule.group import Refusal
+from harness.schedule.legality import Denied, combine, pair, too_much
+from harness.schedule.linear import hint, product
+from harness.schedule.score import bound, saved
+from harness.schedule.space import Cluster, cluster_of
+
+NEIGHBOURS = 8
+"""Users on either side of a buffer's user that are considered as its partners."""
+MAX_DISTANCE = 64
+"""Nests between two kernels that only share a read: what the earlier one would produce
+later, or the later one earlier, stays in memory for that long."""
+WORTHWHILE = 32
+"""Kernels that only share reads are fused if they share at least 1/32 of the smaller
+one's traffic: else longer code buys nothing."""
+
+
+@dataclass(order=True, slots=True)
+class _Candidate:
+    """A pair in the queue: most bytes first, dependent before unrelated, near before
+    far, then program order. ``joined`` is set once the pair has been worked out."""
+
+    key: tuple[int, int, int, int, int]
+    versions: tuple[int, int] = field(compare=False)
+    joined: Cluster | None = field(compare=False, default=None)
+
+
+@dataclass(slots=True)
+class _Kernel:
+    cluster: Cluster
+    version: int
+    members: int
+    before: int
+    after: int
+
+
+class Fuser:
+    """One fusion run over a program. Kernels are known by their first nest's number."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.kernels: dict[int, _Kernel] = {}
+        self.owner: list[int] = []
+        self.versions = 0
+        self.queue: list[_Candidate] = []
+        self.refusals: dict[tuple[str, str, str], Refusal] = {}
+        self.users: dict[str, tuple[int, ...]] = {}
+        for name in dict.fromkeys((*facts.readers, *facts.writers)):
+            self.users[name] = tuple(bits(facts.users(name)))
+        for number, nest in enumerate(facts.program.nests):
+            self.kernels[number] = _Kernel(
+                cluster_of(number, nest),
+                self._next_version(),
+                1 << number,
+                facts.before[number],
+                facts.after[number],
+            )
+            self.owner.append(number)
+
+    def _next_version(self) -> int:
+        self.versions += 1
+        return self.versions
+
+    def run(self) -> None:
+        """Fuse until no pair is left that saves anything."""
+        for number in list(self.kernels):
+            self._push_all(number, later_only=True)
+        while self.queue:
+            candidate = heapq.heappop(self.queue)
+            first, second = candidate.key[3], candidate.key[4]
+            if not self._current(first, second, candidate.versions):
+                continue
+            if candidate.joined is None:
+                self._work_out(first, second, candidate)
+            elif not self._cyclic(first, second):
+                self._fuse(first, second, candidate.joined)
+
+    def _current(self, first: int, second: int, versions: tuple[int, int]) -> bool:
+        found = self.kernels.get(first), self.kernels.get(second)
+        return all(k is not None and k.version == v for k, v in zip(found, versions, strict=True))
+
+    def _partners(self, number: int) -> list[int]:
+        """Kernels near ``number`` that use one of its buffers."""
+        found: set[int] = set()
+        kernel = self.kernels[number]
+        names = dict.fromkeys(
+            r.name for v in kernel.cluster.views for r in v.rows if r.name in self.users
+        )
+        for name in names:
+            users = self.users[name]
+            if len(users) <= 2 * NEIGHBOURS:
+                found.update(self.owner[u] for u in users)
+                continue
+            found.update(self.owner[u] for u in self.facts.writers.get(name, ()))
+            for place, user in enumerate(users):
+                if kernel.members >> user & 1:
+                    near = users[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]
+                    found.update(self.owner[u] for u in near)
+        found.discard(number)
+        return sorted(found)
+
+    def _push_all(self, number: int, later_only: bool = False) -> None:
+        for other in self._partners(number):
+            if not (later_only and other < number):
+                self._push(min(number, other), max(number, other))
+
+    def _push(self, first: int, second: int) -> None:
+        a, b = self.kernels[first], self.kernels[second]
+        worth = bound(a.cluster, b.cluster, self.facts)
+        if worth > 0:
+            heapq.heappush(
+                self.queue,
+                _Candidate(self._key(first, second, worth), (a.version, b.version)),
+            )
+
+    def _key(self, first: int, second: int, worth: int) -> tuple[int, int, int, int, int]:
+        a, b = self.kernels[first], self.kernels[second]
+        unrelated = 0 if a.after & b.members or a.before & b.members else 1
+        return (-worth, unrelated, self._distance(a, b), first, second)
+
+    def _distance(self, first: _Kernel, second: _Kernel) -> int:
+        """Nests between the two kernels' nearest members."""
+        first_numbers = [v.number for v in first.cluster.views]
+        second_numbers = [v.number for v in second.cluster.views]
+        if first_numbers[-1] < second_numbers[0]:
+            return second_numbers[0] - first_numbers[-1]
+        if second_numbers[-1] < first_numbers[0]:
+            return first_numbers[0] - second_numbers[-1]
+        return 1
+
+    def _cyclic(self, first: int, second: int) -> bool:
+        return self._between(first, second) != 0
+
+    def _between(self, first: int, second: int) -> int:
+        """Nests outside that must run after one of the two and before the other."""
+        a, b = self.kernels[first], self.kernels[second]
+        return (a.after & b.before | b.after & a.before) & ~(a.members | b.members)
+
+    def _refuse(self, first: int, second: int, condition: str, reason: str) -> None:
+        names = [self.kernels[k].cluster.views[0].nest.name for k in (first, second)]
+        key = (names[0], names[1], condition)
+        self.refusals[key] = Refusal(names[0], names[1], condition, reason)
+
+    def _work_out(self, first: int, second: int, candidate: _Candidate) -> None:
+        """Decide a pair; if it is legal it goes back into the queue with its true worth."""
+        outcome = self._decide(first, second, candidate.key[1] == 1)
+        if isinstance(outcome, Denied):
+            self._refuse(first, second, outcome.condition, outcome.reason)
+            return
+        joined, worth = outcome
+        heapq.heappush(
+            self.queue,
+            _Candidate(self._key(first, second, worth), candidate.versions, joined),
+        )
+
+    def _decide(self, first: int, second: int, unrelated: bool) -> tuple[Cluster, int] | Denied:
+        a, b = self.kernels[first].cluster, self.kernels[second].cluster
+        sides = pair(a, b)
+        if isinstance(sides, Denied):
+            return sides
+        between = self._between(first, second)
+        if between:
+            through = self.facts.program.nests[bits(between)[0]].name
+            return Denied("cycle", f"{through} must run between {a.name} and {b.name}")
+        distance = self._distance(self.kernels[first], self.kernels[second])
+        if unrelated and distance > MAX_DISTANCE:
+            return Denied("too far apart", f"{distance} nests between them, limit {MAX_DISTANCE}")
+        limited = too_much(a, b, self.facts)
+        if limited is not None:
+            return limited
+        joined = combine(sides, self.facts)
+        if isinstance(joined, Denied):
+            return joined
+        worth = saved(a, joined, self.facts)
+        traffic = min(_traffic(a, self.facts), _traffic(b, self.facts))
+        if worth == 0 or (unrelated and worth * WORTHWHILE < traffic):
+            return Denied(
+                "nothing to save",
+                f"{worth} bytes would be saved of the {traffic} that the smaller one moves",
+            )
+        return joined, worth
+
+    def _fuse(self, first: int, second: int, joined: Cluster) -> None:
+        a, b = self.kernels[first], self.kernels.pop(second)
+        members = a.members | b.members
+        before = (a.before | b.before) & ~members
+        after = (a.after | b.after) & ~members
+        kernel = _Kernel(joined, self._next_version(), members, before, after)
+        self.kernels[first] = kernel
+        for view in b.cluster.views:
+            self.owner[view.number] = first
+        for number in {self.owner[n] for n in bits(after)}:
+            self.kernels[number].before |= before | members
+        for number in {self.owner[n] for n in bits(before)}:
+            self.kernels[number].after |= after | members
+        self._push_all(first)
+
+
+def _traffic(cluster: Cluster, facts: Facts) -> int:
+    names: Iterable[str] = dict.fromkeys(
+        r.name for v in cluster.views for r in v.rows if r.name in facts.buffers
+    )
+    points = hint(product(cluster.sizes))
+    return sum(min(facts.nbytes(n), points * facts.buffers[n].dtype.itemsize) for n in names)
+
+
+def fuse(facts: Facts) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
+    """The program's nests as kernels, in order of their first nest, and every refusal."""
+    fuser = Fuser(facts)
+    fuser.run()
+    clusters = tuple(fuser.kernels[k].cluster for k in sorted(fuser.kernels))
+    return clusters, tuple(fuser.refusals.values())

@@ -1,0 +1,112 @@
+"""Index expressions as linear forms: an offset and one stride per loop.
+
+Sizes and strides are Python integers where they are known and sympy expressions
+where they are not, so that the common case costs no symbolic arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import sympy
+
+Size: TypeAlias = "int | sympy.Expr"
+"""A number of elements: an ``int`` if known, else an expression over size symbols."""
+
+_UNKNOWN = 4099
+"""Stands for an unknown size where only a rough magnitude is asked for (a prime, so
+that it does not pretend to divide anything)."""
+
+
+def size_of(expr: sympy.Expr) -> Size:
+    """``expr`` as an ``int`` if it is one."""
+    return int(expr) if expr.is_Integer else expr
+
+
+def product(sizes: Iterable[Size]) -> Size:
+    """The product of ``sizes`` (1 for none)."""
+    total: Size = 1
+    for size in sizes:
+        total = total * size
+    return total
+
+
+def same(first: Size, second: Size) -> bool:
+    """Whether two sizes are equal for every value of the unknowns."""
+    if isinstance(first, int) and isinstance(second, int):
+        return first == second
+    return bool(sympy.expand(first - second) == 0)
+
+
+def divide(dividend: Size, divisor: Size) -> Size | None:
+    """``dividend / divisor`` if that is exact for every value of the unknowns, else None."""
+    if isinstance(dividend, int) and isinstance(divisor, int):
+        return dividend // divisor if divisor > 0 and dividend % divisor == 0 else None
+    quotient = sympy.cancel(dividend / divisor)
+    if sympy.denom(quotient) != 1:
+        return None
+    return size_of(quotient)
+
+
+def hint(size: Size) -> int:
+    """A likely value of ``size``: exact where it is known."""
+    if isinstance(size, int):
+        return size
+    return int(size.xreplace({s: sympy.Integer(_UNKNOWN) for s in size.free_symbols}))
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """``offset + Σ strides[k] · variable[k]``; ``offset`` is free of the variables."""
+
+    offset: sympy.Expr
+    strides: tuple[Size, ...]
+
+
+def _term(term: sympy.Expr, position: Mapping[sympy.Symbol, int]) -> tuple[int, Size] | None:
+    """(position, coefficient) of a term linear in one variable; position -1 for a term
+    without variables; None for anything else."""
+    if term.is_Symbol:
+        return (position[term], 1) if term in position else (-1, term)
+    if term.is_Mul:
+        inside = [
+            a
+            for a in term.args
+            if a.free_symbols and not position.keys().isdisjoint(a.free_symbols)
+        ]
+        if len(inside) == 1 and inside[0] in position:
+            rest = [a for a in term.args if a != inside[0]]
+            return position[inside[0]], size_of(sympy.Mul(*rest))
+        return None if inside else (-1, term)
+    return (-1, term) if position.keys().isdisjoint(term.free_symbols) else None
+
+
+def linear(expr: sympy.Expr, position: Mapping[sympy.Symbol, int]) -> Linear | None:
+    """``expr`` as a linear form in the variables of ``position``, None if it is not one."""
+    for attempt in (expr, None):
+        form = sympy.expand(expr) if attempt is None else attempt
+        strides: list[Size] = [0] * len(position)
+        offset: list[sympy.Expr] = []
+        for term in sympy.Add.make_args(form):
+            found = _term(term, position)
+            if found is None:
+                break
+            if found[0] < 0:
+                offset.append(term)
+            else:
+                strides[found[0]] = strides[found[0]] + found[1]
+        else:
+            return Linear(sympy.Add(*offset), tuple(strides))
+        if not any(t.is_Mul for t in sympy.Add.make_args(expr)):
+            return None
+    return None
+
+
+def build(
+    offset: sympy.Expr, strides: Iterable[Size], variables: Iterable[sympy.Symbol]
+) -> sympy.Expr:
+    """The expression a linear form stands for."""
+    terms = [v if s == 1 else v * s for s, v in zip(strides, variables, strict=True) if s != 0]
+    return sympy.Add(offset, *terms)

@@ -1,0 +1,300 @@
+"""Memory of a schedule: launch order, taking over buffers, when to free, the peak.
+
+Sizes are likely values where a size is unknown (``linear.hint``); they steer choices and
+are reported as estimates, nothing depends on them for being right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import sympy
+
+from harness.ir.dependencies import buffers_read, buffers_written
+from harness.ir.nodes import Load, Nest, StoreMode, store_roots, walk
+from harness.ir.program import Buffer, Program, Role
+from harness.schedule.facts import Facts, bits
+from harness.schedule.group import FusedGroup, Schedule
+from harness.schedule.linear import hint, size_of
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Buffers a kernel touches in memory, in order of first use (internal ones left out)."""
+
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """What the executor does about memory, per group in launch order.
+
+    ``allocate[k]`` are buffers to allocate before group ``k`` (outputs too; not those
+    that take over memory); ``free_after[k]`` those whose memory is free after it.
+    ``reuse`` pairs a buffer to allocate with a freed one of exactly its bytes whose
+    memory it can have instead of new one. ``peak_bytes`` is an estimate of what
+    temporaries and outputs need at most at once.
+    """
+
+    allocate: tuple[tuple[str, ...], ...]
+    free_after: tuple[tuple[str, ...], ...]
+    reuse: tuple[tuple[str, str], ...]
+    peak_bytes: int
+
+
+def traffic(nests: Iterable[Nest], internal: frozenset[str]) -> Traffic:
+    """Buffers that ``nests`` read from and write to memory as one kernel. A buffer that
+    the kernel writes before reading it counts as read too."""
+    reads: dict[str, None] = {}
+    writes: dict[str, None] = {}
+    for nest in nests:
+        reads.update(dict.fromkeys(b for b in buffers_read(nest) if b not in internal))
+        writes.update(dict.fromkeys(b for b in buffers_written(nest) if b not in internal))
+    return Traffic(tuple(reads), tuple(writes))
+
+
+def launch_order(
+    members: Sequence[int], touched: Sequence[Traffic], facts: Facts
+) -> tuple[int, ...]:
+    """An order of kernels that respects every hazard and keeps the peak low.
+
+    ``members[k]`` is the mask of kernel ``k``'s nests. Two orders are compared: program
+    order, and a greedy one which always runs the ready kernel that frees most. The lower
+    peak wins, program order on a tie.
+    """
+    owner: dict[int, int] = {}
+    for kernel, mask in enumerate(members):
+        owner.update((n, kernel) for n in bits(mask))
+    before: list[set[int]] = [set() for _ in members]
+    for number, edges in enumerate(facts.into):
+        before[owner[number]].update(owner[e.first] for e in edges)
+    for kernel, earlier in enumerate(before):
+        earlier.discard(kernel)
+    plain = _sorted(before, _Residents(touched, facts), by_memory=False)
+    greedy = _sorted(before, _Residents(touched, facts), by_memory=True)
+    return plain[0] if plain[1] <= greedy[1] else greedy[0]
+
+
+class _Residents:
+    """Temporaries and outputs in memory while kernels run one after another."""
+
+    def __init__(self, touched: Sequence[Traffic], facts: Facts) -> None:
+        self.touched = touched
+        self.sizes = {
+            n: hint(size_of(b.nbytes)) for n, b in facts.buffers.items() if b.role is not Role.INPUT
+        }
+        self.kept = facts.needed
+        self.uses: dict[str, int] = {}
+        for one in touched:
+            for name in {*one.reads, *one.writes}:
+                self.uses[name] = self.uses.get(name, 0) + 1
+        self.here: set[str] = set()
+        self.live = 0
+        self.peak = 0
+
+    def arriving(self, kernel: int) -> tuple[str, ...]:
+        """Buffers that have to be allocated before ``kernel``."""
+        return tuple(
+            n for n in self.touched[kernel].writes if n in self.sizes and n not in self.here
+        )
+
+    def leaving(self, kernel: int) -> tuple[str, ...]:
+        """Buffers that nobody needs once ``kernel`` has run."""
+        one = self.touched[kernel]
+        names = dict.fromkeys((*one.reads, *one.writes))
+        return tuple(
+            n for n in names if n in self.sizes and n not in self.kept and self.uses[n] == 1
+        )
+
+    def growth(self, kernel: int) -> int:
+        """Bytes by which running ``kernel`` changes what is in memory."""
+        arrived = sum(self.sizes[n] for n in self.arriving(kernel))
+        return arrived - sum(self.sizes[n] for n in self.leaving(kernel))
+
+    def run(self, kernel: int) -> None:
+        """Run ``kernel``."""
+        arriving, leaving = self.arriving(kernel), self.leaving(kernel)
+        self.live += sum(self.sizes[n] for n in arriving)
+        self.peak = max(self.peak, self.live)
+        self.live -= sum(self.sizes[n] for n in leaving)
+        self.here.update(arriving)
+        one = self.touched[kernel]
+        for name in {*one.reads, *one.writes}:
+            self.uses[name] -= 1
+
+
+def _sorted(
+    before: Sequence[set[int]], residents: _Residents, by_memory: bool
+) -> tuple[tuple[int, ...], int]:
+    """A topological order and its peak in bytes."""
+    after: list[list[int]] = [[] for _ in before]
+    missing = [len(earlier) for earlier in before]
+    for kernel, earlier in enumerate(before):
+        for first in earlier:
+            after[first].append(kernel)
+    ready = [k for k, count in enumerate(missing) if count == 0]
+    order: list[int] = []
+    while ready:
+        chosen = min(ready, key=lambda k: (residents.growth(k) if by_memory else 0, k))
+        ready.remove(chosen)
+        residents.run(chosen)
+        order.append(chosen)
+        for later in after[chosen]:
+            missing[later] -= 1
+            if missing[later] == 0:
+                ready.append(later)
+    return tuple(order), residents.peak
+
+
+def take_over(
+    program: Program, groups: Sequence[FusedGroup]
+) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """Per group, pairs (output, input): the output gets the memory of a temporary that
+    this group is the last to use.
+
+    Both have one layout and type, and every read of the input is at the point where the
+    output is written, in no later segment than the write: no element is overwritten
+    before its last read.
+    """
+    buffers = {b.name: b for b in program.buffers}
+    kept = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
+    kept |= set(program.outputs)
+    touched = [traffic(g.nests, g.internal) for g in groups]
+    last: dict[str, int] = {}
+    first: dict[str, int] = {}
+    for number, one in enumerate(touched):
+        for name in (*one.reads, *one.writes):
+            last[name] = number
+            first.setdefault(name, number)
+    found: list[tuple[tuple[str, str], ...]] = []
+    for number, group in enumerate(groups):
+        dying = [
+            n
+            for n in touched[number].reads
+            if n not in kept and last[n] == number and first[n] < number
+        ]
+        born = [
+            n
+            for n in touched[number].writes
+            if buffers[n].role is not Role.INPUT and first[n] == number
+        ]
+        found.append(_pairs(group, born, dying, buffers))
+    return tuple(found)
+
+
+def _pairs(
+    group: FusedGroup, born: list[str], dying: list[str], buffers: dict[str, Buffer]
+) -> tuple[tuple[str, str], ...]:
+    pairs: list[tuple[str, str]] = []
+    free = list(dying)
+    for output in born:
+        for name in free:
+            if _same_storage(buffers[output], buffers[name]) and _safe(group, output, name):
+                pairs.append((output, name))
+                free.remove(name)
+                break
+    return tuple(pairs)
+
+
+def _same_storage(first: Buffer, second: Buffer) -> bool:
+    return (
+        first.dtype is second.dtype
+        and first.shape == second.shape
+        and first.stride == second.stride
+    )
+
+
+def _safe(group: FusedGroup, output: str, name: str) -> bool:
+    """Whether ``output`` may overwrite ``name`` while ``group`` runs."""
+    written: list[tuple[int, sympy.Expr, bool]] = []
+    read: list[tuple[int, sympy.Expr, bool]] = []
+    for place, segment in enumerate(group.segments):
+        for nest in segment.nests:
+            full = bool(nest.raxes)
+            for store in nest.stores:
+                if store.buffer == output:
+                    if store.mode is not StoreMode.PLAIN or store.indirect:
+                        return False
+                    written.append((place, store.index, full))
+            for value in walk(store_roots(nest.stores)):
+                if isinstance(value, Load) and value.buffer == name:
+                    if value.indirect:
+                        return False
+                    read.append((place, value.index, full))
+    if len({index for _, index, _ in (*written, *read)}) != 1:
+        return False
+    first_write = min(place for place, _, _ in written)
+    return all(place <= first_write for place, _, _ in read)
+
+
+def plan_memory(schedule: Schedule) -> MemoryPlan:
+    """When each buffer of a schedule comes and goes."""
+    buffers = {b.name: b for b in schedule.program.buffers}
+    taken = {out: old for g in schedule.groups for out, old in g.in_place}
+    given = set(taken.values())
+    touched = [traffic(g.nests, g.internal) for g in schedule.groups]
+    last: dict[str, int] = {}
+    for number, one in enumerate(touched):
+        last.update(dict.fromkeys((*one.reads, *one.writes), number))
+    outputs = set(schedule.program.outputs)
+    allocate: list[tuple[str, ...]] = []
+    free_after: list[tuple[str, ...]] = []
+    seen: set[str] = set()
+    for number, one in enumerate(touched):
+        new = [n for n in one.writes if n not in seen and buffers[n].role is not Role.INPUT]
+        seen.update(new)
+        allocate.append(tuple(n for n in new if n not in taken))
+        free_after.append(
+            tuple(
+                n
+                for n in dict.fromkeys((*one.reads, *one.writes))
+                if last[n] == number
+                and buffers[n].role is Role.TEMPORARY
+                and n not in outputs
+                and n not in given
+            )
+        )
+    return MemoryPlan(
+        tuple(allocate),
+        tuple(free_after),
+        _reuse(allocate, free_after, buffers),
+        _peak(allocate, free_after, buffers),
+    )
+
+
+def _reuse(
+    allocate: Sequence[tuple[str, ...]],
+    free_after: Sequence[tuple[str, ...]],
+    buffers: dict[str, Buffer],
+) -> tuple[tuple[str, str], ...]:
+    """Freed memory given to later buffers of the same size and type, latest freed first."""
+    free: list[str] = []
+    pairs: list[tuple[str, str]] = []
+    for new, gone in zip(allocate, free_after, strict=True):
+        for name in new:
+            wanted = buffers[name]
+            for old in reversed(free):
+                if (buffers[old].dtype, buffers[old].extent) == (
+                    wanted.dtype,
+                    wanted.extent,
+                ):
+                    pairs.append((name, old))
+                    free.remove(old)
+                    break
+        free.extend(gone)
+    return tuple(pairs)
+
+
+def _peak(
+    allocate: Sequence[tuple[str, ...]],
+    free_after: Sequence[tuple[str, ...]],
+    buffers: dict[str, Buffer],
+) -> int:
+    live = peak = 0
+    for new, gone in zip(allocate, free_after, strict=True):
+        live += sum(hint(size_of(buffers[n].nbytes)) for n in new)
+        peak = max(peak, live)
+        live -= sum(hint(size_of(buffers[n].nbytes)) for n in gone)
+    return peak

@@ -1,0 +1,142 @@
+"""Segments of a kernel: where reduction loops are closed and opened again.
+
+Levels alternate: -1 flat, 0 looped, 1 flat, 2 looped, … What needs a finished
+reduction is above it. Pointwise nests sit as close to what uses them as they can, so
+that no loop computes what only a later one needs; a full-size value that two loops need
+and no buffer keeps is computed in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.ir.dependencies import Hazard, buffers_read, buffers_written
+from harness.schedule.facts import Facts
+from harness.schedule.space import Cluster, Level, View
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A segment of a cluster: nest numbers, in program order."""
+
+    looped: bool
+    numbers: tuple[int, ...]
+
+
+def internal(cluster: Cluster, facts: Facts) -> frozenset[str]:
+    """Buffers that only this cluster's nests use and nothing outside needs."""
+    members = 0
+    for view in cluster.views:
+        members |= 1 << view.number
+    written = {b for v in cluster.views for b in buffers_written(v.nest)}
+    return frozenset(b for b in written if facts.may_vanish(b) and not facts.users(b) & ~members)
+
+
+def segments(cluster: Cluster, facts: Facts) -> tuple[Ordered, ...]:
+    """The cluster's segments in order.
+
+    A pointwise cluster is one flat segment. Raises nothing: whether the order is safe
+    for mutated buffers is ``overwritten_too_early``'s question.
+    """
+    if not any(cluster.reduced):
+        return (Ordered(False, tuple(v.number for v in cluster.views)),)
+    levels = _levels(cluster, facts)
+    inside = internal(cluster, facts)
+    found: list[Ordered] = []
+    for level in sorted(set(levels.values())):
+        numbers = {n for n, at in levels.items() if at == level}
+        if level % 2 == 0:
+            numbers |= _recomputed(cluster, numbers, inside, facts)
+        found.append(Ordered(level % 2 == 0, tuple(sorted(numbers))))
+    return tuple(found)
+
+
+def _minimum(first: Level, at: int, second: Level, hazard: Hazard) -> int:
+    """The lowest level of ``second`` if it must come after ``first`` at level ``at``."""
+    looped = second is not Level.FLAT
+    if first is Level.FLAT:
+        return at + 1 if looped else at
+    if not looped:
+        return at + 1
+    finished = first is Level.REDUCE and hazard is Hazard.READ_AFTER_WRITE
+    return at + 2 if finished else at
+
+
+def _maximum(first: Level, second: Level, at: int) -> int:
+    """The highest level of ``first`` if ``second`` at level ``at`` must come after it."""
+    if (first is Level.FLAT) == (second is Level.FLAT):
+        return at
+    return at - 1
+
+
+def _levels(cluster: Cluster, facts: Facts) -> dict[int, int]:
+    views = {v.number: v for v in cluster.views}
+    levels: dict[int, int] = {}
+    for number, view in views.items():
+        low = -1 if view.level is Level.FLAT else 0
+        for edge in facts.into[number]:
+            if edge.first in views:
+                first = views[edge.first].level
+                low = max(low, _minimum(first, levels[edge.first], view.level, edge.hazard))
+        levels[number] = low
+    return _settle(views, levels, facts)
+
+
+def _settle(views: dict[int, View], levels: dict[int, int], facts: Facts) -> dict[int, int]:
+    """Move pointwise nests up to where they are first used."""
+    last = max(at for n, at in levels.items() if views[n].level is not Level.FLAT)
+    bound: dict[int, int] = {}
+    for number in reversed(views):
+        view = views[number]
+        if number in bound and view.level is not Level.REDUCE:
+            levels[number] = max(levels[number], bound[number])
+        elif levels[number] < 0:
+            levels[number] = last + 1
+        for edge in facts.into[number]:
+            if edge.first in views:
+                high = _maximum(views[edge.first].level, view.level, levels[number])
+                bound[edge.first] = min(bound.get(edge.first, high), high)
+    return levels
+
+
+def _recomputed(
+    cluster: Cluster,
+    numbers: set[int],
+    inside: frozenset[str],
+    facts: Facts,
+) -> set[int]:
+    """Full-size nests of earlier loops whose unsaved values this loop needs."""
+    views = {v.number: v for v in cluster.views}
+    found: set[int] = set()
+    stack = sorted(numbers)
+    while stack:
+        number = stack.pop()
+        for edge in facts.into[number]:
+            first = edge.first
+            if (
+                first in views
+                and first not in found
+                and first not in numbers
+                and edge.hazard is Hazard.READ_AFTER_WRITE
+                and views[first].level is Level.FULL
+                and edge.buffer in inside
+            ):
+                found.add(first)
+                stack.append(first)
+    return found
+
+
+def overwritten_too_early(cluster: Cluster, ordered: tuple[Ordered, ...]) -> tuple[str, str] | None:
+    """(buffer, nest) if a nest that is computed again in a later loop would read what
+    the kernel has overwritten by then."""
+    views = {v.number: v for v in cluster.views}
+    written: dict[str, int] = {}
+    for place, segment in enumerate(ordered):
+        for number in segment.numbers:
+            again = any(number in s.numbers for s in ordered[:place])
+            for name in buffers_read(views[number].nest) if again else ():
+                if name in written and number <= written[name]:
+                    return name, views[number].nest.name
+            for name in buffers_written(views[number].nest):
+                written[name] = max(written.get(name, -1), number)
+    return None

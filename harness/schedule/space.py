@@ -1,0 +1,376 @@
+"""Nests over digits: the form in which loops of different shapes are compared.
+
+A **digit** is one loop variable with a size. A loop may be split into several digits
+(24 into 4 × 6) and contiguous digits merged into one, without changing what is
+computed. A **row** holds, for one address, how far it moves per step of each digit.
+A **cluster** is a kernel in the making: digits shared by all its nests, each either
+parallel or reduced, and the rows of every nest over them. In this form fusing is
+choosing common digits, and two accesses touch the same element at the same point
+exactly if their rows are equal.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import sympy
+
+from harness.ir.dependencies import values
+from harness.ir.index import FloorDiv, Mod
+from harness.ir.nodes import (
+    Compute,
+    IndexValue,
+    Load,
+    Nest,
+    Reduce,
+    ReduceKind,
+    StoreMode,
+)
+from harness.ir.simplify import Simplifier
+from harness.schedule.linear import Size, divide, linear, product, same, size_of
+
+
+class Level(enum.Enum):
+    """Which points of its kernel a nest runs over."""
+
+    FLAT = "flat"
+    FULL = "full"
+    REDUCE = "reduce"
+
+
+class Use(enum.Enum):
+    """What a row is the address of."""
+
+    LOAD = "load"
+    STORE = "store"
+    ATOMIC = "atomic"
+    INDEX = "index"
+    AXIS = "axis"
+    REDUCED_POSITION = "reduced position"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One address over a cluster's digits.
+
+    ``name`` is the buffer (LOAD, STORE, ATOMIC) or the loop variable (AXIS). ``exact``
+    is false for an address that depends on loaded values or is not linear: of such a row
+    only the linear part is known, and it equals no other.
+    """
+
+    use: Use
+    name: str
+    offset: sympy.Expr
+    strides: tuple[Size, ...]
+    exact: bool = True
+
+    def matches(self, other: Row) -> bool:
+        """Whether both rows are the same element at every point."""
+        if not (self.exact and other.exact) or self.offset != other.offset:
+            return False
+        if self.strides == other.strides:
+            return True
+        return all(map(same, self.strides, other.strides))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class View:
+    """A nest over a cluster's digits.
+
+    ``rows`` has every address once; ``of_index`` finds the row of an index expression.
+    Loop variables that occur in addresses that are not linear have an AXIS row.
+    """
+
+    number: int
+    nest: Nest
+    level: Level
+    rows: tuple[Row, ...]
+    of_index: dict[sympy.Expr, int]
+    operations: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cluster:
+    """A kernel in the making. ``reduced[k]`` says whether digit ``k`` is reduced over.
+
+    ``views`` are in program order. ``reduced`` digits of a pointwise cluster do not exist.
+    """
+
+    sizes: tuple[Size, ...]
+    reduced: tuple[bool, ...]
+    views: tuple[View, ...]
+    numel: Size
+    rnumel: Size
+
+    @property
+    def number(self) -> int:
+        """Program number of the first nest."""
+        return self.views[0].number
+
+    @property
+    def name(self) -> str:
+        """How refusals name this cluster: its first nest, and how many more."""
+        more = f" and {len(self.views) - 1} more" if len(self.views) > 1 else ""
+        return f"{self.views[0].nest.name}{more}"
+
+    def digits(self, reduced: bool) -> tuple[int, ...]:
+        """Positions of the reduced (or the parallel) digits."""
+        return tuple(k for k, r in enumerate(self.reduced) if r is reduced)
+
+
+Transform = Callable[[tuple[Size, ...]], "tuple[Size, ...]"]
+
+
+def transform_view(view: View, change: Transform, level: Level | None = None) -> View:
+    """``view`` with ``change`` applied to the strides of every row."""
+    rows = tuple(Row(r.use, r.name, r.offset, change(r.strides), r.exact) for r in view.rows)
+    return View(
+        view.number,
+        view.nest,
+        level or view.level,
+        rows,
+        view.of_index,
+        view.operations,
+    )
+
+
+def merge_digits(cluster: Cluster) -> Cluster:
+    """Merge every two digits that all rows run through as one loop."""
+    pair = _mergeable(cluster)
+    while pair is not None:
+        outer, inner = pair
+        keep = [k for k in range(len(cluster.sizes)) if k != outer]
+        sizes = list(cluster.sizes)
+        sizes[inner] = sizes[outer] * sizes[inner]
+        # The merged loop takes the outer one's place: row-major order is preserved
+        # where the two were adjacent.
+        order = sorted(keep, key=lambda k: outer if k == inner else k)
+        cluster = permute(
+            Cluster(
+                tuple(sizes),
+                cluster.reduced,
+                cluster.views,
+                cluster.numel,
+                cluster.rnumel,
+            ),
+            order,
+        )
+        pair = _mergeable(cluster)
+    return cluster
+
+
+def permute(cluster: Cluster, order: Sequence[int]) -> Cluster:
+    """The cluster over the digits ``order`` (positions; a position left out is dropped)."""
+
+    def change(strides: tuple[Size, ...]) -> tuple[Size, ...]:
+        return tuple(strides[k] for k in order)
+
+    return Cluster(
+        tuple(cluster.sizes[k] for k in order),
+        tuple(cluster.reduced[k] for k in order),
+        tuple(transform_view(v, change) for v in cluster.views),
+        cluster.numel,
+        cluster.rnumel,
+    )
+
+
+def _mergeable(cluster: Cluster) -> tuple[int, int] | None:
+    """The first (outer, inner) pair of digits that every row sees as one loop."""
+    count = len(cluster.sizes)
+    if count < 2:
+        return None
+    strides = list(dict.fromkeys(r.strides for v in cluster.views for r in v.rows))
+    for outer in range(count):
+        for inner in range(count):
+            if outer == inner or cluster.reduced[outer] is not cluster.reduced[inner]:
+                continue
+            size = cluster.sizes[inner]
+            if all(same(s[outer], s[inner] * size) for s in strides):
+                return outer, inner
+    return None
+
+
+def cluster_of(number: int, nest: Nest) -> Cluster:
+    """The cluster of one nest: loops of size 1 dropped, others split where an index
+    divides them, contiguous ones merged."""
+    loops = [
+        (a.var, size_of(a.size), k >= len(nest.axes))
+        for k, a in enumerate((*nest.axes, *nest.raxes))
+    ]
+    simple = _simplified(nest)
+    reader = _Reader(nest, _split_loops(list(simple.values()), loops), simple)
+    view = reader.view(number)
+    sizes = tuple(d.size for d in reader.digits)
+    reduced = tuple(d.reduced for d in reader.digits)
+    numel = product(s for s, r in zip(sizes, reduced, strict=True) if not r)
+    rnumel = product(s for s, r in zip(sizes, reduced, strict=True) if r)
+    return merge_digits(Cluster(sizes, reduced, (view,), numel, rnumel))
+
+
+@dataclass(frozen=True, slots=True)
+class _Digit:
+    """Part of a loop: ``var == … + weight · digit + …``."""
+
+    var: sympy.Symbol
+    weight: Size
+    size: Size
+    reduced: bool
+
+
+def _split_loops(
+    divided: list[sympy.Expr], loops: list[tuple[sympy.Symbol, Size, bool]]
+) -> list[_Digit]:
+    """Digits of the loops, split where an address divides a loop variable exactly."""
+    cuts: dict[sympy.Symbol, set[int]] = {var: set() for var, _, _ in loops}
+    for expr in divided:
+        for atom in expr.atoms(FloorDiv, Mod):
+            _note_cut(atom, cuts)
+    digits: list[_Digit] = []
+    for var, size, reduced in loops:
+        if size == 1:
+            continue
+        digits.extend(_split_one(var, size, reduced, sorted(cuts[var])))
+    return digits
+
+
+def _note_cut(atom: sympy.Expr, cuts: dict[sympy.Symbol, set[int]]) -> None:
+    base, divisor = atom.args
+    weight = 1
+    while isinstance(base, FloorDiv) and base.args[1].is_Integer:
+        weight *= int(base.args[1])
+        base = base.args[0]
+    if base in cuts and divisor.is_Integer:
+        cuts[base].add(weight * int(divisor))
+
+
+def _split_one(var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]) -> list[_Digit]:
+    """One loop's digits, outermost first; cuts that do not divide evenly are left out."""
+    digits: list[_Digit] = []
+    weight: Size = 1
+    rest = size
+    for cut in cuts:
+        part = divide(cut, weight)
+        outer = None if part is None or part == 1 else divide(rest, part)
+        if part is None or outer is None or outer == 1:
+            continue
+        digits.append(_Digit(var, weight, part, reduced))
+        weight, rest = cut, outer
+    digits.append(_Digit(var, weight, rest, reduced))
+    return digits[::-1]
+
+
+def _simplified(nest: Nest) -> dict[sympy.Expr, sympy.Expr]:
+    """The nest's addresses that divide, simplified by the ranges of its loops."""
+    found: list[sympy.Expr] = []
+    for value in values(nest):
+        if isinstance(value, Load):
+            found.append(value.index)
+        elif isinstance(value, IndexValue):
+            found.append(value.expr)
+    found += [s.index for s in nest.stores]
+    dividing = [e for e in dict.fromkeys(found) if e.has(FloorDiv, Mod)]
+    simplifier = Simplifier.of_axes((*nest.axes, *nest.raxes))
+    return {e: simplifier.simplify(e) for e in dividing}
+
+
+class _Reader:
+    """Turns a nest's addresses into rows over given digits."""
+
+    def __init__(
+        self, nest: Nest, digits: list[_Digit], simple: dict[sympy.Expr, sympy.Expr]
+    ) -> None:
+        self.nest = nest
+        self.simple = simple
+        self.digits = digits
+        self.rows: dict[tuple[Use, str, sympy.Expr], Row] = {}
+        self.of_index: dict[sympy.Expr, tuple[Use, str, sympy.Expr]] = {}
+        self.variables = [a.var for a in (*nest.axes, *nest.raxes)]
+        self.position = {var: k for k, var in enumerate(self.variables)}
+        self.pinned: dict[sympy.Symbol, None] = {}
+
+    def view(self, number: int) -> View:
+        """The nest's view."""
+        operations = 0
+        ordered = False
+        for value in values(self.nest):
+            match value:
+                case Load(buffer=buffer, index=index, indirect=indirect):
+                    self.add(Use.LOAD, buffer, index, bool(indirect))
+                case IndexValue(expr=expr, indirect=indirect):
+                    self.add(Use.INDEX, "", expr, bool(indirect))
+                case Compute():
+                    operations += 1
+                case Reduce(kind=kind):
+                    operations += 1
+                    ordered |= kind in (ReduceKind.ARGMAX, ReduceKind.ARGMIN)
+                case _:
+                    pass
+        for store in self.nest.stores:
+            use = Use.ATOMIC if store.mode is StoreMode.ATOMIC_ADD else Use.STORE
+            self.add(use, store.buffer, store.index, bool(store.indirect))
+        for var in self.pinned:
+            self.add_axis(var)
+        if ordered:
+            self.add_position()
+        keys = list(self.rows)
+        of_index = {e: keys.index(k) for e, k in self.of_index.items()}
+        level = Level.REDUCE if any(d.reduced for d in self.digits) else Level.FLAT
+        return View(number, self.nest, level, tuple(self.rows.values()), of_index, operations)
+
+    def add(self, use: Use, name: str, index: sympy.Expr, indirect: bool) -> None:
+        """Record one address."""
+        key = (use, name, index)
+        if key in self.rows:
+            return
+        form = linear(self.simple.get(index, index), self.position)
+        if form is None:
+            self.rows[key] = self.opaque(use, name, index)
+        else:
+            strides = self.over_digits(form.strides)
+            self.rows[key] = Row(use, name, form.offset, strides, not indirect)
+            self.of_index.setdefault(index, key)
+
+    def over_digits(self, strides: tuple[Size, ...]) -> tuple[Size, ...]:
+        """Strides per loop as strides per digit."""
+        return tuple(strides[self.position[d.var]] * d.weight for d in self.digits)
+
+    def opaque(self, use: Use, name: str, index: sympy.Expr) -> Row:
+        """The row of an address that is not linear in the loops: linear in the digits
+        if all its divisions fall away there, else unknown."""
+        parts = {
+            d: sympy.Symbol(f"d{k}", integer=True, nonnegative=True)
+            for k, d in enumerate(self.digits)
+        }
+        sums: dict[sympy.Symbol, sympy.Expr] = dict.fromkeys(self.variables, sympy.S.Zero)
+        for digit, symbol in parts.items():
+            sums[digit.var] = sums[digit.var] + digit.weight * symbol
+        ranges = {symbol: d.size for d, symbol in parts.items()}
+        index_over_digits = self.simple.get(index, index).xreplace(sums)
+        simple = Simplifier(ranges).simplify(index_over_digits)
+        form = linear(simple, {s: k for k, s in enumerate(parts.values())})
+        key = (use, name, index)
+        if form is not None:
+            self.of_index.setdefault(index, key)
+            return Row(use, name, form.offset, form.strides)
+        for var in self.variables:
+            if var in index.free_symbols:
+                self.pinned[var] = None
+        return Row(use, name, index, tuple(0 for _ in self.digits), exact=False)
+
+    def add_axis(self, var: sympy.Symbol) -> None:
+        """Keep a loop variable recoverable: nothing it consists of may be merged away."""
+        strides = tuple(d.weight if d.var == var else 0 for d in self.digits)
+        self.rows[(Use.AXIS, var.name, var)] = Row(Use.AXIS, var.name, sympy.S.Zero, strides)
+
+    def add_position(self) -> None:
+        """Keep the flat position over the reduced loops (argmax yields it)."""
+        stride: Size = 1
+        per_loop: dict[sympy.Symbol, Size] = {}
+        for axis in reversed(self.nest.raxes):
+            per_loop[axis.var] = stride
+            stride = stride * size_of(axis.size)
+        strides = tuple(per_loop.get(d.var, 0) * d.weight for d in self.digits)
+        key = (Use.REDUCED_POSITION, "", sympy.S.Zero)
+        self.rows[key] = Row(Use.REDUCED_POSITION, "", sympy.S.Zero, strides)

@@ -1,0 +1,228 @@
+"""The journal: a run in progress, one line of JSON per thing learnt.
+
+The first line describes the run, each further one a graph or a kernel. A line is
+on disk before the next kernel starts, so that an interrupted run keeps what it
+had measured; the next command turns a journal whose writer is gone into a run
+file (``recover``). The writer holds a lock on the file for as long as it lives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from harness.bench.record import SCHEMA_VERSION, GraphRecord, KernelRecord, Run, from_json, to_json
+from harness.errors import RecordError
+from harness.track import store
+
+SUFFIX = ".journal"
+
+
+class Journal:
+    """Writes one run as it happens; a context manager.
+
+    On leaving, also by an exception, the journal becomes a run file (``path``), marked
+    incomplete unless ``finish`` was called. If the run file cannot be written, the
+    journal stays and the ``RecordError`` says where.
+    """
+
+    def __init__(self, results: Path, run: Run) -> None:
+        """Start a journal for ``run`` (its ``graphs`` are ignored) below ``results``.
+
+        Raises ``RecordError`` if the folder cannot be written.
+        """
+        self.results = results
+        self.path: Path | None = None
+        self.journal = results / run.machine.key / f"{run.id}{SUFFIX}"
+        self._run = replace(run, graphs=(), complete=False)
+        self._graphs: dict[str, GraphRecord] = {}
+        try:
+            self.journal.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.journal.open("x", encoding="utf-8")
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            self._write({"schema": SCHEMA_VERSION, "run": to_json(self._run)})
+        except OSError as error:
+            raise store.write_error(self.journal.parent, error) from error
+
+    def add_kernel(self, graph: str, kernel: KernelRecord) -> None:
+        """Keep a kernel of the graph called ``graph``, which is still in progress."""
+        self._append({"kernel": to_json(kernel), "of": graph})
+        _add_kernel(self._graphs, graph, kernel)
+
+    def add_graph(self, graph: GraphRecord) -> None:
+        """Keep a finished graph; it replaces the kernels kept one by one."""
+        self._append({"graph": to_json(graph)})
+        self._graphs[graph.name] = graph
+
+    def update(self, run: Run) -> None:
+        """Replace what is known of the run as a whole (``graphs`` ignored)."""
+        self._run = replace(run, graphs=(), complete=False)
+        self._append({"run": to_json(self._run)})
+
+    def finish(self) -> None:
+        """Mark the run complete."""
+        self._run = replace(self._run, complete=True)
+
+    @property
+    def run(self) -> Run:
+        """The run as known so far."""
+        return replace(self._run, graphs=tuple(self._graphs.values()))
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _append(self, line: dict[str, Any]) -> None:
+        try:
+            self._write(line)
+        except OSError as error:
+            raise _kept(store.write_error(self.journal, error), self.journal) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with contextlib.suppress(OSError):  # a full disk refuses the last buffer again
+            self._file.close()
+        if not self._graphs and kind is not None:
+            self.journal.unlink(missing_ok=True)
+            return
+        try:
+            self.path = store.save(self.results, self.run)
+        except RecordError as failure:
+            raise _kept(failure, self.journal) from error
+        self.journal.unlink(missing_ok=True)
+
+
+class Memory:
+    """Keeps a run in memory alone, for a run that is not to be recorded."""
+
+    path: Path | None = None
+
+    def __init__(self, run: Run) -> None:
+        """Start with ``run``, its ``graphs`` ignored."""
+        self._run = replace(run, graphs=(), complete=False)
+        self._graphs: dict[str, GraphRecord] = {}
+
+    def add_kernel(self, graph: str, kernel: KernelRecord) -> None:
+        """Keep a kernel of the graph called ``graph``, which is still in progress."""
+        _add_kernel(self._graphs, graph, kernel)
+
+    def add_graph(self, graph: GraphRecord) -> None:
+        """Keep a finished graph; it replaces the kernels kept one by one."""
+        self._graphs[graph.name] = graph
+
+    def finish(self) -> None:
+        """Mark the run complete."""
+        self._run = replace(self._run, complete=True)
+
+    @property
+    def run(self) -> Run:
+        """The run as known so far."""
+        return replace(self._run, graphs=tuple(self._graphs.values()))
+
+
+def _add_kernel(graphs: dict[str, GraphRecord], name: str, kernel: KernelRecord) -> None:
+    graph = graphs.get(name) or GraphRecord(name)
+    graphs[name] = replace(graph, kernels=(*graph.kernels, kernel))
+
+
+def _kept(error: RecordError, journal: Path) -> RecordError:
+    """``error``, saying that what was measured is kept in ``journal``."""
+    return RecordError(
+        error.what,
+        error.where,
+        error.got,
+        error.expected,
+        f"what was measured is kept in {journal}; {error.remedy.partition(',')[0]}, "
+        "then any harness command makes a run of it",
+    )
+
+
+def read(path: Path) -> Run:
+    """The run in the journal at ``path``; a torn last line is left out.
+
+    Raises ``RecordError`` for a damaged line before that or a later schema version.
+    """
+    run: Run | None = None
+    graphs: dict[str, GraphRecord] = {}
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    for number, text in enumerate(lines, start=1):
+        where = f"{path}:{number}"
+        try:
+            line = json.loads(text)
+        except ValueError as error:
+            if number == len(lines):
+                break
+            raise RecordError("a journal has a damaged line", where, got=text[:60]) from error
+        _require_known_version(line, where)
+        if "run" in line:
+            run = from_json(Run, line["run"], where)
+        if "kernel" in line:
+            kernel = from_json(KernelRecord, line["kernel"], where)
+            _add_kernel(graphs, str(line.get("of", "")), kernel)
+        if "graph" in line:
+            graph = from_json(GraphRecord, line["graph"], where)
+            graphs[graph.name] = graph
+    if run is None:
+        raise RecordError("a journal does not say which run it is", str(path))
+    return replace(run, graphs=tuple(graphs.values()), complete=False)
+
+
+def _require_known_version(line: Any, where: str) -> None:
+    if not isinstance(line, dict):
+        raise RecordError("a journal has a damaged line", where, expected="an object")
+    version = line.get("schema", SCHEMA_VERSION)
+    if not isinstance(version, int) or version > SCHEMA_VERSION:
+        raise RecordError(
+            "a journal was written by a newer harness",
+            where,
+            got=f"schema version {version}",
+            expected=f"schema version {SCHEMA_VERSION} or older",
+            remedy="update this checkout of the harness",
+        )
+
+
+def recover(results: Path) -> list[Path]:
+    """Turn every journal below ``results`` whose writer is gone into a run file.
+
+    Returns the new files, oldest first. A journal without a graph is removed. One that
+    cannot be read or stored stays where it is and raises ``RecordError``.
+    """
+    found = []
+    for path in sorted(results.glob(f"*/*{SUFFIX}")):
+        try:
+            file = path.open("r+b")
+        except OSError:
+            continue  # finished in the meantime, or not ours to touch
+        with file:
+            if not _take_lock(file.fileno()):
+                continue
+            if path.stat().st_size == 0:
+                path.unlink()
+                continue
+            run = read(path)
+            if run.graphs:
+                found.append(store.save(results, run))
+            path.unlink()
+    return found
+
+
+def _take_lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,108 @@
+"""Stand-ins for the compiler and the pools, so that a session can be watched alone."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.bench.lanes import Inbox, Lane
+from harness.bench.record import LibraryCall
+from harness.bench.session import CheckOutcome, Compiled, CompiledKernel, Session, Timing
+from harness.codegen.source import EmittedModule
+from harness.errors import CompileFailed, HarnessError
+from harness.heuristics.facts import Config, Facts, Family
+from harness.runtime.static import StaticMetrics
+
+METRICS = StaticMetrics(32, 0, 8, 1024, 300, 16, 8, (("fma", 7),))
+
+
+def module(name: str, *origins: str, text: str = "") -> EmittedModule:
+    return EmittedModule(
+        name=name,
+        text=text or f"# {name}\n",
+        bytes_moved=4_000_000,
+        facts=Facts(Family.POINTWISE, (("x", 1024),)),
+        category="poi",
+        origins=origins,
+    )
+
+
+def compiled(*modules: EmittedModule, launches: int = 1) -> Compiled:
+    kernels = tuple(CompiledKernel(m, launches) for m in modules)
+    return Compiled(kernels, (LibraryCall("aten.mm.default", 2),), 0.5)
+
+
+@dataclass
+class FakeEntry:
+    name: str
+    full: Compiled | HarnessError
+    small: Compiled | HarnessError | None = None
+
+    def compile(self) -> Compiled:
+        if isinstance(self.full, HarnessError):
+            raise self.full
+        return self.full
+
+    def compile_small(self) -> Compiled | None:
+        if isinstance(self.small, HarnessError):
+            raise self.small
+        return self.small
+
+
+@dataclass
+class FakeDevice:
+    copy_gbps: float = 3000.0
+    wrong: tuple[str, ...] = ()
+    unlaunchable: tuple[str, ...] = ()
+    prepared: list[str] = field(default_factory=list)
+
+    def prepare(self, modules: Sequence[EmittedModule]) -> None:
+        self.prepared.extend(m.name for m in modules)
+
+    def check(self, module: EmittedModule) -> CheckOutcome:
+        return CheckOutcome(module.name not in self.wrong, 0.25, 0.5)
+
+    def time(self, module: EmittedModule) -> Timing:
+        if module.name in self.unlaunchable:
+            raise CompileFailed("out of resources")
+        return Timing(Config((("XBLOCK", 256),), 4, 2), 0.002, (0.0019, 0.002, 0.0021))
+
+
+Work = Callable[[Any], Any]
+
+
+def lane(name: str, inbox: Inbox, work: Work, log: list[Any] | None = None) -> Lane[Any]:
+    """A lane whose pool calls ``work`` in the lane's thread and notes each job in ``log``."""
+
+    @contextlib.contextmanager
+    def open_pool() -> Iterator[Callable[[Sequence[Any]], Iterator[tuple[int, Any]]]]:
+        def each(jobs: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+            for index, job in enumerate(jobs):
+                if log is not None:
+                    log.append(job)
+                yield index, work(job)
+
+        yield each
+
+    return Lane(name, inbox, open_pool)
+
+
+def session(
+    *entries: FakeEntry,
+    static: Work = lambda _: METRICS,
+    check: Work = lambda _: CheckOutcome(True, 1e-7, 1e-5),
+    device: FakeDevice | None = None,
+    jobs: list[Any] | None = None,
+    checks: list[Any] | None = None,
+) -> Session:
+    inbox: Inbox = queue.SimpleQueue()
+    return Session(
+        entries,
+        inbox,
+        lane("static", inbox, static, jobs),
+        lane("check", inbox, check, checks),
+        device,
+    )

@@ -1,0 +1,230 @@
+"""Partitions: legal, deterministic, as large as they can be, and equal to the graph."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.dtypes import DType
+from harness.graph.cleanup import clean
+from harness.graph.execute import execute, replay_region
+from harness.graph.model import Graph, HostCall, Partition, Ref, Region
+from harness.graph.regions import partition
+from harness.graph.replay import random_inputs, replay
+from tests.graph.building import GraphBuilder, assert_close, supports
+
+
+def check(graph: Graph) -> Partition:
+    """The partition, after comparing it with the graph on random inputs."""
+    cut = partition(graph, supports)
+    wanted_inputs = random_inputs(graph, "cpu", 1)
+    got_inputs = [t.clone() for t in wanted_inputs]
+    wanted = replay(graph, wanted_inputs, "cpu")
+    got = execute(cut, got_inputs, "cpu", replay_region("cpu"))
+    assert_close(got, wanted)
+    assert_close(got_inputs, wanted_inputs)
+    return cut
+
+
+def names(region: Region) -> list[str]:
+    return [node.name for node in region.graph.nodes]
+
+
+def test_library_call_cuts_and_views_follow_their_user() -> None:
+    b = GraphBuilder()
+    x, w = b.input("x", (4, 8)), b.input("w", (6, 8))
+    a = b.call("aten.relu.default", x, name="a")
+    t = b.call("aten.t.default", w, name="t")
+    m = b.call("aten.mm.default", a, t, name="m")
+    v = b.call("aten.view.default", m, (2, 12), name="v")
+    out = b.call("aten.exp.default", v, name="out")
+    cut = check(b.graph(out))
+    assert [names(r) for r in cut.regions] == [["a"], ["v", "out"]]
+    assert [r.name for r in cut.regions] == ["g.r0", "g.r1"]
+    host = [(s.node.name, s.is_view) for s in cut.steps if isinstance(s, HostCall)]
+    assert host == [("t", True), ("m", False)]
+    assert [i.name for i in cut.regions[1].graph.inputs] == ["m"]
+
+
+def test_region_outputs_base_and_host_takes_the_view() -> None:
+    b = GraphBuilder()
+    x, w = b.input("x", (4, 8)), b.input("w", (4, 6))
+    a = b.call("aten.relu.default", x, name="a")
+    t = b.call("aten.t.default", a, name="t")
+    m = b.call("aten.mm.default", t, w, name="m")
+    cut = check(b.graph(m))
+    assert names(cut.regions[0]) == ["a"]
+    assert cut.regions[0].graph.outputs == ("a",)
+
+
+def test_unconnected_pieces_are_separate_and_shared_reads_connect() -> None:
+    b = GraphBuilder()
+    x, y = b.input("x", (4, 8)), b.input("y", (4, 8))
+    outs = [
+        b.call("aten.exp.default", x, name="a"),
+        b.call("aten.sum.dim_IntList", x, (1,), name="s"),
+        b.call("aten.exp.default", y, name="c"),
+    ]
+    cut = check(b.graph(*outs))
+    assert [names(r) for r in cut.regions] == [["a", "s"], ["c"]]
+
+
+def test_activation_sinks_past_a_library_call() -> None:
+    b = GraphBuilder()
+    x, w = b.input("x", (64, 64)), b.input("w", (64, 64))
+    m1 = b.call("aten.mm.default", x, w, name="m1")
+    g = b.call("aten.sigmoid.default", m1, name="g")
+    g2 = b.call("aten.mul.Tensor", m1, g, name="g2")
+    m2 = b.call("aten.mm.default", m1, w, name="m2")
+    out = b.call("aten.mul.Tensor", g2, m2, name="out")
+    cut = check(b.graph(out))
+    assert [names(r) for r in cut.regions] == [["g", "g2", "out"]]
+
+
+def test_sum_does_not_sink() -> None:
+    b = GraphBuilder()
+    x, w = b.input("x", (64, 64)), b.input("w", (64, 64))
+    s = b.call("aten.sum.dim_IntList", x, (1,), True, name="s")
+    m = b.call("aten.mm.default", x, w, name="m")
+    out = b.call("aten.mul.Tensor", s, m, name="out")
+    assert [names(r) for r in check(b.graph(out)).regions] == [["s"], ["out"]]
+
+
+def test_cast_that_widens_sinks_only_if_that_moves_fewer_bytes() -> None:
+    b = GraphBuilder()
+    x, w = b.input("x", (64, 64), DType.BF16), b.input("w", (64, 64))
+    wide = b.call("aten._to_copy.default", x, dtype=DType.F32, name="wide")
+    m = b.call("aten.mm.default", w, w, name="m")
+    out = b.call("aten.add.Tensor", wide, m, name="out")
+    assert [names(r) for r in check(b.graph(out)).regions] == [["wide", "out"]]
+
+
+def test_free_values_are_computed_where_used() -> None:
+    b = GraphBuilder()
+    x, w = b.input("x", (8, 8)), b.input("w", (8, 8))
+    r = b.call("aten.arange.start_step", 0, 8, 1, name="r")
+    col = b.call("aten.unsqueeze.default", r, 1, name="col")
+    mask = b.call("aten.ge.Tensor", col, r, name="mask")
+    a = b.call("aten.mul.Tensor", x, mask, name="a")
+    m = b.call("aten.mm.default", a, w, name="m")
+    out = b.call("aten.mul.Tensor", m, mask, name="out")
+    cut = check(b.graph(out))
+    assert [names(r) for r in cut.regions] == [
+        ["r", "col", "mask", "a"],
+        ["r", "col", "mask", "out"],
+    ]
+
+
+def test_free_value_for_a_library_call_gets_a_region() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (8, 8))
+    f = b.call("aten.full.default", (8, 1), 2.0, name="f")
+    e = b.call("aten.expand.default", f, (8, 8), name="e")
+    m = b.call("aten.mm.default", x, e, name="m")
+    cut = check(b.graph(m, f))
+    assert cut.regions[0].graph.outputs == ("f",)
+
+
+def test_mutation_stays_with_its_region_and_runs_after_other_readers() -> None:
+    b = GraphBuilder()
+    state, x, w = b.input("state", (8, 8)), b.input("x", (8, 8)), b.input("w", (8, 8))
+    new = b.call("aten.add.Tensor", state, x, name="new")
+    m = b.call("aten.mm.default", state, w, name="m")
+    cut = check(b.graph(m, mutations=((state, new),)))
+    assert cut.regions[0].graph.mutations[0].input == "state"
+    assert cut.regions[0].graph.outputs == ()
+    assert isinstance(cut.steps[0], HostCall)
+
+
+def test_mutation_with_a_reader_that_must_run_later_is_the_hosts() -> None:
+    b = GraphBuilder()
+    state, w = b.input("state", (8, 8)), b.input("w", (8, 8))
+    new = b.call("aten.exp.default", state, name="new")
+    m = b.call("aten.mm.default", new, w, name="m")
+    m2 = b.call("aten.mm.default", m, state, name="m2")
+    cut = check(b.graph(m2, mutations=((state, new),)))
+    assert cut.regions[0].graph.mutations == ()
+    last = cut.steps[-1]
+    assert isinstance(last, HostCall) and last.node.op == "aten.copy_.default"
+
+
+def test_mutations_that_swap_two_inputs() -> None:
+    b = GraphBuilder()
+    x, y = b.input("x", (8,)), b.input("y", (8,))
+    s = b.call("aten.add.Tensor", x, y)
+    check(b.graph(s, x, mutations=((x, y), (y, x))))
+
+
+def test_bound_of_an_index_found_inside_a_region() -> None:
+    b = GraphBuilder()
+    table, x = b.input("table", (5, 3)), b.input("x", (4,))
+    order = b.call("aten.sort.default", x, name="order")
+    index = b.call("getitem", order, 1, name="index")
+    out = b.call("aten.embedding.default", table, index, name="out")
+    cut = partition(b.graph(out), supports)
+    inner = cut.regions[0].graph
+    assert {i.name: i.bound for i in inner.inputs}["index"] == 5
+    replay(inner, random_inputs(inner, "cpu", 3), "cpu")
+
+
+def test_guide_imposes_its_sinking() -> None:
+    def graph(n: int) -> Graph:
+        b = GraphBuilder()
+        x = b.input("x", (64, 1, n))
+        w = b.input("w", (64, 16, 16))
+        wide = b.call("aten.expand.default", x, (64, 16, n), name="wide")
+        big = b.call("aten.add.Tensor", wide, 1.0, name="big")
+        m = b.call("aten.bmm.default", w, w, name="m")
+        part = b.call("aten.slice.Tensor", big, 2, 0, 1, name="part")
+        return b.graph(b.call("aten.mul.Tensor", m, part, name="out"))
+
+    full = partition(graph(2), supports)
+    assert len(full.regions) == 1
+    assert len(partition(graph(4), supports, like=full).regions) == 1
+
+
+OPS = (
+    ("aten.add.Tensor", 2),
+    ("aten.mul.Tensor", 2),
+    ("aten.mm.default", 2),
+    ("aten.relu.default", 1),
+    ("aten.t.default", 1),
+    ("aten.neg.default", 1),
+    ("sum", 1),
+    ("full", 0),
+)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    b = GraphBuilder()
+    values = [b.input(f"i{n}", (4, 4)) for n in range(draw(st.integers(1, 3)))]
+    inputs = list(values)
+    for _ in range(draw(st.integers(1, 14))):
+        op, arity = draw(st.sampled_from(OPS))
+        args = [draw(st.sampled_from(values)) for _ in range(arity)]
+        match op:
+            case "sum":
+                kept = b.call("aten.sum.dim_IntList", args[0], (1,), True)
+                values.append(b.call("aten.mul.Tensor", kept, args[0]))
+            case "full":
+                values.append(b.call("aten.full.default", (4, 4), 0.5))
+            case _:
+                scaled = b.call(op, *args)
+                values.append(b.call("aten.tanh.default", scaled))
+                values.append(scaled)
+    outputs = draw(st.lists(st.sampled_from(values), min_size=1, max_size=3))
+    targets = draw(st.lists(st.sampled_from(inputs), max_size=2, unique=True))
+    pairs = [(target, draw(st.sampled_from(values))) for target in targets]
+    return b.graph(*outputs, mutations=tuple(pairs))
+
+
+@settings(max_examples=120, deadline=None)
+@given(graphs())
+def test_partition_computes_what_the_graph_computes(graph: Graph) -> None:
+    cut = check(graph)
+    assert cut == partition(graph, supports)
+    owned = [n for r in cut.regions for n in names(r)]
+    hosted = [s.node.name for s in cut.steps if isinstance(s, HostCall)]
+    covered = set(owned) | set(hosted)
+    assert {node.name for node in clean(graph).nodes} <= covered

@@ -1,0 +1,156 @@
+"""Split reductions compute the same, and happen exactly where they pay."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.dtypes import DType
+from harness.graph.model import Arg, Graph
+from harness.graph.replay import random_inputs, replay
+from harness.graph.split import split_reductions
+from harness.target import H100
+from tests.graph.building import GraphBuilder, assert_close
+
+
+def reduction(
+    op: str, shape: tuple[int, ...], *args: Arg, dtype: DType = DType.F64, **kwargs: Arg
+) -> Graph:
+    b = GraphBuilder()
+    x = b.input("x", shape, dtype)
+    value = b.call(op, x, *args, name="red", **kwargs)
+    if "var_mean" in op:
+        outputs = [b.call("getitem", value, n, name=f"part{n}") for n in (0, 1)]
+        return b.graph(*outputs)
+    return b.graph(value)
+
+
+def check_same(graph: Graph, split: Graph) -> None:
+    inputs = random_inputs(graph, "cpu", 5)
+    assert_close(replay(split, inputs, "cpu"), replay(graph, inputs, "cpu"), 1e-9)
+    assert split.outputs == graph.outputs
+    assert split.types()[graph.outputs[0] or ""] == graph.types()[graph.outputs[0] or ""]
+
+
+CASES: tuple[tuple[str, tuple[int, ...], tuple[Arg, ...], dict[str, Arg]], ...] = (
+    ("aten.sum.dim_IntList", (48, 6), ((0,),), {}),
+    ("aten.sum.dim_IntList", (48, 6), ((0,), True), {}),
+    ("aten.sum.default", (6, 4, 8), (), {}),
+    ("aten.mean.dim", (4, 3, 6, 8), ((0, 2, 3), True), {}),
+    ("aten.mean.dim", (4, 3, 6, 8), ((0, 2, 3),), {}),
+    ("aten.amax.default", (5, 64), ((1,),), {}),
+    ("aten.max.default", (8, 8), (), {}),
+    ("aten.min.default", (8, 8), (), {}),
+    ("aten.prod.dim_int", (64, 3), (0,), {}),
+    ("aten.any.dim", (64, 3), (0,), {}),
+    ("aten.all.default", (8, 9), (), {}),
+    ("aten.var_mean.correction", (8, 3, 6, 4), ((0, 2, 3),), {"correction": 0, "keepdim": True}),
+    ("aten.var_mean.correction", (8, 3, 6, 4), ((0, 2, 3),), {"correction": 1}),
+    ("aten.var.correction", (48, 6), ((0,),), {"correction": 1}),
+    ("aten.std.correction", (48, 6), ((0,),), {"correction": 1, "keepdim": True}),
+)
+
+
+@pytest.mark.parametrize(("op", "shape", "args", "kwargs"), CASES)
+@pytest.mark.parametrize("count", [2, 4, 7, 16])
+def test_equal_in_float64(
+    op: str,
+    shape: tuple[int, ...],
+    args: tuple[Arg, ...],
+    kwargs: dict[str, Arg],
+    count: int,
+) -> None:
+    graph = reduction(op, shape, *args, **kwargs)
+    split = split_reductions(graph, H100, lambda name, default: count)
+    assert len(split.nodes) > len(graph.nodes)
+    check_same(graph, split)
+
+
+def test_integer_and_bool_inputs() -> None:
+    for dtype in (DType.I32, DType.BOOL):
+        graph = reduction("aten.sum.default", (8, 8), dtype=dtype)
+        check_same(graph, split_reductions(graph, H100, lambda name, default: 4))
+
+
+def test_16_bit_sums_stay_wide_between_the_steps() -> None:
+    graph = reduction("aten.sum.dim_IntList", (8192, 768), (0,), dtype=DType.BF16)
+    split = split_reductions(graph, H100)
+    types = split.types()
+    assert [n.name for n in split.nodes] == ["red_chunks", "red_partial", "red_total", "red"]
+    assert str(types["red_partial"]).startswith("TensorType(dtype=<DType.F32")
+    assert types["red"] == graph.types()["red"]
+    graph = reduction("aten.var_mean.correction", (96, 8), (0,), dtype=DType.BF16, correction=0)
+    split = split_reductions(graph, H100, lambda name, default: 8)
+    inputs = random_inputs(graph, "cpu", 0)
+    assert_close(replay(split, inputs, "cpu"), replay(graph, inputs, "cpu"), 2e-2)
+
+
+@pytest.mark.parametrize(
+    ("op", "shape", "dims", "count"),
+    [
+        ("aten.sum.dim_IntList", (8192, 768), (0,), 32),  # bias gradient
+        ("aten.var_mean.correction", (32, 64, 112, 112), (0, 2, 3), 8),  # batch norm
+        ("aten.sum.dim_IntList", (4096, 1024), (0, 1), 512),  # a loss
+        ("aten.sum.dim_IntList", (8192, 4096), (1,), 1),  # rows: enough programs
+        ("aten.sum.dim_IntList", (16, 4096), (1,), 1),  # too little work
+        ("aten.sum.dim_IntList", (1048573, 2), (0,), 1),  # a prime has no equal chunks
+    ],
+)
+def test_defaults(op: str, shape: tuple[int, ...], dims: tuple[int, ...], count: int) -> None:
+    b = GraphBuilder()
+    x = b.input("x", shape, DType.F32)
+    kwargs: dict[str, Arg] = {"correction": 0} if "var" in op else {}
+    value = b.call(op, x, dims, name="red", **kwargs)
+    out = b.call("getitem", value, 0) if "var" in op else value
+    seen: list[tuple[str, int]] = []
+
+    def record(name: str, default: int) -> int:
+        seen.append((name, default))
+        return default
+
+    graph = b.graph(out)
+    split = split_reductions(graph, H100, record)
+    assert seen == [("red", count)]
+    assert (split == graph) == (count == 1)
+
+
+def test_choose_can_forbid() -> None:
+    graph = reduction("aten.sum.dim_IntList", (8192, 768), (0,))
+    assert split_reductions(graph, H100, lambda name, default: 1) == graph
+
+
+def test_strided_source() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (12, 5, 8), DType.F64, stride=(1, 96, 12))
+    graph = b.graph(b.call("aten.sum.dim_IntList", x, (0, 2), name="red"))
+    check_same(graph, split_reductions(graph, H100, lambda name, default: 8))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(1, 6), min_size=1, max_size=4),
+    st.data(),
+    st.integers(2, 20),
+    st.booleans(),
+)
+def test_any_dimensions(shape: list[int], data: st.DataObject, count: int, keepdim: bool) -> None:
+    ranks = st.integers(0, len(shape) - 1)
+    dims = tuple(data.draw(st.lists(ranks, min_size=1, unique=True)))
+    order = data.draw(st.permutations(range(len(shape))))
+    stride, step = [0] * len(shape), 1
+    for dim in order:
+        stride[dim], step = step, step * shape[dim]
+    b = GraphBuilder()
+    x = b.input("x", tuple(shape), DType.F64, stride=tuple(stride))
+    op = data.draw(st.sampled_from(["aten.sum.dim_IntList", "aten.var.correction"]))
+    kwargs: dict[str, Arg] = {"correction": 0} if "var" in op else {}
+    if "var" in op:
+        value = b.call(op, x, dims, keepdim=keepdim, **kwargs)
+    else:
+        value = b.call(op, x, dims, keepdim)
+    graph = b.graph(value)
+    split = split_reductions(graph, H100, lambda name, default: count)
+    check_same(dataclasses.replace(graph), split)

@@ -1,0 +1,110 @@
+"""Static metrics: exact, cached, and failures that stay with their kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import CompileFailed
+from harness.heuristics.facts import Config
+from harness.runtime import static
+from harness.runtime.compiling import CompileJob, CompilePool
+from harness.runtime.sass import group, parse, width
+from harness.runtime.static import StaticMetrics
+from harness.target import A100, H100
+from tests.runtime import emitted
+
+SPILLING = emitted.ROW_SUM.replace("512", "16384").replace("300", "16384")
+
+
+def test_pointwise_metrics_are_exact_and_wide(tmp_path: Path) -> None:
+    first = static.metrics(emitted.POINTWISE, H100)
+    second = static.metrics(emitted.POINTWISE, H100, cache=tmp_path)
+    assert first == second
+    assert (first.widest_load, first.widest_store) == (16, 16)
+    assert 0 < first.registers <= 255
+    assert first.spills == first.stack == 0
+    assert first.instructions == sum(n for _, n in first.mix)
+
+
+def test_shared_memory_of_a_block_reduction() -> None:
+    found = static.metrics(emitted.ROW_SUM, H100)
+    assert found.shared > 0
+    assert dict(found.mix)["shuffle"] > 0
+
+
+def test_spills_are_counted_apart_from_stack() -> None:
+    config = Config((("XBLOCK", 1), ("R0_BLOCK", 16384)), num_warps=1)
+    assert static.metrics(SPILLING, H100, config).registers <= 255
+
+
+def test_cache_is_used_and_damage_ignored(tmp_path: Path) -> None:
+    first = static.metrics(emitted.POINTWISE, H100, cache=tmp_path)
+    (entry,) = (tmp_path / "static").iterdir()
+    entry.write_text(
+        entry.read_text().replace(f'"registers": {first.registers}', '"registers": 999')
+    )
+    assert static.metrics(emitted.POINTWISE, H100, cache=tmp_path).registers == 999
+    entry.write_text(entry.read_text()[:40])
+    assert static.metrics(emitted.POINTWISE, H100, cache=tmp_path) == first
+    assert static.metrics(emitted.POINTWISE, A100, cache=tmp_path) != first
+
+
+def test_pool_keeps_failures_apart(tmp_path: Path) -> None:
+    texts = (emitted.POINTWISE, emitted.BROKEN, emitted.ROW_SUM)
+    with CompilePool(2, tmp_path) as pool:
+        found = pool.metrics([CompileJob(t, H100) for t in texts])
+        assert pool.warm([CompileJob(emitted.POINTWISE, H100)]) == [None]
+    assert isinstance(found[0], StaticMetrics)
+    assert isinstance(found[1], CompileFailed)
+    assert "no_such_function" in found[1].got
+    assert isinstance(found[2], StaticMetrics)
+    assert (tmp_path / "triton").is_dir()
+
+
+def test_missing_block_size_is_named() -> None:
+    with pytest.raises(CompileFailed, match="R0_BLOCK"):
+        static.metrics(emitted.ROW_SUM, H100, Config((("XBLOCK", 1),), num_warps=1))
+
+
+LISTING = """
+.text.k:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*00e0*/              @!P0 LDG.E.64 R2, desc[UR4][R4.64] ;
+        /*00f0*/                   LDG.E.EL.128.CONSTANT R2, desc[UR4][R4.64] ;
+        /*0100*/                   LDG.E.U16 R2, desc[UR4][R4.64] ;
+.L_x_1:
+        /*0110*/                   FFMA.FTZ R0, R1, R2, R3 ;
+        /*0120*/              @P0 BRA `(.L_x_1);
+        /*0130*/                   STL [R1], R3 ;
+        /*0590*/                   STG.E.U8 desc[UR4][R2.64], R4 ;
+        /*05a0*/                   EXIT ;
+.L_x_0:
+        /*05b0*/                   BRA `(.L_x_0);
+        /*05c0*/                   NOP;
+"""
+
+
+def test_listing_is_counted_without_padding() -> None:
+    found = parse(LISTING)
+    assert found.instructions == 9
+    assert (found.widest_load, found.widest_store) == (16, 1)
+    assert dict(found.mix) == {
+        "control": 2,
+        "float32": 1,
+        "load_constant": 1,
+        "load_global": 3,
+        "store_global": 1,
+        "store_local": 1,
+    }
+
+
+def test_groups_and_widths() -> None:
+    assert group("MUFU") == "special"
+    assert group("HFMA2") == "float16"
+    assert group("DADD") == "float64"
+    assert group("IADD3") == "integer"
+    assert width(["", "E", "256"]) == 32
+    assert width(["", "E", "S8"]) == 1
+    assert width(["", "E"]) == 4
