@@ -253,6 +253,9 @@ def _normalise(gm: fx.GraphModule) -> None:
             node.target = _aten._to_copy.default
             node.kwargs = {"dtype": node.args[1]}
             node.args = node.args[:1]
+        elif node.target is _aten.sum.dim_IntList and not node.args[1]:
+            rank = node.args[0].meta["val"].dim()
+            node.args = (node.args[0], list(range(rank)), *node.args[2:])
         elif node.target in (_aten.alias.default, _aten.detach.default):
             node.replace_all_uses_with(node.args[0])
             gm.graph.erase_node(node)
