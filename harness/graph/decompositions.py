@@ -137,7 +137,7 @@ KEPT = (
 
 def decompositions() -> DecompositionTable:
     """A fresh table, keyed by overload, for ``make_fx`` and AOTAutograd."""
-    core = core_aten_decompositions()
+    core: Any = core_aten_decompositions()
     table: DecompositionTable = dict(core.items())
     packets = [getattr(torch.ops.aten, name) for name in DECOMPOSED]
     table.update(get_decompositions(packets))
@@ -149,4 +149,4 @@ def decompositions() -> DecompositionTable:
 def _packet(op: torch._ops.OperatorBase) -> str:
     if isinstance(op, torch._ops.OpOverload):
         return op._schema.name
-    return op.name()
+    return str(op)
