@@ -76,7 +76,12 @@ def _limits(node: Node, packet: str, types: dict[str, object]) -> Iterator[tuple
             packet in _DIMENSION_THEN_INDEX
         ):
             yield from _sized(index, types.get(table), dimension)
-        case (Ref(name=table), tuple(indices), *_) if packet in ("index", "index_put", "unsafe_index", "unsafe_index_put"):
+        case (Ref(name=table), tuple(indices), *_) if packet in (
+            "index",
+            "index_put",
+            "unsafe_index",
+            "unsafe_index_put",
+        ):
             yield from _indexed(indices, types.get(table))
         case (_, Ref(name=index), int() | sympy.Integer() as rows, *_) if (
             packet == "embedding_dense_backward"
