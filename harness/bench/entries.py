@@ -92,9 +92,11 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
             found.append(_by_path(Path(name)))
             continue
         entry = declared.entry(name)
-        for graph in entry.entry.graph_names:
-            if name in (entry.name, graph):
-                found.append(GraphFile(graph, entry.path(graph), entry.path(graph, small=True)))
+        found.extend(
+            GraphFile(graph, entry.path(graph), entry.path(graph, small=True))
+            for graph in entry.entry.graph_names
+            if name in (entry.name, graph)
+        )
     return tuple(dict.fromkeys(found))
 
 

@@ -17,6 +17,12 @@ _NEEDS_POSITIVE = (
     "aten.reciprocal.",
     "aten.pow.Tensor_Scalar",
 )
+_DIVIDES = (
+    "aten.div.Tensor",
+    "aten.floor_divide.",
+    "aten.remainder.Tensor",
+    "aten.fmod.Tensor",
+)
 _CARRIES_ON = (
     "aten.view.",
     "aten.reshape.",
@@ -63,10 +69,13 @@ def _is_statistic(buffer: Buffer, graph: Graph) -> bool:
 
 
 def positive_values(graph: Graph) -> frozenset[str]:
-    """Values that soon enter a function that is undefined for negative numbers. A value
+    """Values that soon enter a function that is undefined for negative numbers, or divide. A value
     that is a random tensor in one kernel was, in the model, a variance or a norm."""
     found: dict[str, int] = {}
     for node in reversed(graph.nodes):
+        if node.op.startswith(_DIVIDES):
+            for name in list(node.refs())[1:]:
+                found.setdefault(name, 0)
         if node.op.startswith(_NEEDS_POSITIVE):
             distance = 0
         elif node.op.startswith(_CARRIES_ON) and node.name in found:

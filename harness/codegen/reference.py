@@ -95,11 +95,11 @@ def _stand_in(graph: Graph, name: str) -> str:
     """A tensor of the right sizes for a value whose contents nobody looks at."""
     kind = next(i.type for i in graph.inputs if i.name == name)
     assert isinstance(kind, TensorType)
-    shape, stride = sizes_text(kind.shape), sizes_text(kind.stride)
+    shape = sizes_text(kind.shape)
     dtype = f"torch.{kind.dtype.torch_name}"
     if kind.dtype.is_float:
         dtype = f"torch.float64 if wide else {dtype}"
-    return f"{local_name(name)} = torch.empty_strided({shape}, {stride}, dtype={dtype}, device=device)"
+    return f"{local_name(name)} = torch.zeros({shape}, dtype={dtype}, device=device)"
 
 
 def sizes_text(sizes: Sequence[object]) -> str:

@@ -41,7 +41,9 @@ def _storage(tensor):
 def _random(extent, dtype, kind, bound, device, generator):
     if dtype is torch.bool or not (dtype.is_floating_point):
         high = 2 if dtype is torch.bool else (bound if bound else 8)
-        return torch.randint(0, high, (extent,), generator=generator, device=device).to(dtype)
+        low = 1 if kind == "positive" and high > 1 else 0
+        drawn = torch.randint(low, high, (extent,), generator=generator, device=device)
+        return drawn.to(dtype)
     wide = torch.float64 if dtype is torch.float64 else torch.float32
     if kind == "positive":
         drawn = torch.rand(extent, generator=generator, device=device, dtype=wide) + _POSITIVE_LEAST

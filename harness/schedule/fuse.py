@@ -10,7 +10,6 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from harness.ir.program import Program
 from harness.schedule.facts import Facts, bits
 from harness.schedule.group import Refusal
 from harness.schedule.legality import Denied, combine, pair, too_much
@@ -56,7 +55,7 @@ class Fuser:
         self.owner: list[int] = []
         self.versions = 0
         self.queue: list[_Candidate] = []
-        self.refusals: dict[Refusal, None] = {}
+        self.refusals: dict[tuple[str, str, str], Refusal] = {}
         self.users: dict[str, tuple[int, ...]] = {}
         for name in dict.fromkeys((*facts.readers, *facts.writers)):
             self.users[name] = tuple(bits(facts.users(name)))
@@ -90,10 +89,7 @@ class Fuser:
 
     def _current(self, first: int, second: int, versions: tuple[int, int]) -> bool:
         found = self.kernels.get(first), self.kernels.get(second)
-        return all(
-            k is not None and k.version == v
-            for k, v in zip(found, versions, strict=True)
-        )
+        return all(k is not None and k.version == v for k, v in zip(found, versions, strict=True))
 
     def _partners(self, number: int) -> list[int]:
         """Kernels near ``number`` that use one of its buffers."""
@@ -129,9 +125,7 @@ class Fuser:
                 _Candidate(self._key(first, second, worth), (a.version, b.version)),
             )
 
-    def _key(
-        self, first: int, second: int, worth: int
-    ) -> tuple[int, int, int, int, int]:
+    def _key(self, first: int, second: int, worth: int) -> tuple[int, int, int, int, int]:
         a, b = self.kernels[first], self.kernels[second]
         unrelated = 0 if a.after & b.members or a.before & b.members else 1
         return (-worth, unrelated, self._distance(a, b), first, second)
@@ -156,7 +150,8 @@ class Fuser:
 
     def _refuse(self, first: int, second: int, condition: str, reason: str) -> None:
         names = [self.kernels[k].cluster.views[0].nest.name for k in (first, second)]
-        self.refusals.setdefault(Refusal(names[0], names[1], condition, reason))
+        key = (names[0], names[1], condition)
+        self.refusals[key] = Refusal(names[0], names[1], condition, reason)
 
     def _work_out(self, first: int, second: int, candidate: _Candidate) -> None:
         """Decide a pair; if it is legal it goes back into the queue with its true worth."""
@@ -170,9 +165,7 @@ class Fuser:
             _Candidate(self._key(first, second, worth), candidate.versions, joined),
         )
 
-    def _decide(
-        self, first: int, second: int, unrelated: bool
-    ) -> tuple[Cluster, int] | Denied:
+    def _decide(self, first: int, second: int, unrelated: bool) -> tuple[Cluster, int] | Denied:
         a, b = self.kernels[first].cluster, self.kernels[second].cluster
         sides = pair(a, b)
         if isinstance(sides, Denied):
@@ -183,16 +176,14 @@ class Fuser:
             return Denied("cycle", f"{through} must run between {a.name} and {b.name}")
         distance = self._distance(self.kernels[first], self.kernels[second])
         if unrelated and distance > MAX_DISTANCE:
-            return Denied(
-                "too far apart", f"{distance} nests between them, limit {MAX_DISTANCE}"
-            )
+            return Denied("too far apart", f"{distance} nests between them, limit {MAX_DISTANCE}")
         limited = too_much(a, b, self.facts)
         if limited is not None:
             return limited
         joined = combine(sides, self.facts)
         if isinstance(joined, Denied):
             return joined
-        worth = saved(a, b, joined, self.facts)
+        worth = saved(a, joined, self.facts)
         traffic = min(_traffic(a, self.facts), _traffic(b, self.facts))
         if worth == 0 or (unrelated and worth * WORTHWHILE < traffic):
             return Denied(
@@ -222,16 +213,12 @@ def _traffic(cluster: Cluster, facts: Facts) -> int:
         r.name for v in cluster.views for r in v.rows if r.name in facts.buffers
     )
     points = hint(product(cluster.sizes))
-    return sum(
-        min(facts.nbytes(n), points * facts.buffers[n].dtype.itemsize) for n in names
-    )
+    return sum(min(facts.nbytes(n), points * facts.buffers[n].dtype.itemsize) for n in names)
 
 
-def fuse(
-    program: Program, facts: Facts
-) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
+def fuse(facts: Facts) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
     """The program's nests as kernels, in order of their first nest, and every refusal."""
     fuser = Fuser(facts)
     fuser.run()
     clusters = tuple(fuser.kernels[k].cluster for k in sorted(fuser.kernels))
-    return clusters, tuple(fuser.refusals)
+    return clusters, tuple(fuser.refusals.values())

@@ -66,9 +66,7 @@ def too_much(first: Cluster, second: Cluster, facts: Facts) -> Denied | None:
     """Limits on what one kernel may hold."""
     views = (*first.views, *second.views)
     if len(views) > MAX_NESTS:
-        return Denied(
-            "too many nests", f"together {len(views)} nests, limit {MAX_NESTS}"
-        )
+        return Denied("too many nests", f"together {len(views)} nests, limit {MAX_NESTS}")
     operations = sum(v.operations for v in views)
     if operations > MAX_OPERATIONS:
         return Denied(
@@ -78,16 +76,10 @@ def too_much(first: Cluster, second: Cluster, facts: Facts) -> Denied | None:
     members = 0
     for view in views:
         members |= 1 << view.number
-    touched = {
-        b for v in views for b in (*buffers_read(v.nest), *buffers_written(v.nest))
-    }
-    pointers = sum(
-        1 for b in touched if not facts.may_vanish(b) or facts.users(b) & ~members
-    )
+    touched = {b for v in views for b in (*buffers_read(v.nest), *buffers_written(v.nest))}
+    pointers = sum(1 for b in touched if not facts.may_vanish(b) or facts.users(b) & ~members)
     if pointers > MAX_BUFFERS:
-        return Denied(
-            "too many arguments", f"together {pointers} pointers, limit {MAX_BUFFERS}"
-        )
+        return Denied("too many arguments", f"together {pointers} pointers, limit {MAX_BUFFERS}")
     return None
 
 
@@ -99,7 +91,7 @@ def combine(sides: Sides, facts: Facts) -> Cluster | Denied:
         denied = (
             _accesses_agree(sides, joined)
             or _directions_agree(sides, joined)
-            or _loads_fit(joined, facts)
+            or _loads_fit(joined)
             or _order_is_safe(joined, facts)
         )
         if denied is None:
@@ -108,9 +100,7 @@ def combine(sides: Sides, facts: Facts) -> Cluster | Denied:
     if first_denied is not None:
         return first_denied
     sizes = f"{_shape(sides.first)} and {_shape(sides.second)}"
-    return Denied(
-        "index mismatch", f"the loops {sizes} cannot be split to common sizes"
-    )
+    return Denied("index mismatch", f"the loops {sizes} cannot be split to common sizes")
 
 
 def _shape(cluster: Cluster) -> str:
@@ -173,13 +163,11 @@ def _accesses_agree(sides: Sides, joined: Cluster) -> Denied | None:
 def _address(row: Row, cluster: Cluster) -> str:
     if not row.exact:
         return f"[{row.offset}]"
-    steps = ", ".join(
-        f"{n}:{s}" for n, s in zip(cluster.sizes, row.strides, strict=True)
-    )
+    steps = ", ".join(f"{n}:{s}" for n, s in zip(cluster.sizes, row.strides, strict=True))
     return f"[{row.offset} + strides ({steps})]"
 
 
-def _full_units(views: tuple[View, ...], joined: Cluster) -> set[int]:
+def _full_units(views: tuple[View, ...]) -> set[int]:
     """Digits along which accesses of every point are contiguous."""
     found: set[int] = set()
     for view in views:
@@ -195,8 +183,8 @@ def _directions_agree(sides: Sides, joined: Cluster) -> Denied | None:
     if hint(product(joined.sizes)) < UNIT_STRIDE_POINTS:
         return None
     left = {v.number for v in sides.first.views}
-    first = _full_units(tuple(v for v in joined.views if v.number in left), joined)
-    second = _full_units(tuple(v for v in joined.views if v.number not in left), joined)
+    first = _full_units(tuple(v for v in joined.views if v.number in left))
+    second = _full_units(tuple(v for v in joined.views if v.number not in left))
     both = first | second
     if any(joined.reduced):
         kinds = [{joined.reduced[k] for k in units} for units in (first, second, both)]
@@ -216,15 +204,13 @@ def _directions_agree(sides: Sides, joined: Cluster) -> Denied | None:
     return None
 
 
-def _loads_fit(joined: Cluster, facts: Facts) -> Denied | None:
+def _loads_fit(joined: Cluster) -> Denied | None:
     written = {r.name for v in joined.views for r in v.rows if r.use is Use.STORE}
     distinct = {
         (r.name, r.offset, r.strides)
         for v in joined.views
         for r in v.rows
-        if r.use is Use.LOAD
-        and r.name not in written
-        and all(s != 0 for s in r.strides)
+        if r.use is Use.LOAD and r.name not in written and all(s != 0 for s in r.strides)
     }
     if len(distinct) > MAX_LIVE_LOADS:
         return Denied(

@@ -51,9 +51,7 @@ def traffic(nests: Iterable[Nest], internal: frozenset[str]) -> Traffic:
     writes: dict[str, None] = {}
     for nest in nests:
         reads.update(dict.fromkeys(b for b in buffers_read(nest) if b not in internal))
-        writes.update(
-            dict.fromkeys(b for b in buffers_written(nest) if b not in internal)
-        )
+        writes.update(dict.fromkeys(b for b in buffers_written(nest) if b not in internal))
     return Traffic(tuple(reads), tuple(writes))
 
 
@@ -85,9 +83,7 @@ class _Residents:
     def __init__(self, touched: Sequence[Traffic], facts: Facts) -> None:
         self.touched = touched
         self.sizes = {
-            n: hint(size_of(b.nbytes))
-            for n, b in facts.buffers.items()
-            if b.role is not Role.INPUT
+            n: hint(size_of(b.nbytes)) for n, b in facts.buffers.items() if b.role is not Role.INPUT
         }
         self.kept = facts.needed
         self.uses: dict[str, int] = {}
@@ -101,9 +97,7 @@ class _Residents:
     def arriving(self, kernel: int) -> tuple[str, ...]:
         """Buffers that have to be allocated before ``kernel``."""
         return tuple(
-            n
-            for n in self.touched[kernel].writes
-            if n in self.sizes and n not in self.here
+            n for n in self.touched[kernel].writes if n in self.sizes and n not in self.here
         )
 
     def leaving(self, kernel: int) -> tuple[str, ...]:
@@ -111,9 +105,7 @@ class _Residents:
         one = self.touched[kernel]
         names = dict.fromkeys((*one.reads, *one.writes))
         return tuple(
-            n
-            for n in names
-            if n in self.sizes and n not in self.kept and self.uses[n] == 1
+            n for n in names if n in self.sizes and n not in self.kept and self.uses[n] == 1
         )
 
     def growth(self, kernel: int) -> int:
@@ -145,10 +137,7 @@ def _sorted(
     ready = [k for k, count in enumerate(missing) if count == 0]
     order: list[int] = []
     while ready:
-        if by_memory:
-            chosen = min(ready, key=lambda k: (residents.growth(k), k))
-        else:
-            chosen = min(ready)
+        chosen = min(ready, key=lambda k: (residents.growth(k) if by_memory else 0, k))
         ready.remove(chosen)
         residents.run(chosen)
         order.append(chosen)
@@ -202,9 +191,7 @@ def _pairs(
     free = list(dying)
     for output in born:
         for name in free:
-            if _same_storage(buffers[output], buffers[name]) and _safe(
-                group, output, name
-            ):
+            if _same_storage(buffers[output], buffers[name]) and _safe(group, output, name):
                 pairs.append((output, name))
                 free.remove(name)
                 break
@@ -256,9 +243,7 @@ def plan_memory(schedule: Schedule) -> MemoryPlan:
     free_after: list[tuple[str, ...]] = []
     seen: set[str] = set()
     for number, one in enumerate(touched):
-        new = [
-            n for n in one.writes if n not in seen and buffers[n].role is not Role.INPUT
-        ]
+        new = [n for n in one.writes if n not in seen and buffers[n].role is not Role.INPUT]
         seen.update(new)
         allocate.append(tuple(n for n in new if n not in taken))
         free_after.append(

@@ -38,7 +38,7 @@ def _vanishes(name: str, members: int, facts: Facts) -> bool:
     return facts.may_vanish(name) and not facts.users(name) & ~members
 
 
-def saved(first: Cluster, second: Cluster, joined: Cluster, facts: Facts) -> int:
+def saved(first: Cluster, joined: Cluster, facts: Facts) -> int:
     """Bytes that the joined cluster moves less than the two apart.
 
     A value produced on one side is not read by the other; if nobody else reads it, it
@@ -63,9 +63,7 @@ def saved(first: Cluster, second: Cluster, joined: Cluster, facts: Facts) -> int
     return total
 
 
-def _once(
-    name: str, first: list[Row], second: list[Row], joined: Cluster, facts: Facts
-) -> int:
+def _once(name: str, first: list[Row], second: list[Row], joined: Cluster, facts: Facts) -> int:
     """Bytes of the elements of one buffer that both sides touch at the same points."""
     total = 0
     for row in second:

@@ -49,20 +49,21 @@ def plan(
     segments = _segments(program, group, space, persistent or category is Category.POINTWISE)
     stores = [s for segment in segments for s in segment.stores]
     buffers = _buffers(program, stores)
-    sizes = _unknown_sizes(space.tiles, buffers)
+    tiles = space.tiles()
+    sizes = _unknown_sizes(tiles, buffers)
     pairs = honoured_pairs(group.in_place, segments)
     return KernelPlan(
         name=kernel_name(category.value, group.origins),
         category=category,
         arguments=arguments(program, segments, group.internal, pairs, sizes),
-        tiles=space.tiles,
+        tiles=tiles,
         segments=segments,
         buffers=buffers,
         internal=frozenset(b.name for b in buffers if b.name in group.internal),
         sizes=sizes,
         index_dtype=_index_dtype(group, buffers),
         facts=_facts(category, space, segments, buffers, group),
-        bytes_moved=bytes_moved(program, segments, group.internal, space.ranges),
+        bytes_moved=bytes_moved(program, segments, group.internal, space.ranges()),
         origins=group.origins,
     )
 
@@ -151,14 +152,14 @@ def _facts(
     moved = sum(int(b.nbytes) for b in buffers if b.nbytes.is_Integer)
     return Facts(
         family=_FAMILIES[category],
-        sizes=tuple((t.prefix, _hint_size(t.numel)) for t in space.tiles),
+        sizes=tuple((t.prefix, _hint_size(t.numel)) for t in space.tiles()),
         hint=hint,
         loads=counts.loads,
         stores=counts.stores,
         reductions=counts.reductions,
         bytes=moved,
         min_elements_per_thread=max(narrow, default=0),
-        square_tile=any(t.prefix == "y" for t in space.tiles),
+        square_tile=any(t.prefix == "y" for t in space.tiles()),
         pinned=_pinned(category, hint, group.rnumel),
     )
 

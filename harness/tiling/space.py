@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sympy
 
@@ -23,20 +23,74 @@ _PARALLEL = "p"
 _REDUCED = "q"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Space:
-    """Tiles of a kernel. ``hint`` is None for a kernel without a reduction; ``full_loads``
-    counts loads that run along the reduction; ``ranges`` gives each entry variable's size."""
+@dataclass(eq=False, slots=True)
+class _TileSpace:
+    """One tile while indices are being expressed over it. ``chain`` are its adjoining
+    entries; ``joined`` are entries that span several of them."""
 
-    tiles: tuple[Tile, ...]
+    prefix: str
+    numel: sympy.Expr
+    chain: list[Split]
+    entries: list[Entry]
+    joined: dict[tuple[sympy.Expr, sympy.Expr], sympy.Symbol]
+
+    def join(self, expr: sympy.Expr) -> sympy.Expr:
+        """``expr`` with runs of entries that it walks through as one replaced by one entry:
+        a contiguous access is then visibly contiguous whatever the sizes."""
+        if len(self.chain) < 2:
+            return expr
+        merged, zeros = merge(self.chain, [expr])
+        if not zeros:
+            return expr
+        lengths = {s.var: s.length for s in self.chain}
+        table = dict(zeros)
+        for split in merged:
+            if split.length != lengths[split.var] and split.var in expr.free_symbols:
+                table[split.var] = self._entry(split)
+        return expr.xreplace(table)
+
+    def _entry(self, split: Split) -> sympy.Symbol:
+        key = (split.divisor, split.length)
+        if key not in self.joined:
+            var = axis_symbol(self.prefix, len(self.entries))
+            self.joined[key] = var
+            self.entries.append(Entry(var, split.divisor, split.length))
+        return self.joined[key]
+
+
+@dataclass(eq=False, slots=True)
+class Space:
+    """The tiles of a kernel, while its indices are being expressed over them. ``hint`` is
+    None for a kernel without a reduction; ``full_loads`` counts loads along the reduction.
+    Entries are added as ``index`` meets accesses that need them."""
+
     hint: Hint | None
     full_loads: int
-    ranges: Mapping[sympy.Symbol, sympy.Expr]
+    _tiles: list[_TileSpace]
     _steps: Mapping[int, Callable[[sympy.Expr], sympy.Expr]]
+    _known: dict[sympy.Expr, sympy.Expr] = field(default_factory=dict)
 
     def index(self, nest: Nest) -> Simplify:
         """The function from an index of ``nest`` to the same index over entry variables."""
-        return self._steps[id(nest)]
+        step = self._steps[id(nest)]
+        return lambda expr: self._joined(step(expr))
+
+    def _joined(self, expr: sympy.Expr) -> sympy.Expr:
+        found = self._known.get(expr)
+        if found is None:
+            found = expr
+            for tile in self._tiles:
+                found = tile.join(found)
+            self._known[expr] = found
+        return found
+
+    def tiles(self) -> tuple[Tile, ...]:
+        """The tiles with every entry used so far."""
+        return tuple(Tile(t.prefix, t.numel, tuple(t.entries)) for t in self._tiles)
+
+    def ranges(self) -> dict[sympy.Symbol, sympy.Expr]:
+        """The size of every entry variable."""
+        return {e.var: e.length for t in self._tiles for e in t.entries}
 
 
 def _merged_axes(nest: Nest, axes: Sequence[Axis]) -> list[sympy.Expr]:
@@ -74,12 +128,11 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
     second = _composed(rename, Simplifier(final).simplify)
     along = frozenset(s.var for s in reduced)
     return Space(
-        tiles=tiles,
         hint=hint,
         full_loads=len(
             {a.index for a in accesses if not a.write and a.index.free_symbols & along}
         ),
-        ranges=final,
+        _tiles=tiles,
         _steps={
             id(n): _chained(step, second) for n, step in zip(nests, first, strict=True)
         },
@@ -141,14 +194,14 @@ def _tiles(
     reduced: Sequence[Split],
     exprs: Sequence[sympy.Expr],
     boundary: sympy.Expr | None,
-) -> tuple[tuple[Tile, ...], dict[sympy.Symbol, sympy.Expr]]:
+) -> tuple[list[_TileSpace], dict[sympy.Symbol, sympy.Expr]]:
     """Tiles with merged, renamed entries, and the substitution that leads to them."""
     rename: dict[sympy.Symbol, sympy.Expr] = {}
     merged, zeros = merge(parallel, exprs, boundary)
     rename.update(zeros)
     low = [s for s in merged if boundary is None or _below(s, boundary, merged)]
     high = [s for s in merged if s not in low]
-    tiles: list[Tile] = []
+    tiles: list[_TileSpace] = []
     if boundary is not None:
         tiles.append(_tile("y", sympy.cancel(group.numel / boundary), high, boundary, rename))
     x_numel = group.numel if boundary is None else boundary
@@ -157,7 +210,7 @@ def _tiles(
         merged, zeros = merge(reduced, exprs)
         rename.update(zeros)
         tiles.append(_tile("r0_", group.rnumel, merged, sympy.S.One, rename))
-    return tuple(tiles), rename
+    return tiles, rename
 
 
 def _below(split: Split, boundary: sympy.Expr, splits: Sequence[Split]) -> bool:
@@ -172,10 +225,14 @@ def _tile(
     splits: Sequence[Split],
     offset: sympy.Expr,
     rename: dict[sympy.Symbol, sympy.Expr],
-) -> Tile:
+) -> _TileSpace:
     entries: list[Entry] = []
+    chain: list[Split] = []
     for number, split in enumerate(splits):
         var = axis_symbol(prefix, number)
         rename[split.var] = var
-        entries.append(Entry(var, sympy.cancel(split.divisor / offset), split.length))
-    return Tile(prefix, numel, tuple(entries))
+        divisor = sympy.cancel(split.divisor / offset)
+        entries.append(Entry(var, divisor, split.length))
+        if split.chained:
+            chain.append(Split(var, divisor, split.length))
+    return _TileSpace(prefix, numel, chain, entries, {})

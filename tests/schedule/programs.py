@@ -59,9 +59,7 @@ class Tensor:
         lead = len(shape) - len(self.shape)
         own = (1,) * lead + self.shape
         steps = (0,) * lead + self.stride
-        stride = tuple(
-            0 if n != m else s for n, m, s in zip(own, shape, steps, strict=True)
-        )
+        stride = tuple(0 if n != m else s for n, m, s in zip(own, shape, steps, strict=True))
         return Tensor(self.name, tuple(shape), stride)
 
     def viewed(self, *shape: int) -> Tensor:
@@ -100,15 +98,11 @@ class Maker:
         steps = tuple(stride) if stride is not None else row_major(shape)
         sizes = tuple(sympy.Integer(n) for n in shape)
         self.buffers.append(
-            Buffer(
-                name, dtype, sizes, tuple(sympy.Integer(s) for s in steps), role, name
-            )
+            Buffer(name, dtype, sizes, tuple(sympy.Integer(s) for s in steps), role, name)
         )
         return Tensor(name, tuple(shape), steps)
 
-    def input(
-        self, name: str, *shape: int, stride: Sequence[int] | None = None
-    ) -> Tensor:
+    def input(self, name: str, *shape: int, stride: Sequence[int] | None = None) -> Tensor:
         """Declare an input."""
         return self.buffer(name, shape, Role.INPUT, stride=stride)
 
@@ -116,12 +110,8 @@ class Maker:
         return next(b.dtype for b in self.buffers if b.name == name)
 
     def _load(self, tensor: Tensor, loops: Sequence[sympy.Symbol]) -> Value:
-        index = sum(
-            (s * v for s, v in zip(tensor.stride, loops, strict=True)), sympy.S.Zero
-        )
-        return self.builder.load(
-            tensor.name, sympy.sympify(index), self._dtype(tensor.name)
-        )
+        index = sum((s * v for s, v in zip(tensor.stride, loops, strict=True)), sympy.S.Zero)
+        return self.builder.load(tensor.name, sympy.sympify(index), self._dtype(tensor.name))
 
     def op(self, op: Op, *args: Value) -> Value:
         """A float32 operation."""
@@ -147,12 +137,8 @@ class Maker:
         loops = [axis_symbol("i", k) for k in range(len(sizes))]
         loads = [self._load(t.expanded(sizes), loops) for t in inputs]
         target = out or self.buffer(name, sizes, role, dtype, stride)
-        index = sum(
-            (s * v for s, v in zip(target.stride, loops, strict=True)), sympy.S.Zero
-        )
-        axes = tuple(
-            Axis(v, sympy.Integer(n)) for v, n in zip(loops, sizes, strict=True)
-        )
+        index = sum((s * v for s, v in zip(target.stride, loops, strict=True)), sympy.S.Zero)
+        axes = tuple(Axis(v, sympy.Integer(n)) for v, n in zip(loops, sizes, strict=True))
         store = Store(target.name, sympy.sympify(index), compute(*loads))
         self.nests.append(Nest(f"n{len(self.nests)}", axes, (), (store,), (name,)))
         if any(b.name == target.name and b.role is Role.INPUT for b in self.buffers):
@@ -196,9 +182,7 @@ class Maker:
             stores.append(Store(label, sympy.sympify(index), made))
             tensors.append(target)
         self.nests.append(
-            Nest(
-                f"n{len(self.nests)}", tuple(axes), tuple(raxes), tuple(stores), (name,)
-            )
+            Nest(f"n{len(self.nests)}", tuple(axes), tuple(raxes), tuple(stores), (name,))
         )
         return tensors
 
@@ -336,9 +320,7 @@ def run(
 ) -> dict[str, np.ndarray]:
     """Memory after running ``nests``; everything but the inputs starts poisoned."""
     memory = {
-        b.name: inputs[b.name].copy()
-        if b.role is Role.INPUT
-        else np.full(int(b.extent), np.nan)
+        b.name: inputs[b.name].copy() if b.role is Role.INPUT else np.full(int(b.extent), np.nan)
         for b in program.buffers
     }
     for nest in nests:
@@ -363,9 +345,7 @@ def assert_same(program: Program, made: Schedule, seed: int = 0) -> None:
     nests = [n for g in made.groups for n in g.nests]
     got = run(made.program, nests, inputs)
     for name, content in expected.items():
-        np.testing.assert_allclose(
-            got[name], content, rtol=1e-9, atol=1e-12, err_msg=name
-        )
+        np.testing.assert_allclose(got[name], content, rtol=1e-9, atol=1e-12, err_msg=name)
     for group in made.groups:
         assert_shared_loops(group)
 
