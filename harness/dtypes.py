@@ -44,6 +44,7 @@ _ROWS = (
     DTypeFacts("i16", "int16", "int16", 2, Kind.SIGNED, "i16", "i64"),
     DTypeFacts("i32", "int32", "int32", 4, Kind.SIGNED, "i32", "i64"),
     DTypeFacts("i64", "int64", "int64", 8, Kind.SIGNED, "i64", "i64"),
+    DTypeFacts("u64", "uint64", "uint64", 8, Kind.UNSIGNED, "u64", "u64"),
     DTypeFacts("f8e4m3", "float8_e4m3fn", "float8e4nv", 1, Kind.FLOAT, "f32", "f32"),
     DTypeFacts("f8e5m2", "float8_e5m2", "float8e5", 1, Kind.FLOAT, "f32", "f32"),
     DTypeFacts("f16", "float16", "float16", 2, Kind.FLOAT, "f32", "f32"),
@@ -64,6 +65,7 @@ class DType(enum.Enum):
     I16 = "i16"
     I32 = "i32"
     I64 = "i64"
+    U64 = "u64"
     F8E4M3 = "f8e4m3"
     F8E5M2 = "f8e5m2"
     F16 = "f16"

@@ -9,8 +9,7 @@ arrived. Nothing here prints or stores: the caller does, event by event.
 from __future__ import annotations
 
 import queue
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -160,7 +159,7 @@ class Session:
     device: Device | None = None
     _flight: dict[str, _Progress] = field(default_factory=dict)
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Generator[Event, None, None]:
         """Compile, examine, and hand out what becomes known, in the order it does."""
         try:
             for position, entry in enumerate(self.entries, start=1):
@@ -361,8 +360,3 @@ def _reason(error: HarnessError) -> str:
     if error.got:
         parts.append(error.got.splitlines()[0])
     return "; ".join(parts)[:500]
-
-
-def stopwatch() -> float:
-    """Seconds on a clock that only moves forward."""
-    return time.perf_counter()

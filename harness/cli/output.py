@@ -122,6 +122,14 @@ class Progress:
         if self._bar is not None:
             self._bar.update(self._task, description=title, completed=done, total=total)
 
+    def print(self, lines: Sequence[str]) -> None:
+        """Print lines of the answer, the bar out of the way meanwhile."""
+        self.stop()
+        for line in lines:
+            emit(line)
+        sys.stdout.flush()
+        self.start()
+
     def start(self) -> None:
         """Show the bar."""
         if self._bar is not None:

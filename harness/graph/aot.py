@@ -17,15 +17,14 @@ from typing import Any
 import torch
 from functorch.compile import aot_function
 from torch import fx
-from torch._functorch.partitioners import (
-    _extract_fwd_bwd_modules,
-    min_cut_rematerialization_partition,
-)
+from torch._functorch import partitioners
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from harness.errors import CaptureFailed
+from harness.graph.attention import normalise_attention
 from harness.graph.decompositions import decompositions
-from harness.graph.fx import Conversion, Naming, convert, graph_from_fx, source_of
+from harness.graph.fx import Conversion, Naming, convert, graph_from_fx
 
 __all__ = [
     "Conversion",
@@ -115,10 +114,26 @@ def _unguarded(program: torch.export.ExportedProgram) -> fx.GraphModule:
     return module
 
 
+class _Unread(TorchDispatchMode):
+    """Answers with zero when a model asks for a value while it is built.
+
+    Initialisation schemes look at the numbers they have drawn, and rates are read off
+    ``torch.linspace``; neither matters for the graph.
+    """
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if func is _aten._local_scalar_dense.default:
+            dtype = args[0].dtype
+            return False if dtype is torch.bool else 0.0 if dtype.is_floating_point else 0
+        return func(*args, **(kwargs or {}))
+
+
 @contextmanager
 def fake_mode() -> Iterator[Any]:
-    """A context in which tensors have sizes and types but no memory."""
-    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+    """A context for building models: tensors have sizes and types but no memory."""
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, _Unread():
         yield mode
 
 
@@ -155,7 +170,7 @@ def trace(
         _normalise(joint)
         _record(joint, traced)
         if saved is None or rename is None:
-            return min_cut_rematerialization_partition(
+            return partitioners.min_cut_rematerialization_partition(
                 joint, inputs, num_fwd_outputs=num_fwd_outputs, **options
             )
         return _cut_at(joint, saved, rename(traced), num_fwd_outputs)
@@ -222,10 +237,13 @@ def _cut_at(
             expected="the same structure at both sizes",
             remedy="choose small sizes that leave the model's control flow as it is",
         )
-    forward, backward = _extract_fwd_bwd_modules(
+    forward, backward = partitioners._extract_fwd_bwd_modules(
         joint, [by_name[n] for n in saved], [], num_fwd_outputs=num_fwd_outputs
     )
-    return forward, backward
+    backward = partitioners.reordering_to_mimic_autograd_engine(backward)
+    # newer versions also move the element accesses up; do as the min-cut partitioner does
+    raise_getitems = getattr(partitioners, "raise_getitems", lambda gm: gm)
+    return raise_getitems(forward), raise_getitems(backward)
 
 
 def _normalise(gm: fx.GraphModule) -> None:
@@ -238,149 +256,44 @@ def _normalise(gm: fx.GraphModule) -> None:
         elif node.target in (_aten.alias.default, _aten.detach.default):
             node.replace_all_uses_with(node.args[0])
             gm.graph.erase_node(node)
-    _normalise_attention(gm)
+    normalise_attention(gm)
+    _merge_equal(gm)
     gm.graph.eliminate_dead_code(_is_impure)
     gm.graph.lint()
     gm.recompile()
 
 
+def _merge_equal(gm: fx.GraphModule) -> None:
+    """Compute equal calls once. Calls that draw random numbers or mutate stay apart."""
+    known: dict[Any, fx.Node] = {}
+    for node in list(gm.graph.nodes):
+        if node.op != "call_function" or not _is_pure(node.target):
+            continue
+        key = (node.target, _key(node.args), _key(node.kwargs))
+        first = known.setdefault(key, node)
+        if first is not node:
+            node.replace_all_uses_with(first)
+            gm.graph.erase_node(node)
+
+
+def _is_pure(target: Any) -> bool:
+    if target is operator.getitem:
+        return True
+    if not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable:
+        return False
+    return torch.Tag.nondeterministic_seeded not in target.tags
+
+
+def _key(value: Any) -> Any:
+    """A hashable stand-in in which 1, 1.0 and True differ, and 0.0 and -0.0 too."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_key(v) for v in value)
+    if isinstance(value, dict):
+        return tuple((k, _key(v)) for k, v in value.items())
+    if isinstance(value, fx.Node):
+        return value
+    return (type(value).__name__, repr(value))
+
+
 def _is_impure(node: fx.Node) -> bool:
     return node.op in ("placeholder", "output") or node.target is _aten.copy_.default
-
-
-def _normalise_attention(gm: fx.GraphModule) -> None:
-    """Attention as the call a GPU makes.
-
-    Traced on a CPU, attention is ``_scaled_dot_product_flash_attention_for_cpu``.
-    Where only its result is used it is written as the device-independent
-    ``scaled_dot_product_attention``; where the backward pass needs the logarithm of
-    the sums it becomes the memory-efficient kernel, whose backward takes every mask.
-    """
-    forward_op = _aten._scaled_dot_product_flash_attention_for_cpu.default
-    backward_op = _aten._scaled_dot_product_flash_attention_for_cpu_backward.default
-    seeds: dict[fx.Node, tuple[fx.Node, fx.Node]] = {}
-    for node in list(gm.graph.nodes):
-        if node.target is forward_op:
-            results = {user.args[1]: user for user in node.users}
-            if set(results) <= {0}:
-                _to_plain_attention(gm, node, results)
-            else:
-                seeds[results[0]] = _to_efficient_attention(gm, node)
-        elif node.target is backward_op:
-            _to_efficient_backward(gm, node, seeds)
-
-
-def _attention_arguments(node: fx.Node) -> dict[str, Any]:
-    """The arguments of the CPU's attention by name, defaults filled in."""
-    assert isinstance(node.target, torch._ops.OpOverload)
-    found: dict[str, Any] = {}
-    for position, argument in enumerate(node.target._schema.arguments):
-        if position < len(node.args):
-            found[argument.name] = node.args[position]
-        else:
-            found[argument.name] = node.kwargs.get(argument.name, argument.default_value)
-    return found
-
-
-def _insert(gm: fx.GraphModule, before: fx.Node, target: Any, *args: Any, **kwargs: Any) -> fx.Node:
-    with gm.graph.inserting_before(before):
-        node = gm.graph.call_function(target, args, kwargs)
-    for key, value in before.meta.items():
-        if key not in ("val", "tensor_meta"):
-            node.meta[key] = value
-    fake_args, fake_kwargs = fx.node.map_arg((args, kwargs), lambda n: n.meta["val"])
-    mode = next(v.fake_mode for v in _fakes(gm))
-    with mode, torch.no_grad():
-        node.meta["val"] = target(*fake_args, **fake_kwargs)
-    return node
-
-
-def _fakes(gm: fx.GraphModule) -> Iterator[Any]:
-    for node in gm.graph.nodes:
-        value = node.meta.get("val")
-        if isinstance(value, torch.Tensor) and hasattr(value, "fake_mode"):
-            yield value
-
-
-def _to_plain_attention(
-    gm: fx.GraphModule, node: fx.Node, results: dict[Any, fx.Node]
-) -> None:
-    a = _attention_arguments(node)
-    options = {} if a["scale"] is None else {"scale": a["scale"]}
-    with gm.graph.inserting_before(node):
-        plain = gm.graph.call_function(
-            _aten.scaled_dot_product_attention.default,
-            (a["query"], a["key"], a["value"], a["attn_mask"], a["dropout_p"], a["is_causal"]),
-            options,
-        )
-    plain.meta = {k: v for k, v in node.meta.items() if k != "tensor_meta"}
-    plain.meta["val"] = node.meta["val"][0]
-    if 0 in results:
-        results[0].replace_all_uses_with(plain)
-        gm.graph.erase_node(results[0])
-    gm.graph.erase_node(node)
-
-
-def _to_efficient_attention(gm: fx.GraphModule, node: fx.Node) -> tuple[fx.Node, fx.Node]:
-    a = _attention_arguments(node)
-    call = _insert(
-        gm,
-        node,
-        _aten._scaled_dot_product_efficient_attention.default,
-        a["query"],
-        a["key"],
-        a["value"],
-        a["attn_mask"],
-        True,
-        a["dropout_p"],
-        a["is_causal"],
-        scale=a["scale"],
-    )
-    seed = _insert(gm, node, operator.getitem, call, 2)
-    offset = _insert(gm, node, operator.getitem, call, 3)
-    for user in list(node.users):
-        _require_same_layout(user, call.meta["val"][user.args[1]], only=user.args[1] == 0)
-        user.meta["val"] = call.meta["val"][user.args[1]]
-    node.replace_all_uses_with(call)
-    gm.graph.erase_node(node)
-    return seed, offset
-
-
-def _to_efficient_backward(
-    gm: fx.GraphModule, node: fx.Node, seeds: dict[fx.Node, tuple[fx.Node, fx.Node]]
-) -> None:
-    a = _attention_arguments(node)
-    seed, offset = seeds[a["out"]]
-    call = _insert(
-        gm,
-        node,
-        _aten._scaled_dot_product_efficient_attention_backward.default,
-        a["grad_out"],
-        a["query"],
-        a["key"],
-        a["value"],
-        a["attn_mask"],
-        a["out"],
-        a["logsumexp"],
-        seed,
-        offset,
-        a["dropout_p"],
-        [True, True, True, False],
-        a["is_causal"],
-        scale=a["scale"],
-    )
-    for user in node.users:
-        _require_same_layout(user, call.meta["val"][user.args[1]], only=True)
-    node.replace_all_uses_with(call)
-    gm.graph.erase_node(node)
-
-
-def _require_same_layout(node: fx.Node, value: torch.Tensor, only: bool) -> None:
-    old = node.meta["val"]
-    if only and (old.shape != value.shape or old.stride() != value.stride()):
-        raise CaptureFailed(
-            "attention has another layout on a GPU than where it was traced",
-            where=source_of(node),
-            got=f"{tuple(value.shape)} with strides {value.stride()}",
-            expected=f"{tuple(old.shape)} with strides {old.stride()}",
-        )

@@ -67,9 +67,7 @@ def _packet(node: Node) -> str:
     return parts[1].strip("_") if len(parts) > 1 else node.op
 
 
-def _limits(
-    node: Node, packet: str, types: dict[str, object]
-) -> Iterator[tuple[str, sympy.Expr]]:
+def _limits(node: Node, packet: str, types: dict[str, object]) -> Iterator[tuple[str, sympy.Expr]]:
     """(index value, exclusive bound) pairs of one node."""
     match node.args:
         case (Ref(name=table), Ref(name=index), *_) if packet == "embedding":
@@ -78,7 +76,12 @@ def _limits(
             packet in _DIMENSION_THEN_INDEX
         ):
             yield from _sized(index, types.get(table), dimension)
-        case (Ref(name=table), tuple(indices), *_) if packet in ("index", "index_put", "unsafe_index", "unsafe_index_put"):
+        case (Ref(name=table), tuple(indices), *_) if packet in (
+            "index",
+            "index_put",
+            "unsafe_index",
+            "unsafe_index_put",
+        ):
             yield from _indexed(indices, types.get(table))
         case (_, Ref(name=index), int() | sympy.Integer() as rows, *_) if (
             packet == "embedding_dense_backward"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
+from torch.optim.adamw import adamw
 from torch.utils import _pytree as pytree
 
 from harness.dtypes import DType
@@ -102,6 +103,7 @@ class _Flat:
     names: list[str]
     roles: list[str]
     mode: Any
+    prefix: str
 
 
 def _flatten(example: Example, mode: Any, training: bool, target: Target) -> _Flat:
@@ -118,7 +120,8 @@ def _flatten(example: Example, mode: Any, training: bool, target: Target) -> _Fl
         ) from error
     held = [(name, value, "parameter") for name, value in exported.parameters]
     held += [(name, value, "buffer") for name, value in exported.buffers]
-    rows = [*held, *((n, v, r) for n, v, r in named if isinstance(v, torch.Tensor))]
+    prefix = f"{example.prefix}." if example.prefix else ""
+    rows = [*((n.removeprefix(prefix), v, r) for n, v, r in held), *((n, v, r) for n, v, r in named if isinstance(v, torch.Tensor))]
     leaves = [value for _, value, _ in named]
     slots = [k for k, value in enumerate(leaves) if isinstance(value, torch.Tensor)]
 
@@ -130,7 +133,9 @@ def _flatten(example: Example, mode: Any, training: bool, target: Target) -> _Fl
         return exported.run(state, full)
 
     names = _unique(_identifier(name) for name, _, _ in rows)
-    return _Flat(function, [v for _, v, _ in rows], names, [r for _, _, r in rows], mode)
+    return _Flat(
+        function, [v for _, v, _ in rows], names, [r for _, _, r in rows], mode, example.prefix
+    )
 
 
 def _first_line(error: BaseException) -> str:
@@ -205,6 +210,7 @@ def _trace(
     naming = aot.Naming(
         names=rename(traced),
         roles=dict(zip(traced.placeholders, flat.roles, strict=False)),
+        prefix=flat.prefix,
     )
     pieces = [(traced.forward, "step" if options.mode == "optimizer" else "forward")]
     if training:
@@ -270,7 +276,7 @@ def _adamw(
     state: dict[str, dict[str, torch.Tensor]],
 ) -> None:
     """AdamW at its usual settings, steps counted on the device as in a captured loop."""
-    torch.optim.adamw.adamw(
+    adamw(
         list(parameters.values()),
         list(gradients.values()),
         list(state["exp_avg"].values()),

@@ -55,6 +55,8 @@ class Naming:
     names: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, str] = field(default_factory=dict)
     bounds: Mapping[str, int] = field(default_factory=dict)
+    prefix: str = ""
+    """Attribute path that is left out of module paths."""
 
 
 def graph_from_fx(
@@ -159,7 +161,7 @@ class _Reader:
                 kwargs=self._keywords(node),
                 type=_value_type(value, node),
                 source=source_of(node),
-                module=module_of(node),
+                module=self._module(node),
             )
         )
         self._values[node] = Ref(name)
@@ -251,6 +253,11 @@ class _Reader:
             got=type(value).__name__,
             expected="a tensor or a size",
         )
+
+    def _module(self, node: fx.Node) -> str:
+        path = module_of(node)
+        prefix = self.naming.prefix
+        return path.removeprefix(prefix).lstrip(".") if prefix else path
 
     def _name(self, node: fx.Node) -> str:
         return self.naming.names.get(node.name, node.name)

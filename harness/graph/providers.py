@@ -46,6 +46,8 @@ class Example:
     function: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    prefix: str = ""
+    """Attribute path that is left out of parameter names and module paths."""
 
 
 def parse_target(text: str, options: Iterable[tuple[str, Any]] = ()) -> Target:
@@ -181,19 +183,30 @@ def _transformers(target: Target, training: bool) -> Example:
     cls = _member(transformers, target.name)
     options = dict(target.options)
     batch, seq = _take(options, "batch", 1), _take(options, "seq", 128)
-    attention = options.pop("attn_implementation", "sdpa")
+    has_sdpa = getattr(cls, "_supports_sdpa", False)
+    attention = options.pop("attn_implementation", "sdpa" if has_sdpa else "eager")
+    image = _take(options, "image", 224)
     config_class = getattr(cls, "config_class", None)
     if config_class is None:
         raise UsageError(f"transformers:{target.name} is not a model class")
-    known = set(config_class().to_dict()) | {"batch", "seq", "attn_implementation"}
+    known = set(config_class().to_dict())
+    if "image_size" in known:
+        options.setdefault("image_size", image)
+    known |= {"batch", "seq", "image", "attn_implementation", "num_labels"}
     _reject_unknown(options, known, f"transformers:{target.name}")
-    config = config_class(**options)
+    config = config_class(**{key: _listed(value) for key, value in options.items()})
     _no_dropout(config)
     config._attn_implementation = attention
     if hasattr(config, "use_cache"):
         config.use_cache = False
     model = cls(config)
-    return Example(_First(model), (), _model_inputs(model, config, batch, seq, training))
+    sizes = {"batch": batch, "seq": seq, "image": options.get("image_size", image)}
+    inputs = _model_inputs(model, config, sizes, training)
+    return Example(_First(model), (), inputs, "model")
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _no_dropout(config: Any) -> None:
@@ -204,17 +217,19 @@ def _no_dropout(config: Any) -> None:
 
 
 def _model_inputs(
-    model: Any, config: Any, batch: int, seq: int, training: bool
+    model: Any, config: Any, sizes: dict[str, int], training: bool
 ) -> dict[str, torch.Tensor]:
     accepts = inspect.signature(model.forward).parameters
     main = model.main_input_name
+    batch, seq = sizes["batch"], sizes["seq"]
     inputs: dict[str, torch.Tensor] = {}
     if main == "pixel_values":
-        size = config.image_size if isinstance(getattr(config, "image_size", None), int) else 224
-        inputs[main] = torch.randn(batch, config.num_channels, size, size)
-        labels = (batch,)
+        inputs[main] = torch.randn(batch, config.num_channels, sizes["image"], sizes["image"])
+        labels: tuple[int, ...] = (batch,)
     elif main == "input_ids":
         inputs[main] = torch.zeros(batch, seq, dtype=torch.int64)
+        if "attention_mask" in accepts:
+            inputs["attention_mask"] = torch.ones(batch, seq, dtype=torch.int64)
         labels = (batch, seq)
         if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in accepts:
             inputs["decoder_input_ids"] = torch.zeros(batch, seq, dtype=torch.int64)
@@ -247,7 +262,7 @@ class _Classifier(torch.nn.Module):
 def _images(model: torch.nn.Module, options: dict[str, int], training: bool) -> Example:
     images = torch.randn(options["batch"], 3, options["image"], options["image"])
     labels = torch.zeros(options["batch"], dtype=torch.int64)
-    return Example(_Classifier(model), (images, labels) if training else (images,), {})
+    return Example(_Classifier(model), (images, labels) if training else (images,), {}, "model")
 
 
 def _timm(target: Target, training: bool) -> Example:
@@ -292,7 +307,7 @@ def _diffusers(target: Target, training: bool) -> Example:
     known = set(inspect.signature(cls.__init__).parameters) - {"self"}
     _reject_unknown(options, known | {"batch"}, f"diffusers:{target.name}")
     model = cls(**options)
-    return Example(_First(model), (), _diffusion_inputs(model, batch, target))
+    return Example(_First(model), (), _diffusion_inputs(model, batch, target), "model")
 
 
 def _diffusion_inputs(model: Any, batch: int, target: Target) -> dict[str, torch.Tensor]:

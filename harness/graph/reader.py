@@ -236,7 +236,9 @@ class _Reader:
                     expected="getitem(name, 0)",
                 )
         if not isinstance(several, tuple):
-            self.fail(line, f"{name} is one value, not several", expected="a node with a tuple type")
+            self.fail(
+                line, f"{name} is one value, not several", expected="a node with a tuple type"
+            )
         if not 0 <= index < len(several):
             self.fail(line, f"{name} has no result {index}", expected=f"0 to {len(several) - 1}")
         if several[index] != node.type:
@@ -258,10 +260,14 @@ class _Reader:
                 for element in elements:
                     kind = self._value_type(element)
                     if isinstance(kind, tuple):
-                        self.fail(annotation.lineno, "a result is a tensor or None", expected='"f32[4]"')
+                        self.fail(
+                            annotation.lineno, "a result is a tensor or None", expected='"f32[4]"'
+                        )
                     kinds.append(kind)
                 return tuple(kinds)
-        self.fail(annotation.lineno, "not a type", ast.unparse(annotation), '"f32[4]", a tuple, None')
+        self.fail(
+            annotation.lineno, "not a type", ast.unparse(annotation), '"f32[4]", a tuple, None'
+        )
 
     def _argument(self, node: ast.expr) -> Arg:
         match node:

@@ -46,7 +46,9 @@ def parse_type(text: str) -> TensorType:
     match = _TYPE.match(text)
     if match is None:
         raise GraphError(
-            "not a tensor type", got=repr(text), expected='"dtype[sizes]" or "dtype[sizes]{strides}"'
+            "not a tensor type",
+            got=repr(text),
+            expected='"dtype[sizes]" or "dtype[sizes]{strides}"',
         )
     try:
         dtype = DType(match["dtype"])
@@ -157,7 +159,9 @@ def parse_size(text: str) -> sympy.Expr:
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError):
-        raise GraphError("not a size expression", got=repr(text), expected="e.g. 2*s0 + 1") from None
+        raise GraphError(
+            "not a size expression", got=repr(text), expected="e.g. 2*s0 + 1"
+        ) from None
     return _expression(tree.body, text)
 
 
@@ -177,9 +181,7 @@ def _expression(node: ast.expr, text: str) -> sympy.Expr:
     raise GraphError("not a size expression", got=repr(text), expected="e.g. 2*s0 + 1")
 
 
-def _binary(
-    left: sympy.Expr, operator: ast.operator, right: sympy.Expr, text: str
-) -> sympy.Expr:
+def _binary(left: sympy.Expr, operator: ast.operator, right: sympy.Expr, text: str) -> sympy.Expr:
     match operator:
         case ast.Add():
             return left + right

@@ -138,9 +138,7 @@ class IndexPrinter:
         return made
 
 
-def python_function(
-    expr: sympy.Expr, arguments: Mapping[sympy.Symbol, str]
-) -> Callable[..., int]:
+def python_function(expr: sympy.Expr, arguments: Mapping[sympy.Symbol, str]) -> Callable[..., int]:
     """``expr`` as a Python function of keyword arguments named by ``arguments``."""
     text = IndexPrinter(Language.PYTHON, Simplifier({}), dict(arguments)).text(expr)
     parameters = ", ".join(sorted(arguments.values()))
@@ -159,7 +157,7 @@ def _order(expr: sympy.Expr) -> tuple[object, ...]:
 
 
 def _term_order(term: sympy.Expr) -> tuple[object, ...]:
-    """Terms by coefficient, smallest first, negative ones last, the constant after others of its sign."""
+    """Positive terms first, then by size of the coefficient; the constant after its like."""
     coefficient, rest = term.as_coeff_Mul()
     constant = rest is sympy.S.One
     number = int(coefficient)

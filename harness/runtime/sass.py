@@ -11,7 +11,6 @@ _INSTRUCTION = re.compile(
     r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P[T0-9]+\s+)?([A-Z][A-Z0-9_]*)((?:\.[A-Za-z0-9_]+)*)"
 )
 
-<<<<<<< HEAD
 _GROUPS: dict[str, str] = {
     "load_global": "LDG LD LDGSTS UTMALDG UBLKCP",
     "store_global": "STG ST UTMASTG",
@@ -28,52 +27,6 @@ _GROUPS: dict[str, str] = {
     "matrix": "HMMA IMMA DMMA QGMMA HGMMA IGMMA UTCHMMA UTCQMMA",
     "control": "BRA EXIT CALL RET BRX JMP BREAK NANOSLEEP YIELD KILL BPT",
     "move": "MOV UMOV SEL USEL PRMT UPRMT S2R S2UR CS2R R2UR FSEL P2R R2P PLOP3 UPLOP3",
-=======
-_GROUPS: dict[str, tuple[str, ...]] = {
-    "load_global": ("LDG", "LD", "LDGSTS", "UTMALDG", "UBLKCP"),
-    "store_global": ("STG", "ST", "UTMASTG"),
-    "load_shared": ("LDS", "LDSM"),
-    "store_shared": ("STS", "STSM"),
-    "load_local": ("LDL",),
-    "store_local": ("STL",),
-    "load_constant": ("LDC", "ULDC", "LDCU"),
-    "atomic": ("ATOM", "ATOMG", "ATOMS", "RED", "REDG", "REDUX", "CREDUX"),
-    "barrier": ("BAR", "WARPSYNC", "DEPBAR", "MEMBAR", "BSYNC", "BSSY", "SYNCS", "LDGDEPBAR"),
-    "shuffle": ("SHFL", "VOTE", "VOTEU", "MATCH"),
-    "special": ("MUFU",),
-    "convert": ("F2F", "F2I", "I2F", "I2FP", "F2FP", "FRND", "I2I", "F2IP", "I2IP"),
-    "matrix": ("HMMA", "IMMA", "DMMA", "QGMMA", "HGMMA", "IGMMA", "UTCHMMA", "UTCQMMA"),
-    "control": (
-        "BRA",
-        "EXIT",
-        "CALL",
-        "RET",
-        "BRX",
-        "JMP",
-        "BREAK",
-        "NANOSLEEP",
-        "YIELD",
-        "KILL",
-        "BPT",
-    ),
-    "move": (
-        "MOV",
-        "UMOV",
-        "SEL",
-        "USEL",
-        "PRMT",
-        "UPRMT",
-        "S2R",
-        "S2UR",
-        "CS2R",
-        "R2UR",
-        "FSEL",
-        "P2R",
-        "R2P",
-        "PLOP3",
-        "UPLOP3",
-    ),
->>>>>>> cli
 }
 _GROUP_OF = {op: group for group, ops in _GROUPS.items() for op in ops.split()}
 _FLOAT64 = re.compile(r"^D(ADD|MUL|FMA|SETP|MNMX|SET)$")

@@ -106,6 +106,34 @@ class Journal:
         self.journal.unlink(missing_ok=True)
 
 
+class Memory:
+    """Keeps a run in memory alone, for a run that is not to be recorded."""
+
+    path: Path | None = None
+
+    def __init__(self, run: Run) -> None:
+        """Start with ``run``, its ``graphs`` ignored."""
+        self._run = replace(run, graphs=(), complete=False)
+        self._graphs: dict[str, GraphRecord] = {}
+
+    def add_kernel(self, graph: str, kernel: KernelRecord) -> None:
+        """Keep a kernel of the graph called ``graph``, which is still in progress."""
+        _add_kernel(self._graphs, graph, kernel)
+
+    def add_graph(self, graph: GraphRecord) -> None:
+        """Keep a finished graph; it replaces the kernels kept one by one."""
+        self._graphs[graph.name] = graph
+
+    def finish(self) -> None:
+        """Mark the run complete."""
+        self._run = replace(self._run, complete=True)
+
+    @property
+    def run(self) -> Run:
+        """The run as known so far."""
+        return replace(self._run, graphs=tuple(self._graphs.values()))
+
+
 def _add_kernel(graphs: dict[str, GraphRecord], name: str, kernel: KernelRecord) -> None:
     graph = graphs.get(name) or GraphRecord(name)
     graphs[name] = replace(graph, kernels=(*graph.kernels, kernel))

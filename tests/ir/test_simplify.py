@@ -141,9 +141,7 @@ def test_simplify_bounds_and_text_hold_at_every_point(
 @given(expressions(True), st.tuples(*[st.sampled_from([1, 2, 3, 5, S0, 2 * S0])] * 3))
 @settings(max_examples=200, deadline=None)
 def test_unknown_sizes(expr: sympy.Expr, extents: tuple[sympy.Expr, ...]) -> None:
-    simplifier = Simplifier(
-        {v: sympy.sympify(n) for v, n in zip(VARIABLES, extents, strict=True)}
-    )
+    simplifier = Simplifier({v: sympy.sympify(n) for v, n in zip(VARIABLES, extents, strict=True)})
     simple = simplifier.simplify(expr)
     low, high = simplifier.bounds(expr)
     for size in (1, 2, 3):

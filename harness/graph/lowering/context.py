@@ -13,7 +13,6 @@ import sympy
 
 from harness.dtypes import DType
 from harness.graph.lowering.scalar import Scalar
-from harness.graph.lowering.simplify import Simplifier
 from harness.graph.lowering.tensor import (
     Shape,
     Tensor,
@@ -36,6 +35,7 @@ from harness.ir.nodes import (
     walk,
 )
 from harness.ir.ops import Op
+from harness.ir.simplify import Simplifier
 
 Index = tuple[sympy.Expr, ...]
 
@@ -77,6 +77,8 @@ class Context:
 
     def bindings(self, expr: sympy.Expr) -> Indirect:
         """The indirect values that occur in ``expr``, in order of their numbers."""
+        if not self._indirect:
+            return ()
         found = [s for s in expr.free_symbols if s in self._indirect]
         found.sort(key=lambda s: int(s.name[1:]))
         return tuple((s, self._indirect[s]) for s in found)

@@ -173,22 +173,22 @@ class Lowering:
             return True
         if isinstance(tensor.value, Load) and (rule is None or rule.view):
             return False
-        uses = self.uses.count[name]
+        demand = self.uses.demand[name]
         found = profile(tensor.value)
         if oversized(found):
             return True
         if found.loads and name in self.uses.reread and found.ops:
             return True
-        if uses > 1 and self._is_mutation_value(name):
+        if demand.users > 1 and self._is_mutation_value(name):
             return True
-        if uses > 1 and isinstance(tensor.value, Load):
+        if demand.users > 1 and isinstance(tensor.value, Load):
             return not self._reads_in_layout(tensor.value, kind)
         own = typical(kind.numel)
         read = sum(
             min(typical(self.buffers[b].extent), own) * self.buffers[b].dtype.itemsize
             for b in dict.fromkeys(load.buffer for load in found.loads)
         )
-        return worth_storing(found, uses, read, own * kind.dtype.itemsize)
+        return worth_storing(found, demand, own, read, own * kind.dtype.itemsize)
 
     def _is_mutation_value(self, name: str) -> bool:
         return any(m.value == name for m in self.graph.mutations)

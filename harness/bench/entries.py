@@ -1,0 +1,132 @@
+"""Which graphs a command means: names of a suite's graphs, and graph files.
+
+Reading names touches no graph file; a graph is read when it is compiled.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.bench.record import LibraryCall
+from harness.bench.session import Compiled, CompiledKernel
+from harness.errors import DamagedGraph
+from harness.graph.model import Graph
+from harness.graph.suite import load_suite
+from harness.graph.text import load
+from harness.options import Options
+from harness.target import Target
+
+SMALL = "small"
+"""The folder, beside a graph's file, of the small capture of the same structure."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFile:
+    """A graph on disk. ``small`` is the same structure at sizes for the interpreter."""
+
+    name: str
+    path: Path
+    small: Path | None
+
+    def load(self) -> Graph:
+        """The graph. Raises ``DamagedGraph``."""
+        return read(self.path)
+
+    def load_small(self) -> Graph | None:
+        """The small graph, None if there is none. Raises ``DamagedGraph``."""
+        return None if self.small is None else read(self.small)
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A graph file and the target it is compiled for: a session's entry."""
+
+    file: GraphFile
+    target: Target
+
+    @property
+    def name(self) -> str:
+        """The graph's name."""
+        return self.file.name
+
+    def compile(self) -> Compiled:
+        """At full size. Raises ``HarnessError``."""
+        return compile_timed(self.file.load(), self.target)
+
+    def compile_small(self) -> Compiled | None:
+        """At small sizes; None if none are declared."""
+        graph = self.file.load_small()
+        return None if graph is None else compile_timed(graph, self.target)
+
+
+def read(path: Path) -> Graph:
+    """The graph in the file at ``path``. Raises ``DamagedGraph``, also for one that is missing."""
+    try:
+        return load(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise DamagedGraph(
+            "a graph file cannot be read",
+            str(path),
+            got=str(getattr(error, "strerror", None) or error),
+            expected="a graph saved by harness capture",
+            remedy="list the graphs: harness list; make one: harness capture TARGET -o FILE",
+        ) from error
+
+
+def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[GraphFile, ...]:
+    """The graphs that ``names`` mean, in that order, each once; all of ``suite`` for no name.
+
+    A name is a graph's, an entry's (all its graphs), or a path ending in ``.py``. Raises
+    ``UnknownName`` with the nearest names.
+    """
+    if names and all(is_file(name) for name in names):
+        return tuple(dict.fromkeys(_by_path(Path(name)) for name in names))
+    declared = load_suite(suite, options.suites)
+    found: list[GraphFile] = []
+    for name in names or [entry.name for entry in declared.entries]:
+        if is_file(name):
+            found.append(_by_path(Path(name)))
+            continue
+        entry = declared.entry(name)
+        found.extend(
+            GraphFile(graph, entry.path(graph), entry.path(graph, small=True))
+            for graph in entry.entry.graph_names
+            if name in (entry.name, graph)
+        )
+    return tuple(dict.fromkeys(found))
+
+
+def find_entries(
+    options: Options, suite: str, names: Sequence[str], target: Target
+) -> tuple[FileEntry, ...]:
+    """As ``find_graphs``, to be compiled for ``target``."""
+    return tuple(FileEntry(file, target) for file in find_graphs(options, suite, names))
+
+
+def is_file(name: str) -> bool:
+    """Whether ``name`` means a file and not a graph of a suite."""
+    return name.endswith(".py") or "/" in name
+
+
+def _by_path(path: Path) -> GraphFile:
+    small = path.parent / SMALL / path.name
+    return GraphFile(path.stem, path, small if small.is_file() else None)
+
+
+def compile_timed(graph: Graph, target: Target) -> Compiled:
+    """``graph`` as kernels for ``target``, with the wall clock of code generation."""
+    from harness.pipeline import compile_graph
+
+    began = time.perf_counter()
+    found = compile_graph(graph, target)
+    seconds = time.perf_counter() - began
+    counts: Counter[tuple[str, str]] = Counter(
+        (call.node.op, call.reason) for call in found.partition.library_calls
+    )
+    calls = tuple(LibraryCall(op, count, reason) for (op, reason), count in counts.items())
+    kernels = tuple(CompiledKernel(module, launches) for module, launches in found.distinct())
+    return Compiled(kernels, calls, seconds)

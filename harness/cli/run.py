@@ -1,0 +1,140 @@
+"""``harness run``: compile, check and, with a GPU, time graphs; keep what was learnt."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+import typer
+
+from harness import options as settings
+from harness.cli import output
+from harness.cli.arguments import AsJson, Debug, Graphs, Jobs, Suite, TargetName
+from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.bench.record import GraphRecord, KernelRecord, Run
+    from harness.bench.session import Event
+
+
+@guarded
+def run(
+    graphs: Graphs = None,
+    suite: Suite = "default",
+    target: TargetName = None,
+    jobs: Jobs = None,
+    record: Annotated[
+        bool, typer.Option("--record/--no-record", help="Keep the run below the results folder.")
+    ] = True,
+    timing: Annotated[
+        bool, typer.Option("--timing/--no-timing", help="Use the GPU, if there is one.")
+    ] = True,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> int:
+    """Compile, check and, with a GPU, time the kernels of graphs.
+
+    Without a GPU kernels are checked in Triton's interpreter at small sizes and compiled for
+    the target; columns for time say so. Exit status 1 if a kernel failed. Ctrl-C keeps what
+    was measured so far.
+
+    \b
+    harness run
+    harness run llama_block_forward bert_layer_forward
+    harness run my_graph.py --target sm_80 --no-record
+    harness run --json > run.json
+    """
+    from harness.bench.plan import Request, prepare
+    from harness.cli.recovery import recover
+
+    options = settings.current()
+    if record:
+        recover(options.results)
+    request = Request(suite, tuple(graphs or ()), target, jobs, timing)
+    with prepare(options, request) as plan:
+        with _keeper(options.results if record else None, plan.run) as keeper:
+            interrupted = False
+            try:
+                _follow(plan.session.events(), keeper, timed=plan.timed, quiet=as_json)
+                keeper.finish()
+            except KeyboardInterrupt:
+                interrupted = True
+        return _conclude(keeper, interrupted, as_json)
+
+
+class Keeper(Protocol):
+    """What becomes of records: ``track.journal.Journal``, or memory alone."""
+
+    path: Path | None
+
+    @property
+    def run(self) -> Run:
+        """The run as known so far."""
+
+    def add_kernel(self, graph: str, kernel: KernelRecord) -> None:
+        """Keep a kernel of a graph in progress."""
+
+    def add_graph(self, graph: GraphRecord) -> None:
+        """Keep a finished graph."""
+
+    def finish(self) -> None:
+        """Mark the run complete."""
+
+
+@contextlib.contextmanager
+def _keeper(results: Path | None, run: Run) -> Iterator[Keeper]:
+    from harness.track.journal import Journal, Memory
+
+    if results is None:
+        yield Memory(run)
+    else:
+        with Journal(results, run) as journal:
+            yield journal
+
+
+def _follow(
+    events: Generator[Event, None, None], keeper: Keeper, *, timed: bool, quiet: bool
+) -> None:
+    """Keep and print what ``events`` bring."""
+    from harness.bench.session import GraphCompiled, GraphDone, GraphStarted, KernelDone
+    from harness.cli.tables import graph_lines
+
+    done = total = 0
+    with output.progress("starting", shown=not quiet) as bar, contextlib.closing(events):
+        for event in events:
+            match event:
+                case GraphStarted():
+                    bar.update(f"compiling {event.name}", done, max(total, 1))
+                case GraphCompiled():
+                    total += event.kernels
+                    bar.update(f"examining {event.name}", done, max(total, 1))
+                case KernelDone():
+                    keeper.add_kernel(event.graph, event.kernel)
+                    done += 1
+                    bar.update(f"examining {event.graph}", done, max(total, 1))
+                case GraphDone():
+                    keeper.add_graph(event.record)
+                    if not quiet:
+                        bar.print(graph_lines(event.record, timed=timed))
+
+
+def _conclude(keeper: Keeper, interrupted: bool, as_json: bool) -> int:
+    from harness.cli.tables import run_document, summary_lines
+
+    run = keeper.run
+    if as_json:
+        file = None if keeper.path is None else str(keeper.path)
+        output.emit_json({**run_document(run), "file": file})
+    else:
+        for line in summary_lines(run):
+            output.emit(line)
+        if keeper.path is not None:
+            output.emit(f"run {keeper.path.stem}  {keeper.path}")
+    if interrupted:
+        kept = f"kept in {keeper.path}" if keeper.path else "not recorded"
+        output.note(f"interrupted; what had been measured is {kept}")
+        return INTERRUPTED
+    return FAILED if run.failed else FINE

@@ -1,0 +1,129 @@
+"""A kernel's reference: the region's own ATen calls, from its inputs to its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.dtypes import DType
+from harness.errors import InvalidProgram
+from harness.graph.calltext import call_text, float_names, local_name
+from harness.graph.model import Graph, TensorType
+from harness.ir.program import Buffer, Role
+from harness.tiling.plan import Argument, ArgumentKind, KernelPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """``lines`` are the body of ``reference(args, wide)``. ``kept`` are positions of written
+    arguments whose old contents matter; ``floating`` says whether floating-point values
+    take part."""
+
+    lines: tuple[str, ...]
+    kept: tuple[int, ...]
+    floating: bool
+
+
+def read_value(argument: Argument, buffers: dict[str, Buffer]) -> str | None:
+    """The graph value an argument brings into the kernel, if it brings one."""
+    if argument.kind in (ArgumentKind.INPUT, ArgumentKind.IN_OUT):
+        return buffers[argument.buffers[0]].node
+    return None
+
+
+def written_value(argument: Argument, buffers: dict[str, Buffer], graph: Graph) -> str | None:
+    """The graph value an argument holds after the launch, if the kernel writes it."""
+    if argument.kind not in (ArgumentKind.OUTPUT, ArgumentKind.IN_OUT):
+        return None
+    buffer = buffers[argument.buffers[-1]]
+    if buffer.role is not Role.INPUT:
+        return buffer.node
+    for mutation in graph.mutations:
+        if mutation.input == buffer.node:
+            return mutation.value
+    raise InvalidProgram(
+        "a kernel writes an input that the graph does not mutate", where=buffer.name
+    )
+
+
+def missing_values(graph: Graph, given: Iterable[str], wanted: Sequence[str]) -> list[str]:
+    """Graph inputs that the calls from ``given`` to ``wanted`` mention although the kernel
+    does not read them: only their sizes can matter."""
+    have = set(given)
+    needed = {w for w in wanted if w not in have}
+    for node in reversed(graph.nodes):
+        if node.name in needed:
+            needed.discard(node.name)
+            needed.update(name for name in node.refs() if name not in have)
+    return [i.name for i in graph.inputs if i.name in needed]
+
+
+def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
+    """The reference of ``plan``'s kernel. Raises ``GraphError`` if the outputs cannot be
+    computed from the inputs."""
+    buffers = {b.name: b for b in plan.buffers}
+    reads = [(n, read_value(a, buffers)) for n, a in enumerate(plan.arguments)]
+    given = {value: n for n, value in reads if value is not None}
+    values = [(n, written_value(a, buffers, graph)) for n, a in enumerate(plan.arguments)]
+    written = [(n, value) for n, value in values if value is not None]
+    # A buffer that is updated holds an intermediate state under the name of the final one.
+    wanted = [value for _, value in written]
+    absent = missing_values(graph, given, wanted)
+    names = [*given, *absent]
+    lines = _float_lines(float_names(graph, names, wanted))
+    if given:
+        lines.append("if wide:")
+        lines.append("    args = [_wide(a) for a in args]")
+    lines += [f"{local_name(value)} = args[{n}]" for value, n in given.items()]
+    lines += [_stand_in(graph, name) for name in absent]
+    lines += call_text(graph, names, wanted)
+    results = ", ".join(local_name(w) for w in wanted)
+    lines.append(f"return [{results}]")
+    types = [b.dtype for b in plan.buffers]
+    outputs = {n for n, _ in written}
+    kept = tuple(
+        n for n, a in enumerate(plan.arguments) if n in outputs and a.kind is ArgumentKind.IN_OUT
+    )
+    return Reference(tuple(lines), kept, any(t.is_float for t in types))
+
+
+def _float_lines(names: Sequence[str]) -> list[str]:
+    return [f"{name} = torch.float64 if wide else torch.{name}" for name in names]
+
+
+def _stand_in(graph: Graph, name: str) -> str:
+    """A tensor of the right sizes for a value whose contents nobody looks at."""
+    kind = next(i.type for i in graph.inputs if i.name == name)
+    assert isinstance(kind, TensorType)
+    shape = sizes_text(kind.shape)
+    dtype = f"torch.{kind.dtype.torch_name}"
+    if kind.dtype.is_float:
+        dtype = f"torch.float64 if wide else {dtype}"
+    return f"{local_name(name)} = torch.zeros({shape}, dtype={dtype}, device=device)"
+
+
+def sizes_text(sizes: Sequence[object]) -> str:
+    """Sizes as a Python tuple."""
+    inside = ", ".join(str(s) for s in sizes)
+    return f"({inside},)" if len(sizes) == 1 else f"({inside})"
+
+
+def triton_signature(dtype: DType) -> str:
+    """Triton's name of a pointer to ``dtype`` in a signature."""
+    return "*" + _SIGNATURE[dtype]
+
+
+_SIGNATURE = {
+    DType.BOOL: "i1",
+    DType.U8: "u8",
+    DType.I8: "i8",
+    DType.I16: "i16",
+    DType.I32: "i32",
+    DType.I64: "i64",
+    DType.F8E4M3: "fp8e4nv",
+    DType.F8E5M2: "fp8e5",
+    DType.F16: "fp16",
+    DType.BF16: "bf16",
+    DType.F32: "fp32",
+    DType.F64: "fp64",
+}

@@ -1,0 +1,192 @@
+"""Suites: which graphs, at which sizes, and the graph files beside them.
+
+A suite is a Python file of declarations, ``suites/<name>.py`` with ``ENTRIES``. The
+graph files lie in ``suites/graphs`` (real sizes) and ``suites/graphs/small`` (the
+same structure, tiny). Reading a suite imports neither torch nor a model library.
+
+``python -m harness.graph.suite [NAME …]`` captures entries again and writes the files.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from harness.dtypes import DType
+from harness.errors import CaptureFailed, UnknownName, UsageError
+from harness.graph.model import Graph
+from harness.graph.text import load, save
+
+FOLDER = Path(__file__).resolve().parents[2] / "suites"
+"""Where the suites that come with the harness lie."""
+
+_PARTS = {
+    "inference": ("forward",),
+    "training": ("forward", "backward"),
+    "optimizer": ("step",),
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One declaration of a suite: what is captured, how, and at which sizes.
+
+    ``target`` and ``mode`` are those of ``harness.graph.capture``; ``real`` and
+    ``small`` are the target's options at either size; ``origin`` says where the code
+    and the sizes come from.
+    """
+
+    name: str
+    title: str
+    origin: str
+    target: str
+    mode: Literal["inference", "training", "optimizer"]
+    dtype: DType
+    real: Mapping[str, Any]
+    small: Mapping[str, Any]
+    tags: tuple[str, ...] = ()
+
+    @property
+    def graph_names(self) -> tuple[str, ...]:
+        """Names of the entry's graphs: ``<entry>_forward``, ``_backward`` or ``_step``."""
+        return tuple(f"{self.name}_{part}" for part in _PARTS[self.mode])
+
+
+@dataclass(frozen=True)
+class SuiteEntry:
+    """An entry with its graph files, which are read when first asked for."""
+
+    entry: Entry
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The entry's name."""
+        return self.entry.name
+
+    @cached_property
+    def graphs(self) -> tuple[Graph, ...]:
+        """The graphs at real sizes."""
+        return tuple(load(self.path(name)) for name in self.entry.graph_names)
+
+    @cached_property
+    def small_graphs(self) -> tuple[Graph, ...]:
+        """The graphs at small sizes, in the same order."""
+        return tuple(load(self.path(name, small=True)) for name in self.entry.graph_names)
+
+    def path(self, graph_name: str, small: bool = False) -> Path:
+        """The file of one graph."""
+        folder = self.folder / "graphs"
+        return (folder / "small" if small else folder) / f"{graph_name}.py"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A named list of entries."""
+
+    name: str
+    entries: tuple[SuiteEntry, ...]
+
+    def entry(self, name: str) -> SuiteEntry:
+        """The entry called ``name``, or that has a graph called so.
+
+        ``UnknownName`` carries the nearest names.
+        """
+        known: dict[str, SuiteEntry] = {}
+        for entry in self.entries:
+            known[entry.name] = entry
+            known.update((graph, entry) for graph in entry.entry.graph_names)
+        if name in known:
+            return known[name]
+        near = difflib.get_close_matches(name, known, 3)
+        raise UnknownName(
+            f"suite {self.name} has no graph {name}",
+            got=name,
+            expected=", ".join(near) if near else ", ".join(e.name for e in self.entries),
+            remedy="harness list shows all graphs",
+        )
+
+
+def load_suite(name: str = "default", folder: Path = FOLDER) -> Suite:
+    """The suite ``name``: ``<folder>/<name>.py``. Graph files are read lazily."""
+    path = folder / f"{name}.py"
+    if not path.is_file():
+        known = sorted(p.stem for p in folder.glob("*.py") if p.stem not in ("__init__", "models"))
+        near = difflib.get_close_matches(name, known, 3) or known
+        raise UnknownName(f"no suite {name}", str(folder), name, ", ".join(near))
+    spec = importlib.util.spec_from_file_location(f"harness_suite_{name}", path)
+    if spec is None or spec.loader is None:
+        raise UsageError("a suite is a Python file", where=str(path))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    entries = tuple(SuiteEntry(entry, folder) for entry in module.ENTRIES)
+    names = [e.name for e in entries]
+    for position, entry_name in enumerate(names):
+        if entry_name in names[:position]:
+            raise UsageError(f"suite {name} declares {entry_name} twice", where=str(path))
+    return Suite(name, entries)
+
+
+def capture_entry(entry: Entry) -> tuple[list[Graph], list[Graph]]:
+    """Capture an entry at its real and at its small sizes, with the same structure.
+
+    The small capture keeps for its backward graph what the real one keeps. Raises
+    ``CaptureFailed`` if operators or names differ between the two.
+    """
+    from harness.graph.capture import CaptureOptions, capture
+
+    options = CaptureOptions(entry.mode, entry.dtype, entry.name, entry.real)
+    real = capture(entry.target, options)
+    saved = None
+    if entry.mode == "training":
+        saved = tuple(i.name for i in real[1].inputs if i.role != "gradient")
+    small = capture(entry.target, replace(options, options=entry.small, saved=saved))
+    for one, other in zip(real, small, strict=True):
+        _require_same_structure(one, other)
+    facts = (("title", entry.title), ("origin", entry.origin))
+    return (
+        [replace(g, facts=facts + g.facts) for g in real],
+        [replace(g, facts=(*facts, ("sizes", "small"), *g.facts)) for g in small],
+    )
+
+
+def _require_same_structure(real: Graph, small: Graph) -> None:
+    one = [(n.name, n.op, tuple(n.refs())) for n in real.nodes]
+    other = [(n.name, n.op, tuple(n.refs())) for n in small.nodes]
+    if one == other and [i.name for i in real.inputs] == [i.name for i in small.inputs]:
+        return
+    first = next((a, b) for a, b in zip([*one, None], [*other, None], strict=False) if a != b)
+    raise CaptureFailed(
+        "the small capture has another structure than the real one",
+        where=real.name,
+        got=str(first[1]),
+        expected=str(first[0]),
+        remedy="choose small sizes that leave every dimension above one",
+    )
+
+
+def recapture(suite: Suite, names: Sequence[str] = ()) -> list[Path]:
+    """Capture entries again (all by default) and write their files; the paths written."""
+    chosen = [suite.entry(name) for name in names] if names else list(suite.entries)
+    written = []
+    for item in chosen:
+        real, small = capture_entry(item.entry)
+        for graphs, is_small in ((real, False), (small, True)):
+            for graph in graphs:
+                path = item.path(graph.name, is_small)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                save(graph, path)
+                written.append(path)
+    return written
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(FOLDER.parent))
+    for file in recapture(load_suite(), sys.argv[1:]):
+        print(file.relative_to(FOLDER.parent))

@@ -1,0 +1,450 @@
+# harness graph 1
+# title: GPT-2, two layers and its loss over 50257 classes, bf16, 8 sequences of 1024
+# origin: transformers GPT2LMHeadModel; sizes of openai-community/gpt2
+# captured: transformers:GPT2LMHeadModel?n_layer=2&batch=8&seq=1024
+# mode: training
+# dtype: bf16
+# versions: torch 2.13.0, transformers 5.23.0
+def gpt2_backward(
+    transformer_h_0_ln_1_weight: "bf16[768] parameter",
+    transformer_h_0_ln_2_weight: "bf16[768] parameter",
+    transformer_h_1_ln_1_weight: "bf16[768] parameter",
+    transformer_h_1_ln_2_weight: "bf16[768] parameter",
+    transformer_ln_f_weight: "bf16[768] parameter",
+    view: "i64[8, 1024] saved bound=50257",
+    embedding: "bf16[8, 1024, 768] saved",
+    unsqueeze: "i64[1, 1024] saved bound=1024",
+    embedding_1: "bf16[1, 1024, 768] saved",
+    to_copy_3: "bf16[8, 1024, 1] saved",
+    to_copy_4: "bf16[8, 1024, 1] saved",
+    permute: "bf16[8, 12, 1024, 64]{2359296, 64, 2304, 1} saved",
+    permute_1: "bf16[8, 12, 1024, 64]{2359296, 64, 2304, 1} saved",
+    permute_2: "bf16[8, 12, 1024, 64]{2359296, 64, 2304, 1} saved",
+    where: "bf16[8, 1, 1024, 1024] saved",
+    getitem_2: "i64[] saved",
+    getitem_3: "i64[] saved",
+    getitem_4: "bf16[8, 12, 1024, 64]{786432, 64, 768, 1} saved",
+    getitem_5: "f32[8, 12, 1024] saved",
+    add_4: "bf16[8, 1024, 768] saved",
+    to_copy_7: "bf16[8, 1024, 1] saved",
+    to_copy_8: "bf16[8, 1024, 1] saved",
+    addmm_2: "bf16[8192, 3072] saved",
+    add_9: "bf16[8, 1024, 768] saved",
+    to_copy_11: "bf16[8, 1024, 1] saved",
+    to_copy_12: "bf16[8, 1024, 1] saved",
+    permute_4: "bf16[8, 12, 1024, 64]{2359296, 64, 2304, 1} saved",
+    permute_5: "bf16[8, 12, 1024, 64]{2359296, 64, 2304, 1} saved",
+    permute_6: "bf16[8, 12, 1024, 64]{2359296, 64, 2304, 1} saved",
+    getitem_10: "i64[] saved",
+    getitem_11: "i64[] saved",
+    getitem_12: "bf16[8, 12, 1024, 64]{786432, 64, 768, 1} saved",
+    getitem_13: "f32[8, 12, 1024] saved",
+    add_12: "bf16[8, 1024, 768] saved",
+    to_copy_15: "bf16[8, 1024, 1] saved",
+    to_copy_16: "bf16[8, 1024, 1] saved",
+    addmm_6: "bf16[8192, 3072] saved",
+    add_17: "bf16[8, 1024, 768] saved",
+    to_copy_19: "bf16[8, 1024, 1] saved",
+    to_copy_20: "bf16[8, 1024, 1] saved",
+    view_29: "bf16[8192, 768] saved",
+    mm: "bf16[8192, 50257] saved",
+    amax: "f32[8192, 1] saved",
+    log: "f32[8192, 1] saved",
+    to_copy_22: "f32[] saved",
+    ne_1: "b8[8192, 1] saved",
+    where_3: "i64[8192, 1] saved bound=50257",
+    permute_11: "bf16[50257, 768] saved",
+    permute_13: "bf16[768, 3072]{1, 768} saved",
+    permute_14: "bf16[3072, 8192]{1, 3072} saved",
+    permute_15: "bf16[3072, 768]{1, 3072} saved",
+    permute_16: "bf16[768, 8192]{1, 768} saved",
+    permute_17: "bf16[768, 768]{1, 768} saved",
+    permute_23: "bf16[2304, 768]{1, 2304} saved",
+    permute_24: "bf16[768, 8192]{1, 768} saved",
+    permute_25: "bf16[768, 3072]{1, 768} saved",
+    permute_26: "bf16[3072, 8192]{1, 3072} saved",
+    permute_27: "bf16[3072, 768]{1, 3072} saved",
+    permute_28: "bf16[768, 8192]{1, 768} saved",
+    permute_29: "bf16[768, 768]{1, 768} saved",
+    permute_35: "bf16[2304, 768]{1, 2304} saved",
+    permute_36: "bf16[768, 8192]{1, 768} saved",
+    tangent: "f32[] gradient",
+):
+    # modeling_gpt2.py:700 in forward: loss = self.loss_function(
+    div_1: "f32[]" = aten.div.Tensor(tangent, to_copy_22)
+    # [lm_head] modeling_gpt2.py:695 in forward: logits = self.lm_head(hidden_states)
+    view_30: "bf16[8, 1024, 50257]" = aten.view.default(mm, [8, 1024, 50257])
+    # modeling_gpt2.py:700 in forward: loss = self.loss_function(
+    to_copy_21: "f32[8, 1024, 50257]" = aten._to_copy.default(view_30, dtype=torch.float32)
+    view_31: "f32[8192, 50257]" = aten.view.default(to_copy_21, [-1, 50257])
+    sub_5: "f32[8192, 50257]" = aten.sub.Tensor(view_31, amax)
+    sub_6: "f32[8192, 50257]" = aten.sub.Tensor(sub_5, log)
+    full_like: "f32[8192, 50257]" = aten.full_like.default(sub_6, 0, memory_format=torch.preserve_format)
+    scatter: "f32[8192, 50257]" = aten.scatter.value(full_like, 1, where_3, -1.0)
+    scalar_tensor_3: "f32[]" = aten.scalar_tensor.default(0, dtype=torch.float32)
+    where_4: "f32[8192, 1]" = aten.where.self(ne_1, div_1, scalar_tensor_3)
+    mul_18: "f32[8192, 50257]" = aten.mul.Tensor(scatter, where_4)
+    exp_1: "f32[8192, 50257]" = aten.exp.default(sub_6)
+    sum_3: "f32[8192, 1]" = aten.sum.dim_IntList(mul_18, [1], True)
+    mul_19: "f32[8192, 50257]" = aten.mul.Tensor(exp_1, sum_3)
+    sub_7: "f32[8192, 50257]" = aten.sub.Tensor(mul_18, mul_19)
+    view_33: "f32[8, 1024, 50257]" = aten.view.default(sub_7, [8, 1024, 50257])
+    to_copy_23: "bf16[8, 1024, 50257]" = aten._to_copy.default(view_33, dtype=torch.bfloat16)
+    # [lm_head] modeling_gpt2.py:695 in forward: logits = self.lm_head(hidden_states)
+    view_34: "bf16[8192, 50257]" = aten.view.default(to_copy_23, [8192, 50257])
+    permute_9: "bf16[50257, 8192]{1, 50257}" = aten.permute.default(view_34, [1, 0])
+    mm_1: "bf16[50257, 768]" = aten.mm.default(permute_9, view_29)
+    permute_10: "bf16[768, 50257]{1, 768}" = aten.permute.default(mm_1, [1, 0])
+    mm_2: "bf16[8192, 768]" = aten.mm.default(view_34, permute_11)
+    view_35: "bf16[8, 1024, 768]" = aten.view.default(mm_2, [8, 1024, 768])
+    permute_12: "bf16[50257, 768]" = aten.permute.default(permute_10, [1, 0])
+    # [transformer] modeling_gpt2.py:619 in forward: hidden_states = hidden_states.view(output_shape)
+    view_36: "bf16[8, 1024, 768]" = aten.view.default(view_35, [8, 1024, 768])
+    # [transformer.ln_f] modeling_gpt2.py:617 in forward: hidden_states = self.ln_f(hidden_states)
+    to_copy_24: "f32[8, 1024, 768]" = aten._to_copy.default(view_36, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_25: "f32[8, 1024, 768]" = aten._to_copy.default(add_17, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_26: "f32[768]" = aten._to_copy.default(transformer_ln_f_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_8: "f32[8, 1024, 768]" = aten.sub.Tensor(to_copy_25, to_copy_19)
+    mul_20: "f32[8, 1024, 768]" = aten.mul.Tensor(sub_8, to_copy_20)
+    mul_21: "f32[8, 1024, 768]" = aten.mul.Tensor(to_copy_24, to_copy_26)
+    mul_22: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_21, 768)
+    sum_4: "f32[8, 1024, 1]" = aten.sum.dim_IntList(mul_21, [2], True)
+    mul_23: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_21, mul_20)
+    sum_5: "f32[8, 1024, 1]" = aten.sum.dim_IntList(mul_23, [2], True)
+    mul_24: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_20, sum_5)
+    sub_9: "f32[8, 1024, 768]" = aten.sub.Tensor(mul_22, sum_4)
+    sub_10: "f32[8, 1024, 768]" = aten.sub.Tensor(sub_9, mul_24)
+    div_2: "bf16[8, 1024, 1]" = aten.div.Tensor(to_copy_20, 768)
+    mul_25: "f32[8, 1024, 768]" = aten.mul.Tensor(div_2, sub_10)
+    mul_26: "f32[8, 1024, 768]" = aten.mul.Tensor(to_copy_24, mul_20)
+    sum_6: "f32[768]" = aten.sum.dim_IntList(mul_26, [0, 1])
+    sum_7: "f32[768]" = aten.sum.dim_IntList(to_copy_24, [0, 1])
+    to_copy_27: "bf16[8, 1024, 768]" = aten._to_copy.default(mul_25, dtype=torch.bfloat16)
+    to_copy_28: "bf16[768]" = aten._to_copy.default(sum_6, dtype=torch.bfloat16)
+    to_copy_29: "bf16[768]" = aten._to_copy.default(sum_7, dtype=torch.bfloat16)
+    # [transformer.h.1.mlp.c_proj] pytorch_utils.py:120 in forward: x = x.view(size_out)
+    view_37: "bf16[8192, 768]" = aten.view.default(to_copy_27, [8192, 768])
+    # [transformer.h.1.mlp.c_proj] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
+    mm_3: "bf16[8192, 3072]" = aten.mm.default(view_37, permute_13)
+    mm_4: "bf16[3072, 768]" = aten.mm.default(permute_14, view_37)
+    sum_8: "bf16[1, 768]" = aten.sum.dim_IntList(view_37, [0], True)
+    view_38: "bf16[768]" = aten.view.default(sum_8, [768])
+    view_39: "bf16[8, 1024, 3072]" = aten.view.default(mm_3, [8, 1024, 3072])
+    # [transformer.h.1.mlp.c_fc] pytorch_utils.py:120 in forward: x = x.view(size_out)
+    view_25: "bf16[8, 1024, 3072]" = aten.view.default(addmm_6, [8, 1024, 3072])
+    # [transformer.h.1.mlp.act] activations.py:66 in forward: return 0.5 * input * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (input + 0.044715 * tor…
+    mul_12: "bf16[8, 1024, 3072]" = aten.mul.Tensor(view_25, 0.5)
+    mul_27: "bf16[8, 1024, 3072]" = aten.mul.Tensor(view_39, mul_12)
+    pow_1: "bf16[8, 1024, 3072]" = aten.pow.Tensor_Scalar(view_25, 3.0)
+    mul_13: "bf16[8, 1024, 3072]" = aten.mul.Tensor(pow_1, 0.044715)
+    add_15: "bf16[8, 1024, 3072]" = aten.add.Tensor(view_25, mul_13)
+    mul_14: "bf16[8, 1024, 3072]" = aten.mul.Tensor(add_15, 0.7978845608028654)
+    tanh_1: "bf16[8, 1024, 3072]" = aten.tanh.default(mul_14)
+    add_16: "bf16[8, 1024, 3072]" = aten.add.Tensor(tanh_1, 1.0)
+    mul_28: "bf16[8, 1024, 3072]" = aten.mul.Tensor(view_39, add_16)
+    to_copy_30: "f32[8, 1024, 3072]" = aten._to_copy.default(mul_27, dtype=torch.float32)
+    to_copy_31: "f32[8, 1024, 3072]" = aten._to_copy.default(tanh_1, dtype=torch.float32)
+    mul_29: "f32[8, 1024, 3072]" = aten.mul.Tensor(to_copy_31, to_copy_31)
+    sub_11: "f32[8, 1024, 3072]" = aten.sub.Tensor(1, mul_29)
+    mul_30: "f32[8, 1024, 3072]" = aten.mul.Tensor(to_copy_30, sub_11)
+    to_copy_32: "bf16[8, 1024, 3072]" = aten._to_copy.default(mul_30, dtype=torch.bfloat16)
+    mul_31: "bf16[8, 1024, 3072]" = aten.mul.Tensor(to_copy_32, 0.7978845608028654)
+    mul_32: "bf16[8, 1024, 3072]" = aten.mul.Tensor(mul_31, 0.044715)
+    pow_2: "bf16[8, 1024, 3072]" = aten.pow.Tensor_Scalar(view_25, 2.0)
+    mul_33: "bf16[8, 1024, 3072]" = aten.mul.Scalar(pow_2, 3.0)
+    mul_34: "bf16[8, 1024, 3072]" = aten.mul.Tensor(mul_32, mul_33)
+    # activations.py:66 in forward: return 0.5 * input * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (input + 0.044715 * tor…
+    add_20: "bf16[8, 1024, 3072]" = aten.add.Tensor(mul_31, mul_34)
+    # [transformer.h.1.mlp.act] activations.py:66 in forward: return 0.5 * input * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (input + 0.044715 * tor…
+    mul_35: "bf16[8, 1024, 3072]" = aten.mul.Tensor(mul_28, 0.5)
+    # activations.py:66 in forward: return 0.5 * input * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (input + 0.044715 * tor…
+    add_21: "bf16[8, 1024, 3072]" = aten.add.Tensor(add_20, mul_35)
+    # [transformer.h.1.mlp.c_fc] pytorch_utils.py:120 in forward: x = x.view(size_out)
+    view_40: "bf16[8192, 3072]" = aten.view.default(add_21, [8192, 3072])
+    # [transformer.h.1.mlp.c_fc] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
+    mm_5: "bf16[8192, 768]" = aten.mm.default(view_40, permute_15)
+    mm_6: "bf16[768, 3072]" = aten.mm.default(permute_16, view_40)
+    sum_9: "bf16[1, 3072]" = aten.sum.dim_IntList(view_40, [0], True)
+    view_41: "bf16[3072]" = aten.view.default(sum_9, [3072])
+    view_42: "bf16[8, 1024, 768]" = aten.view.default(mm_5, [8, 1024, 768])
+    # [transformer.h.1.ln_2] modeling_gpt2.py:304 in forward: hidden_states = self.ln_2(hidden_states)
+    to_copy_33: "f32[8, 1024, 768]" = aten._to_copy.default(view_42, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_34: "f32[8, 1024, 768]" = aten._to_copy.default(add_12, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_35: "f32[768]" = aten._to_copy.default(transformer_h_1_ln_2_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_12: "f32[8, 1024, 768]" = aten.sub.Tensor(to_copy_34, to_copy_15)
+    mul_36: "f32[8, 1024, 768]" = aten.mul.Tensor(sub_12, to_copy_16)
+    mul_37: "f32[8, 1024, 768]" = aten.mul.Tensor(to_copy_33, to_copy_35)
+    mul_38: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_37, 768)
+    sum_10: "f32[8, 1024, 1]" = aten.sum.dim_IntList(mul_37, [2], True)
+    mul_39: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_37, mul_36)
+    sum_11: "f32[8, 1024, 1]" = aten.sum.dim_IntList(mul_39, [2], True)
+    mul_40: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_36, sum_11)
+    sub_13: "f32[8, 1024, 768]" = aten.sub.Tensor(mul_38, sum_10)
+    sub_14: "f32[8, 1024, 768]" = aten.sub.Tensor(sub_13, mul_40)
+    div_3: "bf16[8, 1024, 1]" = aten.div.Tensor(to_copy_16, 768)
+    mul_41: "f32[8, 1024, 768]" = aten.mul.Tensor(div_3, sub_14)
+    mul_42: "f32[8, 1024, 768]" = aten.mul.Tensor(to_copy_33, mul_36)
+    sum_12: "f32[768]" = aten.sum.dim_IntList(mul_42, [0, 1])
+    sum_13: "f32[768]" = aten.sum.dim_IntList(to_copy_33, [0, 1])
+    to_copy_36: "bf16[8, 1024, 768]" = aten._to_copy.default(mul_41, dtype=torch.bfloat16)
+    to_copy_37: "bf16[768]" = aten._to_copy.default(sum_12, dtype=torch.bfloat16)
+    to_copy_38: "bf16[768]" = aten._to_copy.default(sum_13, dtype=torch.bfloat16)
+    # modeling_gpt2.py:304 in forward: hidden_states = self.ln_2(hidden_states)
+    add_22: "bf16[8, 1024, 768]" = aten.add.Tensor(to_copy_27, to_copy_36)
+    # [transformer.h.1.attn.c_proj] pytorch_utils.py:120 in forward: x = x.view(size_out)
+    view_43: "bf16[8192, 768]" = aten.view.default(add_22, [8192, 768])
+    # [transformer.h.1.attn.c_proj] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
+    mm_7: "bf16[8192, 768]" = aten.mm.default(view_43, permute_17)
+    # [transformer.h.1.attn] modeling_gpt2.py:211 in forward: attn_output, attn_weights = attention_interface(
+    view_20: "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}" = aten.view.default(getitem_12, [8, 12, 1024, 64])
+    permute_7: "bf16[8, 1024, 12, 64]" = aten.permute.default(view_20, [0, 2, 1, 3])
+    # [transformer.h.1.attn] modeling_gpt2.py:222 in forward: attn_output = attn_output.reshape(*attn_output.shape[:-2], -1).contiguous()
+    view_21: "bf16[8, 1024, 768]" = aten.view.default(permute_7, [8, 1024, -1])
+    # [transformer.h.1.attn.c_proj] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
+    view_22: "bf16[8192, 768]" = aten.view.default(view_21, [-1, 768])
+    permute_18: "bf16[768, 8192]{1, 768}" = aten.permute.default(view_22, [1, 0])
+    mm_8: "bf16[768, 768]" = aten.mm.default(permute_18, view_43)
+    sum_14: "bf16[1, 768]" = aten.sum.dim_IntList(view_43, [0], True)
+    view_44: "bf16[768]" = aten.view.default(sum_14, [768])
+    view_45: "bf16[8, 1024, 768]" = aten.view.default(mm_7, [8, 1024, 768])
+    # [transformer.h.1.attn] modeling_gpt2.py:222 in forward: attn_output = attn_output.reshape(*attn_output.shape[:-2], -1).contiguous()
+    view_46: "bf16[8, 1024, 12, 64]" = aten.view.default(view_45, [8, 1024, 12, 64])
+    # [transformer.h.1.attn] modeling_gpt2.py:211 in forward: attn_output, attn_weights = attention_interface(
+    permute_19: "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}" = aten.permute.default(view_46, [0, 2, 1, 3])
+    view_47: "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}" = aten.view.default(permute_19, [8, 12, 1024, 64])
+    scaled_dot_product_efficient_attention_backward: ("bf16[8, 12, 1024, 64]{786432, 64, 768, 1}", "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}", "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_47, permute_6, permute_4, permute_5, where, getitem_12, getitem_13, getitem_10, getitem_11, 0.0, [True, True, True, False], False, scale=0.125)
+    getitem_18: "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 0)
+    getitem_19: "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 1)
+    getitem_20: "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 2)
+    # [transformer.h.1.attn] modeling_gpt2.py:191 in forward: query_states = query_states.view(shape_q).transpose(1, 2)
+    permute_20: "bf16[8, 1024, 12, 64]" = aten.permute.default(getitem_18, [0, 2, 1, 3])
+    view_48: "bf16[8, 1024, 768]" = aten.view.default(permute_20, [8, 1024, 768])
+    # [transformer.h.1.attn] modeling_gpt2.py:188 in forward: value_states = value_states.view(shape_kv).transpose(1, 2)
+    permute_21: "bf16[8, 1024, 12, 64]" = aten.permute.default(getitem_20, [0, 2, 1, 3])
+    view_49: "bf16[8, 1024, 768]" = aten.view.default(permute_21, [8, 1024, 768])
+    # [transformer.h.1.attn] modeling_gpt2.py:187 in forward: key_states = key_states.view(shape_kv).transpose(1, 2)
+    permute_22: "bf16[8, 1024, 12, 64]" = aten.permute.default(getitem_19, [0, 2, 1, 3])
+    view_50: "bf16[8, 1024, 768]" = aten.view.default(permute_22, [8, 1024, 768])
+    # [transformer.h.1.attn] modeling_gpt2.py:185 in forward: query_states, key_states, value_states = self.c_attn(hidden_states).split(self.split_size…
+    cat: "bf16[8, 1024, 2304]" = aten.cat.default([view_48, view_50, view_49], 2)
+    # [transformer.h.1.attn.c_attn] pytorch_utils.py:120 in forward: x = x.view(size_out)
+    view_51: "bf16[8192, 2304]" = aten.view.default(cat, [8192, 2304])
+    # [transformer.h.1.attn.c_attn] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
+    mm_9: "bf16[8192, 768]" = aten.mm.default(view_51, permute_23)
+    mm_10: "bf16[768, 2304]" = aten.mm.default(permute_24, view_51)
+    sum_15: "bf16[1, 2304]" = aten.sum.dim_IntList(view_51, [0], True)
+    view_52: "bf16[2304]" = aten.view.default(sum_15, [2304])
+    view_53: "bf16[8, 1024, 768]" = aten.view.default(mm_9, [8, 1024, 768])
+    # [transformer.h.1.ln_1] modeling_gpt2.py:273 in forward: hidden_states = self.ln_1(hidden_states)
+    to_copy_39: "f32[8, 1024, 768]" = aten._to_copy.default(view_53, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_40: "f32[8, 1024, 768]" = aten._to_copy.default(add_9, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_41: "f32[768]" = aten._to_copy.default(transformer_h_1_ln_1_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_15: "f32[8, 1024, 768]" = aten.sub.Tensor(to_copy_40, to_copy_11)
+    mul_43: "f32[8, 1024, 768]" = aten.mul.Tensor(sub_15, to_copy_12)
+    mul_44: "f32[8, 1024, 768]" = aten.mul.Tensor(to_copy_39, to_copy_41)
+    mul_45: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_44, 768)
+    sum_16: "f32[8, 1024, 1]" = aten.sum.dim_IntList(mul_44, [2], True)
+    mul_46: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_44, mul_43)
+    sum_17: "f32[8, 1024, 1]" = aten.sum.dim_IntList(mul_46, [2], True)
+    mul_47: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_43, sum_17)
+    sub_16: "f32[8, 1024, 768]" = aten.sub.Tensor(mul_45, sum_16)
+    sub_17: "f32[8, 1024, 768]" = aten.sub.Tensor(sub_16, mul_47)
+    div_4: "bf16[8, 1024, 1]" = aten.div.Tensor(to_copy_12, 768)
+    mul_48: "f32[8, 1024, 768]" = aten.mul.Tensor(div_4, sub_17)
+    mul_49: "f32[8, 1024, 768]" = aten.mul.Tensor(to_copy_39, mul_43)
+    sum_18: "f32[768]" = aten.sum.dim_IntList(mul_49, [0, 1])
+    sum_19: "f32[768]" = aten.sum.dim_IntList(to_copy_39, [0, 1])
+    to_copy_42: "bf16[8, 1024, 768]" = aten._to_copy.default(mul_48, dtype=torch.bfloat16)
+    to_copy_43: "bf16[768]" = aten._to_copy.default(sum_18, dtype=torch.bfloat16)
+    to_copy_44: "bf16[768]" = aten._to_copy.default(sum_19, dtype=torch.bfloat16)
+    # modeling_gpt2.py:273 in forward: hidden_states = self.ln_1(hidden_states)
+    add_23: "bf16[8, 1024, 768]" = aten.add.Tensor(add_22, to_copy_42)
+    # [transformer.h.0.mlp.c_proj] pytorch_utils.py:120 in forward: x = x.view(size_out)
+    view_54: "bf16[8192, 768]" = aten.view.default(add_23, [8192, 768])
+    # [transformer.h.0.mlp.c_proj] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
+    mm_11: "bf16[8192, 3072]" = aten.mm.default(view_54, permute_25)
+    mm_12: "bf16[3072, 768]" = aten.mm.default(permute_26, view_54)
+    sum_20: "bf16[1, 768]" = aten.sum.dim_IntList(view_54, [0], True)
+    view_55: "bf16[768]" = aten.view.default(sum_20, [768])
+    view_56: "bf16[8, 1024, 3072]" = aten.view.default(mm_11, [8, 1024, 3072])
+    # [transformer.h.0.mlp.c_fc] pytorch_utils.py:120 in forward: x = x.view(size_out)
+    view_12: "bf16[8, 1024, 3072]" = aten.view.default(addmm_2, [8, 1024, 3072])
+    # [transformer.h.0.mlp.act] activations.py:66 in forward: return 0.5 * input * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (input + 0.044715 * tor…
+    mul_4: "bf16[8, 1024, 3072]" = aten.mul.Tensor(view_12, 0.5)
+    mul_50: "bf16[8, 1024, 3072]" = aten.mul.Tensor(view_56, mul_4)
+    pow: "bf16[8, 1024, 3072]" = aten.pow.Tensor_Scalar(view_12, 3.0)
+    mul_5: "bf16[8, 1024, 3072]" = aten.mul.Tensor(pow, 0.044715)
+    add_7: "bf16[8, 1024, 3072]" = aten.add.Tensor(view_12, mul_5)
+    mul_6: "bf16[8, 1024, 3072]" = aten.mul.Tensor(add_7, 0.7978845608028654)
+    tanh: "bf16[8, 1024, 3072]" = aten.tanh.default(mul_6)
+    add_8: "bf16[8, 1024, 3072]" = aten.add.Tensor(tanh, 1.0)
+    mul_51: "bf16[8, 1024, 3072]" = aten.mul.Tensor(view_56, add_8)
+    to_copy_45: "f32[8, 1024, 3072]" = aten._to_copy.default(mul_50, dtype=torch.float32)
+    to_copy_46: "f32[8, 1024, 3072]" = aten._to_copy.default(tanh, dtype=torch.float32)
+    mul_52: "f32[8, 1024, 3072]" = aten.mul.Tensor(to_copy_46, to_copy_46)
+    sub_18: "f32[8, 1024, 3072]" = aten.sub.Tensor(1, mul_52)
+    mul_53: "f32[8, 1024, 3072]" = aten.mul.Tensor(to_copy_45, sub_18)
+    to_copy_47: "bf16[8, 1024, 3072]" = aten._to_copy.default(mul_53, dtype=torch.bfloat16)
+    mul_54: "bf16[8, 1024, 3072]" = aten.mul.Tensor(to_copy_47, 0.7978845608028654)
+    mul_55: "bf16[8, 1024, 3072]" = aten.mul.Tensor(mul_54, 0.044715)
+    pow_3: "bf16[8, 1024, 3072]" = aten.pow.Tensor_Scalar(view_12, 2.0)
+    mul_56: "bf16[8, 1024, 3072]" = aten.mul.Scalar(pow_3, 3.0)
+    mul_57: "bf16[8, 1024, 3072]" = aten.mul.Tensor(mul_55, mul_56)
+    # activations.py:66 in forward: return 0.5 * input * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (input + 0.044715 * tor…
+    add_24: "bf16[8, 1024, 3072]" = aten.add.Tensor(mul_54, mul_57)
+    # [transformer.h.0.mlp.act] activations.py:66 in forward: return 0.5 * input * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (input + 0.044715 * tor…
+    mul_58: "bf16[8, 1024, 3072]" = aten.mul.Tensor(mul_51, 0.5)
+    # activations.py:66 in forward: return 0.5 * input * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (input + 0.044715 * tor…
+    add_25: "bf16[8, 1024, 3072]" = aten.add.Tensor(add_24, mul_58)
+    # [transformer.h.0.mlp.c_fc] pytorch_utils.py:120 in forward: x = x.view(size_out)
+    view_57: "bf16[8192, 3072]" = aten.view.default(add_25, [8192, 3072])
+    # [transformer.h.0.mlp.c_fc] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
+    mm_13: "bf16[8192, 768]" = aten.mm.default(view_57, permute_27)
+    mm_14: "bf16[768, 3072]" = aten.mm.default(permute_28, view_57)
+    sum_21: "bf16[1, 3072]" = aten.sum.dim_IntList(view_57, [0], True)
+    view_58: "bf16[3072]" = aten.view.default(sum_21, [3072])
+    view_59: "bf16[8, 1024, 768]" = aten.view.default(mm_13, [8, 1024, 768])
+    # [transformer.h.0.ln_2] modeling_gpt2.py:304 in forward: hidden_states = self.ln_2(hidden_states)
+    to_copy_48: "f32[8, 1024, 768]" = aten._to_copy.default(view_59, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_49: "f32[8, 1024, 768]" = aten._to_copy.default(add_4, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_50: "f32[768]" = aten._to_copy.default(transformer_h_0_ln_2_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_19: "f32[8, 1024, 768]" = aten.sub.Tensor(to_copy_49, to_copy_7)
+    mul_59: "f32[8, 1024, 768]" = aten.mul.Tensor(sub_19, to_copy_8)
+    mul_60: "f32[8, 1024, 768]" = aten.mul.Tensor(to_copy_48, to_copy_50)
+    mul_61: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_60, 768)
+    sum_22: "f32[8, 1024, 1]" = aten.sum.dim_IntList(mul_60, [2], True)
+    mul_62: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_60, mul_59)
+    sum_23: "f32[8, 1024, 1]" = aten.sum.dim_IntList(mul_62, [2], True)
+    mul_63: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_59, sum_23)
+    sub_20: "f32[8, 1024, 768]" = aten.sub.Tensor(mul_61, sum_22)
+    sub_21: "f32[8, 1024, 768]" = aten.sub.Tensor(sub_20, mul_63)
+    div_5: "bf16[8, 1024, 1]" = aten.div.Tensor(to_copy_8, 768)
+    mul_64: "f32[8, 1024, 768]" = aten.mul.Tensor(div_5, sub_21)
+    mul_65: "f32[8, 1024, 768]" = aten.mul.Tensor(to_copy_48, mul_59)
+    sum_24: "f32[768]" = aten.sum.dim_IntList(mul_65, [0, 1])
+    sum_25: "f32[768]" = aten.sum.dim_IntList(to_copy_48, [0, 1])
+    to_copy_51: "bf16[8, 1024, 768]" = aten._to_copy.default(mul_64, dtype=torch.bfloat16)
+    to_copy_52: "bf16[768]" = aten._to_copy.default(sum_24, dtype=torch.bfloat16)
+    to_copy_53: "bf16[768]" = aten._to_copy.default(sum_25, dtype=torch.bfloat16)
+    # modeling_gpt2.py:304 in forward: hidden_states = self.ln_2(hidden_states)
+    add_26: "bf16[8, 1024, 768]" = aten.add.Tensor(add_23, to_copy_51)
+    # [transformer.h.0.attn.c_proj] pytorch_utils.py:120 in forward: x = x.view(size_out)
+    view_60: "bf16[8192, 768]" = aten.view.default(add_26, [8192, 768])
+    # [transformer.h.0.attn.c_proj] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
+    mm_15: "bf16[8192, 768]" = aten.mm.default(view_60, permute_29)
+    # [transformer.h.0.attn] modeling_gpt2.py:211 in forward: attn_output, attn_weights = attention_interface(
+    view_7: "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}" = aten.view.default(getitem_4, [8, 12, 1024, 64])
+    permute_3: "bf16[8, 1024, 12, 64]" = aten.permute.default(view_7, [0, 2, 1, 3])
+    # [transformer.h.0.attn] modeling_gpt2.py:222 in forward: attn_output = attn_output.reshape(*attn_output.shape[:-2], -1).contiguous()
+    view_8: "bf16[8, 1024, 768]" = aten.view.default(permute_3, [8, 1024, -1])
+    # [transformer.h.0.attn.c_proj] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
+    view_9: "bf16[8192, 768]" = aten.view.default(view_8, [-1, 768])
+    permute_30: "bf16[768, 8192]{1, 768}" = aten.permute.default(view_9, [1, 0])
+    mm_16: "bf16[768, 768]" = aten.mm.default(permute_30, view_60)
+    sum_26: "bf16[1, 768]" = aten.sum.dim_IntList(view_60, [0], True)
+    view_61: "bf16[768]" = aten.view.default(sum_26, [768])
+    view_62: "bf16[8, 1024, 768]" = aten.view.default(mm_15, [8, 1024, 768])
+    # [transformer.h.0.attn] modeling_gpt2.py:222 in forward: attn_output = attn_output.reshape(*attn_output.shape[:-2], -1).contiguous()
+    view_63: "bf16[8, 1024, 12, 64]" = aten.view.default(view_62, [8, 1024, 12, 64])
+    # [transformer.h.0.attn] modeling_gpt2.py:211 in forward: attn_output, attn_weights = attention_interface(
+    permute_31: "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}" = aten.permute.default(view_63, [0, 2, 1, 3])
+    view_64: "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}" = aten.view.default(permute_31, [8, 12, 1024, 64])
+    scaled_dot_product_efficient_attention_backward_1: ("bf16[8, 12, 1024, 64]{786432, 64, 768, 1}", "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}", "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_64, permute_2, permute, permute_1, where, getitem_4, getitem_5, getitem_2, getitem_3, 0.0, [True, True, True, False], False, scale=0.125)
+    getitem_21: "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 0)
+    getitem_22: "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 1)
+    getitem_23: "bf16[8, 12, 1024, 64]{786432, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 2)
+    # [transformer.h.0.attn] modeling_gpt2.py:191 in forward: query_states = query_states.view(shape_q).transpose(1, 2)
+    permute_32: "bf16[8, 1024, 12, 64]" = aten.permute.default(getitem_21, [0, 2, 1, 3])
+    view_65: "bf16[8, 1024, 768]" = aten.view.default(permute_32, [8, 1024, 768])
+    # [transformer.h.0.attn] modeling_gpt2.py:188 in forward: value_states = value_states.view(shape_kv).transpose(1, 2)
+    permute_33: "bf16[8, 1024, 12, 64]" = aten.permute.default(getitem_23, [0, 2, 1, 3])
+    view_66: "bf16[8, 1024, 768]" = aten.view.default(permute_33, [8, 1024, 768])
+    # [transformer.h.0.attn] modeling_gpt2.py:187 in forward: key_states = key_states.view(shape_kv).transpose(1, 2)
+    permute_34: "bf16[8, 1024, 12, 64]" = aten.permute.default(getitem_22, [0, 2, 1, 3])
+    view_67: "bf16[8, 1024, 768]" = aten.view.default(permute_34, [8, 1024, 768])
+    # [transformer.h.0.attn] modeling_gpt2.py:185 in forward: query_states, key_states, value_states = self.c_attn(hidden_states).split(self.split_size…
+    cat_1: "bf16[8, 1024, 2304]" = aten.cat.default([view_65, view_67, view_66], 2)
+    # [transformer.h.0.attn.c_attn] pytorch_utils.py:120 in forward: x = x.view(size_out)
+    view_68: "bf16[8192, 2304]" = aten.view.default(cat_1, [8192, 2304])
+    # [transformer.h.0.attn.c_attn] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
+    mm_17: "bf16[8192, 768]" = aten.mm.default(view_68, permute_35)
+    mm_18: "bf16[768, 2304]" = aten.mm.default(permute_36, view_68)
+    sum_27: "bf16[1, 2304]" = aten.sum.dim_IntList(view_68, [0], True)
+    view_69: "bf16[2304]" = aten.view.default(sum_27, [2304])
+    view_70: "bf16[8, 1024, 768]" = aten.view.default(mm_17, [8, 1024, 768])
+    # [transformer.h.0.ln_1] modeling_gpt2.py:273 in forward: hidden_states = self.ln_1(hidden_states)
+    to_copy_54: "f32[8, 1024, 768]" = aten._to_copy.default(view_70, dtype=torch.float32, memory_format=torch.contiguous_format)
+    # [transformer] modeling_gpt2.py:575 in forward: hidden_states = inputs_embeds + position_embeds.to(inputs_embeds.device)
+    add_1: "bf16[8, 1024, 768]" = aten.add.Tensor(embedding, embedding_1)
+    # [transformer.drop] modeling_gpt2.py:601 in forward: hidden_states = self.drop(hidden_states)
+    clone: "bf16[8, 1024, 768]" = aten.clone.default(add_1)
+    # [transformer.h.0.ln_1] modeling_gpt2.py:273 in forward: hidden_states = self.ln_1(hidden_states)
+    to_copy_55: "f32[8, 1024, 768]" = aten._to_copy.default(clone, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_56: "f32[768]" = aten._to_copy.default(transformer_h_0_ln_1_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_22: "f32[8, 1024, 768]" = aten.sub.Tensor(to_copy_55, to_copy_3)
+    mul_66: "f32[8, 1024, 768]" = aten.mul.Tensor(sub_22, to_copy_4)
+    mul_67: "f32[8, 1024, 768]" = aten.mul.Tensor(to_copy_54, to_copy_56)
+    mul_68: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_67, 768)
+    sum_28: "f32[8, 1024, 1]" = aten.sum.dim_IntList(mul_67, [2], True)
+    mul_69: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_67, mul_66)
+    sum_29: "f32[8, 1024, 1]" = aten.sum.dim_IntList(mul_69, [2], True)
+    mul_70: "f32[8, 1024, 768]" = aten.mul.Tensor(mul_66, sum_29)
+    sub_23: "f32[8, 1024, 768]" = aten.sub.Tensor(mul_68, sum_28)
+    sub_24: "f32[8, 1024, 768]" = aten.sub.Tensor(sub_23, mul_70)
+    div_6: "bf16[8, 1024, 1]" = aten.div.Tensor(to_copy_4, 768)
+    mul_71: "f32[8, 1024, 768]" = aten.mul.Tensor(div_6, sub_24)
+    mul_72: "f32[8, 1024, 768]" = aten.mul.Tensor(to_copy_54, mul_66)
+    sum_30: "f32[768]" = aten.sum.dim_IntList(mul_72, [0, 1])
+    sum_31: "f32[768]" = aten.sum.dim_IntList(to_copy_54, [0, 1])
+    to_copy_57: "bf16[8, 1024, 768]" = aten._to_copy.default(mul_71, dtype=torch.bfloat16)
+    to_copy_58: "bf16[768]" = aten._to_copy.default(sum_30, dtype=torch.bfloat16)
+    to_copy_59: "bf16[768]" = aten._to_copy.default(sum_31, dtype=torch.bfloat16)
+    # modeling_gpt2.py:273 in forward: hidden_states = self.ln_1(hidden_states)
+    add_27: "bf16[8, 1024, 768]" = aten.add.Tensor(add_26, to_copy_57)
+    # [transformer] modeling_gpt2.py:575 in forward: hidden_states = inputs_embeds + position_embeds.to(inputs_embeds.device)
+    sum_32: "bf16[1, 1024, 768]" = aten.sum.dim_IntList(add_27, [0], True)
+    # [transformer.wpe] modeling_gpt2.py:574 in forward: position_embeds = self.wpe(position_ids)
+    to_copy_60: "f32[1, 1024, 768]" = aten._to_copy.default(sum_32, dtype=torch.float32)
+    full_1: "f32[1024, 768]" = aten.full.default([1024, 768], 0, dtype=torch.float32)
+    index_put: "f32[1024, 768]" = aten.index_put.default(full_1, [unsqueeze], to_copy_60, True)
+    to_copy_61: "bf16[1024, 768]" = aten._to_copy.default(index_put, dtype=torch.bfloat16)
+    # [transformer.wte] modeling_gpt2.py:567 in forward: inputs_embeds = self.wte(input_ids)
+    to_copy_62: "f32[8, 1024, 768]" = aten._to_copy.default(add_27, dtype=torch.float32)
+    full_2: "f32[50257, 768]" = aten.full.default([50257, 768], 0, dtype=torch.float32)
+    index_put_1: "f32[50257, 768]" = aten.index_put.default(full_2, [view], to_copy_62, True)
+    to_copy_63: "bf16[50257, 768]" = aten._to_copy.default(index_put_1, dtype=torch.bfloat16)
+    # modeling_gpt2.py:567 in forward: inputs_embeds = self.wte(input_ids)
+    add_28: "bf16[50257, 768]" = aten.add.Tensor(permute_12, to_copy_63)
+    return (
+        add_28,
+        to_copy_61,
+        to_copy_58,
+        to_copy_59,
+        mm_18,
+        view_69,
+        mm_16,
+        view_61,
+        to_copy_52,
+        to_copy_53,
+        mm_14,
+        view_58,
+        mm_12,
+        view_55,
+        to_copy_43,
+        to_copy_44,
+        mm_10,
+        view_52,
+        mm_8,
+        view_44,
+        to_copy_37,
+        to_copy_38,
+        mm_6,
+        view_41,
+        mm_4,
+        view_38,
+        to_copy_28,
+        to_copy_29,
+        None,
+        None,
+        None,
+    )

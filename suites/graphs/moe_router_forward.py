@@ -1,0 +1,74 @@
+# harness graph 1
+# title: Mixtral 8x7B router with its load-balancing loss, bf16, 8192 tokens
+# origin: transformers MixtralTopKRouter and load_balancing_loss_func
+# captured: suites.models:moe_router?batch=4&seq=2048&hidden=4096&experts=8&top_k=2
+# mode: training
+# dtype: bf16
+# versions: torch 2.13.0
+def moe_router_forward(
+    gate_weight: "bf16[8, 4096] parameter",
+    hidden_states: "bf16[4, 2048, 4096]",
+    attention_mask: "bf16[4, 2048]",
+):
+    # [gate] modeling_mixtral.py:104 in forward: hidden_states = hidden_states.reshape(-1, self.hidden_dim)
+    view: "bf16[8192, 4096]" = aten.view.default(hidden_states, [-1, 4096])
+    # [gate] modeling_mixtral.py:105 in forward: router_logits = F.linear(hidden_states, self.weight)  # (seq_len, num_experts)
+    permute: "bf16[4096, 8]{1, 4096}" = aten.permute.default(gate_weight, [1, 0])
+    mm: "bf16[8192, 8]" = aten.mm.default(view, permute)
+    # [gate] modeling_mixtral.py:106 in forward: router_probs = torch.nn.functional.softmax(router_logits.float(), dim=-1)
+    to_copy: "f32[8192, 8]" = aten._to_copy.default(mm, dtype=torch.float32)
+    amax: "f32[8192, 1]" = aten.amax.default(to_copy, [-1], True)
+    sub: "f32[8192, 8]" = aten.sub.Tensor(to_copy, amax)
+    exp: "f32[8192, 8]" = aten.exp.default(sub)
+    sum: "f32[8192, 1]" = aten.sum.dim_IntList(exp, [-1], True)
+    div: "f32[8192, 8]" = aten.div.Tensor(exp, sum)
+    # [gate] modeling_mixtral.py:107 in forward: router_top_value, router_indices = torch.topk(router_probs, self.top_k, dim=-1)  # (seq_l…
+    topk: ("f32[8192, 2]", "i64[8192, 2]") = aten.topk.default(div, 2)
+    getitem: "f32[8192, 2]" = getitem(topk, 0)
+    getitem_1: "i64[8192, 2]" = getitem(topk, 1)
+    # [gate] modeling_mixtral.py:108 in forward: router_top_value /= router_top_value.sum(dim=-1, keepdim=True)
+    sum_1: "f32[8192, 1]" = aten.sum.dim_IntList(getitem, [-1], True)
+    div_1: "f32[8192, 2]" = aten.div.Tensor(getitem, sum_1)
+    # models.py:149 in forward: loss = load_balancing_loss_func(
+    full: "f32[8]" = aten.full.default([8], 0, dtype=torch.float32)
+    view_1: "bf16[8192]" = aten.view.default(attention_mask, [-1])
+    to_copy_1: "f32[8192]" = aten._to_copy.default(view_1, dtype=torch.float32)
+    to_copy_2: "bf16[8192, 8]" = aten._to_copy.default(div, dtype=torch.bfloat16)
+    topk_1: ("bf16[8192, 2]", "i64[8192, 2]") = aten.topk.default(to_copy_2, 2)
+    getitem_2: "i64[8192, 2]" = getitem(topk_1, 1)
+    view_2: "i64[16384]" = aten.view.default(getitem_2, [-1])
+    unsqueeze: "f32[8192, 1]" = aten.unsqueeze.default(to_copy_1, 1)
+    expand: "f32[8192, 2]{1, 0}" = aten.expand.default(unsqueeze, [8192, 2])
+    clone_1: "f32[8192, 2]" = aten.clone.default(expand, memory_format=torch.contiguous_format)
+    view_3: "f32[16384]" = aten.view.default(clone_1, [16384])
+    scatter_add: "f32[8]" = aten.scatter_add.default(full, 0, view_2, view_3)
+    add: "f32[8]" = aten.add.Tensor(full, scatter_add)
+    to_copy_3: "f32[8192, 8]" = aten._to_copy.default(to_copy_2, dtype=torch.float32)
+    unsqueeze_1: "f32[8192, 1]" = aten.unsqueeze.default(to_copy_1, -1)
+    mul: "f32[8192, 8]" = aten.mul.Tensor(to_copy_3, unsqueeze_1)
+    sum_2: "f32[8]" = aten.sum.dim_IntList(mul, [0])
+    add_1: "f32[8]" = aten.add.Tensor(full, sum_2)
+    sum_3: "f32[]" = aten.sum.dim_IntList(to_copy_1, [])
+    add_2: "f32[]" = aten.add.Tensor(sum_3, 0.0)
+    div_2: "f32[8]" = aten.div.Tensor(add, add_2)
+    div_3: "f32[8]" = aten.div.Tensor(add_1, add_2)
+    unsqueeze_2: "f32[1, 8]" = aten.unsqueeze.default(div_3, 0)
+    mul_1: "f32[1, 8]" = aten.mul.Tensor(div_2, unsqueeze_2)
+    sum_4: "f32[]" = aten.sum.dim_IntList(mul_1, [])
+    mul_2: "f32[]" = aten.mul.Tensor(sum_4, 8)
+    # [gate] modeling_mixtral.py:105 in forward: router_logits = F.linear(hidden_states, self.weight)  # (seq_len, num_experts)
+    permute_3: "bf16[8, 4096]" = aten.permute.default(permute, [1, 0])
+    return (
+        div_1,
+        getitem_1,
+        mul_2,
+        attention_mask,
+        view,
+        div,
+        getitem,
+        getitem_1,
+        scatter_add,
+        to_copy_3,
+        add_2,
+        permute_3,
+    )

@@ -1,0 +1,24 @@
+# harness graph 1
+# title: Row-wise float8 quantisation of activations, 16384 rows of 4096
+# origin: the row-wise recipe of torchao's float8 training
+# sizes: small
+# captured: suites.models:fp8_rowwise?rows=13&columns=75
+# mode: inference
+# dtype: bf16
+# versions: torch 2.13.0
+def fp8_rowwise_forward(
+    x: "bf16[13, 75]",
+):
+    abs: "bf16[13, 75]" = aten.abs.default(x)
+    amax: "bf16[13, 1]" = aten.amax.default(abs, [-1], True)
+    to_copy: "f64[13, 1]" = aten._to_copy.default(amax, dtype=torch.float64)
+    clamp: "f64[13, 1]" = aten.clamp.default(to_copy, 1e-12)
+    reciprocal: "f64[13, 1]" = aten.reciprocal.default(clamp)
+    mul: "f64[13, 1]" = aten.mul.Tensor(reciprocal, 448.0)
+    to_copy_1: "f32[13, 1]" = aten._to_copy.default(mul, dtype=torch.float32)
+    to_copy_2: "f32[13, 75]" = aten._to_copy.default(x, dtype=torch.float32)
+    mul_1: "f32[13, 75]" = aten.mul.Tensor(to_copy_2, to_copy_1)
+    clamp_1: "f32[13, 75]" = aten.clamp.default(mul_1, -448.0, 448.0)
+    to_copy_3: "f8e4m3[13, 75]" = aten._to_copy.default(clamp_1, dtype=torch.float8_e4m3fn)
+    reciprocal_1: "f32[13, 1]" = aten.reciprocal.default(to_copy_1)
+    return (to_copy_3, reciprocal_1)

@@ -1,0 +1,24 @@
+# harness graph 1
+# title: Decoded images to normalised NCHW, f16, 128 images of 224
+# origin: the usual ImageNet preprocessing on the device
+# sizes: small
+# captured: suites.models:image_preprocess?batch=2&height=13&width=9
+# mode: inference
+# dtype: f16
+# versions: torch 2.13.0
+def image_preprocess_forward(
+    images: "u8[2, 13, 9, 3]",
+    mean: "f16[3]",
+    std: "f16[3]",
+):
+    permute: "u8[2, 3, 13, 9]{351, 1, 27, 3}" = aten.permute.default(images, [0, 3, 1, 2])
+    to_copy: "f16[2, 3, 13, 9]{351, 1, 27, 3}" = aten._to_copy.default(permute, dtype=torch.float16)
+    div: "f16[2, 3, 13, 9]{351, 1, 27, 3}" = aten.div.Tensor(to_copy, 255)
+    unsqueeze: "f16[3, 1]" = aten.unsqueeze.default(mean, 1)
+    unsqueeze_1: "f16[3, 1, 1]" = aten.unsqueeze.default(unsqueeze, 2)
+    sub: "f16[2, 3, 13, 9]{351, 1, 27, 3}" = aten.sub.Tensor(div, unsqueeze_1)
+    unsqueeze_2: "f16[3, 1]" = aten.unsqueeze.default(std, 1)
+    unsqueeze_3: "f16[3, 1, 1]" = aten.unsqueeze.default(unsqueeze_2, 2)
+    div_1: "f16[2, 3, 13, 9]{351, 1, 27, 3}" = aten.div.Tensor(sub, unsqueeze_3)
+    clone: "f16[2, 3, 13, 9]" = aten.clone.default(div_1, memory_format=torch.contiguous_format)
+    return (clone,)

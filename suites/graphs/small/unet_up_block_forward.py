@@ -1,0 +1,109 @@
+# harness graph 1
+# title: Stable Diffusion UNet, residual block of the way up and upsampling, f16
+# origin: diffusers ResnetBlock2D and Upsample2D; sizes of stable-diffusion-v1-5
+# sizes: small
+# captured: suites.models:unet_up_block?batch=2&channels=12&skip=12&height=7&width=5&temb=20&groups=4
+# mode: inference
+# dtype: f16
+# versions: torch 2.13.0
+def unet_up_block_forward(
+    resnet_norm1_weight: "f16[24] parameter",
+    resnet_norm1_bias: "f16[24] parameter",
+    resnet_conv1_weight: "f16[12, 24, 3, 3] parameter",
+    resnet_conv1_bias: "f16[12] parameter",
+    resnet_time_emb_proj_weight: "f16[12, 20] parameter",
+    resnet_time_emb_proj_bias: "f16[12] parameter",
+    resnet_norm2_weight: "f16[12] parameter",
+    resnet_norm2_bias: "f16[12] parameter",
+    resnet_conv2_weight: "f16[12, 12, 3, 3] parameter",
+    resnet_conv2_bias: "f16[12] parameter",
+    resnet_conv_shortcut_weight: "f16[12, 24, 1, 1] parameter",
+    resnet_conv_shortcut_bias: "f16[12] parameter",
+    upsample_conv_weight: "f16[12, 12, 3, 3] parameter",
+    upsample_conv_bias: "f16[12] parameter",
+    hidden_states: "f16[2, 12, 7, 5]",
+    skip: "f16[2, 12, 7, 5]",
+    temb: "f16[2, 20]",
+):
+    cat: "f16[2, 24, 7, 5]" = aten.cat.default([hidden_states, skip], 1)
+    to_copy: "f32[2, 24, 7, 5]" = aten._to_copy.default(cat, dtype=torch.float32)
+    view: "f32[2, 4, 6, 35]" = aten.view.default(to_copy, [2, 4, 6, 35])
+    var_mean: ("f32[2, 4, 1, 1]", "f32[2, 4, 1, 1]") = aten.var_mean.correction(view, [2, 3], correction=0, keepdim=True)
+    getitem: "f32[2, 4, 1, 1]" = getitem(var_mean, 0)
+    getitem_1: "f32[2, 4, 1, 1]" = getitem(var_mean, 1)
+    add: "f32[2, 4, 1, 1]" = aten.add.Tensor(getitem, 1e-06)
+    rsqrt: "f32[2, 4, 1, 1]" = aten.rsqrt.default(add)
+    view_1: "f16[1, 4, 6, 1]" = aten.view.default(resnet_norm1_weight, [1, 4, 6, 1])
+    mul: "f32[2, 4, 6, 1]" = aten.mul.Tensor(rsqrt, view_1)
+    neg: "f32[2, 4, 1, 1]" = aten.neg.default(getitem_1)
+    mul_1: "f32[2, 4, 6, 1]" = aten.mul.Tensor(neg, mul)
+    view_2: "f16[1, 4, 6, 1]" = aten.view.default(resnet_norm1_bias, [1, 4, 6, 1])
+    add_1: "f32[2, 4, 6, 1]" = aten.add.Tensor(mul_1, view_2)
+    as_strided: "f32[2, 24]" = aten.as_strided.default(mul, [2, 24], [24, 1])
+    as_strided_1: "f32[2, 24]" = aten.as_strided.default(add_1, [2, 24], [24, 1])
+    unsqueeze: "f32[2, 24, 1]" = aten.unsqueeze.default(as_strided, 2)
+    unsqueeze_1: "f32[2, 24, 1, 1]" = aten.unsqueeze.default(unsqueeze, 3)
+    unsqueeze_2: "f32[2, 24, 1]" = aten.unsqueeze.default(as_strided_1, 2)
+    unsqueeze_3: "f32[2, 24, 1, 1]" = aten.unsqueeze.default(unsqueeze_2, 3)
+    mul_2: "f32[2, 24, 7, 5]" = aten.mul.Tensor(to_copy, unsqueeze_1)
+    add_2: "f32[2, 24, 7, 5]" = aten.add.Tensor(mul_2, unsqueeze_3)
+    to_copy_1: "f16[2, 24, 7, 5]" = aten._to_copy.default(add_2, dtype=torch.float16)
+    to_copy_2: "f32[2, 24, 7, 5]" = aten._to_copy.default(to_copy_1, dtype=torch.float32)
+    sigmoid: "f32[2, 24, 7, 5]" = aten.sigmoid.default(to_copy_2)
+    mul_3: "f32[2, 24, 7, 5]" = aten.mul.Tensor(to_copy_2, sigmoid)
+    to_copy_3: "f16[2, 24, 7, 5]" = aten._to_copy.default(mul_3, dtype=torch.float16)
+    convolution: "f16[2, 12, 7, 5]" = aten.convolution.default(to_copy_3, resnet_conv1_weight, resnet_conv1_bias, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+    to_copy_4: "f32[2, 20]" = aten._to_copy.default(temb, dtype=torch.float32)
+    sigmoid_1: "f32[2, 20]" = aten.sigmoid.default(to_copy_4)
+    mul_4: "f32[2, 20]" = aten.mul.Tensor(to_copy_4, sigmoid_1)
+    to_copy_5: "f16[2, 20]" = aten._to_copy.default(mul_4, dtype=torch.float16)
+    permute: "f16[20, 12]{1, 20}" = aten.permute.default(resnet_time_emb_proj_weight, [1, 0])
+    addmm: "f16[2, 12]" = aten.addmm.default(resnet_time_emb_proj_bias, to_copy_5, permute)
+    unsqueeze_4: "f16[2, 12, 1]" = aten.unsqueeze.default(addmm, 2)
+    unsqueeze_5: "f16[2, 12, 1, 1]" = aten.unsqueeze.default(unsqueeze_4, 3)
+    add_3: "f16[2, 12, 7, 5]" = aten.add.Tensor(convolution, unsqueeze_5)
+    to_copy_6: "f32[2, 12, 7, 5]" = aten._to_copy.default(add_3, dtype=torch.float32)
+    view_3: "f32[2, 4, 3, 35]" = aten.view.default(to_copy_6, [2, 4, 3, 35])
+    var_mean_1: ("f32[2, 4, 1, 1]", "f32[2, 4, 1, 1]") = aten.var_mean.correction(view_3, [2, 3], correction=0, keepdim=True)
+    getitem_2: "f32[2, 4, 1, 1]" = getitem(var_mean_1, 0)
+    getitem_3: "f32[2, 4, 1, 1]" = getitem(var_mean_1, 1)
+    add_4: "f32[2, 4, 1, 1]" = aten.add.Tensor(getitem_2, 1e-06)
+    rsqrt_1: "f32[2, 4, 1, 1]" = aten.rsqrt.default(add_4)
+    view_4: "f16[1, 4, 3, 1]" = aten.view.default(resnet_norm2_weight, [1, 4, 3, 1])
+    mul_5: "f32[2, 4, 3, 1]" = aten.mul.Tensor(rsqrt_1, view_4)
+    neg_1: "f32[2, 4, 1, 1]" = aten.neg.default(getitem_3)
+    mul_6: "f32[2, 4, 3, 1]" = aten.mul.Tensor(neg_1, mul_5)
+    view_5: "f16[1, 4, 3, 1]" = aten.view.default(resnet_norm2_bias, [1, 4, 3, 1])
+    add_5: "f32[2, 4, 3, 1]" = aten.add.Tensor(mul_6, view_5)
+    as_strided_2: "f32[2, 12]" = aten.as_strided.default(mul_5, [2, 12], [12, 1])
+    as_strided_3: "f32[2, 12]" = aten.as_strided.default(add_5, [2, 12], [12, 1])
+    unsqueeze_6: "f32[2, 12, 1]" = aten.unsqueeze.default(as_strided_2, 2)
+    unsqueeze_7: "f32[2, 12, 1, 1]" = aten.unsqueeze.default(unsqueeze_6, 3)
+    unsqueeze_8: "f32[2, 12, 1]" = aten.unsqueeze.default(as_strided_3, 2)
+    unsqueeze_9: "f32[2, 12, 1, 1]" = aten.unsqueeze.default(unsqueeze_8, 3)
+    mul_7: "f32[2, 12, 7, 5]" = aten.mul.Tensor(to_copy_6, unsqueeze_7)
+    add_6: "f32[2, 12, 7, 5]" = aten.add.Tensor(mul_7, unsqueeze_9)
+    to_copy_7: "f16[2, 12, 7, 5]" = aten._to_copy.default(add_6, dtype=torch.float16)
+    to_copy_8: "f32[2, 12, 7, 5]" = aten._to_copy.default(to_copy_7, dtype=torch.float32)
+    sigmoid_2: "f32[2, 12, 7, 5]" = aten.sigmoid.default(to_copy_8)
+    mul_8: "f32[2, 12, 7, 5]" = aten.mul.Tensor(to_copy_8, sigmoid_2)
+    to_copy_9: "f16[2, 12, 7, 5]" = aten._to_copy.default(mul_8, dtype=torch.float16)
+    clone: "f16[2, 12, 7, 5]" = aten.clone.default(to_copy_9)
+    convolution_1: "f16[2, 12, 7, 5]" = aten.convolution.default(clone, resnet_conv2_weight, resnet_conv2_bias, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+    convolution_2: "f16[2, 12, 7, 5]" = aten.convolution.default(cat, resnet_conv_shortcut_weight, resnet_conv_shortcut_bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1)
+    add_7: "f16[2, 12, 7, 5]" = aten.add.Tensor(convolution_2, convolution_1)
+    div: "f16[2, 12, 7, 5]" = aten.div.Tensor(add_7, 1.0)
+    to_copy_10: "f32[2, 12, 7, 5]" = aten._to_copy.default(div, dtype=torch.float32)
+    arange: "f32[14]" = aten.arange.start_step(0, 14, dtype=torch.float32)
+    add_8: "f32[14]" = aten.add.Tensor(arange, 0.0)
+    mul_9: "f32[14]" = aten.mul.Tensor(add_8, 0.5)
+    to_copy_11: "i64[14]" = aten._to_copy.default(mul_9, dtype=torch.int64)
+    unsqueeze_10: "i64[14, 1]" = aten.unsqueeze.default(to_copy_11, -1)
+    arange_1: "f32[10]" = aten.arange.start_step(0, 10, dtype=torch.float32)
+    add_9: "f32[10]" = aten.add.Tensor(arange_1, 0.0)
+    mul_10: "f32[10]" = aten.mul.Tensor(add_9, 0.5)
+    to_copy_12: "i64[10]" = aten._to_copy.default(mul_10, dtype=torch.int64)
+    index: "f32[2, 12, 14, 10]" = aten.index.Tensor(to_copy_10, [None, None, unsqueeze_10, to_copy_12])
+    to_copy_13: "f16[2, 12, 14, 10]" = aten._to_copy.default(index, dtype=torch.float16)
+    convolution_3: "f16[2, 12, 14, 10]" = aten.convolution.default(to_copy_13, upsample_conv_weight, upsample_conv_bias, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+    return (convolution_3,)

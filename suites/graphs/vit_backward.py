@@ -1,0 +1,513 @@
+# harness graph 1
+# title: ViT-B/16, two layers and the loss over 1000 classes, bf16, 64 images of 224
+# origin: transformers ViTForImageClassification; sizes of google/vit-base-patch16-224
+# captured: transformers:ViTForImageClassification?num_hidden_layers=2&batch=64&num_labels=1000
+# mode: training
+# dtype: bf16
+# versions: torch 2.13.0, transformers 5.23.0
+def vit_backward(
+    vit_embeddings_position_embeddings: "bf16[1, 197, 768] parameter",
+    vit_embeddings_patch_embeddings_projection_weight: "bf16[768, 3, 16, 16] parameter",
+    vit_layers_0_layernorm_before_weight: "bf16[768] parameter",
+    vit_layers_0_layernorm_after_weight: "bf16[768] parameter",
+    vit_layers_1_layernorm_before_weight: "bf16[768] parameter",
+    vit_layers_1_layernorm_after_weight: "bf16[768] parameter",
+    vit_layernorm_weight: "bf16[768] parameter",
+    pixel_values: "bf16[64, 3, 224, 224]",
+    labels: "i64[64] bound=1000",
+    cat: "bf16[64, 197, 768] saved",
+    to_copy_2: "bf16[64, 197, 1] saved",
+    to_copy_3: "bf16[64, 197, 1] saved",
+    view_1: "bf16[12608, 768] saved",
+    permute_2: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
+    permute_4: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
+    permute_6: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
+    where: "bf16[64, 1, 197, 197] saved",
+    getitem_2: "i64[] saved",
+    getitem_3: "i64[] saved",
+    getitem_4: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
+    getitem_5: "f32[64, 12, 224] saved",
+    add_4: "bf16[64, 197, 768] saved",
+    to_copy_6: "bf16[64, 197, 1] saved",
+    to_copy_7: "bf16[64, 197, 1] saved",
+    view_12: "bf16[12608, 768] saved",
+    addmm_4: "bf16[12608, 3072] saved",
+    view_14: "bf16[12608, 3072] saved",
+    add_8: "bf16[64, 197, 768] saved",
+    to_copy_12: "bf16[64, 197, 1] saved",
+    to_copy_13: "bf16[64, 197, 1] saved",
+    view_16: "bf16[12608, 768] saved",
+    permute_12: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
+    permute_14: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
+    permute_16: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
+    getitem_10: "i64[] saved",
+    getitem_11: "i64[] saved",
+    getitem_12: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
+    getitem_13: "f32[64, 12, 224] saved",
+    add_11: "bf16[64, 197, 768] saved",
+    to_copy_16: "bf16[64, 197, 1] saved",
+    to_copy_17: "bf16[64, 197, 1] saved",
+    view_27: "bf16[12608, 768] saved",
+    addmm_10: "bf16[12608, 3072] saved",
+    view_29: "bf16[12608, 3072] saved",
+    add_15: "bf16[64, 197, 768] saved",
+    to_copy_22: "bf16[64, 197, 1] saved",
+    to_copy_23: "bf16[64, 197, 1] saved",
+    select: "bf16[64, 768]{151296, 1} saved",
+    addmm_12: "bf16[64, 1000] saved",
+    amax: "f32[64, 1] saved",
+    log: "f32[64, 1] saved",
+    to_copy_26: "bf16[] saved",
+    permute_22: "bf16[1000, 768] saved",
+    permute_26: "bf16[768, 3072] saved",
+    permute_30: "bf16[3072, 768] saved",
+    permute_34: "bf16[768, 768] saved",
+    permute_40: "bf16[768, 768] saved",
+    permute_45: "bf16[768, 768] saved",
+    permute_50: "bf16[768, 768] saved",
+    permute_54: "bf16[768, 3072] saved",
+    permute_58: "bf16[3072, 768] saved",
+    permute_62: "bf16[768, 768] saved",
+    permute_68: "bf16[768, 768] saved",
+    permute_73: "bf16[768, 768] saved",
+    permute_78: "bf16[768, 768] saved",
+    tangent: "bf16[] gradient",
+):
+    # modeling_vit.py:551 in forward: loss = self.loss_function(labels, logits, self.config, **kwargs)
+    div_1: "bf16[]" = aten.div.Tensor(tangent, to_copy_26)
+    view_32: "i64[64]" = aten.view.default(labels, [-1])
+    unsqueeze_4: "i64[64, 1]" = aten.unsqueeze.default(view_32, 1)
+    ne_1: "b8[64, 1]" = aten.ne.Scalar(unsqueeze_4, -100)
+    scalar_tensor_2: "i64[]" = aten.scalar_tensor.default(0, dtype=torch.int64)
+    where_3: "i64[64, 1]" = aten.where.self(ne_1, unsqueeze_4, scalar_tensor_2)
+    view_31: "bf16[64, 1000]" = aten.view.default(addmm_12, [-1, 1000])
+    to_copy_24: "f32[64, 1000]" = aten._to_copy.default(view_31, dtype=torch.float32)
+    sub_5: "f32[64, 1000]" = aten.sub.Tensor(to_copy_24, amax)
+    sub_6: "f32[64, 1000]" = aten.sub.Tensor(sub_5, log)
+    to_copy_25: "bf16[64, 1000]" = aten._to_copy.default(sub_6, dtype=torch.bfloat16)
+    full_like: "bf16[64, 1000]" = aten.full_like.default(to_copy_25, 0, memory_format=torch.preserve_format)
+    scatter: "bf16[64, 1000]" = aten.scatter.value(full_like, 1, where_3, -1.0)
+    scalar_tensor_3: "bf16[]" = aten.scalar_tensor.default(0, dtype=torch.bfloat16)
+    where_4: "bf16[64, 1]" = aten.where.self(ne_1, div_1, scalar_tensor_3)
+    mul_16: "bf16[64, 1000]" = aten.mul.Tensor(scatter, where_4)
+    to_copy_27: "f32[64, 1000]" = aten._to_copy.default(mul_16, dtype=torch.float32)
+    to_copy_28: "f32[64, 1000]" = aten._to_copy.default(to_copy_25, dtype=torch.float32)
+    exp_1: "f32[64, 1000]" = aten.exp.default(to_copy_28)
+    sum_3: "f32[64, 1]" = aten.sum.dim_IntList(to_copy_27, [1], True)
+    mul_17: "f32[64, 1000]" = aten.mul.Tensor(exp_1, sum_3)
+    sub_7: "f32[64, 1000]" = aten.sub.Tensor(to_copy_27, mul_17)
+    to_copy_29: "bf16[64, 1000]" = aten._to_copy.default(sub_7, dtype=torch.bfloat16)
+    view_33: "bf16[64, 1000]" = aten.view.default(to_copy_29, [64, 1000])
+    # [classifier] modeling_vit.py:547 in forward: logits = self.classifier(pooled_output)
+    mm: "bf16[64, 768]" = aten.mm.default(view_33, permute_22)
+    permute_23: "bf16[1000, 64]{1, 1000}" = aten.permute.default(view_33, [1, 0])
+    mm_1: "bf16[1000, 768]" = aten.mm.default(permute_23, select)
+    permute_24: "bf16[768, 1000]{1, 768}" = aten.permute.default(mm_1, [1, 0])
+    sum_4: "bf16[1, 1000]" = aten.sum.dim_IntList(view_33, [0], True)
+    view_34: "bf16[1000]" = aten.view.default(sum_4, [1000])
+    permute_25: "bf16[1000, 768]" = aten.permute.default(permute_24, [1, 0])
+    # modeling_vit.py:546 in forward: pooled_output = sequence_output[:, 0, :]
+    full: "bf16[64, 197, 768]" = aten.full.default([64, 197, 768], 0, dtype=torch.bfloat16)
+    # [vit] modeling_vit.py:376 in forward: attention_mask = create_bidirectional_mask(
+    arange: "i64[197]" = aten.arange.start_step(0, 197)
+    # modeling_vit.py:546 in forward: pooled_output = sequence_output[:, 0, :]
+    view_35: "i64[1, 197, 1]" = aten.view.default(arange, [1, -1, 1])
+    eq: "b8[1, 197, 1]" = aten.eq.Scalar(view_35, 0)
+    unsqueeze_5: "bf16[64, 1, 768]" = aten.unsqueeze.default(mm, 1)
+    expand_2: "bf16[64, 197, 768]{768, 0, 1}" = aten.expand.default(unsqueeze_5, [64, 197, 768])
+    where_5: "bf16[64, 197, 768]" = aten.where.self(eq, expand_2, full)
+    # [vit.layernorm] modeling_vit.py:385 in forward: sequence_output = self.layernorm(hidden_states)
+    to_copy_30: "f32[64, 197, 768]" = aten._to_copy.default(where_5, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_31: "f32[64, 197, 768]" = aten._to_copy.default(add_15, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_32: "f32[768]" = aten._to_copy.default(vit_layernorm_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_8: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_31, to_copy_22)
+    mul_18: "f32[64, 197, 768]" = aten.mul.Tensor(sub_8, to_copy_23)
+    mul_19: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_30, to_copy_32)
+    mul_20: "f32[64, 197, 768]" = aten.mul.Tensor(mul_19, 768)
+    sum_5: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_19, [2], True)
+    mul_21: "f32[64, 197, 768]" = aten.mul.Tensor(mul_19, mul_18)
+    sum_6: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_21, [2], True)
+    mul_22: "f32[64, 197, 768]" = aten.mul.Tensor(mul_18, sum_6)
+    sub_9: "f32[64, 197, 768]" = aten.sub.Tensor(mul_20, sum_5)
+    sub_10: "f32[64, 197, 768]" = aten.sub.Tensor(sub_9, mul_22)
+    div_2: "bf16[64, 197, 1]" = aten.div.Tensor(to_copy_23, 768)
+    mul_23: "f32[64, 197, 768]" = aten.mul.Tensor(div_2, sub_10)
+    mul_24: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_30, mul_18)
+    sum_7: "f32[768]" = aten.sum.dim_IntList(mul_24, [0, 1])
+    sum_8: "f32[768]" = aten.sum.dim_IntList(to_copy_30, [0, 1])
+    to_copy_33: "bf16[64, 197, 768]" = aten._to_copy.default(mul_23, dtype=torch.bfloat16)
+    to_copy_34: "bf16[768]" = aten._to_copy.default(sum_7, dtype=torch.bfloat16)
+    to_copy_35: "bf16[768]" = aten._to_copy.default(sum_8, dtype=torch.bfloat16)
+    # [vit.layers.1.mlp.fc2] modeling_vit.py:252 in forward: hidden_states = self.fc2(hidden_states)
+    view_36: "bf16[12608, 768]" = aten.view.default(to_copy_33, [12608, 768])
+    mm_2: "bf16[12608, 3072]" = aten.mm.default(view_36, permute_26)
+    permute_27: "bf16[768, 12608]{1, 768}" = aten.permute.default(view_36, [1, 0])
+    mm_3: "bf16[768, 3072]" = aten.mm.default(permute_27, view_29)
+    permute_28: "bf16[3072, 768]{1, 3072}" = aten.permute.default(mm_3, [1, 0])
+    sum_9: "bf16[1, 768]" = aten.sum.dim_IntList(view_36, [0], True)
+    view_37: "bf16[768]" = aten.view.default(sum_9, [768])
+    permute_29: "bf16[768, 3072]" = aten.permute.default(permute_28, [1, 0])
+    view_38: "bf16[64, 197, 3072]" = aten.view.default(mm_2, [64, 197, 3072])
+    # [vit.layers.1.mlp.activation_fn] activations.py:89 in forward: return self.act(input)
+    to_copy_36: "f32[64, 197, 3072]" = aten._to_copy.default(view_38, dtype=torch.float32)
+    # [vit.layers.1.mlp.fc1] modeling_vit.py:250 in forward: hidden_states = self.fc1(hidden_states)
+    view_28: "bf16[64, 197, 3072]" = aten.view.default(addmm_10, [64, 197, 3072])
+    # [vit.layers.1.mlp.activation_fn] activations.py:89 in forward: return self.act(input)
+    to_copy_18: "f32[64, 197, 3072]" = aten._to_copy.default(view_28, dtype=torch.float32)
+    mul_12: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_18, 0.7071067811865476)
+    erf_1: "f32[64, 197, 3072]" = aten.erf.default(mul_12)
+    add_14: "f32[64, 197, 3072]" = aten.add.Tensor(erf_1, 1)
+    mul_25: "f32[64, 197, 3072]" = aten.mul.Tensor(add_14, 0.5)
+    mul_26: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_18, to_copy_18)
+    mul_27: "f32[64, 197, 3072]" = aten.mul.Tensor(mul_26, -0.5)
+    exp_2: "f32[64, 197, 3072]" = aten.exp.default(mul_27)
+    mul_28: "f32[64, 197, 3072]" = aten.mul.Tensor(exp_2, 0.3989422804014327)
+    mul_29: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_18, mul_28)
+    add_18: "f32[64, 197, 3072]" = aten.add.Tensor(mul_25, mul_29)
+    mul_30: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_36, add_18)
+    to_copy_37: "bf16[64, 197, 3072]" = aten._to_copy.default(mul_30, dtype=torch.bfloat16)
+    # [vit.layers.1.mlp.fc1] modeling_vit.py:250 in forward: hidden_states = self.fc1(hidden_states)
+    view_39: "bf16[12608, 3072]" = aten.view.default(to_copy_37, [12608, 3072])
+    mm_4: "bf16[12608, 768]" = aten.mm.default(view_39, permute_30)
+    permute_31: "bf16[3072, 12608]{1, 3072}" = aten.permute.default(view_39, [1, 0])
+    mm_5: "bf16[3072, 768]" = aten.mm.default(permute_31, view_27)
+    permute_32: "bf16[768, 3072]{1, 768}" = aten.permute.default(mm_5, [1, 0])
+    sum_10: "bf16[1, 3072]" = aten.sum.dim_IntList(view_39, [0], True)
+    view_40: "bf16[3072]" = aten.view.default(sum_10, [3072])
+    permute_33: "bf16[3072, 768]" = aten.permute.default(permute_32, [1, 0])
+    view_41: "bf16[64, 197, 768]" = aten.view.default(mm_4, [64, 197, 768])
+    # [vit.layers.1.layernorm_after] modeling_vit.py:281 in forward: hidden_states = self.layernorm_after(hidden_states)
+    to_copy_38: "f32[64, 197, 768]" = aten._to_copy.default(view_41, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_39: "f32[64, 197, 768]" = aten._to_copy.default(add_11, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_40: "f32[768]" = aten._to_copy.default(vit_layers_1_layernorm_after_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_11: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_39, to_copy_16)
+    mul_31: "f32[64, 197, 768]" = aten.mul.Tensor(sub_11, to_copy_17)
+    mul_32: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_38, to_copy_40)
+    mul_33: "f32[64, 197, 768]" = aten.mul.Tensor(mul_32, 768)
+    sum_11: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_32, [2], True)
+    mul_34: "f32[64, 197, 768]" = aten.mul.Tensor(mul_32, mul_31)
+    sum_12: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_34, [2], True)
+    mul_35: "f32[64, 197, 768]" = aten.mul.Tensor(mul_31, sum_12)
+    sub_12: "f32[64, 197, 768]" = aten.sub.Tensor(mul_33, sum_11)
+    sub_13: "f32[64, 197, 768]" = aten.sub.Tensor(sub_12, mul_35)
+    div_3: "bf16[64, 197, 1]" = aten.div.Tensor(to_copy_17, 768)
+    mul_36: "f32[64, 197, 768]" = aten.mul.Tensor(div_3, sub_13)
+    mul_37: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_38, mul_31)
+    sum_13: "f32[768]" = aten.sum.dim_IntList(mul_37, [0, 1])
+    sum_14: "f32[768]" = aten.sum.dim_IntList(to_copy_38, [0, 1])
+    to_copy_41: "bf16[64, 197, 768]" = aten._to_copy.default(mul_36, dtype=torch.bfloat16)
+    to_copy_42: "bf16[768]" = aten._to_copy.default(sum_13, dtype=torch.bfloat16)
+    to_copy_43: "bf16[768]" = aten._to_copy.default(sum_14, dtype=torch.bfloat16)
+    # modeling_vit.py:281 in forward: hidden_states = self.layernorm_after(hidden_states)
+    add_19: "bf16[64, 197, 768]" = aten.add.Tensor(to_copy_33, to_copy_41)
+    # [vit.layers.1.attention.o_proj] modeling_vit.py:236 in forward: attn_output = self.o_proj(attn_output)
+    view_42: "bf16[12608, 768]" = aten.view.default(add_19, [12608, 768])
+    mm_6: "bf16[12608, 768]" = aten.mm.default(view_42, permute_34)
+    permute_35: "bf16[768, 12608]{1, 768}" = aten.permute.default(view_42, [1, 0])
+    # [vit.layers.1.attention] modeling_vit.py:224 in forward: attn_output, attn_weights = attention_interface(
+    view_23: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = aten.view.default(getitem_12, [64, 12, 197, 64])
+    permute_17: "bf16[64, 197, 12, 64]" = aten.permute.default(view_23, [0, 2, 1, 3])
+    # [vit.layers.1.attention] modeling_vit.py:235 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
+    view_24: "bf16[64, 197, 768]" = aten.view.default(permute_17, [64, 197, -1])
+    # [vit.layers.1.attention.o_proj] modeling_vit.py:236 in forward: attn_output = self.o_proj(attn_output)
+    view_25: "bf16[12608, 768]" = aten.view.default(view_24, [12608, 768])
+    mm_7: "bf16[768, 768]" = aten.mm.default(permute_35, view_25)
+    permute_36: "bf16[768, 768]{1, 768}" = aten.permute.default(mm_7, [1, 0])
+    sum_15: "bf16[1, 768]" = aten.sum.dim_IntList(view_42, [0], True)
+    view_43: "bf16[768]" = aten.view.default(sum_15, [768])
+    permute_37: "bf16[768, 768]" = aten.permute.default(permute_36, [1, 0])
+    view_44: "bf16[64, 197, 768]" = aten.view.default(mm_6, [64, 197, 768])
+    # [vit.layers.1.attention] modeling_vit.py:235 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
+    view_45: "bf16[64, 197, 12, 64]" = aten.view.default(view_44, [64, 197, 12, 64])
+    # [vit.layers.1.attention] modeling_vit.py:224 in forward: attn_output, attn_weights = attention_interface(
+    permute_38: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = aten.permute.default(view_45, [0, 2, 1, 3])
+    view_46: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = aten.view.default(permute_38, [64, 12, 197, 64])
+    scaled_dot_product_efficient_attention_backward: ("bf16[64, 12, 197, 64]{151296, 64, 768, 1}", "bf16[64, 12, 197, 64]{151296, 64, 768, 1}", "bf16[64, 12, 197, 64]{151296, 64, 768, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_46, permute_12, permute_14, permute_16, where, getitem_12, getitem_13, getitem_10, getitem_11, 0.0, [True, True, True, False], False, scale=0.125)
+    getitem_18: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 0)
+    getitem_19: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 1)
+    getitem_20: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 2)
+    # [vit.layers.1.attention] modeling_vit.py:218 in forward: value_states = self.v_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    permute_39: "bf16[64, 197, 12, 64]" = aten.permute.default(getitem_20, [0, 2, 1, 3])
+    view_47: "bf16[64, 197, 768]" = aten.view.default(permute_39, [64, 197, 768])
+    # [vit.layers.1.attention.v_proj] modeling_vit.py:218 in forward: value_states = self.v_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    view_48: "bf16[12608, 768]" = aten.view.default(view_47, [12608, 768])
+    mm_8: "bf16[12608, 768]" = aten.mm.default(view_48, permute_40)
+    permute_41: "bf16[768, 12608]{1, 768}" = aten.permute.default(view_48, [1, 0])
+    mm_9: "bf16[768, 768]" = aten.mm.default(permute_41, view_16)
+    permute_42: "bf16[768, 768]{1, 768}" = aten.permute.default(mm_9, [1, 0])
+    sum_16: "bf16[1, 768]" = aten.sum.dim_IntList(view_48, [0], True)
+    view_49: "bf16[768]" = aten.view.default(sum_16, [768])
+    permute_43: "bf16[768, 768]" = aten.permute.default(permute_42, [1, 0])
+    view_50: "bf16[64, 197, 768]" = aten.view.default(mm_8, [64, 197, 768])
+    # [vit.layers.1.attention] modeling_vit.py:217 in forward: key_states = self.k_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    permute_44: "bf16[64, 197, 12, 64]" = aten.permute.default(getitem_19, [0, 2, 1, 3])
+    view_51: "bf16[64, 197, 768]" = aten.view.default(permute_44, [64, 197, 768])
+    # [vit.layers.1.attention.k_proj] modeling_vit.py:217 in forward: key_states = self.k_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    view_52: "bf16[12608, 768]" = aten.view.default(view_51, [12608, 768])
+    mm_10: "bf16[12608, 768]" = aten.mm.default(view_52, permute_45)
+    permute_46: "bf16[768, 12608]{1, 768}" = aten.permute.default(view_52, [1, 0])
+    mm_11: "bf16[768, 768]" = aten.mm.default(permute_46, view_16)
+    permute_47: "bf16[768, 768]{1, 768}" = aten.permute.default(mm_11, [1, 0])
+    sum_17: "bf16[1, 768]" = aten.sum.dim_IntList(view_52, [0], True)
+    view_53: "bf16[768]" = aten.view.default(sum_17, [768])
+    permute_48: "bf16[768, 768]" = aten.permute.default(permute_47, [1, 0])
+    view_54: "bf16[64, 197, 768]" = aten.view.default(mm_10, [64, 197, 768])
+    # modeling_vit.py:217 in forward: key_states = self.k_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    add_20: "bf16[64, 197, 768]" = aten.add.Tensor(view_50, view_54)
+    # [vit.layers.1.attention] modeling_vit.py:216 in forward: query_states = self.q_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    permute_49: "bf16[64, 197, 12, 64]" = aten.permute.default(getitem_18, [0, 2, 1, 3])
+    view_55: "bf16[64, 197, 768]" = aten.view.default(permute_49, [64, 197, 768])
+    # [vit.layers.1.attention.q_proj] modeling_vit.py:216 in forward: query_states = self.q_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    view_56: "bf16[12608, 768]" = aten.view.default(view_55, [12608, 768])
+    mm_12: "bf16[12608, 768]" = aten.mm.default(view_56, permute_50)
+    permute_51: "bf16[768, 12608]{1, 768}" = aten.permute.default(view_56, [1, 0])
+    mm_13: "bf16[768, 768]" = aten.mm.default(permute_51, view_16)
+    permute_52: "bf16[768, 768]{1, 768}" = aten.permute.default(mm_13, [1, 0])
+    sum_18: "bf16[1, 768]" = aten.sum.dim_IntList(view_56, [0], True)
+    view_57: "bf16[768]" = aten.view.default(sum_18, [768])
+    permute_53: "bf16[768, 768]" = aten.permute.default(permute_52, [1, 0])
+    view_58: "bf16[64, 197, 768]" = aten.view.default(mm_12, [64, 197, 768])
+    # modeling_vit.py:216 in forward: query_states = self.q_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    add_21: "bf16[64, 197, 768]" = aten.add.Tensor(add_20, view_58)
+    # [vit.layers.1.layernorm_before] modeling_vit.py:274 in forward: hidden_states = self.layernorm_before(hidden_states)
+    to_copy_44: "f32[64, 197, 768]" = aten._to_copy.default(add_21, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_45: "f32[64, 197, 768]" = aten._to_copy.default(add_8, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_46: "f32[768]" = aten._to_copy.default(vit_layers_1_layernorm_before_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_14: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_45, to_copy_12)
+    mul_38: "f32[64, 197, 768]" = aten.mul.Tensor(sub_14, to_copy_13)
+    mul_39: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_44, to_copy_46)
+    mul_40: "f32[64, 197, 768]" = aten.mul.Tensor(mul_39, 768)
+    sum_19: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_39, [2], True)
+    mul_41: "f32[64, 197, 768]" = aten.mul.Tensor(mul_39, mul_38)
+    sum_20: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_41, [2], True)
+    mul_42: "f32[64, 197, 768]" = aten.mul.Tensor(mul_38, sum_20)
+    sub_15: "f32[64, 197, 768]" = aten.sub.Tensor(mul_40, sum_19)
+    sub_16: "f32[64, 197, 768]" = aten.sub.Tensor(sub_15, mul_42)
+    div_4: "bf16[64, 197, 1]" = aten.div.Tensor(to_copy_13, 768)
+    mul_43: "f32[64, 197, 768]" = aten.mul.Tensor(div_4, sub_16)
+    mul_44: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_44, mul_38)
+    sum_21: "f32[768]" = aten.sum.dim_IntList(mul_44, [0, 1])
+    sum_22: "f32[768]" = aten.sum.dim_IntList(to_copy_44, [0, 1])
+    to_copy_47: "bf16[64, 197, 768]" = aten._to_copy.default(mul_43, dtype=torch.bfloat16)
+    to_copy_48: "bf16[768]" = aten._to_copy.default(sum_21, dtype=torch.bfloat16)
+    to_copy_49: "bf16[768]" = aten._to_copy.default(sum_22, dtype=torch.bfloat16)
+    # modeling_vit.py:274 in forward: hidden_states = self.layernorm_before(hidden_states)
+    add_22: "bf16[64, 197, 768]" = aten.add.Tensor(add_19, to_copy_47)
+    # [vit.layers.0.mlp.fc2] modeling_vit.py:252 in forward: hidden_states = self.fc2(hidden_states)
+    view_59: "bf16[12608, 768]" = aten.view.default(add_22, [12608, 768])
+    mm_14: "bf16[12608, 3072]" = aten.mm.default(view_59, permute_54)
+    permute_55: "bf16[768, 12608]{1, 768}" = aten.permute.default(view_59, [1, 0])
+    mm_15: "bf16[768, 3072]" = aten.mm.default(permute_55, view_14)
+    permute_56: "bf16[3072, 768]{1, 3072}" = aten.permute.default(mm_15, [1, 0])
+    sum_23: "bf16[1, 768]" = aten.sum.dim_IntList(view_59, [0], True)
+    view_60: "bf16[768]" = aten.view.default(sum_23, [768])
+    permute_57: "bf16[768, 3072]" = aten.permute.default(permute_56, [1, 0])
+    view_61: "bf16[64, 197, 3072]" = aten.view.default(mm_14, [64, 197, 3072])
+    # [vit.layers.0.mlp.activation_fn] activations.py:89 in forward: return self.act(input)
+    to_copy_50: "f32[64, 197, 3072]" = aten._to_copy.default(view_61, dtype=torch.float32)
+    # [vit.layers.0.mlp.fc1] modeling_vit.py:250 in forward: hidden_states = self.fc1(hidden_states)
+    view_13: "bf16[64, 197, 3072]" = aten.view.default(addmm_4, [64, 197, 3072])
+    # [vit.layers.0.mlp.activation_fn] activations.py:89 in forward: return self.act(input)
+    to_copy_8: "f32[64, 197, 3072]" = aten._to_copy.default(view_13, dtype=torch.float32)
+    mul_5: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_8, 0.7071067811865476)
+    erf: "f32[64, 197, 3072]" = aten.erf.default(mul_5)
+    add_7: "f32[64, 197, 3072]" = aten.add.Tensor(erf, 1)
+    mul_45: "f32[64, 197, 3072]" = aten.mul.Tensor(add_7, 0.5)
+    mul_46: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_8, to_copy_8)
+    mul_47: "f32[64, 197, 3072]" = aten.mul.Tensor(mul_46, -0.5)
+    exp_3: "f32[64, 197, 3072]" = aten.exp.default(mul_47)
+    mul_48: "f32[64, 197, 3072]" = aten.mul.Tensor(exp_3, 0.3989422804014327)
+    mul_49: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_8, mul_48)
+    add_23: "f32[64, 197, 3072]" = aten.add.Tensor(mul_45, mul_49)
+    mul_50: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_50, add_23)
+    to_copy_51: "bf16[64, 197, 3072]" = aten._to_copy.default(mul_50, dtype=torch.bfloat16)
+    # [vit.layers.0.mlp.fc1] modeling_vit.py:250 in forward: hidden_states = self.fc1(hidden_states)
+    view_62: "bf16[12608, 3072]" = aten.view.default(to_copy_51, [12608, 3072])
+    mm_16: "bf16[12608, 768]" = aten.mm.default(view_62, permute_58)
+    permute_59: "bf16[3072, 12608]{1, 3072}" = aten.permute.default(view_62, [1, 0])
+    mm_17: "bf16[3072, 768]" = aten.mm.default(permute_59, view_12)
+    permute_60: "bf16[768, 3072]{1, 768}" = aten.permute.default(mm_17, [1, 0])
+    sum_24: "bf16[1, 3072]" = aten.sum.dim_IntList(view_62, [0], True)
+    view_63: "bf16[3072]" = aten.view.default(sum_24, [3072])
+    permute_61: "bf16[3072, 768]" = aten.permute.default(permute_60, [1, 0])
+    view_64: "bf16[64, 197, 768]" = aten.view.default(mm_16, [64, 197, 768])
+    # [vit.layers.0.layernorm_after] modeling_vit.py:281 in forward: hidden_states = self.layernorm_after(hidden_states)
+    to_copy_52: "f32[64, 197, 768]" = aten._to_copy.default(view_64, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_53: "f32[64, 197, 768]" = aten._to_copy.default(add_4, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_54: "f32[768]" = aten._to_copy.default(vit_layers_0_layernorm_after_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_17: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_53, to_copy_6)
+    mul_51: "f32[64, 197, 768]" = aten.mul.Tensor(sub_17, to_copy_7)
+    mul_52: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_52, to_copy_54)
+    mul_53: "f32[64, 197, 768]" = aten.mul.Tensor(mul_52, 768)
+    sum_25: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_52, [2], True)
+    mul_54: "f32[64, 197, 768]" = aten.mul.Tensor(mul_52, mul_51)
+    sum_26: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_54, [2], True)
+    mul_55: "f32[64, 197, 768]" = aten.mul.Tensor(mul_51, sum_26)
+    sub_18: "f32[64, 197, 768]" = aten.sub.Tensor(mul_53, sum_25)
+    sub_19: "f32[64, 197, 768]" = aten.sub.Tensor(sub_18, mul_55)
+    div_5: "bf16[64, 197, 1]" = aten.div.Tensor(to_copy_7, 768)
+    mul_56: "f32[64, 197, 768]" = aten.mul.Tensor(div_5, sub_19)
+    mul_57: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_52, mul_51)
+    sum_27: "f32[768]" = aten.sum.dim_IntList(mul_57, [0, 1])
+    sum_28: "f32[768]" = aten.sum.dim_IntList(to_copy_52, [0, 1])
+    to_copy_55: "bf16[64, 197, 768]" = aten._to_copy.default(mul_56, dtype=torch.bfloat16)
+    to_copy_56: "bf16[768]" = aten._to_copy.default(sum_27, dtype=torch.bfloat16)
+    to_copy_57: "bf16[768]" = aten._to_copy.default(sum_28, dtype=torch.bfloat16)
+    # modeling_vit.py:281 in forward: hidden_states = self.layernorm_after(hidden_states)
+    add_24: "bf16[64, 197, 768]" = aten.add.Tensor(add_22, to_copy_55)
+    # [vit.layers.0.attention.o_proj] modeling_vit.py:236 in forward: attn_output = self.o_proj(attn_output)
+    view_65: "bf16[12608, 768]" = aten.view.default(add_24, [12608, 768])
+    mm_18: "bf16[12608, 768]" = aten.mm.default(view_65, permute_62)
+    permute_63: "bf16[768, 12608]{1, 768}" = aten.permute.default(view_65, [1, 0])
+    # [vit.layers.0.attention] modeling_vit.py:224 in forward: attn_output, attn_weights = attention_interface(
+    view_8: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = aten.view.default(getitem_4, [64, 12, 197, 64])
+    permute_7: "bf16[64, 197, 12, 64]" = aten.permute.default(view_8, [0, 2, 1, 3])
+    # [vit.layers.0.attention] modeling_vit.py:235 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
+    view_9: "bf16[64, 197, 768]" = aten.view.default(permute_7, [64, 197, -1])
+    # [vit.layers.0.attention.o_proj] modeling_vit.py:236 in forward: attn_output = self.o_proj(attn_output)
+    view_10: "bf16[12608, 768]" = aten.view.default(view_9, [12608, 768])
+    mm_19: "bf16[768, 768]" = aten.mm.default(permute_63, view_10)
+    permute_64: "bf16[768, 768]{1, 768}" = aten.permute.default(mm_19, [1, 0])
+    sum_29: "bf16[1, 768]" = aten.sum.dim_IntList(view_65, [0], True)
+    view_66: "bf16[768]" = aten.view.default(sum_29, [768])
+    permute_65: "bf16[768, 768]" = aten.permute.default(permute_64, [1, 0])
+    view_67: "bf16[64, 197, 768]" = aten.view.default(mm_18, [64, 197, 768])
+    # [vit.layers.0.attention] modeling_vit.py:235 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
+    view_68: "bf16[64, 197, 12, 64]" = aten.view.default(view_67, [64, 197, 12, 64])
+    # [vit.layers.0.attention] modeling_vit.py:224 in forward: attn_output, attn_weights = attention_interface(
+    permute_66: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = aten.permute.default(view_68, [0, 2, 1, 3])
+    view_69: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = aten.view.default(permute_66, [64, 12, 197, 64])
+    scaled_dot_product_efficient_attention_backward_1: ("bf16[64, 12, 197, 64]{151296, 64, 768, 1}", "bf16[64, 12, 197, 64]{151296, 64, 768, 1}", "bf16[64, 12, 197, 64]{151296, 64, 768, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_69, permute_2, permute_4, permute_6, where, getitem_4, getitem_5, getitem_2, getitem_3, 0.0, [True, True, True, False], False, scale=0.125)
+    getitem_21: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 0)
+    getitem_22: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 1)
+    getitem_23: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 2)
+    # [vit.layers.0.attention] modeling_vit.py:218 in forward: value_states = self.v_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    permute_67: "bf16[64, 197, 12, 64]" = aten.permute.default(getitem_23, [0, 2, 1, 3])
+    view_70: "bf16[64, 197, 768]" = aten.view.default(permute_67, [64, 197, 768])
+    # [vit.layers.0.attention.v_proj] modeling_vit.py:218 in forward: value_states = self.v_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    view_71: "bf16[12608, 768]" = aten.view.default(view_70, [12608, 768])
+    mm_20: "bf16[12608, 768]" = aten.mm.default(view_71, permute_68)
+    permute_69: "bf16[768, 12608]{1, 768}" = aten.permute.default(view_71, [1, 0])
+    mm_21: "bf16[768, 768]" = aten.mm.default(permute_69, view_1)
+    permute_70: "bf16[768, 768]{1, 768}" = aten.permute.default(mm_21, [1, 0])
+    sum_30: "bf16[1, 768]" = aten.sum.dim_IntList(view_71, [0], True)
+    view_72: "bf16[768]" = aten.view.default(sum_30, [768])
+    permute_71: "bf16[768, 768]" = aten.permute.default(permute_70, [1, 0])
+    view_73: "bf16[64, 197, 768]" = aten.view.default(mm_20, [64, 197, 768])
+    # [vit.layers.0.attention] modeling_vit.py:217 in forward: key_states = self.k_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    permute_72: "bf16[64, 197, 12, 64]" = aten.permute.default(getitem_22, [0, 2, 1, 3])
+    view_74: "bf16[64, 197, 768]" = aten.view.default(permute_72, [64, 197, 768])
+    # [vit.layers.0.attention.k_proj] modeling_vit.py:217 in forward: key_states = self.k_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    view_75: "bf16[12608, 768]" = aten.view.default(view_74, [12608, 768])
+    mm_22: "bf16[12608, 768]" = aten.mm.default(view_75, permute_73)
+    permute_74: "bf16[768, 12608]{1, 768}" = aten.permute.default(view_75, [1, 0])
+    mm_23: "bf16[768, 768]" = aten.mm.default(permute_74, view_1)
+    permute_75: "bf16[768, 768]{1, 768}" = aten.permute.default(mm_23, [1, 0])
+    sum_31: "bf16[1, 768]" = aten.sum.dim_IntList(view_75, [0], True)
+    view_76: "bf16[768]" = aten.view.default(sum_31, [768])
+    permute_76: "bf16[768, 768]" = aten.permute.default(permute_75, [1, 0])
+    view_77: "bf16[64, 197, 768]" = aten.view.default(mm_22, [64, 197, 768])
+    # modeling_vit.py:217 in forward: key_states = self.k_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    add_25: "bf16[64, 197, 768]" = aten.add.Tensor(view_73, view_77)
+    # [vit.layers.0.attention] modeling_vit.py:216 in forward: query_states = self.q_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    permute_77: "bf16[64, 197, 12, 64]" = aten.permute.default(getitem_21, [0, 2, 1, 3])
+    view_78: "bf16[64, 197, 768]" = aten.view.default(permute_77, [64, 197, 768])
+    # [vit.layers.0.attention.q_proj] modeling_vit.py:216 in forward: query_states = self.q_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    view_79: "bf16[12608, 768]" = aten.view.default(view_78, [12608, 768])
+    mm_24: "bf16[12608, 768]" = aten.mm.default(view_79, permute_78)
+    permute_79: "bf16[768, 12608]{1, 768}" = aten.permute.default(view_79, [1, 0])
+    mm_25: "bf16[768, 768]" = aten.mm.default(permute_79, view_1)
+    permute_80: "bf16[768, 768]{1, 768}" = aten.permute.default(mm_25, [1, 0])
+    sum_32: "bf16[1, 768]" = aten.sum.dim_IntList(view_79, [0], True)
+    view_80: "bf16[768]" = aten.view.default(sum_32, [768])
+    permute_81: "bf16[768, 768]" = aten.permute.default(permute_80, [1, 0])
+    view_81: "bf16[64, 197, 768]" = aten.view.default(mm_24, [64, 197, 768])
+    # modeling_vit.py:216 in forward: query_states = self.q_proj(hidden_states).view(hidden_shape).transpose(1, 2)
+    add_26: "bf16[64, 197, 768]" = aten.add.Tensor(add_25, view_81)
+    # [vit.layers.0.layernorm_before] modeling_vit.py:274 in forward: hidden_states = self.layernorm_before(hidden_states)
+    to_copy_58: "f32[64, 197, 768]" = aten._to_copy.default(add_26, dtype=torch.float32, memory_format=torch.contiguous_format)
+    # [vit.embeddings] modeling_vit.py:157 in forward: embeddings = embeddings + self.position_embeddings
+    add: "bf16[64, 197, 768]" = aten.add.Tensor(cat, vit_embeddings_position_embeddings)
+    # [vit.embeddings.dropout] modeling_vit.py:159 in forward: embeddings = self.dropout(embeddings)
+    clone: "bf16[64, 197, 768]" = aten.clone.default(add)
+    # [vit.layers.0.layernorm_before] modeling_vit.py:274 in forward: hidden_states = self.layernorm_before(hidden_states)
+    to_copy_59: "f32[64, 197, 768]" = aten._to_copy.default(clone, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_60: "f32[768]" = aten._to_copy.default(vit_layers_0_layernorm_before_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_20: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_59, to_copy_2)
+    mul_58: "f32[64, 197, 768]" = aten.mul.Tensor(sub_20, to_copy_3)
+    mul_59: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_58, to_copy_60)
+    mul_60: "f32[64, 197, 768]" = aten.mul.Tensor(mul_59, 768)
+    sum_33: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_59, [2], True)
+    mul_61: "f32[64, 197, 768]" = aten.mul.Tensor(mul_59, mul_58)
+    sum_34: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_61, [2], True)
+    mul_62: "f32[64, 197, 768]" = aten.mul.Tensor(mul_58, sum_34)
+    sub_21: "f32[64, 197, 768]" = aten.sub.Tensor(mul_60, sum_33)
+    sub_22: "f32[64, 197, 768]" = aten.sub.Tensor(sub_21, mul_62)
+    div_6: "bf16[64, 197, 1]" = aten.div.Tensor(to_copy_3, 768)
+    mul_63: "f32[64, 197, 768]" = aten.mul.Tensor(div_6, sub_22)
+    mul_64: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_58, mul_58)
+    sum_35: "f32[768]" = aten.sum.dim_IntList(mul_64, [0, 1])
+    sum_36: "f32[768]" = aten.sum.dim_IntList(to_copy_58, [0, 1])
+    to_copy_61: "bf16[64, 197, 768]" = aten._to_copy.default(mul_63, dtype=torch.bfloat16)
+    to_copy_62: "bf16[768]" = aten._to_copy.default(sum_35, dtype=torch.bfloat16)
+    to_copy_63: "bf16[768]" = aten._to_copy.default(sum_36, dtype=torch.bfloat16)
+    # modeling_vit.py:274 in forward: hidden_states = self.layernorm_before(hidden_states)
+    add_27: "bf16[64, 197, 768]" = aten.add.Tensor(add_24, to_copy_61)
+    # [vit.embeddings] modeling_vit.py:157 in forward: embeddings = embeddings + self.position_embeddings
+    sum_37: "bf16[1, 197, 768]" = aten.sum.dim_IntList(add_27, [0], True)
+    # [vit.embeddings] modeling_vit.py:147 in forward: embeddings = torch.cat((cls_tokens, embeddings), dim=1)
+    slice: "bf16[64, 1, 768]{151296, 768, 1}" = aten.slice.Tensor(add_27, 1, 0, 1)
+    slice_1: "bf16[64, 196, 768]{151296, 768, 1}" = aten.slice.Tensor(add_27, 1, 1, 197)
+    # [vit.embeddings] modeling_vit.py:146 in forward: cls_tokens = self.cls_token.expand(batch_size, -1, -1)
+    sum_38: "bf16[1, 1, 768]" = aten.sum.dim_IntList(slice, [0], True)
+    # [vit.embeddings.patch_embeddings] modeling_vit.py:69 in forward: return self.projection(pixel_values).flatten(2).transpose(1, 2)
+    permute_82: "bf16[64, 768, 196]{151296, 1, 768}" = aten.permute.default(slice_1, [0, 2, 1])
+    view_82: "bf16[64, 768, 14, 14]{151296, 1, 10752, 768}" = aten.view.default(permute_82, [64, 768, 14, 14])
+    # [vit.embeddings.patch_embeddings.projection] modeling_vit.py:69 in forward: return self.projection(pixel_values).flatten(2).transpose(1, 2)
+    convolution_backward: (None, "bf16[768, 3, 16, 16]", "bf16[768]") = aten.convolution_backward.default(view_82, pixel_values, vit_embeddings_patch_embeddings_projection_weight, [768], [16, 16], [0, 0], [1, 1], False, [0, 0], 1, [False, True, True])
+    getitem_24: "bf16[768, 3, 16, 16]" = getitem(convolution_backward, 1)
+    getitem_25: "bf16[768]" = getitem(convolution_backward, 2)
+    return (
+        sum_38,
+        sum_37,
+        getitem_24,
+        getitem_25,
+        permute_81,
+        view_80,
+        permute_76,
+        view_76,
+        permute_71,
+        view_72,
+        permute_65,
+        view_66,
+        to_copy_62,
+        to_copy_63,
+        to_copy_56,
+        to_copy_57,
+        permute_61,
+        view_63,
+        permute_57,
+        view_60,
+        permute_53,
+        view_57,
+        permute_48,
+        view_53,
+        permute_43,
+        view_49,
+        permute_37,
+        view_43,
+        to_copy_48,
+        to_copy_49,
+        to_copy_42,
+        to_copy_43,
+        permute_33,
+        view_40,
+        permute_29,
+        view_37,
+        to_copy_34,
+        to_copy_35,
+        permute_25,
+        view_34,
+        None,
+        None,
+    )
