@@ -316,7 +316,7 @@ def inductor_codegen(graph: Graph, target: Target) -> InductorCodegen:
         module = graph_module(graph, device)
         began = time.perf_counter()
         with contextlib.suppress(_Finished):
-            compile_graph(module, example)
+            compile_graph(module, [*example])
     if "end" not in stamps:
         raise HarnessError("Inductor finished without generating code", where=graph.name)
     return InductorCodegen(stamps["end"] - stamps["begin"], stamps["end"] - began)
