@@ -174,7 +174,7 @@ class _Kernel:
         """Reductions not computed yet, components of one reduction together."""
         groups: dict[tuple[ReduceKind, tuple[int, ...]], list[Reduce]] = {}
         for value in _walk_until(store_roots(stores), self._done):
-            if isinstance(value, Reduce):
+            if isinstance(value, Reduce) and id(value) not in self._done:
                 key = (value.kind, tuple(id(a) for a in value.args))
                 groups.setdefault(key, []).append(value)
         for group in groups.values():

@@ -49,6 +49,9 @@ class Reducer:
         return f"{R}mask" if R in self.body.frame.masked else None
 
     def _line(self, scope: Scope, text: str) -> str:
+        """A name for ``text``: a new one, or the name it already is."""
+        if text.isidentifier():
+            return text
         name = self.body.names.fresh()
         scope.lines.append(f"{name} = {text}")
         return name
