@@ -100,9 +100,9 @@ class _Kernel:
         reducer = Reducer(body, self.helpers)
         along = [t.prefix for t in self.plan.tiles]
         flat = [p for p in along if not p.startswith("r")]
+        for group in self._pending_groups(segment.stores):
+            reducer.add(group)
         for store in segment.stores:
-            for group in self._pending_groups([store]):
-                reducer.add(group)
             whole = segment.looped and _spans(body, store)
             if store.buffer not in self.plan.internal:
                 body.store(store, along if whole else flat)
@@ -132,10 +132,9 @@ class _Kernel:
         body.used = set()
         reducer = Reducer(body, self.helpers)
         after: list[Store] = []
+        for group in self._pending_groups(segment.stores):
+            reducer.add(group)
         for store in segment.stores:
-            groups = self._pending_groups([store])
-            for group in groups:
-                reducer.add(group)
             if not _spans(body, store):
                 after.append(store)
             elif store.buffer not in self.plan.internal:
