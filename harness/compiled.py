@@ -169,11 +169,12 @@ class Report:
 
     def __str__(self) -> str:
         total = sum(seconds for _, seconds in self.seconds)
-        lines = [
+        first = (
             f"{self.name}: {self.kernels} kernels in {self.launches} launches, "
             f"{self.regions} regions, {self.library_call_count} library calls, "
             f"{total * 1e3:.0f} ms of code generation"
-        ]
+        )
+        lines = [first]
         lines.extend(f"  library call {op} × {n}: {why}" for op, n, why in self.library_calls)
         lines.extend(f"  run by torch: {failure}" for failure in self.failures)
         return "\n".join(lines)
