@@ -100,9 +100,9 @@ class _Kernel:
         reducer = Reducer(body, self.helpers)
         along = [t.prefix for t in self.plan.tiles]
         flat = [p for p in along if not p.startswith("r")]
+        for group in self._pending_groups(segment.stores):
+            reducer.add(group)
         for store in segment.stores:
-            for group in self._pending_groups([store]):
-                reducer.add(group)
             whole = segment.looped and _spans(body, store)
             if store.buffer not in self.plan.internal:
                 body.store(store, along if whole else flat)
@@ -132,10 +132,9 @@ class _Kernel:
         body.used = set()
         reducer = Reducer(body, self.helpers)
         after: list[Store] = []
+        for group in self._pending_groups(segment.stores):
+            reducer.add(group)
         for store in segment.stores:
-            groups = self._pending_groups([store])
-            for group in groups:
-                reducer.add(group)
             if not _spans(body, store):
                 after.append(store)
             elif store.buffer not in self.plan.internal:
@@ -174,7 +173,7 @@ class _Kernel:
         """Reductions not computed yet, components of one reduction together."""
         groups: dict[tuple[ReduceKind, tuple[int, ...]], list[Reduce]] = {}
         for value in _walk_until(store_roots(stores), self._done):
-            if isinstance(value, Reduce):
+            if isinstance(value, Reduce) and id(value) not in self._done:
                 key = (value.kind, tuple(id(a) for a in value.args))
                 groups.setdefault(key, []).append(value)
         for group in groups.values():

@@ -65,7 +65,17 @@ def plan(
         facts=_facts(category, space, segments, buffers, group),
         bytes_moved=bytes_moved(program, segments, group.internal, space.ranges()),
         origins=group.origins,
+        initial=_initial(program, group),
     )
+
+
+def _initial(program: Program, group: FusedGroup) -> frozenset[str]:
+    """Buffers that this group fills and another one scatters into afterwards."""
+    own = {id(n) for n in group.nests}
+    others = (s for n in program.nests if id(n) not in own for s in n.stores)
+    scattered = {s.buffer for s in others if s.indirect or s.mode is StoreMode.ATOMIC_ADD}
+    filled = {s.buffer for n in group.nests for s in n.stores if not s.indirect}
+    return frozenset(scattered & filled)
 
 
 def _category(group: FusedGroup, persistent: bool) -> Category:
