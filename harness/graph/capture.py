@@ -121,7 +121,10 @@ def _flatten(example: Example, mode: Any, training: bool, target: Target) -> _Fl
     held = [(name, value, "parameter") for name, value in exported.parameters]
     held += [(name, value, "buffer") for name, value in exported.buffers]
     prefix = f"{example.prefix}." if example.prefix else ""
-    rows = [*((n.removeprefix(prefix), v, r) for n, v, r in held), *((n, v, r) for n, v, r in named if isinstance(v, torch.Tensor))]
+    rows = [
+        *((n.removeprefix(prefix), v, r) for n, v, r in held),
+        *((n, v, r) for n, v, r in named if isinstance(v, torch.Tensor)),
+    ]
     leaves = [value for _, value, _ in named]
     slots = [k for k, value in enumerate(leaves) if isinstance(value, torch.Tensor)]
 

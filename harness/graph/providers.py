@@ -133,7 +133,7 @@ def _member(module: ModuleType, name: str) -> Any:
     return found
 
 
-def _python(target: Target, training: bool) -> Example:
+def _python(target: Target, _training: bool) -> Example:
     """Call a user's function: it returns (module or function, args[, kwargs])."""
     try:
         module = importlib.import_module(target.provider)
@@ -299,7 +299,7 @@ def _construct(
         ) from None
 
 
-def _diffusers(target: Target, training: bool) -> Example:
+def _diffusers(target: Target, _training: bool) -> Example:
     """A UNet or autoencoder of diffusers, built from constructor arguments."""
     cls = _member(library("diffusers"), target.name)
     options = dict(target.options)

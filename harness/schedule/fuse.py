@@ -95,9 +95,7 @@ class Fuser:
         """Kernels near ``number`` that use one of its buffers."""
         found: set[int] = set()
         kernel = self.kernels[number]
-        names = dict.fromkeys(
-            r.name for v in kernel.cluster.views for r in v.rows if r.name in self.users
-        )
+        names = dict.fromkeys(name for v in kernel.cluster.views for name in (*v.reads, *v.writes))
         for name in names:
             users = self.users[name]
             if len(users) <= 2 * NEIGHBOURS:

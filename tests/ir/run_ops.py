@@ -1,7 +1,7 @@
 """Run by test_ops.py in a process of its own: every operation's Triton text, in one
 kernel per operand type, either through Triton's interpreter or through its compiler.
 
-    run_ops.py interpret IN.npz OUT.npz     needs TRITON_INTERPRET=1
+    run_ops.py run IN.npz OUT.npz           TRITON_INTERPRET=1, or on a GPU without it
     run_ops.py compile DIRECTORY            for compute capability 9.0, no GPU
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import os
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -104,24 +105,26 @@ def make_stand_ins() -> SimpleNamespace:
     return SimpleNamespace(**{name: wrap(name) for name in libdevice_names()})
 
 
-def interpret(inputs: Path, outputs: Path) -> None:
+def run(inputs: Path, outputs: Path, interpreted: bool) -> None:
     """Run every kernel on the saved operands and save the results."""
     import torch
 
     operands = np.load(inputs)
     results: dict[str, Any] = {}
-    stand_ins = make_stand_ins()
+    stand_ins = make_stand_ins() if interpreted else None
+    device = "cpu" if interpreted else "cuda"
     for dtype in COMPUTE_TYPES:
         module = load_kernel(dtype, outputs.parent, stand_ins)
-        given = torch.from_numpy(operands[dtype.short])
+        given = torch.from_numpy(operands[dtype.short]).to(device)
         made = []
         for _, _, target in cases(dtype):
             kind = DType.I8 if target is DType.BOOL else target
-            made.append(torch.full((POINTS,), 77, dtype=getattr(torch, kind.torch_name)))
+            held = getattr(torch, kind.torch_name)
+            made.append(torch.full((POINTS,), 77, dtype=held, device=device))
         with np.errstate(all="ignore"):
             module.kernel[(1,)](given, *made, N=POINTS)
         for (name, _, _), tensor in zip(cases(dtype), made, strict=True):
-            results[f"{dtype.short}/{name}"] = tensor.numpy()
+            results[f"{dtype.short}/{name}"] = tensor.cpu().numpy()
     np.savez(outputs, **results)
 
 
@@ -148,7 +151,7 @@ def compile_all(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "interpret":
-        interpret(Path(sys.argv[2]), Path(sys.argv[3]))
+    if sys.argv[1] == "run":
+        run(Path(sys.argv[2]), Path(sys.argv[3]), os.environ["TRITON_INTERPRET"] == "1")
     else:
         compile_all(Path(sys.argv[2]))

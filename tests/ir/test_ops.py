@@ -90,8 +90,7 @@ TORCH: dict[Op, Callable[..., torch.Tensor]] = {
 
 
 def torch_function(op: Op) -> Callable[..., torch.Tensor]:
-    found = TORCH.get(op) or getattr(torch, op.value, None) or getattr(torch.special, op.value)
-    return found
+    return TORCH.get(op) or getattr(torch, op.value, None) or getattr(torch.special, op.value)
 
 
 def all_cases() -> list[Any]:
@@ -145,18 +144,30 @@ def test_meaning_is_torchs(op: Op, dtype: DType) -> None:
 
 @pytest.fixture(scope="module")
 def interpreted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Array]:
-    """What the Triton texts compute, by ``type/operation_result``."""
-    folder = tmp_path_factory.mktemp("ops")
+    """What the Triton texts compute in Triton's interpreter."""
+    return run_texts(tmp_path_factory.mktemp("ops"), "1")
+
+
+@pytest.fixture(scope="module")
+def on_device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Array]:
+    """What the Triton texts compute on a GPU."""
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    return run_texts(tmp_path_factory.mktemp("ops"), "0")
+
+
+def run_texts(folder: Path, interpret: str) -> dict[str, Array]:
+    """Results by ``type/operation_result``."""
     saved: dict[str, Array] = {}
     for dtype in COMPUTE_TYPES:
-        rows = []
+        rows: list[Array] = []
         for _, op, _ in RUN.cases(dtype):
             args = operands(op, dtype)
             args += [args[0]] * (3 - len(args))
             rows.extend(np.asarray(a).astype(_held(dtype)) for a in args)
         saved[dtype.short] = np.stack(rows)
-    np.savez(folder / "in.npz", **saved)
-    _run("interpret", folder / "in.npz", folder / "out.npz", interpret="1")
+    np.savez(folder / "in.npz", **saved)  # type: ignore[arg-type]
+    _run("run", folder / "in.npz", folder / "out.npz", interpret=interpret)
     return dict(np.load(folder / "out.npz"))
 
 
@@ -203,6 +214,22 @@ def test_triton_text_means_the_same(
     if target is DType.BOOL:
         got = got != 0
     assert_close(got, expected.astype(np.float64) if target.is_float else expected, 4.0, target)
+
+
+@pytest.mark.parametrize(("op", "dtype", "target", "name"), text_cases())
+def test_triton_text_on_a_gpu(
+    op: Op, dtype: DType, target: DType, name: str, on_device: dict[str, Array]
+) -> None:
+    """Against numpy in the next wider float, to the row's accuracy."""
+    got = on_device[f"{dtype.short}/{name}"]
+    args = operands(op, dtype)
+    exactly = (Op.CAST, Op.BITCAST, Op.NEXTAFTER, Op.FLOOR_DIV, Op.TRUNC_DIV)
+    if op not in exactly and dtype is DType.F32:
+        args = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in args]
+    expected = meaning(op, args, dtype, target)
+    if target is DType.BOOL:
+        got = got != 0
+    assert_close(got, expected, ROWS[op].ulps, target)
 
 
 def test_every_text_compiles(tmp_path: Path) -> None:
@@ -253,7 +280,9 @@ def test_rounding_to_narrow_floats_is_torchs(dtype: DType) -> None:
     values = np.concatenate([values, grid, middles, extra])
     if dtype is DType.F8E4M3:
         # What torch does beyond the largest value differs between its versions.
-        assert op_numpy.round_to_float(np.float32([500, -np.inf]), dtype).tolist() == [448, -448]
+        assert op_numpy.round_to_float(
+            np.array([500, -np.inf], dtype=np.float32), dtype
+        ).tolist() == [448, -448]
         values = values[np.abs(values) <= 448]
     expected = torch.from_numpy(values).to(NARROW[dtype]).float().numpy()
     np.testing.assert_array_equal(op_numpy.round_to_float(values, dtype), expected)

@@ -77,14 +77,9 @@ def constant_pad(call: Call) -> Lowered:
         low = None if before.is_nonpositive else sympy.S.Zero
         high = None if after.is_nonpositive else size
         inside = context.inside(index[dim], low, high)
-        mask = inside if is_true(mask) else scalar.both(mask, inside)
+        mask = scalar.both(mask, inside)
     value = scalar.cast(call.read(tensor, tuple(index), call.shape), call.dtype)
     return call.result(context.masked(mask, value, scalar.like(call.number(2, "value", 0), value)))
-
-
-def is_true(value: Value) -> bool:
-    """Whether ``value`` is the constant true."""
-    return getattr(value, "number", None) is True
 
 
 def select_scatter(call: Call) -> Lowered:
@@ -140,7 +135,7 @@ def _placed(
         on_step = scalar.compare(
             Op.EQ, context.index_value(Mod(offset, step)), scalar.constant(0, DType.I64)
         )
-        mask = on_step if is_true(mask) else scalar.both(mask, on_step)
+        mask = scalar.both(mask, on_step)
     return scalar.where(mask, context.masked(mask, inner, scalar.like(0, inner)), rest)
 
 

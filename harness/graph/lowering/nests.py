@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import sympy
 
 from harness.graph.lowering.context import Context
 from harness.graph.lowering.cost import typical
 from harness.graph.lowering.tensor import (
+    OnlineSum,
     Reduced,
     Scattered,
     Shape,
@@ -91,6 +92,34 @@ class NestMaker:
         ]
         axes = axes_in_order(first.shape, first.stride)
         self._add(axes, _plain_axes("r", reduced.rsizes), stores, origins)
+
+    def join_maximum(
+        self, buffer: Buffer, result: Reduced, online: OnlineSum, origins: frozenset[str]
+    ) -> bool:
+        """Store the sum of an online softmax in the nest that stores its maximum, if
+        there is one with the same loops; say whether there was."""
+        index = flat_index(canonical(buffer.shape), buffer.stride)
+        raxes = _plain_axes("r", result.rsizes)
+        for position, nest in enumerate(self.nests):
+            store = nest.stores[0]
+            fits = (
+                store.buffer == online.top.buffer
+                and store.value is online.maximum
+                and store.index == online.top.index == index
+                and nest.raxes == raxes
+                and len(nest.stores) == 1
+            )
+            if not fits:
+                continue
+            stores = (
+                Store(store.buffer, index, online.new_maximum),
+                Store(buffer.name, index, online.total),
+            )
+            names = origins.union(nest.origins)
+            ordered = tuple(sorted(names, key=lambda name: self.order[name]))
+            self.nests[position] = replace(nest, stores=stores, origins=ordered)
+            return True
+        return False
 
     def scatter(self, buffer: Buffer, result: Scattered, origins: frozenset[str]) -> None:
         """Store the initial contents, then the scattered values."""

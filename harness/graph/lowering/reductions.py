@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy
 
 from harness.dtypes import DType
+from harness.graph.lowering.cost import typical
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.scalar import Number
 from harness.graph.lowering.tensor import (
     Lowered,
+    OnlineSum,
     Reduced,
     Shape,
     Tensor,
@@ -21,7 +23,7 @@ from harness.graph.lowering.tensor import (
     is_one,
     reduction_index,
 )
-from harness.ir.nodes import ReduceKind, Value
+from harness.ir.nodes import Compute, Load, ReduceKind, Value
 from harness.ir.ops import Op
 
 
@@ -117,9 +119,42 @@ def total(kind: ReduceKind) -> Rule:
 
     def lower(call: Call) -> Lowered:
         operand = over(call).cast(call.dtype)
+        if kind is ReduceKind.SUM:
+            companion = sum_of_exponentials(operand)
+            if companion is not None:
+                return companion
         return operand.finish(operand.reduce(kind, call.dtype))
 
     return Rule(lower)
+
+
+# Up to here a kernel keeps a whole row in registers, and two passes over it cost less
+# than one pass that corrects its sum whenever the maximum grows.
+LONGEST_ROW_IN_REGISTERS = 1024
+
+
+def sum_of_exponentials(operand: Operand) -> Lowered | None:
+    """``sum(exp(x - max(x)))`` of long rows as the second component of the reduction that
+    found the maximum: both come from one pass over ``x``."""
+    match operand.value:
+        case Compute(op=Op.EXP, args=(Compute(op=Op.SUB, args=(value, Load() as top)),)):
+            pass
+        case _:
+            return None
+    if operand.call.dtype.compute is not value.dtype:
+        return None
+    if typical(operand.count) <= LONGEST_ROW_IN_REGISTERS or top.indirect:
+        return None
+    builder, dtype = operand.call.context.builder, value.dtype
+    plain = operand.finish(operand.reduce(ReduceKind.SUM, dtype))
+    assert isinstance(plain, Reduced)
+    online = OnlineSum(
+        top,
+        builder.reduce(ReduceKind.MAX, value, dtype=dtype),
+        builder.reduce(ReduceKind.SOFTMAX, value, dtype=dtype, component=0),
+        builder.reduce(ReduceKind.SOFTMAX, value, dtype=dtype, component=1),
+    )
+    return replace(plain, online=online)
 
 
 def total_of_all(kind: ReduceKind) -> Rule:

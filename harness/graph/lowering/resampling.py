@@ -9,7 +9,6 @@ from itertools import product
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.lowering.joining import is_true
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Tensor, canonical
 from harness.ir.index import FloorDiv
@@ -63,7 +62,7 @@ class Window:
                 low = None if simplifier.is_nonnegative(place) else sympy.S.Zero
                 high = None if simplifier.is_less(place, size) else size
                 inside = context.inside(place, low, high)
-                mask = inside if is_true(mask) else call.scalar.both(mask, inside)
+                mask = call.scalar.both(mask, inside)
             yield mask, tuple(index)
 
 
@@ -124,7 +123,7 @@ def average_pool(call: Call) -> Lowered:
     for mask, index in window.elements():
         value = call.read(window.tensor, index, call.shape)
         total = scalar.add(total, context.masked(mask, value, zero))
-        count = scalar.add(count, one if is_true(mask) else scalar.where(mask, one, zero))
+        count = scalar.add(count, scalar.where(mask, one, zero))
     divisor = call.maybe_number(6, "divisor_override")
     if divisor is None and (call.flag(5, "count_include_pad", True) or not any(window.padding)):
         divisor = window.kernel[0] * window.kernel[1]

@@ -31,6 +31,7 @@ class Call:
     context: Context
     node: Node
     values: Mapping[str, Tensor]
+    types: Mapping[str, TensorType]
 
     @property
     def scalar(self) -> Scalar:
@@ -110,6 +111,14 @@ class Call:
                 return DType.I64, int(arg)
             case _:
                 raise self.refuse(f"{name!r} is {arg!r}", "a tensor or a number")
+
+    def layout(self, position: int, name: str = "self") -> TensorType:
+        """The recorded type of a tensor argument, with its strides."""
+        arg = self.raw(position, name)
+        found = self.types.get(arg.name) if isinstance(arg, Ref) else None
+        if found is None:
+            raise self.refuse(f"{name!r} is {arg!r}", "a tensor of the graph")
+        return found
 
     def tensors(self, position: int, name: str = "tensors") -> list[Tensor]:
         """A list of tensors."""
