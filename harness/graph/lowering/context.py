@@ -26,8 +26,8 @@ from harness.ir.nodes import (
     Builder,
     Compute,
     Constant,
-    Indirect,
     IndexValue,
+    Indirect,
     Load,
     Masked,
     Reduce,
@@ -98,9 +98,7 @@ class Context:
 
     def stored(self, name: str, dtype: DType, shape: Shape, stride: Shape) -> Tensor:
         """The tensor that buffer ``name`` holds."""
-        return Tensor(
-            shape, dtype, self.load(name, flat_index(canonical(shape), stride), dtype)
-        )
+        return Tensor(shape, dtype, self.load(name, flat_index(canonical(shape), stride), dtype))
 
     def read(self, tensor: Tensor, index: Index, shape: Shape, rsizes: Shape = ()) -> Value:
         """``tensor`` at ``index``, which is written over the variables of a tensor of
@@ -177,20 +175,14 @@ class Context:
             return body if mask.number else other
         return self.builder.masked(mask, body, other)
 
-    def inside(
-        self, expr: sympy.Expr, low: sympy.Expr | None, high: sympy.Expr | None
-    ) -> Value:
+    def inside(self, expr: sympy.Expr, low: sympy.Expr | None, high: sympy.Expr | None) -> Value:
         """Whether ``low <= expr < high``; an absent bound always holds."""
         scalar = self.scalar
         tests = []
         if low is not None:
-            tests.append(
-                scalar.compare(Op.GE, self.index_value(expr), self.index_value(low))
-            )
+            tests.append(scalar.compare(Op.GE, self.index_value(expr), self.index_value(low)))
         if high is not None:
-            tests.append(
-                scalar.compare(Op.LT, self.index_value(expr), self.index_value(high))
-            )
+            tests.append(scalar.compare(Op.LT, self.index_value(expr), self.index_value(high)))
         if not tests:
             return scalar.constant(True, DType.BOOL)
         result = tests[0]

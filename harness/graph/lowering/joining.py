@@ -15,9 +15,7 @@ from harness.ir.ops import Op
 
 def cat(call: Call) -> Lowered:
     """``cat(tensors, dim)``; empty one-dimensional tensors are ignored, as in torch."""
-    parts = [
-        t for t in call.tensors(0) if t.rank == len(call.shape) or not t.shape[0].is_zero
-    ]
+    parts = [t for t in call.tensors(0) if t.rank == len(call.shape) or not t.shape[0].is_zero]
     return call.result(_joined(call, parts, call.dim(1, "dim", len(call.shape), 0)))
 
 
@@ -107,9 +105,7 @@ def slice_scatter(call: Call) -> Lowered:
     dim = call.dim(2, "dim", tensor.rank, 0)
     start = slice_start(call, tensor.shape[dim], 3)
     step = call.size(5, "step", 1)
-    return call.result(
-        _placed(call, source, dim, start, step, call.operand(0, "self"))
-    )
+    return call.result(_placed(call, source, dim, start, step, call.operand(0, "self")))
 
 
 def _placed(
@@ -160,9 +156,7 @@ def select_backward(call: Call) -> Lowered:
     if position.is_negative:
         position = position + call.shape[dim]
     zero = call.scalar.constant(0, call.dtype)
-    placed = _placed(
-        call, Tensor(shape, grad.dtype, value), dim, position, sympy.S.One, zero
-    )
+    placed = _placed(call, Tensor(shape, grad.dtype, value), dim, position, sympy.S.One, zero)
     return call.result(placed)
 
 

@@ -12,10 +12,8 @@ from harness.graph.lowering.cost import oversized, profile, typical, worth_stori
 from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import (
-    Lowered,
     Reduced,
     Result,
-    Scattered,
     Tensor,
     canonical,
     flat_index,
@@ -125,9 +123,7 @@ class Lowering:
             for buffer, _ in reduced:
                 self._stored(buffer)
 
-    def _settle(
-        self, node: Node, kind: TensorType, result: Result, rule: Rule | None
-    ) -> None:
+    def _settle(self, node: Node, kind: TensorType, result: Result, rule: Rule | None) -> None:
         """Keep a result as an expression, or give it a buffer."""
         name = node.name
         self.types[name] = kind
@@ -170,9 +166,7 @@ class Lowering:
     def _wanted(self, name: str) -> bool:
         return name in self.graph.outputs
 
-    def _needs_buffer(
-        self, name: str, kind: TensorType, tensor: Tensor, rule: Rule | None
-    ) -> bool:
+    def _needs_buffer(self, name: str, kind: TensorType, tensor: Tensor, rule: Rule | None) -> bool:
         if self._wanted(name):
             return True
         if isinstance(tensor.value, Load) and (rule is None or rule.view):
@@ -218,9 +212,7 @@ class Lowering:
         name = buffer.name
         self.types[name] = TensorType(buffer.dtype, buffer.shape, buffer.stride)
         self.origins[name] = frozenset()
-        self.tensors[name] = self.context.stored(
-            name, buffer.dtype, buffer.shape, buffer.stride
-        )
+        self.tensors[name] = self.context.stored(name, buffer.dtype, buffer.shape, buffer.stride)
 
     # -- the end of the program ----------------------------------------------------
 
@@ -273,9 +265,7 @@ class Lowering:
         ordered: list[tuple[Mutation, str]] = []
         while rest:
             free = [
-                pair
-                for pair in rest
-                if not any(pair[0].input in reads[m.input] for m, _ in rest)
+                pair for pair in rest if not any(pair[0].input in reads[m.input] for m, _ in rest)
             ]
             if not free:
                 stuck.append(rest.pop())

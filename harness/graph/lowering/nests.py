@@ -54,9 +54,7 @@ def axes_in_order(shape: Shape, stride: Shape) -> tuple[Axis, ...]:
 
 
 def _plain_axes(prefix: str, sizes: Shape) -> tuple[Axis, ...]:
-    return tuple(
-        Axis(axis_symbol(prefix, k), n) for k, n in enumerate(sizes) if not is_one(n)
-    )
+    return tuple(Axis(axis_symbol(prefix, k), n) for k, n in enumerate(sizes) if not is_one(n))
 
 
 @dataclass(slots=True)
@@ -74,9 +72,13 @@ class NestMaker:
         stores: Iterable[Store],
         origins: frozenset[str],
     ) -> None:
-        ordered = tuple(sorted(origins, key=lambda name: self.order[name]))
         name = f"nest{len(self.nests)}"
-        self.nests.append(Nest(name, axes, raxes, tuple(stores), ordered))
+        self.nests.append(Nest(name, axes, raxes, tuple(stores), self._in_order(origins)))
+
+    def _in_order(self, origins: frozenset[str]) -> tuple[str, ...]:
+        """The nodes among ``origins`` in graph order."""
+        nodes = [name for name in origins if name in self.order]
+        return tuple(sorted(nodes, key=lambda name: self.order[name]))
 
     def fill(self, buffer: Buffer, tensor: Tensor, origins: frozenset[str]) -> None:
         """Store a tensor into its buffer."""
@@ -116,8 +118,7 @@ class NestMaker:
                 Store(buffer.name, index, online.total),
             )
             names = origins.union(nest.origins)
-            ordered = tuple(sorted(names, key=lambda name: self.order[name]))
-            self.nests[position] = replace(nest, stores=stores, origins=ordered)
+            self.nests[position] = replace(nest, stores=stores, origins=self._in_order(names))
             return True
         return False
 
@@ -128,10 +129,6 @@ class NestMaker:
             sympy.S.Zero if is_one(n) else i
             for i, n in zip(result.target, buffer.shape, strict=True)
         )
-        index = self.context.simplifier(result.points).simplify(
-            flat_index(target, buffer.stride)
-        )
-        store = Store(
-            buffer.name, index, result.value, result.mode, self.context.bindings(index)
-        )
+        index = self.context.simplifier(result.points).simplify(flat_index(target, buffer.stride))
+        store = Store(buffer.name, index, result.value, result.mode, self.context.bindings(index))
         self._add(_plain_axes("i", result.points), (), [store], origins)

@@ -83,16 +83,12 @@ def is_one(size: sympy.Expr) -> bool:
 
 def canonical(shape: Shape) -> tuple[sympy.Expr, ...]:
     """The index of a tensor of ``shape``: ``i0``, ``i1``, … with 0 for a size of one."""
-    return tuple(
-        sympy.S.Zero if is_one(n) else axis_symbol("i", k) for k, n in enumerate(shape)
-    )
+    return tuple(sympy.S.Zero if is_one(n) else axis_symbol("i", k) for k, n in enumerate(shape))
 
 
 def reduction_index(rsizes: Shape) -> tuple[sympy.Expr, ...]:
     """The variables ``r0``, ``r1``, … of a reduction, 0 for a size of one."""
-    return tuple(
-        sympy.S.Zero if is_one(n) else axis_symbol("r", k) for k, n in enumerate(rsizes)
-    )
+    return tuple(sympy.S.Zero if is_one(n) else axis_symbol("r", k) for k, n in enumerate(rsizes))
 
 
 def ranges_of(shape: Shape, rsizes: Shape = ()) -> dict[sympy.Symbol, sympy.Expr]:
