@@ -142,6 +142,7 @@ def summarise(compiled: CompiledGraph) -> Compiled:
         tuple(LibraryCall(op, count, why) for op, count, why in report.library_calls),
         sum(seconds for _, seconds in report.seconds),
         tuple(_failed(failure) for failure in compiled.failures),
+        frozenset(node.name for node in compiled.partition.graph.nodes),
     )
 
 
