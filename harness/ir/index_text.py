@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import sympy
@@ -136,14 +136,6 @@ class IndexPrinter:
         for arg in args[1:]:
             made = f"{name}({made}, {arg})"
         return made
-
-
-def python_function(expr: sympy.Expr, arguments: Mapping[sympy.Symbol, str]) -> Callable[..., int]:
-    """``expr`` as a Python function of keyword arguments named by ``arguments``."""
-    text = IndexPrinter(Language.PYTHON, Simplifier({}), dict(arguments)).text(expr)
-    parameters = ", ".join(sorted(arguments.values()))
-    made: Callable[..., int] = eval(f"lambda {parameters}: {text}", {"min": min, "max": max})
-    return made
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:

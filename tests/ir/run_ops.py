@@ -1,7 +1,7 @@
 """Run by test_ops.py in a process of its own: every operation's Triton text, in one
 kernel per operand type, either through Triton's interpreter or through its compiler.
 
-    run_ops.py interpret IN.npz OUT.npz     needs TRITON_INTERPRET=1
+    run_ops.py run IN.npz OUT.npz           TRITON_INTERPRET=1, or on a GPU without it
     run_ops.py compile DIRECTORY            for compute capability 9.0, no GPU
 """
 
@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import os
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from harness.dtypes import DType
-from harness.ir import op_numpy
 from harness.ir.op_types import COMPUTE_TYPES, Rule
-from harness.ir.ops import ROWS, Op, libdevice_names, triton_text
+from harness.ir.ops import ROWS, Op, triton_text
+from harness.runtime import standins
 
 POINTS = 256
-HEADER = "import triton\nimport triton.language as tl\n{libdevice}\n\n"
-REAL = "from triton.language.extra import libdevice"
+HEADER = (
+    "import triton\nimport triton.language as tl\nfrom triton.language.extra import libdevice\n\n"
+)
 
 
 def cases(dtype: DType) -> list[tuple[str, Op, DType]]:
@@ -68,60 +70,38 @@ def source(dtype: DType, nonnegative: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def load_kernel(dtype: DType, folder: Path, stand_ins: SimpleNamespace | None) -> ModuleType:
+def load_kernel(dtype: DType, folder: Path) -> ModuleType:
     """Write the module of ``dtype`` and import it."""
     path = folder / f"ops_{dtype.short}.py"
-    path.write_text(HEADER.format(libdevice="" if stand_ins else REAL) + source(dtype))
+    path.write_text(HEADER + source(dtype))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    if stand_ins is not None:
-        module.__dict__["libdevice"] = stand_ins
     spec.loader.exec_module(module)
     return module
 
 
-def make_stand_ins() -> SimpleNamespace:
-    """The device-library functions the texts name, in numpy."""
-    import triton.language as tl
-    from triton.runtime.interpreter import TensorHandle
-
-    special = {"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh"}
-    special |= {"atan": "arctan", "atan2": "arctan2", "atanh": "arctanh", "pow": "power"}
-    own = {"erf": op_numpy.erf, "erfc": op_numpy.erfc}
-    own |= {"erfinv": op_numpy.erfinv, "lgamma": op_numpy.lgamma}
-
-    def wrap(name: str) -> Any:
-        function: Any = own.get(name) or getattr(np, special.get(name, name))
-
-        def call(*args: Any) -> Any:
-            data = np.asarray(function(*(a.handle.data for a in args)))
-            kept = data.astype(args[0].handle.data.dtype)
-            return tl.core.tensor(TensorHandle(kept, args[0].dtype), args[0].type)
-
-        return call
-
-    return SimpleNamespace(**{name: wrap(name) for name in libdevice_names()})
-
-
-def interpret(inputs: Path, outputs: Path) -> None:
+def run(inputs: Path, outputs: Path, interpreted: bool) -> None:
     """Run every kernel on the saved operands and save the results."""
     import torch
 
     operands = np.load(inputs)
     results: dict[str, Any] = {}
-    stand_ins = make_stand_ins()
+    if interpreted:
+        standins.install()
+    device = "cpu" if interpreted else "cuda"
     for dtype in COMPUTE_TYPES:
-        module = load_kernel(dtype, outputs.parent, stand_ins)
-        given = torch.from_numpy(operands[dtype.short])
+        module = load_kernel(dtype, outputs.parent)
+        given = torch.from_numpy(operands[dtype.short]).to(device)
         made = []
         for _, _, target in cases(dtype):
             kind = DType.I8 if target is DType.BOOL else target
-            made.append(torch.full((POINTS,), 77, dtype=getattr(torch, kind.torch_name)))
+            held = getattr(torch, kind.torch_name)
+            made.append(torch.full((POINTS,), 77, dtype=held, device=device))
         with np.errstate(all="ignore"):
             module.kernel[(1,)](given, *made, N=POINTS)
         for (name, _, _), tensor in zip(cases(dtype), made, strict=True):
-            results[f"{dtype.short}/{name}"] = tensor.numpy()
+            results[f"{dtype.short}/{name}"] = tensor.cpu().numpy()
     np.savez(outputs, **results)
 
 
@@ -133,7 +113,7 @@ def compile_all(folder: Path) -> None:
 
     short = {DType.F32: "fp32", DType.F64: "fp64", DType.BOOL: "i8"}
     for dtype in COMPUTE_TYPES:
-        module = load_kernel(dtype, folder, None)
+        module = load_kernel(dtype, folder)
         signature = {"operands": f"*{short.get(dtype, dtype.short)}"}
         for number, (_, _, target) in enumerate(cases(dtype)):
             signature[f"out{number}"] = f"*{short.get(target, target.short)}"
@@ -148,7 +128,7 @@ def compile_all(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "interpret":
-        interpret(Path(sys.argv[2]), Path(sys.argv[3]))
+    if sys.argv[1] == "run":
+        run(Path(sys.argv[2]), Path(sys.argv[3]), os.environ["TRITON_INTERPRET"] == "1")
     else:
         compile_all(Path(sys.argv[2]))
