@@ -19,6 +19,7 @@ from harness.compiled import (
     Launch,
     buffer_names,
     kernel_identity,
+    reduced_values,
 )
 from harness.errors import HarnessError, InvalidProgram
 from harness.graph.cleanup import structure_key
@@ -170,8 +171,5 @@ class _State:
 
     def choose_looped(self, group: FusedGroup) -> bool | None:
         """Whether the guide's kernel of the same reduction is looped; ``None`` without one."""
-        reduced = {o for nest in group.nests if nest.is_reduction for o in nest.origins}
-        found = [
-            self.guide_looped[o] for o in group.origins if o in reduced and o in self.guide_looped
-        ]
-        return found[-1] if found and group.rnumel != 1 else None
+        found = (self.guide_looped.get(name) for name in reduced_values(group))
+        return next((looped for looped in found if looped is not None), None)
