@@ -35,12 +35,12 @@ def _joined(call: Call, parts: list[Tensor], dim: int) -> Value:
         index = list(out)
         index[dim] = out[dim] - start
         value = scalar.cast(call.read(part, tuple(index), call.shape), call.dtype)
-        mask = context.inside(out[dim], None if first else start, None if last else end)
+        mask = context.inside(out[dim], call.shape, None if first else start, None if last else end)
         value = context.masked(mask, value, scalar.like(0, value))
         if result is None:
             result = value
         else:
-            before = context.inside(out[dim], None, end)
+            before = context.inside(out[dim], call.shape, None, end)
             result = scalar.where(before, value, result)
     return scalar.constant(0, call.dtype) if result is None else result
 
@@ -74,7 +74,7 @@ def constant_pad(call: Call) -> Lowered:
         index[dim] = out[dim] - before
         low = None if before.is_nonpositive else sympy.S.Zero
         high = None if after.is_nonpositive else size
-        inside = context.inside(index[dim], low, high)
+        inside = context.inside(index[dim], call.shape, low, high)
         mask = scalar.both(mask, inside)
     value = scalar.cast(call.read(tensor, tuple(index), call.shape), call.dtype)
     return call.result(context.masked(mask, value, scalar.like(call.number(2, "value", 0), value)))
@@ -124,6 +124,7 @@ def _placed(
     ends_at = start + (count - 1) * step + 1
     mask = context.inside(
         out[dim],
+        call.shape,
         None if start.is_zero else start,
         None if ends_at == call.shape[dim] else ends_at,
     )

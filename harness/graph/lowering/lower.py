@@ -38,6 +38,7 @@ class Lowering:
     alias: dict[str, str] = field(default_factory=dict)
     buffers: dict[str, Buffer] = field(default_factory=dict)
     types: dict[str, TensorType] = field(default_factory=dict)
+    extents: dict[str, int] = field(default_factory=dict)
     maker: NestMaker = field(init=False)
 
     def __post_init__(self) -> None:
@@ -183,10 +184,15 @@ class Lowering:
         if demand.users > 1 and isinstance(tensor.value, Load):
             return not self._reads_in_layout(tensor.value, kind)
         read = sum(
-            min(typical(self.buffers[b].extent), own) * self.buffers[b].dtype.itemsize
+            min(self._extent(b), own) * self.buffers[b].dtype.itemsize
             for b in dict.fromkeys(load.buffer for load in found.loads)
         )
         return worth_storing(found, demand, own, read, own * kind.dtype.itemsize)
+
+    def _extent(self, buffer: str) -> int:
+        if buffer not in self.extents:
+            self.extents[buffer] = typical(self.buffers[buffer].extent)
+        return self.extents[buffer]
 
     def _is_mutation_value(self, name: str) -> bool:
         return any(m.value == name for m in self.graph.mutations)

@@ -49,8 +49,8 @@ class Window:
         """For every element of the window in row-major order: whether it lies inside the
         tensor, and its index."""
         call, context = self.call, self.call.context
-        out = canonical(call.result_type(0).shape)
-        simplifier = context.simplifier(call.result_type(0).shape)
+        shape = call.result_type(0).shape
+        out, simplifier = canonical(shape), context.simplifier(shape)
         for offsets in product(*(range(k) for k in self.kernel)):
             index = list(out)
             mask: Value = call.scalar.constant(True, DType.BOOL)
@@ -61,7 +61,7 @@ class Window:
                 index[dim] = place = simplifier.simplify(place + offset * self.dilation[axis])
                 low = None if simplifier.is_nonnegative(place) else sympy.S.Zero
                 high = None if simplifier.is_less(place, size) else size
-                inside = context.inside(place, low, high)
+                inside = context.inside(place, shape, low, high)
                 mask = call.scalar.both(mask, inside)
             yield mask, tuple(index)
 
