@@ -64,11 +64,27 @@ def _compile_region(region: Region, state: _State) -> CompiledRegion:
     key = (structure_key(graph), state.guidance(graph))
     twin = state.regions.get(key)
     if twin is not None:
-        return dataclasses.replace(twin, region=region, graph=graph)
+        launches = _renamed(twin, graph)
+        return dataclasses.replace(twin, region=region, graph=graph, launches=launches)
     made = _generate(region, graph, state)
     if made.complete:
         state.regions[key] = made
     return made
+
+
+def _renamed(twin: CompiledRegion, graph: Graph) -> tuple[Launch, ...]:
+    """The launches of ``twin`` as those of ``graph``: their origins are its nodes."""
+    pairs = zip(twin.graph.nodes, graph.nodes, strict=True)
+    own = {theirs.name: ours.name for theirs, ours in pairs}
+    return tuple(
+        dataclasses.replace(
+            launch,
+            group=dataclasses.replace(
+                launch.group, origins=tuple(own[name] for name in launch.group.origins)
+            ),
+        )
+        for launch in twin.launches
+    )
 
 
 def _generate(region: Region, graph: Graph, state: _State) -> CompiledRegion:
