@@ -64,26 +64,30 @@ def _compile_region(region: Region, state: _State) -> CompiledRegion:
     key = (structure_key(graph), state.guidance(graph))
     twin = state.regions.get(key)
     if twin is not None:
-        launches = _renamed(twin, graph)
-        return dataclasses.replace(twin, region=region, graph=graph, launches=launches)
+        return _renamed(twin, region, graph)
     made = _generate(region, graph, state)
     if made.complete:
         state.regions[key] = made
     return made
 
 
-def _renamed(twin: CompiledRegion, graph: Graph) -> tuple[Launch, ...]:
-    """The launches of ``twin`` as those of ``graph``: their origins are its nodes."""
+def _renamed(twin: CompiledRegion, region: Region, graph: Graph) -> CompiledRegion:
+    """``twin`` as the result of ``graph``: the origins of kernels are its own nodes."""
+    assert twin.schedule is not None, "only complete regions are reused"
     pairs = zip(twin.graph.nodes, graph.nodes, strict=True)
     own = {theirs.name: ours.name for theirs, ours in pairs}
-    return tuple(
-        dataclasses.replace(
-            launch,
-            group=dataclasses.replace(
-                launch.group, origins=tuple(own[name] for name in launch.group.origins)
-            ),
-        )
-        for launch in twin.launches
+    groups = {
+        group.name: dataclasses.replace(group, origins=tuple(own[name] for name in group.origins))
+        for group in twin.schedule.groups
+    }
+    return dataclasses.replace(
+        twin,
+        region=region,
+        graph=graph,
+        schedule=dataclasses.replace(twin.schedule, groups=tuple(groups.values())),
+        launches=tuple(
+            dataclasses.replace(launch, group=groups[launch.group.name]) for launch in twin.launches
+        ),
     )
 
 
