@@ -122,7 +122,7 @@ ENTRIES = (
         small={
             "depths": (2, 2, 2, 2),
             "batch": 2,
-            "image": 40,
+            "image": 36,
             "embedding_size": 8,
             "hidden_sizes": (16, 24, 32, 40),
             "num_labels": 11,
@@ -140,8 +140,8 @@ ENTRIES = (
         small={
             "depths": (1, 1, 1, 1),
             "batch": 2,
-            "image": 72,
-            "hidden_sizes": (8, 12, 20, 28),
+            "image": 68,
+            "hidden_sizes": (4, 12, 20, 28),
             "num_labels": 11,
         },
         tags=("vision", "layernorm", "gelu", "convolution"),

@@ -161,9 +161,7 @@ def moe_router(
     """The routing of a Mixtral layer: softmax over experts, top-k, load-balancing loss."""
     from transformers import MixtralConfig
 
-    config = MixtralConfig(
-        hidden_size=hidden, num_local_experts=experts, num_experts_per_tok=top_k
-    )
+    config = MixtralConfig(hidden_size=hidden, num_local_experts=experts, num_experts_per_tok=top_k)
     hidden_states = torch.randn(batch, seq, hidden).requires_grad_()
     return _Router(config), (hidden_states, torch.ones(batch, seq))
 
@@ -198,9 +196,7 @@ def _preprocess(images: torch.Tensor, mean: torch.Tensor, std: torch.Tensor) -> 
     return ((scaled - mean[:, None, None]) / std[:, None, None]).contiguous()
 
 
-def image_preprocess(
-    batch: int, height: int, width: int
-) -> tuple[Any, tuple[torch.Tensor, ...]]:
+def image_preprocess(batch: int, height: int, width: int) -> tuple[Any, tuple[torch.Tensor, ...]]:
     """Decoded images (bytes, NHWC) to normalised floats in NCHW."""
     images = torch.zeros(batch, height, width, 3, dtype=torch.uint8)
     return _preprocess, (images, torch.randn(3), torch.randn(3))

@@ -10,11 +10,14 @@ import typer
 from harness import options as settings
 from harness.cli import output
 from harness.cli.arguments import AsJson, Debug, GraphName, Suite, TargetName
-from harness.cli.guard import guarded
+from harness.cli.guard import FAILED, FINE, guarded
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
+    from harness.bench.entries import GraphFile
     from harness.codegen.source import EmittedModule
+    from harness.compiled import CompiledGraph
+    from harness.target import Target
 
 
 @guarded
@@ -30,7 +33,7 @@ def emit(
     ] = False,
     as_json: AsJson = False,
     debug: Debug = False,
-) -> None:
+) -> int:
     """Write the kernels of a graph, one file each, identical ones once.
 
     A file needs only torch and triton. As a script it checks and times itself:
@@ -40,40 +43,58 @@ def emit(
     harness emit llama_block_forward -o kernels/
     python kernels/triton_per_fused_mul_0.py --check
     """
-    from harness.bench.entries import compile_timed, find_graphs
+    from harness.bench.entries import find_graphs
     from harness.bench.plan import find_target
 
     options = settings.current()
     chosen = find_target(target or options.target)
+    files = find_graphs(options, suite, [graph])
     modules: dict[str, EmittedModule] = {}
     rows: list[dict[str, Any]] = []
-    for file in find_graphs(options, suite, [graph]):
-        loaded = file.load_small() if small else file.load()
-        if loaded is None:
-            raise HarnessError(
-                "the graph has no small capture",
-                where=str(file.path),
-                remedy="leave --small out, or capture the graph at small sizes beside it",
-            )
-        for kernel in compile_timed(loaded, chosen).kernels:
-            name = _free_name(modules, kernel.module)
-            modules[name] = kernel.module
-            rows.append(
-                {
-                    "graph": file.name,
-                    "kernel": kernel.module.name,
-                    "bytes": kernel.module.bytes_moved,
-                    "launches": kernel.launches,
-                    "file": str(folder / f"{name}.py"),
-                }
-            )
+    failures: list[dict[str, str]] = []
+    for file in files:
+        compiled = _compile(file, chosen, small)
+        for module, launches in compiled.distinct():
+            name = _free_name(modules, module)
+            modules[name] = module
+            rows.append(_row(file.name, module, launches, folder / f"{name}.py"))
+        failures += [{"graph": file.name, "reason": str(f.error)} for f in compiled.failures]
     _write(folder, {name: module.text for name, module in modules.items()})
     if as_json:
-        output.emit_json({"kernels": rows})
-        return
-    for row in rows:
-        output.emit(row["file"])
-    output.emit(f"{len(modules)} files, {len(rows)} kernels")
+        output.emit_json({"kernels": rows, "failures": failures})
+    else:
+        for path in dict.fromkeys(row["file"] for row in rows):
+            output.emit(path)
+        output.emit(f"{len(modules)} files, {len(rows)} kernels")
+    for failure in failures:
+        output.note(f"not generated: {failure['reason']}")
+    return FAILED if failures else FINE
+
+
+def _compile(file: GraphFile, target: Target, small: bool) -> CompiledGraph:
+    from harness.pipeline import compile_graph
+
+    full = compile_graph(file.load(), target)
+    if not small:
+        return full
+    graph = file.load_small()
+    if graph is None:
+        raise HarnessError(
+            "the graph has no small capture",
+            where=str(file.path),
+            remedy="leave --small out, or capture the graph at small sizes beside it",
+        )
+    return compile_graph(graph, target, like=full)
+
+
+def _row(graph: str, module: EmittedModule, launches: int, path: Path) -> dict[str, Any]:
+    return {
+        "graph": graph,
+        "kernel": module.name,
+        "bytes": module.bytes_moved,
+        "launches": launches,
+        "file": str(path),
+    }
 
 
 def _free_name(taken: dict[str, EmittedModule], module: EmittedModule) -> str:

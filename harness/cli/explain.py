@@ -53,12 +53,17 @@ def explain_fusion(
 
 
 def _document(graph: Graph, target: Target, nodes: tuple[str, ...]) -> dict[str, Any]:
-    from harness.pipeline import schedules
+    from harness.pipeline import compile_graph
 
-    found = schedules(graph, target)
+    found = compile_graph(graph, target)
     return {
         "name": graph.name,
-        "regions": [_region(name, schedule, nodes) for name, schedule in found],
+        "regions": [
+            _region(region.region.name, region.schedule, nodes)
+            for region in found.regions
+            if region.schedule is not None
+        ],
+        "failures": [str(failure.error) for failure in found.failures],
     }
 
 
@@ -105,4 +110,5 @@ def _lines(document: dict[str, Any]) -> list[str]:
             lines.append("  kept apart:")
         for refusal in region["refusals"]:
             lines.append("    {first} | {second}: {condition}: {reason}".format(**refusal))
+    lines += [f"not generated: {failure}" for failure in document["failures"]]
     return lines

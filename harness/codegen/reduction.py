@@ -49,6 +49,9 @@ class Reducer:
         return f"{R}mask" if R in self.body.frame.masked else None
 
     def _line(self, scope: Scope, text: str) -> str:
+        """A name for ``text``: a new one, or the name it already is."""
+        if text.isidentifier():
+            return text
         name = self.body.names.fresh()
         scope.lines.append(f"{name} = {text}")
         return name
@@ -239,7 +242,7 @@ class Reducer:
         tile = next(t for t in self.body.frame.plan.tiles if t.prefix == R)
         if tile.numel.is_Integer:
             return f"{int(tile.numel)}.0"
-        return f"{R}numel.to(tl.float32)"
+        return f"tl.full([], {R}numel, tl.float32)"
 
     def _welford_block(self, group: Sequence[Reduce], arg: Var) -> None:
         scope, dtype = self.body.outer, group[0].dtype
@@ -266,7 +269,8 @@ class Reducer:
         dtype = group[0].dtype
         zero = f"tl.full({self._shape}, 0.0, {triton_type(dtype)})"
         mean, m2 = self._line(outer, zero), self._line(outer, zero)
-        step = self._line(loop, f"1.0 / ({R}offset // R0_BLOCK + 1).to({triton_type(dtype)})")
+        seen = f"tl.full([], {R}offset // R0_BLOCK + 1, {triton_type(dtype)})"
+        step = self._line(loop, f"1.0 / {seen}")
         value = self._line(loop, self._full(arg, dtype))
         off = self._line(loop, f"{value} - {mean}")
         moved = self._line(loop, f"{mean} + {off} * {step}")

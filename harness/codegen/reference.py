@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.graph.calltext import call_text, float_names, local_name
-from harness.graph.model import Graph, TensorType
+from harness.graph.model import Graph, Ref, TensorType
+from harness.ir.nodes import StoreMode
 from harness.ir.program import Buffer, Role
 from harness.tiling.plan import Argument, ArgumentKind, KernelPlan
 
@@ -58,33 +59,71 @@ def missing_values(graph: Graph, given: Iterable[str], wanted: Sequence[str]) ->
     return [i.name for i in graph.inputs if i.name in needed]
 
 
+@dataclass(frozen=True, slots=True)
+class _States:
+    """A scattered value has two states in one buffer: before (what the scatter starts
+    from) and after. ``graph`` has the scatters of this kernel start from values of their
+    own, named in ``before`` by argument position."""
+
+    graph: Graph
+    before: dict[int, str]
+    wanted: dict[int, str]
+
+
+def _states(plan: KernelPlan, graph: Graph, buffers: dict[str, Buffer]) -> _States:
+    before: dict[int, str] = {}
+    wanted: dict[int, str] = {}
+    nodes = {n.name: n for n in graph.nodes}
+    for position, argument in enumerate(plan.arguments):
+        value = written_value(argument, buffers, graph)
+        if value is None:
+            continue
+        wanted[position] = value
+        name, node = argument.buffers[-1], nodes.get(value)
+        base = node.args[0] if node is not None and node.args else None
+        if not isinstance(base, Ref):
+            continue
+        if name in plan.initial:
+            wanted[position] = base.name
+        elif node is not None and _scatters(plan, name) and len(argument.buffers) == 1:
+            before[position] = f"before_{value}"
+            changed = replace(node, args=(Ref(before[position]), *node.args[1:]))
+            nodes[value] = changed
+    ordered = tuple(nodes[n.name] for n in graph.nodes)
+    return _States(replace(graph, nodes=ordered), before, wanted)
+
+
+def _scatters(plan: KernelPlan, buffer: str) -> bool:
+    stores = [s for segment in plan.segments for s in segment.stores if s.buffer == buffer]
+    return all(s.indirect or s.mode is StoreMode.ATOMIC_ADD for s in stores)
+
+
 def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     """The reference of ``plan``'s kernel. Raises ``GraphError`` if the outputs cannot be
     computed from the inputs."""
     buffers = {b.name: b for b in plan.buffers}
-    reads = [(n, read_value(a, buffers)) for n, a in enumerate(plan.arguments)]
-    given = {value: n for n, value in reads if value is not None}
-    values = [(n, written_value(a, buffers, graph)) for n, a in enumerate(plan.arguments)]
-    written = [(n, value) for n, value in values if value is not None]
-    # A buffer that is updated holds an intermediate state under the name of the final one.
-    wanted = [value for _, value in written]
-    absent = missing_values(graph, given, wanted)
+    states = _states(plan, graph, buffers)
+    given: dict[str, int] = {}
+    for position, argument in enumerate(plan.arguments):
+        value = states.before.get(position) or read_value(argument, buffers)
+        if value is not None:
+            given.setdefault(value, position)
+    wanted = list(states.wanted.values())
+    absent = missing_values(states.graph, given, wanted)
     names = [*given, *absent]
-    lines = _float_lines(float_names(graph, names, wanted))
+    lines = _float_lines(float_names(states.graph, names, wanted))
     if given:
         lines.append("if wide:")
         lines.append("    args = [_wide(a) for a in args]")
     lines += [f"{local_name(value)} = args[{n}]" for value, n in given.items()]
     lines += [_stand_in(graph, name) for name in absent]
-    lines += call_text(graph, names, wanted)
-    results = ", ".join(local_name(w) for w in wanted)
-    lines.append(f"return [{results}]")
-    types = [b.dtype for b in plan.buffers]
-    outputs = {n for n, _ in written}
+    lines += call_text(states.graph, names, wanted)
+    lines.append(f"return [{', '.join(local_name(w) for w in wanted)}]")
     kept = tuple(
-        n for n, a in enumerate(plan.arguments) if n in outputs and a.kind is ArgumentKind.IN_OUT
+        n for n in states.wanted if plan.arguments[n].kind is ArgumentKind.IN_OUT
     )
-    return Reference(tuple(lines), kept, any(t.is_float for t in types))
+    floating = any(b.dtype.is_float for b in plan.buffers)
+    return Reference(tuple(lines), kept, floating)
 
 
 def _float_lines(names: Sequence[str]) -> list[str]:

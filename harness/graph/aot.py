@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from functorch.compile import aot_function
 from torch import fx
-from torch._functorch import partitioners
+from torch._functorch import aot_autograd, partitioners
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -31,14 +30,17 @@ __all__ = [
     "Exported",
     "Naming",
     "Traced",
+    "compile_joint",
     "convert",
     "export",
     "fake_mode",
     "graph_from_fx",
+    "normalise",
     "trace",
 ]
 
 _aten = torch.ops.aten
+_SAME_VALUE = (_aten.alias.default, _aten.detach.default, _aten.lift_fresh_copy.default)
 
 
 @dataclass
@@ -114,16 +116,14 @@ def _unguarded(program: torch.export.ExportedProgram) -> fx.GraphModule:
     return module
 
 
-class _Unread(TorchDispatchMode):
+class _Unread(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Answers with zero when a model asks for a value while it is built.
 
     Initialisation schemes look at the numbers they have drawn, and rates are read off
     ``torch.linspace``; neither matters for the graph.
     """
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is _aten._local_scalar_dense.default:
             dtype = args[0].dtype
             return False if dtype is torch.bool else 0.0 if dtype.is_floating_point else 0
@@ -133,7 +133,8 @@ class _Unread(TorchDispatchMode):
 @contextmanager
 def fake_mode() -> Iterator[Any]:
     """A context for building models: tensors have sizes and types but no memory."""
-    with FakeTensorMode(allow_non_fake_inputs=True) as mode, _Unread():
+    unread: TorchDispatchMode = _Unread()  # type: ignore[no-untyped-call]
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, unread:
         yield mode
 
 
@@ -155,7 +156,7 @@ def trace(
 
     def take_forward(gm: fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
         if not traced.joint_names:
-            _normalise(gm)
+            _for_gpu(gm)
             _record(gm, traced)
         traced.forward = gm
         return _runner(gm)
@@ -167,7 +168,7 @@ def trace(
     def partition(
         joint: fx.GraphModule, inputs: Sequence[Any], *, num_fwd_outputs: int, **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
-        _normalise(joint)
+        _for_gpu(joint)
         _record(joint, traced)
         if saved is None or rename is None:
             return partitioners.min_cut_rematerialization_partition(
@@ -175,6 +176,7 @@ def trace(
             )
         return _cut_at(joint, saved, rename(traced), num_fwd_outputs)
 
+    aot_function: Callable[..., Any] = aot_autograd.aot_function
     compiled = aot_function(
         function,
         fw_compiler=take_forward,
@@ -188,6 +190,37 @@ def trace(
     if training and traced.backward is None:
         _run_backward(result)
     return traced
+
+
+def compile_joint(
+    gm: fx.GraphModule,
+    inputs: Sequence[Any],
+    forward: Callable[..., Any],
+    backward: Callable[..., Any],
+    inference: Callable[..., Any],
+) -> Callable[..., Any]:
+    """Hand a graph from ``torch.compile`` to AOTAutograd with one compiler per part.
+
+    Attention stays what it is on the tensors' own device.
+    """
+    from torch._dynamo.backends.common import aot_autograd as through_autograd
+
+    def partition(
+        joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
+    ) -> tuple[fx.GraphModule, fx.GraphModule]:
+        normalise(joint)
+        return partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
+
+    compiler = through_autograd(
+        fw_compiler=forward,
+        bw_compiler=backward,
+        inference_compiler=inference,
+        partition_fn=partition,
+        decompositions=decompositions(),
+        keep_inference_input_mutations=True,
+    )
+    compiled: Callable[..., Any] = compiler(gm, inputs)
+    return compiled
 
 
 def _run_backward(result: Any) -> None:
@@ -246,17 +279,27 @@ def _cut_at(
     return raise_getitems(forward), raise_getitems(backward)
 
 
-def _normalise(gm: fx.GraphModule) -> None:
-    """Spell operators one way, and attention as a GPU would run it."""
+def _for_gpu(gm: fx.GraphModule) -> None:
+    """Write a graph traced on a CPU as a GPU would run it."""
+    normalise(gm)
+    normalise_attention(gm)
+    gm.graph.eliminate_dead_code(_is_impure)
+    gm.recompile()
+
+
+def normalise(gm: fx.GraphModule) -> None:
+    """Spell operators one way, compute equal calls once, drop what nobody uses."""
     for node in list(gm.graph.nodes):
         if node.target is torch.ops.prims.convert_element_type.default:
             node.target = _aten._to_copy.default
             node.kwargs = {"dtype": node.args[1]}
             node.args = node.args[:1]
-        elif node.target in (_aten.alias.default, _aten.detach.default):
+        elif node.target is _aten.sum.dim_IntList and not node.args[1]:
+            rank = node.args[0].meta["val"].dim()
+            node.args = (node.args[0], list(range(rank)), *node.args[2:])
+        elif node.target in _SAME_VALUE:
             node.replace_all_uses_with(node.args[0])
             gm.graph.erase_node(node)
-    normalise_attention(gm)
     _merge_equal(gm)
     gm.graph.eliminate_dead_code(_is_impure)
     gm.graph.lint()

@@ -57,7 +57,7 @@ def normalise_attention(gm: fx.GraphModule) -> None:
         elif node.target is backward_op:
             call = known[_arguments(node)["out"]]
             if call.is_flash:
-                _to_flash_backward(gm, node)
+                _to_flash_backward(gm, node, call.seeds)
             else:
                 _to_efficient_backward(gm, node, call.seeds)
 
@@ -142,10 +142,9 @@ def _to_flash(gm: fx.GraphModule, node: fx.Node) -> _Rewritten:
         a["is_causal"],
         scale=a["scale"],
     )
-    # The generator's state is unsigned 64-bit, which graphs do not hold; nobody uses it.
-    call.meta["val"] = (*call.meta["val"][:2], *[None] * 7)
+    seeds = tuple(_insert(gm, node, operator.getitem, call, k) for k in (6, 7))
     _replace_forward(gm, node, call)
-    return _Rewritten(True, ())
+    return _Rewritten(True, seeds)
 
 
 def _to_efficient(gm: fx.GraphModule, node: fx.Node) -> _Rewritten:
@@ -168,10 +167,8 @@ def _to_efficient(gm: fx.GraphModule, node: fx.Node) -> _Rewritten:
     return _Rewritten(False, seeds)
 
 
-def _to_flash_backward(gm: fx.GraphModule, node: fx.Node) -> None:
+def _to_flash_backward(gm: fx.GraphModule, node: fx.Node, seeds: tuple[fx.Node, ...]) -> None:
     a = _arguments(node)
-    # Without dropout the kernel does not look at the generator's state.
-    seed = _insert(gm, node, _aten.scalar_tensor.default, 0, dtype=torch.int64)
     call = _insert(
         gm,
         node,
@@ -188,8 +185,7 @@ def _to_flash_backward(gm: fx.GraphModule, node: fx.Node) -> None:
         a["key"].meta["val"].shape[2],
         a["dropout_p"],
         a["is_causal"],
-        seed,
-        seed,
+        *seeds,
         scale=a["scale"],
     )
     _replace_backward(gm, node, call)

@@ -7,7 +7,7 @@ dimension that is gathered from or scattered into.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import sympy
@@ -67,7 +67,9 @@ def _packet(node: Node) -> str:
     return parts[1].strip("_") if len(parts) > 1 else node.op
 
 
-def _limits(node: Node, packet: str, types: dict[str, object]) -> Iterator[tuple[str, sympy.Expr]]:
+def _limits(
+    node: Node, packet: str, types: Mapping[str, object]
+) -> Iterator[tuple[str, sympy.Expr]]:
     """(index value, exclusive bound) pairs of one node."""
     match node.args:
         case (Ref(name=table), Ref(name=index), *_) if packet == "embedding":

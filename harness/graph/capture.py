@@ -14,7 +14,7 @@ from torch.optim.adamw import adamw
 from torch.utils import _pytree as pytree
 
 from harness.dtypes import DType
-from harness.errors import CaptureFailed, UsageError
+from harness.errors import CaptureFailed, HarnessError, UsageError
 from harness.graph import aot
 from harness.graph.bounds import with_bounds
 from harness.graph.model import Graph
@@ -58,7 +58,7 @@ def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
     base = _identifier(wanted.name or parsed.name)
     training = wanted.mode == "training"
     with aot.fake_mode() as mode, _quiet_build(wanted.dtype):
-        example = build(parsed, training)
+        example = _build(parsed, training)
         if wanted.mode == "optimizer":
             example = _optimizer_step(example, parsed)
         if isinstance(example.function, torch.nn.Module):
@@ -79,6 +79,19 @@ def _quiet_build(dtype: DType) -> Iterator[None]:
         yield
     finally:
         torch.set_default_dtype(before)
+
+
+def _build(target: Target, training: bool) -> Example:
+    try:
+        return build(target, training)
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise CaptureFailed(
+            f"{target.text} could not be built",
+            got=f"{type(error).__name__}: {_first_line(error)}",
+            remedy="check the options; the model's own library refused them",
+        ) from error
 
 
 def _facts(target: Target, options: CaptureOptions) -> tuple[tuple[str, str], ...]:
@@ -121,7 +134,10 @@ def _flatten(example: Example, mode: Any, training: bool, target: Target) -> _Fl
     held = [(name, value, "parameter") for name, value in exported.parameters]
     held += [(name, value, "buffer") for name, value in exported.buffers]
     prefix = f"{example.prefix}." if example.prefix else ""
-    rows = [*((n.removeprefix(prefix), v, r) for n, v, r in held), *((n, v, r) for n, v, r in named if isinstance(v, torch.Tensor))]
+    rows = [
+        *((n.removeprefix(prefix), v, r) for n, v, r in held),
+        *((n, v, r) for n, v, r in named if isinstance(v, torch.Tensor)),
+    ]
     leaves = [value for _, value, _ in named]
     slots = [k for k, value in enumerate(leaves) if isinstance(value, torch.Tensor)]
 

@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
+from harness.graph.rules import own_rules
+
 DecompositionTable = dict[torch._ops.OperatorBase, Callable[..., Any]]
 
 DECOMPOSED = (
-    "native_layer_norm",
     "native_layer_norm_backward",
-    "native_group_norm",
     "native_group_norm_backward",
     "native_batch_norm",
     "native_batch_norm_backward",
@@ -76,12 +76,9 @@ DECOMPOSED = (
     "binary_cross_entropy",
     "binary_cross_entropy_backward",
     "binary_cross_entropy_with_logits",
-    "embedding_dense_backward",
     "select_backward",
     "slice_backward",
     "upsample_nearest1d",
-    "upsample_nearest2d",
-    "upsample_nearest2d_backward",
     "upsample_bilinear2d",
     "addcmul",
     "addcdiv",
@@ -89,9 +86,6 @@ DECOMPOSED = (
     "linalg_vector_norm",
     "std",
     "std_mean",
-    "split",
-    "split_with_sizes",
-    "unbind",
     "stack",
     "tril",
     "triu",
@@ -143,38 +137,16 @@ KEPT = (
 
 def decompositions() -> DecompositionTable:
     """A fresh table, keyed by overload, for ``make_fx`` and AOTAutograd."""
-    core = core_aten_decompositions()
+    core: Any = core_aten_decompositions()
     table: DecompositionTable = dict(core.items())
     packets = [getattr(torch.ops.aten, name) for name in DECOMPOSED]
     table.update(get_decompositions(packets))
-    table[torch.ops.aten.embedding_dense_backward.default] = _embedding_dense_backward
+    table.update(own_rules())
     kept = {f"aten::{name}" for name in KEPT}
     return {op: rule for op, rule in table.items() if _packet(op) not in kept}
-
-
-def _embedding_dense_backward(
-    grad_output: torch.Tensor,
-    indices: torch.Tensor,
-    num_weights: int,
-    padding_idx: int,
-    scale_grad_by_freq: bool,
-) -> torch.Tensor:
-    """Rows of the gradient added up by index, in float32 for 16-bit gradients.
-
-    torch's own rule also guards against indices out of range, which an embedding
-    cannot have been given.
-    """
-    if scale_grad_by_freq:
-        return NotImplemented
-    wide = torch.float32 if grad_output.dtype.itemsize < 4 else grad_output.dtype
-    rows = grad_output.to(wide)
-    if padding_idx >= 0:
-        rows = torch.where((indices == padding_idx).unsqueeze(-1), 0.0, rows)
-    table = grad_output.new_zeros((num_weights, grad_output.shape[-1]), dtype=wide)
-    return torch.ops.aten.index_put(table, [indices], rows, True).to(grad_output.dtype)
 
 
 def _packet(op: torch._ops.OperatorBase) -> str:
     if isinstance(op, torch._ops.OpOverload):
         return op._schema.name
-    return op.name()
+    return str(op)

@@ -206,8 +206,11 @@ class _Reader:
         for item in flat:
             value = self._values[item] if isinstance(item, fx.Node) else item
             self.outputs.append(value.name if isinstance(value, Ref) else None)
-            is_literal = isinstance(value, (int, sympy.Integer))
-            self.literals.append(int(value) if is_literal else None)
+            match value:
+                case int() | sympy.Integer():
+                    self.literals.append(int(value))
+                case _:
+                    self.literals.append(None)
 
     def _keywords(self, node: fx.Node) -> tuple[tuple[str, Arg], ...]:
         return tuple(
@@ -285,13 +288,14 @@ def _flatten(value: object, into: list[Any]) -> None:
 
 def _scalar_value(value: torch.Tensor) -> bool | int | float | None:
     """The number a constant tensor of rank 0 holds, if it is one with known contents."""
-    from torch._subclasses.fake_tensor import FakeTensor
+    from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 
     if isinstance(value, FakeTensor):
         value = value.constant if value.constant is not None else value
     if isinstance(value, FakeTensor) or value.dim() != 0 or value.is_complex():
         return None
-    number: bool | int | float = value.item()
+    with unset_fake_temporarily():
+        number: bool | int | float = value.item()
     return number
 
 
@@ -333,7 +337,7 @@ def dtype_of(dtype: torch.dtype, where: str = "") -> DType:
             f"element type {dtype} is not known",
             where=where,
             expected=", ".join(d.torch_name for d in DType),
-            remedy="rewrite that part of the model, e.g. complex rotary embeddings as sine and cosine",
+            remedy="rewrite that part of the model, e.g. complex numbers as sine and cosine",
         ) from None
 
 
@@ -349,7 +353,7 @@ def _translate(expr: sympy.Expr) -> sympy.Expr:
         if str(expr.name).startswith("u"):
             raise CaptureFailed(
                 f"size {expr} depends on the data",
-                remedy="sizes must follow from the inputs' sizes; see torch.where, topk with a fixed k",
+                remedy="sizes must follow from the inputs' sizes; use torch.where, or topk",
             )
         return size_symbol(expr.name)
     if not expr.args:
@@ -410,4 +414,5 @@ def module_of(node: fx.Node) -> str:
     if not stack:
         return ""
     path = str(list(stack.values())[-1][0])
-    return re.sub(r"^L\['?self'?\]\.?", "", path)
+    path = re.sub(r"^L\['?\w+'?\]\.?", "", path)
+    return re.sub(r"\['?(\w+)'?\]", r".\1", path)

@@ -74,7 +74,12 @@ class _Reader:
     def fail(
         self, line: int, what: str, got: str = "", expected: str = "", remedy: str = _REMEDY
     ) -> NoReturn:
-        raise DamagedGraph(what, f"{self.path}:{line}", got, expected, remedy)
+        raise self.damaged(line, what, got, expected, remedy)
+
+    def damaged(
+        self, line: int, what: str, got: str = "", expected: str = "", remedy: str = _REMEDY
+    ) -> DamagedGraph:
+        return DamagedGraph(what, f"{self.path}:{line}", got, expected, remedy)
 
     def read(self) -> Graph:
         self._version()
@@ -265,9 +270,10 @@ class _Reader:
                         )
                     kinds.append(kind)
                 return tuple(kinds)
-        self.fail(
-            annotation.lineno, "not a type", ast.unparse(annotation), '"f32[4]", a tuple, None'
-        )
+            case _:
+                got = ast.unparse(annotation)
+                expected = '"f32[4]", a tuple, None'
+                raise self.damaged(annotation.lineno, "not a type", got, expected)
 
     def _argument(self, node: ast.expr) -> Arg:
         match node:
@@ -287,12 +293,13 @@ class _Reader:
                 keywords=[],
             ):
                 return self._special(function, text, node.lineno)
-        self.fail(
-            node.lineno,
-            "not an operator argument",
-            got=ast.unparse(node),
-            expected="a name, number, text, list, torch.<constant>, float(…) or sym(…)",
-        )
+            case _:
+                raise self.damaged(
+                    node.lineno,
+                    "not an operator argument",
+                    got=ast.unparse(node),
+                    expected="a name, number, text, list, torch.<constant>, float(…) or sym(…)",
+                )
 
     def _reference(self, name: str, line: int) -> Ref:
         if name not in self.types:

@@ -178,7 +178,8 @@ def _expression(node: ast.expr, text: str) -> sympy.Expr:
         case ast.Call(func=ast.Name(id="Max" | "Min" as name), args=args, keywords=[]):
             function = sympy.Max if name == "Max" else sympy.Min
             return function(*(_expression(a, text) for a in args))
-    raise GraphError("not a size expression", got=repr(text), expected="e.g. 2*s0 + 1")
+        case _:
+            raise GraphError("not a size expression", got=repr(text), expected="e.g. 2*s0 + 1")
 
 
 def _binary(left: sympy.Expr, operator: ast.operator, right: sympy.Expr, text: str) -> sympy.Expr:

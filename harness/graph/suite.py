@@ -189,4 +189,4 @@ def recapture(suite: Suite, names: Sequence[str] = ()) -> list[Path]:
 if __name__ == "__main__":
     sys.path.insert(0, str(FOLDER.parent))
     for file in recapture(load_suite(), sys.argv[1:]):
-        print(file.relative_to(FOLDER.parent))
+        sys.stdout.write(f"{file.relative_to(FOLDER.parent)}\n")

@@ -75,8 +75,8 @@ def _lines(graph: Graph) -> Iterator[str]:
             raise GraphError("a fact's key has no text", where=graph.name, got=repr(key))
         yield _one_line(f"# {key}: {value}", graph.name).rstrip()
     yield f"def {_identifier(graph.name)}("
-    for value in graph.inputs:
-        yield f"    {_identifier(value.name)}: {_input_type(value)},"
+    for item in graph.inputs:
+        yield f"    {_identifier(item.name)}: {_input_type(item)},"
     yield "):"
     origin = ("", "")
     for node in graph.nodes:
@@ -116,6 +116,8 @@ def _input_type(value: Input) -> str:
 
 def _origin(node: Node) -> str:
     text = node.source
+    if "]" in node.module:
+        raise GraphError("a module path has no text", where=node.name, got=repr(node.module))
     if node.module or text.startswith("["):
         text = f"[{node.module}] {text}"
     return _one_line(f"    # {text}", node.name).rstrip()
@@ -174,4 +176,6 @@ def print_argument(value: Arg) -> str:
             return str(int(value))
         case sympy.Expr():
             return f'sym("{print_size(value)}")'
-    raise GraphError("an operator argument has no text", got=f"{value!r} ({type(value).__name__})")
+        case _:
+            got = f"{value!r} ({type(value).__name__})"
+            raise GraphError("an operator argument has no text", got=got)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.ir.dependencies import Hazard, buffers_read, buffers_written
+from harness.ir.dependencies import Hazard
 from harness.schedule.facts import Facts
 from harness.schedule.space import Cluster, Level, View
 
@@ -28,7 +28,7 @@ def internal(cluster: Cluster, facts: Facts) -> frozenset[str]:
     members = 0
     for view in cluster.views:
         members |= 1 << view.number
-    written = {b for v in cluster.views for b in buffers_written(v.nest)}
+    written = {b for v in cluster.views for b in v.writes}
     return frozenset(b for b in written if facts.may_vanish(b) and not facts.users(b) & ~members)
 
 
@@ -134,9 +134,9 @@ def overwritten_too_early(cluster: Cluster, ordered: tuple[Ordered, ...]) -> tup
     for place, segment in enumerate(ordered):
         for number in segment.numbers:
             again = any(number in s.numbers for s in ordered[:place])
-            for name in buffers_read(views[number].nest) if again else ():
+            for name in views[number].reads if again else ():
                 if name in written and number <= written[name]:
                     return name, views[number].nest.name
-            for name in buffers_written(views[number].nest):
+            for name in views[number].writes:
                 written[name] = max(written.get(name, -1), number)
     return None

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy
 
-from harness.ir.dependencies import values
+from harness.ir.dependencies import buffers_read, buffers_written, values
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import (
     Compute,
@@ -81,6 +81,7 @@ class View:
 
     ``rows`` has every address once; ``of_index`` finds the row of an index expression.
     Loop variables that occur in addresses that are not linear have an AXIS row.
+    ``reads`` and ``writes`` name the buffers.
     """
 
     number: int
@@ -89,6 +90,8 @@ class View:
     rows: tuple[Row, ...]
     of_index: dict[sympy.Expr, int]
     operations: int
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -126,14 +129,7 @@ Transform = Callable[[tuple[Size, ...]], "tuple[Size, ...]"]
 def transform_view(view: View, change: Transform, level: Level | None = None) -> View:
     """``view`` with ``change`` applied to the strides of every row."""
     rows = tuple(Row(r.use, r.name, r.offset, change(r.strides), r.exact) for r in view.rows)
-    return View(
-        view.number,
-        view.nest,
-        level or view.level,
-        rows,
-        view.of_index,
-        view.operations,
-    )
+    return replace(view, level=level or view.level, rows=rows)
 
 
 def merge_digits(cluster: Cluster) -> Cluster:
@@ -317,7 +313,16 @@ class _Reader:
         keys = list(self.rows)
         of_index = {e: keys.index(k) for e, k in self.of_index.items()}
         level = Level.REDUCE if any(d.reduced for d in self.digits) else Level.FLAT
-        return View(number, self.nest, level, tuple(self.rows.values()), of_index, operations)
+        return View(
+            number,
+            self.nest,
+            level,
+            tuple(self.rows.values()),
+            of_index,
+            operations,
+            buffers_read(self.nest),
+            buffers_written(self.nest),
+        )
 
     def add(self, use: Use, name: str, index: sympy.Expr, indirect: bool) -> None:
         """Record one address."""

@@ -34,7 +34,8 @@ def _uses(segments: Sequence[PlanSegment]) -> _Uses:
                 uses.last_read[load.buffer] = number
                 if load.buffer not in uses.written:
                     uses.old.add(load.buffer)
-            if store.mode is StoreMode.ATOMIC_ADD and store.buffer not in uses.written:
+            partial = store.mode is StoreMode.ATOMIC_ADD or store.indirect
+            if partial and store.buffer not in uses.written:
                 uses.old.add(store.buffer)
             uses.written.setdefault(store.buffer, number)
     return uses

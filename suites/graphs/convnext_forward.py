@@ -70,311 +70,300 @@ def convnext_forward(
     # [convnext.embeddings.layernorm] modeling_convnext.py:57 in forward: features = features.permute(0, 2, 3, 1)
     permute: "f16[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.permute.default(convolution, [0, 2, 3, 1])
     # [convnext.embeddings.layernorm] modeling_convnext.py:58 in forward: features = super().forward(features)
-    clone: "f16[32, 56, 56, 96]" = aten.clone.default(permute, memory_format=torch.contiguous_format)
-    to_copy: "f32[32, 56, 56, 96]" = aten._to_copy.default(clone, dtype=torch.float32)
+    to_copy: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten._to_copy.default(permute, dtype=torch.float32)
     var_mean: ("f32[32, 56, 56, 1]", "f32[32, 56, 56, 1]") = aten.var_mean.correction(to_copy, [3], correction=0, keepdim=True)
     getitem: "f32[32, 56, 56, 1]" = getitem(var_mean, 0)
     getitem_1: "f32[32, 56, 56, 1]" = getitem(var_mean, 1)
     add: "f32[32, 56, 56, 1]" = aten.add.Tensor(getitem, 1e-06)
     rsqrt: "f32[32, 56, 56, 1]" = aten.rsqrt.default(add)
-    sub: "f32[32, 56, 56, 96]" = aten.sub.Tensor(to_copy, getitem_1)
-    mul: "f32[32, 56, 56, 96]" = aten.mul.Tensor(sub, rsqrt)
-    mul_1: "f32[32, 56, 56, 96]" = aten.mul.Tensor(mul, convnext_embeddings_layernorm_weight)
-    add_1: "f32[32, 56, 56, 96]" = aten.add.Tensor(mul_1, convnext_embeddings_layernorm_bias)
-    to_copy_1: "f16[32, 56, 56, 96]" = aten._to_copy.default(add_1, dtype=torch.float16)
-    to_copy_2: "f16[32, 56, 56, 1]" = aten._to_copy.default(getitem_1, dtype=torch.float16)
-    to_copy_3: "f16[32, 56, 56, 1]" = aten._to_copy.default(rsqrt, dtype=torch.float16)
+    sub: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.sub.Tensor(to_copy, getitem_1)
+    mul: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.mul.Tensor(sub, rsqrt)
+    mul_1: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.mul.Tensor(mul, convnext_embeddings_layernorm_weight)
+    add_1: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.add.Tensor(mul_1, convnext_embeddings_layernorm_bias)
+    to_copy_1: "f16[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten._to_copy.default(add_1, dtype=torch.float16)
     # [convnext.embeddings.layernorm] modeling_convnext.py:59 in forward: features = features.permute(0, 3, 1, 2)
-    permute_1: "f16[32, 96, 56, 56]{301056, 1, 5376, 96}" = aten.permute.default(to_copy_1, [0, 3, 1, 2])
+    permute_1: "f16[32, 96, 56, 56]" = aten.permute.default(to_copy_1, [0, 3, 1, 2])
     # [convnext.encoder.stages.0.layers.0.dwconv] modeling_convnext.py:144 in forward: features = self.dwconv(features)
-    convolution_1: "f16[32, 96, 56, 56]{301056, 1, 5376, 96}" = aten.convolution.default(permute_1, convnext_encoder_stages_0_layers_0_dwconv_weight, convnext_encoder_stages_0_layers_0_dwconv_bias, [1, 1], [3, 3], [1, 1], False, [0, 0], 96)
+    convolution_1: "f16[32, 96, 56, 56]" = aten.convolution.default(permute_1, convnext_encoder_stages_0_layers_0_dwconv_weight, convnext_encoder_stages_0_layers_0_dwconv_bias, [1, 1], [3, 3], [1, 1], False, [0, 0], 96)
     # [convnext.encoder.stages.0.layers.0] modeling_convnext.py:145 in forward: features = features.permute(0, 2, 3, 1)  # (N, C, H, W) -> (N, H, W, C)
-    permute_2: "f16[32, 56, 56, 96]" = aten.permute.default(convolution_1, [0, 2, 3, 1])
+    permute_2: "f16[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.permute.default(convolution_1, [0, 2, 3, 1])
     # [convnext.encoder.stages.0.layers.0.layernorm] modeling_convnext.py:61 in forward: features = super().forward(features)
-    to_copy_4: "f32[32, 56, 56, 96]" = aten._to_copy.default(permute_2, dtype=torch.float32)
-    var_mean_1: ("f32[32, 56, 56, 1]", "f32[32, 56, 56, 1]") = aten.var_mean.correction(to_copy_4, [3], correction=0, keepdim=True)
+    to_copy_2: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten._to_copy.default(permute_2, dtype=torch.float32)
+    var_mean_1: ("f32[32, 56, 56, 1]", "f32[32, 56, 56, 1]") = aten.var_mean.correction(to_copy_2, [3], correction=0, keepdim=True)
     getitem_2: "f32[32, 56, 56, 1]" = getitem(var_mean_1, 0)
     getitem_3: "f32[32, 56, 56, 1]" = getitem(var_mean_1, 1)
     add_2: "f32[32, 56, 56, 1]" = aten.add.Tensor(getitem_2, 1e-06)
     rsqrt_1: "f32[32, 56, 56, 1]" = aten.rsqrt.default(add_2)
-    sub_1: "f32[32, 56, 56, 96]" = aten.sub.Tensor(to_copy_4, getitem_3)
-    mul_2: "f32[32, 56, 56, 96]" = aten.mul.Tensor(sub_1, rsqrt_1)
-    mul_3: "f32[32, 56, 56, 96]" = aten.mul.Tensor(mul_2, convnext_encoder_stages_0_layers_0_layernorm_weight)
-    add_3: "f32[32, 56, 56, 96]" = aten.add.Tensor(mul_3, convnext_encoder_stages_0_layers_0_layernorm_bias)
-    to_copy_5: "f16[32, 56, 56, 96]" = aten._to_copy.default(add_3, dtype=torch.float16)
-    to_copy_6: "f16[32, 56, 56, 1]" = aten._to_copy.default(getitem_3, dtype=torch.float16)
-    to_copy_7: "f16[32, 56, 56, 1]" = aten._to_copy.default(rsqrt_1, dtype=torch.float16)
+    sub_1: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.sub.Tensor(to_copy_2, getitem_3)
+    mul_2: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.mul.Tensor(sub_1, rsqrt_1)
+    mul_3: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.mul.Tensor(mul_2, convnext_encoder_stages_0_layers_0_layernorm_weight)
+    add_3: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.add.Tensor(mul_3, convnext_encoder_stages_0_layers_0_layernorm_bias)
+    to_copy_3: "f16[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten._to_copy.default(add_3, dtype=torch.float16)
     # [convnext.encoder.stages.0.layers.0.pwconv1] modeling_convnext.py:147 in forward: features = self.pwconv1(features)
-    view: "f16[100352, 96]" = aten.view.default(to_copy_5, [100352, 96])
     permute_3: "f16[96, 384]{1, 96}" = aten.permute.default(convnext_encoder_stages_0_layers_0_pwconv1_weight, [1, 0])
-    addmm: "f16[100352, 384]" = aten.addmm.default(convnext_encoder_stages_0_layers_0_pwconv1_bias, view, permute_3)
-    view_1: "f16[32, 56, 56, 384]" = aten.view.default(addmm, [32, 56, 56, 384])
+    clone: "f16[32, 56, 56, 96]" = aten.clone.default(to_copy_3, memory_format=torch.contiguous_format)
+    view: "f16[100352, 96]" = aten.view.default(clone, [100352, 96])
+    mm: "f16[100352, 384]" = aten.mm.default(view, permute_3)
+    view_1: "f16[32, 56, 56, 384]" = aten.view.default(mm, [32, 56, 56, 384])
+    add_4: "f16[32, 56, 56, 384]" = aten.add.Tensor(view_1, convnext_encoder_stages_0_layers_0_pwconv1_bias)
     # [convnext.encoder.stages.0.layers.0.act] activations.py:89 in forward: return self.act(input)
-    to_copy_8: "f32[32, 56, 56, 384]" = aten._to_copy.default(view_1, dtype=torch.float32)
-    mul_4: "f32[32, 56, 56, 384]" = aten.mul.Tensor(to_copy_8, 0.5)
-    mul_5: "f32[32, 56, 56, 384]" = aten.mul.Tensor(to_copy_8, 0.7071067811865476)
+    to_copy_4: "f32[32, 56, 56, 384]" = aten._to_copy.default(add_4, dtype=torch.float32)
+    mul_4: "f32[32, 56, 56, 384]" = aten.mul.Tensor(to_copy_4, 0.5)
+    mul_5: "f32[32, 56, 56, 384]" = aten.mul.Tensor(to_copy_4, 0.7071067811865476)
     erf: "f32[32, 56, 56, 384]" = aten.erf.default(mul_5)
-    add_4: "f32[32, 56, 56, 384]" = aten.add.Tensor(erf, 1)
-    mul_6: "f32[32, 56, 56, 384]" = aten.mul.Tensor(mul_4, add_4)
-    to_copy_9: "f16[32, 56, 56, 384]" = aten._to_copy.default(mul_6, dtype=torch.float16)
+    add_5: "f32[32, 56, 56, 384]" = aten.add.Tensor(erf, 1)
+    mul_6: "f32[32, 56, 56, 384]" = aten.mul.Tensor(mul_4, add_5)
+    to_copy_5: "f16[32, 56, 56, 384]" = aten._to_copy.default(mul_6, dtype=torch.float16)
     # [convnext.encoder.stages.0.layers.0.pwconv2] modeling_convnext.py:149 in forward: features = self.pwconv2(features)
-    view_2: "f16[100352, 384]" = aten.view.default(to_copy_9, [100352, 384])
+    view_2: "f16[100352, 384]" = aten.view.default(to_copy_5, [100352, 384])
     permute_4: "f16[384, 96]{1, 384}" = aten.permute.default(convnext_encoder_stages_0_layers_0_pwconv2_weight, [1, 0])
-    addmm_1: "f16[100352, 96]" = aten.addmm.default(convnext_encoder_stages_0_layers_0_pwconv2_bias, view_2, permute_4)
-    view_3: "f16[32, 56, 56, 96]" = aten.view.default(addmm_1, [32, 56, 56, 96])
+    addmm: "f16[100352, 96]" = aten.addmm.default(convnext_encoder_stages_0_layers_0_pwconv2_bias, view_2, permute_4)
+    view_3: "f16[32, 56, 56, 96]" = aten.view.default(addmm, [32, 56, 56, 96])
     # [convnext.encoder.stages.0.layers.0] modeling_convnext.py:151 in forward: features = self.layer_scale_parameter * features
     mul_7: "f16[32, 56, 56, 96]" = aten.mul.Tensor(convnext_encoder_stages_0_layers_0_layer_scale_parameter, view_3)
     # [convnext.encoder.stages.0.layers.0] modeling_convnext.py:152 in forward: features = features.permute(0, 3, 1, 2)  # (N, H, W, C) -> (N, C, H, W)
     permute_5: "f16[32, 96, 56, 56]{301056, 1, 5376, 96}" = aten.permute.default(mul_7, [0, 3, 1, 2])
     # [convnext.encoder.stages.0.layers.0] modeling_convnext.py:153 in forward: features = residual + self.drop_path(features)
-    add_5: "f16[32, 96, 56, 56]{301056, 1, 5376, 96}" = aten.add.Tensor(permute_1, permute_5)
+    add_6: "f16[32, 96, 56, 56]" = aten.add.Tensor(permute_1, permute_5)
     # [convnext.encoder.stages.1.downsampling_layer.0] modeling_convnext.py:57 in forward: features = features.permute(0, 2, 3, 1)
-    permute_6: "f16[32, 56, 56, 96]" = aten.permute.default(add_5, [0, 2, 3, 1])
+    permute_6: "f16[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.permute.default(add_6, [0, 2, 3, 1])
     # [convnext.encoder.stages.1.downsampling_layer.0] modeling_convnext.py:58 in forward: features = super().forward(features)
-    to_copy_10: "f32[32, 56, 56, 96]" = aten._to_copy.default(permute_6, dtype=torch.float32)
-    var_mean_2: ("f32[32, 56, 56, 1]", "f32[32, 56, 56, 1]") = aten.var_mean.correction(to_copy_10, [3], correction=0, keepdim=True)
+    to_copy_6: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten._to_copy.default(permute_6, dtype=torch.float32)
+    var_mean_2: ("f32[32, 56, 56, 1]", "f32[32, 56, 56, 1]") = aten.var_mean.correction(to_copy_6, [3], correction=0, keepdim=True)
     getitem_4: "f32[32, 56, 56, 1]" = getitem(var_mean_2, 0)
     getitem_5: "f32[32, 56, 56, 1]" = getitem(var_mean_2, 1)
-    add_6: "f32[32, 56, 56, 1]" = aten.add.Tensor(getitem_4, 1e-06)
-    rsqrt_2: "f32[32, 56, 56, 1]" = aten.rsqrt.default(add_6)
-    sub_2: "f32[32, 56, 56, 96]" = aten.sub.Tensor(to_copy_10, getitem_5)
-    mul_8: "f32[32, 56, 56, 96]" = aten.mul.Tensor(sub_2, rsqrt_2)
-    mul_9: "f32[32, 56, 56, 96]" = aten.mul.Tensor(mul_8, convnext_encoder_stages_1_downsampling_layer_0_weight)
-    add_7: "f32[32, 56, 56, 96]" = aten.add.Tensor(mul_9, convnext_encoder_stages_1_downsampling_layer_0_bias)
-    to_copy_11: "f16[32, 56, 56, 96]" = aten._to_copy.default(add_7, dtype=torch.float16)
-    to_copy_12: "f16[32, 56, 56, 1]" = aten._to_copy.default(getitem_5, dtype=torch.float16)
-    to_copy_13: "f16[32, 56, 56, 1]" = aten._to_copy.default(rsqrt_2, dtype=torch.float16)
+    add_7: "f32[32, 56, 56, 1]" = aten.add.Tensor(getitem_4, 1e-06)
+    rsqrt_2: "f32[32, 56, 56, 1]" = aten.rsqrt.default(add_7)
+    sub_2: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.sub.Tensor(to_copy_6, getitem_5)
+    mul_8: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.mul.Tensor(sub_2, rsqrt_2)
+    mul_9: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.mul.Tensor(mul_8, convnext_encoder_stages_1_downsampling_layer_0_weight)
+    add_8: "f32[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten.add.Tensor(mul_9, convnext_encoder_stages_1_downsampling_layer_0_bias)
+    to_copy_7: "f16[32, 56, 56, 96]{301056, 56, 1, 3136}" = aten._to_copy.default(add_8, dtype=torch.float16)
     # [convnext.encoder.stages.1.downsampling_layer.0] modeling_convnext.py:59 in forward: features = features.permute(0, 3, 1, 2)
-    permute_7: "f16[32, 96, 56, 56]{301056, 1, 5376, 96}" = aten.permute.default(to_copy_11, [0, 3, 1, 2])
+    permute_7: "f16[32, 96, 56, 56]" = aten.permute.default(to_copy_7, [0, 3, 1, 2])
     # [convnext.encoder.stages.1.downsampling_layer.1] modeling_convnext.py:187 in forward: features = layer(features)
-    convolution_2: "f16[32, 192, 28, 28]{150528, 1, 5376, 192}" = aten.convolution.default(permute_7, convnext_encoder_stages_1_downsampling_layer_1_weight, convnext_encoder_stages_1_downsampling_layer_1_bias, [2, 2], [0, 0], [1, 1], False, [0, 0], 1)
+    convolution_2: "f16[32, 192, 28, 28]" = aten.convolution.default(permute_7, convnext_encoder_stages_1_downsampling_layer_1_weight, convnext_encoder_stages_1_downsampling_layer_1_bias, [2, 2], [0, 0], [1, 1], False, [0, 0], 1)
     # [convnext.encoder.stages.1.layers.0.dwconv] modeling_convnext.py:144 in forward: features = self.dwconv(features)
-    convolution_3: "f16[32, 192, 28, 28]{150528, 1, 5376, 192}" = aten.convolution.default(convolution_2, convnext_encoder_stages_1_layers_0_dwconv_weight, convnext_encoder_stages_1_layers_0_dwconv_bias, [1, 1], [3, 3], [1, 1], False, [0, 0], 192)
+    convolution_3: "f16[32, 192, 28, 28]" = aten.convolution.default(convolution_2, convnext_encoder_stages_1_layers_0_dwconv_weight, convnext_encoder_stages_1_layers_0_dwconv_bias, [1, 1], [3, 3], [1, 1], False, [0, 0], 192)
     # [convnext.encoder.stages.1.layers.0] modeling_convnext.py:145 in forward: features = features.permute(0, 2, 3, 1)  # (N, C, H, W) -> (N, H, W, C)
-    permute_8: "f16[32, 28, 28, 192]" = aten.permute.default(convolution_3, [0, 2, 3, 1])
+    permute_8: "f16[32, 28, 28, 192]{150528, 28, 1, 784}" = aten.permute.default(convolution_3, [0, 2, 3, 1])
     # [convnext.encoder.stages.1.layers.0.layernorm] modeling_convnext.py:61 in forward: features = super().forward(features)
-    to_copy_14: "f32[32, 28, 28, 192]" = aten._to_copy.default(permute_8, dtype=torch.float32)
-    var_mean_3: ("f32[32, 28, 28, 1]", "f32[32, 28, 28, 1]") = aten.var_mean.correction(to_copy_14, [3], correction=0, keepdim=True)
+    to_copy_8: "f32[32, 28, 28, 192]{150528, 28, 1, 784}" = aten._to_copy.default(permute_8, dtype=torch.float32)
+    var_mean_3: ("f32[32, 28, 28, 1]", "f32[32, 28, 28, 1]") = aten.var_mean.correction(to_copy_8, [3], correction=0, keepdim=True)
     getitem_6: "f32[32, 28, 28, 1]" = getitem(var_mean_3, 0)
     getitem_7: "f32[32, 28, 28, 1]" = getitem(var_mean_3, 1)
-    add_8: "f32[32, 28, 28, 1]" = aten.add.Tensor(getitem_6, 1e-06)
-    rsqrt_3: "f32[32, 28, 28, 1]" = aten.rsqrt.default(add_8)
-    sub_3: "f32[32, 28, 28, 192]" = aten.sub.Tensor(to_copy_14, getitem_7)
-    mul_10: "f32[32, 28, 28, 192]" = aten.mul.Tensor(sub_3, rsqrt_3)
-    mul_11: "f32[32, 28, 28, 192]" = aten.mul.Tensor(mul_10, convnext_encoder_stages_1_layers_0_layernorm_weight)
-    add_9: "f32[32, 28, 28, 192]" = aten.add.Tensor(mul_11, convnext_encoder_stages_1_layers_0_layernorm_bias)
-    to_copy_15: "f16[32, 28, 28, 192]" = aten._to_copy.default(add_9, dtype=torch.float16)
-    to_copy_16: "f16[32, 28, 28, 1]" = aten._to_copy.default(getitem_7, dtype=torch.float16)
-    to_copy_17: "f16[32, 28, 28, 1]" = aten._to_copy.default(rsqrt_3, dtype=torch.float16)
+    add_9: "f32[32, 28, 28, 1]" = aten.add.Tensor(getitem_6, 1e-06)
+    rsqrt_3: "f32[32, 28, 28, 1]" = aten.rsqrt.default(add_9)
+    sub_3: "f32[32, 28, 28, 192]{150528, 28, 1, 784}" = aten.sub.Tensor(to_copy_8, getitem_7)
+    mul_10: "f32[32, 28, 28, 192]{150528, 28, 1, 784}" = aten.mul.Tensor(sub_3, rsqrt_3)
+    mul_11: "f32[32, 28, 28, 192]{150528, 28, 1, 784}" = aten.mul.Tensor(mul_10, convnext_encoder_stages_1_layers_0_layernorm_weight)
+    add_10: "f32[32, 28, 28, 192]{150528, 28, 1, 784}" = aten.add.Tensor(mul_11, convnext_encoder_stages_1_layers_0_layernorm_bias)
+    to_copy_9: "f16[32, 28, 28, 192]{150528, 28, 1, 784}" = aten._to_copy.default(add_10, dtype=torch.float16)
     # [convnext.encoder.stages.1.layers.0.pwconv1] modeling_convnext.py:147 in forward: features = self.pwconv1(features)
-    view_4: "f16[25088, 192]" = aten.view.default(to_copy_15, [25088, 192])
     permute_9: "f16[192, 768]{1, 192}" = aten.permute.default(convnext_encoder_stages_1_layers_0_pwconv1_weight, [1, 0])
-    addmm_2: "f16[25088, 768]" = aten.addmm.default(convnext_encoder_stages_1_layers_0_pwconv1_bias, view_4, permute_9)
-    view_5: "f16[32, 28, 28, 768]" = aten.view.default(addmm_2, [32, 28, 28, 768])
+    clone_1: "f16[32, 28, 28, 192]" = aten.clone.default(to_copy_9, memory_format=torch.contiguous_format)
+    view_4: "f16[25088, 192]" = aten.view.default(clone_1, [25088, 192])
+    mm_1: "f16[25088, 768]" = aten.mm.default(view_4, permute_9)
+    view_5: "f16[32, 28, 28, 768]" = aten.view.default(mm_1, [32, 28, 28, 768])
+    add_11: "f16[32, 28, 28, 768]" = aten.add.Tensor(view_5, convnext_encoder_stages_1_layers_0_pwconv1_bias)
     # [convnext.encoder.stages.1.layers.0.act] activations.py:89 in forward: return self.act(input)
-    to_copy_18: "f32[32, 28, 28, 768]" = aten._to_copy.default(view_5, dtype=torch.float32)
-    mul_12: "f32[32, 28, 28, 768]" = aten.mul.Tensor(to_copy_18, 0.5)
-    mul_13: "f32[32, 28, 28, 768]" = aten.mul.Tensor(to_copy_18, 0.7071067811865476)
+    to_copy_10: "f32[32, 28, 28, 768]" = aten._to_copy.default(add_11, dtype=torch.float32)
+    mul_12: "f32[32, 28, 28, 768]" = aten.mul.Tensor(to_copy_10, 0.5)
+    mul_13: "f32[32, 28, 28, 768]" = aten.mul.Tensor(to_copy_10, 0.7071067811865476)
     erf_1: "f32[32, 28, 28, 768]" = aten.erf.default(mul_13)
-    add_10: "f32[32, 28, 28, 768]" = aten.add.Tensor(erf_1, 1)
-    mul_14: "f32[32, 28, 28, 768]" = aten.mul.Tensor(mul_12, add_10)
-    to_copy_19: "f16[32, 28, 28, 768]" = aten._to_copy.default(mul_14, dtype=torch.float16)
+    add_12: "f32[32, 28, 28, 768]" = aten.add.Tensor(erf_1, 1)
+    mul_14: "f32[32, 28, 28, 768]" = aten.mul.Tensor(mul_12, add_12)
+    to_copy_11: "f16[32, 28, 28, 768]" = aten._to_copy.default(mul_14, dtype=torch.float16)
     # [convnext.encoder.stages.1.layers.0.pwconv2] modeling_convnext.py:149 in forward: features = self.pwconv2(features)
-    view_6: "f16[25088, 768]" = aten.view.default(to_copy_19, [25088, 768])
+    view_6: "f16[25088, 768]" = aten.view.default(to_copy_11, [25088, 768])
     permute_10: "f16[768, 192]{1, 768}" = aten.permute.default(convnext_encoder_stages_1_layers_0_pwconv2_weight, [1, 0])
-    addmm_3: "f16[25088, 192]" = aten.addmm.default(convnext_encoder_stages_1_layers_0_pwconv2_bias, view_6, permute_10)
-    view_7: "f16[32, 28, 28, 192]" = aten.view.default(addmm_3, [32, 28, 28, 192])
+    addmm_1: "f16[25088, 192]" = aten.addmm.default(convnext_encoder_stages_1_layers_0_pwconv2_bias, view_6, permute_10)
+    view_7: "f16[32, 28, 28, 192]" = aten.view.default(addmm_1, [32, 28, 28, 192])
     # [convnext.encoder.stages.1.layers.0] modeling_convnext.py:151 in forward: features = self.layer_scale_parameter * features
     mul_15: "f16[32, 28, 28, 192]" = aten.mul.Tensor(convnext_encoder_stages_1_layers_0_layer_scale_parameter, view_7)
     # [convnext.encoder.stages.1.layers.0] modeling_convnext.py:152 in forward: features = features.permute(0, 3, 1, 2)  # (N, H, W, C) -> (N, C, H, W)
     permute_11: "f16[32, 192, 28, 28]{150528, 1, 5376, 192}" = aten.permute.default(mul_15, [0, 3, 1, 2])
     # [convnext.encoder.stages.1.layers.0] modeling_convnext.py:153 in forward: features = residual + self.drop_path(features)
-    add_11: "f16[32, 192, 28, 28]{150528, 1, 5376, 192}" = aten.add.Tensor(convolution_2, permute_11)
+    add_13: "f16[32, 192, 28, 28]" = aten.add.Tensor(convolution_2, permute_11)
     # [convnext.encoder.stages.2.downsampling_layer.0] modeling_convnext.py:57 in forward: features = features.permute(0, 2, 3, 1)
-    permute_12: "f16[32, 28, 28, 192]" = aten.permute.default(add_11, [0, 2, 3, 1])
+    permute_12: "f16[32, 28, 28, 192]{150528, 28, 1, 784}" = aten.permute.default(add_13, [0, 2, 3, 1])
     # [convnext.encoder.stages.2.downsampling_layer.0] modeling_convnext.py:58 in forward: features = super().forward(features)
-    to_copy_20: "f32[32, 28, 28, 192]" = aten._to_copy.default(permute_12, dtype=torch.float32)
-    var_mean_4: ("f32[32, 28, 28, 1]", "f32[32, 28, 28, 1]") = aten.var_mean.correction(to_copy_20, [3], correction=0, keepdim=True)
+    to_copy_12: "f32[32, 28, 28, 192]{150528, 28, 1, 784}" = aten._to_copy.default(permute_12, dtype=torch.float32)
+    var_mean_4: ("f32[32, 28, 28, 1]", "f32[32, 28, 28, 1]") = aten.var_mean.correction(to_copy_12, [3], correction=0, keepdim=True)
     getitem_8: "f32[32, 28, 28, 1]" = getitem(var_mean_4, 0)
     getitem_9: "f32[32, 28, 28, 1]" = getitem(var_mean_4, 1)
-    add_12: "f32[32, 28, 28, 1]" = aten.add.Tensor(getitem_8, 1e-06)
-    rsqrt_4: "f32[32, 28, 28, 1]" = aten.rsqrt.default(add_12)
-    sub_4: "f32[32, 28, 28, 192]" = aten.sub.Tensor(to_copy_20, getitem_9)
-    mul_16: "f32[32, 28, 28, 192]" = aten.mul.Tensor(sub_4, rsqrt_4)
-    mul_17: "f32[32, 28, 28, 192]" = aten.mul.Tensor(mul_16, convnext_encoder_stages_2_downsampling_layer_0_weight)
-    add_13: "f32[32, 28, 28, 192]" = aten.add.Tensor(mul_17, convnext_encoder_stages_2_downsampling_layer_0_bias)
-    to_copy_21: "f16[32, 28, 28, 192]" = aten._to_copy.default(add_13, dtype=torch.float16)
-    to_copy_22: "f16[32, 28, 28, 1]" = aten._to_copy.default(getitem_9, dtype=torch.float16)
-    to_copy_23: "f16[32, 28, 28, 1]" = aten._to_copy.default(rsqrt_4, dtype=torch.float16)
+    add_14: "f32[32, 28, 28, 1]" = aten.add.Tensor(getitem_8, 1e-06)
+    rsqrt_4: "f32[32, 28, 28, 1]" = aten.rsqrt.default(add_14)
+    sub_4: "f32[32, 28, 28, 192]{150528, 28, 1, 784}" = aten.sub.Tensor(to_copy_12, getitem_9)
+    mul_16: "f32[32, 28, 28, 192]{150528, 28, 1, 784}" = aten.mul.Tensor(sub_4, rsqrt_4)
+    mul_17: "f32[32, 28, 28, 192]{150528, 28, 1, 784}" = aten.mul.Tensor(mul_16, convnext_encoder_stages_2_downsampling_layer_0_weight)
+    add_15: "f32[32, 28, 28, 192]{150528, 28, 1, 784}" = aten.add.Tensor(mul_17, convnext_encoder_stages_2_downsampling_layer_0_bias)
+    to_copy_13: "f16[32, 28, 28, 192]{150528, 28, 1, 784}" = aten._to_copy.default(add_15, dtype=torch.float16)
     # [convnext.encoder.stages.2.downsampling_layer.0] modeling_convnext.py:59 in forward: features = features.permute(0, 3, 1, 2)
-    permute_13: "f16[32, 192, 28, 28]{150528, 1, 5376, 192}" = aten.permute.default(to_copy_21, [0, 3, 1, 2])
+    permute_13: "f16[32, 192, 28, 28]" = aten.permute.default(to_copy_13, [0, 3, 1, 2])
     # [convnext.encoder.stages.2.downsampling_layer.1] modeling_convnext.py:187 in forward: features = layer(features)
-    convolution_4: "f16[32, 384, 14, 14]{75264, 1, 5376, 384}" = aten.convolution.default(permute_13, convnext_encoder_stages_2_downsampling_layer_1_weight, convnext_encoder_stages_2_downsampling_layer_1_bias, [2, 2], [0, 0], [1, 1], False, [0, 0], 1)
+    convolution_4: "f16[32, 384, 14, 14]" = aten.convolution.default(permute_13, convnext_encoder_stages_2_downsampling_layer_1_weight, convnext_encoder_stages_2_downsampling_layer_1_bias, [2, 2], [0, 0], [1, 1], False, [0, 0], 1)
     # [convnext.encoder.stages.2.layers.0.dwconv] modeling_convnext.py:144 in forward: features = self.dwconv(features)
-    convolution_5: "f16[32, 384, 14, 14]{75264, 1, 5376, 384}" = aten.convolution.default(convolution_4, convnext_encoder_stages_2_layers_0_dwconv_weight, convnext_encoder_stages_2_layers_0_dwconv_bias, [1, 1], [3, 3], [1, 1], False, [0, 0], 384)
+    convolution_5: "f16[32, 384, 14, 14]" = aten.convolution.default(convolution_4, convnext_encoder_stages_2_layers_0_dwconv_weight, convnext_encoder_stages_2_layers_0_dwconv_bias, [1, 1], [3, 3], [1, 1], False, [0, 0], 384)
     # [convnext.encoder.stages.2.layers.0] modeling_convnext.py:145 in forward: features = features.permute(0, 2, 3, 1)  # (N, C, H, W) -> (N, H, W, C)
-    permute_14: "f16[32, 14, 14, 384]" = aten.permute.default(convolution_5, [0, 2, 3, 1])
+    permute_14: "f16[32, 14, 14, 384]{75264, 14, 1, 196}" = aten.permute.default(convolution_5, [0, 2, 3, 1])
     # [convnext.encoder.stages.2.layers.0.layernorm] modeling_convnext.py:61 in forward: features = super().forward(features)
-    to_copy_24: "f32[32, 14, 14, 384]" = aten._to_copy.default(permute_14, dtype=torch.float32)
-    var_mean_5: ("f32[32, 14, 14, 1]", "f32[32, 14, 14, 1]") = aten.var_mean.correction(to_copy_24, [3], correction=0, keepdim=True)
+    to_copy_14: "f32[32, 14, 14, 384]{75264, 14, 1, 196}" = aten._to_copy.default(permute_14, dtype=torch.float32)
+    var_mean_5: ("f32[32, 14, 14, 1]", "f32[32, 14, 14, 1]") = aten.var_mean.correction(to_copy_14, [3], correction=0, keepdim=True)
     getitem_10: "f32[32, 14, 14, 1]" = getitem(var_mean_5, 0)
     getitem_11: "f32[32, 14, 14, 1]" = getitem(var_mean_5, 1)
-    add_14: "f32[32, 14, 14, 1]" = aten.add.Tensor(getitem_10, 1e-06)
-    rsqrt_5: "f32[32, 14, 14, 1]" = aten.rsqrt.default(add_14)
-    sub_5: "f32[32, 14, 14, 384]" = aten.sub.Tensor(to_copy_24, getitem_11)
-    mul_18: "f32[32, 14, 14, 384]" = aten.mul.Tensor(sub_5, rsqrt_5)
-    mul_19: "f32[32, 14, 14, 384]" = aten.mul.Tensor(mul_18, convnext_encoder_stages_2_layers_0_layernorm_weight)
-    add_15: "f32[32, 14, 14, 384]" = aten.add.Tensor(mul_19, convnext_encoder_stages_2_layers_0_layernorm_bias)
-    to_copy_25: "f16[32, 14, 14, 384]" = aten._to_copy.default(add_15, dtype=torch.float16)
-    to_copy_26: "f16[32, 14, 14, 1]" = aten._to_copy.default(getitem_11, dtype=torch.float16)
-    to_copy_27: "f16[32, 14, 14, 1]" = aten._to_copy.default(rsqrt_5, dtype=torch.float16)
+    add_16: "f32[32, 14, 14, 1]" = aten.add.Tensor(getitem_10, 1e-06)
+    rsqrt_5: "f32[32, 14, 14, 1]" = aten.rsqrt.default(add_16)
+    sub_5: "f32[32, 14, 14, 384]{75264, 14, 1, 196}" = aten.sub.Tensor(to_copy_14, getitem_11)
+    mul_18: "f32[32, 14, 14, 384]{75264, 14, 1, 196}" = aten.mul.Tensor(sub_5, rsqrt_5)
+    mul_19: "f32[32, 14, 14, 384]{75264, 14, 1, 196}" = aten.mul.Tensor(mul_18, convnext_encoder_stages_2_layers_0_layernorm_weight)
+    add_17: "f32[32, 14, 14, 384]{75264, 14, 1, 196}" = aten.add.Tensor(mul_19, convnext_encoder_stages_2_layers_0_layernorm_bias)
+    to_copy_15: "f16[32, 14, 14, 384]{75264, 14, 1, 196}" = aten._to_copy.default(add_17, dtype=torch.float16)
     # [convnext.encoder.stages.2.layers.0.pwconv1] modeling_convnext.py:147 in forward: features = self.pwconv1(features)
-    view_8: "f16[6272, 384]" = aten.view.default(to_copy_25, [6272, 384])
     permute_15: "f16[384, 1536]{1, 384}" = aten.permute.default(convnext_encoder_stages_2_layers_0_pwconv1_weight, [1, 0])
-    addmm_4: "f16[6272, 1536]" = aten.addmm.default(convnext_encoder_stages_2_layers_0_pwconv1_bias, view_8, permute_15)
-    view_9: "f16[32, 14, 14, 1536]" = aten.view.default(addmm_4, [32, 14, 14, 1536])
+    clone_2: "f16[32, 14, 14, 384]" = aten.clone.default(to_copy_15, memory_format=torch.contiguous_format)
+    view_8: "f16[6272, 384]" = aten.view.default(clone_2, [6272, 384])
+    mm_2: "f16[6272, 1536]" = aten.mm.default(view_8, permute_15)
+    view_9: "f16[32, 14, 14, 1536]" = aten.view.default(mm_2, [32, 14, 14, 1536])
+    add_18: "f16[32, 14, 14, 1536]" = aten.add.Tensor(view_9, convnext_encoder_stages_2_layers_0_pwconv1_bias)
     # [convnext.encoder.stages.2.layers.0.act] activations.py:89 in forward: return self.act(input)
-    to_copy_28: "f32[32, 14, 14, 1536]" = aten._to_copy.default(view_9, dtype=torch.float32)
-    mul_20: "f32[32, 14, 14, 1536]" = aten.mul.Tensor(to_copy_28, 0.5)
-    mul_21: "f32[32, 14, 14, 1536]" = aten.mul.Tensor(to_copy_28, 0.7071067811865476)
+    to_copy_16: "f32[32, 14, 14, 1536]" = aten._to_copy.default(add_18, dtype=torch.float32)
+    mul_20: "f32[32, 14, 14, 1536]" = aten.mul.Tensor(to_copy_16, 0.5)
+    mul_21: "f32[32, 14, 14, 1536]" = aten.mul.Tensor(to_copy_16, 0.7071067811865476)
     erf_2: "f32[32, 14, 14, 1536]" = aten.erf.default(mul_21)
-    add_16: "f32[32, 14, 14, 1536]" = aten.add.Tensor(erf_2, 1)
-    mul_22: "f32[32, 14, 14, 1536]" = aten.mul.Tensor(mul_20, add_16)
-    to_copy_29: "f16[32, 14, 14, 1536]" = aten._to_copy.default(mul_22, dtype=torch.float16)
+    add_19: "f32[32, 14, 14, 1536]" = aten.add.Tensor(erf_2, 1)
+    mul_22: "f32[32, 14, 14, 1536]" = aten.mul.Tensor(mul_20, add_19)
+    to_copy_17: "f16[32, 14, 14, 1536]" = aten._to_copy.default(mul_22, dtype=torch.float16)
     # [convnext.encoder.stages.2.layers.0.pwconv2] modeling_convnext.py:149 in forward: features = self.pwconv2(features)
-    view_10: "f16[6272, 1536]" = aten.view.default(to_copy_29, [6272, 1536])
+    view_10: "f16[6272, 1536]" = aten.view.default(to_copy_17, [6272, 1536])
     permute_16: "f16[1536, 384]{1, 1536}" = aten.permute.default(convnext_encoder_stages_2_layers_0_pwconv2_weight, [1, 0])
-    addmm_5: "f16[6272, 384]" = aten.addmm.default(convnext_encoder_stages_2_layers_0_pwconv2_bias, view_10, permute_16)
-    view_11: "f16[32, 14, 14, 384]" = aten.view.default(addmm_5, [32, 14, 14, 384])
+    addmm_2: "f16[6272, 384]" = aten.addmm.default(convnext_encoder_stages_2_layers_0_pwconv2_bias, view_10, permute_16)
+    view_11: "f16[32, 14, 14, 384]" = aten.view.default(addmm_2, [32, 14, 14, 384])
     # [convnext.encoder.stages.2.layers.0] modeling_convnext.py:151 in forward: features = self.layer_scale_parameter * features
     mul_23: "f16[32, 14, 14, 384]" = aten.mul.Tensor(convnext_encoder_stages_2_layers_0_layer_scale_parameter, view_11)
     # [convnext.encoder.stages.2.layers.0] modeling_convnext.py:152 in forward: features = features.permute(0, 3, 1, 2)  # (N, H, W, C) -> (N, C, H, W)
     permute_17: "f16[32, 384, 14, 14]{75264, 1, 5376, 384}" = aten.permute.default(mul_23, [0, 3, 1, 2])
     # [convnext.encoder.stages.2.layers.0] modeling_convnext.py:153 in forward: features = residual + self.drop_path(features)
-    add_17: "f16[32, 384, 14, 14]{75264, 1, 5376, 384}" = aten.add.Tensor(convolution_4, permute_17)
+    add_20: "f16[32, 384, 14, 14]" = aten.add.Tensor(convolution_4, permute_17)
     # [convnext.encoder.stages.3.downsampling_layer.0] modeling_convnext.py:57 in forward: features = features.permute(0, 2, 3, 1)
-    permute_18: "f16[32, 14, 14, 384]" = aten.permute.default(add_17, [0, 2, 3, 1])
+    permute_18: "f16[32, 14, 14, 384]{75264, 14, 1, 196}" = aten.permute.default(add_20, [0, 2, 3, 1])
     # [convnext.encoder.stages.3.downsampling_layer.0] modeling_convnext.py:58 in forward: features = super().forward(features)
-    to_copy_30: "f32[32, 14, 14, 384]" = aten._to_copy.default(permute_18, dtype=torch.float32)
-    var_mean_6: ("f32[32, 14, 14, 1]", "f32[32, 14, 14, 1]") = aten.var_mean.correction(to_copy_30, [3], correction=0, keepdim=True)
+    to_copy_18: "f32[32, 14, 14, 384]{75264, 14, 1, 196}" = aten._to_copy.default(permute_18, dtype=torch.float32)
+    var_mean_6: ("f32[32, 14, 14, 1]", "f32[32, 14, 14, 1]") = aten.var_mean.correction(to_copy_18, [3], correction=0, keepdim=True)
     getitem_12: "f32[32, 14, 14, 1]" = getitem(var_mean_6, 0)
     getitem_13: "f32[32, 14, 14, 1]" = getitem(var_mean_6, 1)
-    add_18: "f32[32, 14, 14, 1]" = aten.add.Tensor(getitem_12, 1e-06)
-    rsqrt_6: "f32[32, 14, 14, 1]" = aten.rsqrt.default(add_18)
-    sub_6: "f32[32, 14, 14, 384]" = aten.sub.Tensor(to_copy_30, getitem_13)
-    mul_24: "f32[32, 14, 14, 384]" = aten.mul.Tensor(sub_6, rsqrt_6)
-    mul_25: "f32[32, 14, 14, 384]" = aten.mul.Tensor(mul_24, convnext_encoder_stages_3_downsampling_layer_0_weight)
-    add_19: "f32[32, 14, 14, 384]" = aten.add.Tensor(mul_25, convnext_encoder_stages_3_downsampling_layer_0_bias)
-    to_copy_31: "f16[32, 14, 14, 384]" = aten._to_copy.default(add_19, dtype=torch.float16)
-    to_copy_32: "f16[32, 14, 14, 1]" = aten._to_copy.default(getitem_13, dtype=torch.float16)
-    to_copy_33: "f16[32, 14, 14, 1]" = aten._to_copy.default(rsqrt_6, dtype=torch.float16)
+    add_21: "f32[32, 14, 14, 1]" = aten.add.Tensor(getitem_12, 1e-06)
+    rsqrt_6: "f32[32, 14, 14, 1]" = aten.rsqrt.default(add_21)
+    sub_6: "f32[32, 14, 14, 384]{75264, 14, 1, 196}" = aten.sub.Tensor(to_copy_18, getitem_13)
+    mul_24: "f32[32, 14, 14, 384]{75264, 14, 1, 196}" = aten.mul.Tensor(sub_6, rsqrt_6)
+    mul_25: "f32[32, 14, 14, 384]{75264, 14, 1, 196}" = aten.mul.Tensor(mul_24, convnext_encoder_stages_3_downsampling_layer_0_weight)
+    add_22: "f32[32, 14, 14, 384]{75264, 14, 1, 196}" = aten.add.Tensor(mul_25, convnext_encoder_stages_3_downsampling_layer_0_bias)
+    to_copy_19: "f16[32, 14, 14, 384]{75264, 14, 1, 196}" = aten._to_copy.default(add_22, dtype=torch.float16)
     # [convnext.encoder.stages.3.downsampling_layer.0] modeling_convnext.py:59 in forward: features = features.permute(0, 3, 1, 2)
-    permute_19: "f16[32, 384, 14, 14]{75264, 1, 5376, 384}" = aten.permute.default(to_copy_31, [0, 3, 1, 2])
+    permute_19: "f16[32, 384, 14, 14]" = aten.permute.default(to_copy_19, [0, 3, 1, 2])
     # [convnext.encoder.stages.3.downsampling_layer.1] modeling_convnext.py:187 in forward: features = layer(features)
-    convolution_6: "f16[32, 768, 7, 7]{37632, 1, 5376, 768}" = aten.convolution.default(permute_19, convnext_encoder_stages_3_downsampling_layer_1_weight, convnext_encoder_stages_3_downsampling_layer_1_bias, [2, 2], [0, 0], [1, 1], False, [0, 0], 1)
+    convolution_6: "f16[32, 768, 7, 7]" = aten.convolution.default(permute_19, convnext_encoder_stages_3_downsampling_layer_1_weight, convnext_encoder_stages_3_downsampling_layer_1_bias, [2, 2], [0, 0], [1, 1], False, [0, 0], 1)
     # [convnext.encoder.stages.3.layers.0.dwconv] modeling_convnext.py:144 in forward: features = self.dwconv(features)
-    convolution_7: "f16[32, 768, 7, 7]{37632, 1, 5376, 768}" = aten.convolution.default(convolution_6, convnext_encoder_stages_3_layers_0_dwconv_weight, convnext_encoder_stages_3_layers_0_dwconv_bias, [1, 1], [3, 3], [1, 1], False, [0, 0], 768)
+    convolution_7: "f16[32, 768, 7, 7]" = aten.convolution.default(convolution_6, convnext_encoder_stages_3_layers_0_dwconv_weight, convnext_encoder_stages_3_layers_0_dwconv_bias, [1, 1], [3, 3], [1, 1], False, [0, 0], 768)
     # [convnext.encoder.stages.3.layers.0] modeling_convnext.py:145 in forward: features = features.permute(0, 2, 3, 1)  # (N, C, H, W) -> (N, H, W, C)
-    permute_20: "f16[32, 7, 7, 768]" = aten.permute.default(convolution_7, [0, 2, 3, 1])
+    permute_20: "f16[32, 7, 7, 768]{37632, 7, 1, 49}" = aten.permute.default(convolution_7, [0, 2, 3, 1])
     # [convnext.encoder.stages.3.layers.0.layernorm] modeling_convnext.py:61 in forward: features = super().forward(features)
-    to_copy_34: "f32[32, 7, 7, 768]" = aten._to_copy.default(permute_20, dtype=torch.float32)
-    var_mean_7: ("f32[32, 7, 7, 1]", "f32[32, 7, 7, 1]") = aten.var_mean.correction(to_copy_34, [3], correction=0, keepdim=True)
+    to_copy_20: "f32[32, 7, 7, 768]{37632, 7, 1, 49}" = aten._to_copy.default(permute_20, dtype=torch.float32)
+    var_mean_7: ("f32[32, 7, 7, 1]", "f32[32, 7, 7, 1]") = aten.var_mean.correction(to_copy_20, [3], correction=0, keepdim=True)
     getitem_14: "f32[32, 7, 7, 1]" = getitem(var_mean_7, 0)
     getitem_15: "f32[32, 7, 7, 1]" = getitem(var_mean_7, 1)
-    add_20: "f32[32, 7, 7, 1]" = aten.add.Tensor(getitem_14, 1e-06)
-    rsqrt_7: "f32[32, 7, 7, 1]" = aten.rsqrt.default(add_20)
-    sub_7: "f32[32, 7, 7, 768]" = aten.sub.Tensor(to_copy_34, getitem_15)
-    mul_26: "f32[32, 7, 7, 768]" = aten.mul.Tensor(sub_7, rsqrt_7)
-    mul_27: "f32[32, 7, 7, 768]" = aten.mul.Tensor(mul_26, convnext_encoder_stages_3_layers_0_layernorm_weight)
-    add_21: "f32[32, 7, 7, 768]" = aten.add.Tensor(mul_27, convnext_encoder_stages_3_layers_0_layernorm_bias)
-    to_copy_35: "f16[32, 7, 7, 768]" = aten._to_copy.default(add_21, dtype=torch.float16)
-    to_copy_36: "f16[32, 7, 7, 1]" = aten._to_copy.default(getitem_15, dtype=torch.float16)
-    to_copy_37: "f16[32, 7, 7, 1]" = aten._to_copy.default(rsqrt_7, dtype=torch.float16)
+    add_23: "f32[32, 7, 7, 1]" = aten.add.Tensor(getitem_14, 1e-06)
+    rsqrt_7: "f32[32, 7, 7, 1]" = aten.rsqrt.default(add_23)
+    sub_7: "f32[32, 7, 7, 768]{37632, 7, 1, 49}" = aten.sub.Tensor(to_copy_20, getitem_15)
+    mul_26: "f32[32, 7, 7, 768]{37632, 7, 1, 49}" = aten.mul.Tensor(sub_7, rsqrt_7)
+    mul_27: "f32[32, 7, 7, 768]{37632, 7, 1, 49}" = aten.mul.Tensor(mul_26, convnext_encoder_stages_3_layers_0_layernorm_weight)
+    add_24: "f32[32, 7, 7, 768]{37632, 7, 1, 49}" = aten.add.Tensor(mul_27, convnext_encoder_stages_3_layers_0_layernorm_bias)
+    to_copy_21: "f16[32, 7, 7, 768]{37632, 7, 1, 49}" = aten._to_copy.default(add_24, dtype=torch.float16)
     # [convnext.encoder.stages.3.layers.0.pwconv1] modeling_convnext.py:147 in forward: features = self.pwconv1(features)
-    view_12: "f16[1568, 768]" = aten.view.default(to_copy_35, [1568, 768])
     permute_21: "f16[768, 3072]{1, 768}" = aten.permute.default(convnext_encoder_stages_3_layers_0_pwconv1_weight, [1, 0])
-    addmm_6: "f16[1568, 3072]" = aten.addmm.default(convnext_encoder_stages_3_layers_0_pwconv1_bias, view_12, permute_21)
-    view_13: "f16[32, 7, 7, 3072]" = aten.view.default(addmm_6, [32, 7, 7, 3072])
+    clone_3: "f16[32, 7, 7, 768]" = aten.clone.default(to_copy_21, memory_format=torch.contiguous_format)
+    view_12: "f16[1568, 768]" = aten.view.default(clone_3, [1568, 768])
+    mm_3: "f16[1568, 3072]" = aten.mm.default(view_12, permute_21)
+    view_13: "f16[32, 7, 7, 3072]" = aten.view.default(mm_3, [32, 7, 7, 3072])
+    add_25: "f16[32, 7, 7, 3072]" = aten.add.Tensor(view_13, convnext_encoder_stages_3_layers_0_pwconv1_bias)
     # [convnext.encoder.stages.3.layers.0.act] activations.py:89 in forward: return self.act(input)
-    to_copy_38: "f32[32, 7, 7, 3072]" = aten._to_copy.default(view_13, dtype=torch.float32)
-    mul_28: "f32[32, 7, 7, 3072]" = aten.mul.Tensor(to_copy_38, 0.5)
-    mul_29: "f32[32, 7, 7, 3072]" = aten.mul.Tensor(to_copy_38, 0.7071067811865476)
+    to_copy_22: "f32[32, 7, 7, 3072]" = aten._to_copy.default(add_25, dtype=torch.float32)
+    mul_28: "f32[32, 7, 7, 3072]" = aten.mul.Tensor(to_copy_22, 0.5)
+    mul_29: "f32[32, 7, 7, 3072]" = aten.mul.Tensor(to_copy_22, 0.7071067811865476)
     erf_3: "f32[32, 7, 7, 3072]" = aten.erf.default(mul_29)
-    add_22: "f32[32, 7, 7, 3072]" = aten.add.Tensor(erf_3, 1)
-    mul_30: "f32[32, 7, 7, 3072]" = aten.mul.Tensor(mul_28, add_22)
-    to_copy_39: "f16[32, 7, 7, 3072]" = aten._to_copy.default(mul_30, dtype=torch.float16)
+    add_26: "f32[32, 7, 7, 3072]" = aten.add.Tensor(erf_3, 1)
+    mul_30: "f32[32, 7, 7, 3072]" = aten.mul.Tensor(mul_28, add_26)
+    to_copy_23: "f16[32, 7, 7, 3072]" = aten._to_copy.default(mul_30, dtype=torch.float16)
     # [convnext.encoder.stages.3.layers.0.pwconv2] modeling_convnext.py:149 in forward: features = self.pwconv2(features)
-    view_14: "f16[1568, 3072]" = aten.view.default(to_copy_39, [1568, 3072])
+    view_14: "f16[1568, 3072]" = aten.view.default(to_copy_23, [1568, 3072])
     permute_22: "f16[3072, 768]{1, 3072}" = aten.permute.default(convnext_encoder_stages_3_layers_0_pwconv2_weight, [1, 0])
-    addmm_7: "f16[1568, 768]" = aten.addmm.default(convnext_encoder_stages_3_layers_0_pwconv2_bias, view_14, permute_22)
-    view_15: "f16[32, 7, 7, 768]" = aten.view.default(addmm_7, [32, 7, 7, 768])
+    addmm_3: "f16[1568, 768]" = aten.addmm.default(convnext_encoder_stages_3_layers_0_pwconv2_bias, view_14, permute_22)
+    view_15: "f16[32, 7, 7, 768]" = aten.view.default(addmm_3, [32, 7, 7, 768])
     # [convnext.encoder.stages.3.layers.0] modeling_convnext.py:151 in forward: features = self.layer_scale_parameter * features
     mul_31: "f16[32, 7, 7, 768]" = aten.mul.Tensor(convnext_encoder_stages_3_layers_0_layer_scale_parameter, view_15)
     # [convnext.encoder.stages.3.layers.0] modeling_convnext.py:152 in forward: features = features.permute(0, 3, 1, 2)  # (N, H, W, C) -> (N, C, H, W)
     permute_23: "f16[32, 768, 7, 7]{37632, 1, 5376, 768}" = aten.permute.default(mul_31, [0, 3, 1, 2])
     # [convnext.encoder.stages.3.layers.0] modeling_convnext.py:153 in forward: features = residual + self.drop_path(features)
-    add_23: "f16[32, 768, 7, 7]{37632, 1, 5376, 768}" = aten.add.Tensor(convolution_6, permute_23)
+    add_27: "f16[32, 768, 7, 7]" = aten.add.Tensor(convolution_6, permute_23)
     # [convnext] modeling_convnext.py:278 in forward: pooled_output = self.layernorm(last_hidden_state.mean([-2, -1]))
-    mean: "f16[32, 768]" = aten.mean.dim(add_23, [-2, -1])
+    mean: "f16[32, 768]" = aten.mean.dim(add_27, [-2, -1])
     # [convnext.layernorm] modeling_convnext.py:278 in forward: pooled_output = self.layernorm(last_hidden_state.mean([-2, -1]))
-    to_copy_40: "f32[32, 768]" = aten._to_copy.default(mean, dtype=torch.float32)
-    var_mean_8: ("f32[32, 1]", "f32[32, 1]") = aten.var_mean.correction(to_copy_40, [1], correction=0, keepdim=True)
+    to_copy_24: "f32[32, 768]" = aten._to_copy.default(mean, dtype=torch.float32)
+    var_mean_8: ("f32[32, 1]", "f32[32, 1]") = aten.var_mean.correction(to_copy_24, [1], correction=0, keepdim=True)
     getitem_16: "f32[32, 1]" = getitem(var_mean_8, 0)
     getitem_17: "f32[32, 1]" = getitem(var_mean_8, 1)
-    add_24: "f32[32, 1]" = aten.add.Tensor(getitem_16, 1e-12)
-    rsqrt_8: "f32[32, 1]" = aten.rsqrt.default(add_24)
-    sub_8: "f32[32, 768]" = aten.sub.Tensor(to_copy_40, getitem_17)
+    add_28: "f32[32, 1]" = aten.add.Tensor(getitem_16, 1e-12)
+    rsqrt_8: "f32[32, 1]" = aten.rsqrt.default(add_28)
+    sub_8: "f32[32, 768]" = aten.sub.Tensor(to_copy_24, getitem_17)
     mul_32: "f32[32, 768]" = aten.mul.Tensor(sub_8, rsqrt_8)
     mul_33: "f32[32, 768]" = aten.mul.Tensor(mul_32, convnext_layernorm_weight)
-    add_25: "f32[32, 768]" = aten.add.Tensor(mul_33, convnext_layernorm_bias)
-    to_copy_41: "f16[32, 768]" = aten._to_copy.default(add_25, dtype=torch.float16)
-    to_copy_42: "f16[32, 1]" = aten._to_copy.default(getitem_17, dtype=torch.float16)
-    to_copy_43: "f16[32, 1]" = aten._to_copy.default(rsqrt_8, dtype=torch.float16)
+    add_29: "f32[32, 768]" = aten.add.Tensor(mul_33, convnext_layernorm_bias)
+    to_copy_25: "f16[32, 768]" = aten._to_copy.default(add_29, dtype=torch.float16)
     # [classifier] modeling_convnext.py:318 in forward: logits = self.classifier(pooled_output)
     permute_24: "f16[768, 1000]{1, 768}" = aten.permute.default(classifier_weight, [1, 0])
-    addmm_8: "f16[32, 1000]" = aten.addmm.default(classifier_bias, to_copy_41, permute_24)
+    addmm_4: "f16[32, 1000]" = aten.addmm.default(classifier_bias, to_copy_25, permute_24)
     # modeling_convnext.py:322 in forward: loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
-    view_16: "f16[32, 1000]" = aten.view.default(addmm_8, [-1, 1000])
+    view_16: "f16[32, 1000]" = aten.view.default(addmm_4, [-1, 1000])
     view_17: "i64[32]" = aten.view.default(labels, [-1])
-    to_copy_44: "f32[32, 1000]" = aten._to_copy.default(view_16, dtype=torch.float32)
-    amax: "f32[32, 1]" = aten.amax.default(to_copy_44, [1], True)
-    sub_9: "f32[32, 1000]" = aten.sub.Tensor(to_copy_44, amax)
+    to_copy_26: "f32[32, 1000]" = aten._to_copy.default(view_16, dtype=torch.float32)
+    amax: "f32[32, 1]" = aten.amax.default(to_copy_26, [1], True)
+    sub_9: "f32[32, 1000]" = aten.sub.Tensor(to_copy_26, amax)
     exp: "f32[32, 1000]" = aten.exp.default(sub_9)
     sum: "f32[32, 1]" = aten.sum.dim_IntList(exp, [1], True)
     log: "f32[32, 1]" = aten.log.default(sum)
     sub_10: "f32[32, 1000]" = aten.sub.Tensor(sub_9, log)
-    to_copy_45: "f16[32, 1000]" = aten._to_copy.default(sub_10, dtype=torch.float16)
+    to_copy_27: "f16[32, 1000]" = aten._to_copy.default(sub_10, dtype=torch.float16)
     ne: "b8[32]" = aten.ne.Scalar(view_17, -100)
     scalar_tensor: "i64[]" = aten.scalar_tensor.default(0, dtype=torch.int64)
     where: "i64[32]" = aten.where.self(ne, view_17, scalar_tensor)
     unsqueeze: "i64[32, 1]" = aten.unsqueeze.default(where, 1)
-    gather: "f16[32, 1]" = aten.gather.default(to_copy_45, 1, unsqueeze)
+    gather: "f16[32, 1]" = aten.gather.default(to_copy_27, 1, unsqueeze)
     squeeze: "f16[32]" = aten.squeeze.dims(gather, [1])
     neg: "f16[32]" = aten.neg.default(squeeze)
     scalar_tensor_1: "f16[]" = aten.scalar_tensor.default(0, dtype=torch.float16)
     where_1: "f16[32]" = aten.where.self(ne, neg, scalar_tensor_1)
-    sum_1: "i64[]" = aten.sum.dim_IntList(ne, [])
-    to_copy_46: "f16[]" = aten._to_copy.default(sum_1, dtype=torch.float16)
-    sum_2: "f16[]" = aten.sum.dim_IntList(where_1, [])
-    div: "f16[]" = aten.div.Tensor(sum_2, to_copy_46)
+    sum_1: "i64[]" = aten.sum.dim_IntList(ne, [0])
+    to_copy_28: "f16[]" = aten._to_copy.default(sum_1, dtype=torch.float16)
+    sum_2: "f16[]" = aten.sum.dim_IntList(where_1, [0])
+    div: "f16[]" = aten.div.Tensor(sum_2, to_copy_28)
     # [classifier] modeling_convnext.py:318 in forward: logits = self.classifier(pooled_output)
     permute_25: "f16[1000, 768]" = aten.permute.default(permute_24, [1, 0])
     # [convnext.encoder.stages.3.layers.0.pwconv2] modeling_convnext.py:149 in forward: features = self.pwconv2(features)
     permute_30: "f16[768, 3072]" = aten.permute.default(permute_22, [1, 0])
     # [convnext.encoder.stages.3.layers.0.pwconv1] modeling_convnext.py:147 in forward: features = self.pwconv1(features)
-    permute_34: "f16[3072, 768]" = aten.permute.default(permute_21, [1, 0])
+    permute_36: "f16[3072, 768]" = aten.permute.default(permute_21, [1, 0])
     # [convnext.encoder.stages.2.layers.0.pwconv2] modeling_convnext.py:149 in forward: features = self.pwconv2(features)
     permute_42: "f16[384, 1536]" = aten.permute.default(permute_16, [1, 0])
     # [convnext.encoder.stages.2.layers.0.pwconv1] modeling_convnext.py:147 in forward: features = self.pwconv1(features)
-    permute_46: "f16[1536, 384]" = aten.permute.default(permute_15, [1, 0])
+    permute_48: "f16[1536, 384]" = aten.permute.default(permute_15, [1, 0])
     # [convnext.encoder.stages.1.layers.0.pwconv2] modeling_convnext.py:149 in forward: features = self.pwconv2(features)
     permute_54: "f16[192, 768]" = aten.permute.default(permute_10, [1, 0])
     # [convnext.encoder.stages.1.layers.0.pwconv1] modeling_convnext.py:147 in forward: features = self.pwconv1(features)
-    permute_58: "f16[768, 192]" = aten.permute.default(permute_9, [1, 0])
+    permute_60: "f16[768, 192]" = aten.permute.default(permute_9, [1, 0])
     # [convnext.encoder.stages.0.layers.0.pwconv2] modeling_convnext.py:149 in forward: features = self.pwconv2(features)
     permute_66: "f16[96, 384]" = aten.permute.default(permute_4, [1, 0])
     # [convnext.encoder.stages.0.layers.0.pwconv1] modeling_convnext.py:147 in forward: features = self.pwconv1(features)
-    permute_70: "f16[384, 96]" = aten.permute.default(permute_3, [1, 0])
+    permute_72: "f16[384, 96]" = aten.permute.default(permute_3, [1, 0])
     return (
         div,
         convnext_embeddings_patch_embeddings_weight,
@@ -382,84 +371,88 @@ def convnext_forward(
         convnext_encoder_stages_0_layers_0_layer_scale_parameter,
         convnext_encoder_stages_0_layers_0_dwconv_weight,
         convnext_encoder_stages_0_layers_0_layernorm_weight,
+        convnext_encoder_stages_0_layers_0_pwconv1_bias,
         convnext_encoder_stages_1_downsampling_layer_0_weight,
         convnext_encoder_stages_1_downsampling_layer_1_weight,
         convnext_encoder_stages_1_layers_0_layer_scale_parameter,
         convnext_encoder_stages_1_layers_0_dwconv_weight,
         convnext_encoder_stages_1_layers_0_layernorm_weight,
+        convnext_encoder_stages_1_layers_0_pwconv1_bias,
         convnext_encoder_stages_2_downsampling_layer_0_weight,
         convnext_encoder_stages_2_downsampling_layer_1_weight,
         convnext_encoder_stages_2_layers_0_layer_scale_parameter,
         convnext_encoder_stages_2_layers_0_dwconv_weight,
         convnext_encoder_stages_2_layers_0_layernorm_weight,
+        convnext_encoder_stages_2_layers_0_pwconv1_bias,
         convnext_encoder_stages_3_downsampling_layer_0_weight,
         convnext_encoder_stages_3_downsampling_layer_1_weight,
         convnext_encoder_stages_3_layers_0_layer_scale_parameter,
         convnext_encoder_stages_3_layers_0_dwconv_weight,
         convnext_encoder_stages_3_layers_0_layernorm_weight,
+        convnext_encoder_stages_3_layers_0_pwconv1_bias,
         convnext_layernorm_weight,
         pixel_values,
         labels,
         convolution,
-        to_copy_2,
-        to_copy_3,
+        getitem_1,
+        rsqrt,
         permute_1,
         convolution_1,
-        to_copy_6,
-        to_copy_7,
+        getitem_3,
+        rsqrt_1,
         view,
-        addmm,
+        mm,
         view_2,
-        addmm_1,
+        addmm,
         permute_6,
-        to_copy_12,
-        to_copy_13,
+        getitem_5,
+        rsqrt_2,
         permute_7,
         convolution_2,
         convolution_3,
-        to_copy_16,
-        to_copy_17,
+        getitem_7,
+        rsqrt_3,
         view_4,
-        addmm_2,
+        mm_1,
         view_6,
-        addmm_3,
-        to_copy_22,
-        to_copy_23,
+        addmm_1,
+        getitem_9,
+        rsqrt_4,
         permute_13,
         convolution_4,
         convolution_5,
-        to_copy_26,
-        to_copy_27,
+        getitem_11,
+        rsqrt_5,
         view_8,
-        addmm_4,
+        mm_2,
         view_10,
-        addmm_5,
-        to_copy_32,
-        to_copy_33,
+        addmm_2,
+        getitem_13,
+        rsqrt_6,
         permute_19,
         convolution_6,
         convolution_7,
-        to_copy_36,
-        to_copy_37,
+        getitem_15,
+        rsqrt_7,
         view_12,
-        addmm_6,
+        mm_3,
         view_14,
-        addmm_7,
+        addmm_3,
         mean,
-        to_copy_41,
-        to_copy_42,
-        to_copy_43,
-        addmm_8,
+        getitem_17,
+        rsqrt_8,
+        to_copy_25,
+        addmm_4,
         amax,
         log,
-        to_copy_46,
+        to_copy_28,
         permute_25,
         permute_30,
-        permute_34,
+        permute_36,
         permute_42,
-        permute_46,
+        permute_48,
         permute_54,
-        permute_58,
+        permute_60,
         permute_66,
-        permute_70,
+        permute_72,
     )

@@ -15,8 +15,10 @@ def llama_block_backward(
     permute_5: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1} saved",
     add_1: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1} saved",
     add_2: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1} saved",
-    getitem: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1} saved",
-    getitem_1: "f32[1, 32, 2048] saved",
+    getitem: "u64[2] saved",
+    getitem_1: "u64[] saved",
+    getitem_2: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1} saved",
+    getitem_3: "f32[1, 32, 2048] saved",
     mm_3: "bf16[2048, 4096] saved",
     rsqrt_1: "f32[1, 2048, 1] saved",
     view_11: "bf16[2048, 4096] saved",
@@ -119,7 +121,7 @@ def llama_block_backward(
     view_23: "bf16[2048, 4096]" = aten.view.default(add_9, [2048, 4096])
     permute_23: "bf16[4096, 2048]{1, 4096}" = aten.permute.default(view_23, [1, 0])
     # [layer.self_attn] modeling_llama.py:257 in forward: attn_output, attn_weights = attention_interface(
-    view_7: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.view.default(getitem, [1, 32, 2048, 128])
+    view_7: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.view.default(getitem_2, [1, 32, 2048, 128])
     permute_6: "bf16[1, 2048, 32, 128]" = aten.permute.default(view_7, [0, 2, 1, 3])
     # [layer.self_attn] modeling_llama.py:268 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
     view_8: "bf16[1, 2048, 4096]" = aten.view.default(permute_6, [1, 2048, -1])
@@ -135,18 +137,17 @@ def llama_block_backward(
     # [layer.self_attn] modeling_llama.py:257 in forward: attn_output, attn_weights = attention_interface(
     permute_27: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.permute.default(view_25, [0, 2, 1, 3])
     view_26: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.view.default(permute_27, [1, 32, 2048, 128])
-    scalar_tensor: "i64[]" = aten.scalar_tensor.default(0, dtype=torch.int64)
-    scaled_dot_product_flash_attention_backward: ("bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}", "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}", "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}") = aten._scaled_dot_product_flash_attention_backward.default(view_26, add_1, add_2, permute_5, getitem, getitem_1, None, None, 2048, 2048, 0.0, True, scalar_tensor, scalar_tensor, scale=0.08838834764831845)
-    getitem_2: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = getitem(scaled_dot_product_flash_attention_backward, 0)
-    getitem_3: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}" = getitem(scaled_dot_product_flash_attention_backward, 1)
-    getitem_4: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}" = getitem(scaled_dot_product_flash_attention_backward, 2)
+    scaled_dot_product_flash_attention_backward: ("bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}", "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}", "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}") = aten._scaled_dot_product_flash_attention_backward.default(view_26, add_1, add_2, permute_5, getitem_2, getitem_3, None, None, 2048, 2048, 0.0, True, getitem, getitem_1, scale=0.08838834764831845)
+    getitem_4: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = getitem(scaled_dot_product_flash_attention_backward, 0)
+    getitem_5: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}" = getitem(scaled_dot_product_flash_attention_backward, 1)
+    getitem_6: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}" = getitem(scaled_dot_product_flash_attention_backward, 2)
     # [rotary]
     sin: "f32[1, 2048, 128]" = aten.sin.default(cat)
     mul_2: "f32[1, 2048, 128]" = aten.mul.Tensor(sin, 1.0)
     to_copy_2: "bf16[1, 2048, 128]" = aten._to_copy.default(mul_2, dtype=torch.bfloat16)
     # [layer.self_attn] modeling_llama.py:248 in forward: query_states, key_states = apply_rotary_pos_emb(query_states, key_states, cos, sin)
     unsqueeze_3: "bf16[1, 1, 2048, 128]" = aten.unsqueeze.default(to_copy_2, 1)
-    mul_26: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}" = aten.mul.Tensor(getitem_3, unsqueeze_3)
+    mul_26: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}" = aten.mul.Tensor(getitem_5, unsqueeze_3)
     slice_4: "bf16[1, 8, 2048, 64]{2097152, 128, 1024, 1}" = aten.slice.Tensor(mul_26, 3, 0, 64)
     slice_5: "bf16[1, 8, 2048, 64]{2097152, 128, 1024, 1}" = aten.slice.Tensor(mul_26, 3, 64, 128)
     neg_2: "bf16[1, 8, 2048, 64]{1048576, 64, 512, 1}" = aten.neg.default(slice_4)
@@ -161,11 +162,11 @@ def llama_block_backward(
     to_copy_1: "bf16[1, 2048, 128]" = aten._to_copy.default(mul_1, dtype=torch.bfloat16)
     # [layer.self_attn] modeling_llama.py:248 in forward: query_states, key_states = apply_rotary_pos_emb(query_states, key_states, cos, sin)
     unsqueeze_2: "bf16[1, 1, 2048, 128]" = aten.unsqueeze.default(to_copy_1, 1)
-    mul_27: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}" = aten.mul.Tensor(getitem_3, unsqueeze_2)
+    mul_27: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}" = aten.mul.Tensor(getitem_5, unsqueeze_2)
     # modeling_llama.py:248 in forward: query_states, key_states = apply_rotary_pos_emb(query_states, key_states, cos, sin)
     add_11: "bf16[1, 8, 2048, 128]" = aten.add.Tensor(add_10, mul_27)
     # [layer.self_attn] modeling_llama.py:248 in forward: query_states, key_states = apply_rotary_pos_emb(query_states, key_states, cos, sin)
-    mul_28: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.mul.Tensor(getitem_2, unsqueeze_3)
+    mul_28: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.mul.Tensor(getitem_4, unsqueeze_3)
     slice_6: "bf16[1, 32, 2048, 64]{8388608, 128, 4096, 1}" = aten.slice.Tensor(mul_28, 3, 0, 64)
     slice_7: "bf16[1, 32, 2048, 64]{8388608, 128, 4096, 1}" = aten.slice.Tensor(mul_28, 3, 64, 128)
     neg_3: "bf16[1, 32, 2048, 64]{4194304, 64, 2048, 1}" = aten.neg.default(slice_6)
@@ -175,11 +176,11 @@ def llama_block_backward(
     # modeling_llama.py:248 in forward: query_states, key_states = apply_rotary_pos_emb(query_states, key_states, cos, sin)
     add_12: "bf16[1, 32, 2048, 128]" = aten.add.Tensor(slice_scatter_2, slice_scatter_3)
     # [layer.self_attn] modeling_llama.py:248 in forward: query_states, key_states = apply_rotary_pos_emb(query_states, key_states, cos, sin)
-    mul_29: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.mul.Tensor(getitem_2, unsqueeze_2)
+    mul_29: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.mul.Tensor(getitem_4, unsqueeze_2)
     # modeling_llama.py:248 in forward: query_states, key_states = apply_rotary_pos_emb(query_states, key_states, cos, sin)
     add_13: "bf16[1, 32, 2048, 128]" = aten.add.Tensor(add_12, mul_29)
     # [layer.self_attn] modeling_llama.py:245 in forward: value_states = self.v_proj(hidden_states).view(hidden_shape).transpose(1, 2)
-    permute_28: "bf16[1, 2048, 8, 128]" = aten.permute.default(getitem_4, [0, 2, 1, 3])
+    permute_28: "bf16[1, 2048, 8, 128]" = aten.permute.default(getitem_6, [0, 2, 1, 3])
     view_27: "bf16[1, 2048, 1024]" = aten.view.default(permute_28, [1, 2048, 1024])
     # [layer.self_attn.v_proj] modeling_llama.py:245 in forward: value_states = self.v_proj(hidden_states).view(hidden_shape).transpose(1, 2)
     view_28: "bf16[2048, 1024]" = aten.view.default(view_27, [2048, 1024])

@@ -84,10 +84,12 @@ def llama_block_forward(
     mul_8: "bf16[1, 8, 2048, 128]" = aten.mul.Tensor(cat_2, unsqueeze_3)
     add_2: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}" = aten.add.Tensor(mul_7, mul_8)
     # [layer.self_attn] modeling_llama.py:257 in forward: attn_output, attn_weights = attention_interface(
-    scaled_dot_product_flash_attention: ("bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}", "f32[1, 32, 2048]", None, None, None, None, None, None, None) = aten._scaled_dot_product_flash_attention.default(add_1, add_2, permute_5, 0.0, True, scale=0.08838834764831845)
-    getitem: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = getitem(scaled_dot_product_flash_attention, 0)
-    getitem_1: "f32[1, 32, 2048]" = getitem(scaled_dot_product_flash_attention, 1)
-    view_7: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.view.default(getitem, [1, 32, 2048, 128])
+    scaled_dot_product_flash_attention: ("bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}", "f32[1, 32, 2048]", None, None, None, None, "u64[2]", "u64[]", "bf16[0]") = aten._scaled_dot_product_flash_attention.default(add_1, add_2, permute_5, 0.0, True, scale=0.08838834764831845)
+    getitem: "u64[2]" = getitem(scaled_dot_product_flash_attention, 6)
+    getitem_1: "u64[]" = getitem(scaled_dot_product_flash_attention, 7)
+    getitem_2: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = getitem(scaled_dot_product_flash_attention, 0)
+    getitem_3: "f32[1, 32, 2048]" = getitem(scaled_dot_product_flash_attention, 1)
+    view_7: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.view.default(getitem_2, [1, 32, 2048, 128])
     permute_6: "bf16[1, 2048, 32, 128]" = aten.permute.default(view_7, [0, 2, 1, 3])
     # [layer.self_attn] modeling_llama.py:268 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
     view_8: "bf16[1, 2048, 4096]" = aten.view.default(permute_6, [1, 2048, -1])
@@ -160,6 +162,8 @@ def llama_block_forward(
         add_2,
         getitem,
         getitem_1,
+        getitem_2,
+        getitem_3,
         mm_3,
         rsqrt_1,
         view_11,

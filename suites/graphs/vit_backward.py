@@ -16,8 +16,8 @@ def vit_backward(
     pixel_values: "bf16[64, 3, 224, 224]",
     labels: "i64[64] bound=1000",
     cat: "bf16[64, 197, 768] saved",
-    to_copy_2: "bf16[64, 197, 1] saved",
-    to_copy_3: "bf16[64, 197, 1] saved",
+    getitem_1: "f32[64, 197, 1] saved",
+    rsqrt: "f32[64, 197, 1] saved",
     view_1: "bf16[12608, 768] saved",
     permute_2: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
     permute_4: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
@@ -28,14 +28,14 @@ def vit_backward(
     getitem_4: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
     getitem_5: "f32[64, 12, 224] saved",
     add_4: "bf16[64, 197, 768] saved",
-    to_copy_6: "bf16[64, 197, 1] saved",
-    to_copy_7: "bf16[64, 197, 1] saved",
+    getitem_7: "f32[64, 197, 1] saved",
+    rsqrt_1: "f32[64, 197, 1] saved",
     view_12: "bf16[12608, 768] saved",
     addmm_4: "bf16[12608, 3072] saved",
     view_14: "bf16[12608, 3072] saved",
     add_8: "bf16[64, 197, 768] saved",
-    to_copy_12: "bf16[64, 197, 1] saved",
-    to_copy_13: "bf16[64, 197, 1] saved",
+    getitem_9: "f32[64, 197, 1] saved",
+    rsqrt_2: "f32[64, 197, 1] saved",
     view_16: "bf16[12608, 768] saved",
     permute_12: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
     permute_14: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
@@ -45,19 +45,19 @@ def vit_backward(
     getitem_12: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
     getitem_13: "f32[64, 12, 224] saved",
     add_11: "bf16[64, 197, 768] saved",
-    to_copy_16: "bf16[64, 197, 1] saved",
-    to_copy_17: "bf16[64, 197, 1] saved",
+    getitem_15: "f32[64, 197, 1] saved",
+    rsqrt_3: "f32[64, 197, 1] saved",
     view_27: "bf16[12608, 768] saved",
     addmm_10: "bf16[12608, 3072] saved",
     view_29: "bf16[12608, 3072] saved",
     add_15: "bf16[64, 197, 768] saved",
-    to_copy_22: "bf16[64, 197, 1] saved",
-    to_copy_23: "bf16[64, 197, 1] saved",
+    getitem_17: "f32[64, 197, 1] saved",
+    rsqrt_4: "f32[64, 197, 1] saved",
     select: "bf16[64, 768]{151296, 1} saved",
     addmm_12: "bf16[64, 1000] saved",
     amax: "f32[64, 1] saved",
     log: "f32[64, 1] saved",
-    to_copy_26: "bf16[] saved",
+    to_copy_16: "bf16[] saved",
     permute_22: "bf16[1000, 768] saved",
     permute_26: "bf16[768, 3072] saved",
     permute_30: "bf16[3072, 768] saved",
@@ -74,30 +74,30 @@ def vit_backward(
     tangent: "bf16[] gradient",
 ):
     # modeling_vit.py:551 in forward: loss = self.loss_function(labels, logits, self.config, **kwargs)
-    div_1: "bf16[]" = aten.div.Tensor(tangent, to_copy_26)
+    div_1: "bf16[]" = aten.div.Tensor(tangent, to_copy_16)
     view_32: "i64[64]" = aten.view.default(labels, [-1])
     unsqueeze_4: "i64[64, 1]" = aten.unsqueeze.default(view_32, 1)
     ne_1: "b8[64, 1]" = aten.ne.Scalar(unsqueeze_4, -100)
     scalar_tensor_2: "i64[]" = aten.scalar_tensor.default(0, dtype=torch.int64)
     where_3: "i64[64, 1]" = aten.where.self(ne_1, unsqueeze_4, scalar_tensor_2)
     view_31: "bf16[64, 1000]" = aten.view.default(addmm_12, [-1, 1000])
-    to_copy_24: "f32[64, 1000]" = aten._to_copy.default(view_31, dtype=torch.float32)
-    sub_5: "f32[64, 1000]" = aten.sub.Tensor(to_copy_24, amax)
+    to_copy_14: "f32[64, 1000]" = aten._to_copy.default(view_31, dtype=torch.float32)
+    sub_5: "f32[64, 1000]" = aten.sub.Tensor(to_copy_14, amax)
     sub_6: "f32[64, 1000]" = aten.sub.Tensor(sub_5, log)
-    to_copy_25: "bf16[64, 1000]" = aten._to_copy.default(sub_6, dtype=torch.bfloat16)
-    full_like: "bf16[64, 1000]" = aten.full_like.default(to_copy_25, 0, memory_format=torch.preserve_format)
+    to_copy_15: "bf16[64, 1000]" = aten._to_copy.default(sub_6, dtype=torch.bfloat16)
+    full_like: "bf16[64, 1000]" = aten.full_like.default(to_copy_15, 0, memory_format=torch.preserve_format)
     scatter: "bf16[64, 1000]" = aten.scatter.value(full_like, 1, where_3, -1.0)
     scalar_tensor_3: "bf16[]" = aten.scalar_tensor.default(0, dtype=torch.bfloat16)
     where_4: "bf16[64, 1]" = aten.where.self(ne_1, div_1, scalar_tensor_3)
     mul_16: "bf16[64, 1000]" = aten.mul.Tensor(scatter, where_4)
-    to_copy_27: "f32[64, 1000]" = aten._to_copy.default(mul_16, dtype=torch.float32)
-    to_copy_28: "f32[64, 1000]" = aten._to_copy.default(to_copy_25, dtype=torch.float32)
-    exp_1: "f32[64, 1000]" = aten.exp.default(to_copy_28)
-    sum_3: "f32[64, 1]" = aten.sum.dim_IntList(to_copy_27, [1], True)
+    to_copy_17: "f32[64, 1000]" = aten._to_copy.default(mul_16, dtype=torch.float32)
+    to_copy_18: "f32[64, 1000]" = aten._to_copy.default(to_copy_15, dtype=torch.float32)
+    exp_1: "f32[64, 1000]" = aten.exp.default(to_copy_18)
+    sum_3: "f32[64, 1]" = aten.sum.dim_IntList(to_copy_17, [1], True)
     mul_17: "f32[64, 1000]" = aten.mul.Tensor(exp_1, sum_3)
-    sub_7: "f32[64, 1000]" = aten.sub.Tensor(to_copy_27, mul_17)
-    to_copy_29: "bf16[64, 1000]" = aten._to_copy.default(sub_7, dtype=torch.bfloat16)
-    view_33: "bf16[64, 1000]" = aten.view.default(to_copy_29, [64, 1000])
+    sub_7: "f32[64, 1000]" = aten.sub.Tensor(to_copy_17, mul_17)
+    to_copy_19: "bf16[64, 1000]" = aten._to_copy.default(sub_7, dtype=torch.bfloat16)
+    view_33: "bf16[64, 1000]" = aten.view.default(to_copy_19, [64, 1000])
     # [classifier] modeling_vit.py:547 in forward: logits = self.classifier(pooled_output)
     mm: "bf16[64, 768]" = aten.mm.default(view_33, permute_22)
     permute_23: "bf16[1000, 64]{1, 1000}" = aten.permute.default(view_33, [1, 0])
@@ -117,12 +117,12 @@ def vit_backward(
     expand_2: "bf16[64, 197, 768]{768, 0, 1}" = aten.expand.default(unsqueeze_5, [64, 197, 768])
     where_5: "bf16[64, 197, 768]" = aten.where.self(eq, expand_2, full)
     # [vit.layernorm] modeling_vit.py:385 in forward: sequence_output = self.layernorm(hidden_states)
-    to_copy_30: "f32[64, 197, 768]" = aten._to_copy.default(where_5, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_31: "f32[64, 197, 768]" = aten._to_copy.default(add_15, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_32: "f32[768]" = aten._to_copy.default(vit_layernorm_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
-    sub_8: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_31, to_copy_22)
-    mul_18: "f32[64, 197, 768]" = aten.mul.Tensor(sub_8, to_copy_23)
-    mul_19: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_30, to_copy_32)
+    to_copy_20: "f32[64, 197, 768]" = aten._to_copy.default(where_5, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_21: "f32[64, 197, 768]" = aten._to_copy.default(add_15, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_22: "f32[768]" = aten._to_copy.default(vit_layernorm_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_8: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_21, getitem_17)
+    mul_18: "f32[64, 197, 768]" = aten.mul.Tensor(sub_8, rsqrt_4)
+    mul_19: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_20, to_copy_22)
     mul_20: "f32[64, 197, 768]" = aten.mul.Tensor(mul_19, 768)
     sum_5: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_19, [2], True)
     mul_21: "f32[64, 197, 768]" = aten.mul.Tensor(mul_19, mul_18)
@@ -130,16 +130,16 @@ def vit_backward(
     mul_22: "f32[64, 197, 768]" = aten.mul.Tensor(mul_18, sum_6)
     sub_9: "f32[64, 197, 768]" = aten.sub.Tensor(mul_20, sum_5)
     sub_10: "f32[64, 197, 768]" = aten.sub.Tensor(sub_9, mul_22)
-    div_2: "bf16[64, 197, 1]" = aten.div.Tensor(to_copy_23, 768)
+    div_2: "f32[64, 197, 1]" = aten.div.Tensor(rsqrt_4, 768)
     mul_23: "f32[64, 197, 768]" = aten.mul.Tensor(div_2, sub_10)
-    mul_24: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_30, mul_18)
+    mul_24: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_20, mul_18)
     sum_7: "f32[768]" = aten.sum.dim_IntList(mul_24, [0, 1])
-    sum_8: "f32[768]" = aten.sum.dim_IntList(to_copy_30, [0, 1])
-    to_copy_33: "bf16[64, 197, 768]" = aten._to_copy.default(mul_23, dtype=torch.bfloat16)
-    to_copy_34: "bf16[768]" = aten._to_copy.default(sum_7, dtype=torch.bfloat16)
-    to_copy_35: "bf16[768]" = aten._to_copy.default(sum_8, dtype=torch.bfloat16)
+    sum_8: "f32[768]" = aten.sum.dim_IntList(to_copy_20, [0, 1])
+    to_copy_23: "bf16[64, 197, 768]" = aten._to_copy.default(mul_23, dtype=torch.bfloat16)
+    to_copy_24: "bf16[768]" = aten._to_copy.default(sum_7, dtype=torch.bfloat16)
+    to_copy_25: "bf16[768]" = aten._to_copy.default(sum_8, dtype=torch.bfloat16)
     # [vit.layers.1.mlp.fc2] modeling_vit.py:252 in forward: hidden_states = self.fc2(hidden_states)
-    view_36: "bf16[12608, 768]" = aten.view.default(to_copy_33, [12608, 768])
+    view_36: "bf16[12608, 768]" = aten.view.default(to_copy_23, [12608, 768])
     mm_2: "bf16[12608, 3072]" = aten.mm.default(view_36, permute_26)
     permute_27: "bf16[768, 12608]{1, 768}" = aten.permute.default(view_36, [1, 0])
     mm_3: "bf16[768, 3072]" = aten.mm.default(permute_27, view_29)
@@ -149,25 +149,25 @@ def vit_backward(
     permute_29: "bf16[768, 3072]" = aten.permute.default(permute_28, [1, 0])
     view_38: "bf16[64, 197, 3072]" = aten.view.default(mm_2, [64, 197, 3072])
     # [vit.layers.1.mlp.activation_fn] activations.py:89 in forward: return self.act(input)
-    to_copy_36: "f32[64, 197, 3072]" = aten._to_copy.default(view_38, dtype=torch.float32)
+    to_copy_26: "f32[64, 197, 3072]" = aten._to_copy.default(view_38, dtype=torch.float32)
     # [vit.layers.1.mlp.fc1] modeling_vit.py:250 in forward: hidden_states = self.fc1(hidden_states)
     view_28: "bf16[64, 197, 3072]" = aten.view.default(addmm_10, [64, 197, 3072])
     # [vit.layers.1.mlp.activation_fn] activations.py:89 in forward: return self.act(input)
-    to_copy_18: "f32[64, 197, 3072]" = aten._to_copy.default(view_28, dtype=torch.float32)
-    mul_12: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_18, 0.7071067811865476)
+    to_copy_10: "f32[64, 197, 3072]" = aten._to_copy.default(view_28, dtype=torch.float32)
+    mul_12: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_10, 0.7071067811865476)
     erf_1: "f32[64, 197, 3072]" = aten.erf.default(mul_12)
     add_14: "f32[64, 197, 3072]" = aten.add.Tensor(erf_1, 1)
     mul_25: "f32[64, 197, 3072]" = aten.mul.Tensor(add_14, 0.5)
-    mul_26: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_18, to_copy_18)
+    mul_26: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_10, to_copy_10)
     mul_27: "f32[64, 197, 3072]" = aten.mul.Tensor(mul_26, -0.5)
     exp_2: "f32[64, 197, 3072]" = aten.exp.default(mul_27)
     mul_28: "f32[64, 197, 3072]" = aten.mul.Tensor(exp_2, 0.3989422804014327)
-    mul_29: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_18, mul_28)
+    mul_29: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_10, mul_28)
     add_18: "f32[64, 197, 3072]" = aten.add.Tensor(mul_25, mul_29)
-    mul_30: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_36, add_18)
-    to_copy_37: "bf16[64, 197, 3072]" = aten._to_copy.default(mul_30, dtype=torch.bfloat16)
+    mul_30: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_26, add_18)
+    to_copy_27: "bf16[64, 197, 3072]" = aten._to_copy.default(mul_30, dtype=torch.bfloat16)
     # [vit.layers.1.mlp.fc1] modeling_vit.py:250 in forward: hidden_states = self.fc1(hidden_states)
-    view_39: "bf16[12608, 3072]" = aten.view.default(to_copy_37, [12608, 3072])
+    view_39: "bf16[12608, 3072]" = aten.view.default(to_copy_27, [12608, 3072])
     mm_4: "bf16[12608, 768]" = aten.mm.default(view_39, permute_30)
     permute_31: "bf16[3072, 12608]{1, 3072}" = aten.permute.default(view_39, [1, 0])
     mm_5: "bf16[3072, 768]" = aten.mm.default(permute_31, view_27)
@@ -177,12 +177,12 @@ def vit_backward(
     permute_33: "bf16[3072, 768]" = aten.permute.default(permute_32, [1, 0])
     view_41: "bf16[64, 197, 768]" = aten.view.default(mm_4, [64, 197, 768])
     # [vit.layers.1.layernorm_after] modeling_vit.py:281 in forward: hidden_states = self.layernorm_after(hidden_states)
-    to_copy_38: "f32[64, 197, 768]" = aten._to_copy.default(view_41, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_39: "f32[64, 197, 768]" = aten._to_copy.default(add_11, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_40: "f32[768]" = aten._to_copy.default(vit_layers_1_layernorm_after_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
-    sub_11: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_39, to_copy_16)
-    mul_31: "f32[64, 197, 768]" = aten.mul.Tensor(sub_11, to_copy_17)
-    mul_32: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_38, to_copy_40)
+    to_copy_28: "f32[64, 197, 768]" = aten._to_copy.default(view_41, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_29: "f32[64, 197, 768]" = aten._to_copy.default(add_11, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_30: "f32[768]" = aten._to_copy.default(vit_layers_1_layernorm_after_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_11: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_29, getitem_15)
+    mul_31: "f32[64, 197, 768]" = aten.mul.Tensor(sub_11, rsqrt_3)
+    mul_32: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_28, to_copy_30)
     mul_33: "f32[64, 197, 768]" = aten.mul.Tensor(mul_32, 768)
     sum_11: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_32, [2], True)
     mul_34: "f32[64, 197, 768]" = aten.mul.Tensor(mul_32, mul_31)
@@ -190,16 +190,16 @@ def vit_backward(
     mul_35: "f32[64, 197, 768]" = aten.mul.Tensor(mul_31, sum_12)
     sub_12: "f32[64, 197, 768]" = aten.sub.Tensor(mul_33, sum_11)
     sub_13: "f32[64, 197, 768]" = aten.sub.Tensor(sub_12, mul_35)
-    div_3: "bf16[64, 197, 1]" = aten.div.Tensor(to_copy_17, 768)
+    div_3: "f32[64, 197, 1]" = aten.div.Tensor(rsqrt_3, 768)
     mul_36: "f32[64, 197, 768]" = aten.mul.Tensor(div_3, sub_13)
-    mul_37: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_38, mul_31)
+    mul_37: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_28, mul_31)
     sum_13: "f32[768]" = aten.sum.dim_IntList(mul_37, [0, 1])
-    sum_14: "f32[768]" = aten.sum.dim_IntList(to_copy_38, [0, 1])
-    to_copy_41: "bf16[64, 197, 768]" = aten._to_copy.default(mul_36, dtype=torch.bfloat16)
-    to_copy_42: "bf16[768]" = aten._to_copy.default(sum_13, dtype=torch.bfloat16)
-    to_copy_43: "bf16[768]" = aten._to_copy.default(sum_14, dtype=torch.bfloat16)
+    sum_14: "f32[768]" = aten.sum.dim_IntList(to_copy_28, [0, 1])
+    to_copy_31: "bf16[64, 197, 768]" = aten._to_copy.default(mul_36, dtype=torch.bfloat16)
+    to_copy_32: "bf16[768]" = aten._to_copy.default(sum_13, dtype=torch.bfloat16)
+    to_copy_33: "bf16[768]" = aten._to_copy.default(sum_14, dtype=torch.bfloat16)
     # modeling_vit.py:281 in forward: hidden_states = self.layernorm_after(hidden_states)
-    add_19: "bf16[64, 197, 768]" = aten.add.Tensor(to_copy_33, to_copy_41)
+    add_19: "bf16[64, 197, 768]" = aten.add.Tensor(to_copy_23, to_copy_31)
     # [vit.layers.1.attention.o_proj] modeling_vit.py:236 in forward: attn_output = self.o_proj(attn_output)
     view_42: "bf16[12608, 768]" = aten.view.default(add_19, [12608, 768])
     mm_6: "bf16[12608, 768]" = aten.mm.default(view_42, permute_34)
@@ -270,12 +270,12 @@ def vit_backward(
     # modeling_vit.py:216 in forward: query_states = self.q_proj(hidden_states).view(hidden_shape).transpose(1, 2)
     add_21: "bf16[64, 197, 768]" = aten.add.Tensor(add_20, view_58)
     # [vit.layers.1.layernorm_before] modeling_vit.py:274 in forward: hidden_states = self.layernorm_before(hidden_states)
-    to_copy_44: "f32[64, 197, 768]" = aten._to_copy.default(add_21, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_45: "f32[64, 197, 768]" = aten._to_copy.default(add_8, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_46: "f32[768]" = aten._to_copy.default(vit_layers_1_layernorm_before_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
-    sub_14: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_45, to_copy_12)
-    mul_38: "f32[64, 197, 768]" = aten.mul.Tensor(sub_14, to_copy_13)
-    mul_39: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_44, to_copy_46)
+    to_copy_34: "f32[64, 197, 768]" = aten._to_copy.default(add_21, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_35: "f32[64, 197, 768]" = aten._to_copy.default(add_8, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_36: "f32[768]" = aten._to_copy.default(vit_layers_1_layernorm_before_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_14: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_35, getitem_9)
+    mul_38: "f32[64, 197, 768]" = aten.mul.Tensor(sub_14, rsqrt_2)
+    mul_39: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_34, to_copy_36)
     mul_40: "f32[64, 197, 768]" = aten.mul.Tensor(mul_39, 768)
     sum_19: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_39, [2], True)
     mul_41: "f32[64, 197, 768]" = aten.mul.Tensor(mul_39, mul_38)
@@ -283,16 +283,16 @@ def vit_backward(
     mul_42: "f32[64, 197, 768]" = aten.mul.Tensor(mul_38, sum_20)
     sub_15: "f32[64, 197, 768]" = aten.sub.Tensor(mul_40, sum_19)
     sub_16: "f32[64, 197, 768]" = aten.sub.Tensor(sub_15, mul_42)
-    div_4: "bf16[64, 197, 1]" = aten.div.Tensor(to_copy_13, 768)
+    div_4: "f32[64, 197, 1]" = aten.div.Tensor(rsqrt_2, 768)
     mul_43: "f32[64, 197, 768]" = aten.mul.Tensor(div_4, sub_16)
-    mul_44: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_44, mul_38)
+    mul_44: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_34, mul_38)
     sum_21: "f32[768]" = aten.sum.dim_IntList(mul_44, [0, 1])
-    sum_22: "f32[768]" = aten.sum.dim_IntList(to_copy_44, [0, 1])
-    to_copy_47: "bf16[64, 197, 768]" = aten._to_copy.default(mul_43, dtype=torch.bfloat16)
-    to_copy_48: "bf16[768]" = aten._to_copy.default(sum_21, dtype=torch.bfloat16)
-    to_copy_49: "bf16[768]" = aten._to_copy.default(sum_22, dtype=torch.bfloat16)
+    sum_22: "f32[768]" = aten.sum.dim_IntList(to_copy_34, [0, 1])
+    to_copy_37: "bf16[64, 197, 768]" = aten._to_copy.default(mul_43, dtype=torch.bfloat16)
+    to_copy_38: "bf16[768]" = aten._to_copy.default(sum_21, dtype=torch.bfloat16)
+    to_copy_39: "bf16[768]" = aten._to_copy.default(sum_22, dtype=torch.bfloat16)
     # modeling_vit.py:274 in forward: hidden_states = self.layernorm_before(hidden_states)
-    add_22: "bf16[64, 197, 768]" = aten.add.Tensor(add_19, to_copy_47)
+    add_22: "bf16[64, 197, 768]" = aten.add.Tensor(add_19, to_copy_37)
     # [vit.layers.0.mlp.fc2] modeling_vit.py:252 in forward: hidden_states = self.fc2(hidden_states)
     view_59: "bf16[12608, 768]" = aten.view.default(add_22, [12608, 768])
     mm_14: "bf16[12608, 3072]" = aten.mm.default(view_59, permute_54)
@@ -304,25 +304,25 @@ def vit_backward(
     permute_57: "bf16[768, 3072]" = aten.permute.default(permute_56, [1, 0])
     view_61: "bf16[64, 197, 3072]" = aten.view.default(mm_14, [64, 197, 3072])
     # [vit.layers.0.mlp.activation_fn] activations.py:89 in forward: return self.act(input)
-    to_copy_50: "f32[64, 197, 3072]" = aten._to_copy.default(view_61, dtype=torch.float32)
+    to_copy_40: "f32[64, 197, 3072]" = aten._to_copy.default(view_61, dtype=torch.float32)
     # [vit.layers.0.mlp.fc1] modeling_vit.py:250 in forward: hidden_states = self.fc1(hidden_states)
     view_13: "bf16[64, 197, 3072]" = aten.view.default(addmm_4, [64, 197, 3072])
     # [vit.layers.0.mlp.activation_fn] activations.py:89 in forward: return self.act(input)
-    to_copy_8: "f32[64, 197, 3072]" = aten._to_copy.default(view_13, dtype=torch.float32)
-    mul_5: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_8, 0.7071067811865476)
+    to_copy_4: "f32[64, 197, 3072]" = aten._to_copy.default(view_13, dtype=torch.float32)
+    mul_5: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_4, 0.7071067811865476)
     erf: "f32[64, 197, 3072]" = aten.erf.default(mul_5)
     add_7: "f32[64, 197, 3072]" = aten.add.Tensor(erf, 1)
     mul_45: "f32[64, 197, 3072]" = aten.mul.Tensor(add_7, 0.5)
-    mul_46: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_8, to_copy_8)
+    mul_46: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_4, to_copy_4)
     mul_47: "f32[64, 197, 3072]" = aten.mul.Tensor(mul_46, -0.5)
     exp_3: "f32[64, 197, 3072]" = aten.exp.default(mul_47)
     mul_48: "f32[64, 197, 3072]" = aten.mul.Tensor(exp_3, 0.3989422804014327)
-    mul_49: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_8, mul_48)
+    mul_49: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_4, mul_48)
     add_23: "f32[64, 197, 3072]" = aten.add.Tensor(mul_45, mul_49)
-    mul_50: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_50, add_23)
-    to_copy_51: "bf16[64, 197, 3072]" = aten._to_copy.default(mul_50, dtype=torch.bfloat16)
+    mul_50: "f32[64, 197, 3072]" = aten.mul.Tensor(to_copy_40, add_23)
+    to_copy_41: "bf16[64, 197, 3072]" = aten._to_copy.default(mul_50, dtype=torch.bfloat16)
     # [vit.layers.0.mlp.fc1] modeling_vit.py:250 in forward: hidden_states = self.fc1(hidden_states)
-    view_62: "bf16[12608, 3072]" = aten.view.default(to_copy_51, [12608, 3072])
+    view_62: "bf16[12608, 3072]" = aten.view.default(to_copy_41, [12608, 3072])
     mm_16: "bf16[12608, 768]" = aten.mm.default(view_62, permute_58)
     permute_59: "bf16[3072, 12608]{1, 3072}" = aten.permute.default(view_62, [1, 0])
     mm_17: "bf16[3072, 768]" = aten.mm.default(permute_59, view_12)
@@ -332,12 +332,12 @@ def vit_backward(
     permute_61: "bf16[3072, 768]" = aten.permute.default(permute_60, [1, 0])
     view_64: "bf16[64, 197, 768]" = aten.view.default(mm_16, [64, 197, 768])
     # [vit.layers.0.layernorm_after] modeling_vit.py:281 in forward: hidden_states = self.layernorm_after(hidden_states)
-    to_copy_52: "f32[64, 197, 768]" = aten._to_copy.default(view_64, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_53: "f32[64, 197, 768]" = aten._to_copy.default(add_4, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_54: "f32[768]" = aten._to_copy.default(vit_layers_0_layernorm_after_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
-    sub_17: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_53, to_copy_6)
-    mul_51: "f32[64, 197, 768]" = aten.mul.Tensor(sub_17, to_copy_7)
-    mul_52: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_52, to_copy_54)
+    to_copy_42: "f32[64, 197, 768]" = aten._to_copy.default(view_64, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_43: "f32[64, 197, 768]" = aten._to_copy.default(add_4, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_44: "f32[768]" = aten._to_copy.default(vit_layers_0_layernorm_after_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_17: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_43, getitem_7)
+    mul_51: "f32[64, 197, 768]" = aten.mul.Tensor(sub_17, rsqrt_1)
+    mul_52: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_42, to_copy_44)
     mul_53: "f32[64, 197, 768]" = aten.mul.Tensor(mul_52, 768)
     sum_25: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_52, [2], True)
     mul_54: "f32[64, 197, 768]" = aten.mul.Tensor(mul_52, mul_51)
@@ -345,16 +345,16 @@ def vit_backward(
     mul_55: "f32[64, 197, 768]" = aten.mul.Tensor(mul_51, sum_26)
     sub_18: "f32[64, 197, 768]" = aten.sub.Tensor(mul_53, sum_25)
     sub_19: "f32[64, 197, 768]" = aten.sub.Tensor(sub_18, mul_55)
-    div_5: "bf16[64, 197, 1]" = aten.div.Tensor(to_copy_7, 768)
+    div_5: "f32[64, 197, 1]" = aten.div.Tensor(rsqrt_1, 768)
     mul_56: "f32[64, 197, 768]" = aten.mul.Tensor(div_5, sub_19)
-    mul_57: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_52, mul_51)
+    mul_57: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_42, mul_51)
     sum_27: "f32[768]" = aten.sum.dim_IntList(mul_57, [0, 1])
-    sum_28: "f32[768]" = aten.sum.dim_IntList(to_copy_52, [0, 1])
-    to_copy_55: "bf16[64, 197, 768]" = aten._to_copy.default(mul_56, dtype=torch.bfloat16)
-    to_copy_56: "bf16[768]" = aten._to_copy.default(sum_27, dtype=torch.bfloat16)
-    to_copy_57: "bf16[768]" = aten._to_copy.default(sum_28, dtype=torch.bfloat16)
+    sum_28: "f32[768]" = aten.sum.dim_IntList(to_copy_42, [0, 1])
+    to_copy_45: "bf16[64, 197, 768]" = aten._to_copy.default(mul_56, dtype=torch.bfloat16)
+    to_copy_46: "bf16[768]" = aten._to_copy.default(sum_27, dtype=torch.bfloat16)
+    to_copy_47: "bf16[768]" = aten._to_copy.default(sum_28, dtype=torch.bfloat16)
     # modeling_vit.py:281 in forward: hidden_states = self.layernorm_after(hidden_states)
-    add_24: "bf16[64, 197, 768]" = aten.add.Tensor(add_22, to_copy_55)
+    add_24: "bf16[64, 197, 768]" = aten.add.Tensor(add_22, to_copy_45)
     # [vit.layers.0.attention.o_proj] modeling_vit.py:236 in forward: attn_output = self.o_proj(attn_output)
     view_65: "bf16[12608, 768]" = aten.view.default(add_24, [12608, 768])
     mm_18: "bf16[12608, 768]" = aten.mm.default(view_65, permute_62)
@@ -425,17 +425,17 @@ def vit_backward(
     # modeling_vit.py:216 in forward: query_states = self.q_proj(hidden_states).view(hidden_shape).transpose(1, 2)
     add_26: "bf16[64, 197, 768]" = aten.add.Tensor(add_25, view_81)
     # [vit.layers.0.layernorm_before] modeling_vit.py:274 in forward: hidden_states = self.layernorm_before(hidden_states)
-    to_copy_58: "f32[64, 197, 768]" = aten._to_copy.default(add_26, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_48: "f32[64, 197, 768]" = aten._to_copy.default(add_26, dtype=torch.float32, memory_format=torch.contiguous_format)
     # [vit.embeddings] modeling_vit.py:157 in forward: embeddings = embeddings + self.position_embeddings
     add: "bf16[64, 197, 768]" = aten.add.Tensor(cat, vit_embeddings_position_embeddings)
     # [vit.embeddings.dropout] modeling_vit.py:159 in forward: embeddings = self.dropout(embeddings)
     clone: "bf16[64, 197, 768]" = aten.clone.default(add)
     # [vit.layers.0.layernorm_before] modeling_vit.py:274 in forward: hidden_states = self.layernorm_before(hidden_states)
-    to_copy_59: "f32[64, 197, 768]" = aten._to_copy.default(clone, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_60: "f32[768]" = aten._to_copy.default(vit_layers_0_layernorm_before_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
-    sub_20: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_59, to_copy_2)
-    mul_58: "f32[64, 197, 768]" = aten.mul.Tensor(sub_20, to_copy_3)
-    mul_59: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_58, to_copy_60)
+    to_copy_49: "f32[64, 197, 768]" = aten._to_copy.default(clone, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_50: "f32[768]" = aten._to_copy.default(vit_layers_0_layernorm_before_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_20: "f32[64, 197, 768]" = aten.sub.Tensor(to_copy_49, getitem_1)
+    mul_58: "f32[64, 197, 768]" = aten.mul.Tensor(sub_20, rsqrt)
+    mul_59: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_48, to_copy_50)
     mul_60: "f32[64, 197, 768]" = aten.mul.Tensor(mul_59, 768)
     sum_33: "f32[64, 197, 1]" = aten.sum.dim_IntList(mul_59, [2], True)
     mul_61: "f32[64, 197, 768]" = aten.mul.Tensor(mul_59, mul_58)
@@ -443,16 +443,16 @@ def vit_backward(
     mul_62: "f32[64, 197, 768]" = aten.mul.Tensor(mul_58, sum_34)
     sub_21: "f32[64, 197, 768]" = aten.sub.Tensor(mul_60, sum_33)
     sub_22: "f32[64, 197, 768]" = aten.sub.Tensor(sub_21, mul_62)
-    div_6: "bf16[64, 197, 1]" = aten.div.Tensor(to_copy_3, 768)
+    div_6: "f32[64, 197, 1]" = aten.div.Tensor(rsqrt, 768)
     mul_63: "f32[64, 197, 768]" = aten.mul.Tensor(div_6, sub_22)
-    mul_64: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_58, mul_58)
+    mul_64: "f32[64, 197, 768]" = aten.mul.Tensor(to_copy_48, mul_58)
     sum_35: "f32[768]" = aten.sum.dim_IntList(mul_64, [0, 1])
-    sum_36: "f32[768]" = aten.sum.dim_IntList(to_copy_58, [0, 1])
-    to_copy_61: "bf16[64, 197, 768]" = aten._to_copy.default(mul_63, dtype=torch.bfloat16)
-    to_copy_62: "bf16[768]" = aten._to_copy.default(sum_35, dtype=torch.bfloat16)
-    to_copy_63: "bf16[768]" = aten._to_copy.default(sum_36, dtype=torch.bfloat16)
+    sum_36: "f32[768]" = aten.sum.dim_IntList(to_copy_48, [0, 1])
+    to_copy_51: "bf16[64, 197, 768]" = aten._to_copy.default(mul_63, dtype=torch.bfloat16)
+    to_copy_52: "bf16[768]" = aten._to_copy.default(sum_35, dtype=torch.bfloat16)
+    to_copy_53: "bf16[768]" = aten._to_copy.default(sum_36, dtype=torch.bfloat16)
     # modeling_vit.py:274 in forward: hidden_states = self.layernorm_before(hidden_states)
-    add_27: "bf16[64, 197, 768]" = aten.add.Tensor(add_24, to_copy_61)
+    add_27: "bf16[64, 197, 768]" = aten.add.Tensor(add_24, to_copy_51)
     # [vit.embeddings] modeling_vit.py:157 in forward: embeddings = embeddings + self.position_embeddings
     sum_37: "bf16[1, 197, 768]" = aten.sum.dim_IntList(add_27, [0], True)
     # [vit.embeddings] modeling_vit.py:147 in forward: embeddings = torch.cat((cls_tokens, embeddings), dim=1)
@@ -480,10 +480,10 @@ def vit_backward(
         view_72,
         permute_65,
         view_66,
-        to_copy_62,
-        to_copy_63,
-        to_copy_56,
-        to_copy_57,
+        to_copy_52,
+        to_copy_53,
+        to_copy_46,
+        to_copy_47,
         permute_61,
         view_63,
         permute_57,
@@ -496,16 +496,16 @@ def vit_backward(
         view_49,
         permute_37,
         view_43,
-        to_copy_48,
-        to_copy_49,
-        to_copy_42,
-        to_copy_43,
+        to_copy_38,
+        to_copy_39,
+        to_copy_32,
+        to_copy_33,
         permute_33,
         view_40,
         permute_29,
         view_37,
-        to_copy_34,
-        to_copy_35,
+        to_copy_24,
+        to_copy_25,
         permute_25,
         view_34,
         None,

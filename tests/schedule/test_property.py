@@ -5,15 +5,16 @@ from __future__ import annotations
 import random
 
 import pytest
+import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.ir.dependencies import buffers_read, buffers_written
+from harness.ir.dependencies import buffers_read, buffers_written, loads, reductions
 from harness.ir.nodes import ReduceKind
 from harness.ir.ops import Op
 from harness.ir.program import Program
 from harness.schedule import schedule
-from harness.schedule.group import Schedule
+from harness.schedule.group import FusedGroup, Schedule
 from harness.schedule.memory import plan_memory
 from harness.target import H100
 from tests.schedule.programs import Maker, Tensor, assert_same, row_major
@@ -132,6 +133,38 @@ def assert_rules(made: Schedule) -> None:
     assert not {b for g in made.groups for b in g.internal} & set(made.program.outputs)
 
 
+def assert_points(made: Schedule) -> None:
+    """Within a kernel every buffer that is written is touched at one point only, and what
+    a loop reads from inside the kernel is there."""
+    for group in made.groups:
+        written = {b for n in group.nests for b in buffers_written(n)}
+        indices: dict[str, set[sympy.Expr]] = {}
+        for nest in group.nests:
+            for buffer, index in (
+                *((v.buffer, v.index) for v in loads(nest)),
+                *((s.buffer, s.index) for s in nest.stores),
+            ):
+                indices.setdefault(buffer, set()).add(index)
+        for name in written:
+            assert len(indices[name]) == 1, (name, indices[name])
+        _assert_available(group)
+
+
+def _assert_available(group: FusedGroup) -> None:
+    closed: set[str] = set()
+    for segment in group.segments:
+        here: dict[str, bool] = {}
+        for nest in segment.nests:
+            for name in buffers_read(nest):
+                if name in group.internal:
+                    assert name in closed or here.get(name) is False, (name, nest.name)
+            reduces = bool(reductions(nest))
+            here.update(dict.fromkeys(buffers_written(nest), reduces))
+        for nest in segment.nests:
+            if reductions(nest) or not segment.looped:
+                closed.update(buffers_written(nest))
+
+
 def assert_memory(made: Schedule) -> None:
     """Nothing is freed before its last use, taken over twice, or reused while alive."""
     plan = plan_memory(made)
@@ -164,6 +197,7 @@ def test_fused_equals_unfused(seed: int) -> None:
     made = schedule(program, H100)
     assert_same(program, made, seed)
     assert_rules(made)
+    assert_points(made)
     assert_memory(made)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import sympy
 
+from harness.dtypes import DType
 from harness.ir.nodes import Compute, Load, Value, walk
 from harness.ir.ops import Op
 
@@ -26,7 +27,7 @@ _ONE_SPECIAL = frozenset(
 )  # fmt: skip
 _SEVERAL_SPECIAL = frozenset({Op.SIGMOID, Op.EXPM1, Op.LOG1P, Op.TANH})
 # Polynomials with range reduction, loops of subtractions and integer divisions: tens of
-# ordinary instructions.
+# ordinary instructions. So are float64 operations on GPUs that have few units for them.
 _LONG = frozenset(
     {
         Op.FLOOR_DIV, Op.TRUNC_DIV, Op.REMAINDER, Op.FMOD, Op.SIN, Op.COS, Op.TAN, Op.ASIN,
@@ -58,10 +59,10 @@ def profile(value: Value) -> Profile:
         match part:
             case Load():
                 loads.append(part)
-            case Compute(op=op):
+            case Compute(op=op, dtype=dtype):
                 ops += op is not Op.CAST
                 short += (op in _ONE_SPECIAL) + 3 * (op in _SEVERAL_SPECIAL)
-                long += 8 * (op in _LONG)
+                long += 8 * (op in _LONG or (dtype is DType.F64 and op is not Op.CAST))
             case _:
                 pass
     return Profile(tuple(loads), ops, short, long)
@@ -96,9 +97,12 @@ def worth_storing(
     ``read_bytes`` is what computing all of it reads, ``own_bytes`` what it occupies. The
     choice is the one that costs less if no two users share a kernel (if they do, both are
     nearly free). Values made from nothing are recomputed unless that takes long. Special
-    functions of a broadcast value count once per user: kernels keep it unbroadcast.
+    functions of a broadcast value count once per user: kernels keep it unbroadcast. A
+    single number is always recomputed: that costs nothing, a kernel of its own does.
     """
     users = demand.users
+    if numel <= 1:
+        return False
     if not found.loads and not found.long:
         return False
     if users <= 1 and (not found.long or demand.evaluations < 8):

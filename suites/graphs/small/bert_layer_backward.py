@@ -19,14 +19,14 @@ def bert_layer_backward(
     getitem_2: "f16[2, 5, 11, 8]{440, 8, 40, 1} saved",
     getitem_3: "f32[2, 5, 32] saved",
     addmm_3: "f16[22, 40] saved",
-    to_copy_2: "f16[2, 11, 1] saved",
-    to_copy_3: "f16[2, 11, 1] saved",
+    getitem_5: "f32[2, 11, 1] saved",
+    rsqrt: "f32[2, 11, 1] saved",
     view_11: "f16[22, 40] saved",
     addmm_4: "f16[22, 72] saved",
     view_13: "f16[22, 72] saved",
     add_4: "f16[2, 11, 40] saved",
-    to_copy_8: "f16[2, 11, 1] saved",
-    to_copy_9: "f16[2, 11, 1] saved",
+    getitem_7: "f32[2, 11, 1] saved",
+    rsqrt_1: "f32[2, 11, 1] saved",
     permute_10: "f16[40, 72] saved",
     permute_14: "f16[72, 40] saved",
     permute_18: "f16[40, 40] saved",
@@ -36,12 +36,12 @@ def bert_layer_backward(
     tangent: "f16[2, 11, 40] gradient",
 ):
     # [output.LayerNorm] modeling_bert.py:350 in forward: hidden_states = self.LayerNorm(hidden_states + input_tensor)
-    to_copy_10: "f32[2, 11, 40]" = aten._to_copy.default(tangent, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_11: "f32[2, 11, 40]" = aten._to_copy.default(add_4, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_12: "f32[40]" = aten._to_copy.default(output_layernorm_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
-    sub_2: "f32[2, 11, 40]" = aten.sub.Tensor(to_copy_11, to_copy_8)
-    mul_7: "f32[2, 11, 40]" = aten.mul.Tensor(sub_2, to_copy_9)
-    mul_8: "f32[2, 11, 40]" = aten.mul.Tensor(to_copy_10, to_copy_12)
+    to_copy_6: "f32[2, 11, 40]" = aten._to_copy.default(tangent, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_7: "f32[2, 11, 40]" = aten._to_copy.default(add_4, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_8: "f32[40]" = aten._to_copy.default(output_layernorm_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_2: "f32[2, 11, 40]" = aten.sub.Tensor(to_copy_7, getitem_7)
+    mul_7: "f32[2, 11, 40]" = aten.mul.Tensor(sub_2, rsqrt_1)
+    mul_8: "f32[2, 11, 40]" = aten.mul.Tensor(to_copy_6, to_copy_8)
     mul_9: "f32[2, 11, 40]" = aten.mul.Tensor(mul_8, 40)
     sum: "f32[2, 11, 1]" = aten.sum.dim_IntList(mul_8, [2], True)
     mul_10: "f32[2, 11, 40]" = aten.mul.Tensor(mul_8, mul_7)
@@ -49,16 +49,16 @@ def bert_layer_backward(
     mul_11: "f32[2, 11, 40]" = aten.mul.Tensor(mul_7, sum_1)
     sub_3: "f32[2, 11, 40]" = aten.sub.Tensor(mul_9, sum)
     sub_4: "f32[2, 11, 40]" = aten.sub.Tensor(sub_3, mul_11)
-    div: "f16[2, 11, 1]" = aten.div.Tensor(to_copy_9, 40)
+    div: "f32[2, 11, 1]" = aten.div.Tensor(rsqrt_1, 40)
     mul_12: "f32[2, 11, 40]" = aten.mul.Tensor(div, sub_4)
-    mul_13: "f32[2, 11, 40]" = aten.mul.Tensor(to_copy_10, mul_7)
+    mul_13: "f32[2, 11, 40]" = aten.mul.Tensor(to_copy_6, mul_7)
     sum_2: "f32[40]" = aten.sum.dim_IntList(mul_13, [0, 1])
-    sum_3: "f32[40]" = aten.sum.dim_IntList(to_copy_10, [0, 1])
-    to_copy_13: "f16[2, 11, 40]" = aten._to_copy.default(mul_12, dtype=torch.float16)
-    to_copy_14: "f16[40]" = aten._to_copy.default(sum_2, dtype=torch.float16)
-    to_copy_15: "f16[40]" = aten._to_copy.default(sum_3, dtype=torch.float16)
+    sum_3: "f32[40]" = aten.sum.dim_IntList(to_copy_6, [0, 1])
+    to_copy_9: "f16[2, 11, 40]" = aten._to_copy.default(mul_12, dtype=torch.float16)
+    to_copy_10: "f16[40]" = aten._to_copy.default(sum_2, dtype=torch.float16)
+    to_copy_11: "f16[40]" = aten._to_copy.default(sum_3, dtype=torch.float16)
     # [output.dense] modeling_bert.py:348 in forward: hidden_states = self.dense(hidden_states)
-    view_15: "f16[22, 40]" = aten.view.default(to_copy_13, [22, 40])
+    view_15: "f16[22, 40]" = aten.view.default(to_copy_9, [22, 40])
     mm: "f16[22, 72]" = aten.mm.default(view_15, permute_10)
     permute_11: "f16[40, 22]{1, 40}" = aten.permute.default(view_15, [1, 0])
     mm_1: "f16[40, 72]" = aten.mm.default(permute_11, view_13)
@@ -68,25 +68,25 @@ def bert_layer_backward(
     permute_13: "f16[40, 72]" = aten.permute.default(permute_12, [1, 0])
     view_17: "f16[2, 11, 72]" = aten.view.default(mm, [2, 11, 72])
     # [intermediate.intermediate_act_fn] activations.py:89 in forward: return self.act(input)
-    to_copy_16: "f32[2, 11, 72]" = aten._to_copy.default(view_17, dtype=torch.float32)
+    to_copy_12: "f32[2, 11, 72]" = aten._to_copy.default(view_17, dtype=torch.float32)
     # [intermediate.dense] modeling_bert.py:335 in forward: hidden_states = self.dense(hidden_states)
     view_12: "f16[2, 11, 72]" = aten.view.default(addmm_4, [2, 11, 72])
     # [intermediate.intermediate_act_fn] activations.py:89 in forward: return self.act(input)
-    to_copy_4: "f32[2, 11, 72]" = aten._to_copy.default(view_12, dtype=torch.float32)
-    mul_3: "f32[2, 11, 72]" = aten.mul.Tensor(to_copy_4, 0.7071067811865476)
+    to_copy_2: "f32[2, 11, 72]" = aten._to_copy.default(view_12, dtype=torch.float32)
+    mul_3: "f32[2, 11, 72]" = aten.mul.Tensor(to_copy_2, 0.7071067811865476)
     erf: "f32[2, 11, 72]" = aten.erf.default(mul_3)
     add_3: "f32[2, 11, 72]" = aten.add.Tensor(erf, 1)
     mul_14: "f32[2, 11, 72]" = aten.mul.Tensor(add_3, 0.5)
-    mul_15: "f32[2, 11, 72]" = aten.mul.Tensor(to_copy_4, to_copy_4)
+    mul_15: "f32[2, 11, 72]" = aten.mul.Tensor(to_copy_2, to_copy_2)
     mul_16: "f32[2, 11, 72]" = aten.mul.Tensor(mul_15, -0.5)
     exp: "f32[2, 11, 72]" = aten.exp.default(mul_16)
     mul_17: "f32[2, 11, 72]" = aten.mul.Tensor(exp, 0.3989422804014327)
-    mul_18: "f32[2, 11, 72]" = aten.mul.Tensor(to_copy_4, mul_17)
+    mul_18: "f32[2, 11, 72]" = aten.mul.Tensor(to_copy_2, mul_17)
     add_7: "f32[2, 11, 72]" = aten.add.Tensor(mul_14, mul_18)
-    mul_19: "f32[2, 11, 72]" = aten.mul.Tensor(to_copy_16, add_7)
-    to_copy_17: "f16[2, 11, 72]" = aten._to_copy.default(mul_19, dtype=torch.float16)
+    mul_19: "f32[2, 11, 72]" = aten.mul.Tensor(to_copy_12, add_7)
+    to_copy_13: "f16[2, 11, 72]" = aten._to_copy.default(mul_19, dtype=torch.float16)
     # [intermediate.dense] modeling_bert.py:335 in forward: hidden_states = self.dense(hidden_states)
-    view_18: "f16[22, 72]" = aten.view.default(to_copy_17, [22, 72])
+    view_18: "f16[22, 72]" = aten.view.default(to_copy_13, [22, 72])
     mm_2: "f16[22, 40]" = aten.mm.default(view_18, permute_14)
     permute_15: "f16[72, 22]{1, 72}" = aten.permute.default(view_18, [1, 0])
     mm_3: "f16[72, 40]" = aten.mm.default(permute_15, view_11)
@@ -96,9 +96,9 @@ def bert_layer_backward(
     permute_17: "f16[72, 40]" = aten.permute.default(permute_16, [1, 0])
     view_20: "f16[2, 11, 40]" = aten.view.default(mm_2, [2, 11, 40])
     # modeling_bert.py:335 in forward: hidden_states = self.dense(hidden_states)
-    add_8: "f16[2, 11, 40]" = aten.add.Tensor(to_copy_13, view_20)
+    add_8: "f16[2, 11, 40]" = aten.add.Tensor(to_copy_9, view_20)
     # [attention.output.LayerNorm] modeling_bert.py:292 in forward: hidden_states = self.LayerNorm(hidden_states + input_tensor)
-    to_copy_18: "f32[2, 11, 40]" = aten._to_copy.default(add_8, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_14: "f32[2, 11, 40]" = aten._to_copy.default(add_8, dtype=torch.float32, memory_format=torch.contiguous_format)
     # [attention.output.dense] modeling_bert.py:290 in forward: hidden_states = self.dense(hidden_states)
     view_10: "f16[2, 11, 40]" = aten.view.default(addmm_3, [2, 11, 40])
     # [attention.output.dropout] modeling_bert.py:291 in forward: hidden_states = self.dropout(hidden_states)
@@ -106,11 +106,11 @@ def bert_layer_backward(
     # [attention.output] modeling_bert.py:292 in forward: hidden_states = self.LayerNorm(hidden_states + input_tensor)
     add: "f16[2, 11, 40]" = aten.add.Tensor(clone, hidden_states)
     # [attention.output.LayerNorm] modeling_bert.py:292 in forward: hidden_states = self.LayerNorm(hidden_states + input_tensor)
-    to_copy_19: "f32[2, 11, 40]" = aten._to_copy.default(add, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_20: "f32[40]" = aten._to_copy.default(attention_output_layernorm_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
-    sub_5: "f32[2, 11, 40]" = aten.sub.Tensor(to_copy_19, to_copy_2)
-    mul_20: "f32[2, 11, 40]" = aten.mul.Tensor(sub_5, to_copy_3)
-    mul_21: "f32[2, 11, 40]" = aten.mul.Tensor(to_copy_18, to_copy_20)
+    to_copy_15: "f32[2, 11, 40]" = aten._to_copy.default(add, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_16: "f32[40]" = aten._to_copy.default(attention_output_layernorm_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_5: "f32[2, 11, 40]" = aten.sub.Tensor(to_copy_15, getitem_5)
+    mul_20: "f32[2, 11, 40]" = aten.mul.Tensor(sub_5, rsqrt)
+    mul_21: "f32[2, 11, 40]" = aten.mul.Tensor(to_copy_14, to_copy_16)
     mul_22: "f32[2, 11, 40]" = aten.mul.Tensor(mul_21, 40)
     sum_6: "f32[2, 11, 1]" = aten.sum.dim_IntList(mul_21, [2], True)
     mul_23: "f32[2, 11, 40]" = aten.mul.Tensor(mul_21, mul_20)
@@ -118,16 +118,16 @@ def bert_layer_backward(
     mul_24: "f32[2, 11, 40]" = aten.mul.Tensor(mul_20, sum_7)
     sub_6: "f32[2, 11, 40]" = aten.sub.Tensor(mul_22, sum_6)
     sub_7: "f32[2, 11, 40]" = aten.sub.Tensor(sub_6, mul_24)
-    div_1: "f16[2, 11, 1]" = aten.div.Tensor(to_copy_3, 40)
+    div_1: "f32[2, 11, 1]" = aten.div.Tensor(rsqrt, 40)
     mul_25: "f32[2, 11, 40]" = aten.mul.Tensor(div_1, sub_7)
-    mul_26: "f32[2, 11, 40]" = aten.mul.Tensor(to_copy_18, mul_20)
+    mul_26: "f32[2, 11, 40]" = aten.mul.Tensor(to_copy_14, mul_20)
     sum_8: "f32[40]" = aten.sum.dim_IntList(mul_26, [0, 1])
-    sum_9: "f32[40]" = aten.sum.dim_IntList(to_copy_18, [0, 1])
-    to_copy_21: "f16[2, 11, 40]" = aten._to_copy.default(mul_25, dtype=torch.float16)
-    to_copy_22: "f16[40]" = aten._to_copy.default(sum_8, dtype=torch.float16)
-    to_copy_23: "f16[40]" = aten._to_copy.default(sum_9, dtype=torch.float16)
+    sum_9: "f32[40]" = aten.sum.dim_IntList(to_copy_14, [0, 1])
+    to_copy_17: "f16[2, 11, 40]" = aten._to_copy.default(mul_25, dtype=torch.float16)
+    to_copy_18: "f16[40]" = aten._to_copy.default(sum_8, dtype=torch.float16)
+    to_copy_19: "f16[40]" = aten._to_copy.default(sum_9, dtype=torch.float16)
     # [attention.output.dense] modeling_bert.py:290 in forward: hidden_states = self.dense(hidden_states)
-    view_21: "f16[22, 40]" = aten.view.default(to_copy_21, [22, 40])
+    view_21: "f16[22, 40]" = aten.view.default(to_copy_17, [22, 40])
     mm_4: "f16[22, 40]" = aten.mm.default(view_21, permute_18)
     permute_19: "f16[40, 22]{1, 40}" = aten.permute.default(view_21, [1, 0])
     # [attention.self] modeling_bert.py:192 in forward: attn_output, attn_weights = attention_interface(
@@ -169,7 +169,7 @@ def bert_layer_backward(
     permute_27: "f16[40, 40]" = aten.permute.default(permute_26, [1, 0])
     view_29: "f16[2, 11, 40]" = aten.view.default(mm_6, [2, 11, 40])
     # modeling_bert.py:177 in forward: value_layer = self.value(hidden_states).view(*hidden_shape).transpose(1, 2)
-    add_9: "f16[2, 11, 40]" = aten.add.Tensor(to_copy_21, view_29)
+    add_9: "f16[2, 11, 40]" = aten.add.Tensor(to_copy_17, view_29)
     # [attention.self] modeling_bert.py:176 in forward: key_layer = self.key(hidden_states).view(*hidden_shape).transpose(1, 2)
     permute_28: "f16[2, 11, 5, 8]" = aten.permute.default(getitem_9, [0, 2, 1, 3])
     view_30: "f16[2, 11, 40]" = aten.view.default(permute_28, [2, 11, 40])
@@ -209,14 +209,14 @@ def bert_layer_backward(
         view_28,
         permute_21,
         view_22,
-        to_copy_22,
-        to_copy_23,
+        to_copy_18,
+        to_copy_19,
         permute_17,
         view_19,
         permute_13,
         view_16,
-        to_copy_14,
-        to_copy_15,
+        to_copy_10,
+        to_copy_11,
         add_11,
         None,
     )

@@ -79,23 +79,21 @@ def bert_layer_forward(
     mul_1: "f32[2, 11, 40]" = aten.mul.Tensor(mul, attention_output_layernorm_weight)
     add_2: "f32[2, 11, 40]" = aten.add.Tensor(mul_1, attention_output_layernorm_bias)
     to_copy_1: "f16[2, 11, 40]" = aten._to_copy.default(add_2, dtype=torch.float16)
-    to_copy_2: "f16[2, 11, 1]" = aten._to_copy.default(getitem_5, dtype=torch.float16)
-    to_copy_3: "f16[2, 11, 1]" = aten._to_copy.default(rsqrt, dtype=torch.float16)
     # [intermediate.dense] modeling_bert.py:335 in forward: hidden_states = self.dense(hidden_states)
     view_11: "f16[22, 40]" = aten.view.default(to_copy_1, [22, 40])
     permute_8: "f16[40, 72]{1, 40}" = aten.permute.default(intermediate_dense_weight, [1, 0])
     addmm_4: "f16[22, 72]" = aten.addmm.default(intermediate_dense_bias, view_11, permute_8)
     view_12: "f16[2, 11, 72]" = aten.view.default(addmm_4, [2, 11, 72])
     # [intermediate.intermediate_act_fn] activations.py:89 in forward: return self.act(input)
-    to_copy_4: "f32[2, 11, 72]" = aten._to_copy.default(view_12, dtype=torch.float32)
-    mul_2: "f32[2, 11, 72]" = aten.mul.Tensor(to_copy_4, 0.5)
-    mul_3: "f32[2, 11, 72]" = aten.mul.Tensor(to_copy_4, 0.7071067811865476)
+    to_copy_2: "f32[2, 11, 72]" = aten._to_copy.default(view_12, dtype=torch.float32)
+    mul_2: "f32[2, 11, 72]" = aten.mul.Tensor(to_copy_2, 0.5)
+    mul_3: "f32[2, 11, 72]" = aten.mul.Tensor(to_copy_2, 0.7071067811865476)
     erf: "f32[2, 11, 72]" = aten.erf.default(mul_3)
     add_3: "f32[2, 11, 72]" = aten.add.Tensor(erf, 1)
     mul_4: "f32[2, 11, 72]" = aten.mul.Tensor(mul_2, add_3)
-    to_copy_5: "f16[2, 11, 72]" = aten._to_copy.default(mul_4, dtype=torch.float16)
+    to_copy_3: "f16[2, 11, 72]" = aten._to_copy.default(mul_4, dtype=torch.float16)
     # [output.dense] modeling_bert.py:348 in forward: hidden_states = self.dense(hidden_states)
-    view_13: "f16[22, 72]" = aten.view.default(to_copy_5, [22, 72])
+    view_13: "f16[22, 72]" = aten.view.default(to_copy_3, [22, 72])
     permute_9: "f16[72, 40]{1, 72}" = aten.permute.default(output_dense_weight, [1, 0])
     addmm_5: "f16[22, 40]" = aten.addmm.default(output_dense_bias, view_13, permute_9)
     view_14: "f16[2, 11, 40]" = aten.view.default(addmm_5, [2, 11, 40])
@@ -104,19 +102,17 @@ def bert_layer_forward(
     # [output] modeling_bert.py:350 in forward: hidden_states = self.LayerNorm(hidden_states + input_tensor)
     add_4: "f16[2, 11, 40]" = aten.add.Tensor(clone_1, to_copy_1)
     # [output.LayerNorm] modeling_bert.py:350 in forward: hidden_states = self.LayerNorm(hidden_states + input_tensor)
-    to_copy_6: "f32[2, 11, 40]" = aten._to_copy.default(add_4, dtype=torch.float32)
-    var_mean_1: ("f32[2, 11, 1]", "f32[2, 11, 1]") = aten.var_mean.correction(to_copy_6, [2], correction=0, keepdim=True)
+    to_copy_4: "f32[2, 11, 40]" = aten._to_copy.default(add_4, dtype=torch.float32)
+    var_mean_1: ("f32[2, 11, 1]", "f32[2, 11, 1]") = aten.var_mean.correction(to_copy_4, [2], correction=0, keepdim=True)
     getitem_6: "f32[2, 11, 1]" = getitem(var_mean_1, 0)
     getitem_7: "f32[2, 11, 1]" = getitem(var_mean_1, 1)
     add_5: "f32[2, 11, 1]" = aten.add.Tensor(getitem_6, 1e-12)
     rsqrt_1: "f32[2, 11, 1]" = aten.rsqrt.default(add_5)
-    sub_1: "f32[2, 11, 40]" = aten.sub.Tensor(to_copy_6, getitem_7)
+    sub_1: "f32[2, 11, 40]" = aten.sub.Tensor(to_copy_4, getitem_7)
     mul_5: "f32[2, 11, 40]" = aten.mul.Tensor(sub_1, rsqrt_1)
     mul_6: "f32[2, 11, 40]" = aten.mul.Tensor(mul_5, output_layernorm_weight)
     add_6: "f32[2, 11, 40]" = aten.add.Tensor(mul_6, output_layernorm_bias)
-    to_copy_7: "f16[2, 11, 40]" = aten._to_copy.default(add_6, dtype=torch.float16)
-    to_copy_8: "f16[2, 11, 1]" = aten._to_copy.default(getitem_7, dtype=torch.float16)
-    to_copy_9: "f16[2, 11, 1]" = aten._to_copy.default(rsqrt_1, dtype=torch.float16)
+    to_copy_5: "f16[2, 11, 40]" = aten._to_copy.default(add_6, dtype=torch.float16)
     # [output.dense] modeling_bert.py:348 in forward: hidden_states = self.dense(hidden_states)
     permute_10: "f16[40, 72]" = aten.permute.default(permute_9, [1, 0])
     # [intermediate.dense] modeling_bert.py:335 in forward: hidden_states = self.dense(hidden_states)
@@ -130,7 +126,7 @@ def bert_layer_forward(
     # [attention.self.query] modeling_bert.py:175 in forward: query_layer = self.query(hidden_states).view(*hidden_shape).transpose(1, 2)
     permute_34: "f16[40, 40]" = aten.permute.default(permute, [1, 0])
     return (
-        to_copy_7,
+        to_copy_5,
         attention_output_layernorm_weight,
         output_layernorm_weight,
         hidden_states,
@@ -143,14 +139,14 @@ def bert_layer_forward(
         getitem_2,
         getitem_3,
         addmm_3,
-        to_copy_2,
-        to_copy_3,
+        getitem_5,
+        rsqrt,
         view_11,
         addmm_4,
         view_13,
         add_4,
-        to_copy_8,
-        to_copy_9,
+        getitem_7,
+        rsqrt_1,
         permute_10,
         permute_14,
         permute_18,

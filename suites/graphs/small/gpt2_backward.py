@@ -16,8 +16,8 @@ def gpt2_backward(
     embedding: "bf16[2, 9, 40] saved",
     unsqueeze: "i64[1, 9] saved bound=16",
     embedding_1: "bf16[1, 9, 40] saved",
-    to_copy_3: "bf16[2, 9, 1] saved",
-    to_copy_4: "bf16[2, 9, 1] saved",
+    getitem_1: "f32[2, 9, 1] saved",
+    rsqrt: "f32[2, 9, 1] saved",
     permute: "bf16[2, 5, 9, 8]{1080, 8, 120, 1} saved",
     permute_1: "bf16[2, 5, 9, 8]{1080, 8, 120, 1} saved",
     permute_2: "bf16[2, 5, 9, 8]{1080, 8, 120, 1} saved",
@@ -27,12 +27,12 @@ def gpt2_backward(
     getitem_4: "bf16[2, 5, 9, 8]{360, 8, 40, 1} saved",
     getitem_5: "f32[2, 5, 32] saved",
     add_4: "bf16[2, 9, 40] saved",
-    to_copy_7: "bf16[2, 9, 1] saved",
-    to_copy_8: "bf16[2, 9, 1] saved",
+    getitem_7: "f32[2, 9, 1] saved",
+    rsqrt_1: "f32[2, 9, 1] saved",
     addmm_2: "bf16[18, 160] saved",
     add_9: "bf16[2, 9, 40] saved",
-    to_copy_11: "bf16[2, 9, 1] saved",
-    to_copy_12: "bf16[2, 9, 1] saved",
+    getitem_9: "f32[2, 9, 1] saved",
+    rsqrt_2: "f32[2, 9, 1] saved",
     permute_4: "bf16[2, 5, 9, 8]{1080, 8, 120, 1} saved",
     permute_5: "bf16[2, 5, 9, 8]{1080, 8, 120, 1} saved",
     permute_6: "bf16[2, 5, 9, 8]{1080, 8, 120, 1} saved",
@@ -41,17 +41,17 @@ def gpt2_backward(
     getitem_12: "bf16[2, 5, 9, 8]{360, 8, 40, 1} saved",
     getitem_13: "f32[2, 5, 32] saved",
     add_12: "bf16[2, 9, 40] saved",
-    to_copy_15: "bf16[2, 9, 1] saved",
-    to_copy_16: "bf16[2, 9, 1] saved",
+    getitem_15: "f32[2, 9, 1] saved",
+    rsqrt_3: "f32[2, 9, 1] saved",
     addmm_6: "bf16[18, 160] saved",
     add_17: "bf16[2, 9, 40] saved",
-    to_copy_19: "bf16[2, 9, 1] saved",
-    to_copy_20: "bf16[2, 9, 1] saved",
+    getitem_17: "f32[2, 9, 1] saved",
+    rsqrt_4: "f32[2, 9, 1] saved",
     view_29: "bf16[18, 40] saved",
     mm: "bf16[18, 101] saved",
     amax: "f32[18, 1] saved",
     log: "f32[18, 1] saved",
-    to_copy_22: "f32[] saved",
+    to_copy_12: "f32[] saved",
     ne_1: "b8[18, 1] saved",
     where_3: "i64[18, 1] saved bound=101",
     permute_11: "bf16[101, 40] saved",
@@ -72,12 +72,12 @@ def gpt2_backward(
     tangent: "f32[] gradient",
 ):
     # modeling_gpt2.py:700 in forward: loss = self.loss_function(
-    div_1: "f32[]" = aten.div.Tensor(tangent, to_copy_22)
+    div_1: "f32[]" = aten.div.Tensor(tangent, to_copy_12)
     # [lm_head] modeling_gpt2.py:695 in forward: logits = self.lm_head(hidden_states)
     view_30: "bf16[2, 9, 101]" = aten.view.default(mm, [2, 9, 101])
     # modeling_gpt2.py:700 in forward: loss = self.loss_function(
-    to_copy_21: "f32[2, 9, 101]" = aten._to_copy.default(view_30, dtype=torch.float32)
-    view_31: "f32[18, 101]" = aten.view.default(to_copy_21, [-1, 101])
+    to_copy_11: "f32[2, 9, 101]" = aten._to_copy.default(view_30, dtype=torch.float32)
+    view_31: "f32[18, 101]" = aten.view.default(to_copy_11, [-1, 101])
     sub_5: "f32[18, 101]" = aten.sub.Tensor(view_31, amax)
     sub_6: "f32[18, 101]" = aten.sub.Tensor(sub_5, log)
     full_like: "f32[18, 101]" = aten.full_like.default(sub_6, 0, memory_format=torch.preserve_format)
@@ -90,9 +90,9 @@ def gpt2_backward(
     mul_19: "f32[18, 101]" = aten.mul.Tensor(exp_1, sum_3)
     sub_7: "f32[18, 101]" = aten.sub.Tensor(mul_18, mul_19)
     view_33: "f32[2, 9, 101]" = aten.view.default(sub_7, [2, 9, 101])
-    to_copy_23: "bf16[2, 9, 101]" = aten._to_copy.default(view_33, dtype=torch.bfloat16)
+    to_copy_13: "bf16[2, 9, 101]" = aten._to_copy.default(view_33, dtype=torch.bfloat16)
     # [lm_head] modeling_gpt2.py:695 in forward: logits = self.lm_head(hidden_states)
-    view_34: "bf16[18, 101]" = aten.view.default(to_copy_23, [18, 101])
+    view_34: "bf16[18, 101]" = aten.view.default(to_copy_13, [18, 101])
     permute_9: "bf16[101, 18]{1, 101}" = aten.permute.default(view_34, [1, 0])
     mm_1: "bf16[101, 40]" = aten.mm.default(permute_9, view_29)
     permute_10: "bf16[40, 101]{1, 40}" = aten.permute.default(mm_1, [1, 0])
@@ -102,12 +102,12 @@ def gpt2_backward(
     # [transformer] modeling_gpt2.py:619 in forward: hidden_states = hidden_states.view(output_shape)
     view_36: "bf16[2, 9, 40]" = aten.view.default(view_35, [2, 9, 40])
     # [transformer.ln_f] modeling_gpt2.py:617 in forward: hidden_states = self.ln_f(hidden_states)
-    to_copy_24: "f32[2, 9, 40]" = aten._to_copy.default(view_36, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_25: "f32[2, 9, 40]" = aten._to_copy.default(add_17, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_26: "f32[40]" = aten._to_copy.default(transformer_ln_f_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
-    sub_8: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_25, to_copy_19)
-    mul_20: "f32[2, 9, 40]" = aten.mul.Tensor(sub_8, to_copy_20)
-    mul_21: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_24, to_copy_26)
+    to_copy_14: "f32[2, 9, 40]" = aten._to_copy.default(view_36, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_15: "f32[2, 9, 40]" = aten._to_copy.default(add_17, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_16: "f32[40]" = aten._to_copy.default(transformer_ln_f_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_8: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_15, getitem_17)
+    mul_20: "f32[2, 9, 40]" = aten.mul.Tensor(sub_8, rsqrt_4)
+    mul_21: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_14, to_copy_16)
     mul_22: "f32[2, 9, 40]" = aten.mul.Tensor(mul_21, 40)
     sum_4: "f32[2, 9, 1]" = aten.sum.dim_IntList(mul_21, [2], True)
     mul_23: "f32[2, 9, 40]" = aten.mul.Tensor(mul_21, mul_20)
@@ -115,16 +115,16 @@ def gpt2_backward(
     mul_24: "f32[2, 9, 40]" = aten.mul.Tensor(mul_20, sum_5)
     sub_9: "f32[2, 9, 40]" = aten.sub.Tensor(mul_22, sum_4)
     sub_10: "f32[2, 9, 40]" = aten.sub.Tensor(sub_9, mul_24)
-    div_2: "bf16[2, 9, 1]" = aten.div.Tensor(to_copy_20, 40)
+    div_2: "f32[2, 9, 1]" = aten.div.Tensor(rsqrt_4, 40)
     mul_25: "f32[2, 9, 40]" = aten.mul.Tensor(div_2, sub_10)
-    mul_26: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_24, mul_20)
+    mul_26: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_14, mul_20)
     sum_6: "f32[40]" = aten.sum.dim_IntList(mul_26, [0, 1])
-    sum_7: "f32[40]" = aten.sum.dim_IntList(to_copy_24, [0, 1])
-    to_copy_27: "bf16[2, 9, 40]" = aten._to_copy.default(mul_25, dtype=torch.bfloat16)
-    to_copy_28: "bf16[40]" = aten._to_copy.default(sum_6, dtype=torch.bfloat16)
-    to_copy_29: "bf16[40]" = aten._to_copy.default(sum_7, dtype=torch.bfloat16)
+    sum_7: "f32[40]" = aten.sum.dim_IntList(to_copy_14, [0, 1])
+    to_copy_17: "bf16[2, 9, 40]" = aten._to_copy.default(mul_25, dtype=torch.bfloat16)
+    to_copy_18: "bf16[40]" = aten._to_copy.default(sum_6, dtype=torch.bfloat16)
+    to_copy_19: "bf16[40]" = aten._to_copy.default(sum_7, dtype=torch.bfloat16)
     # [transformer.h.1.mlp.c_proj] pytorch_utils.py:120 in forward: x = x.view(size_out)
-    view_37: "bf16[18, 40]" = aten.view.default(to_copy_27, [18, 40])
+    view_37: "bf16[18, 40]" = aten.view.default(to_copy_17, [18, 40])
     # [transformer.h.1.mlp.c_proj] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
     mm_3: "bf16[18, 160]" = aten.mm.default(view_37, permute_13)
     mm_4: "bf16[160, 40]" = aten.mm.default(permute_14, view_37)
@@ -143,13 +143,13 @@ def gpt2_backward(
     tanh_1: "bf16[2, 9, 160]" = aten.tanh.default(mul_14)
     add_16: "bf16[2, 9, 160]" = aten.add.Tensor(tanh_1, 1.0)
     mul_28: "bf16[2, 9, 160]" = aten.mul.Tensor(view_39, add_16)
-    to_copy_30: "f32[2, 9, 160]" = aten._to_copy.default(mul_27, dtype=torch.float32)
-    to_copy_31: "f32[2, 9, 160]" = aten._to_copy.default(tanh_1, dtype=torch.float32)
-    mul_29: "f32[2, 9, 160]" = aten.mul.Tensor(to_copy_31, to_copy_31)
+    to_copy_20: "f32[2, 9, 160]" = aten._to_copy.default(mul_27, dtype=torch.float32)
+    to_copy_21: "f32[2, 9, 160]" = aten._to_copy.default(tanh_1, dtype=torch.float32)
+    mul_29: "f32[2, 9, 160]" = aten.mul.Tensor(to_copy_21, to_copy_21)
     sub_11: "f32[2, 9, 160]" = aten.sub.Tensor(1, mul_29)
-    mul_30: "f32[2, 9, 160]" = aten.mul.Tensor(to_copy_30, sub_11)
-    to_copy_32: "bf16[2, 9, 160]" = aten._to_copy.default(mul_30, dtype=torch.bfloat16)
-    mul_31: "bf16[2, 9, 160]" = aten.mul.Tensor(to_copy_32, 0.7978845608028654)
+    mul_30: "f32[2, 9, 160]" = aten.mul.Tensor(to_copy_20, sub_11)
+    to_copy_22: "bf16[2, 9, 160]" = aten._to_copy.default(mul_30, dtype=torch.bfloat16)
+    mul_31: "bf16[2, 9, 160]" = aten.mul.Tensor(to_copy_22, 0.7978845608028654)
     mul_32: "bf16[2, 9, 160]" = aten.mul.Tensor(mul_31, 0.044715)
     pow_2: "bf16[2, 9, 160]" = aten.pow.Tensor_Scalar(view_25, 2.0)
     mul_33: "bf16[2, 9, 160]" = aten.mul.Scalar(pow_2, 3.0)
@@ -169,12 +169,12 @@ def gpt2_backward(
     view_41: "bf16[160]" = aten.view.default(sum_9, [160])
     view_42: "bf16[2, 9, 40]" = aten.view.default(mm_5, [2, 9, 40])
     # [transformer.h.1.ln_2] modeling_gpt2.py:304 in forward: hidden_states = self.ln_2(hidden_states)
-    to_copy_33: "f32[2, 9, 40]" = aten._to_copy.default(view_42, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_34: "f32[2, 9, 40]" = aten._to_copy.default(add_12, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_35: "f32[40]" = aten._to_copy.default(transformer_h_1_ln_2_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
-    sub_12: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_34, to_copy_15)
-    mul_36: "f32[2, 9, 40]" = aten.mul.Tensor(sub_12, to_copy_16)
-    mul_37: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_33, to_copy_35)
+    to_copy_23: "f32[2, 9, 40]" = aten._to_copy.default(view_42, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_24: "f32[2, 9, 40]" = aten._to_copy.default(add_12, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_25: "f32[40]" = aten._to_copy.default(transformer_h_1_ln_2_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_12: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_24, getitem_15)
+    mul_36: "f32[2, 9, 40]" = aten.mul.Tensor(sub_12, rsqrt_3)
+    mul_37: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_23, to_copy_25)
     mul_38: "f32[2, 9, 40]" = aten.mul.Tensor(mul_37, 40)
     sum_10: "f32[2, 9, 1]" = aten.sum.dim_IntList(mul_37, [2], True)
     mul_39: "f32[2, 9, 40]" = aten.mul.Tensor(mul_37, mul_36)
@@ -182,16 +182,16 @@ def gpt2_backward(
     mul_40: "f32[2, 9, 40]" = aten.mul.Tensor(mul_36, sum_11)
     sub_13: "f32[2, 9, 40]" = aten.sub.Tensor(mul_38, sum_10)
     sub_14: "f32[2, 9, 40]" = aten.sub.Tensor(sub_13, mul_40)
-    div_3: "bf16[2, 9, 1]" = aten.div.Tensor(to_copy_16, 40)
+    div_3: "f32[2, 9, 1]" = aten.div.Tensor(rsqrt_3, 40)
     mul_41: "f32[2, 9, 40]" = aten.mul.Tensor(div_3, sub_14)
-    mul_42: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_33, mul_36)
+    mul_42: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_23, mul_36)
     sum_12: "f32[40]" = aten.sum.dim_IntList(mul_42, [0, 1])
-    sum_13: "f32[40]" = aten.sum.dim_IntList(to_copy_33, [0, 1])
-    to_copy_36: "bf16[2, 9, 40]" = aten._to_copy.default(mul_41, dtype=torch.bfloat16)
-    to_copy_37: "bf16[40]" = aten._to_copy.default(sum_12, dtype=torch.bfloat16)
-    to_copy_38: "bf16[40]" = aten._to_copy.default(sum_13, dtype=torch.bfloat16)
+    sum_13: "f32[40]" = aten.sum.dim_IntList(to_copy_23, [0, 1])
+    to_copy_26: "bf16[2, 9, 40]" = aten._to_copy.default(mul_41, dtype=torch.bfloat16)
+    to_copy_27: "bf16[40]" = aten._to_copy.default(sum_12, dtype=torch.bfloat16)
+    to_copy_28: "bf16[40]" = aten._to_copy.default(sum_13, dtype=torch.bfloat16)
     # modeling_gpt2.py:304 in forward: hidden_states = self.ln_2(hidden_states)
-    add_22: "bf16[2, 9, 40]" = aten.add.Tensor(to_copy_27, to_copy_36)
+    add_22: "bf16[2, 9, 40]" = aten.add.Tensor(to_copy_17, to_copy_26)
     # [transformer.h.1.attn.c_proj] pytorch_utils.py:120 in forward: x = x.view(size_out)
     view_43: "bf16[18, 40]" = aten.view.default(add_22, [18, 40])
     # [transformer.h.1.attn.c_proj] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
@@ -237,12 +237,12 @@ def gpt2_backward(
     view_52: "bf16[120]" = aten.view.default(sum_15, [120])
     view_53: "bf16[2, 9, 40]" = aten.view.default(mm_9, [2, 9, 40])
     # [transformer.h.1.ln_1] modeling_gpt2.py:273 in forward: hidden_states = self.ln_1(hidden_states)
-    to_copy_39: "f32[2, 9, 40]" = aten._to_copy.default(view_53, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_40: "f32[2, 9, 40]" = aten._to_copy.default(add_9, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_41: "f32[40]" = aten._to_copy.default(transformer_h_1_ln_1_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
-    sub_15: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_40, to_copy_11)
-    mul_43: "f32[2, 9, 40]" = aten.mul.Tensor(sub_15, to_copy_12)
-    mul_44: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_39, to_copy_41)
+    to_copy_29: "f32[2, 9, 40]" = aten._to_copy.default(view_53, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_30: "f32[2, 9, 40]" = aten._to_copy.default(add_9, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_31: "f32[40]" = aten._to_copy.default(transformer_h_1_ln_1_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_15: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_30, getitem_9)
+    mul_43: "f32[2, 9, 40]" = aten.mul.Tensor(sub_15, rsqrt_2)
+    mul_44: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_29, to_copy_31)
     mul_45: "f32[2, 9, 40]" = aten.mul.Tensor(mul_44, 40)
     sum_16: "f32[2, 9, 1]" = aten.sum.dim_IntList(mul_44, [2], True)
     mul_46: "f32[2, 9, 40]" = aten.mul.Tensor(mul_44, mul_43)
@@ -250,16 +250,16 @@ def gpt2_backward(
     mul_47: "f32[2, 9, 40]" = aten.mul.Tensor(mul_43, sum_17)
     sub_16: "f32[2, 9, 40]" = aten.sub.Tensor(mul_45, sum_16)
     sub_17: "f32[2, 9, 40]" = aten.sub.Tensor(sub_16, mul_47)
-    div_4: "bf16[2, 9, 1]" = aten.div.Tensor(to_copy_12, 40)
+    div_4: "f32[2, 9, 1]" = aten.div.Tensor(rsqrt_2, 40)
     mul_48: "f32[2, 9, 40]" = aten.mul.Tensor(div_4, sub_17)
-    mul_49: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_39, mul_43)
+    mul_49: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_29, mul_43)
     sum_18: "f32[40]" = aten.sum.dim_IntList(mul_49, [0, 1])
-    sum_19: "f32[40]" = aten.sum.dim_IntList(to_copy_39, [0, 1])
-    to_copy_42: "bf16[2, 9, 40]" = aten._to_copy.default(mul_48, dtype=torch.bfloat16)
-    to_copy_43: "bf16[40]" = aten._to_copy.default(sum_18, dtype=torch.bfloat16)
-    to_copy_44: "bf16[40]" = aten._to_copy.default(sum_19, dtype=torch.bfloat16)
+    sum_19: "f32[40]" = aten.sum.dim_IntList(to_copy_29, [0, 1])
+    to_copy_32: "bf16[2, 9, 40]" = aten._to_copy.default(mul_48, dtype=torch.bfloat16)
+    to_copy_33: "bf16[40]" = aten._to_copy.default(sum_18, dtype=torch.bfloat16)
+    to_copy_34: "bf16[40]" = aten._to_copy.default(sum_19, dtype=torch.bfloat16)
     # modeling_gpt2.py:273 in forward: hidden_states = self.ln_1(hidden_states)
-    add_23: "bf16[2, 9, 40]" = aten.add.Tensor(add_22, to_copy_42)
+    add_23: "bf16[2, 9, 40]" = aten.add.Tensor(add_22, to_copy_32)
     # [transformer.h.0.mlp.c_proj] pytorch_utils.py:120 in forward: x = x.view(size_out)
     view_54: "bf16[18, 40]" = aten.view.default(add_23, [18, 40])
     # [transformer.h.0.mlp.c_proj] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
@@ -280,13 +280,13 @@ def gpt2_backward(
     tanh: "bf16[2, 9, 160]" = aten.tanh.default(mul_6)
     add_8: "bf16[2, 9, 160]" = aten.add.Tensor(tanh, 1.0)
     mul_51: "bf16[2, 9, 160]" = aten.mul.Tensor(view_56, add_8)
-    to_copy_45: "f32[2, 9, 160]" = aten._to_copy.default(mul_50, dtype=torch.float32)
-    to_copy_46: "f32[2, 9, 160]" = aten._to_copy.default(tanh, dtype=torch.float32)
-    mul_52: "f32[2, 9, 160]" = aten.mul.Tensor(to_copy_46, to_copy_46)
+    to_copy_35: "f32[2, 9, 160]" = aten._to_copy.default(mul_50, dtype=torch.float32)
+    to_copy_36: "f32[2, 9, 160]" = aten._to_copy.default(tanh, dtype=torch.float32)
+    mul_52: "f32[2, 9, 160]" = aten.mul.Tensor(to_copy_36, to_copy_36)
     sub_18: "f32[2, 9, 160]" = aten.sub.Tensor(1, mul_52)
-    mul_53: "f32[2, 9, 160]" = aten.mul.Tensor(to_copy_45, sub_18)
-    to_copy_47: "bf16[2, 9, 160]" = aten._to_copy.default(mul_53, dtype=torch.bfloat16)
-    mul_54: "bf16[2, 9, 160]" = aten.mul.Tensor(to_copy_47, 0.7978845608028654)
+    mul_53: "f32[2, 9, 160]" = aten.mul.Tensor(to_copy_35, sub_18)
+    to_copy_37: "bf16[2, 9, 160]" = aten._to_copy.default(mul_53, dtype=torch.bfloat16)
+    mul_54: "bf16[2, 9, 160]" = aten.mul.Tensor(to_copy_37, 0.7978845608028654)
     mul_55: "bf16[2, 9, 160]" = aten.mul.Tensor(mul_54, 0.044715)
     pow_3: "bf16[2, 9, 160]" = aten.pow.Tensor_Scalar(view_12, 2.0)
     mul_56: "bf16[2, 9, 160]" = aten.mul.Scalar(pow_3, 3.0)
@@ -306,12 +306,12 @@ def gpt2_backward(
     view_58: "bf16[160]" = aten.view.default(sum_21, [160])
     view_59: "bf16[2, 9, 40]" = aten.view.default(mm_13, [2, 9, 40])
     # [transformer.h.0.ln_2] modeling_gpt2.py:304 in forward: hidden_states = self.ln_2(hidden_states)
-    to_copy_48: "f32[2, 9, 40]" = aten._to_copy.default(view_59, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_49: "f32[2, 9, 40]" = aten._to_copy.default(add_4, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_50: "f32[40]" = aten._to_copy.default(transformer_h_0_ln_2_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
-    sub_19: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_49, to_copy_7)
-    mul_59: "f32[2, 9, 40]" = aten.mul.Tensor(sub_19, to_copy_8)
-    mul_60: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_48, to_copy_50)
+    to_copy_38: "f32[2, 9, 40]" = aten._to_copy.default(view_59, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_39: "f32[2, 9, 40]" = aten._to_copy.default(add_4, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_40: "f32[40]" = aten._to_copy.default(transformer_h_0_ln_2_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_19: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_39, getitem_7)
+    mul_59: "f32[2, 9, 40]" = aten.mul.Tensor(sub_19, rsqrt_1)
+    mul_60: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_38, to_copy_40)
     mul_61: "f32[2, 9, 40]" = aten.mul.Tensor(mul_60, 40)
     sum_22: "f32[2, 9, 1]" = aten.sum.dim_IntList(mul_60, [2], True)
     mul_62: "f32[2, 9, 40]" = aten.mul.Tensor(mul_60, mul_59)
@@ -319,16 +319,16 @@ def gpt2_backward(
     mul_63: "f32[2, 9, 40]" = aten.mul.Tensor(mul_59, sum_23)
     sub_20: "f32[2, 9, 40]" = aten.sub.Tensor(mul_61, sum_22)
     sub_21: "f32[2, 9, 40]" = aten.sub.Tensor(sub_20, mul_63)
-    div_5: "bf16[2, 9, 1]" = aten.div.Tensor(to_copy_8, 40)
+    div_5: "f32[2, 9, 1]" = aten.div.Tensor(rsqrt_1, 40)
     mul_64: "f32[2, 9, 40]" = aten.mul.Tensor(div_5, sub_21)
-    mul_65: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_48, mul_59)
+    mul_65: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_38, mul_59)
     sum_24: "f32[40]" = aten.sum.dim_IntList(mul_65, [0, 1])
-    sum_25: "f32[40]" = aten.sum.dim_IntList(to_copy_48, [0, 1])
-    to_copy_51: "bf16[2, 9, 40]" = aten._to_copy.default(mul_64, dtype=torch.bfloat16)
-    to_copy_52: "bf16[40]" = aten._to_copy.default(sum_24, dtype=torch.bfloat16)
-    to_copy_53: "bf16[40]" = aten._to_copy.default(sum_25, dtype=torch.bfloat16)
+    sum_25: "f32[40]" = aten.sum.dim_IntList(to_copy_38, [0, 1])
+    to_copy_41: "bf16[2, 9, 40]" = aten._to_copy.default(mul_64, dtype=torch.bfloat16)
+    to_copy_42: "bf16[40]" = aten._to_copy.default(sum_24, dtype=torch.bfloat16)
+    to_copy_43: "bf16[40]" = aten._to_copy.default(sum_25, dtype=torch.bfloat16)
     # modeling_gpt2.py:304 in forward: hidden_states = self.ln_2(hidden_states)
-    add_26: "bf16[2, 9, 40]" = aten.add.Tensor(add_23, to_copy_51)
+    add_26: "bf16[2, 9, 40]" = aten.add.Tensor(add_23, to_copy_41)
     # [transformer.h.0.attn.c_proj] pytorch_utils.py:120 in forward: x = x.view(size_out)
     view_60: "bf16[18, 40]" = aten.view.default(add_26, [18, 40])
     # [transformer.h.0.attn.c_proj] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
@@ -374,17 +374,17 @@ def gpt2_backward(
     view_69: "bf16[120]" = aten.view.default(sum_27, [120])
     view_70: "bf16[2, 9, 40]" = aten.view.default(mm_17, [2, 9, 40])
     # [transformer.h.0.ln_1] modeling_gpt2.py:273 in forward: hidden_states = self.ln_1(hidden_states)
-    to_copy_54: "f32[2, 9, 40]" = aten._to_copy.default(view_70, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_44: "f32[2, 9, 40]" = aten._to_copy.default(view_70, dtype=torch.float32, memory_format=torch.contiguous_format)
     # [transformer] modeling_gpt2.py:575 in forward: hidden_states = inputs_embeds + position_embeds.to(inputs_embeds.device)
     add_1: "bf16[2, 9, 40]" = aten.add.Tensor(embedding, embedding_1)
     # [transformer.drop] modeling_gpt2.py:601 in forward: hidden_states = self.drop(hidden_states)
     clone: "bf16[2, 9, 40]" = aten.clone.default(add_1)
     # [transformer.h.0.ln_1] modeling_gpt2.py:273 in forward: hidden_states = self.ln_1(hidden_states)
-    to_copy_55: "f32[2, 9, 40]" = aten._to_copy.default(clone, dtype=torch.float32, memory_format=torch.contiguous_format)
-    to_copy_56: "f32[40]" = aten._to_copy.default(transformer_h_0_ln_1_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
-    sub_22: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_55, to_copy_3)
-    mul_66: "f32[2, 9, 40]" = aten.mul.Tensor(sub_22, to_copy_4)
-    mul_67: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_54, to_copy_56)
+    to_copy_45: "f32[2, 9, 40]" = aten._to_copy.default(clone, dtype=torch.float32, memory_format=torch.contiguous_format)
+    to_copy_46: "f32[40]" = aten._to_copy.default(transformer_h_0_ln_1_weight, dtype=torch.float32, memory_format=torch.contiguous_format)
+    sub_22: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_45, getitem_1)
+    mul_66: "f32[2, 9, 40]" = aten.mul.Tensor(sub_22, rsqrt)
+    mul_67: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_44, to_copy_46)
     mul_68: "f32[2, 9, 40]" = aten.mul.Tensor(mul_67, 40)
     sum_28: "f32[2, 9, 1]" = aten.sum.dim_IntList(mul_67, [2], True)
     mul_69: "f32[2, 9, 40]" = aten.mul.Tensor(mul_67, mul_66)
@@ -392,59 +392,59 @@ def gpt2_backward(
     mul_70: "f32[2, 9, 40]" = aten.mul.Tensor(mul_66, sum_29)
     sub_23: "f32[2, 9, 40]" = aten.sub.Tensor(mul_68, sum_28)
     sub_24: "f32[2, 9, 40]" = aten.sub.Tensor(sub_23, mul_70)
-    div_6: "bf16[2, 9, 1]" = aten.div.Tensor(to_copy_4, 40)
+    div_6: "f32[2, 9, 1]" = aten.div.Tensor(rsqrt, 40)
     mul_71: "f32[2, 9, 40]" = aten.mul.Tensor(div_6, sub_24)
-    mul_72: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_54, mul_66)
+    mul_72: "f32[2, 9, 40]" = aten.mul.Tensor(to_copy_44, mul_66)
     sum_30: "f32[40]" = aten.sum.dim_IntList(mul_72, [0, 1])
-    sum_31: "f32[40]" = aten.sum.dim_IntList(to_copy_54, [0, 1])
-    to_copy_57: "bf16[2, 9, 40]" = aten._to_copy.default(mul_71, dtype=torch.bfloat16)
-    to_copy_58: "bf16[40]" = aten._to_copy.default(sum_30, dtype=torch.bfloat16)
-    to_copy_59: "bf16[40]" = aten._to_copy.default(sum_31, dtype=torch.bfloat16)
+    sum_31: "f32[40]" = aten.sum.dim_IntList(to_copy_44, [0, 1])
+    to_copy_47: "bf16[2, 9, 40]" = aten._to_copy.default(mul_71, dtype=torch.bfloat16)
+    to_copy_48: "bf16[40]" = aten._to_copy.default(sum_30, dtype=torch.bfloat16)
+    to_copy_49: "bf16[40]" = aten._to_copy.default(sum_31, dtype=torch.bfloat16)
     # modeling_gpt2.py:273 in forward: hidden_states = self.ln_1(hidden_states)
-    add_27: "bf16[2, 9, 40]" = aten.add.Tensor(add_26, to_copy_57)
+    add_27: "bf16[2, 9, 40]" = aten.add.Tensor(add_26, to_copy_47)
     # [transformer] modeling_gpt2.py:575 in forward: hidden_states = inputs_embeds + position_embeds.to(inputs_embeds.device)
     sum_32: "bf16[1, 9, 40]" = aten.sum.dim_IntList(add_27, [0], True)
     # [transformer.wpe] modeling_gpt2.py:574 in forward: position_embeds = self.wpe(position_ids)
-    to_copy_60: "f32[1, 9, 40]" = aten._to_copy.default(sum_32, dtype=torch.float32)
+    to_copy_50: "f32[1, 9, 40]" = aten._to_copy.default(sum_32, dtype=torch.float32)
     full_1: "f32[16, 40]" = aten.full.default([16, 40], 0, dtype=torch.float32)
-    index_put: "f32[16, 40]" = aten.index_put.default(full_1, [unsqueeze], to_copy_60, True)
-    to_copy_61: "bf16[16, 40]" = aten._to_copy.default(index_put, dtype=torch.bfloat16)
+    index_put: "f32[16, 40]" = aten.index_put.default(full_1, [unsqueeze], to_copy_50, True)
+    to_copy_51: "bf16[16, 40]" = aten._to_copy.default(index_put, dtype=torch.bfloat16)
     # [transformer.wte] modeling_gpt2.py:567 in forward: inputs_embeds = self.wte(input_ids)
-    to_copy_62: "f32[2, 9, 40]" = aten._to_copy.default(add_27, dtype=torch.float32)
+    to_copy_52: "f32[2, 9, 40]" = aten._to_copy.default(add_27, dtype=torch.float32)
     full_2: "f32[101, 40]" = aten.full.default([101, 40], 0, dtype=torch.float32)
-    index_put_1: "f32[101, 40]" = aten.index_put.default(full_2, [view], to_copy_62, True)
-    to_copy_63: "bf16[101, 40]" = aten._to_copy.default(index_put_1, dtype=torch.bfloat16)
+    index_put_1: "f32[101, 40]" = aten.index_put.default(full_2, [view], to_copy_52, True)
+    to_copy_53: "bf16[101, 40]" = aten._to_copy.default(index_put_1, dtype=torch.bfloat16)
     # modeling_gpt2.py:567 in forward: inputs_embeds = self.wte(input_ids)
-    add_28: "bf16[101, 40]" = aten.add.Tensor(permute_12, to_copy_63)
+    add_28: "bf16[101, 40]" = aten.add.Tensor(permute_12, to_copy_53)
     return (
         add_28,
-        to_copy_61,
-        to_copy_58,
-        to_copy_59,
+        to_copy_51,
+        to_copy_48,
+        to_copy_49,
         mm_18,
         view_69,
         mm_16,
         view_61,
-        to_copy_52,
-        to_copy_53,
+        to_copy_42,
+        to_copy_43,
         mm_14,
         view_58,
         mm_12,
         view_55,
-        to_copy_43,
-        to_copy_44,
+        to_copy_33,
+        to_copy_34,
         mm_10,
         view_52,
         mm_8,
         view_44,
-        to_copy_37,
-        to_copy_38,
+        to_copy_27,
+        to_copy_28,
         mm_6,
         view_41,
         mm_4,
         view_38,
-        to_copy_28,
-        to_copy_29,
+        to_copy_18,
+        to_copy_19,
         None,
         None,
         None,

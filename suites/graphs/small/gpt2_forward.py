@@ -83,25 +83,23 @@ def gpt2_forward(
     mul_1: "f32[2, 9, 40]" = aten.mul.Tensor(mul, transformer_h_0_ln_1_weight)
     add_3: "f32[2, 9, 40]" = aten.add.Tensor(mul_1, transformer_h_0_ln_1_bias)
     to_copy_2: "bf16[2, 9, 40]" = aten._to_copy.default(add_3, dtype=torch.bfloat16)
-    to_copy_3: "bf16[2, 9, 1]" = aten._to_copy.default(getitem_1, dtype=torch.bfloat16)
-    to_copy_4: "bf16[2, 9, 1]" = aten._to_copy.default(rsqrt, dtype=torch.bfloat16)
     # [transformer.h.0.attn.c_attn] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
     view_2: "bf16[18, 40]" = aten.view.default(to_copy_2, [-1, 40])
     addmm: "bf16[18, 120]" = aten.addmm.default(transformer_h_0_attn_c_attn_bias, view_2, transformer_h_0_attn_c_attn_weight)
     # [transformer.h.0.attn.c_attn] pytorch_utils.py:120 in forward: x = x.view(size_out)
     view_3: "bf16[2, 9, 120]" = aten.view.default(addmm, [2, 9, 120])
     # [transformer.h.0.attn] modeling_gpt2.py:185 in forward: query_states, key_states, value_states = self.c_attn(hidden_states).split(self.split_size…
-    as_strided: "bf16[2, 9, 40]{1080, 120, 1}" = aten.as_strided.default(view_3, [2, 9, 40], [1080, 120, 1], 0)
-    as_strided_1: "bf16[2, 9, 40]{1080, 120, 1}" = aten.as_strided.default(view_3, [2, 9, 40], [1080, 120, 1], 40)
-    as_strided_2: "bf16[2, 9, 40]{1080, 120, 1}" = aten.as_strided.default(view_3, [2, 9, 40], [1080, 120, 1], 80)
+    slice: "bf16[2, 9, 40]{1080, 120, 1}" = aten.slice.Tensor(view_3, 2, 0, 40)
+    slice_1: "bf16[2, 9, 40]{1080, 120, 1}" = aten.slice.Tensor(view_3, 2, 40, 80)
+    slice_2: "bf16[2, 9, 40]{1080, 120, 1}" = aten.slice.Tensor(view_3, 2, 80, 120)
     # [transformer.h.0.attn] modeling_gpt2.py:187 in forward: key_states = key_states.view(shape_kv).transpose(1, 2)
-    view_4: "bf16[2, 9, 5, 8]{1080, 120, 8, 1}" = aten.view.default(as_strided_1, [2, 9, -1, 8])
+    view_4: "bf16[2, 9, 5, 8]{1080, 120, 8, 1}" = aten.view.default(slice_1, [2, 9, -1, 8])
     permute: "bf16[2, 5, 9, 8]{1080, 8, 120, 1}" = aten.permute.default(view_4, [0, 2, 1, 3])
     # [transformer.h.0.attn] modeling_gpt2.py:188 in forward: value_states = value_states.view(shape_kv).transpose(1, 2)
-    view_5: "bf16[2, 9, 5, 8]{1080, 120, 8, 1}" = aten.view.default(as_strided_2, [2, 9, -1, 8])
+    view_5: "bf16[2, 9, 5, 8]{1080, 120, 8, 1}" = aten.view.default(slice_2, [2, 9, -1, 8])
     permute_1: "bf16[2, 5, 9, 8]{1080, 8, 120, 1}" = aten.permute.default(view_5, [0, 2, 1, 3])
     # [transformer.h.0.attn] modeling_gpt2.py:191 in forward: query_states = query_states.view(shape_q).transpose(1, 2)
-    view_6: "bf16[2, 9, 5, 8]{1080, 120, 8, 1}" = aten.view.default(as_strided, [2, 9, -1, 8])
+    view_6: "bf16[2, 9, 5, 8]{1080, 120, 8, 1}" = aten.view.default(slice, [2, 9, -1, 8])
     permute_2: "bf16[2, 5, 9, 8]{1080, 8, 120, 1}" = aten.permute.default(view_6, [0, 2, 1, 3])
     # [transformer.h.0.attn] modeling_gpt2.py:211 in forward: attn_output, attn_weights = attention_interface(
     scalar_tensor: "bf16[]" = aten.scalar_tensor.default(float("-inf"), dtype=torch.bfloat16)
@@ -126,21 +124,19 @@ def gpt2_forward(
     # [transformer.h.0] modeling_gpt2.py:282 in forward: hidden_states = attn_output + residual
     add_4: "bf16[2, 9, 40]" = aten.add.Tensor(clone_1, clone)
     # [transformer.h.0.ln_2] modeling_gpt2.py:304 in forward: hidden_states = self.ln_2(hidden_states)
-    to_copy_5: "f32[2, 9, 40]" = aten._to_copy.default(add_4, dtype=torch.float32)
-    var_mean_1: ("f32[2, 9, 1]", "f32[2, 9, 1]") = aten.var_mean.correction(to_copy_5, [2], correction=0, keepdim=True)
+    to_copy_3: "f32[2, 9, 40]" = aten._to_copy.default(add_4, dtype=torch.float32)
+    var_mean_1: ("f32[2, 9, 1]", "f32[2, 9, 1]") = aten.var_mean.correction(to_copy_3, [2], correction=0, keepdim=True)
     getitem_6: "f32[2, 9, 1]" = getitem(var_mean_1, 0)
     getitem_7: "f32[2, 9, 1]" = getitem(var_mean_1, 1)
     add_5: "f32[2, 9, 1]" = aten.add.Tensor(getitem_6, 1e-05)
     rsqrt_1: "f32[2, 9, 1]" = aten.rsqrt.default(add_5)
-    sub_1: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_5, getitem_7)
+    sub_1: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_3, getitem_7)
     mul_2: "f32[2, 9, 40]" = aten.mul.Tensor(sub_1, rsqrt_1)
     mul_3: "f32[2, 9, 40]" = aten.mul.Tensor(mul_2, transformer_h_0_ln_2_weight)
     add_6: "f32[2, 9, 40]" = aten.add.Tensor(mul_3, transformer_h_0_ln_2_bias)
-    to_copy_6: "bf16[2, 9, 40]" = aten._to_copy.default(add_6, dtype=torch.bfloat16)
-    to_copy_7: "bf16[2, 9, 1]" = aten._to_copy.default(getitem_7, dtype=torch.bfloat16)
-    to_copy_8: "bf16[2, 9, 1]" = aten._to_copy.default(rsqrt_1, dtype=torch.bfloat16)
+    to_copy_4: "bf16[2, 9, 40]" = aten._to_copy.default(add_6, dtype=torch.bfloat16)
     # [transformer.h.0.mlp.c_fc] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
-    view_11: "bf16[18, 40]" = aten.view.default(to_copy_6, [-1, 40])
+    view_11: "bf16[18, 40]" = aten.view.default(to_copy_4, [-1, 40])
     addmm_2: "bf16[18, 160]" = aten.addmm.default(transformer_h_0_mlp_c_fc_bias, view_11, transformer_h_0_mlp_c_fc_weight)
     # [transformer.h.0.mlp.c_fc] pytorch_utils.py:120 in forward: x = x.view(size_out)
     view_12: "bf16[2, 9, 160]" = aten.view.default(addmm_2, [2, 9, 160])
@@ -163,36 +159,34 @@ def gpt2_forward(
     # [transformer.h.0] modeling_gpt2.py:307 in forward: hidden_states = residual + feed_forward_hidden_states
     add_9: "bf16[2, 9, 40]" = aten.add.Tensor(add_4, clone_2)
     # [transformer.h.1.ln_1] modeling_gpt2.py:273 in forward: hidden_states = self.ln_1(hidden_states)
-    to_copy_9: "f32[2, 9, 40]" = aten._to_copy.default(add_9, dtype=torch.float32)
-    var_mean_2: ("f32[2, 9, 1]", "f32[2, 9, 1]") = aten.var_mean.correction(to_copy_9, [2], correction=0, keepdim=True)
+    to_copy_5: "f32[2, 9, 40]" = aten._to_copy.default(add_9, dtype=torch.float32)
+    var_mean_2: ("f32[2, 9, 1]", "f32[2, 9, 1]") = aten.var_mean.correction(to_copy_5, [2], correction=0, keepdim=True)
     getitem_8: "f32[2, 9, 1]" = getitem(var_mean_2, 0)
     getitem_9: "f32[2, 9, 1]" = getitem(var_mean_2, 1)
     add_10: "f32[2, 9, 1]" = aten.add.Tensor(getitem_8, 1e-05)
     rsqrt_2: "f32[2, 9, 1]" = aten.rsqrt.default(add_10)
-    sub_2: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_9, getitem_9)
+    sub_2: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_5, getitem_9)
     mul_8: "f32[2, 9, 40]" = aten.mul.Tensor(sub_2, rsqrt_2)
     mul_9: "f32[2, 9, 40]" = aten.mul.Tensor(mul_8, transformer_h_1_ln_1_weight)
     add_11: "f32[2, 9, 40]" = aten.add.Tensor(mul_9, transformer_h_1_ln_1_bias)
-    to_copy_10: "bf16[2, 9, 40]" = aten._to_copy.default(add_11, dtype=torch.bfloat16)
-    to_copy_11: "bf16[2, 9, 1]" = aten._to_copy.default(getitem_9, dtype=torch.bfloat16)
-    to_copy_12: "bf16[2, 9, 1]" = aten._to_copy.default(rsqrt_2, dtype=torch.bfloat16)
+    to_copy_6: "bf16[2, 9, 40]" = aten._to_copy.default(add_11, dtype=torch.bfloat16)
     # [transformer.h.1.attn.c_attn] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
-    view_15: "bf16[18, 40]" = aten.view.default(to_copy_10, [-1, 40])
+    view_15: "bf16[18, 40]" = aten.view.default(to_copy_6, [-1, 40])
     addmm_4: "bf16[18, 120]" = aten.addmm.default(transformer_h_1_attn_c_attn_bias, view_15, transformer_h_1_attn_c_attn_weight)
     # [transformer.h.1.attn.c_attn] pytorch_utils.py:120 in forward: x = x.view(size_out)
     view_16: "bf16[2, 9, 120]" = aten.view.default(addmm_4, [2, 9, 120])
     # [transformer.h.1.attn] modeling_gpt2.py:185 in forward: query_states, key_states, value_states = self.c_attn(hidden_states).split(self.split_size…
-    as_strided_3: "bf16[2, 9, 40]{1080, 120, 1}" = aten.as_strided.default(view_16, [2, 9, 40], [1080, 120, 1], 0)
-    as_strided_4: "bf16[2, 9, 40]{1080, 120, 1}" = aten.as_strided.default(view_16, [2, 9, 40], [1080, 120, 1], 40)
-    as_strided_5: "bf16[2, 9, 40]{1080, 120, 1}" = aten.as_strided.default(view_16, [2, 9, 40], [1080, 120, 1], 80)
+    slice_3: "bf16[2, 9, 40]{1080, 120, 1}" = aten.slice.Tensor(view_16, 2, 0, 40)
+    slice_4: "bf16[2, 9, 40]{1080, 120, 1}" = aten.slice.Tensor(view_16, 2, 40, 80)
+    slice_5: "bf16[2, 9, 40]{1080, 120, 1}" = aten.slice.Tensor(view_16, 2, 80, 120)
     # [transformer.h.1.attn] modeling_gpt2.py:187 in forward: key_states = key_states.view(shape_kv).transpose(1, 2)
-    view_17: "bf16[2, 9, 5, 8]{1080, 120, 8, 1}" = aten.view.default(as_strided_4, [2, 9, -1, 8])
+    view_17: "bf16[2, 9, 5, 8]{1080, 120, 8, 1}" = aten.view.default(slice_4, [2, 9, -1, 8])
     permute_4: "bf16[2, 5, 9, 8]{1080, 8, 120, 1}" = aten.permute.default(view_17, [0, 2, 1, 3])
     # [transformer.h.1.attn] modeling_gpt2.py:188 in forward: value_states = value_states.view(shape_kv).transpose(1, 2)
-    view_18: "bf16[2, 9, 5, 8]{1080, 120, 8, 1}" = aten.view.default(as_strided_5, [2, 9, -1, 8])
+    view_18: "bf16[2, 9, 5, 8]{1080, 120, 8, 1}" = aten.view.default(slice_5, [2, 9, -1, 8])
     permute_5: "bf16[2, 5, 9, 8]{1080, 8, 120, 1}" = aten.permute.default(view_18, [0, 2, 1, 3])
     # [transformer.h.1.attn] modeling_gpt2.py:191 in forward: query_states = query_states.view(shape_q).transpose(1, 2)
-    view_19: "bf16[2, 9, 5, 8]{1080, 120, 8, 1}" = aten.view.default(as_strided_3, [2, 9, -1, 8])
+    view_19: "bf16[2, 9, 5, 8]{1080, 120, 8, 1}" = aten.view.default(slice_3, [2, 9, -1, 8])
     permute_6: "bf16[2, 5, 9, 8]{1080, 8, 120, 1}" = aten.permute.default(view_19, [0, 2, 1, 3])
     # [transformer.h.1.attn] modeling_gpt2.py:211 in forward: attn_output, attn_weights = attention_interface(
     scaled_dot_product_efficient_attention_1: ("bf16[2, 5, 9, 8]{360, 8, 40, 1}", "f32[2, 5, 32]", "i64[]", "i64[]") = aten._scaled_dot_product_efficient_attention.default(permute_6, permute_4, permute_5, where, True, 0.0, False, scale=0.3535533905932738)
@@ -214,21 +208,19 @@ def gpt2_forward(
     # [transformer.h.1] modeling_gpt2.py:282 in forward: hidden_states = attn_output + residual
     add_12: "bf16[2, 9, 40]" = aten.add.Tensor(clone_3, add_9)
     # [transformer.h.1.ln_2] modeling_gpt2.py:304 in forward: hidden_states = self.ln_2(hidden_states)
-    to_copy_13: "f32[2, 9, 40]" = aten._to_copy.default(add_12, dtype=torch.float32)
-    var_mean_3: ("f32[2, 9, 1]", "f32[2, 9, 1]") = aten.var_mean.correction(to_copy_13, [2], correction=0, keepdim=True)
+    to_copy_7: "f32[2, 9, 40]" = aten._to_copy.default(add_12, dtype=torch.float32)
+    var_mean_3: ("f32[2, 9, 1]", "f32[2, 9, 1]") = aten.var_mean.correction(to_copy_7, [2], correction=0, keepdim=True)
     getitem_14: "f32[2, 9, 1]" = getitem(var_mean_3, 0)
     getitem_15: "f32[2, 9, 1]" = getitem(var_mean_3, 1)
     add_13: "f32[2, 9, 1]" = aten.add.Tensor(getitem_14, 1e-05)
     rsqrt_3: "f32[2, 9, 1]" = aten.rsqrt.default(add_13)
-    sub_3: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_13, getitem_15)
+    sub_3: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_7, getitem_15)
     mul_10: "f32[2, 9, 40]" = aten.mul.Tensor(sub_3, rsqrt_3)
     mul_11: "f32[2, 9, 40]" = aten.mul.Tensor(mul_10, transformer_h_1_ln_2_weight)
     add_14: "f32[2, 9, 40]" = aten.add.Tensor(mul_11, transformer_h_1_ln_2_bias)
-    to_copy_14: "bf16[2, 9, 40]" = aten._to_copy.default(add_14, dtype=torch.bfloat16)
-    to_copy_15: "bf16[2, 9, 1]" = aten._to_copy.default(getitem_15, dtype=torch.bfloat16)
-    to_copy_16: "bf16[2, 9, 1]" = aten._to_copy.default(rsqrt_3, dtype=torch.bfloat16)
+    to_copy_8: "bf16[2, 9, 40]" = aten._to_copy.default(add_14, dtype=torch.bfloat16)
     # [transformer.h.1.mlp.c_fc] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
-    view_24: "bf16[18, 40]" = aten.view.default(to_copy_14, [-1, 40])
+    view_24: "bf16[18, 40]" = aten.view.default(to_copy_8, [-1, 40])
     addmm_6: "bf16[18, 160]" = aten.addmm.default(transformer_h_1_mlp_c_fc_bias, view_24, transformer_h_1_mlp_c_fc_weight)
     # [transformer.h.1.mlp.c_fc] pytorch_utils.py:120 in forward: x = x.view(size_out)
     view_25: "bf16[2, 9, 160]" = aten.view.default(addmm_6, [2, 9, 160])
@@ -251,32 +243,30 @@ def gpt2_forward(
     # [transformer.h.1] modeling_gpt2.py:307 in forward: hidden_states = residual + feed_forward_hidden_states
     add_17: "bf16[2, 9, 40]" = aten.add.Tensor(add_12, clone_4)
     # [transformer.ln_f] modeling_gpt2.py:617 in forward: hidden_states = self.ln_f(hidden_states)
-    to_copy_17: "f32[2, 9, 40]" = aten._to_copy.default(add_17, dtype=torch.float32)
-    var_mean_4: ("f32[2, 9, 1]", "f32[2, 9, 1]") = aten.var_mean.correction(to_copy_17, [2], correction=0, keepdim=True)
+    to_copy_9: "f32[2, 9, 40]" = aten._to_copy.default(add_17, dtype=torch.float32)
+    var_mean_4: ("f32[2, 9, 1]", "f32[2, 9, 1]") = aten.var_mean.correction(to_copy_9, [2], correction=0, keepdim=True)
     getitem_16: "f32[2, 9, 1]" = getitem(var_mean_4, 0)
     getitem_17: "f32[2, 9, 1]" = getitem(var_mean_4, 1)
     add_18: "f32[2, 9, 1]" = aten.add.Tensor(getitem_16, 1e-05)
     rsqrt_4: "f32[2, 9, 1]" = aten.rsqrt.default(add_18)
-    sub_4: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_17, getitem_17)
+    sub_4: "f32[2, 9, 40]" = aten.sub.Tensor(to_copy_9, getitem_17)
     mul_16: "f32[2, 9, 40]" = aten.mul.Tensor(sub_4, rsqrt_4)
     mul_17: "f32[2, 9, 40]" = aten.mul.Tensor(mul_16, transformer_ln_f_weight)
     add_19: "f32[2, 9, 40]" = aten.add.Tensor(mul_17, transformer_ln_f_bias)
-    to_copy_18: "bf16[2, 9, 40]" = aten._to_copy.default(add_19, dtype=torch.bfloat16)
-    to_copy_19: "bf16[2, 9, 1]" = aten._to_copy.default(getitem_17, dtype=torch.bfloat16)
-    to_copy_20: "bf16[2, 9, 1]" = aten._to_copy.default(rsqrt_4, dtype=torch.bfloat16)
+    to_copy_10: "bf16[2, 9, 40]" = aten._to_copy.default(add_19, dtype=torch.bfloat16)
     # [transformer] modeling_gpt2.py:619 in forward: hidden_states = hidden_states.view(output_shape)
-    view_28: "bf16[2, 9, 40]" = aten.view.default(to_copy_18, [-1, 9, 40])
+    view_28: "bf16[2, 9, 40]" = aten.view.default(to_copy_10, [-1, 9, 40])
     # [lm_head] modeling_gpt2.py:695 in forward: logits = self.lm_head(hidden_states)
     permute_8: "bf16[40, 101]{1, 40}" = aten.permute.default(transformer_wte_weight, [1, 0])
     view_29: "bf16[18, 40]" = aten.view.default(view_28, [18, 40])
     mm: "bf16[18, 101]" = aten.mm.default(view_29, permute_8)
     view_30: "bf16[2, 9, 101]" = aten.view.default(mm, [2, 9, 101])
     # modeling_gpt2.py:700 in forward: loss = self.loss_function(
-    to_copy_21: "f32[2, 9, 101]" = aten._to_copy.default(view_30, dtype=torch.float32)
+    to_copy_11: "f32[2, 9, 101]" = aten._to_copy.default(view_30, dtype=torch.float32)
     constant_pad_nd: "i64[2, 10]" = aten.constant_pad_nd.default(labels, [0, 1], -100.0)
-    slice: "i64[2, 9]{10, 1}" = aten.slice.Tensor(constant_pad_nd, 1, 1, 9223372036854775807)
-    clone_5: "i64[2, 9]" = aten.clone.default(slice, memory_format=torch.contiguous_format)
-    view_31: "f32[18, 101]" = aten.view.default(to_copy_21, [-1, 101])
+    slice_6: "i64[2, 9]{10, 1}" = aten.slice.Tensor(constant_pad_nd, 1, 1, 9223372036854775807)
+    clone_5: "i64[2, 9]" = aten.clone.default(slice_6, memory_format=torch.contiguous_format)
+    view_31: "f32[18, 101]" = aten.view.default(to_copy_11, [-1, 101])
     view_32: "i64[18]" = aten.view.default(clone_5, [-1])
     amax: "f32[18, 1]" = aten.amax.default(view_31, [1], True)
     sub_5: "f32[18, 101]" = aten.sub.Tensor(view_31, amax)
@@ -293,10 +283,10 @@ def gpt2_forward(
     neg: "f32[18]" = aten.neg.default(squeeze)
     scalar_tensor_3: "f32[]" = aten.scalar_tensor.default(0, dtype=torch.float32)
     where_2: "f32[18]" = aten.where.self(ne, neg, scalar_tensor_3)
-    sum_1: "i64[]" = aten.sum.dim_IntList(ne, [])
-    to_copy_22: "f32[]" = aten._to_copy.default(sum_1, dtype=torch.float32)
-    sum_2: "f32[]" = aten.sum.dim_IntList(where_2, [])
-    div: "f32[]" = aten.div.Tensor(sum_2, to_copy_22)
+    sum_1: "i64[]" = aten.sum.dim_IntList(ne, [0])
+    to_copy_12: "f32[]" = aten._to_copy.default(sum_1, dtype=torch.float32)
+    sum_2: "f32[]" = aten.sum.dim_IntList(where_2, [0])
+    div: "f32[]" = aten.div.Tensor(sum_2, to_copy_12)
     unsqueeze_8: "i64[18, 1]" = aten.unsqueeze.default(view_32, 1)
     ne_1: "b8[18, 1]" = aten.ne.Scalar(unsqueeze_8, -100)
     where_3: "i64[18, 1]" = aten.where.self(ne_1, unsqueeze_8, scalar_tensor_2)
@@ -335,8 +325,8 @@ def gpt2_forward(
         embedding,
         unsqueeze,
         embedding_1,
-        to_copy_3,
-        to_copy_4,
+        getitem_1,
+        rsqrt,
         permute,
         permute_1,
         permute_2,
@@ -346,12 +336,12 @@ def gpt2_forward(
         getitem_4,
         getitem_5,
         add_4,
-        to_copy_7,
-        to_copy_8,
+        getitem_7,
+        rsqrt_1,
         addmm_2,
         add_9,
-        to_copy_11,
-        to_copy_12,
+        getitem_9,
+        rsqrt_2,
         permute_4,
         permute_5,
         permute_6,
@@ -360,17 +350,17 @@ def gpt2_forward(
         getitem_12,
         getitem_13,
         add_12,
-        to_copy_15,
-        to_copy_16,
+        getitem_15,
+        rsqrt_3,
         addmm_6,
         add_17,
-        to_copy_19,
-        to_copy_20,
+        getitem_17,
+        rsqrt_4,
         view_29,
         mm,
         amax,
         log,
-        to_copy_22,
+        to_copy_12,
         ne_1,
         where_3,
         permute_11,

@@ -85,10 +85,12 @@ def llama_block_forward(
     mul_8: "bf16[1, 2, 13, 8]" = aten.mul.Tensor(cat_2, unsqueeze_3)
     add_2: "bf16[1, 2, 13, 8]{208, 8, 16, 1}" = aten.add.Tensor(mul_7, mul_8)
     # [layer.self_attn] modeling_llama.py:257 in forward: attn_output, attn_weights = attention_interface(
-    scaled_dot_product_flash_attention: ("bf16[1, 6, 13, 8]{624, 8, 48, 1}", "f32[1, 6, 13]", None, None, None, None, None, None, None) = aten._scaled_dot_product_flash_attention.default(add_1, add_2, permute_5, 0.0, True, scale=0.3535533905932738)
-    getitem: "bf16[1, 6, 13, 8]{624, 8, 48, 1}" = getitem(scaled_dot_product_flash_attention, 0)
-    getitem_1: "f32[1, 6, 13]" = getitem(scaled_dot_product_flash_attention, 1)
-    view_7: "bf16[1, 6, 13, 8]{624, 8, 48, 1}" = aten.view.default(getitem, [1, 6, 13, 8])
+    scaled_dot_product_flash_attention: ("bf16[1, 6, 13, 8]{624, 8, 48, 1}", "f32[1, 6, 13]", None, None, None, None, "u64[2]", "u64[]", "bf16[0]") = aten._scaled_dot_product_flash_attention.default(add_1, add_2, permute_5, 0.0, True, scale=0.3535533905932738)
+    getitem: "u64[2]" = getitem(scaled_dot_product_flash_attention, 6)
+    getitem_1: "u64[]" = getitem(scaled_dot_product_flash_attention, 7)
+    getitem_2: "bf16[1, 6, 13, 8]{624, 8, 48, 1}" = getitem(scaled_dot_product_flash_attention, 0)
+    getitem_3: "f32[1, 6, 13]" = getitem(scaled_dot_product_flash_attention, 1)
+    view_7: "bf16[1, 6, 13, 8]{624, 8, 48, 1}" = aten.view.default(getitem_2, [1, 6, 13, 8])
     permute_6: "bf16[1, 13, 6, 8]" = aten.permute.default(view_7, [0, 2, 1, 3])
     # [layer.self_attn] modeling_llama.py:268 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
     view_8: "bf16[1, 13, 48]" = aten.view.default(permute_6, [1, 13, -1])
@@ -161,6 +163,8 @@ def llama_block_forward(
         add_2,
         getitem,
         getitem_1,
+        getitem_2,
+        getitem_3,
         mm_3,
         rsqrt_1,
         view_11,

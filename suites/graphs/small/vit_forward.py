@@ -83,8 +83,6 @@ def vit_forward(
     mul_1: "f32[2, 10, 40]" = aten.mul.Tensor(mul, vit_layers_0_layernorm_before_weight)
     add_3: "f32[2, 10, 40]" = aten.add.Tensor(mul_1, vit_layers_0_layernorm_before_bias)
     to_copy_1: "bf16[2, 10, 40]" = aten._to_copy.default(add_3, dtype=torch.bfloat16)
-    to_copy_2: "bf16[2, 10, 1]" = aten._to_copy.default(getitem_1, dtype=torch.bfloat16)
-    to_copy_3: "bf16[2, 10, 1]" = aten._to_copy.default(rsqrt, dtype=torch.bfloat16)
     # [vit.layers.0.attention.q_proj] modeling_vit.py:216 in forward: query_states = self.q_proj(hidden_states).view(hidden_shape).transpose(1, 2)
     view_1: "bf16[20, 40]" = aten.view.default(to_copy_1, [20, 40])
     permute_1: "bf16[40, 40]{1, 40}" = aten.permute.default(vit_layers_0_attention_q_proj_weight, [1, 0])
@@ -130,34 +128,32 @@ def vit_forward(
     # [vit.layers.0] modeling_vit.py:277 in forward: hidden_states = hidden_states + residual
     add_4: "bf16[2, 10, 40]" = aten.add.Tensor(clone_1, clone)
     # [vit.layers.0.layernorm_after] modeling_vit.py:281 in forward: hidden_states = self.layernorm_after(hidden_states)
-    to_copy_4: "f32[2, 10, 40]" = aten._to_copy.default(add_4, dtype=torch.float32)
-    var_mean_1: ("f32[2, 10, 1]", "f32[2, 10, 1]") = aten.var_mean.correction(to_copy_4, [2], correction=0, keepdim=True)
+    to_copy_2: "f32[2, 10, 40]" = aten._to_copy.default(add_4, dtype=torch.float32)
+    var_mean_1: ("f32[2, 10, 1]", "f32[2, 10, 1]") = aten.var_mean.correction(to_copy_2, [2], correction=0, keepdim=True)
     getitem_6: "f32[2, 10, 1]" = getitem(var_mean_1, 0)
     getitem_7: "f32[2, 10, 1]" = getitem(var_mean_1, 1)
     add_5: "f32[2, 10, 1]" = aten.add.Tensor(getitem_6, 1e-12)
     rsqrt_1: "f32[2, 10, 1]" = aten.rsqrt.default(add_5)
-    sub_1: "f32[2, 10, 40]" = aten.sub.Tensor(to_copy_4, getitem_7)
+    sub_1: "f32[2, 10, 40]" = aten.sub.Tensor(to_copy_2, getitem_7)
     mul_2: "f32[2, 10, 40]" = aten.mul.Tensor(sub_1, rsqrt_1)
     mul_3: "f32[2, 10, 40]" = aten.mul.Tensor(mul_2, vit_layers_0_layernorm_after_weight)
     add_6: "f32[2, 10, 40]" = aten.add.Tensor(mul_3, vit_layers_0_layernorm_after_bias)
-    to_copy_5: "bf16[2, 10, 40]" = aten._to_copy.default(add_6, dtype=torch.bfloat16)
-    to_copy_6: "bf16[2, 10, 1]" = aten._to_copy.default(getitem_7, dtype=torch.bfloat16)
-    to_copy_7: "bf16[2, 10, 1]" = aten._to_copy.default(rsqrt_1, dtype=torch.bfloat16)
+    to_copy_3: "bf16[2, 10, 40]" = aten._to_copy.default(add_6, dtype=torch.bfloat16)
     # [vit.layers.0.mlp.fc1] modeling_vit.py:250 in forward: hidden_states = self.fc1(hidden_states)
-    view_12: "bf16[20, 40]" = aten.view.default(to_copy_5, [20, 40])
+    view_12: "bf16[20, 40]" = aten.view.default(to_copy_3, [20, 40])
     permute_9: "bf16[40, 72]{1, 40}" = aten.permute.default(vit_layers_0_mlp_fc1_weight, [1, 0])
     addmm_4: "bf16[20, 72]" = aten.addmm.default(vit_layers_0_mlp_fc1_bias, view_12, permute_9)
     view_13: "bf16[2, 10, 72]" = aten.view.default(addmm_4, [2, 10, 72])
     # [vit.layers.0.mlp.activation_fn] activations.py:89 in forward: return self.act(input)
-    to_copy_8: "f32[2, 10, 72]" = aten._to_copy.default(view_13, dtype=torch.float32)
-    mul_4: "f32[2, 10, 72]" = aten.mul.Tensor(to_copy_8, 0.5)
-    mul_5: "f32[2, 10, 72]" = aten.mul.Tensor(to_copy_8, 0.7071067811865476)
+    to_copy_4: "f32[2, 10, 72]" = aten._to_copy.default(view_13, dtype=torch.float32)
+    mul_4: "f32[2, 10, 72]" = aten.mul.Tensor(to_copy_4, 0.5)
+    mul_5: "f32[2, 10, 72]" = aten.mul.Tensor(to_copy_4, 0.7071067811865476)
     erf: "f32[2, 10, 72]" = aten.erf.default(mul_5)
     add_7: "f32[2, 10, 72]" = aten.add.Tensor(erf, 1)
     mul_6: "f32[2, 10, 72]" = aten.mul.Tensor(mul_4, add_7)
-    to_copy_9: "bf16[2, 10, 72]" = aten._to_copy.default(mul_6, dtype=torch.bfloat16)
+    to_copy_5: "bf16[2, 10, 72]" = aten._to_copy.default(mul_6, dtype=torch.bfloat16)
     # [vit.layers.0.mlp.fc2] modeling_vit.py:252 in forward: hidden_states = self.fc2(hidden_states)
-    view_14: "bf16[20, 72]" = aten.view.default(to_copy_9, [20, 72])
+    view_14: "bf16[20, 72]" = aten.view.default(to_copy_5, [20, 72])
     permute_10: "bf16[72, 40]{1, 72}" = aten.permute.default(vit_layers_0_mlp_fc2_weight, [1, 0])
     addmm_5: "bf16[20, 40]" = aten.addmm.default(vit_layers_0_mlp_fc2_bias, view_14, permute_10)
     view_15: "bf16[2, 10, 40]" = aten.view.default(addmm_5, [2, 10, 40])
@@ -166,21 +162,19 @@ def vit_forward(
     # [vit.layers.0] modeling_vit.py:284 in forward: hidden_states = hidden_states + residual
     add_8: "bf16[2, 10, 40]" = aten.add.Tensor(clone_2, add_4)
     # [vit.layers.1.layernorm_before] modeling_vit.py:274 in forward: hidden_states = self.layernorm_before(hidden_states)
-    to_copy_10: "f32[2, 10, 40]" = aten._to_copy.default(add_8, dtype=torch.float32)
-    var_mean_2: ("f32[2, 10, 1]", "f32[2, 10, 1]") = aten.var_mean.correction(to_copy_10, [2], correction=0, keepdim=True)
+    to_copy_6: "f32[2, 10, 40]" = aten._to_copy.default(add_8, dtype=torch.float32)
+    var_mean_2: ("f32[2, 10, 1]", "f32[2, 10, 1]") = aten.var_mean.correction(to_copy_6, [2], correction=0, keepdim=True)
     getitem_8: "f32[2, 10, 1]" = getitem(var_mean_2, 0)
     getitem_9: "f32[2, 10, 1]" = getitem(var_mean_2, 1)
     add_9: "f32[2, 10, 1]" = aten.add.Tensor(getitem_8, 1e-12)
     rsqrt_2: "f32[2, 10, 1]" = aten.rsqrt.default(add_9)
-    sub_2: "f32[2, 10, 40]" = aten.sub.Tensor(to_copy_10, getitem_9)
+    sub_2: "f32[2, 10, 40]" = aten.sub.Tensor(to_copy_6, getitem_9)
     mul_7: "f32[2, 10, 40]" = aten.mul.Tensor(sub_2, rsqrt_2)
     mul_8: "f32[2, 10, 40]" = aten.mul.Tensor(mul_7, vit_layers_1_layernorm_before_weight)
     add_10: "f32[2, 10, 40]" = aten.add.Tensor(mul_8, vit_layers_1_layernorm_before_bias)
-    to_copy_11: "bf16[2, 10, 40]" = aten._to_copy.default(add_10, dtype=torch.bfloat16)
-    to_copy_12: "bf16[2, 10, 1]" = aten._to_copy.default(getitem_9, dtype=torch.bfloat16)
-    to_copy_13: "bf16[2, 10, 1]" = aten._to_copy.default(rsqrt_2, dtype=torch.bfloat16)
+    to_copy_7: "bf16[2, 10, 40]" = aten._to_copy.default(add_10, dtype=torch.bfloat16)
     # [vit.layers.1.attention.q_proj] modeling_vit.py:216 in forward: query_states = self.q_proj(hidden_states).view(hidden_shape).transpose(1, 2)
-    view_16: "bf16[20, 40]" = aten.view.default(to_copy_11, [20, 40])
+    view_16: "bf16[20, 40]" = aten.view.default(to_copy_7, [20, 40])
     permute_11: "bf16[40, 40]{1, 40}" = aten.permute.default(vit_layers_1_attention_q_proj_weight, [1, 0])
     addmm_6: "bf16[20, 40]" = aten.addmm.default(vit_layers_1_attention_q_proj_bias, view_16, permute_11)
     view_17: "bf16[2, 10, 40]" = aten.view.default(addmm_6, [2, 10, 40])
@@ -221,34 +215,32 @@ def vit_forward(
     # [vit.layers.1] modeling_vit.py:277 in forward: hidden_states = hidden_states + residual
     add_11: "bf16[2, 10, 40]" = aten.add.Tensor(clone_3, add_8)
     # [vit.layers.1.layernorm_after] modeling_vit.py:281 in forward: hidden_states = self.layernorm_after(hidden_states)
-    to_copy_14: "f32[2, 10, 40]" = aten._to_copy.default(add_11, dtype=torch.float32)
-    var_mean_3: ("f32[2, 10, 1]", "f32[2, 10, 1]") = aten.var_mean.correction(to_copy_14, [2], correction=0, keepdim=True)
+    to_copy_8: "f32[2, 10, 40]" = aten._to_copy.default(add_11, dtype=torch.float32)
+    var_mean_3: ("f32[2, 10, 1]", "f32[2, 10, 1]") = aten.var_mean.correction(to_copy_8, [2], correction=0, keepdim=True)
     getitem_14: "f32[2, 10, 1]" = getitem(var_mean_3, 0)
     getitem_15: "f32[2, 10, 1]" = getitem(var_mean_3, 1)
     add_12: "f32[2, 10, 1]" = aten.add.Tensor(getitem_14, 1e-12)
     rsqrt_3: "f32[2, 10, 1]" = aten.rsqrt.default(add_12)
-    sub_3: "f32[2, 10, 40]" = aten.sub.Tensor(to_copy_14, getitem_15)
+    sub_3: "f32[2, 10, 40]" = aten.sub.Tensor(to_copy_8, getitem_15)
     mul_9: "f32[2, 10, 40]" = aten.mul.Tensor(sub_3, rsqrt_3)
     mul_10: "f32[2, 10, 40]" = aten.mul.Tensor(mul_9, vit_layers_1_layernorm_after_weight)
     add_13: "f32[2, 10, 40]" = aten.add.Tensor(mul_10, vit_layers_1_layernorm_after_bias)
-    to_copy_15: "bf16[2, 10, 40]" = aten._to_copy.default(add_13, dtype=torch.bfloat16)
-    to_copy_16: "bf16[2, 10, 1]" = aten._to_copy.default(getitem_15, dtype=torch.bfloat16)
-    to_copy_17: "bf16[2, 10, 1]" = aten._to_copy.default(rsqrt_3, dtype=torch.bfloat16)
+    to_copy_9: "bf16[2, 10, 40]" = aten._to_copy.default(add_13, dtype=torch.bfloat16)
     # [vit.layers.1.mlp.fc1] modeling_vit.py:250 in forward: hidden_states = self.fc1(hidden_states)
-    view_27: "bf16[20, 40]" = aten.view.default(to_copy_15, [20, 40])
+    view_27: "bf16[20, 40]" = aten.view.default(to_copy_9, [20, 40])
     permute_19: "bf16[40, 72]{1, 40}" = aten.permute.default(vit_layers_1_mlp_fc1_weight, [1, 0])
     addmm_10: "bf16[20, 72]" = aten.addmm.default(vit_layers_1_mlp_fc1_bias, view_27, permute_19)
     view_28: "bf16[2, 10, 72]" = aten.view.default(addmm_10, [2, 10, 72])
     # [vit.layers.1.mlp.activation_fn] activations.py:89 in forward: return self.act(input)
-    to_copy_18: "f32[2, 10, 72]" = aten._to_copy.default(view_28, dtype=torch.float32)
-    mul_11: "f32[2, 10, 72]" = aten.mul.Tensor(to_copy_18, 0.5)
-    mul_12: "f32[2, 10, 72]" = aten.mul.Tensor(to_copy_18, 0.7071067811865476)
+    to_copy_10: "f32[2, 10, 72]" = aten._to_copy.default(view_28, dtype=torch.float32)
+    mul_11: "f32[2, 10, 72]" = aten.mul.Tensor(to_copy_10, 0.5)
+    mul_12: "f32[2, 10, 72]" = aten.mul.Tensor(to_copy_10, 0.7071067811865476)
     erf_1: "f32[2, 10, 72]" = aten.erf.default(mul_12)
     add_14: "f32[2, 10, 72]" = aten.add.Tensor(erf_1, 1)
     mul_13: "f32[2, 10, 72]" = aten.mul.Tensor(mul_11, add_14)
-    to_copy_19: "bf16[2, 10, 72]" = aten._to_copy.default(mul_13, dtype=torch.bfloat16)
+    to_copy_11: "bf16[2, 10, 72]" = aten._to_copy.default(mul_13, dtype=torch.bfloat16)
     # [vit.layers.1.mlp.fc2] modeling_vit.py:252 in forward: hidden_states = self.fc2(hidden_states)
-    view_29: "bf16[20, 72]" = aten.view.default(to_copy_19, [20, 72])
+    view_29: "bf16[20, 72]" = aten.view.default(to_copy_11, [20, 72])
     permute_20: "bf16[72, 40]{1, 72}" = aten.permute.default(vit_layers_1_mlp_fc2_weight, [1, 0])
     addmm_11: "bf16[20, 40]" = aten.addmm.default(vit_layers_1_mlp_fc2_bias, view_29, permute_20)
     view_30: "bf16[2, 10, 40]" = aten.view.default(addmm_11, [2, 10, 40])
@@ -257,48 +249,46 @@ def vit_forward(
     # [vit.layers.1] modeling_vit.py:284 in forward: hidden_states = hidden_states + residual
     add_15: "bf16[2, 10, 40]" = aten.add.Tensor(clone_4, add_11)
     # [vit.layernorm] modeling_vit.py:385 in forward: sequence_output = self.layernorm(hidden_states)
-    to_copy_20: "f32[2, 10, 40]" = aten._to_copy.default(add_15, dtype=torch.float32)
-    var_mean_4: ("f32[2, 10, 1]", "f32[2, 10, 1]") = aten.var_mean.correction(to_copy_20, [2], correction=0, keepdim=True)
+    to_copy_12: "f32[2, 10, 40]" = aten._to_copy.default(add_15, dtype=torch.float32)
+    var_mean_4: ("f32[2, 10, 1]", "f32[2, 10, 1]") = aten.var_mean.correction(to_copy_12, [2], correction=0, keepdim=True)
     getitem_16: "f32[2, 10, 1]" = getitem(var_mean_4, 0)
     getitem_17: "f32[2, 10, 1]" = getitem(var_mean_4, 1)
     add_16: "f32[2, 10, 1]" = aten.add.Tensor(getitem_16, 1e-12)
     rsqrt_4: "f32[2, 10, 1]" = aten.rsqrt.default(add_16)
-    sub_4: "f32[2, 10, 40]" = aten.sub.Tensor(to_copy_20, getitem_17)
+    sub_4: "f32[2, 10, 40]" = aten.sub.Tensor(to_copy_12, getitem_17)
     mul_14: "f32[2, 10, 40]" = aten.mul.Tensor(sub_4, rsqrt_4)
     mul_15: "f32[2, 10, 40]" = aten.mul.Tensor(mul_14, vit_layernorm_weight)
     add_17: "f32[2, 10, 40]" = aten.add.Tensor(mul_15, vit_layernorm_bias)
-    to_copy_21: "bf16[2, 10, 40]" = aten._to_copy.default(add_17, dtype=torch.bfloat16)
-    to_copy_22: "bf16[2, 10, 1]" = aten._to_copy.default(getitem_17, dtype=torch.bfloat16)
-    to_copy_23: "bf16[2, 10, 1]" = aten._to_copy.default(rsqrt_4, dtype=torch.bfloat16)
+    to_copy_13: "bf16[2, 10, 40]" = aten._to_copy.default(add_17, dtype=torch.bfloat16)
     # modeling_vit.py:546 in forward: pooled_output = sequence_output[:, 0, :]
-    select: "bf16[2, 40]{400, 1}" = aten.select.int(to_copy_21, 1, 0)
+    select: "bf16[2, 40]{400, 1}" = aten.select.int(to_copy_13, 1, 0)
     # [classifier] modeling_vit.py:547 in forward: logits = self.classifier(pooled_output)
     permute_21: "bf16[40, 11]{1, 40}" = aten.permute.default(classifier_weight, [1, 0])
     addmm_12: "bf16[2, 11]" = aten.addmm.default(classifier_bias, select, permute_21)
     # modeling_vit.py:551 in forward: loss = self.loss_function(labels, logits, self.config, **kwargs)
     view_31: "bf16[2, 11]" = aten.view.default(addmm_12, [-1, 11])
     view_32: "i64[2]" = aten.view.default(labels, [-1])
-    to_copy_24: "f32[2, 11]" = aten._to_copy.default(view_31, dtype=torch.float32)
-    amax: "f32[2, 1]" = aten.amax.default(to_copy_24, [1], True)
-    sub_5: "f32[2, 11]" = aten.sub.Tensor(to_copy_24, amax)
+    to_copy_14: "f32[2, 11]" = aten._to_copy.default(view_31, dtype=torch.float32)
+    amax: "f32[2, 1]" = aten.amax.default(to_copy_14, [1], True)
+    sub_5: "f32[2, 11]" = aten.sub.Tensor(to_copy_14, amax)
     exp: "f32[2, 11]" = aten.exp.default(sub_5)
     sum: "f32[2, 1]" = aten.sum.dim_IntList(exp, [1], True)
     log: "f32[2, 1]" = aten.log.default(sum)
     sub_6: "f32[2, 11]" = aten.sub.Tensor(sub_5, log)
-    to_copy_25: "bf16[2, 11]" = aten._to_copy.default(sub_6, dtype=torch.bfloat16)
+    to_copy_15: "bf16[2, 11]" = aten._to_copy.default(sub_6, dtype=torch.bfloat16)
     ne: "b8[2]" = aten.ne.Scalar(view_32, -100)
     scalar_tensor_2: "i64[]" = aten.scalar_tensor.default(0, dtype=torch.int64)
     where_1: "i64[2]" = aten.where.self(ne, view_32, scalar_tensor_2)
     unsqueeze_3: "i64[2, 1]" = aten.unsqueeze.default(where_1, 1)
-    gather: "bf16[2, 1]" = aten.gather.default(to_copy_25, 1, unsqueeze_3)
+    gather: "bf16[2, 1]" = aten.gather.default(to_copy_15, 1, unsqueeze_3)
     squeeze: "bf16[2]" = aten.squeeze.dims(gather, [1])
     neg: "bf16[2]" = aten.neg.default(squeeze)
     scalar_tensor_3: "bf16[]" = aten.scalar_tensor.default(0, dtype=torch.bfloat16)
     where_2: "bf16[2]" = aten.where.self(ne, neg, scalar_tensor_3)
-    sum_1: "i64[]" = aten.sum.dim_IntList(ne, [])
-    to_copy_26: "bf16[]" = aten._to_copy.default(sum_1, dtype=torch.bfloat16)
-    sum_2: "bf16[]" = aten.sum.dim_IntList(where_2, [])
-    div: "bf16[]" = aten.div.Tensor(sum_2, to_copy_26)
+    sum_1: "i64[]" = aten.sum.dim_IntList(ne, [0])
+    to_copy_16: "bf16[]" = aten._to_copy.default(sum_1, dtype=torch.bfloat16)
+    sum_2: "bf16[]" = aten.sum.dim_IntList(where_2, [0])
+    div: "bf16[]" = aten.div.Tensor(sum_2, to_copy_16)
     # [classifier] modeling_vit.py:547 in forward: logits = self.classifier(pooled_output)
     permute_22: "bf16[11, 40]" = aten.permute.default(permute_21, [1, 0])
     # [vit.layers.1.mlp.fc2] modeling_vit.py:252 in forward: hidden_states = self.fc2(hidden_states)
@@ -337,8 +327,8 @@ def vit_forward(
         pixel_values,
         labels,
         cat,
-        to_copy_2,
-        to_copy_3,
+        getitem_1,
+        rsqrt,
         view_1,
         permute_2,
         permute_4,
@@ -349,14 +339,14 @@ def vit_forward(
         getitem_4,
         getitem_5,
         add_4,
-        to_copy_6,
-        to_copy_7,
+        getitem_7,
+        rsqrt_1,
         view_12,
         addmm_4,
         view_14,
         add_8,
-        to_copy_12,
-        to_copy_13,
+        getitem_9,
+        rsqrt_2,
         view_16,
         permute_12,
         permute_14,
@@ -366,19 +356,19 @@ def vit_forward(
         getitem_12,
         getitem_13,
         add_11,
-        to_copy_16,
-        to_copy_17,
+        getitem_15,
+        rsqrt_3,
         view_27,
         addmm_10,
         view_29,
         add_15,
-        to_copy_22,
-        to_copy_23,
+        getitem_17,
+        rsqrt_4,
         select,
         addmm_12,
         amax,
         log,
-        to_copy_26,
+        to_copy_16,
         permute_22,
         permute_26,
         permute_30,

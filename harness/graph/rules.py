@@ -1,0 +1,177 @@
+"""Our own decompositions, where torch's say it in a way that is bad to compile.
+
+Each is a function of tensors with the signature of the operator it stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_aten = torch.ops.aten
+
+
+def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
+    """Operator overload → decomposition."""
+    return {
+        _aten.embedding_dense_backward.default: embedding_dense_backward,
+        _aten.native_group_norm.default: native_group_norm,
+        _aten.native_layer_norm.default: native_layer_norm,
+        _aten.split.Tensor: split,
+        _aten.split_with_sizes.default: split_with_sizes,
+        _aten.unbind.int: unbind,
+        _aten.upsample_nearest2d.default: upsample_nearest2d,
+        _aten.upsample_nearest2d_backward.default: upsample_nearest2d_backward,
+    }
+
+
+def _wide(x: Tensor) -> Tensor:
+    """``x`` in the type that sums over it are carried out in."""
+    return x.to(torch.float32) if x.dtype.itemsize < 4 else x
+
+
+def native_layer_norm(
+    x: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Layer norm whose statistics stay in float32, as on a GPU.
+
+    torch's rule, traced on a CPU, rounds mean and reciprocal deviation to the input's
+    16-bit type before they are kept for the backward pass.
+    """
+    dims = list(range(x.dim() - len(normalized_shape), x.dim()))
+    wide = _wide(x)
+    variance, mean = torch.var_mean(wide, dims, correction=0, keepdim=True)
+    rstd = torch.rsqrt(variance + eps)
+    out = (wide - mean) * rstd
+    if weight is not None:
+        out = out * weight
+    if bias is not None:
+        out = out + bias
+    return out.to(x.dtype), mean, rstd
+
+
+def native_group_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    batch: int,
+    channels: int,
+    inner: int,
+    groups: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Group norm as (x - mean) · rstd · weight + bias, as on a GPU.
+
+    torch's rule, traced on a CPU, folds weight and deviation into one factor per
+    channel through ``as_strided``.
+    """
+    wide = _wide(x)
+    grouped = wide.reshape(batch, groups, channels // groups, inner)
+    variance, mean = torch.var_mean(grouped, [2, 3], correction=0, keepdim=True)
+    rstd = torch.rsqrt(variance + eps)
+    out = ((grouped - mean) * rstd).reshape(x.shape)
+    per_channel = [1, channels] + [1] * (x.dim() - 2)
+    if weight is not None:
+        out = out * weight.reshape(per_channel)
+    if bias is not None:
+        out = out + bias.reshape(per_channel)
+    shape = [batch, groups]
+    return out.to(x.dtype), mean.reshape(shape).to(x.dtype), rstd.reshape(shape).to(x.dtype)
+
+
+def embedding_dense_backward(
+    grad_output: Tensor,
+    indices: Tensor,
+    num_weights: int,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+) -> Tensor:
+    """Rows of the gradient added up by index, in float32 for 16-bit gradients.
+
+    torch's own rule also guards against indices out of range, which an embedding
+    cannot have been given.
+    """
+    if scale_grad_by_freq:
+        return NotImplemented
+    rows = _wide(grad_output)
+    if padding_idx >= 0:
+        rows = torch.where((indices == padding_idx).unsqueeze(-1), 0.0, rows)
+    table = rows.new_zeros((num_weights, grad_output.shape[-1]))
+    return _aten.index_put(table, [indices], rows, True).to(grad_output.dtype)
+
+
+def split(x: Tensor, size: int, dim: int = 0) -> list[Tensor]:
+    """Consecutive slices of ``size``; torch's rule uses ``as_strided``."""
+    length = x.shape[dim]
+    if length == 0 or size == 0:
+        return [x]
+    return [_aten.slice(x, dim, k, min(k + size, length)) for k in range(0, length, size)]
+
+
+def split_with_sizes(x: Tensor, sizes: Sequence[int], dim: int = 0) -> list[Tensor]:
+    """Consecutive slices of the given sizes."""
+    pieces, start = [], 0
+    for size in sizes:
+        pieces.append(_aten.slice(x, dim, start, start + size))
+        start += size
+    return pieces
+
+
+def unbind(x: Tensor, dim: int = 0) -> list[Tensor]:
+    """Every index of one dimension selected."""
+    return [_aten.select(x, dim, k) for k in range(x.shape[dim])]
+
+
+def _factors(
+    inner: Sequence[int], outer: Sequence[int], scales: Sequence[float | None]
+) -> tuple[int, int] | None:
+    """Whole-number factors of an upsampling, or ``None`` if they are not whole.
+
+    torch divides by the given scale where there is one, so it must be the same.
+    """
+    factors = []
+    for small, large, scale in zip(inner, outer, scales, strict=True):
+        if small == 0 or large % small or (scale is not None and scale != large // small):
+            return None
+        factors.append(large // small)
+    return factors[0], factors[1]
+
+
+def upsample_nearest2d(
+    x: Tensor,
+    output_size: Sequence[int],
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Tensor:
+    """Nearest upsampling by whole factors: every pixel repeated, without index tensors."""
+    factors = _factors(x.shape[2:], output_size, (scales_h, scales_w))
+    if factors is None:
+        return NotImplemented
+    n, c, h, w = x.shape
+    repeated = x.reshape(n, c, h, 1, w, 1).expand(n, c, h, factors[0], w, factors[1])
+    return repeated.clone(memory_format=torch.contiguous_format).reshape(
+        n, c, h * factors[0], w * factors[1]
+    )
+
+
+def upsample_nearest2d_backward(
+    grad_output: Tensor,
+    output_size: Sequence[int],
+    input_size: Sequence[int],
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Tensor:
+    """The sum over the pixels that each input pixel was repeated to."""
+    n, c, h, w = input_size
+    factors = _factors((h, w), output_size, (scales_h, scales_w))
+    if factors is None:
+        return NotImplemented
+    tiles = _wide(grad_output).reshape(n, c, h, factors[0], w, factors[1])
+    return tiles.sum([3, 5]).to(grad_output.dtype)
