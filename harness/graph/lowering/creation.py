@@ -144,7 +144,7 @@ RULES: Rules = {
     "aten.arange.start": Rule(arange),
     "aten.arange.start_step": Rule(arange),
     "prims.iota.default": Rule(iota),
-    "aten.linspace.default": Rule(linspace),
+    "aten.linspace.default": Rule(linspace, partial=True),
     "aten.eye.default": Rule(eye),
     "aten.eye.m": Rule(eye),
     "aten.tril.default": triangle(lower_part=True),

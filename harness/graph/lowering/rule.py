@@ -238,12 +238,14 @@ class Rule:
     ``same``: yields its first argument unchanged.
     ``rereads``: reads an element of its operand several times, so that the operand
     should be computed beforehand.
+    ``partial``: some forms of the operator are refused, which depends on the call.
     """
 
     lower: Callable[[Call], Lowered]
     view: bool = False
     same: bool = False
     rereads: bool = False
+    partial: bool = False
 
 
 Rules = Mapping[str, Rule]

@@ -321,7 +321,7 @@ RULES: Rules = {
     "aten.diagonal.default": Rule(diagonal, view=True),
     "aten.diagonal_copy.default": Rule(diagonal, view=True),
     "aten.unfold.default": Rule(unfold, view=True),
-    "aten.as_strided.default": Rule(as_strided, view=True),
+    "aten.as_strided.default": Rule(as_strided, view=True, partial=True),
     "aten.repeat.default": Rule(repeat, view=True),
     "aten.repeat_interleave.self_int": Rule(repeat_interleave, view=True),
 }
