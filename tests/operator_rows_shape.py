@@ -86,7 +86,7 @@ def _creation() -> list[Case]:
         row("range", "aten.arange.start", 3, 11, dtype=I32),
         row("step", "aten.arange.start_step", 1, 10, 3),
         row("float", "aten.arange.start_step", 0, 1, 0.125, dtype=F32),
-        row("plain", "prims.iota.default", 7, start=2, step=3, dtype=I64, device="cpu",
+        row("plain", "prims.iota.default", 7, start=2, step=3, dtype=I64,
             requires_grad=False),
         row("plain", "aten.scalar_tensor.default", 1.5, dtype=F32),
         row("plain", "aten.eye.default", 4),
