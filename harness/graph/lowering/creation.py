@@ -149,6 +149,6 @@ RULES: Rules = {
     "aten.eye.m": Rule(eye),
     "aten.tril.default": triangle(lower_part=True),
     "aten.triu.default": triangle(lower_part=False),
-    "aten.clone.default": Rule(clone, view=True),
+    "aten.clone.default": Rule(clone, view=True, fresh=True),
     "aten.contiguous.default": Rule(clone, view=True),
 }
