@@ -127,12 +127,55 @@ _UNARY_DOMAIN = {
 
 def _unary() -> list[Case]:
     rows = []
-    names = (
-        "neg abs exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin"
-        " acos atan sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma sigmoid relu sign"
-        " floor ceil round trunc silu gelu mish hardsigmoid hardswish softplus elu leaky_relu"
-        " hardtanh relu6 square logit"
-    ).split()
+    names = [
+        "neg",
+        "abs",
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sqrt",
+        "rsqrt",
+        "reciprocal",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "erf",
+        "erfc",
+        "erfinv",
+        "lgamma",
+        "sigmoid",
+        "relu",
+        "sign",
+        "floor",
+        "ceil",
+        "round",
+        "trunc",
+        "silu",
+        "gelu",
+        "mish",
+        "hardsigmoid",
+        "hardswish",
+        "softplus",
+        "elu",
+        "leaky_relu",
+        "hardtanh",
+        "relu6",
+        "square",
+        "logit",
+    ]
     for name in names:
         low, high = _UNARY_DOMAIN.get(name, (-3.0, 3.0))
         op = f"aten.{name}.default"
@@ -176,13 +219,12 @@ def _unary() -> list[Case]:
 
 
 def _casts() -> list[Case]:
-    rows = []
-    for source in (BF16, F32, I32, BOOL):
-        for target in (BF16, F32, F64, I64, BOOL):
-            rows.append(
-                row(f"{source.short}_{target.short}", "aten._to_copy.default",
-                    Tensor((3, 5), source), dtype=target)
-            )  # fmt: skip
+    op = "aten._to_copy.default"
+    rows = [
+        row(f"{source.short}_{target.short}", op, Tensor((3, 5), source), dtype=target)
+        for source in (BF16, F32, I32, BOOL)
+        for target in (BF16, F32, F64, I64, BOOL)
+    ]
     rows += [
         row("u8", "prims.convert_element_type.default", Tensor((9,), low=0, high=200), U8),
         row("plain", "aten.copy.default", HALF, Tensor((9,))),
@@ -233,6 +275,9 @@ def _reshaping() -> list[Case]:
         row("below", "aten.diagonal.default", A, -1, 2, 1),
         row("windows", "aten.unfold.default", A, 2, 3, 2),
         row("plain", "aten.repeat.default", Tensor((2, 3)), (4, 1, 2)),
+        row("plain", "aten.as_strided.default", A, (5, 3, 2), (1, 35, 7), 3),
+        row("transposed", "aten.as_strided.default", TRANSPOSED, (5, 7), (7, 1)),
+        row("overlapping", "aten.as_strided.default", A, (10, 4), (2, 1)),
         row("plain", "aten.detach.default", TRANSPOSED),
         row("plain", "aten.alias.default", GAPS),
         row("permuted", "aten.clone.default", TRANSPOSED),
@@ -353,11 +398,71 @@ def _other_reductions() -> list[Case]:
     return rows
 
 
+def _joining() -> list[Case]:
+    image = Tensor((2, 3, 4, 5))
+    return [
+        row("two", "aten.cat.default", (A, Tensor((3, 2, 7))), 1),
+        row("three_mixed", "aten.cat.default", (HALF, Tensor((4, 1)), Tensor((4, 3), BF16)), -1),
+        row("one", "aten.cat.default", (A,)),
+        row("ints", "aten.cat.default", (INTEGERS, SMALL_INTEGERS), 0),
+        row("transposed", "aten.cat.default", (TRANSPOSED, GAPS, EXPANDED), 0),
+        row("empty", "aten.cat.default", (Tensor((0,)), A), 0),
+        row("plain", "aten.stack.default", (ROW, ROW, ROW), 1),
+        row("both", "aten.constant_pad_nd.default", A, (1, 2, 0, 3), 1.5),
+        row("cut", "aten.constant_pad_nd.default", A, (-2, 1)),
+        row("bf16", "aten.constant_pad_nd.default", HALF, (0, 7)),
+        row("bool", "aten.constant_pad_nd.default", BOOLS, (1, 1), True),
+        row("plain", "aten.select_scatter.default", A, Tensor((3, 7)), 1, -2),
+        row("plain", "aten.slice_scatter.default", A, Tensor((3, 2, 7)), 1, 2, 4),
+        row("step", "aten.slice_scatter.default", A, Tensor((3, 5, 2)), 2, 1, 6, 3),
+        row("whole", "aten.slice_scatter.default", A, B, 0, 0, 9223372036854775807),
+        row("plain", "aten.slice_backward.default", Tensor((3, 2, 7)), (3, 6, 7), 1, 1, 5, 2),
+        row("plain", "aten.select_backward.default", Tensor((3, 7), BF16), (3, 5, 7), 1, 3),
+        row("double", "aten.upsample_nearest2d.vec", image, None, (2.0, 2.0)),
+        row("uneven", "aten.upsample_nearest2d.default", image, (12, 10)),
+        row("channels_last", "aten.upsample_nearest2d.vec",
+            Tensor((2, 3, 4, 5), BF16, stride=(60, 1, 15, 3)), None, (2.0, 3.0)),
+        row("plain", "aten.max_pool2d_with_indices.default", image, (2, 2)),
+        row("padded", "aten.max_pool2d_with_indices.default", Tensor((2, 3, 8, 7)), (3, 3),
+            (2, 2), (1, 1)),
+        row("plain", "aten.avg_pool2d.default", image, (2, 2)),
+        row("padded", "aten.avg_pool2d.default", image, (3, 3), (2, 2), (1, 1)),
+        row("uncounted", "aten.avg_pool2d.default", image, (3, 3), (1, 1), (1, 1), False, False),
+    ]  # fmt: skip
+
+
+def _scattering() -> list[Case]:
+    lines = Tensor((4, 9))
+    spots = Tensor((4, 1), I64, low=0, high=9)
+    return [
+        row("one_per_line", "aten.scatter.value", lines, 1, spots, 1.0),
+        row("negative_dim", "aten.scatter.value", HALF, -1, spots, -2),
+        row("transposed", "aten.scatter.value", Tensor((9, 4), stride=(1, 9)), 0,
+            Tensor((1, 4), I64, low=0, high=9), 3),
+        row("several", "aten.scatter.value", lines, 1, Tensor((4, 3), I64, low=0, high=9), 7.5),
+        row("plain", "aten.scatter_add.default", lines, 1, Tensor((4, 6), I64, low=0, high=9),
+            Tensor((4, 6))),
+        row("wide_source", "aten.scatter_add.default", lines, 0,
+            Tensor((3, 5), I64, low=0, high=4), Tensor((6, 9))),
+        row("one_row", "aten.index_put.default", A, (Tensor((1,), I64, low=-3, high=3),),
+            Tensor((1, 5, 7))),
+        row("add_rows", "aten.index_put.default", Tensor((11, 6)),
+            (Tensor((2, 5), I64, low=0, high=11),), Tensor((2, 5, 6)), True),
+        row("add_pairs", "aten.index_put.default", A,
+            (Tensor((6,), I64, low=0, high=3), None, Tensor((6,), I64, low=0, high=7)),
+            Tensor((6, 5)), True),
+        row("add_number", "aten.index_put.default", A, (None, Tensor((6,), I64, low=0, high=5)),
+            SCALAR, True),
+        row("mask", "aten.index_put.default", lines, (BOOLS,), SCALAR),
+        row("mask_rows", "aten.index_put.default", Tensor((4, 9, 2)), (BOOLS,), SCALAR),
+    ]  # fmt: skip
+
+
 def build() -> tuple[Case, ...]:
     """Every row, names unique."""
     families = (
         _binary, _comparison_and_logic, _unary, _casts, _reshaping, _creation, _indexing,
-        _sums, _other_reductions,
+        _sums, _other_reductions, _joining, _scattering,
     )  # fmt: skip
     rows = [case for family in families for case in family()]
     names = [case.name for case in rows]

@@ -5,14 +5,13 @@ Reading names touches no graph file; a graph is read when it is compiled.
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.bench.record import LibraryCall
+from harness.bench.record import KernelRecord, LibraryCall, one_line
 from harness.bench.session import Compiled, CompiledKernel
+from harness.compiled import CompiledGraph, Failure
 from harness.errors import DamagedGraph
 from harness.graph.model import Graph
 from harness.graph.suite import load_suite
@@ -41,12 +40,13 @@ class GraphFile:
         return None if self.small is None else read(self.small)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class FileEntry:
     """A graph file and the target it is compiled for: a session's entry."""
 
     file: GraphFile
     target: Target
+    _full: CompiledGraph | None = None
 
     @property
     def name(self) -> str:
@@ -55,12 +55,19 @@ class FileEntry:
 
     def compile(self) -> Compiled:
         """At full size. Raises ``HarnessError``."""
-        return compile_timed(self.file.load(), self.target)
+        from harness.pipeline import compile_graph
+
+        self._full = compile_graph(self.file.load(), self.target)
+        return summarise(self._full)
 
     def compile_small(self) -> Compiled | None:
-        """At small sizes; None if none are declared."""
+        """At small sizes, with the decisions made at full size; None if none are declared."""
+        from harness.pipeline import compile_graph
+
         graph = self.file.load_small()
-        return None if graph is None else compile_timed(graph, self.target)
+        if graph is None:
+            return None
+        return summarise(compile_graph(graph, self.target, like=self._full))
 
 
 def read(path: Path) -> Graph:
@@ -92,9 +99,11 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
             found.append(_by_path(Path(name)))
             continue
         entry = declared.entry(name)
-        for graph in entry.entry.graph_names:
-            if name in (entry.name, graph):
-                found.append(GraphFile(graph, entry.path(graph), entry.path(graph, small=True)))
+        found.extend(
+            GraphFile(graph, entry.path(graph), entry.path(graph, small=True))
+            for graph in entry.entry.graph_names
+            if name in (entry.name, graph)
+        )
     return tuple(dict.fromkeys(found))
 
 
@@ -115,16 +124,27 @@ def _by_path(path: Path) -> GraphFile:
     return GraphFile(path.stem, path, small if small.is_file() else None)
 
 
-def compile_timed(graph: Graph, target: Target) -> Compiled:
-    """``graph`` as kernels for ``target``, with the wall clock of code generation."""
-    from harness.pipeline import compile_graph
-
-    began = time.perf_counter()
-    found = compile_graph(graph, target)
-    seconds = time.perf_counter() - began
-    counts: Counter[tuple[str, str]] = Counter(
-        (call.node.op, call.reason) for call in found.partition.library_calls
+def summarise(compiled: CompiledGraph) -> Compiled:
+    """What a session needs of a compiled graph."""
+    launches: dict[str, list[tuple[str, ...]]] = {}
+    for launch in compiled.launches:
+        launches.setdefault(launch.kernel.name, []).append(launch.group.origins)
+    report = compiled.report()
+    return Compiled(
+        tuple(CompiledKernel(k.module, tuple(launches[k.name])) for k in compiled.kernels),
+        tuple(LibraryCall(op, count, why) for op, count, why in report.library_calls),
+        sum(seconds for _, seconds in report.seconds),
+        tuple(_failed(failure) for failure in compiled.failures),
     )
-    calls = tuple(LibraryCall(op, count, reason) for (op, reason), count in counts.items())
-    kernels = tuple(CompiledKernel(module, launches) for module, launches in found.distinct())
-    return Compiled(kernels, calls, seconds)
+
+
+def _failed(failure: Failure) -> KernelRecord:
+    """The row of a kernel that could not be generated."""
+    return KernelRecord(
+        name=f"{failure.region} {failure.stage}",
+        kind="",
+        bytes=0,
+        launches=0,
+        origins=failure.origins,
+        reason=one_line(failure.error),
+    )

@@ -1,6 +1,6 @@
 """Which kernels of a small capture do the work of a kernel at full size.
 
-Both graphs have the same structure and the same node names, so a kernel is
+Both graphs have the same structure and the same node names, so a launch is
 known by the nodes it computes. Sizes can change what is fused and split; then
 the kernels that together compute those nodes stand in for it.
 """
@@ -9,32 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.codegen.source import EmittedModule
+Origins = tuple[str, ...]
+"""The graph nodes that one launch computes."""
 
 
 def match_small(
-    full: Sequence[EmittedModule], small: Sequence[EmittedModule]
+    full: Sequence[Sequence[Origins]], small: Sequence[Sequence[Origins]]
 ) -> tuple[tuple[int, ...], ...]:
-    """For each kernel of ``full`` the positions in ``small`` that cover its nodes.
+    """For each kernel of ``full`` the positions in ``small`` that cover its work.
 
-    One position where a small kernel computes exactly the same nodes; several where
-    the work is divided otherwise; none where some node is computed by no small kernel.
+    A kernel is given by the origins of its launches. One position where a small kernel
+    is launched for exactly the same nodes; several where the work is divided
+    otherwise; none where some node is computed by no small kernel.
     """
     exact: dict[frozenset[str], int] = {}
     computes: dict[str, list[int]] = {}
-    for position, module in enumerate(small):
-        exact.setdefault(frozenset(module.origins), position)
-        for node in module.origins:
-            computes.setdefault(node, []).append(position)
-    return tuple(_match(module, exact, computes) for module in full)
+    for position, launches in enumerate(small):
+        for origins in launches:
+            exact.setdefault(frozenset(origins), position)
+            for node in origins:
+                computes.setdefault(node, []).append(position)
+    return tuple(_match(launches, exact, computes) for launches in full)
 
 
 def _match(
-    module: EmittedModule, exact: dict[frozenset[str], int], computes: dict[str, list[int]]
+    launches: Sequence[Origins], exact: dict[frozenset[str], int], computes: dict[str, list[int]]
 ) -> tuple[int, ...]:
-    position = exact.get(frozenset(module.origins))
-    if position is not None:
-        return (position,)
-    if not all(node in computes for node in module.origins):
-        return ()
-    return tuple(sorted({p for node in module.origins for p in computes[node]}))
+    """All launches run the same text, so any one of them tells what to check."""
+    for origins in launches:
+        position = exact.get(frozenset(origins))
+        if position is not None:
+            return (position,)
+    for origins in launches:
+        if all(node in computes for node in origins):
+            return tuple(sorted({p for node in origins for p in computes[node]}))
+    return ()

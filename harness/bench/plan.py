@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
+import datetime as dt
 import queue
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import harness
-from harness.bench import fingerprint
 from harness.bench.entries import find_entries
 from harness.bench.lanes import Each, Inbox, Lane
-from harness.bench.record import Run
+from harness.bench.record import Machine, Run
 from harness.bench.session import CheckLane, CheckOutcome, Session, StaticLane
 from harness.errors import HarnessError, UnknownName
 from harness.heuristics.facts import Config
 from harness.options import Options
 from harness.target import TARGETS, Target
+
+if TYPE_CHECKING:
+    from harness.bench.cuda import CudaDevice
+
+_COPIES, _COPY_BYTES = 400, 1 << 28
+"""About 50 ms of work for an H100: long enough to read its clocks meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a command asks for. ``names`` empty means the whole suite; ``target`` None the
+    GPU here, else the options'; ``jobs`` None the options'.
+    """
+
+    suite: str = "default"
+    names: tuple[str, ...] = ()
+    target: str | None = None
+    jobs: int | None = None
+    timing: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,30 +49,44 @@ class Plan:
     timed: bool
 
 
-def prepare(
-    options: Options,
-    suite: str,
-    names: Sequence[str],
-    target: str | None,
-    jobs: int | None,
-    use_device: bool,
-) -> Plan:
-    """Find the graphs called ``names`` (all of ``suite`` if none) and set up a session.
-
-    Raises ``UnknownName`` for a graph, suite or target that does not exist.
+@contextlib.contextmanager
+def prepare(options: Options, request: Request) -> Iterator[Plan]:
+    """Find the graphs and set up a session. Raises ``UnknownName`` for a graph, suite or
+    target that does not exist, before anything is measured.
     """
-    chosen = find_target(target or options.target)
-    entries = find_entries(options, suite, names, chosen)
-    workers = jobs or options.jobs
-    inbox: Inbox = queue.SimpleQueue()
-    session = Session(
-        entries,
-        inbox,
-        static_lane(options, chosen, workers, inbox),
-        check_lane(options, workers, inbox),
-        None,
-    )
-    return Plan(session, new_run(suite, target or options.target), timed=False)
+    named = find_target(request.target or options.target)
+    find_entries(options, request.suite, request.names, named)
+    workers = request.jobs or options.jobs
+    with contextlib.ExitStack() as stack:
+        device = open_device(options, request, workers)
+        if device is not None:
+            stack.enter_context(device)
+        target = named if device is None else device.target
+        inbox: Inbox = queue.SimpleQueue()
+        session = Session(
+            find_entries(options, request.suite, request.names, target),
+            inbox,
+            static_lane(options, target, workers, inbox),
+            check_lane(options, workers, inbox),
+            device,
+        )
+        yield Plan(session, new_run(request, target, device), timed=device is not None)
+
+
+def open_device(options: Options, request: Request, workers: int) -> CudaDevice | None:
+    """The GPU, unless there is none, it is not wanted, or another target was named."""
+    import torch
+
+    if not request.timing or not torch.cuda.is_available():
+        return None
+    from harness.bench.cuda import CudaDevice
+    from harness.runtime.device import current_target
+
+    if request.target is not None:
+        wanted = find_target(request.target)
+        if wanted.capability != current_target().capability:
+            return None
+    return CudaDevice(options.cache, workers)
 
 
 def find_target(name: str) -> Target:
@@ -70,19 +102,35 @@ def find_target(name: str) -> Target:
     )
 
 
-def new_run(suite: str, target: str) -> Run:
+def new_run(request: Request, target: Target, device: CudaDevice | None) -> Run:
     """A run that starts now, on this machine, from this checkout."""
-    commit = fingerprint.commit(Path(harness.__path__[0]).parent)
-    now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    from harness.bench.machine import commit_of, fingerprint
+    from harness.bench.timer import METHOD
+
+    commit = commit_of(Path(harness.__path__[0]).parent)
+    now = dt.datetime.now(dt.UTC).replace(microsecond=0)
+    machine: Machine = fingerprint(None if device is None else busy)
     return Run(
         id=f"{now:%Y%m%d-%H%M%S}-{commit.name[:12] or 'no-commit'}",
         created=now.isoformat(),
-        machine=fingerprint.machine(),
-        target=target,
-        suite=suite,
+        machine=machine,
+        target=f"sm_{target.capability}",
+        suite=request.suite,
         commit=commit.name,
         dirty=commit.dirty,
+        method=METHOD,
+        copy_gbps=None if device is None else device.copy_gbps,
     )
+
+
+def busy() -> None:
+    """Enqueue copies, so that the GPU's clocks are those it works at."""
+    import torch
+
+    source = torch.empty(_COPY_BYTES, dtype=torch.uint8, device="cuda")
+    destination = torch.empty_like(source)
+    for _ in range(_COPIES):
+        destination.copy_(source)
 
 
 def static_lane(options: Options, target: Target, workers: int, inbox: Inbox) -> StaticLane:
@@ -124,13 +172,3 @@ def check_lane(options: Options, workers: int, inbox: Inbox) -> CheckLane:
 def _share(workers: int) -> int:
     """Workers of one lane: the two lanes are about equally busy."""
     return max(1, workers // 2)
-
-
-def renamed(run: Run, **changes: object) -> Run:
-    """``run`` with ``changes``."""
-    return replace(run, **changes)  # type: ignore[arg-type]
-
-
-def seconds() -> float:
-    """A clock."""
-    return time.perf_counter()

@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from harness.errors import RecordError
+from harness.errors import HarnessError, RecordError
 
 SCHEMA_VERSION = 1
 """Version of the file format; raised when a reader of the old one would be wrong."""
@@ -159,6 +159,14 @@ class Run:
         counts["total"] = len(kernels)
         counts["distinct"] = len({kernel.module or kernel.name for kernel in kernels})
         return counts
+
+
+def one_line(error: HarnessError) -> str:
+    """An error as one line for a record: its condition, what it says, what was got."""
+    parts = [f"{type(error).__name__}: {error.what}"]
+    if error.got:
+        parts.append(error.got.splitlines()[0])
+    return "; ".join(parts)[:500]
 
 
 def to_json(value: Any) -> Any:

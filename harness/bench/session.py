@@ -9,14 +9,13 @@ arrived. Nothing here prints or stores: the caller does, event by event.
 from __future__ import annotations
 
 import queue
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from harness.bench.lanes import Answer, Inbox, Lane
 from harness.bench.matching import match_small
-from harness.bench.record import Check, GraphRecord, KernelRecord, LibraryCall
+from harness.bench.record import Check, GraphRecord, KernelRecord, LibraryCall, one_line
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
@@ -29,19 +28,22 @@ ON_DEVICE = "GPU, full size"
 
 @dataclass(frozen=True, slots=True)
 class CompiledKernel:
-    """A distinct kernel of a graph and how often the graph launches it."""
+    """A distinct kernel of a graph, and for each of its launches the nodes computed."""
 
     module: EmittedModule
-    launches: int = 1
+    launches: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A graph after code generation; ``seconds`` is wall clock, Triton not included."""
+    """A graph after code generation; ``seconds`` is wall clock, Triton not included.
+    ``failures`` stand for kernels that could not be generated.
+    """
 
     kernels: tuple[CompiledKernel, ...]
     library_calls: tuple[LibraryCall, ...]
     seconds: float
+    failures: tuple[KernelRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,9 @@ Event = GraphStarted | GraphCompiled | KernelDone | GraphDone
 
 @dataclass(eq=False, slots=True)
 class _Progress:
-    """A graph in flight. ``missing`` counts, by kernel, the parts not yet known."""
+    """A graph in flight. ``missing`` counts, by kernel, the parts not yet known; the
+    record's own kernels are those that could not be generated.
+    """
 
     record: GraphRecord
     kernels: list[KernelRecord]
@@ -160,7 +164,7 @@ class Session:
     device: Device | None = None
     _flight: dict[str, _Progress] = field(default_factory=dict)
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Generator[Event, None, None]:
         """Compile, examine, and hand out what becomes known, in the order it does."""
         try:
             for position, entry in enumerate(self.entries, start=1):
@@ -177,14 +181,17 @@ class Session:
         try:
             compiled = entry.compile()
         except HarnessError as error:
-            yield GraphDone(GraphRecord(entry.name, reason=_reason(error)))
+            yield GraphDone(GraphRecord(entry.name, reason=one_line(error)))
             return
         kernels = [_blank(kernel) for kernel in compiled.kernels]
         record = GraphRecord(
             entry.name, compiled.library_calls, codegen_seconds=round(compiled.seconds, 6)
         )
+        record = replace(record, kernels=compiled.failures)
         progress = _Progress(record, kernels, [2] * len(kernels))
-        yield GraphCompiled(entry.name, len(kernels))
+        yield GraphCompiled(entry.name, len(kernels) + len(compiled.failures))
+        for failure in compiled.failures:
+            yield KernelDone(entry.name, failure)
         if not kernels:
             yield GraphDone(record)
             return
@@ -200,18 +207,18 @@ class Session:
     ) -> None:
         for number, kernel in enumerate(compiled.kernels):
             self.static.put((entry.name, number), (kernel.module.text, None))
-        modules = tuple(kernel.module for kernel in compiled.kernels)
         try:
             small = entry.compile_small()
         except HarnessError as error:
-            self._skip_checks(progress, f"the small capture: {_reason(error)}")
+            self._skip_checks(progress, f"the small capture: {one_line(error)}")
             return
         if small is None:
             self._skip_checks(progress, NO_SMALL)
             return
-        small_modules = tuple(kernel.module for kernel in small.kernels)
-        for number, matches in enumerate(match_small(modules, small_modules)):
-            self._submit_check(entry.name, number, [small_modules[m] for m in matches], progress)
+        found = match_small(_origins(compiled), _origins(small))
+        for number, positions in enumerate(found):
+            modules = [small.kernels[p].module for p in positions]
+            self._submit_check(entry.name, number, modules, progress)
 
     def _submit_check(
         self, graph: str, number: int, modules: list[EmittedModule], progress: _Progress
@@ -275,7 +282,12 @@ class Session:
         progress = self._flight.get(name)
         if progress is not None and progress.done():
             del self._flight[name]
-            yield GraphDone(replace(progress.record, kernels=tuple(progress.kernels)))
+            kernels = (*progress.kernels, *progress.record.kernels)
+            yield GraphDone(replace(progress.record, kernels=kernels))
+
+
+def _origins(compiled: Compiled) -> list[tuple[tuple[str, ...], ...]]:
+    return [kernel.launches for kernel in compiled.kernels]
 
 
 def _blank(kernel: CompiledKernel) -> KernelRecord:
@@ -284,7 +296,7 @@ def _blank(kernel: CompiledKernel) -> KernelRecord:
         name=module.name,
         kind=module.category,
         bytes=module.bytes_moved,
-        launches=kernel.launches,
+        launches=len(kernel.launches),
         origins=module.origins,
         module=module.text,
     )
@@ -322,9 +334,9 @@ def _with_answer(record: KernelRecord, value: object, is_check: bool) -> KernelR
         case CheckOutcome():
             return _with_check(record, value)
         case HarnessError() if is_check:
-            return replace(record, check=Check.FAILED, check_note=_reason(value))
+            return replace(record, check=Check.FAILED, check_note=one_line(value))
         case HarnessError():
-            return replace(record, reason=_reason(value))
+            return replace(record, reason=one_line(value))
         case _:
             raise TypeError(f"an answer of type {type(value).__name__}")
 
@@ -335,11 +347,11 @@ def _on_device(
     try:
         record = _with_check(replace(record, check_note=ON_DEVICE), device.check(module))
     except HarnessError as error:
-        return replace(record, check=Check.FAILED, check_note=_reason(error)), None
+        return replace(record, check=Check.FAILED, check_note=one_line(error)), None
     try:
         timing = device.time(module)
     except HarnessError as error:
-        return replace(record, reason=_reason(error)), None
+        return replace(record, reason=one_line(error)), None
     gbps = record.bytes / timing.ms / 1e6
     return replace(
         record,
@@ -353,16 +365,3 @@ def _on_device(
         gbps=gbps,
         fraction=gbps / device.copy_gbps,
     ), timing.config
-
-
-def _reason(error: HarnessError) -> str:
-    """An error as one line for a table."""
-    parts = [f"{type(error).__name__}: {error.what}"]
-    if error.got:
-        parts.append(error.got.splitlines()[0])
-    return "; ".join(parts)[:500]
-
-
-def stopwatch() -> float:
-    """Seconds on a clock that only moves forward."""
-    return time.perf_counter()

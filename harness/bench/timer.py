@@ -79,7 +79,7 @@ class CudaTimer:
         for turn in range(rounds):
             first = turn % len(names)
             for name in (*names[first:], *names[:first]):
-                begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                begin, end = _event(), _event()
                 self.flush()
                 begin.record()
                 launches[name]()
@@ -87,6 +87,11 @@ class CudaTimer:
                 pairs[name].append((begin, end))
         torch.cuda.synchronize()
         return {n: [float(b.elapsed_time(e)) for b, e in pairs[n]] for n in names}
+
+
+def _event() -> Any:
+    cuda: Any = torch.cuda
+    return cuda.Event(enable_timing=True)
 
 
 def collect(
@@ -136,7 +141,8 @@ def graph_of(launch: Launch) -> Launch:
     ``launch`` runs a few times on a side stream first, as capturing requires.
     """
     device = require()
-    side = torch.cuda.Stream(device)
+    cuda: Any = torch.cuda
+    side = cuda.Stream(device)
     side.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(side):
         for _ in itertools.repeat(None, 3):

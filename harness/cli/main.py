@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
+import harness
+from harness.cli.capture import capture
+from harness.cli.doctor import doctor
+from harness.cli.emit import emit
+from harness.cli.explain import explain_fusion
+from harness.cli.listing import list_
+from harness.cli.run import run
 from harness.cli.show import show
 
 HELP = """Benchmarks and regression tracking for fused GPU kernels.
@@ -32,9 +40,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"harness {version('harness')}")
+        typer.echo(f"harness {harness.__version__}")
         raise typer.Exit
 
 
@@ -48,7 +54,17 @@ def _root(
     pass
 
 
-app.command(context_settings=CONTEXT)(show)
+COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
+    ("run", run, "Compile, check and, with a GPU, time kernels."),
+    ("emit", emit, "Write a graph's kernels, one file each."),
+    ("capture", capture, "Turn a model into graph files."),
+    ("list", list_, "List graphs, recorded runs or targets."),
+    ("show", show, "Print a recorded run."),
+    ("explain-fusion", explain_fusion, "Say what shares a kernel, and why the rest does not."),
+    ("doctor", doctor, "Say what works on this machine."),
+)
+for _name, _command, _summary in COMMANDS:
+    app.command(_name, context_settings=CONTEXT, short_help=_summary)(_command)
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
@@ -47,21 +47,22 @@ def run(
     harness run my_graph.py --target sm_80 --no-record
     harness run --json > run.json
     """
-    from harness.bench.plan import prepare
+    from harness.bench.plan import Request, prepare
     from harness.cli.recovery import recover
 
     options = settings.current()
     if record:
         recover(options.results)
-    plan = prepare(options, suite, graphs or [], target, jobs, use_device=timing)
-    with _keeper(options.results if record else None, plan.run) as keeper:
-        interrupted = False
-        try:
-            _follow(plan.session.events(), keeper, timed=plan.timed, quiet=as_json)
-            keeper.finish()
-        except KeyboardInterrupt:
-            interrupted = True
-    return _conclude(keeper, interrupted, as_json)
+    request = Request(suite, tuple(graphs or ()), target, jobs, timing)
+    with prepare(options, request) as plan:
+        with _keeper(options.results if record else None, plan.run) as keeper:
+            interrupted = False
+            try:
+                _follow(plan.session.events(), keeper, timed=plan.timed, quiet=as_json)
+                keeper.finish()
+            except KeyboardInterrupt:
+                interrupted = True
+        return _conclude(keeper, interrupted, as_json)
 
 
 class Keeper(Protocol):
@@ -94,7 +95,9 @@ def _keeper(results: Path | None, run: Run) -> Iterator[Keeper]:
             yield journal
 
 
-def _follow(events: Iterator[Event], keeper: Keeper, *, timed: bool, quiet: bool) -> None:
+def _follow(
+    events: Generator[Event, None, None], keeper: Keeper, *, timed: bool, quiet: bool
+) -> None:
     """Keep and print what ``events`` bring."""
     from harness.bench.session import GraphCompiled, GraphDone, GraphStarted, KernelDone
     from harness.cli.tables import graph_lines

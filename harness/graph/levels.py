@@ -129,7 +129,7 @@ def size_guess(expr: sympy.Expr) -> int:
     """A number for ``expr``: unknown sizes count as 1024."""
     if expr.is_Integer:
         return int(expr)
-    return int(expr.subs({symbol: _SIZE_GUESS for symbol in expr.free_symbols}))
+    return int(expr.subs(dict.fromkeys(expr.free_symbols, _SIZE_GUESS)))
 
 
 def analyse(graph: Graph, supports: Callable[[str], bool]) -> Layout:

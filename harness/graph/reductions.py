@@ -31,9 +31,7 @@ _OVER_DIMS = {
 }
 """Reductions, and the overload that reduces over given dimensions."""
 
-STATISTICS = frozenset(
-    {"aten.std.correction", "aten.var.correction", "aten.var_mean.correction"}
-)
+STATISTICS = frozenset({"aten.std.correction", "aten.var.correction", "aten.var_mean.correction"})
 """Reductions that are combined from means and variances."""
 
 TAKES_DTYPE = frozenset({"aten.mean.dim", "aten.prod.dim_int", "aten.sum.dim_IntList"})
@@ -107,7 +105,7 @@ def parse_reduction(node: Node, types: Mapping[str, ValueType]) -> Reduction | N
         kept=math.prod(shape) // reduced,
         reduced=reduced,
         inner=innermost in dims,
-        widen=_widen(op, value.dtype, result.dtype),
+        widen=_widen(op, result.dtype),
     )
 
 
@@ -139,7 +137,7 @@ def _number(arg: Arg) -> float:
     return float(arg) if isinstance(arg, int | float | sympy.Number) else 1.0
 
 
-def _widen(op: str, source: DType, result: DType) -> DType | None:
+def _widen(op: str, result: DType) -> DType | None:
     """float32 for sums and statistics of 16-bit floats; order statistics need nothing."""
     additive = op in TAKES_DTYPE or op in STATISTICS
     if additive and result.is_float and result.compute is not result:

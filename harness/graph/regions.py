@@ -162,11 +162,10 @@ def _place_mutations(plan: _Plan) -> None:
     returned.update(root_name(m.value, nodes) for m in graph.mutations)
     for mutation in graph.mutations:
         root = plan.layout.root(mutation.value)
-        step = plan.producer.get(root)
+        step = plan.producer.get(root, len(plan.units))
         others = [s for s in readers[mutation.input] if s != step]
         if (
-            step is None
-            or step >= len(plan.units)
+            step >= len(plan.units)
             or mutation.input in returned
             or any(plan.reaches(step, other) for other in others)
         ):

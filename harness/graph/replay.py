@@ -40,7 +40,7 @@ __all__ = [
 
 
 def torch_dtype(dtype: DType, wide: bool = False) -> torch.dtype:
-    """torch's object for ``dtype``; float64 for every floating type when ``wide``."""
+    """The object of torch for ``dtype``; float64 for every floating type when ``wide``."""
     if wide and dtype.is_float:
         return torch.float64
     found: torch.dtype = getattr(torch, dtype.torch_name)

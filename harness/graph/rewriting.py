@@ -31,9 +31,7 @@ class Emitter:
     ``taken``, which grows); the one with an empty label gets the old name and type.
     """
 
-    def __init__(
-        self, node: Node, types: dict[str, ValueType], taken: set[str]
-    ) -> None:
+    def __init__(self, node: Node, types: dict[str, ValueType], taken: set[str]) -> None:
         self._node = node
         self._types = types
         self._taken = taken
@@ -53,9 +51,7 @@ class Emitter:
         assert isinstance(value, TensorType), f"{ref.name} is not a single tensor"
         return value
 
-    def call(
-        self, label: str, op: str, kind: ValueType, *args: Arg, **kwargs: Arg
-    ) -> Ref:
+    def call(self, label: str, op: str, kind: ValueType, *args: Arg, **kwargs: Arg) -> Ref:
         """A call of ``op``; ``kind`` is its type unless the label is empty."""
         name = self._name(label)
         made = dataclasses.replace(

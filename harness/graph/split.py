@@ -59,9 +59,7 @@ class Chunks:
     factor: int = 1
 
 
-def split_reductions(
-    graph: Graph, target: Target, choose: ChooseSplit | None = None
-) -> Graph:
+def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = None) -> Graph:
     """``graph`` with every reduction that cannot fill ``target`` rewritten as two.
 
     A reduction is split when it has fewer than ``FULL_WAVES`` programs per multiprocessor
@@ -96,9 +94,7 @@ def split_reductions(
     return remove_dead(dataclasses.replace(graph, nodes=tuple(nodes)))
 
 
-def _decide(
-    reduction: Reduction, target: Target, choose: ChooseSplit | None
-) -> Chunks | None:
+def _decide(reduction: Reduction, target: Target, choose: ChooseSplit | None) -> Chunks | None:
     ideal, least_chunk = _ideal(reduction, target)
     found = _nearest(reduction, ideal, least_chunk, LEAST_SPLIT) if ideal > 1 else None
     if choose is None:
@@ -121,18 +117,14 @@ def _ideal(reduction: Reduction, target: Target) -> tuple[float, int]:
     return WAVES * target.multiprocessors / programs, least
 
 
-def _nearest(
-    reduction: Reduction, ideal: float, least_chunk: int, least: int
-) -> Chunks | None:
+def _nearest(reduction: Reduction, ideal: float, least_chunk: int, least: int) -> Chunks | None:
     """The possible cut whose count is nearest to ``ideal`` by ratio; the smaller of two."""
     fitting = (
         chunks
         for chunks in _possible(reduction)
         if chunks.count >= least and reduction.reduced // chunks.count >= least_chunk
     )
-    return min(
-        fitting, key=lambda c: (abs(math.log(c.count / ideal)), c.count), default=None
-    )
+    return min(fitting, key=lambda c: (abs(math.log(c.count / ideal)), c.count), default=None)
 
 
 def _possible(reduction: Reduction) -> Iterator[Chunks]:

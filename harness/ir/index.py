@@ -69,9 +69,7 @@ class Mod(sympy.Function):
         return None
 
 
-def flat_index(
-    stride: Sequence[Any], indices: Sequence[Any], offset: Any = 0
-) -> sympy.Expr:
+def flat_index(stride: Sequence[Any], indices: Sequence[Any], offset: Any = 0) -> sympy.Expr:
     """The element offset of ``indices`` in a layout with ``stride`` (in elements)."""
     terms = (sympy.sympify(i) * s for i, s in zip(indices, stride, strict=True))
     return sympy.Add(sympy.sympify(offset), *terms)

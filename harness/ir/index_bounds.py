@@ -124,9 +124,9 @@ def extreme(parts: list[Interval], largest: bool) -> Interval:
     for side in (0, 1):
         column = [p[side] for p in parts]
         known = [c for c in column if isinstance(c, int)]
-        if len(known) == len(column):
-            ends.append(pick(known))
-        elif known and side == (0 if largest else 1):
+        # Of several values the largest is at least any lower bound that is known.
+        one_suffices = side == (0 if largest else 1)
+        if len(known) == len(column) or (known and one_suffices):
             ends.append(pick(known))
         else:
             ends.append(next((c for c in column if c is not None and _is_tight(column)), None))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import sympy
@@ -138,16 +138,6 @@ class IndexPrinter:
         return made
 
 
-def python_function(
-    expr: sympy.Expr, arguments: Mapping[sympy.Symbol, str]
-) -> Callable[..., int]:
-    """``expr`` as a Python function of keyword arguments named by ``arguments``."""
-    text = IndexPrinter(Language.PYTHON, Simplifier({}), dict(arguments)).text(expr)
-    parameters = ", ".join(sorted(arguments.values()))
-    made: Callable[..., int] = eval(f"lambda {parameters}: {text}", {"min": min, "max": max})
-    return made
-
-
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     """A sort key by which ``x2`` comes before ``x10``."""
     parts = re.findall(r"\d+|\D+", name)
@@ -159,7 +149,7 @@ def _order(expr: sympy.Expr) -> tuple[object, ...]:
 
 
 def _term_order(term: sympy.Expr) -> tuple[object, ...]:
-    """Terms by coefficient, smallest first, negative ones last, the constant after others of its sign."""
+    """Positive terms first, then by size of the coefficient; the constant after its like."""
     coefficient, rest = term.as_coeff_Mul()
     constant = rest is sympy.S.One
     number = int(coefficient)

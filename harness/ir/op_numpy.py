@@ -85,37 +85,41 @@ def erfinv(x: Array) -> Array:
 def sign(x: Array) -> Array:
     """-1, 0 or 1 in the operand's type; 0 for NaN."""
     x = np.asarray(x)
-    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+    return np.subtract((x > 0).astype(x.dtype), (x < 0).astype(x.dtype), dtype=x.dtype)
 
 
 def trunc_div(a: Array, b: Array) -> Array:
     """Division rounded towards zero. Dividing an integer by zero gives zero here."""
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype.kind == "f":
-        return np.trunc(a / b)
+        return np.asarray(np.trunc(a / b))
     down = np.floor_divide(a, b)
-    return np.where((a % b != 0) & ((a < 0) != (b < 0)), down + down.dtype.type(1), down)
+    up = (a % b != 0) & ((a < 0) != (b < 0))
+    return np.add(down, up.astype(a.dtype), dtype=a.dtype)
 
 
 def remainder(a: Array, b: Array) -> Array:
     """``a`` modulo ``b`` with the sign of ``b``; exact."""
     a, b = np.asarray(a), np.asarray(b)
     rest = np.fmod(a, b)
-    return np.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest).astype(a.dtype)
+    other_sign = (rest != 0) & ((rest < 0) != (b < 0))
+    return np.where(other_sign, rest + b, rest).astype(a.dtype)
 
 
 def fma(a: Array, b: Array, c: Array) -> Array:
     """``a * b + c`` rounded once (computed in the next wider type)."""
     kind = np.asarray(a).dtype
     wider = np.float64 if kind == np.float32 else np.longdouble
-    return (np.asarray(a).astype(wider) * b + np.asarray(c).astype(wider)).astype(kind)
+    total = np.asarray(a).astype(wider) * b + np.asarray(c).astype(wider)
+    return np.asarray(total).astype(kind)
 
 
 def shift_left(a: Array, b: Array) -> Array:
     """``a << b``; 0 when ``b`` is negative or not less than the width."""
     a, b = np.asarray(a), np.asarray(b)
     fits = (b >= 0) & (b < 8 * a.dtype.itemsize)
-    return np.where(fits, np.left_shift(a, np.where(fits, b, 0).astype(a.dtype)), 0).astype(a.dtype)
+    shifted = np.left_shift(a, np.where(fits, b, 0).astype(a.dtype))
+    return np.where(fits, shifted, 0).astype(a.dtype)
 
 
 def shift_right(a: Array, b: Array) -> Array:
@@ -126,7 +130,7 @@ def shift_right(a: Array, b: Array) -> Array:
     inside = np.right_shift(a, np.where(fits, b, width - 1).astype(a.dtype))
     if a.dtype.kind == "u":
         return np.where(fits, inside, 0).astype(a.dtype)
-    return inside
+    return np.asarray(inside)
 
 
 def sigmoid(x: Array) -> Array:
@@ -134,13 +138,13 @@ def sigmoid(x: Array) -> Array:
     x = np.asarray(x)
     small = np.exp(-np.abs(x))
     one = x.dtype.type(1)
-    return np.where(x >= 0, one / (one + small), small / (one + small))
+    return np.asarray(np.where(x >= 0, one / (one + small), small / (one + small)))
 
 
 def reciprocal(x: Array) -> Array:
     """``1 / x``."""
     x = np.asarray(x)
-    return np.divide(x.dtype.type(1), x)
+    return np.asarray(np.divide(x.dtype.type(1), x))
 
 
 def rsqrt(x: Array) -> Array:
@@ -151,18 +155,18 @@ def rsqrt(x: Array) -> Array:
 def relu(x: Array) -> Array:
     """``max(x, 0)``; NaN stays."""
     x = np.asarray(x)
-    return np.maximum(x, x.dtype.type(0))
+    return np.asarray(np.maximum(x, x.dtype.type(0)))
 
 
 def signbit(x: Array) -> Array:
     """Whether the sign bit is set (for integers, whether negative)."""
     x = np.asarray(x)
-    return np.signbit(x) if x.dtype.kind == "f" else x < 0
+    return np.asarray(np.signbit(x) if x.dtype.kind == "f" else x < 0)
 
 
 def where(condition: Array, a: Array, b: Array) -> Array:
     """``a`` where ``condition`` holds, else ``b``."""
-    return np.where(condition, a, b)
+    return np.asarray(np.where(condition, a, b))
 
 
 def fractionless(function: Callable[[Array], Array]) -> Meaning:
@@ -170,7 +174,7 @@ def fractionless(function: Callable[[Array], Array]) -> Meaning:
 
     def apply(x: Array) -> Array:
         x = np.asarray(x)
-        return function(x) if x.dtype.kind == "f" else x
+        return np.asarray(function(x)) if x.dtype.kind == "f" else x
 
     return apply
 
@@ -180,7 +184,7 @@ def cast(x: Array, target: DType, wide: bool = False) -> Array:
     x = np.asarray(x)
     kind = storage_type(target, wide)
     if target is DType.BOOL:
-        return x != 0
+        return np.asarray(x != 0)
     if x.dtype.kind == "f" and kind.kind in "iu":
         # A float out of range has no defined integer; go through int64 so that a
         # negative float becomes the wrapped unsigned number everywhere.
@@ -210,8 +214,8 @@ def bitcast(x: Array, source: DType, target: DType, wide: bool = False) -> Array
 def round_to_float(x: Array, dtype: DType) -> Array:
     """``x`` (float32 or float64) rounded to the nearest value of a narrow float, ties to even.
 
-    Overflow gives infinity, or NaN for e4m3fn, which has no infinity. The result
-    keeps ``x``'s numpy type.
+    Overflow gives infinity; for e4m3fn, which has none, the largest finite value, as
+    the hardware's conversion does. The result keeps ``x``'s numpy type.
     """
     x = np.asarray(x)
     # Stored fraction bits, least normal exponent, largest finite value.
@@ -224,12 +228,12 @@ def round_to_float(x: Array, dtype: DType) -> Array:
     if dtype not in grids:
         return x
     fraction, least, largest = grids[dtype]
-    wide = x.astype(np.float64)
     with np.errstate(all="ignore"):
+        wide = x.astype(np.float64)
         _, exponent = np.frexp(wide)
         shift = np.maximum(exponent - 1, least) - fraction
         rounded = np.ldexp(np.rint(np.ldexp(wide, -shift)), shift)
     beyond = np.abs(rounded) > largest
-    overflow = np.nan if dtype is DType.F8E4M3 else np.inf
+    overflow = largest if dtype is DType.F8E4M3 else np.inf
     rounded = np.where(beyond, np.copysign(overflow, rounded), rounded)
-    return np.where(np.isnan(wide), wide, rounded).astype(x.dtype)
+    return np.asarray(np.where(np.isnan(wide), wide, rounded).astype(x.dtype))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
@@ -51,11 +52,11 @@ class Tuned:
     trials: tuple[Trial, ...]
 
 
-def compiler(loaded: modules.LoadedModule, target: Target) -> Prepare:
-    """Compile candidates of ``loaded`` for the current device."""
+def compiler(loaded: modules.LoadedModule, target: Target, cache: Path | None = None) -> Prepare:
+    """Compile candidates of ``loaded`` for the current device, binaries kept below ``cache``."""
 
     def prepare(config: Config) -> tuple[Launchable, int]:
-        launcher = Launcher(loaded, config, target)
+        launcher = Launcher(loaded, config, target, cache)
         return launcher, launcher.prepare()
 
     return prepare

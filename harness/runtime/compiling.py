@@ -32,10 +32,7 @@ class CompilePool:
     ``HarnessError`` (mostly ``CompileFailed``) of that kernel alone."""
 
     def __init__(self, workers: int, cache: Path | None = None, seconds: float = _SECONDS) -> None:
-        environment = {"TRITON_DEFAULT_FP_FUSION": "1"}
-        if cache is not None:
-            environment["TRITON_CACHE_DIR"] = str(cache / "triton")
-        self._pool = WorkerPool("compile", workers, seconds, cache, environment)
+        self._pool = WorkerPool("compile", workers, seconds, cache)
 
     def __enter__(self) -> Self:
         return self
@@ -80,6 +77,6 @@ def handlers(cache: str | None) -> dict[str, Handler]:
 
     def warm(job: CompileJob) -> None:
         loaded = modules.load(job.module_text, None if folder is None else folder / "modules")
-        static.compile_for(loaded, job.target, job.config or loaded.configs[0])
+        static.compile_for(loaded, job.target, job.config or loaded.configs[0], cache=folder)
 
     return {"metrics": measure, "warm": warm}

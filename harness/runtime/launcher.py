@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,11 +26,13 @@ _Bound = Callable[..., None]
 @dataclass(eq=False, slots=True)
 class Launcher:
     """One module under one configuration. Calling it enqueues the kernel on the current
-    stream of the current device; ``args`` are as the module's ``call`` takes them."""
+    stream of the current device; ``args`` are as the module's ``call`` takes them. Triton
+    keeps binaries below ``cache``."""
 
     loaded: modules.LoadedModule
     config: Config
     target: Target
+    cache: Path | None = None
     _aligned: tuple[int, ...] = field(init=False)
     _spills: int = field(default=0, init=False)
     _variants: dict[tuple[int, tuple[int, ...]], _Bound] = field(default_factory=dict)
@@ -63,7 +66,7 @@ class Launcher:
         """Compile, load on the current device, and fix everything but stream and arguments."""
         names = list(self.loaded.signature)
         excluded = {names[i] for i in crooked}
-        compiled = compile_for(self.loaded, self.target, self.config, excluded)
+        compiled = compile_for(self.loaded, self.target, self.config, excluded, self.cache)
         try:
             run = compiled.run
         except Exception as error:
@@ -95,6 +98,7 @@ class LauncherCache:
     """Launchers by module text and configuration, for as long as the cache lives."""
 
     target: Target
+    cache: Path | None = None
     _launchers: dict[tuple[str, Config], Launcher] = field(default_factory=dict)
 
     def get(self, loaded: modules.LoadedModule, config: Config | None = None) -> Launcher:
@@ -103,7 +107,7 @@ class LauncherCache:
         key = (modules.text_hash(loaded.text), chosen)
         found = self._launchers.get(key)
         if found is None:
-            found = self._launchers[key] = Launcher(loaded, chosen, self.target)
+            found = self._launchers[key] = Launcher(loaded, chosen, self.target, self.cache)
         return found
 
     def clear(self) -> None:

@@ -6,12 +6,13 @@ its wheel ships read the binary. Two runs give the same numbers.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
 import subprocess
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ def metrics(
         known = _read(entry)
         if known is not None:
             return known
-    found = _measure(compile_for(loaded, target, chosen), loaded.name)
+    found = _measure(compile_for(loaded, target, chosen, cache=cache), loaded.name)
     if entry is not None:
         _keep(entry, found)
     return found
@@ -77,11 +78,13 @@ def compile_for(
     target: Target,
     config: Config,
     unaligned: Collection[str] = (),
+    cache: Path | None = None,
 ) -> Any:
     """Triton's compiled kernel of ``loaded`` for ``target`` under ``config``.
 
     ``unaligned`` names arguments whose addresses may not be taken to be multiples of 16,
-    whatever the module says. Needs no GPU. Raises ``CompileFailed``.
+    whatever the module says. Triton keeps binaries below ``cache``, or in its own folder if
+    that is None. Needs no GPU. Raises ``CompileFailed``.
     """
     import triton
     from triton.backends.compiler import GPUTarget
@@ -106,7 +109,8 @@ def compile_for(
         "enable_fp_fusion": True,
     }
     try:
-        return triton.compile(source, target=gpu, options=options)
+        with triton_cache(cache):
+            return triton.compile(source, target=gpu, options=options)
     except Exception as error:
         raise CompileFailed(
             "Triton could not compile a kernel",
@@ -115,6 +119,19 @@ def compile_for(
             expected=f"a binary for {target.name} (capability {target.capability})",
             remedy="see the kernel's text; another configuration may compile",
         ) from error
+
+
+@contextlib.contextmanager
+def triton_cache(cache: Path | None) -> Iterator[None]:
+    """Have Triton keep its binaries below ``cache`` for a while; None changes nothing."""
+    from triton import knobs
+
+    if cache is None:
+        yield
+        return
+    with knobs.cache.scope():
+        knobs.cache.dir = str(cache / "triton")
+        yield
 
 
 def _constants(kernel: Any, blocks: Mapping[str, int], name: str) -> dict[str, int]:

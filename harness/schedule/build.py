@@ -15,6 +15,7 @@ from harness.schedule.memory import launch_order, take_over, traffic
 from harness.schedule.order import internal, segments
 from harness.schedule.rewrite import arrange, write
 from harness.schedule.space import Cluster
+from harness.schedule.trivial import without_trivial_reductions
 from harness.target import Target
 
 
@@ -27,9 +28,9 @@ def schedule(program: Program, target: Target) -> Schedule:
     means the same point everywhere in the kernel.
     """
     del target  # fusing is the same for every device so far; the plan is not
-    program = remove_dead(program)
+    program = without_trivial_reductions(remove_dead(program))
     facts = gather(program)
-    clusters, refusals = fuse(program, facts)
+    clusters, refusals = fuse(facts)
     positions = _positions(program)
     drafts = [_group(cluster, facts, positions) for cluster in clusters]
     members = [sum(1 << v.number for v in c.views) for c in clusters]
@@ -52,16 +53,13 @@ def _positions(program: Program) -> dict[str, int]:
 def _group(cluster: Cluster, facts: Facts, positions: dict[str, int]) -> FusedGroup:
     arranged = arrange(cluster)
     nests = write(arranged)
-    origins = sorted(
-        {o for n in nests.values() for o in n.origins}, key=positions.__getitem__
-    )
+    origins = sorted({o for n in nests.values() for o in n.origins}, key=positions.__getitem__)
     return FusedGroup(
         "",
         sympy.sympify(cluster.numel),
         sympy.sympify(cluster.rnumel),
         tuple(
-            Segment(s.looped, tuple(nests[n] for n in s.numbers))
-            for s in segments(arranged, facts)
+            Segment(s.looped, tuple(nests[n] for n in s.numbers)) for s in segments(arranged, facts)
         ),
         internal(arranged, facts),
         (),

@@ -64,24 +64,19 @@ def gather(program: Program) -> Facts:
         {k: tuple(v) for k, v in writers.items()},
         tuple(map(tuple, into)),
         tuple(before),
-        _transposed(before),
+        _after(into),
         frozenset(needed | set(program.outputs) | set(program.mutated)),
     )
 
 
-def _transposed(before: list[int]) -> tuple[int, ...]:
-    after = [0] * len(before)
-    for number, mask in enumerate(before):
-        for earlier in bits(mask):
-            after[earlier] |= 1 << number
+def _after(into: list[list[Edge]]) -> tuple[int, ...]:
+    after = [0] * len(into)
+    for number in reversed(range(len(into))):
+        for edge in into[number]:
+            after[edge.first] |= after[number] | 1 << number
     return tuple(after)
 
 
 def bits(mask: int) -> list[int]:
     """Positions of the set bits, ascending."""
-    found: list[int] = []
-    while mask:
-        low = mask & -mask
-        found.append(low.bit_length() - 1)
-        mask ^= low
-    return found
+    return [k for k, digit in enumerate(reversed(f"{mask:b}")) if digit == "1"]

@@ -1,5 +1,7 @@
 """Greedy fusion: always the pair that saves most memory traffic.
 
+At the end small kernels that only cost their launch are put together.
+
 Only pairs that share a buffer are looked at, and of a buffer with many users only
 those near each other, so that the work grows with the program and not with its square.
 """
@@ -10,7 +12,6 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from harness.ir.program import Program
 from harness.schedule.facts import Facts, bits
 from harness.schedule.group import Refusal
 from harness.schedule.legality import Denied, combine, pair, too_much
@@ -26,6 +27,11 @@ later, or the later one earlier, stays in memory for that long."""
 WORTHWHILE = 32
 """Kernels that only share reads are fused if they share at least 1/32 of the smaller
 one's traffic: else longer code buys nothing."""
+SMALL_BYTES = 512 << 10
+"""Traffic below which a kernel's time is its launch: half a mebibyte takes about 0.2 µs
+at the bandwidth of current boards, a launch about 2 µs."""
+SIBLINGS = 8
+"""Earlier small kernels of the same size that a small kernel is offered to."""
 
 
 @dataclass(order=True, slots=True)
@@ -56,7 +62,7 @@ class Fuser:
         self.owner: list[int] = []
         self.versions = 0
         self.queue: list[_Candidate] = []
-        self.refusals: dict[Refusal, None] = {}
+        self.refusals: dict[tuple[str, str, str], Refusal] = {}
         self.users: dict[str, tuple[int, ...]] = {}
         for name in dict.fromkeys((*facts.readers, *facts.writers)):
             self.users[name] = tuple(bits(facts.users(name)))
@@ -75,9 +81,14 @@ class Fuser:
         return self.versions
 
     def run(self) -> None:
-        """Fuse until no pair is left that saves anything."""
+        """Fuse until no pair is left that saves traffic or a launch."""
         for number in list(self.kernels):
             self._push_all(number, later_only=True)
+        self._drain()
+        while self._join_siblings():
+            self._drain()
+
+    def _drain(self) -> None:
         while self.queue:
             candidate = heapq.heappop(self.queue)
             first, second = candidate.key[3], candidate.key[4]
@@ -88,20 +99,46 @@ class Fuser:
             elif not self._cyclic(first, second):
                 self._fuse(first, second, candidate.joined)
 
+    def _join_siblings(self) -> bool:
+        """Fuse small independent kernels over the same points, which share nothing but
+        save a launch. Whether anything was fused."""
+        by_size: dict[tuple[str, str], list[int]] = {}
+        changed = False
+        for number in sorted(self.kernels):
+            cluster = self.kernels[number].cluster
+            if _traffic(cluster, self.facts) > SMALL_BYTES:
+                continue
+            earlier = by_size.setdefault((str(cluster.numel), str(cluster.rnumel)), [])
+            for base in earlier[-SIBLINGS:]:
+                if self._join(base, number):
+                    changed = True
+                    break
+            else:
+                earlier.append(number)
+        return changed
+
+    def _join(self, first: int, second: int) -> bool:
+        a, b = self.kernels[first], self.kernels[second]
+        if (a.after | a.before) & b.members:
+            return False
+        sides = pair(a.cluster, b.cluster)
+        if isinstance(sides, Denied) or too_much(a.cluster, b.cluster, self.facts):
+            return False
+        joined = combine(sides, self.facts)
+        if isinstance(joined, Denied):
+            return False
+        self._fuse(first, second, joined)
+        return True
+
     def _current(self, first: int, second: int, versions: tuple[int, int]) -> bool:
         found = self.kernels.get(first), self.kernels.get(second)
-        return all(
-            k is not None and k.version == v
-            for k, v in zip(found, versions, strict=True)
-        )
+        return all(k is not None and k.version == v for k, v in zip(found, versions, strict=True))
 
     def _partners(self, number: int) -> list[int]:
         """Kernels near ``number`` that use one of its buffers."""
         found: set[int] = set()
         kernel = self.kernels[number]
-        names = dict.fromkeys(
-            r.name for v in kernel.cluster.views for r in v.rows if r.name in self.users
-        )
+        names = dict.fromkeys(name for v in kernel.cluster.views for name in (*v.reads, *v.writes))
         for name in names:
             users = self.users[name]
             if len(users) <= 2 * NEIGHBOURS:
@@ -129,9 +166,7 @@ class Fuser:
                 _Candidate(self._key(first, second, worth), (a.version, b.version)),
             )
 
-    def _key(
-        self, first: int, second: int, worth: int
-    ) -> tuple[int, int, int, int, int]:
+    def _key(self, first: int, second: int, worth: int) -> tuple[int, int, int, int, int]:
         a, b = self.kernels[first], self.kernels[second]
         unrelated = 0 if a.after & b.members or a.before & b.members else 1
         return (-worth, unrelated, self._distance(a, b), first, second)
@@ -156,7 +191,8 @@ class Fuser:
 
     def _refuse(self, first: int, second: int, condition: str, reason: str) -> None:
         names = [self.kernels[k].cluster.views[0].nest.name for k in (first, second)]
-        self.refusals.setdefault(Refusal(names[0], names[1], condition, reason))
+        key = (names[0], names[1], condition)
+        self.refusals[key] = Refusal(names[0], names[1], condition, reason)
 
     def _work_out(self, first: int, second: int, candidate: _Candidate) -> None:
         """Decide a pair; if it is legal it goes back into the queue with its true worth."""
@@ -170,9 +206,7 @@ class Fuser:
             _Candidate(self._key(first, second, worth), candidate.versions, joined),
         )
 
-    def _decide(
-        self, first: int, second: int, unrelated: bool
-    ) -> tuple[Cluster, int] | Denied:
+    def _decide(self, first: int, second: int, unrelated: bool) -> tuple[Cluster, int] | Denied:
         a, b = self.kernels[first].cluster, self.kernels[second].cluster
         sides = pair(a, b)
         if isinstance(sides, Denied):
@@ -183,16 +217,14 @@ class Fuser:
             return Denied("cycle", f"{through} must run between {a.name} and {b.name}")
         distance = self._distance(self.kernels[first], self.kernels[second])
         if unrelated and distance > MAX_DISTANCE:
-            return Denied(
-                "too far apart", f"{distance} nests between them, limit {MAX_DISTANCE}"
-            )
+            return Denied("too far apart", f"{distance} nests between them, limit {MAX_DISTANCE}")
         limited = too_much(a, b, self.facts)
         if limited is not None:
             return limited
         joined = combine(sides, self.facts)
         if isinstance(joined, Denied):
             return joined
-        worth = saved(a, b, joined, self.facts)
+        worth = saved(a, joined, self.facts)
         traffic = min(_traffic(a, self.facts), _traffic(b, self.facts))
         if worth == 0 or (unrelated and worth * WORTHWHILE < traffic):
             return Denied(
@@ -222,16 +254,12 @@ def _traffic(cluster: Cluster, facts: Facts) -> int:
         r.name for v in cluster.views for r in v.rows if r.name in facts.buffers
     )
     points = hint(product(cluster.sizes))
-    return sum(
-        min(facts.nbytes(n), points * facts.buffers[n].dtype.itemsize) for n in names
-    )
+    return sum(min(facts.nbytes(n), points * facts.buffers[n].dtype.itemsize) for n in names)
 
 
-def fuse(
-    program: Program, facts: Facts
-) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
+def fuse(facts: Facts) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
     """The program's nests as kernels, in order of their first nest, and every refusal."""
     fuser = Fuser(facts)
     fuser.run()
     clusters = tuple(fuser.kernels[k].cluster for k in sorted(fuser.kernels))
-    return clusters, tuple(fuser.refusals)
+    return clusters, tuple(fuser.refusals.values())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.ir.dependencies import buffers_read, buffers_written
 from harness.schedule.facts import Facts
 from harness.schedule.linear import hint, product, same
 from harness.schedule.match import Sides, join, matchings
@@ -66,9 +65,7 @@ def too_much(first: Cluster, second: Cluster, facts: Facts) -> Denied | None:
     """Limits on what one kernel may hold."""
     views = (*first.views, *second.views)
     if len(views) > MAX_NESTS:
-        return Denied(
-            "too many nests", f"together {len(views)} nests, limit {MAX_NESTS}"
-        )
+        return Denied("too many nests", f"together {len(views)} nests, limit {MAX_NESTS}")
     operations = sum(v.operations for v in views)
     if operations > MAX_OPERATIONS:
         return Denied(
@@ -78,16 +75,10 @@ def too_much(first: Cluster, second: Cluster, facts: Facts) -> Denied | None:
     members = 0
     for view in views:
         members |= 1 << view.number
-    touched = {
-        b for v in views for b in (*buffers_read(v.nest), *buffers_written(v.nest))
-    }
-    pointers = sum(
-        1 for b in touched if not facts.may_vanish(b) or facts.users(b) & ~members
-    )
+    touched = {b for v in views for b in (*v.reads, *v.writes)}
+    pointers = sum(1 for b in touched if not facts.may_vanish(b) or facts.users(b) & ~members)
     if pointers > MAX_BUFFERS:
-        return Denied(
-            "too many arguments", f"together {pointers} pointers, limit {MAX_BUFFERS}"
-        )
+        return Denied("too many arguments", f"together {pointers} pointers, limit {MAX_BUFFERS}")
     return None
 
 
@@ -97,9 +88,10 @@ def combine(sides: Sides, facts: Facts) -> Cluster | Denied:
     for matching in matchings(sides):
         joined = join(sides, matching)
         denied = (
-            _accesses_agree(sides, joined)
+            _positions_agree(joined)
+            or _accesses_agree(sides, joined)
             or _directions_agree(sides, joined)
-            or _loads_fit(joined, facts)
+            or _loads_fit(joined)
             or _order_is_safe(joined, facts)
         )
         if denied is None:
@@ -108,9 +100,7 @@ def combine(sides: Sides, facts: Facts) -> Cluster | Denied:
     if first_denied is not None:
         return first_denied
     sizes = f"{_shape(sides.first)} and {_shape(sides.second)}"
-    return Denied(
-        "index mismatch", f"the loops {sizes} cannot be split to common sizes"
-    )
+    return Denied("index mismatch", f"the loops {sizes} cannot be split to common sizes")
 
 
 def _shape(cluster: Cluster) -> str:
@@ -170,16 +160,32 @@ def _accesses_agree(sides: Sides, joined: Cluster) -> Denied | None:
     return None
 
 
+def _positions_agree(joined: Cluster) -> Denied | None:
+    """Whether all reductions that yield positions count them in one order."""
+    first: tuple[View, Row] | None = None
+    for view in joined.views:
+        for row in view.rows:
+            if row.use is not Use.REDUCED_POSITION:
+                continue
+            if first is not None and not row.matches(first[1]):
+                return Denied(
+                    "index mismatch",
+                    f"{first[0].nest.name} and {view.nest.name} count reduced positions in "
+                    f"different orders: {_address(first[1], joined)} against "
+                    f"{_address(row, joined)}",
+                )
+            first = first or (view, row)
+    return None
+
+
 def _address(row: Row, cluster: Cluster) -> str:
     if not row.exact:
         return f"[{row.offset}]"
-    steps = ", ".join(
-        f"{n}:{s}" for n, s in zip(cluster.sizes, row.strides, strict=True)
-    )
+    steps = ", ".join(f"{n}:{s}" for n, s in zip(cluster.sizes, row.strides, strict=True))
     return f"[{row.offset} + strides ({steps})]"
 
 
-def _full_units(views: tuple[View, ...], joined: Cluster) -> set[int]:
+def _full_units(views: tuple[View, ...]) -> set[int]:
     """Digits along which accesses of every point are contiguous."""
     found: set[int] = set()
     for view in views:
@@ -191,40 +197,43 @@ def _full_units(views: tuple[View, ...], joined: Cluster) -> set[int]:
 
 
 def _directions_agree(sides: Sides, joined: Cluster) -> Denied | None:
-    """Whether one tiling serves the memory accesses of both sides."""
+    """Whether one tiling serves the memory accesses of both sides.
+
+    A reduction whose accesses all run along one class of loops is not given accesses
+    that run along the other; a pointwise kernel has at most two tiles.
+    """
     if hint(product(joined.sizes)) < UNIT_STRIDE_POINTS:
         return None
     left = {v.number for v in sides.first.views}
-    first = _full_units(tuple(v for v in joined.views if v.number in left), joined)
-    second = _full_units(tuple(v for v in joined.views if v.number not in left), joined)
-    both = first | second
-    if any(joined.reduced):
-        kinds = [{joined.reduced[k] for k in units} for units in (first, second, both)]
-        if len(kinds[2]) > 1 and len(kinds[0]) <= 1 and len(kinds[1]) <= 1:
-            inner, outer = (False, True) if kinds[0] == {False} else (True, False)
-            name = {False: "parallel", True: "reduced"}
+    first = _full_units(tuple(v for v in joined.views if v.number in left))
+    second = _full_units(tuple(v for v in joined.views if v.number not in left))
+    if not any(joined.reduced):
+        count = len(first | second)
+        if count > 2 and len(first) <= 2 and len(second) <= 2:
             return Denied(
                 "incompatible tilings",
-                f"{sides.first.name} is contiguous along the {name[inner]} loop, "
-                f"{sides.second.name} along the {name[outer]} one",
+                f"together {count} loops are contiguous for some access, a kernel has 2 tiles",
             )
-    elif len(both) > 2 and len(first) <= 2 and len(second) <= 2:
+        return None
+    own = {joined.reduced[k] for k in first}
+    added = {joined.reduced[k] for k in second}
+    if len(own) == 1 and not added <= own:
+        name = {False: "parallel", True: "reduced"}
         return Denied(
             "incompatible tilings",
-            f"together {len(both)} loops are contiguous for some access, a kernel has 2 tiles",
+            f"{sides.first.name} is contiguous along its {name[own == {True}]} loops, "
+            f"{sides.second.name} along the {name[own != {True}]} ones",
         )
     return None
 
 
-def _loads_fit(joined: Cluster, facts: Facts) -> Denied | None:
+def _loads_fit(joined: Cluster) -> Denied | None:
     written = {r.name for v in joined.views for r in v.rows if r.use is Use.STORE}
     distinct = {
         (r.name, r.offset, r.strides)
         for v in joined.views
         for r in v.rows
-        if r.use is Use.LOAD
-        and r.name not in written
-        and all(s != 0 for s in r.strides)
+        if r.use is Use.LOAD and r.name not in written and all(s != 0 for s in r.strides)
     }
     if len(distinct) > MAX_LIVE_LOADS:
         return Denied(

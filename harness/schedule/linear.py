@@ -65,9 +65,7 @@ class Linear:
     strides: tuple[Size, ...]
 
 
-def _term(
-    term: sympy.Expr, position: Mapping[sympy.Symbol, int]
-) -> tuple[int, Size] | None:
+def _term(term: sympy.Expr, position: Mapping[sympy.Symbol, int]) -> tuple[int, Size] | None:
     """(position, coefficient) of a term linear in one variable; position -1 for a term
     without variables; None for anything else."""
     if term.is_Symbol:
@@ -110,9 +108,5 @@ def build(
     offset: sympy.Expr, strides: Iterable[Size], variables: Iterable[sympy.Symbol]
 ) -> sympy.Expr:
     """The expression a linear form stands for."""
-    terms = [
-        v if s == 1 else v * s
-        for s, v in zip(strides, variables, strict=True)
-        if s != 0
-    ]
+    terms = [v if s == 1 else v * s for s, v in zip(strides, variables, strict=True) if s != 0]
     return sympy.Add(offset, *terms)

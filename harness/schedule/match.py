@@ -76,11 +76,7 @@ def _smaller(first: Size, second: Size) -> Size | None:
 
 
 def _parts(row: Row, digits: Sequence[int], cluster: Cluster) -> list[_Part]:
-    return [
-        _Part(row.strides[k], cluster.sizes[k], k)
-        for k in digits
-        if row.strides[k] != 0
-    ]
+    return [_Part(row.strides[k], cluster.sizes[k], k) for k in digits if row.strides[k] != 0]
 
 
 def _in_order(digits: Sequence[int], cluster: Cluster) -> list[_Part]:
@@ -126,9 +122,7 @@ def shared_rows(first: Cluster, second: Cluster) -> Iterator[tuple[Row, Row]]:
 
 
 def _points(row: Row, cluster: Cluster) -> int:
-    return hint(
-        product(n for n, s in zip(cluster.sizes, row.strides, strict=True) if s != 0)
-    )
+    return hint(product(n for n, s in zip(cluster.sizes, row.strides, strict=True) if s != 0))
 
 
 def _accesses(cluster: Cluster) -> dict[str, list[Row]]:
@@ -192,15 +186,11 @@ def join(sides: Sides, matching: Matching) -> Cluster:
     first, second = sides.first, sides.second
 
     def change_first(strides: tuple[Size, ...]) -> tuple[Size, ...]:
-        return tuple(
-            0 if c.first is None else strides[c.first] * c.first_weight
-            for c in matching
-        )
+        return tuple(0 if c.first is None else strides[c.first] * c.first_weight for c in matching)
 
     def change_second(strides: tuple[Size, ...]) -> tuple[Size, ...]:
         return tuple(
-            0 if c.second is None else strides[c.second] * c.second_weight
-            for c in matching
+            0 if c.second is None else strides[c.second] * c.second_weight for c in matching
         )
 
     views: list[View] = [transform_view(v, change_first) for v in first.views]

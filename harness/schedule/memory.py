@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import sympy
 
-from harness.ir.dependencies import buffers_read, buffers_written
-from harness.ir.nodes import Load, Nest, StoreMode, store_roots, walk
+from harness.ir.dependencies import buffers_read, buffers_written, loads
+from harness.ir.nodes import Nest, StoreMode
 from harness.ir.program import Buffer, Program, Role
 from harness.schedule.facts import Facts, bits
 from harness.schedule.group import FusedGroup, Schedule
@@ -51,9 +51,7 @@ def traffic(nests: Iterable[Nest], internal: frozenset[str]) -> Traffic:
     writes: dict[str, None] = {}
     for nest in nests:
         reads.update(dict.fromkeys(b for b in buffers_read(nest) if b not in internal))
-        writes.update(
-            dict.fromkeys(b for b in buffers_written(nest) if b not in internal)
-        )
+        writes.update(dict.fromkeys(b for b in buffers_written(nest) if b not in internal))
     return Traffic(tuple(reads), tuple(writes))
 
 
@@ -85,9 +83,7 @@ class _Residents:
     def __init__(self, touched: Sequence[Traffic], facts: Facts) -> None:
         self.touched = touched
         self.sizes = {
-            n: hint(size_of(b.nbytes))
-            for n, b in facts.buffers.items()
-            if b.role is not Role.INPUT
+            n: hint(size_of(b.nbytes)) for n, b in facts.buffers.items() if b.role is not Role.INPUT
         }
         self.kept = facts.needed
         self.uses: dict[str, int] = {}
@@ -101,9 +97,7 @@ class _Residents:
     def arriving(self, kernel: int) -> tuple[str, ...]:
         """Buffers that have to be allocated before ``kernel``."""
         return tuple(
-            n
-            for n in self.touched[kernel].writes
-            if n in self.sizes and n not in self.here
+            n for n in self.touched[kernel].writes if n in self.sizes and n not in self.here
         )
 
     def leaving(self, kernel: int) -> tuple[str, ...]:
@@ -111,9 +105,7 @@ class _Residents:
         one = self.touched[kernel]
         names = dict.fromkeys((*one.reads, *one.writes))
         return tuple(
-            n
-            for n in names
-            if n in self.sizes and n not in self.kept and self.uses[n] == 1
+            n for n in names if n in self.sizes and n not in self.kept and self.uses[n] == 1
         )
 
     def growth(self, kernel: int) -> int:
@@ -145,10 +137,7 @@ def _sorted(
     ready = [k for k, count in enumerate(missing) if count == 0]
     order: list[int] = []
     while ready:
-        if by_memory:
-            chosen = min(ready, key=lambda k: (residents.growth(k), k))
-        else:
-            chosen = min(ready)
+        chosen = min(ready, key=lambda k: (residents.growth(k) if by_memory else 0, k))
         ready.remove(chosen)
         residents.run(chosen)
         order.append(chosen)
@@ -166,8 +155,8 @@ def take_over(
     this group is the last to use.
 
     Both have one layout and type, and every read of the input is at the point where the
-    output is written, in no later segment than the write: no element is overwritten
-    before its last read.
+    output is written, by no later nest than the one that writes it: no element is
+    overwritten before its last read.
     """
     buffers = {b.name: b for b in program.buffers}
     kept = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
@@ -202,9 +191,7 @@ def _pairs(
     free = list(dying)
     for output in born:
         for name in free:
-            if _same_storage(buffers[output], buffers[name]) and _safe(
-                group, output, name
-            ):
+            if _same_storage(buffers[output], buffers[name]) and _safe(group, output, name):
                 pairs.append((output, name))
                 free.remove(name)
                 break
@@ -221,25 +208,23 @@ def _same_storage(first: Buffer, second: Buffer) -> bool:
 
 def _safe(group: FusedGroup, output: str, name: str) -> bool:
     """Whether ``output`` may overwrite ``name`` while ``group`` runs."""
-    written: list[tuple[int, sympy.Expr, bool]] = []
-    read: list[tuple[int, sympy.Expr, bool]] = []
-    for place, segment in enumerate(group.segments):
-        for nest in segment.nests:
-            full = bool(nest.raxes)
-            for store in nest.stores:
-                if store.buffer == output:
-                    if store.mode is not StoreMode.PLAIN or store.indirect:
-                        return False
-                    written.append((place, store.index, full))
-            for value in walk(store_roots(nest.stores)):
-                if isinstance(value, Load) and value.buffer == name:
-                    if value.indirect:
-                        return False
-                    read.append((place, value.index, full))
-    if len({index for _, index, _ in (*written, *read)}) != 1:
+    written: list[tuple[int, sympy.Expr]] = []
+    read: list[tuple[int, sympy.Expr]] = []
+    for place, nest in enumerate(group.nests):
+        for store in nest.stores:
+            if store.buffer == output:
+                if store.mode is not StoreMode.PLAIN or store.indirect:
+                    return False
+                written.append((place, store.index))
+        for load in loads(nest):
+            if load.buffer == name:
+                if load.indirect:
+                    return False
+                read.append((place, load.index))
+    if len({index for _, index in (*written, *read)}) != 1:
         return False
-    first_write = min(place for place, _, _ in written)
-    return all(place <= first_write for place, _, _ in read)
+    first_write = min(place for place, _ in written)
+    return all(place <= first_write for place, _ in read)
 
 
 def plan_memory(schedule: Schedule) -> MemoryPlan:
@@ -256,9 +241,7 @@ def plan_memory(schedule: Schedule) -> MemoryPlan:
     free_after: list[tuple[str, ...]] = []
     seen: set[str] = set()
     for number, one in enumerate(touched):
-        new = [
-            n for n in one.writes if n not in seen and buffers[n].role is not Role.INPUT
-        ]
+        new = [n for n in one.writes if n not in seen and buffers[n].role is not Role.INPUT]
         seen.update(new)
         allocate.append(tuple(n for n in new if n not in taken))
         free_after.append(

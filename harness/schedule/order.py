@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.ir.dependencies import Hazard, buffers_read, buffers_written
+from harness.ir.dependencies import Hazard
 from harness.schedule.facts import Facts
 from harness.schedule.space import Cluster, Level, View
 
@@ -28,10 +28,8 @@ def internal(cluster: Cluster, facts: Facts) -> frozenset[str]:
     members = 0
     for view in cluster.views:
         members |= 1 << view.number
-    written = {b for v in cluster.views for b in buffers_written(v.nest)}
-    return frozenset(
-        b for b in written if facts.may_vanish(b) and not facts.users(b) & ~members
-    )
+    written = {b for v in cluster.views for b in v.writes}
+    return frozenset(b for b in written if facts.may_vanish(b) and not facts.users(b) & ~members)
 
 
 def segments(cluster: Cluster, facts: Facts) -> tuple[Ordered, ...]:
@@ -48,7 +46,7 @@ def segments(cluster: Cluster, facts: Facts) -> tuple[Ordered, ...]:
     for level in sorted(set(levels.values())):
         numbers = {n for n, at in levels.items() if at == level}
         if level % 2 == 0:
-            numbers |= _recomputed(cluster, numbers, levels, inside, facts)
+            numbers |= _recomputed(cluster, numbers, inside, facts)
         found.append(Ordered(level % 2 == 0, tuple(sorted(numbers))))
     return tuple(found)
 
@@ -79,16 +77,12 @@ def _levels(cluster: Cluster, facts: Facts) -> dict[int, int]:
         for edge in facts.into[number]:
             if edge.first in views:
                 first = views[edge.first].level
-                low = max(
-                    low, _minimum(first, levels[edge.first], view.level, edge.hazard)
-                )
+                low = max(low, _minimum(first, levels[edge.first], view.level, edge.hazard))
         levels[number] = low
     return _settle(views, levels, facts)
 
 
-def _settle(
-    views: dict[int, View], levels: dict[int, int], facts: Facts
-) -> dict[int, int]:
+def _settle(views: dict[int, View], levels: dict[int, int], facts: Facts) -> dict[int, int]:
     """Move pointwise nests up to where they are first used."""
     last = max(at for n, at in levels.items() if views[n].level is not Level.FLAT)
     bound: dict[int, int] = {}
@@ -96,8 +90,8 @@ def _settle(
         view = views[number]
         if number in bound and view.level is not Level.REDUCE:
             levels[number] = max(levels[number], bound[number])
-        elif view.level is Level.FLAT:
-            levels[number] = max(levels[number], last + 1)
+        elif levels[number] < 0:
+            levels[number] = last + 1
         for edge in facts.into[number]:
             if edge.first in views:
                 high = _maximum(views[edge.first].level, view.level, levels[number])
@@ -108,7 +102,6 @@ def _settle(
 def _recomputed(
     cluster: Cluster,
     numbers: set[int],
-    levels: dict[int, int],
     inside: frozenset[str],
     facts: Facts,
 ) -> set[int]:
@@ -133,9 +126,7 @@ def _recomputed(
     return found
 
 
-def overwritten_too_early(
-    cluster: Cluster, ordered: tuple[Ordered, ...]
-) -> tuple[str, str] | None:
+def overwritten_too_early(cluster: Cluster, ordered: tuple[Ordered, ...]) -> tuple[str, str] | None:
     """(buffer, nest) if a nest that is computed again in a later loop would read what
     the kernel has overwritten by then."""
     views = {v.number: v for v in cluster.views}
@@ -143,9 +134,9 @@ def overwritten_too_early(
     for place, segment in enumerate(ordered):
         for number in segment.numbers:
             again = any(number in s.numbers for s in ordered[:place])
-            for name in buffers_read(views[number].nest) if again else ():
+            for name in views[number].reads if again else ():
                 if name in written and number <= written[name]:
                     return name, views[number].nest.name
-            for name in buffers_written(views[number].nest):
+            for name in views[number].writes:
                 written[name] = max(written.get(name, -1), number)
     return None

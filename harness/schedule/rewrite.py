@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import sympy
@@ -24,17 +24,20 @@ from harness.ir.nodes import (
     store_roots,
     walk,
 )
-from harness.schedule.linear import Size, build, hint
+from harness.ir.simplify import Simplifier
+from harness.schedule.linear import build, hint
 from harness.schedule.space import (
     Cluster,
     Level,
     Row,
     Use,
     View,
-    divisions_removed,
     merge_digits,
     permute,
 )
+
+Address = Callable[[sympy.Expr], sympy.Expr]
+"""Maps an old index expression to a new one."""
 
 
 def arrange(cluster: Cluster) -> Cluster:
@@ -58,7 +61,7 @@ def _by_contiguity(cluster: Cluster, reduced: bool) -> list[int]:
             continue
         if not all(row.strides[k] != 0 for k in digits):
             continue
-        order = tuple(sorted(digits, key=lambda k: (-abs(hint(row.strides[k])), k)))
+        order = _descending(row, digits)
         points = 1
         for size, stride in zip(cluster.sizes, row.strides, strict=True):
             points *= hint(size) if stride != 0 else 1
@@ -66,7 +69,12 @@ def _by_contiguity(cluster: Cluster, reduced: bool) -> list[int]:
         votes[order] = votes.get(order, 0) + weight
     if not votes:
         return digits
-    return list(min(votes, key=lambda order: (-votes[order], order)))
+    best = min(votes, key=lambda order: (-votes[order], order))
+    return list(best)
+
+
+def _descending(row: Row, digits: list[int]) -> tuple[int, ...]:
+    return tuple(sorted(digits, key=lambda k: (-abs(hint(row.strides[k])), k)))
 
 
 def axes_of(cluster: Cluster, reduced: bool) -> tuple[Axis, ...]:
@@ -99,45 +107,49 @@ class Writer:
         addresses = _Addresses(view, self.cluster, self.variables)
         made: dict[int, Value] = {}
         for value in walk(store_roots(view.nest.stores)):
-            made[id(value)] = self._value(value, made, addresses)
-        stores = tuple(
-            Store(
-                s.buffer,
-                addresses.of(s.index),
-                made[id(s.value)],
-                s.mode,
-                _indirect(s.indirect, made),
-            )
-            for s in view.nest.stores
-        )
+            made[id(value)] = rebuilt(value, made, self.builder, addresses.of)
+        stores = rebuilt_stores(view.nest.stores, made, addresses.of)
         raxes = () if view.level is Level.FLAT else axes_of(self.cluster, True)
         axes = axes_of(self.cluster, False)
         return Nest(view.nest.name, axes, raxes, stores, view.nest.origins)
 
-    def _value(
-        self, value: Value, made: dict[int, Value], addresses: _Addresses
-    ) -> Value:
-        builder = self.builder
-        match value:
-            case Constant(dtype=dtype):
-                return builder.constant(value.number, dtype)
-            case Load(dtype=dtype, buffer=buffer, index=index, indirect=indirect):
-                bound = _indirect(indirect, made)
-                return builder.load(buffer, addresses.of(index), dtype, bound)
-            case IndexValue(dtype=dtype, expr=expr, indirect=indirect):
-                return builder.index(
-                    addresses.of(expr), dtype, _indirect(indirect, made)
-                )
-            case Compute(dtype=dtype, op=op, args=args):
-                return builder.compute(op, *(made[id(a)] for a in args), dtype=dtype)
-            case Masked(mask=mask, body=body, other=other):
-                filler = builder.constant(other.number, other.dtype)
-                return builder.masked(made[id(mask)], made[id(body)], filler)
-            case Reduce(dtype=dtype, kind=kind, args=args, component=component):
-                operands = (made[id(a)] for a in args)
-                return builder.reduce(kind, *operands, dtype=dtype, component=component)
-            case _:
-                raise TypeError(f"unknown value {type(value).__name__}")
+
+def rebuilt(value: Value, made: dict[int, Value], builder: Builder, address: Address) -> Value:
+    """``value`` made again by ``builder`` from its operands in ``made`` (by identity),
+    with every index expression put through ``address``."""
+    match value:
+        case Constant(dtype=dtype):
+            return builder.constant(value.number, dtype)
+        case Load(dtype=dtype, buffer=buffer, index=index, indirect=indirect):
+            return builder.load(buffer, address(index), dtype, _indirect(indirect, made))
+        case IndexValue(dtype=dtype, expr=expr, indirect=indirect):
+            return builder.index(address(expr), dtype, _indirect(indirect, made))
+        case Compute(dtype=dtype, op=op, args=args):
+            return builder.compute(op, *(made[id(a)] for a in args), dtype=dtype)
+        case Masked(mask=mask, body=body, other=other):
+            filler = builder.constant(other.number, other.dtype)
+            return builder.masked(made[id(mask)], made[id(body)], filler)
+        case Reduce(dtype=dtype, kind=kind, args=args, component=component):
+            operands = (made[id(a)] for a in args)
+            return builder.reduce(kind, *operands, dtype=dtype, component=component)
+        case _:
+            raise TypeError(f"unknown value {type(value).__name__}")
+
+
+def rebuilt_stores(
+    stores: Iterable[Store], made: dict[int, Value], address: Address
+) -> tuple[Store, ...]:
+    """``stores`` of the values in ``made``, with new index expressions."""
+    return tuple(
+        Store(
+            s.buffer,
+            address(s.index),
+            made[id(s.value)],
+            s.mode,
+            _indirect(s.indirect, made),
+        )
+        for s in stores
+    )
 
 
 def _indirect(indirect: Indirect, made: dict[int, Value]) -> Indirect:
@@ -147,14 +159,13 @@ def _indirect(indirect: Indirect, made: dict[int, Value]) -> Indirect:
 class _Addresses:
     """Index expressions of one view, over the cluster's loop variables."""
 
-    def __init__(
-        self, view: View, cluster: Cluster, variables: Sequence[sympy.Symbol]
-    ) -> None:
+    def __init__(self, view: View, cluster: Cluster, variables: Sequence[sympy.Symbol]) -> None:
         self.view = view
         self.cluster = cluster
         self.variables = variables
         self.known: dict[sympy.Expr, sympy.Expr] = {}
         self.loops: dict[sympy.Symbol, sympy.Expr] | None = None
+        self.simplifier: Simplifier | None = None
 
     def of(self, expr: sympy.Expr) -> sympy.Expr:
         """``expr`` over the new loops."""
@@ -167,10 +178,10 @@ class _Addresses:
         place = self.view.of_index.get(expr)
         if place is not None:
             return self._sum(self.view.rows[place])
-        ranges: dict[sympy.Symbol, Size] = dict(
-            zip(self.variables, self.cluster.sizes, strict=True)
-        )
-        return divisions_removed(expr.xreplace(self._loops()), ranges)
+        if self.simplifier is None:
+            sizes = zip(self.variables, self.cluster.sizes, strict=True)
+            self.simplifier = Simplifier(dict(sizes))
+        return self.simplifier.simplify(expr.xreplace(self._loops()))
 
     def _sum(self, row: Row) -> sympy.Expr:
         return build(row.offset, row.strides, self.variables)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from harness.ir.dependencies import buffers_read, buffers_written
 from harness.schedule.facts import Facts
 from harness.schedule.linear import hint, product
 from harness.schedule.space import Cluster, Row, Use
+
+_Touch = tuple[int, Row]
+"""A nest's number and one of its accesses."""
 
 
 def bound(first: Cluster, second: Cluster, facts: Facts) -> int:
@@ -30,53 +32,59 @@ def _members(cluster: Cluster) -> int:
 
 
 def _named(cluster: Cluster) -> tuple[set[str], set[str]]:
-    read = {b for v in cluster.views for b in buffers_read(v.nest)}
-    return read, {b for v in cluster.views for b in buffers_written(v.nest)}
+    read = {b for v in cluster.views for b in v.reads}
+    return read, {b for v in cluster.views for b in v.writes}
 
 
 def _vanishes(name: str, members: int, facts: Facts) -> bool:
     return facts.may_vanish(name) and not facts.users(name) & ~members
 
 
-def saved(first: Cluster, second: Cluster, joined: Cluster, facts: Facts) -> int:
+def saved(first: Cluster, joined: Cluster, facts: Facts) -> int:
     """Bytes that the joined cluster moves less than the two apart.
 
     A value produced on one side is not read by the other; if nobody else reads it, it
     is not written either; an element both sides read is read once.
     """
     left = {v.number for v in first.views}
-    rows: tuple[dict[str, list[Row]], dict[str, list[Row]]] = ({}, {})
+    touched: dict[str, tuple[list[_Touch], list[_Touch]]] = {}
     for view in joined.views:
-        side = rows[0] if view.number in left else rows[1]
         for row in view.rows:
             if row.use in (Use.LOAD, Use.STORE):
-                known = side.setdefault(row.name, [])
-                if row not in known:
-                    known.append(row)
+                sides = touched.setdefault(row.name, ([], []))
+                sides[view.number not in left].append((view.number, row))
     members = _members(joined)
     total = 0
-    for name in rows[0].keys() & rows[1].keys():
-        total += _once(name, rows[0][name], rows[1][name], joined, facts)
-        stores = [r for r in (*rows[0][name], *rows[1][name]) if r.use is Use.STORE]
+    for name, (own, other) in touched.items():
+        if not own or not other:
+            continue
+        total += _once(name, own, other, joined, facts)
+        stores = [r for _, r in (*own, *other) if r.use is Use.STORE]
         if stores and _vanishes(name, members, facts):
             total += _footprint(stores[0], joined, facts)
     return total
 
 
 def _once(
-    name: str, first: list[Row], second: list[Row], joined: Cluster, facts: Facts
+    name: str, first: list[_Touch], second: list[_Touch], joined: Cluster, facts: Facts
 ) -> int:
-    """Bytes of the elements of one buffer that both sides touch at the same points."""
+    """Bytes of one buffer that one side need not read, because the other reads or has
+    written the same elements at the same points. Reading what the other side overwrites
+    later saves nothing."""
     total = 0
-    for row in second:
-        partners = [r for r in first if r.matches(row)]
-        if not partners:
+    counted: list[Row] = []
+    for number, row in (*first, *second):
+        others = second if (number, row) in first else first
+        if row.use is not Use.LOAD or any(row.matches(r) for r in counted):
             continue
-        stored_here = row.use is Use.STORE
-        loads_there = any(r.use is Use.LOAD for r in partners)
-        if not stored_here or loads_there:
+        if any(_provides(n, r, number) and row.matches(r) for n, r in others):
+            counted.append(row)
             total += _footprint(row, joined, facts)
     return min(total, facts.nbytes(name))
+
+
+def _provides(number: int, row: Row, reader: int) -> bool:
+    return row.use is Use.LOAD or number < reader
 
 
 def _footprint(row: Row, joined: Cluster, facts: Facts) -> int:

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy
 
-from harness.ir.dependencies import values
+from harness.ir.dependencies import buffers_read, buffers_written, values
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import (
     Compute,
@@ -28,6 +28,7 @@ from harness.ir.nodes import (
     ReduceKind,
     StoreMode,
 )
+from harness.ir.simplify import Simplifier
 from harness.schedule.linear import Size, divide, linear, product, same, size_of
 
 
@@ -80,6 +81,7 @@ class View:
 
     ``rows`` has every address once; ``of_index`` finds the row of an index expression.
     Loop variables that occur in addresses that are not linear have an AXIS row.
+    ``reads`` and ``writes`` name the buffers.
     """
 
     number: int
@@ -88,6 +90,8 @@ class View:
     rows: tuple[Row, ...]
     of_index: dict[sympy.Expr, int]
     operations: int
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -124,17 +128,8 @@ Transform = Callable[[tuple[Size, ...]], "tuple[Size, ...]"]
 
 def transform_view(view: View, change: Transform, level: Level | None = None) -> View:
     """``view`` with ``change`` applied to the strides of every row."""
-    rows = tuple(
-        Row(r.use, r.name, r.offset, change(r.strides), r.exact) for r in view.rows
-    )
-    return View(
-        view.number,
-        view.nest,
-        level or view.level,
-        rows,
-        view.of_index,
-        view.operations,
-    )
+    rows = tuple(Row(r.use, r.name, r.offset, change(r.strides), r.exact) for r in view.rows)
+    return replace(view, level=level or view.level, rows=rows)
 
 
 def merge_digits(cluster: Cluster) -> Cluster:
@@ -200,7 +195,8 @@ def cluster_of(number: int, nest: Nest) -> Cluster:
         (a.var, size_of(a.size), k >= len(nest.axes))
         for k, a in enumerate((*nest.axes, *nest.raxes))
     ]
-    reader = _Reader(nest, _split_loops(nest, loops))
+    simple = _simplified(nest)
+    reader = _Reader(nest, _split_loops(list(simple.values()), loops), simple)
     view = reader.view(number)
     sizes = tuple(d.size for d in reader.digits)
     reduced = tuple(d.reduced for d in reader.digits)
@@ -220,14 +216,13 @@ class _Digit:
 
 
 def _split_loops(
-    nest: Nest, loops: list[tuple[sympy.Symbol, Size, bool]]
+    divided: list[sympy.Expr], loops: list[tuple[sympy.Symbol, Size, bool]]
 ) -> list[_Digit]:
     """Digits of the loops, split where an address divides a loop variable exactly."""
     cuts: dict[sympy.Symbol, set[int]] = {var: set() for var, _, _ in loops}
-    for expr in _index_expressions(nest):
-        if expr.has(FloorDiv, Mod):
-            for atom in expr.atoms(FloorDiv, Mod):
-                _note_cut(atom, cuts)
+    for expr in divided:
+        for atom in expr.atoms(FloorDiv, Mod):
+            _note_cut(atom, cuts)
     digits: list[_Digit] = []
     for var, size, reduced in loops:
         if size == 1:
@@ -246,9 +241,7 @@ def _note_cut(atom: sympy.Expr, cuts: dict[sympy.Symbol, set[int]]) -> None:
         cuts[base].add(weight * int(divisor))
 
 
-def _split_one(
-    var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]
-) -> list[_Digit]:
+def _split_one(var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]) -> list[_Digit]:
     """One loop's digits, outermost first; cuts that do not divide evenly are left out."""
     digits: list[_Digit] = []
     weight: Size = 1
@@ -264,17 +257,28 @@ def _split_one(
     return digits[::-1]
 
 
-def _index_expressions(nest: Nest) -> list[sympy.Expr]:
-    found = [v.index for v in values(nest) if isinstance(v, Load)]
-    found += [v.expr for v in values(nest) if isinstance(v, IndexValue)]
-    return found + [s.index for s in nest.stores]
+def _simplified(nest: Nest) -> dict[sympy.Expr, sympy.Expr]:
+    """The nest's addresses that divide, simplified by the ranges of its loops."""
+    found: list[sympy.Expr] = []
+    for value in values(nest):
+        if isinstance(value, Load):
+            found.append(value.index)
+        elif isinstance(value, IndexValue):
+            found.append(value.expr)
+    found += [s.index for s in nest.stores]
+    dividing = [e for e in dict.fromkeys(found) if e.has(FloorDiv, Mod)]
+    simplifier = Simplifier.of_axes((*nest.axes, *nest.raxes))
+    return {e: simplifier.simplify(e) for e in dividing}
 
 
 class _Reader:
     """Turns a nest's addresses into rows over given digits."""
 
-    def __init__(self, nest: Nest, digits: list[_Digit]) -> None:
+    def __init__(
+        self, nest: Nest, digits: list[_Digit], simple: dict[sympy.Expr, sympy.Expr]
+    ) -> None:
         self.nest = nest
+        self.simple = simple
         self.digits = digits
         self.rows: dict[tuple[Use, str, sympy.Expr], Row] = {}
         self.of_index: dict[sympy.Expr, tuple[Use, str, sympy.Expr]] = {}
@@ -310,7 +314,14 @@ class _Reader:
         of_index = {e: keys.index(k) for e, k in self.of_index.items()}
         level = Level.REDUCE if any(d.reduced for d in self.digits) else Level.FLAT
         return View(
-            number, self.nest, level, tuple(self.rows.values()), of_index, operations
+            number,
+            self.nest,
+            level,
+            tuple(self.rows.values()),
+            of_index,
+            operations,
+            buffers_read(self.nest),
+            buffers_written(self.nest),
         )
 
     def add(self, use: Use, name: str, index: sympy.Expr, indirect: bool) -> None:
@@ -318,7 +329,7 @@ class _Reader:
         key = (use, name, index)
         if key in self.rows:
             return
-        form = linear(index, self.position)
+        form = linear(self.simple.get(index, index), self.position)
         if form is None:
             self.rows[key] = self.opaque(use, name, index)
         else:
@@ -337,11 +348,12 @@ class _Reader:
             d: sympy.Symbol(f"d{k}", integer=True, nonnegative=True)
             for k, d in enumerate(self.digits)
         }
-        sums: dict[sympy.Symbol, sympy.Expr] = {v: sympy.S.Zero for v in self.variables}
+        sums: dict[sympy.Symbol, sympy.Expr] = dict.fromkeys(self.variables, sympy.S.Zero)
         for digit, symbol in parts.items():
             sums[digit.var] = sums[digit.var] + digit.weight * symbol
         ranges = {symbol: d.size for d, symbol in parts.items()}
-        simple = divisions_removed(index.xreplace(sums), ranges)
+        index_over_digits = self.simple.get(index, index).xreplace(sums)
+        simple = Simplifier(ranges).simplify(index_over_digits)
         form = linear(simple, {s: k for k, s in enumerate(parts.values())})
         key = (use, name, index)
         if form is not None:
@@ -355,9 +367,7 @@ class _Reader:
     def add_axis(self, var: sympy.Symbol) -> None:
         """Keep a loop variable recoverable: nothing it consists of may be merged away."""
         strides = tuple(d.weight if d.var == var else 0 for d in self.digits)
-        self.rows[(Use.AXIS, var.name, var)] = Row(
-            Use.AXIS, var.name, sympy.S.Zero, strides
-        )
+        self.rows[(Use.AXIS, var.name, var)] = Row(Use.AXIS, var.name, sympy.S.Zero, strides)
 
     def add_position(self) -> None:
         """Keep the flat position over the reduced loops (argmax yields it)."""
@@ -369,56 +379,3 @@ class _Reader:
         strides = tuple(per_loop.get(d.var, 0) * d.weight for d in self.digits)
         key = (Use.REDUCED_POSITION, "", sympy.S.Zero)
         self.rows[key] = Row(Use.REDUCED_POSITION, "", sympy.S.Zero, strides)
-
-
-def divisions_removed(expr: sympy.Expr, ranges: dict[sympy.Symbol, Size]) -> sympy.Expr:
-    """``expr`` with every floor division and modulo that is decided by the variables'
-    ranges (``0 ≤ variable < size``) replaced by what it equals."""
-    if not expr.has(FloorDiv, Mod):
-        return expr
-    args = [divisions_removed(a, ranges) for a in expr.args]
-    if not isinstance(expr, (FloorDiv, Mod)):
-        return expr.func(*args)
-    base, divisor = args
-    if not divisor.is_Integer:
-        return expr.func(*args)
-    whole, rest = _by_divisor(sympy.expand(base), int(divisor))
-    low, high = _bounds(rest, ranges)
-    if low is None or high is None or low < 0 or high >= int(divisor):
-        return expr.func(*args)
-    return whole if isinstance(expr, FloorDiv) else rest
-
-
-def _by_divisor(base: sympy.Expr, divisor: int) -> tuple[sympy.Expr, sympy.Expr]:
-    """``base == whole · divisor + rest`` with the terms that divide evenly in ``whole``."""
-    whole: list[sympy.Expr] = []
-    rest: list[sympy.Expr] = []
-    for term in sympy.Add.make_args(base):
-        factor, remaining = term.as_coeff_Mul()
-        if factor.is_Integer and int(factor) % divisor == 0:
-            whole.append(sympy.Integer(int(factor) // divisor) * remaining)
-        elif term.is_Integer:
-            whole.append(sympy.Integer(int(term) // divisor))
-            rest.append(sympy.Integer(int(term) % divisor))
-        else:
-            rest.append(term)
-    return sympy.Add(*whole), sympy.Add(*rest)
-
-
-def _bounds(
-    expr: sympy.Expr, ranges: dict[sympy.Symbol, Size]
-) -> tuple[int | None, int | None]:
-    """Smallest and largest value of a linear expression over known ranges."""
-    position = {s: k for k, s in enumerate(ranges)}
-    form = linear(expr, position)
-    if form is None or not form.offset.is_Integer:
-        return None, None
-    low = high = int(form.offset)
-    for stride, size in zip(form.strides, ranges.values(), strict=True):
-        if stride == 0:
-            continue
-        if not (isinstance(stride, int) and isinstance(size, int)):
-            return None, None
-        reach = stride * (size - 1)
-        low, high = low + min(0, reach), high + max(0, reach)
-    return low, high

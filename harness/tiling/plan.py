@@ -82,7 +82,8 @@ class KernelPlan:
     """A kernel, decided. ``name`` lacks the running number. ``buffers`` holds every
     buffer named by the stores, internal ones included; ``internal`` are never stored.
     ``sizes`` are the unknown size symbols, arguments in this order after the pointers.
-    ``bytes_moved`` counts each distinct element read or written once."""
+    ``bytes_moved`` counts each distinct element read or written once. ``initial`` are
+    written buffers that hold the state before a scatter which another kernel does."""
 
     name: str
     category: Category
@@ -96,6 +97,7 @@ class KernelPlan:
     facts: Facts
     bytes_moved: int
     origins: tuple[str, ...]
+    initial: frozenset[str] = frozenset()
 
     @property
     def persistent(self) -> bool:

@@ -31,7 +31,7 @@ def module(name: str, *origins: str, text: str = "") -> EmittedModule:
 
 
 def compiled(*modules: EmittedModule, launches: int = 1) -> Compiled:
-    kernels = tuple(CompiledKernel(m, launches) for m in modules)
+    kernels = tuple(CompiledKernel(m, (m.origins,) * launches) for m in modules)
     return Compiled(kernels, (LibraryCall("aten.mm.default", 2),), 0.5)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from harness.dtypes import DType
 from harness.graph.cleanup import clean
 from harness.graph.execute import execute, replay_region
-from harness.graph.model import Graph, HostCall, Partition, Ref, Region
+from harness.graph.model import Graph, HostCall, Partition, Region
 from harness.graph.regions import partition
 from harness.graph.replay import random_inputs, replay
 from tests.graph.building import GraphBuilder, assert_close, supports
@@ -214,9 +214,8 @@ def graphs(draw: st.DrawFn) -> Graph:
                 values.append(b.call("aten.tanh.default", scaled))
                 values.append(scaled)
     outputs = draw(st.lists(st.sampled_from(values), min_size=1, max_size=3))
-    pairs: list[tuple[Ref, Ref]] = []
-    for target in draw(st.lists(st.sampled_from(inputs), max_size=2, unique=True)):
-        pairs.append((target, draw(st.sampled_from(values))))
+    targets = draw(st.lists(st.sampled_from(inputs), max_size=2, unique=True))
+    pairs = [(target, draw(st.sampled_from(values))) for target in targets]
     return b.graph(*outputs, mutations=tuple(pairs))
 
 

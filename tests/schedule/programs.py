@@ -14,6 +14,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.ir.index import FloorDiv, Mod, axis_symbol
+from harness.ir.interpret import interpret, make_storage
 from harness.ir.nodes import (
     Axis,
     Builder,
@@ -34,6 +35,7 @@ from harness.ir.nodes import (
 from harness.ir.ops import Op
 from harness.ir.program import Buffer, Program, Role
 from harness.schedule.group import FusedGroup, Schedule
+from harness.schedule.memory import plan_memory
 
 F32 = DType.F32
 
@@ -59,9 +61,7 @@ class Tensor:
         lead = len(shape) - len(self.shape)
         own = (1,) * lead + self.shape
         steps = (0,) * lead + self.stride
-        stride = tuple(
-            0 if n != m else s for n, m, s in zip(own, shape, steps, strict=True)
-        )
+        stride = tuple(0 if n != m else s for n, m, s in zip(own, shape, steps, strict=True))
         return Tensor(self.name, tuple(shape), stride)
 
     def viewed(self, *shape: int) -> Tensor:
@@ -100,15 +100,11 @@ class Maker:
         steps = tuple(stride) if stride is not None else row_major(shape)
         sizes = tuple(sympy.Integer(n) for n in shape)
         self.buffers.append(
-            Buffer(
-                name, dtype, sizes, tuple(sympy.Integer(s) for s in steps), role, name
-            )
+            Buffer(name, dtype, sizes, tuple(sympy.Integer(s) for s in steps), role, name)
         )
         return Tensor(name, tuple(shape), steps)
 
-    def input(
-        self, name: str, *shape: int, stride: Sequence[int] | None = None
-    ) -> Tensor:
+    def input(self, name: str, *shape: int, stride: Sequence[int] | None = None) -> Tensor:
         """Declare an input."""
         return self.buffer(name, shape, Role.INPUT, stride=stride)
 
@@ -116,12 +112,8 @@ class Maker:
         return next(b.dtype for b in self.buffers if b.name == name)
 
     def _load(self, tensor: Tensor, loops: Sequence[sympy.Symbol]) -> Value:
-        index = sum(
-            (s * v for s, v in zip(tensor.stride, loops, strict=True)), sympy.S.Zero
-        )
-        return self.builder.load(
-            tensor.name, sympy.sympify(index), self._dtype(tensor.name)
-        )
+        index = sum((s * v for s, v in zip(tensor.stride, loops, strict=True)), sympy.S.Zero)
+        return self.builder.load(tensor.name, sympy.sympify(index), self._dtype(tensor.name))
 
     def op(self, op: Op, *args: Value) -> Value:
         """A float32 operation."""
@@ -147,12 +139,8 @@ class Maker:
         loops = [axis_symbol("i", k) for k in range(len(sizes))]
         loads = [self._load(t.expanded(sizes), loops) for t in inputs]
         target = out or self.buffer(name, sizes, role, dtype, stride)
-        index = sum(
-            (s * v for s, v in zip(target.stride, loops, strict=True)), sympy.S.Zero
-        )
-        axes = tuple(
-            Axis(v, sympy.Integer(n)) for v, n in zip(loops, sizes, strict=True)
-        )
+        index = sum((s * v for s, v in zip(target.stride, loops, strict=True)), sympy.S.Zero)
+        axes = tuple(Axis(v, sympy.Integer(n)) for v, n in zip(loops, sizes, strict=True))
         store = Store(target.name, sympy.sympify(index), compute(*loads))
         self.nests.append(Nest(f"n{len(self.nests)}", axes, (), (store,), (name,)))
         if any(b.name == target.name and b.role is Role.INPUT for b in self.buffers):
@@ -196,9 +184,7 @@ class Maker:
             stores.append(Store(label, sympy.sympify(index), made))
             tensors.append(target)
         self.nests.append(
-            Nest(
-                f"n{len(self.nests)}", tuple(axes), tuple(raxes), tuple(stores), (name,)
-            )
+            Nest(f"n{len(self.nests)}", tuple(axes), tuple(raxes), tuple(stores), (name,))
         )
         return tensors
 
@@ -331,26 +317,49 @@ def _evaluate(
             raise NotImplementedError(type(value))
 
 
-def run(
-    program: Program, nests: Sequence[Nest], inputs: dict[str, np.ndarray]
-) -> dict[str, np.ndarray]:
-    """Memory after running ``nests``; everything but the inputs starts poisoned."""
+def execute(made: Schedule, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Run the kernels as an executor would: memory comes and goes, is taken over and
+    reused by the memory plan; what is new or freed is poisoned."""
+    plan = plan_memory(made)
+    reuse = dict(plan.reuse)
+    buffers = {b.name: b for b in made.program.buffers}
     memory = {
-        b.name: inputs[b.name].copy()
-        if b.role is Role.INPUT
-        else np.full(int(b.extent), np.nan)
-        for b in program.buffers
+        name: make_storage(
+            content,
+            tuple(map(int, buffers[name].stride)),
+            int(buffers[name].extent),
+            buffers[name].dtype,
+            wide=True,
+        )
+        for name, content in inputs.items()
     }
-    for nest in nests:
-        run_nest(nest, memory)
-    return {name: memory[name] for name in (*program.outputs, *program.mutated)}
+    for number, group in enumerate(made.groups):
+        for name in (*plan.allocate[number], *sorted(group.internal)):
+            if name in reuse:
+                memory[name] = memory[reuse[name]]
+            else:
+                memory[name] = np.empty(int(buffers[name].extent))
+            memory[name].fill(np.nan)
+        memory.update((new, memory[old]) for new, old in group.in_place)
+        for nest in group.nests:
+            run_nest(nest, memory)
+        for name in (*plan.free_after[number], *sorted(group.internal)):
+            memory[name].fill(np.nan)
+    return {
+        name: np.lib.stride_tricks.as_strided(
+            memory[name],
+            tuple(map(int, buffers[name].shape)),
+            tuple(memory[name].itemsize * int(s) for s in buffers[name].stride),
+        )
+        for name in (*made.program.outputs, *made.program.mutated)
+    }
 
 
 def random_inputs(program: Program, seed: int = 0) -> dict[str, np.ndarray]:
     """Fresh contents of every input."""
     generator = np.random.default_rng(seed)
     return {
-        b.name: generator.uniform(0.5, 2.0, int(b.extent))
+        b.name: generator.uniform(0.5, 2.0, tuple(map(int, b.shape)))
         for b in program.buffers
         if b.role is Role.INPUT
     }
@@ -359,13 +368,10 @@ def random_inputs(program: Program, seed: int = 0) -> dict[str, np.ndarray]:
 def assert_same(program: Program, made: Schedule, seed: int = 0) -> None:
     """The schedule's kernels, one after another, compute what the program computes."""
     inputs = random_inputs(program, seed)
-    expected = run(program, program.nests, inputs)
-    nests = [n for g in made.groups for n in g.nests]
-    got = run(made.program, nests, inputs)
-    for name, content in expected.items():
-        np.testing.assert_allclose(
-            got[name], content, rtol=1e-9, atol=1e-12, err_msg=name
-        )
+    expected = interpret(program, inputs, wide=True)
+    got = execute(made, inputs)
+    for name in (*program.outputs, *program.mutated):
+        np.testing.assert_allclose(got[name], expected[name], rtol=1e-9, atol=1e-12, err_msg=name)
     for group in made.groups:
         assert_shared_loops(group)
 

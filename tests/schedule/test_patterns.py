@@ -8,15 +8,12 @@ from harness.ir.ops import Op
 from harness.ir.program import Role
 from harness.schedule import schedule
 from harness.target import H100
-
-from .programs import Maker, Tensor, assert_same, column, layers
+from tests.schedule.programs import Maker, Tensor, assert_same, column, layers
 
 
 def softmax(m: Maker, x: Tensor) -> Tensor:
     (top,) = m.reduce("amax", ReduceKind.MAX, [x], lambda a: a, [1])
-    e = m.pointwise(
-        "exp", [x, column(top)], lambda a, b: m.op(Op.EXP, m.op(Op.SUB, a, b))
-    )
+    e = m.pointwise("exp", [x, column(top)], lambda a, b: m.op(Op.EXP, m.op(Op.SUB, a, b)))
     (total,) = m.reduce("sum", ReduceKind.SUM, [e], lambda a: a, [1])
     return m.pointwise("div", [e, column(total)], lambda a, b: m.op(Op.TRUE_DIV, a, b))
 
@@ -27,9 +24,7 @@ def layer_norm(m: Maker, x: Tensor, w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     rstd = m.pointwise(
         "rstd",
         [m2],
-        lambda a: m.op(
-            Op.RSQRT, m.op(Op.ADD, m.op(Op.TRUE_DIV, a, m.number(n)), m.number(1e-5))
-        ),
+        lambda a: m.op(Op.RSQRT, m.op(Op.ADD, m.op(Op.TRUE_DIV, a, m.number(n)), m.number(1e-5))),
     )
     y = m.pointwise(
         "norm",
@@ -101,9 +96,7 @@ def test_layer_norm_backward_keeps_column_sums_apart() -> None:
         [g, x, column(s1), column(s2)],
         lambda a, b, c, d: m.op(Op.SUB, m.op(Op.SUB, a, c), m.op(Op.MUL, b, d)),
     )
-    (dw,) = m.reduce(
-        "dw", ReduceKind.SUM, [dy, x], lambda a, b: m.op(Op.MUL, a, b), [0]
-    )
+    (dw,) = m.reduce("dw", ReduceKind.SUM, [dy, x], lambda a, b: m.op(Op.MUL, a, b), [0])
     (db,) = m.reduce("db", ReduceKind.SUM, [dy], lambda a: a, [0])
     program = m.program(dx, dw, db)
     made = schedule(program, H100)
@@ -120,9 +113,7 @@ def test_log_softmax_over_many_classes() -> None:
     x = m.input("x", 8, 50257)
     (top,) = m.reduce("amax", ReduceKind.MAX, [x], lambda a: a, [1])
     shifted = m.pointwise("sub", [x, column(top)], lambda a, b: m.op(Op.SUB, a, b))
-    (total,) = m.reduce(
-        "sum", ReduceKind.SUM, [shifted], lambda a: m.op(Op.EXP, a), [1]
-    )
+    (total,) = m.reduce("sum", ReduceKind.SUM, [shifted], lambda a: m.op(Op.EXP, a), [1])
     log = m.pointwise("log", [total], lambda a: m.op(Op.LOG, a))
     y = m.pointwise("out", [shifted, column(log)], lambda a, b: m.op(Op.SUB, a, b))
     program = m.program(y)
@@ -169,9 +160,7 @@ def test_group_norm_with_statistics_per_group() -> None:
         (0, 1),
     )
     four = (batch, groups, per, pixels)
-    stat = [
-        Tensor(t.name, (batch, groups, 1, 1), (groups, 1, 0, 0)) for t in (mean, m2)
-    ]
+    stat = [Tensor(t.name, (batch, groups, 1, 1), (groups, 1, 0, 0)) for t in (mean, m2)]
     weight = Tensor(w.name, (groups, per, 1), (per, 1, 0))
     y = m.pointwise(
         "norm",
@@ -204,7 +193,7 @@ def test_reduction_over_the_first_dimension_turns_its_producer() -> None:
 def test_adamw_updates_one_parameter_in_one_kernel() -> None:
     m = Maker()
     names = ("p", "g", "m", "v")
-    states = [{n: m.input(f"{n}{k}", 40, 25) for n in names} for k in range(3)]
+    states = [{n: m.input(f"{n}{k}", 400, 250) for n in names} for k in range(3)]
     for k, state in enumerate(states):
         mom = m.pointwise(
             f"mom{k}",
@@ -214,9 +203,7 @@ def test_adamw_updates_one_parameter_in_one_kernel() -> None:
         var = m.pointwise(
             f"var{k}",
             [state["v"], state["g"]],
-            lambda a, b: m.op(
-                Op.ADD, m.op(Op.MUL, a, m.number(0.99)), m.op(Op.MUL, b, b)
-            ),
+            lambda a, b: m.op(Op.ADD, m.op(Op.MUL, a, m.number(0.99)), m.op(Op.MUL, b, b)),
         )
         m.pointwise(
             f"par{k}",
@@ -267,3 +254,31 @@ def test_output_role_of_an_unused_store_is_dead() -> None:
     assert [g.origins for g in made.groups] == [("a",)]
     assert "dead" not in {b.name for b in made.program.buffers}
     assert all(b.role is not Role.TEMPORARY for b in made.program.buffers)
+
+
+def test_small_independent_kernels_save_a_launch() -> None:
+    m = Maker()
+    parts = [m.input(f"part{k}", 32, 768) for k in range(3)]
+    sums = [
+        m.reduce(f"s{k}", ReduceKind.SUM, [p], lambda v: v, [0])[0] for k, p in enumerate(parts)
+    ]
+    large = [m.input(f"x{k}", 4096, 40) for k in range(2)]
+    outputs = [m.pointwise(f"y{k}", [x], lambda v: m.op(Op.TANH, v)) for k, x in enumerate(large)]
+    program = m.program(*sums, *outputs)
+    made = schedule(program, H100)
+    assert [g.origins for g in made.groups] == [("s0", "s1", "s2"), ("y0",), ("y1",)]
+    assert_same(program, made)
+
+
+def test_a_small_kernel_does_not_join_what_it_depends_on() -> None:
+    m = Maker()
+    x = m.input("x", 16, 16)
+    (a,) = m.reduce("a", ReduceKind.SUM, [x], lambda v: v, [0])
+    y = m.pointwise("y", [x, a], lambda v, u: m.op(Op.ADD, v, u))
+    (b,) = m.reduce(
+        "b", ReduceKind.SUM, [y, y.permuted(1, 0)], lambda v, u: m.op(Op.MUL, v, u), [0]
+    )
+    program = m.program(b)
+    made = schedule(program, H100)
+    assert [g.origins for g in made.groups] == [("a", "y"), ("b",)]
+    assert_same(program, made)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from harness.errors import UnsupportedOperator
 from harness.graph.lowering.lower import lower_with
 from harness.graph.lowering.operators import RULES
-from harness.graph.model import Graph
+from harness.graph.model import Graph, Input, Node, Ref, TensorType, ValueType
 from harness.ir.program import Program
 
-__all__ = ["lower", "supports"]
+__all__ = ["lower", "supports", "supports_node"]
 
 
 def lower(graph: Graph, name: str | None = None) -> Program:
@@ -22,3 +25,32 @@ def lower(graph: Graph, name: str | None = None) -> Program:
 def supports(op: str) -> bool:
     """Whether operator overload ``op`` (``aten.add.Tensor``) has a lowering."""
     return op == "getitem" or op in RULES
+
+
+def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:
+    """Whether this call of an operator has a lowering, its arguments considered.
+
+    ``types`` holds the types of the values it uses. ``supports`` knows the operator
+    alone; some have forms that stay library calls (accumulation in 16 bits, a window
+    that is too large, a view of a tensor with gaps).
+    """
+    if not supports(node.op):
+        return False
+    if node.op == "getitem":
+        return True
+    inputs = []
+    for name in dict.fromkeys(node.refs()):
+        kind = types[name]
+        if not isinstance(kind, TensorType):
+            return False
+        inputs.append(Input(name, kind))
+    nodes, outputs = [node], [node.name]
+    if isinstance(node.type, tuple):
+        parts = [(k, t) for k, t in enumerate(node.type) if t is not None]
+        nodes += [Node(f"{node.name}_{k}", "getitem", (Ref(node.name), k), (), t) for k, t in parts]
+        outputs = [f"{node.name}_{k}" for k, _ in parts]
+    try:
+        lower(Graph(node.name, tuple(inputs), tuple(nodes), tuple(outputs)))
+    except UnsupportedOperator:
+        return False
+    return True

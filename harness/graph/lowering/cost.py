@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import sympy
 
+from harness.dtypes import DType
 from harness.ir.nodes import Compute, Load, Value, walk
 from harness.ir.ops import Op
 
@@ -14,15 +15,24 @@ from harness.ir.ops import Op
 MOST_LOADS = 16
 MOST_OPS = 64
 
-# Operations that take several instructions each; recomputing one for every user costs
-# more than reading a stored result inside a fused kernel (where that read is free).
-_COSTLY = frozenset(
+# What an operation costs per element, in bytes of memory traffic that take the same time.
+# A GPU of compute capability 8.0 to 10.0 finishes 16 special-function operations per clock
+# and multiprocessor (CUDA programming guide, table of arithmetic throughput); an H100 moves
+# about 15 bytes per clock and multiprocessor, so one such operation is worth about a byte.
+_ONE_SPECIAL = frozenset(
     {
-        Op.TRUE_DIV, Op.FLOOR_DIV, Op.TRUNC_DIV, Op.REMAINDER, Op.FMOD, Op.EXP, Op.EXP2,
-        Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P, Op.SQRT, Op.RSQRT, Op.RECIPROCAL,
-        Op.SIN, Op.COS, Op.TAN, Op.ASIN, Op.ACOS, Op.ATAN, Op.SINH, Op.COSH, Op.TANH,
-        Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF, Op.ERFC, Op.ERFINV, Op.LGAMMA, Op.SIGMOID,
-        Op.POW, Op.ATAN2, Op.HYPOT, Op.NEXTAFTER,
+        Op.EXP, Op.EXP2, Op.LOG, Op.LOG2, Op.LOG10, Op.SQRT, Op.RSQRT, Op.RECIPROCAL,
+        Op.TRUE_DIV,
+    }
+)  # fmt: skip
+_SEVERAL_SPECIAL = frozenset({Op.SIGMOID, Op.EXPM1, Op.LOG1P, Op.TANH})
+# Polynomials with range reduction, loops of subtractions and integer divisions: tens of
+# ordinary instructions. So are float64 operations on GPUs that have few units for them.
+_LONG = frozenset(
+    {
+        Op.FLOOR_DIV, Op.TRUNC_DIV, Op.REMAINDER, Op.FMOD, Op.SIN, Op.COS, Op.TAN, Op.ASIN,
+        Op.ACOS, Op.ATAN, Op.SINH, Op.COSH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF, Op.ERFC,
+        Op.ERFINV, Op.LGAMMA, Op.POW, Op.ATAN2, Op.HYPOT, Op.NEXTAFTER,
     }
 )  # fmt: skip
 
@@ -32,28 +42,30 @@ _TYPICAL_SIZE = 4096
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What one element of a value takes to compute."""
+    """What one element of a value takes to compute. ``short`` and ``long`` are the costs,
+    in bytes of traffic, of its special functions and of its long computations."""
 
     loads: tuple[Load, ...]
     ops: int
-    costly: bool
+    short: int
+    long: int
 
 
 def profile(value: Value) -> Profile:
-    """Distinct loads, operations and whether any of them is costly."""
+    """Distinct loads, operations and their cost."""
     loads: list[Load] = []
-    ops = 0
-    costly = False
+    ops = short = long = 0
     for part in walk([value]):
         match part:
             case Load():
                 loads.append(part)
-            case Compute(op=op):
+            case Compute(op=op, dtype=dtype):
                 ops += op is not Op.CAST
-                costly = costly or op in _COSTLY
+                short += (op in _ONE_SPECIAL) + 3 * (op in _SEVERAL_SPECIAL)
+                long += 8 * (op in _LONG or (dtype is DType.F64 and op is not Op.CAST))
             case _:
                 pass
-    return Profile(tuple(loads), ops, costly)
+    return Profile(tuple(loads), ops, short, long)
 
 
 def typical(size: sympy.Expr) -> int:
@@ -68,15 +80,34 @@ def oversized(found: Profile) -> bool:
     return len(found.loads) > MOST_LOADS or found.ops > MOST_OPS
 
 
-def worth_storing(found: Profile, uses: int, read_bytes: int, own_bytes: int) -> bool:
-    """Whether a value with ``uses`` users should be stored once instead of recomputed.
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """How a value is used: by how many users, and how often they evaluate an element in
+    all (a user that broadcasts it evaluates each element many times)."""
 
-    ``read_bytes`` is what computing all of it reads, ``own_bytes`` what it occupies.
-    Values made from nothing are always recomputed; costly ones never; of the rest the
-    choice is the one that moves fewer bytes if no two users share a kernel.
+    users: int
+    evaluations: int
+
+
+def worth_storing(
+    found: Profile, demand: Demand, numel: int, read_bytes: int, own_bytes: int
+) -> bool:
+    """Whether a value should be stored once instead of recomputed by every user.
+
+    ``read_bytes`` is what computing all of it reads, ``own_bytes`` what it occupies. The
+    choice is the one that costs less if no two users share a kernel (if they do, both are
+    nearly free). Values made from nothing are recomputed unless that takes long. Special
+    functions of a broadcast value count once per user: kernels keep it unbroadcast. A
+    single number is always recomputed: that costs nothing, a kernel of its own does.
     """
-    if uses <= 1 or not found.loads:
+    users = demand.users
+    if numel <= 1:
         return False
-    if found.costly:
-        return True
-    return uses * read_bytes > read_bytes + (1 + uses) * own_bytes
+    if not found.loads and not found.long:
+        return False
+    if users <= 1 and (not found.long or demand.evaluations < 8):
+        return False
+    once = read_bytes + (found.short + found.long) * numel
+    again = users * (read_bytes + found.short * numel)
+    again += demand.evaluations * found.long * numel
+    return again > once + (1 + users) * own_bytes

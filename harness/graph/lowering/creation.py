@@ -7,7 +7,7 @@ import sympy
 from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Tensor, canonical
-from harness.ir.nodes import Value
+from harness.ir.nodes import Constant, Value
 from harness.ir.ops import Op
 
 
@@ -30,8 +30,17 @@ def filled(position: int, name: str) -> Rule:
 
 
 def progression(call: Call, start: Value, step: Value) -> Tensor:
-    """``start + step * i0``."""
+    """``start + step * i0``; whole numbers stay an index expression."""
     scalar = call.scalar
+    whole = [
+        sympy.Integer(int(v.number))
+        for v in (start, step)
+        if isinstance(v, Constant) and v.number == int(v.number)
+    ]
+    if len(whole) == 2:
+        return call.result(
+            scalar.index(whole[0] + whole[1] * canonical(call.shape)[0], start.dtype)
+        )
     position = scalar.cast(scalar.index(canonical(call.shape)[0]), start.dtype)
     return call.result(scalar.add(start, scalar.mul(position, step)))
 

@@ -12,10 +12,8 @@ from harness.graph.lowering.cost import oversized, profile, typical, worth_stori
 from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import (
-    Lowered,
     Reduced,
     Result,
-    Scattered,
     Tensor,
     canonical,
     flat_index,
@@ -40,6 +38,7 @@ class Lowering:
     alias: dict[str, str] = field(default_factory=dict)
     buffers: dict[str, Buffer] = field(default_factory=dict)
     types: dict[str, TensorType] = field(default_factory=dict)
+    extents: dict[str, int] = field(default_factory=dict)
     maker: NestMaker = field(init=False)
 
     def __post_init__(self) -> None:
@@ -83,7 +82,7 @@ class Lowering:
         rule = self.rules.get(node.op)
         if rule is None:
             raise unsupported(node, "an operator without a lowering")
-        lowered = rule.lower(Call(self.context, node, self.tensors))
+        lowered = rule.lower(Call(self.context, node, self.tensors, self.types))
         if isinstance(lowered, tuple):
             self._settle_several(node, lowered)
             return
@@ -125,9 +124,7 @@ class Lowering:
             for buffer, _ in reduced:
                 self._stored(buffer)
 
-    def _settle(
-        self, node: Node, kind: TensorType, result: Result, rule: Rule | None
-    ) -> None:
+    def _settle(self, node: Node, kind: TensorType, result: Result, rule: Rule | None) -> None:
         """Keep a result as an expression, or give it a buffer."""
         name = node.name
         self.types[name] = kind
@@ -141,7 +138,11 @@ class Lowering:
             return
         buffer = self._new_buffer(name, kind)
         if isinstance(result, Reduced):
-            self.maker.reduce([(buffer, result)], self.origins[name])
+            joined = result.online is not None and self.maker.join_maximum(
+                buffer, result, result.online, self.origins[name]
+            )
+            if not joined:
+                self.maker.reduce([(buffer, result)], self.origins[name])
         else:
             self.maker.scatter(buffer, result, self.origins[name])
         self._stored(buffer)
@@ -166,29 +167,32 @@ class Lowering:
     def _wanted(self, name: str) -> bool:
         return name in self.graph.outputs
 
-    def _needs_buffer(
-        self, name: str, kind: TensorType, tensor: Tensor, rule: Rule | None
-    ) -> bool:
+    def _needs_buffer(self, name: str, kind: TensorType, tensor: Tensor, rule: Rule | None) -> bool:
         if self._wanted(name):
             return True
         if isinstance(tensor.value, Load) and (rule is None or rule.view):
             return False
-        uses = self.uses.count[name]
+        demand = self.uses.demand[name]
         found = profile(tensor.value)
         if oversized(found):
             return True
         if found.loads and name in self.uses.reread and found.ops:
             return True
-        if uses > 1 and self._is_mutation_value(name):
-            return True
-        if uses > 1 and isinstance(tensor.value, Load):
-            return not self._reads_in_layout(tensor.value, kind)
         own = typical(kind.numel)
+        if demand.users > 1 and own > 1 and self._is_mutation_value(name):
+            return True
+        if demand.users > 1 and isinstance(tensor.value, Load):
+            return not self._reads_in_layout(tensor.value, kind)
         read = sum(
-            min(typical(self.buffers[b].extent), own) * self.buffers[b].dtype.itemsize
+            min(self._extent(b), own) * self.buffers[b].dtype.itemsize
             for b in dict.fromkeys(load.buffer for load in found.loads)
         )
-        return worth_storing(found, uses, read, own * kind.dtype.itemsize)
+        return worth_storing(found, demand, own, read, own * kind.dtype.itemsize)
+
+    def _extent(self, buffer: str) -> int:
+        if buffer not in self.extents:
+            self.extents[buffer] = typical(self.buffers[buffer].extent)
+        return self.extents[buffer]
 
     def _is_mutation_value(self, name: str) -> bool:
         return any(m.value == name for m in self.graph.mutations)
@@ -214,9 +218,7 @@ class Lowering:
         name = buffer.name
         self.types[name] = TensorType(buffer.dtype, buffer.shape, buffer.stride)
         self.origins[name] = frozenset()
-        self.tensors[name] = self.context.stored(
-            name, buffer.dtype, buffer.shape, buffer.stride
-        )
+        self.tensors[name] = self.context.stored(name, buffer.dtype, buffer.shape, buffer.stride)
 
     # -- the end of the program ----------------------------------------------------
 
@@ -242,21 +244,57 @@ class Lowering:
 
     def _mutate(self) -> tuple[str, ...]:
         """Stores into inputs, after every read of their old contents."""
-        targets = [m.input for m in self.graph.mutations]
-        plans = []
-        for position, mutation in enumerate(self.graph.mutations):
+        pending = []
+        for mutation in self.graph.mutations:
             root = self.resolve(mutation.value)
-            if root not in self.buffers and self._clashes(mutation, targets[:position]):
-                self._realise(root, self.types[root], self.tensors[root])
-            elif root in targets and root != mutation.input:
-                root = self._saved(root)
-            plans.append((mutation, root))
-        done: dict[str, None] = {}
-        for mutation, root in plans:
             if root != mutation.input:
-                self._overwrite(mutation, root)
-                done[mutation.input] = None
-        return tuple(done)
+                pending.append((mutation, root))
+        ordered, stuck = self._readers_first(pending)
+        targets = {m.input for m, _ in pending}
+        for position, (mutation, root) in enumerate(stuck):
+            if root in targets:
+                stuck[position] = mutation, self._saved(root)
+            elif root not in self.buffers:
+                self._realise(root, self.types[root], self.tensors[root])
+        for mutation, root in (*ordered, *stuck):
+            self._overwrite(mutation, root)
+        return tuple(m.input for m in self.graph.mutations if m.input in targets)
+
+    def _readers_first(
+        self, pending: list[tuple[Mutation, str]]
+    ) -> tuple[list[tuple[Mutation, str]], list[tuple[Mutation, str]]]:
+        """Stores in an order in which none overwrites what a later one reads, and those
+        for which there is no such order (or that read their own input elsewhere)."""
+        reads = {m.input: self._inputs_read(root) - {m.input} for m, root in pending}
+        stuck = [pair for pair in pending if self._reads_itself_elsewhere(*pair)]
+        rest = [pair for pair in pending if pair not in stuck]
+        ordered: list[tuple[Mutation, str]] = []
+        while rest:
+            free = [
+                pair for pair in rest if not any(pair[0].input in reads[m.input] for m, _ in rest)
+            ]
+            if not free:
+                stuck.append(rest.pop())
+                continue
+            ordered.extend(free)
+            rest = [pair for pair in rest if pair not in free]
+        return ordered, stuck
+
+    def _inputs_read(self, root: str) -> set[str]:
+        """Names of the buffers that the value ``root`` is computed from."""
+        parts = walk([self.tensors[root].value])
+        return {part.buffer for part in parts if isinstance(part, Load)}
+
+    def _reads_itself_elsewhere(self, mutation: Mutation, root: str) -> bool:
+        """Whether a value reads the input it is stored into at another element."""
+        own = self.buffers[mutation.input]
+        here = flat_index(canonical(own.shape), own.stride)
+        return any(
+            isinstance(part, Load)
+            and part.buffer == mutation.input
+            and sympy.expand(part.index - here) != 0
+            for part in walk([self.tensors[root].value])
+        )
 
     def _saved(self, name: str) -> str:
         """A copy of an input that is about to be overwritten."""
@@ -271,19 +309,6 @@ class Lowering:
             )
             self.origins[copy] = frozenset()
         return copy
-
-    def _clashes(self, mutation: Mutation, before: list[str]) -> bool:
-        """Whether storing the value directly would read what a mutation has overwritten:
-        an input stored earlier, or the same input at another element."""
-        own = self.buffers[mutation.input]
-        here = flat_index(canonical(own.shape), own.stride)
-        for part in walk([self.tensors[mutation.value].value]):
-            if isinstance(part, Load):
-                if part.buffer in before:
-                    return True
-                if part.buffer == mutation.input and sympy.expand(part.index - here) != 0:
-                    return True
-        return False
 
     def _overwrite(self, mutation: Mutation, root: str) -> None:
         buffer = self.buffers[mutation.input]

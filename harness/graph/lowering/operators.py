@@ -5,8 +5,11 @@ from __future__ import annotations
 from harness.graph.lowering import (
     creation,
     indexing,
+    joining,
     pointwise,
     reductions,
+    resampling,
+    scattering,
     unary,
     views,
 )
@@ -19,4 +22,7 @@ RULES: Rules = {
     **creation.RULES,
     **indexing.RULES,
     **reductions.RULES,
+    **joining.RULES,
+    **scattering.RULES,
+    **resampling.RULES,
 }

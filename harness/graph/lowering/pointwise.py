@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import sympy
+
 from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered
-from harness.ir.nodes import Constant, Value
+from harness.ir.index import FloorDiv
+from harness.ir.nodes import Compute, Constant, IndexValue, Value
 from harness.ir.ops import Op
 
 
@@ -20,8 +23,6 @@ def binary(op: Op) -> Rule:
     return Rule(lower)
 
 
-
-
 def additive(op: Op, *, reverse: bool = False) -> Rule:
     """``add``, ``sub`` and ``rsub`` with their factor ``alpha`` on the second operand."""
 
@@ -29,12 +30,27 @@ def additive(op: Op, *, reverse: bool = False) -> Rule:
         left, right = call.operand(0, "self"), call.operand(1)
         alpha = call.number(2, "alpha", 1)
         scalar = call.scalar
+        if is_shifted_position(op, left, right):
+            return call.result(left)
         if reverse:
             left, right = right, left
             return call.result(scalar.op(op, left, scalar.scale(right, alpha)))
         return call.result(scalar.op(op, left, scalar.scale(right, alpha)))
 
     return Rule(lower)
+
+
+def is_shifted_position(op: Op, left: Value, right: Value) -> bool:
+    """Whether this is a position, as a float, plus or minus zero. (For other values
+    -0.0 + 0.0 is 0.0, so that zero may not be left out.)"""
+    return (
+        op in (Op.ADD, Op.SUB)
+        and isinstance(right, Constant)
+        and right.number == 0
+        and isinstance(left, Compute)
+        and left.op is Op.CAST
+        and isinstance(left.args[0], IndexValue)
+    )
 
 
 def mul(call: Call) -> Lowered:
@@ -204,7 +220,36 @@ def xlogy(call: Call) -> Lowered:
 
 def cast(call: Call) -> Lowered:
     """``_to_copy`` and ``convert_element_type``: the node's type says to what."""
-    return call.result(call.broadcast(call.tensor(0), call.shape))
+    value = call.broadcast(call.tensor(0), call.shape)
+    position = scaled_position(call, value) if call.dtype.is_integer else None
+    if position is not None:
+        return call.result(call.context.index_value(position, call.dtype))
+    return call.result(value)
+
+
+# Integers up to here are exact in float32 (24 bits of significand).
+_EXACT_IN_F32 = 2**24
+
+
+def scaled_position(call: Call, value: Value) -> sympy.Expr | None:
+    """A position times a power of two below one, computed in floating point and about to
+    be cut off: an exact integer division, which can address memory (nearest upsampling
+    is written so in models)."""
+    match value:
+        case Compute(op=Op.MUL, args=(Compute(op=Op.CAST, args=(IndexValue() as at,)), factor)):
+            pass
+        case _:
+            return None
+    if at.indirect or not isinstance(factor, Constant) or not 0 < factor.number <= 1:
+        return None
+    inverse = 1 / factor.number
+    low, high = call.context.simplifier(call.shape).bounds(at.expr)
+    exact = inverse == int(inverse) and int(inverse) & (int(inverse) - 1) == 0
+    if not exact or low is None or high is None or not (low.is_Integer and high.is_Integer):
+        return None
+    if low < 0 or high >= _EXACT_IN_F32:
+        return None
+    return FloorDiv(at.expr, sympy.Integer(int(inverse)))
 
 
 def copy(call: Call) -> Lowered:
@@ -268,9 +313,7 @@ RULES: Rules = {
     **_overloads("div", Rule(div), "Tensor", "Scalar", "Tensor_mode", "Scalar_mode"),
     **_overloads("true_divide", Rule(div), "Tensor", "Scalar"),
     **_overloads("floor_divide", Rule(floor_divide), "default", "Scalar"),
-    **_overloads(
-        "remainder", binary(Op.REMAINDER), "Tensor", "Scalar", "Scalar_Tensor"
-    ),
+    **_overloads("remainder", binary(Op.REMAINDER), "Tensor", "Scalar", "Scalar_Tensor"),
     **_overloads("fmod", binary(Op.FMOD), "Tensor", "Scalar"),
     **_overloads("copysign", binary(Op.COPYSIGN), "Tensor", "Scalar"),
     **_overloads("pow", Rule(pow_), "Tensor_Scalar", "Tensor_Tensor", "Scalar"),

@@ -29,7 +29,7 @@ def reshape_index(source: Shape, target: Shape) -> tuple[sympy.Expr, ...]:
             digit = FloorDiv(linear, step)
             index[dim] = digit if position == 0 else Mod(digit, source[dim])
             step = step * source[dim]
-    return tuple(sympy.expand(i) if not i.is_Atom else i for i in index)
+    return tuple(index)
 
 
 def _groups(

@@ -31,6 +31,7 @@ class Call:
     context: Context
     node: Node
     values: Mapping[str, Tensor]
+    types: Mapping[str, TensorType]
 
     @property
     def scalar(self) -> Scalar:
@@ -74,7 +75,7 @@ class Call:
                 return value
         if default is MISSING:
             raise self.refuse(f"argument {name!r} is missing")
-        return default  # type: ignore[return-value]
+        return default
 
     def has_tensor(self, position: int, name: str) -> bool:
         """Whether an argument is given and is a tensor."""
@@ -110,6 +111,14 @@ class Call:
                 return DType.I64, int(arg)
             case _:
                 raise self.refuse(f"{name!r} is {arg!r}", "a tensor or a number")
+
+    def layout(self, position: int, name: str = "self") -> TensorType:
+        """The recorded type of a tensor argument, with its strides."""
+        arg = self.raw(position, name)
+        found = self.types.get(arg.name) if isinstance(arg, Ref) else None
+        if found is None:
+            raise self.refuse(f"{name!r} is {arg!r}", "a tensor of the graph")
+        return found
 
     def tensors(self, position: int, name: str = "tensors") -> list[Tensor]:
         """A list of tensors."""
@@ -167,7 +176,7 @@ class Call:
         if arg is None or arg == ():
             return list(range(rank))
         items = arg if isinstance(arg, tuple) else (arg,)
-        return sorted({self.wrap_dim(int(a), rank) for a in items})  # type: ignore[arg-type]
+        return sorted({self.wrap_dim(int(a), rank) for a in items})
 
     def read(self, tensor: Tensor, index: Index, shape: Shape, rsizes: Shape = ()) -> Value:
         """``tensor`` at ``index``; see ``Context.read``."""

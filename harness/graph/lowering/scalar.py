@@ -40,6 +40,26 @@ _INDEX_FORM: dict[Op, Callable[..., sympy.Expr]] = {
 }
 
 
+# Operations on constants, done when compiling, in float64: at least as exact as in the
+# operands' own type, and what torch does with the Python numbers of a model.
+_FOLDED: dict[Op, Callable[..., Number]] = {
+    Op.ADD: lambda a, b: a + b,
+    Op.SUB: lambda a, b: a - b,
+    Op.MUL: lambda a, b: a * b,
+    Op.NEG: lambda a: -a,
+    Op.ABS: abs,
+    Op.EQ: lambda a, b: a == b,
+    Op.NE: lambda a, b: a != b,
+    Op.LT: lambda a, b: a < b,
+    Op.LE: lambda a, b: a <= b,
+    Op.GT: lambda a, b: a > b,
+    Op.GE: lambda a, b: a >= b,
+    Op.LOGICAL_NOT: lambda a: not a,
+    Op.LOGICAL_AND: lambda a, b: bool(a) and bool(b),
+    Op.LOGICAL_OR: lambda a, b: bool(a) or bool(b),
+}
+
+
 def _position(value: Value) -> sympy.Expr | None:
     """The index expression ``value`` is, if it is one and loads nothing."""
     if isinstance(value, IndexValue) and not value.indirect:
@@ -99,20 +119,34 @@ class Scalar:
             exprs = [_position(a) for a in args]
             if None not in exprs:
                 return self.index(_INDEX_FORM[op](*exprs), dtype)
-        return self.builder.compute(op, *args, dtype=dtype)
+        return self._folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
 
     def compare(self, op: Op, *args: Value) -> Value:
         """An operation whose result is bool: comparisons, logic, ``isnan``."""
-        return self.builder.compute(op, *args, dtype=DType.BOOL)
+        return self._folded(op, args, DType.BOOL) or self.builder.compute(
+            op, *args, dtype=DType.BOOL
+        )
+
+    def _folded(self, op: Op, args: tuple[Value, ...], dtype: DType) -> Constant | None:
+        """The result of an operation on constants, if it is one of the simple ones."""
+        numbers = [a.number for a in args if isinstance(a, Constant)]
+        if len(numbers) < len(args) or op not in _FOLDED:
+            return None
+        return self.constant(_FOLDED[op](*numbers), dtype)
 
     def where(self, mask: Value, yes: Value, no: Value) -> Value:
         """``yes`` where ``mask`` holds, else ``no`` (of the same type)."""
         if yes is no:
             return yes
+        if isinstance(mask, Constant):
+            return yes if mask.number else no
         return self.builder.compute(Op.WHERE, mask, yes, no, dtype=yes.dtype)
 
     def both(self, left: Value, right: Value) -> Value:
-        """Logical and."""
+        """Logical and; what always holds disappears."""
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, Constant):
+                return other if one.number else one
         return self.compare(Op.LOGICAL_AND, left, right)
 
     def add(self, left: Value, right: Value) -> Value:
@@ -138,7 +172,9 @@ class Scalar:
         return self.add(value, self.like(summand, value))
 
     def div(self, left: Value, right: Value) -> Value:
-        """Quotient of floats."""
+        """Quotient of floats; a divisor that is the constant one disappears."""
+        if isinstance(right, Constant) and right.number == 1:
+            return left
         return self.op(Op.TRUE_DIV, left, right)
 
 

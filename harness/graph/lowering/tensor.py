@@ -14,7 +14,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.ir.index import axis_symbol
-from harness.ir.nodes import StoreMode, Value
+from harness.ir.nodes import Load, StoreMode, Value
 
 Shape = tuple[sympy.Expr, ...]
 
@@ -35,14 +35,28 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
+class OnlineSum:
+    """How a sum of ``exp(x - max(x))`` can share the pass that finds the maximum: if the
+    nest that fills the buffer read by ``top`` stores ``maximum``, it can store
+    ``new_maximum`` there and ``total`` as the sum, two components of one reduction."""
+
+    top: Load
+    maximum: Value
+    new_maximum: Value
+    total: Value
+
+
+@dataclass(frozen=True, slots=True)
 class Reduced:
     """The result of a reduction: like ``Tensor``, but ``value`` contains ``Reduce`` nodes
-    over ``r0`` …, whose sizes are ``rsizes``. It always becomes a buffer."""
+    over ``r0`` …, whose sizes are ``rsizes``. It always becomes a buffer, if possible in
+    the way ``online`` describes."""
 
     shape: Shape
     dtype: DType
     value: Value
     rsizes: Shape
+    online: OnlineSum | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +81,36 @@ def is_one(size: sympy.Expr) -> bool:
     return size is sympy.S.One
 
 
+# The variables of all but absurd ranks, made once: making a symbol is slow in sympy.
+_MADE = 12
+_OUTER = tuple(axis_symbol("i", k) for k in range(_MADE))
+_INNER = tuple(axis_symbol("r", k) for k in range(_MADE))
+
+
+def outer_variable(dim: int) -> sympy.Symbol:
+    """``i<dim>``, the variable of a tensor's dimension."""
+    return _OUTER[dim] if dim < _MADE else axis_symbol("i", dim)
+
+
+def inner_variable(dim: int) -> sympy.Symbol:
+    """``r<dim>``, the variable of a reduced dimension."""
+    return _INNER[dim] if dim < _MADE else axis_symbol("r", dim)
+
+
 def canonical(shape: Shape) -> tuple[sympy.Expr, ...]:
     """The index of a tensor of ``shape``: ``i0``, ``i1``, … with 0 for a size of one."""
-    return tuple(
-        sympy.S.Zero if is_one(n) else axis_symbol("i", k) for k, n in enumerate(shape)
-    )
+    return tuple(sympy.S.Zero if is_one(n) else outer_variable(k) for k, n in enumerate(shape))
 
 
 def reduction_index(rsizes: Shape) -> tuple[sympy.Expr, ...]:
     """The variables ``r0``, ``r1``, … of a reduction, 0 for a size of one."""
-    return tuple(
-        sympy.S.Zero if is_one(n) else axis_symbol("r", k) for k, n in enumerate(rsizes)
-    )
+    return tuple(sympy.S.Zero if is_one(n) else inner_variable(k) for k, n in enumerate(rsizes))
 
 
 def ranges_of(shape: Shape, rsizes: Shape = ()) -> dict[sympy.Symbol, sympy.Expr]:
     """The size of every canonical variable of a tensor (and of a reduction)."""
-    ranges = {axis_symbol("i", k): n for k, n in enumerate(shape) if not is_one(n)}
-    ranges.update((axis_symbol("r", k), n) for k, n in enumerate(rsizes) if not is_one(n))
+    ranges = {outer_variable(k): n for k, n in enumerate(shape) if not is_one(n)}
+    ranges.update((inner_variable(k), n) for k, n in enumerate(rsizes) if not is_one(n))
     return ranges
 
 

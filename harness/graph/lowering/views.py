@@ -87,9 +87,7 @@ def slice_start(call: Call, size: sympy.Expr, position: int) -> sympy.Expr:
     return start
 
 
-def _strided(
-    call: Call, tensor: Tensor, dim: int, start: sympy.Expr, step: sympy.Expr
-) -> Tensor:
+def _strided(call: Call, tensor: Tensor, dim: int, start: sympy.Expr, step: sympy.Expr) -> Tensor:
     index = list(canonical(call.shape))
     index[dim] = start + index[dim] * step
     return _at(call, tensor, tuple(index), call.shape)
@@ -238,8 +236,7 @@ def repeat(call: Call) -> Lowered:
     tensor = call.tensor(0)
     out = canonical(call.shape)[len(call.shape) - tensor.rank :]
     index = tuple(
-        sympy.S.Zero if is_one(n) else Mod(i, n)
-        for i, n in zip(out, tensor.shape, strict=True)
+        sympy.S.Zero if is_one(n) else Mod(i, n) for i, n in zip(out, tensor.shape, strict=True)
     )
     return _at(call, tensor, index, call.shape)
 
@@ -256,6 +253,29 @@ def repeat_interleave(call: Call) -> Lowered:
         dim = call.dim(2, "dim", tensor.rank)
     index = list(canonical(call.shape))
     index[dim] = FloorDiv(index[dim], repeats)
+    return _at(call, tensor, tuple(index), call.shape)
+
+
+def as_strided(call: Call) -> Lowered:
+    """``as_strided(self, size, stride, storage_offset)`` of a tensor whose elements fill
+    its storage without gaps: an offset then belongs to exactly one index of it."""
+    tensor, layout = call.tensor(0), call.layout(0)
+    sizes, strides = call.sizes(1, "size"), call.sizes(2, "stride")
+    start = call.raw(3, "storage_offset", None)
+    offset: sympy.Expr = sympy.S.Zero if start is None else sympy.sympify(start)
+    for variable, size, stride in zip(canonical(call.shape), sizes, strides, strict=True):
+        offset = offset + (sympy.S.Zero if is_one(size) else variable * stride)
+    index: list[sympy.Expr] = [sympy.S.Zero] * tensor.rank
+    dims = [d for d, n in enumerate(layout.shape) if not is_one(n)]
+    step: sympy.Expr = sympy.S.One
+    by_stride = sorted(dims, key=lambda d: (not layout.stride[d].is_Integer, layout.stride[d]))
+    for position, dim in enumerate(by_stride):
+        if layout.stride[dim] != step:
+            raise call.refuse(f"strides {layout.stride}", "a tensor without gaps")
+        digit = FloorDiv(offset, step)
+        last = position == len(by_stride) - 1
+        index[dim] = digit if last else Mod(digit, layout.shape[dim])
+        step = step * layout.shape[dim]
     return _at(call, tensor, tuple(index), call.shape)
 
 
@@ -301,6 +321,7 @@ RULES: Rules = {
     "aten.diagonal.default": Rule(diagonal, view=True),
     "aten.diagonal_copy.default": Rule(diagonal, view=True),
     "aten.unfold.default": Rule(unfold, view=True),
+    "aten.as_strided.default": Rule(as_strided, view=True),
     "aten.repeat.default": Rule(repeat, view=True),
     "aten.repeat_interleave.self_int": Rule(repeat_interleave, view=True),
 }

@@ -1,0 +1,66 @@
+"""Check modules: in the interpreter without a GPU, at full size on the device with one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from harness.bench.measure import release
+from harness.errors import CheckFailed, HarnessError
+from harness.heuristics.facts import Config
+from harness.runtime import module as modules
+from harness.runtime.interpreter import CheckJob, CheckResult, InterpreterPool
+from harness.runtime.interpreting import result
+from harness.runtime.static import reason, triton_cache
+
+Outcome = CheckResult | HarnessError
+
+
+def check_interpreted(
+    module_texts: Sequence[str], pool: InterpreterPool, seed: int = 0
+) -> Iterator[tuple[int, Outcome]]:
+    """(index, outcome) of every module as they finish."""
+    yield from pool.check_all([CheckJob(text, seed=seed) for text in module_texts])
+
+
+def check_on_device(
+    module_text: str,
+    config: Config | None = None,
+    seed: int = 0,
+    cache: Path | None = None,
+    device: str = "cuda",
+) -> CheckResult:
+    """The module's own check on ``device``: fresh inputs, poisoned outputs, float64 reference.
+
+    Raises ``HarnessError`` where the kernel cannot be run.
+    """
+    began = time.perf_counter()
+    loaded = modules.load(module_text, None if cache is None else cache / "modules")
+    try:
+        with triton_cache(cache):
+            found = loaded.check(loaded.get_args(device=device, seed=seed), config)
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise CheckFailed(
+            "a kernel could not be run",
+            where=loaded.name,
+            got=reason(error),
+            expected="a kernel that runs to its end",
+            remedy=f"run the emitted module with --check; its text is in {loaded.path}",
+        ) from error
+    finally:
+        release(device)
+    return result(found, time.perf_counter() - began)
+
+
+def check_all_on_device(
+    module_texts: Sequence[str], seed: int = 0, cache: Path | None = None, device: str = "cuda"
+) -> Iterator[tuple[int, Outcome]]:
+    """(index, outcome) of every module, one after the other."""
+    for index, text in enumerate(module_texts):
+        try:
+            yield index, check_on_device(text, seed=seed, cache=cache, device=device)
+        except HarnessError as error:
+            yield index, error

@@ -1,0 +1,159 @@
+"""``harness capture``: a model becomes graph files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harness.cli import output
+from harness.cli.arguments import AsJson, Debug
+from harness.cli.guard import guarded
+from harness.errors import HarnessError, UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from harness.dtypes import DType
+    from harness.graph.capture import CaptureOptions, Mode
+    from harness.graph.model import Graph
+
+
+@guarded
+def capture(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="package.module:callable, or PROVIDER:MODEL?OPTION=VALUE&… "
+            "(transformers, diffusers, timm, torchvision).",
+        ),
+    ],
+    file: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="File to write; a folder for several graphs.", show_default=False
+        ),
+    ],
+    training: Annotated[
+        bool, typer.Option("--training", help="Forward and backward graphs.")
+    ] = False,
+    optimizer: Annotated[
+        bool, typer.Option("--optimizer", help="An AdamW step over the model's parameters.")
+    ] = False,
+    dtype: Annotated[
+        str, typer.Option("--dtype", help="Type of parameters and floating inputs (bf16, f16, …).")
+    ] = "f32",
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--size",
+            "-s",
+            metavar="NAME=VALUE",
+            help="An option of the model or its inputs; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option("--name", help="What the graphs are called.")] = "",
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Capture a model's graphs, without loading or allocating a weight.
+
+    \b
+    harness capture 'transformers:LlamaForCausalLM?num_hidden_layers=1' --dtype bf16 -o llama.py
+    harness capture mymodels.blocks:example --training -o graphs/
+    """
+    if training and optimizer:
+        raise UsageError(
+            "a capture has one mode", got="--training --optimizer", remedy="leave one out"
+        )
+    mode: Mode = "training" if training else "optimizer" if optimizer else "inference"
+    wanted = _options(mode, dtype, name, size or [])
+    with output.progress(f"capturing {target}", shown=not as_json):
+        graphs = _capture(target, wanted)
+    rows = [_save(graph, path) for graph, path in _placed(graphs, file)]
+    if as_json:
+        output.emit_json({"graphs": rows})
+        return
+    for row in rows:
+        output.emit(f"{row['file']}  {row['nodes']} nodes, {row['inputs']} inputs")
+
+
+def _options(mode: Mode, dtype: str, name: str, sizes: list[str]) -> CaptureOptions:
+    from harness.graph.capture import CaptureOptions
+
+    return CaptureOptions(mode, _dtype(dtype), name, dict(_size(text) for text in sizes))
+
+
+def _dtype(text: str) -> DType:
+    import difflib
+
+    from harness.dtypes import DType, from_torch_name
+
+    for find in (DType, from_torch_name):
+        try:
+            return find(text)
+        except (KeyError, ValueError):
+            continue
+    known = [member.short for member in DType if member.is_float]
+    near = difflib.get_close_matches(text, known, n=3) or known
+    raise UnknownName(
+        "there is no such element type", where="--dtype", got=text, expected=", ".join(near)
+    )
+
+
+def _size(text: str) -> tuple[str, Any]:
+    import ast
+
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(
+            "a size is not NAME=VALUE", where="--size", got=text, expected="batch=8, for example"
+        )
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+
+
+def _capture(target: str, wanted: CaptureOptions) -> list[Graph]:
+    from harness.graph.capture import capture as capture_graphs
+
+    return capture_graphs(target, wanted)
+
+
+def _placed(graphs: list[Graph], file: Path) -> list[tuple[Graph, Path]]:
+    """Each graph and its file: ``file`` itself for one, else a file each in that folder."""
+    if file.suffix == ".py":
+        if len(graphs) == 1:
+            return [(graphs[0], file)]
+        return [(g, file.with_name(f"{file.stem}{_part(g.name)}.py")) for g in graphs]
+    return [(graph, file / f"{graph.name}.py") for graph in graphs]
+
+
+def _part(name: str) -> str:
+    """``_forward`` or ``_backward``: the end of a graph's name."""
+    return f"_{name.rpartition('_')[2]}"
+
+
+def _save(graph: Graph, path: Path) -> dict[str, Any]:
+    from harness.graph.text import save
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save(graph, path)
+    except OSError as error:
+        raise HarnessError(
+            "a graph could not be written",
+            where=str(path),
+            got=error.strerror or str(error),
+            expected="a folder that may be written, on a disk with space left",
+            remedy="name another file with -o",
+        ) from error
+    return {
+        "name": graph.name,
+        "file": str(path),
+        "nodes": len(graph.nodes),
+        "inputs": len(graph.inputs),
+        "outputs": len(graph.outputs),
+    }

@@ -1,0 +1,121 @@
+"""``harness emit``: one self-contained file per distinct kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harness import options as settings
+from harness.cli import output
+from harness.cli.arguments import AsJson, Debug, GraphName, Suite, TargetName
+from harness.cli.guard import FAILED, FINE, guarded
+from harness.errors import HarnessError
+
+if TYPE_CHECKING:
+    from harness.bench.entries import GraphFile
+    from harness.codegen.source import EmittedModule
+    from harness.compiled import CompiledGraph
+    from harness.target import Target
+
+
+@guarded
+def emit(
+    graph: GraphName,
+    folder: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder to write to.", show_default=False)
+    ],
+    suite: Suite = "default",
+    target: TargetName = None,
+    small: Annotated[
+        bool, typer.Option("--small", help="The small capture, for the interpreter.")
+    ] = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> int:
+    """Write the kernels of a graph, one file each, identical ones once.
+
+    A file needs only torch and triton. As a script it checks and times itself:
+    `python FILE --check`, `--all-configs`, `--json`.
+
+    \b
+    harness emit llama_block_forward -o kernels/
+    python kernels/triton_per_fused_mul_0.py --check
+    """
+    from harness.bench.entries import find_graphs
+    from harness.bench.plan import find_target
+
+    options = settings.current()
+    chosen = find_target(target or options.target)
+    files = find_graphs(options, suite, [graph])
+    modules: dict[str, EmittedModule] = {}
+    rows: list[dict[str, Any]] = []
+    failures: list[dict[str, str]] = []
+    for file in files:
+        compiled = _compile(file, chosen, small)
+        for module, launches in compiled.distinct():
+            name = _free_name(modules, module)
+            modules[name] = module
+            rows.append(_row(file.name, module, launches, folder / f"{name}.py"))
+        failures += [{"graph": file.name, "reason": str(f.error)} for f in compiled.failures]
+    _write(folder, {name: module.text for name, module in modules.items()})
+    if as_json:
+        output.emit_json({"kernels": rows, "failures": failures})
+    else:
+        for path in dict.fromkeys(row["file"] for row in rows):
+            output.emit(path)
+        output.emit(f"{len(modules)} files, {len(rows)} kernels")
+    for failure in failures:
+        output.note(f"not generated: {failure['reason']}")
+    return FAILED if failures else FINE
+
+
+def _compile(file: GraphFile, target: Target, small: bool) -> CompiledGraph:
+    from harness.pipeline import compile_graph
+
+    full = compile_graph(file.load(), target)
+    if not small:
+        return full
+    graph = file.load_small()
+    if graph is None:
+        raise HarnessError(
+            "the graph has no small capture",
+            where=str(file.path),
+            remedy="leave --small out, or capture the graph at small sizes beside it",
+        )
+    return compile_graph(graph, target, like=full)
+
+
+def _row(graph: str, module: EmittedModule, launches: int, path: Path) -> dict[str, Any]:
+    return {
+        "graph": graph,
+        "kernel": module.name,
+        "bytes": module.bytes_moved,
+        "launches": launches,
+        "file": str(path),
+    }
+
+
+def _free_name(taken: dict[str, EmittedModule], module: EmittedModule) -> str:
+    """A file name for ``module``: its own, numbered if another text has it already."""
+    name, number = module.name, 1
+    while name in taken and taken[name].text != module.text:
+        number += 1
+        name = f"{module.name}_{number}"
+    return name
+
+
+def _write(folder: Path, texts: dict[str, str]) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise HarnessError(
+            "the kernels could not be written",
+            where=str(folder),
+            got=error.strerror or str(error),
+            expected="a folder that may be written, on a disk with space left",
+            remedy="name another folder with -o",
+        ) from error

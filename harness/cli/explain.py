@@ -1,0 +1,114 @@
+"""``harness explain-fusion``: what shares a kernel, and why the rest does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harness import options as settings
+from harness.cli import output
+from harness.cli.arguments import AsJson, Debug, GraphName, Suite, TargetName
+from harness.cli.guard import guarded
+
+if TYPE_CHECKING:
+    from harness.graph.model import Graph
+    from harness.schedule.group import Schedule
+    from harness.target import Target
+
+
+@guarded
+def explain_fusion(
+    graph: GraphName,
+    suite: Suite = "default",
+    target: TargetName = None,
+    nodes: Annotated[
+        list[str] | None,
+        typer.Option("--node", help="Only refusals that touch this node; may be repeated."),
+    ] = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Say which operations share a kernel, and why the others were kept apart.
+
+    \b
+    harness explain-fusion llama_block_forward
+    harness explain-fusion llama_block_forward --node mul_3
+    """
+    from harness.bench.entries import find_graphs
+    from harness.bench.plan import find_target
+
+    options = settings.current()
+    chosen = find_target(target or options.target)
+    documents = [
+        _document(file.load(), chosen, tuple(nodes or ()))
+        for file in find_graphs(options, suite, [graph])
+    ]
+    if as_json:
+        output.emit_json({"graphs": documents})
+        return
+    for document in documents:
+        for line in _lines(document):
+            output.emit(line)
+
+
+def _document(graph: Graph, target: Target, nodes: tuple[str, ...]) -> dict[str, Any]:
+    from harness.pipeline import compile_graph
+
+    found = compile_graph(graph, target)
+    return {
+        "name": graph.name,
+        "regions": [
+            _region(region.region.name, region.schedule, nodes)
+            for region in found.regions
+            if region.schedule is not None
+        ],
+        "failures": [str(failure.error) for failure in found.failures],
+    }
+
+
+def _region(name: str, schedule: Schedule, nodes: tuple[str, ...]) -> dict[str, Any]:
+    origins = {group.name: group.origins for group in schedule.groups}
+    wanted = {n for n in origins if not nodes or set(nodes) & set(origins[n])}
+    return {
+        "name": name,
+        "kernels": [
+            {
+                "name": group.name,
+                "numel": str(group.numel),
+                "rnumel": str(group.rnumel),
+                "origins": list(group.origins),
+            }
+            for group in schedule.groups
+            if group.name in wanted
+        ],
+        "refusals": [
+            {
+                "first": refusal.first,
+                "second": refusal.second,
+                "condition": refusal.condition,
+                "reason": refusal.reason,
+            }
+            for refusal in schedule.refusals
+            if not nodes or {refusal.first, refusal.second} & wanted
+        ],
+    }
+
+
+def _lines(document: dict[str, Any]) -> list[str]:
+    lines = [document["name"]]
+    for region in document["regions"]:
+        lines += ["", f"{region['name']}: {len(region['kernels'])} kernels"]
+        for kernel in region["kernels"]:
+            size = (
+                kernel["numel"]
+                if kernel["rnumel"] == "1"
+                else "{numel} × {rnumel}".format(**kernel)
+            )
+            lines.append(f"  {kernel['name']}  [{size}]  {', '.join(kernel['origins'])}")
+        if region["refusals"]:
+            lines.append("  kept apart:")
+        for refusal in region["refusals"]:
+            lines.append("    {first} | {second}: {condition}: {reason}".format(**refusal))
+    lines += [f"not generated: {failure}" for failure in document["failures"]]
+    return lines

@@ -1,0 +1,375 @@
+"""Values and memory accesses of a kernel, written once per scope.
+
+A body has an outer scope and, while a reduction loop is open, the loop's scope. What
+does not depend on the reduction is written to the outer scope, which is printed before
+the loop, so it is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import sympy
+
+from harness.codegen.frame import Frame, tile_of
+from harness.codegen.values import (
+    Names,
+    Scope,
+    Var,
+    constant_var,
+    literal_text,
+    materialised,
+    triton_type,
+)
+from harness.dtypes import DType
+from harness.errors import InvalidProgram
+from harness.ir.nodes import (
+    Compute,
+    Constant,
+    IndexValue,
+    Indirect,
+    Load,
+    Masked,
+    Reduce,
+    Store,
+    StoreMode,
+    Value,
+    operands,
+    walk,
+)
+from harness.ir.ops import Op, triton_text
+
+Context = tuple[Value, ...]
+"""Masks that a value is computed under, outermost first."""
+
+
+@dataclass(slots=True)
+class Body:
+    """Writes values and stores. ``eviction`` gives the cache hint of a load."""
+
+    frame: Frame
+    pointers: dict[str, str]
+    dtypes: dict[str, DType]
+    names: Names = field(default_factory=Names)
+    outer: Scope = field(default_factory=Scope)
+    loop: Scope | None = None
+    evictions: dict[int, str] = field(default_factory=dict)
+    used: set[sympy.Symbol] = field(default_factory=set)
+    _loads: dict[int, bool] = field(default_factory=dict)
+    _reduced: dict[int, bool] = field(default_factory=dict)
+    _keep: list[Value] = field(default_factory=list)
+
+    # where a value belongs
+
+    def _context(self, value: Value, context: Context) -> Context:
+        """Masks matter only to values that read memory."""
+        return context if context and self._reads(value) else ()
+
+    def _reads(self, value: Value) -> bool:
+        found = self._loads.get(id(value))
+        if found is None:
+            for v in walk([value]):
+                if id(v) not in self._loads:
+                    reads = isinstance(v, Load) or any(self._loads[id(o)] for o in operands(v))
+                    self._loads[id(v)] = reads
+            found = self._loads[id(value)]
+        return found
+
+    def runs_along_r(self, value: Value) -> bool:
+        """Whether ``value`` differs along the reduction (a finished reduction does not)."""
+        found = self._reduced.get(id(value))
+        if found is None:
+            for v in walk([value]):
+                if id(v) not in self._reduced:
+                    self._reduced[id(v)] = self._depends(v)
+            found = self._reduced[id(value)]
+        return found
+
+    def _depends(self, value: Value) -> bool:
+        match value:
+            case Reduce():
+                return False
+            case Load(index=expr) | IndexValue(expr=expr):
+                own = any(
+                    (tile_of(self.frame.plan.tiles, s) or "x").startswith("r")
+                    for s in expr.free_symbols
+                )
+                return own or any(self._reduced[id(o)] for o in operands(value))
+            case _:
+                return any(self._reduced[id(o)] for o in operands(value))
+
+    def _scope(self, value: Value, context: Context) -> Scope:
+        if self.loop is None:
+            return self.outer
+        along = self.runs_along_r(value) or any(self.runs_along_r(m) for m in context)
+        return self.loop if along else self.outer
+
+    def known(self, value: Value, context: Context = ()) -> Var | None:
+        """The variable that already holds ``value``, if one does in the open scopes."""
+        keys = [(id(value), tuple(id(m) for m in context))]
+        if context:
+            keys.append((id(value), ()))
+        for scope in (self.loop, self.outer):
+            for key in keys:
+                if scope is not None and key in scope.known:
+                    return scope.known[key]
+        return None
+
+    def define(self, value: Value, var: Var) -> None:
+        """From now on ``var`` holds ``value`` (a finished reduction) in the outer scope."""
+        self.outer.known[id(value), ()] = var
+        self._keep.append(value)
+
+    # writing values
+
+    def value(self, root: Value, context: Context = ()) -> Var:
+        """The variable that holds ``root``, written now if it is not known yet."""
+        context = self._context(root, context)
+        stack: list[tuple[Value, Context, bool]] = [(root, context, False)]
+        while stack:
+            value, masks, ready = stack.pop()
+            if self.known(value, masks) is not None:
+                continue
+            if ready:
+                var = self._write(value, masks)
+                key = (id(value), tuple(id(m) for m in masks))
+                self._scope(value, masks).known[key] = var
+                self._keep.append(value)
+                continue
+            stack.append((value, masks, True))
+            for operand, under in reversed(self._needs(value, masks)):
+                stack.append((operand, self._context(operand, under), False))
+        found = self.known(root, context)
+        assert found is not None
+        return found
+
+    def _needs(self, value: Value, masks: Context) -> list[tuple[Value, Context]]:
+        match value:
+            case Masked(mask=mask, body=body):
+                inner = (*masks, mask)
+                if isinstance(body, Load):
+                    return [(mask, masks), *((v, inner) for _, v in body.indirect)]
+                return [(mask, masks), (body, inner)]
+            case Reduce():
+                raise InvalidProgram(
+                    "a reduction is used before the loop that computes it has closed",
+                    where=self.frame.plan.name,
+                    got=value.kind.value,
+                    expected="the user in a later segment",
+                )
+            case _:
+                return [(o, masks) for o in operands(value)]
+
+    def _at(self, value: Value, context: Context) -> Var:
+        var = self.known(value, self._context(value, context))
+        assert var is not None
+        return var
+
+    def _assign(self, value: Value, context: Context, text: str, tiles: frozenset[str]) -> Var:
+        name = self.names.fresh()
+        self._scope(value, context).lines.append(f"{name} = {text}")
+        return Var(name, value.dtype, tiles)
+
+    def _write(self, value: Value, context: Context) -> Var:
+        match value:
+            case Constant():
+                return constant_var(value)
+            case IndexValue():
+                return self._index_value(value, context)
+            case Load():
+                return self._load(value, value, context, None)
+            case Compute():
+                return self._compute(value, context)
+            case Masked():
+                return self._masked(value, context)
+            case _:
+                raise InvalidProgram(
+                    "a value that kernels cannot hold", got=type(value).__name__
+                )
+
+    def _index_value(self, value: IndexValue, context: Context) -> Var:
+        if value.expr.is_Integer and not value.indirect:
+            return Var(str(int(value.expr)), value.dtype, frozenset(), literal=True)
+        text, tiles = self._index(value.expr, value.indirect, context)
+        return self._assign(value, context, f"({text}).to({triton_type(value.dtype)})", tiles)
+
+    def _compute(self, value: Compute, context: Context) -> Var:
+        args = [self._at(a, context) for a in value.args]
+        tiles = frozenset(t for a in args for t in a.tiles)
+        texts = [a.text for a in args]
+        tensors = {a.dtype for a in args if not a.literal}
+        for position, arg in enumerate(args):
+            alone = not tensors and position == 0
+            if arg.literal and (alone or (arg.dtype is not DType.F32 and arg.dtype not in tensors)):
+                texts[position] = materialised(arg)
+        nonnegative = all(self._nonnegative(a) for a in value.args)
+        text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
+        if value.op is Op.CAST and len(texts) == 1 and text == texts[0]:
+            return Var(text, value.dtype, tiles)
+        return self._assign(value, context, text, tiles)
+
+    def _nonnegative(self, value: Value) -> bool:
+        match value:
+            case Constant():
+                return not value.dtype.is_float and value.bits >= 0
+            case IndexValue(expr=expr):
+                return self.frame.printer.simplifier.is_nonnegative(expr)
+            case _:
+                return False
+
+    def _masked(self, value: Masked, context: Context) -> Var:
+        inner = (*context, value.mask)
+        if isinstance(value.body, Load):
+            return self._load(value, value.body, inner, value.other)
+        mask, body = self._at(value.mask, context), self._at(value.body, inner)
+        tiles = mask.tiles | body.tiles
+        condition = materialised(mask) if mask.literal else mask.text
+        inside = materialised(body) if body.literal else body.text
+        other = self._other(value.other)
+        return self._assign(value, context, f"tl.where({condition}, {inside}, {other})", tiles)
+
+    def _other(self, constant: Constant) -> str:
+        if constant.dtype in (DType.F32, DType.BOOL):
+            return literal_text(constant)
+        return materialised(constant_var(constant))
+
+    # indices and memory
+
+    def _index(
+        self, expr: sympy.Expr, indirect: Indirect, context: Context
+    ) -> tuple[str, frozenset[str]]:
+        """The text of an index and the tiles it varies over."""
+        tiles: set[str] = set()
+        names: dict[sympy.Symbol, str] = {}
+        for symbol, value in indirect:
+            var = self._at(value, context)
+            tiles |= var.tiles
+            names[symbol] = self._narrowed(var)
+        for symbol in expr.free_symbols:
+            prefix = tile_of(self.frame.plan.tiles, symbol)
+            if prefix is not None:
+                tiles.add(prefix)
+                self.used.add(symbol)
+        printer = self.frame.printer
+        if names:
+            printer = type(printer)(
+                printer.language, printer.simplifier, {**printer.names, **names}
+            )
+        return printer.text(expr), frozenset(tiles)
+
+    def _narrowed(self, var: Var) -> str:
+        """An index that was loaded, in the kernel's index type: it is within range, so
+        nothing is lost, and the address arithmetic stays narrow."""
+        if var.literal:
+            return var.text
+        if var.dtype is self.frame.plan.index_dtype:
+            return var.text
+        return f"{var.text}.to({self.frame.index_type})"
+
+    def _mask_text(
+        self, tiles: frozenset[str], context: Context
+    ) -> tuple[str, frozenset[str]]:
+        """All masks of an access over ``tiles`` joined, and the tiles they vary over."""
+        parts: list[str] = []
+        covered = set(tiles)
+        for mask in context:
+            var = self._at(mask, context[: context.index(mask)])
+            covered |= var.tiles
+            parts.append(materialised(var) if var.literal else var.text)
+        parts = self.frame.masks(covered) + parts
+        return " & ".join(parts) if parts else "None", frozenset(covered)
+
+    def _address(self, buffer: str, index: str, spread: str | None) -> str:
+        pointer = self.pointers[buffer]
+        if spread is not None:
+            index = f"tl.full({spread}, 0, {self.frame.index_type}) + {_summand(index)}"
+        return f"{pointer} + ({index})" if " " in index else f"{pointer} + {index}"
+
+    def _load(
+        self, value: Value, load: Load, context: Context, other: Constant | None
+    ) -> Var:
+        index, tiles = self._index(load.index, load.indirect, context)
+        mask, covered = self._mask_text(tiles, context)
+        spread = None if self.frame.same_shape(tiles, covered) else self.frame.shape(covered)
+        parts = [self._address(load.buffer, index, spread), mask]
+        if other is not None:
+            parts.append(f"other={literal_text(other)}")
+        hint = self._eviction(load, covered)
+        if hint:
+            parts.append(f'eviction_policy="{hint}"')
+        text = f"tl.load({', '.join(parts)})"
+        stored = self.dtypes[load.buffer]
+        if stored is DType.BOOL:
+            text += ".to(tl.int1)"
+        elif stored is not load.dtype:
+            text += f".to({triton_type(load.dtype)})"
+        return self._assign(value, context, text, covered)
+
+    def _eviction(self, load: Load, tiles: frozenset[str]) -> str:
+        """Data that other programs or later loops read again is kept, data read for the
+        last time is dropped first."""
+        level = {t.prefix for t in self.frame.plan.tiles if t.numel != 1}
+        if self.loop is None and not self.frame.plan.persistent:
+            level = {p for p in level if not p.startswith("r")}
+        if not level <= tiles:
+            return "evict_last"
+        return self.evictions.get(id(load), "") if self.loop is not None else ""
+
+    def store(self, store: Store, tiles: Iterable[str]) -> None:
+        """Write ``store``, which runs over ``tiles``, at the end of the open scope."""
+        level = frozenset(tiles)
+        var = self.value(store.value)
+        for _, value in store.indirect:
+            self.value(value)
+        index, own = self._index(store.index, store.indirect, ())
+        spread = None if self.frame.same_shape(own, level) else self.frame.shape(level)
+        shape = self.frame.shape(level)
+        text = materialised(var, shape) if var.literal else var.text
+        if not var.literal and not self.frame.same_shape(var.tiles, level):
+            text = f"tl.broadcast_to({text}, {shape})"
+        text = stored_text(text, store.value, self.dtypes[store.buffer])
+        mask, _ = self._mask_text(level, ())
+        parts = [self._address(store.buffer, index, spread), text, mask]
+        name = "tl.store"
+        if store.mode is StoreMode.ATOMIC_ADD:
+            name = "tl.atomic_add"
+            parts[1] = f"{_summand(text)}.to({triton_type(self.dtypes[store.buffer])})"
+            parts.append('sem="relaxed"')
+        scope = self.loop if self.loop is not None else self.outer
+        scope.stores.append(f"{name}({', '.join(parts)})")
+
+
+def _summand(text: str) -> str:
+    return f"({text})" if " " in text else text
+
+
+_E4M3_LARGEST = 464.0
+
+
+def stored_text(text: str, value: Value, dtype: DType) -> str:
+    """The text of a value as it goes to memory of type ``dtype``.
+
+    Triton's conversion to float8_e4m3fn saturates; torch's yields NaN from 464 up (the
+    middle between the largest number, 448, and the next one there would be).
+    """
+    if dtype is not DType.F8E4M3 or _within(value, 448.0):
+        return text
+    return f'tl.where(tl.abs({text}) > {_E4M3_LARGEST}, float("nan"), {text})'
+
+
+def _within(value: Value, limit: float) -> bool:
+    """Whether a clamp to ±``limit`` at most is the last thing done to ``value``."""
+    below = above = False
+    for _ in range(2):
+        if not (isinstance(value, Compute) and value.op in (Op.MINIMUM, Op.MAXIMUM)):
+            break
+        bounds = [a for a in value.args if isinstance(a, Constant)]
+        others = [a for a in value.args if not isinstance(a, Constant)]
+        if len(bounds) != 1:
+            break
+        number = float(bounds[0].number)
+        below |= value.op is Op.MINIMUM and number <= limit
+        above |= value.op is Op.MAXIMUM and number >= -limit
+        value = others[0]
+    return below and above

@@ -1,0 +1,195 @@
+"""The frame of a kernel: its tensors' dimensions, block sizes, masks and index lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import sympy
+
+from harness.dtypes import DType
+from harness.heuristics.limits import MAX_BLOCK, MAX_REDUCTION_BLOCK, block_name, next_power_of_two
+from harness.ir.index_text import IndexPrinter, Language
+from harness.ir.simplify import Simplifier
+from harness.tiling.plan import KernelPlan, Tile
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Frame:
+    """What every line of one kernel refers to.
+
+    ``vector`` are the tiles that are dimensions of the kernel's tensors, in order; a
+    tile whose block is pinned to 1 is a scalar instead. ``masked`` are the tiles whose
+    last block may be partly outside.
+    """
+
+    plan: KernelPlan
+    vector: tuple[str, ...]
+    masked: frozenset[str]
+    printer: IndexPrinter
+
+    def axis(self, prefix: str) -> int:
+        """The dimension of tile ``prefix``."""
+        return self.vector.index(prefix)
+
+    def shape(self, tiles: Iterable[str]) -> str:
+        """The shape of a value that varies over ``tiles``, as text; ``[]`` for a scalar."""
+        used = frozenset(tiles)
+        if not used & frozenset(self.vector):
+            return "[]"
+        return f"[{', '.join(block_name(p) if p in used else '1' for p in self.vector)}]"
+
+    def is_scalar(self, tiles: Iterable[str]) -> bool:
+        """Whether a value that varies over ``tiles`` is one number per program."""
+        return not frozenset(tiles) & frozenset(self.vector)
+
+    def same_shape(self, tiles: Iterable[str], others: Iterable[str]) -> bool:
+        """Whether values over ``tiles`` and over ``others`` have the same shape."""
+        dims = frozenset(self.vector)
+        return frozenset(tiles) & dims == frozenset(others) & dims
+
+    def spread(self, prefix: str) -> str:
+        """The subscript that puts a one-dimensional range along tile ``prefix``."""
+        if len(self.vector) == 1:
+            return ""
+        return f"[{', '.join(':' if p == prefix else 'None' for p in self.vector)}]"
+
+    def masks(self, tiles: Iterable[str]) -> list[str]:
+        """Names of the tile masks a value over ``tiles`` needs."""
+        used = frozenset(tiles)
+        return [f"{p}mask" for p in self.vector if p in used and p in self.masked]
+
+    @property
+    def index_type(self) -> str:
+        """Triton's name of the index type."""
+        return f"tl.{self.plan.index_dtype.triton_name}"
+
+
+def build_frame(plan: KernelPlan) -> Frame:
+    """The frame of ``plan``."""
+    pinned = dict(plan.facts.pinned)
+    vector = tuple(t.prefix for t in plan.tiles if not _is_scalar(t, pinned))
+    masked = frozenset(t.prefix for t in plan.tiles if t.prefix in vector and _needs_mask(t, plan))
+    ranges = {e.var: e.length for t in plan.tiles for e in t.entries}
+    names = {s: f"ks{n}" for n, s in enumerate(plan.sizes)}
+    printer = IndexPrinter(Language.TRITON, Simplifier(ranges), names)
+    return Frame(plan, vector, masked, printer)
+
+
+def _is_scalar(tile: Tile, pinned: dict[str, int]) -> bool:
+    return not tile.is_reduction and pinned.get(block_name(tile.prefix)) == 1
+
+
+def _needs_mask(tile: Tile, plan: KernelPlan) -> bool:
+    """A block is always full when it divides the numel; blocks are powers of two no larger
+    than the numel rounded up and the largest block."""
+    if not tile.numel.is_Integer:
+        return True
+    numel = int(tile.numel)
+    largest = next_power_of_two(numel)
+    if not (tile.is_reduction and plan.persistent):
+        cap = MAX_REDUCTION_BLOCK if tile.is_reduction else MAX_BLOCK[tile.prefix]
+        largest = min(largest, cap)
+    return numel % largest != 0 or is_layered(tile)
+
+
+def is_layered(tile: Tile) -> bool:
+    """Whether the y range may have more blocks than a launch grid takes in y."""
+    if tile.prefix != "y":
+        return False
+    return not tile.numel.is_Integer or int(tile.numel) > 65535
+
+
+def size_lines(frame: Frame) -> list[str]:
+    """The number of points of every tile, as constants where they are known."""
+    return [f"{t.prefix}numel = {frame.printer.text(t.numel)}" for t in frame.plan.tiles]
+
+
+def parallel_lines(frame: Frame, used: frozenset[sympy.Symbol]) -> list[str]:
+    """Index lines of the parallel tiles; entries not in ``used`` are left out."""
+    lines: list[str] = []
+    for tile in (t for t in frame.plan.tiles if not t.is_reduction):
+        lines.extend(_root_lines(frame, tile, _program(frame, tile)))
+        lines.extend(entry_lines(frame, tile, used))
+    return lines
+
+
+def _program(frame: Frame, tile: Tile) -> str:
+    """The text of this program's block number along ``tile``."""
+    number = "tl.program_id(0)" if tile.prefix == "x" else "tl.program_id(1)"
+    if is_layered(tile):
+        number = "(tl.program_id(1) + tl.program_id(2) * tl.num_programs(1))"
+    if frame.plan.index_dtype is DType.I64:
+        number = f"{number}.to(tl.int64)"
+    return number
+
+
+def _root_lines(frame: Frame, tile: Tile, program: str) -> list[str]:
+    prefix = tile.prefix
+    if prefix not in frame.vector:
+        return [f"{prefix}index = {program}"]
+    block = block_name(prefix)
+    lines = [
+        f"{prefix}offset = {program} * {block}",
+        f"{prefix}index = {prefix}offset + tl.arange(0, {block}){frame.spread(prefix)}",
+    ]
+    if prefix in frame.masked:
+        lines.append(f"{prefix}mask = {prefix}index < {prefix}numel")
+    return lines
+
+
+def reduction_base(frame: Frame, tile: Tile) -> str:
+    """The range of one reduction block, from 0."""
+    block = block_name(tile.prefix)
+    return f"{tile.prefix}base = tl.arange(0, {block}){frame.spread(tile.prefix)}"
+
+
+def reduction_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list[str]:
+    """Index lines of the reduction tile: once when persistent, in every loop otherwise."""
+    prefix = tile.prefix
+    if frame.plan.persistent:
+        lines = [f"{prefix}index = {prefix}base"]
+    else:
+        lines = [f"{prefix}index = {prefix}offset + {prefix}base"]
+    if prefix in frame.masked:
+        lines.append(f"{prefix}mask = {prefix}index < {prefix}numel")
+    return lines + entry_lines(frame, tile, used)
+
+
+def entry_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list[str]:
+    """``x0 = xindex % 64`` and the like for the entries in ``used``."""
+    lines: list[str] = []
+    for entry in tile.entries:
+        if entry.var not in used:
+            continue
+        text = f"{tile.prefix}index"
+        if entry.divisor != 1:
+            text = f"{text} // {frame.printer.operand(entry.divisor)}"
+        if sympy.expand(entry.divisor * entry.length - tile.numel) != 0:
+            text = f"({text})" if entry.divisor != 1 else text
+            text = f"{text} % {frame.printer.operand(entry.length)}"
+        lines.append(f"{entry.var} = {text}")
+    return lines
+
+
+def grid_text(plan: KernelPlan) -> str:
+    """The launch grid as a Python tuple over the block names."""
+    parts: list[str] = []
+    for tile in (t for t in reversed(plan.tiles) if not t.is_reduction):
+        numel = str(tile.numel)
+        count = f"-(-{numel} // {block_name(tile.prefix)})"
+        if is_layered(tile):
+            layers = f"-(-({count}) // 65535)"
+            parts += [f"-(-({count}) // ({layers}))", layers]
+        else:
+            parts.append(count)
+    parts += ["1"] * (3 - len(parts))
+    return f"({', '.join(parts)})"
+
+
+def tile_of(tiles: Sequence[Tile], var: sympy.Symbol) -> str | None:
+    """The prefix of the tile that has ``var`` as an entry."""
+    for tile in tiles:
+        if any(e.var == var for e in tile.entries):
+            return tile.prefix
+    return None

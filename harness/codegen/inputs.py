@@ -1,0 +1,88 @@
+"""How an emitted module makes its arguments: sizes, strides, types, kinds of contents."""
+
+from __future__ import annotations
+
+from harness.codegen.reference import read_value, sizes_text
+from harness.graph.model import Graph
+from harness.ir.program import Buffer
+from harness.tiling.plan import ArgumentKind, KernelPlan
+
+_NEEDS_POSITIVE = (
+    "aten.sqrt.",
+    "aten.rsqrt.",
+    "aten.log.",
+    "aten.log2.",
+    "aten.log10.",
+    "aten.log1p.",
+    "aten.reciprocal.",
+    "aten.pow.Tensor_Scalar",
+)
+_DIVIDES = (
+    "aten.div.Tensor",
+    "aten.floor_divide.",
+    "aten.remainder.Tensor",
+    "aten.fmod.Tensor",
+)
+_CARRIES_ON = (
+    "aten.view.",
+    "aten.reshape.",
+    "aten.expand.",
+    "aten.unsqueeze.",
+    "aten.squeeze.",
+    "aten.permute.",
+    "aten._to_copy.",
+    "aten.add.Tensor",
+    "aten.add.Scalar",
+    "aten.mul.Scalar",
+    "aten.div.",
+    "getitem",
+)
+_FARTHEST = 4
+
+
+def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
+    """One row of ``ARGS`` per kernel argument: shape, stride, dtype, kind, bound."""
+    buffers = {b.name: b for b in plan.buffers}
+    positive = positive_values(graph)
+    rows: list[str] = []
+    for argument in plan.arguments:
+        if argument.kind is ArgumentKind.SIZE:
+            rows.append('((), (), "int64", "size", 1)')
+            continue
+        buffer = buffers[argument.buffers[0]]
+        value = read_value(argument, buffers)
+        kind = "positive" if value in positive or _is_statistic(buffer, graph) else "normal"
+        rows.append(_row(buffer, kind))
+    return rows
+
+
+def _row(buffer: Buffer, kind: str) -> str:
+    shape, stride = sizes_text(buffer.shape), sizes_text(buffer.stride)
+    bound = int(buffer.bound) if buffer.bound is not None and buffer.bound.is_Integer else 0
+    return f'({shape}, {stride}, "{buffer.dtype.torch_name}", "{kind}", {bound})'
+
+
+def _is_statistic(buffer: Buffer, graph: Graph) -> bool:
+    """Running variances, step counts and the like: buffers of the model."""
+    roles = {i.name: i.role for i in graph.inputs}
+    return roles.get(buffer.node) == "buffer"
+
+
+def positive_values(graph: Graph) -> frozenset[str]:
+    """Values that soon enter a function that is undefined for negative numbers, or divide. A value
+    that is a random tensor in one kernel was, in the model, a variance or a norm."""
+    found: dict[str, int] = {}
+    for node in reversed(graph.nodes):
+        if node.op.startswith(_DIVIDES):
+            for name in list(node.refs())[1:]:
+                found.setdefault(name, 0)
+        if node.op.startswith(_NEEDS_POSITIVE):
+            distance = 0
+        elif node.op.startswith(_CARRIES_ON) and node.name in found:
+            distance = found[node.name] + 1
+        else:
+            continue
+        if distance < _FARTHEST:
+            for name in list(node.refs())[:1]:
+                found.setdefault(name, distance)
+    return frozenset(found)

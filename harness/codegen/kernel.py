@@ -1,0 +1,249 @@
+"""A kernel plan becomes the text of one ``@triton.jit`` function."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from harness.codegen.body import Body
+from harness.codegen.frame import (
+    Frame,
+    build_frame,
+    grid_text,
+    parallel_lines,
+    reduction_base,
+    reduction_lines,
+    size_lines,
+    tile_of,
+)
+from harness.codegen.reduction import HELPERS, Reducer
+from harness.codegen.source import KernelSource
+from harness.codegen.values import Scope
+from harness.heuristics.limits import block_name
+from harness.ir.nodes import Load, Reduce, ReduceKind, Store, StoreMode, Value, operands, store_roots, walk
+from harness.tiling.plan import ArgumentKind, KernelPlan, PlanSegment
+
+_INDENT = "    "
+
+
+def render(plan: KernelPlan, number: int) -> KernelSource:
+    """The text of ``plan``'s kernel, named ``<plan.name>_<number>``.
+
+    The text contains the combine functions it uses, before the kernel. Raises
+    ``InvalidProgram`` for a plan that uses a reduction before its loop has closed.
+    """
+    name = f"{plan.name}_{number}"
+    kernel = _Kernel(plan, build_frame(plan))
+    lines = kernel.lines()
+    helpers = [HELPERS[h] + "\n\n" for h in sorted(kernel.helpers)]
+    parameters = [a.name for a in plan.arguments]
+    parameters += [f"{block_name(t.prefix)}: tl.constexpr" for t in _blocks_in_order(plan)]
+    body = "".join(f"{_INDENT}{line}\n" for line in lines)
+    tail = f"({', '.join(parameters)}):\n{body}"
+    text = "".join((*helpers, f"@triton.jit\ndef {name}", tail))
+    digest = hashlib.sha256("".join((*helpers, tail)).encode()).hexdigest()
+    return KernelSource(name, text, digest, grid_text(plan), plan)
+
+
+def _blocks_in_order(plan: KernelPlan) -> list[object]:
+    """Tiles as their block sizes are passed: x, y, z, then reductions."""
+    return sorted(plan.tiles, key=lambda t: (t.is_reduction, t.prefix))
+
+
+@dataclass(slots=True)
+class _Kernel:
+    """One kernel being written, segment by segment."""
+
+    plan: KernelPlan
+    frame: Frame
+    helpers: set[str] = field(default_factory=set)
+    _text: list[str] = field(default_factory=list)
+    _in_memory: set[str] = field(default_factory=set)
+    _done: set[int] = field(default_factory=set)
+    _components: dict[_Key, list[Reduce]] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        """The function's body, one string per line, indented relative to it."""
+        body = Body(self.frame, self._pointers(), {b.name: b.dtype for b in self.plan.buffers})
+        self._components = self._all_components()
+        passes = self._passes() if self._looped else []
+        for number, segment in enumerate(self.plan.segments):
+            if segment.looped and self._looped:
+                self._loop(body, segment, number, passes)
+            else:
+                self._flat(body, segment)
+        return self._head(body) + self._text
+
+    @property
+    def _looped(self) -> bool:
+        return not self.plan.persistent and any(s.looped for s in self.plan.segments)
+
+    def _pointers(self) -> dict[str, str]:
+        table: dict[str, str] = {}
+        for argument in self.plan.arguments:
+            if argument.kind is not ArgumentKind.SIZE:
+                table.update(dict.fromkeys(argument.buffers, argument.name))
+        return table
+
+    def _head(self, body: Body) -> list[str]:
+        used = frozenset(body.used)
+        lines = size_lines(self.frame) + parallel_lines(self.frame, used)
+        for tile in (t for t in self.plan.tiles if t.is_reduction):
+            lines.append(reduction_base(self.frame, tile))
+            if self.plan.persistent:
+                lines += reduction_lines(self.frame, tile, used)
+        return lines
+
+    # segments without a loop
+
+    def _flat(self, body: Body, segment: PlanSegment) -> None:
+        eager = self._reads_what_it_writes()
+        reducer = Reducer(body, self.helpers)
+        along = [t.prefix for t in self.plan.tiles]
+        flat = [p for p in along if not p.startswith("r")]
+        for group in self._pending_groups(segment.stores):
+            reducer.add(group)
+        for store in segment.stores:
+            whole = segment.looped and _spans(body, store)
+            if store.buffer not in self.plan.internal:
+                body.store(store, along if whole else flat)
+            elif eager:
+                body.value(store.value)
+        self._flush(body.outer)
+
+    def _reads_what_it_writes(self) -> bool:
+        written = {a.buffers for a in self.plan.arguments if a.kind is ArgumentKind.IN_OUT}
+        return bool(written)
+
+    def _flush(self, scope: Scope) -> None:
+        self._text += scope.lines + scope.stores
+        scope.lines.clear()
+        scope.stores.clear()
+
+    # loops
+
+    def _loop(
+        self, body: Body, segment: PlanSegment, number: int, passes: Sequence[set[tuple[str, str]]]
+    ) -> None:
+        later = set().union(*passes[number + 1 :]) if number + 1 < len(passes) else set()
+        body.evictions = self._evictions(segment, later)
+        self._barrier(passes[number])
+        loop = body.loop = Scope()
+        before = frozenset(body.used)
+        body.used = set()
+        reducer = Reducer(body, self.helpers)
+        after: list[Store] = []
+        for group in self._pending_groups(segment.stores):
+            reducer.add(group)
+        for store in segment.stores:
+            if not _spans(body, store):
+                after.append(store)
+            elif store.buffer not in self.plan.internal:
+                body.store(store, [t.prefix for t in self.plan.tiles])
+                self._in_memory.add(store.buffer)
+        used = frozenset(body.used)
+        self._write_loop(body, loop, used)
+        body.used |= before
+        body.loop = None
+        reducer.finish()
+        for store in after:
+            if store.buffer not in self.plan.internal:
+                body.store(store, [t.prefix for t in self.plan.tiles if not t.is_reduction])
+        self._flush(body.outer)
+
+    def _write_loop(self, body: Body, loop: Scope, used: frozenset[object]) -> None:
+        if not loop.lines and not loop.stores:
+            return
+        (tile,) = [t for t in self.plan.tiles if t.is_reduction]
+        outer, body.outer.lines = body.outer.lines, []
+        self._text += outer
+        block, prefix = block_name(tile.prefix), tile.prefix
+        self._text.append(f"for {prefix}offset in range(0, {prefix}numel, {block}):")
+        inner = reduction_lines(self.frame, tile, used)  # type: ignore[arg-type]
+        self._text += [_INDENT + line for line in (*inner, *loop.lines, *loop.stores)]
+
+    def _barrier(self, read: set[tuple[str, str]]) -> None:
+        """What another thread stored in an earlier loop must be visible before it is read."""
+        if any(buffer in self._in_memory for buffer, _ in read):
+            self._text.append("tl.debug_barrier()")
+            self._in_memory.clear()
+
+    # reductions and passes over memory
+
+    def _pending_groups(self, stores: Sequence[Store]) -> list[list[Reduce]]:
+        """Reductions not computed yet, each with all components that the kernel uses,
+        also those that only a later segment uses."""
+        groups: list[list[Reduce]] = []
+        for value in _walk_until(store_roots(stores), self._done):
+            if isinstance(value, Reduce) and id(value) not in self._done:
+                group = self._components[_key(value)]
+                self._done.update(id(r) for r in group)
+                groups.append(group)
+        return groups
+
+    def _all_components(self) -> dict[_Key, list[Reduce]]:
+        table: dict[_Key, list[Reduce]] = {}
+        stores = [s for segment in self.plan.segments for s in segment.stores]
+        for value in walk(store_roots(stores)):
+            if isinstance(value, Reduce):
+                table.setdefault(_key(value), []).append(value)
+        return table
+
+    def _passes(self) -> list[set[tuple[str, str]]]:
+        """What each segment loads along the reduction, for cache hints and barriers."""
+        done: set[int] = set()
+        passes: list[set[tuple[str, str]]] = []
+        for segment in self.plan.segments:
+            values = _walk_until(store_roots(segment.stores), done)
+            passes.append({(v.buffer, str(v.index)) for v in values if isinstance(v, Load)})
+            found = [v for v in values if isinstance(v, Reduce)]
+            done.update(id(r) for v in found for r in self._components[_key(v)])
+        return passes
+
+    def _evictions(self, segment: PlanSegment, later: set[tuple[str, str]]) -> dict[int, str]:
+        table: dict[int, str] = {}
+        for value in _walk_until(store_roots(segment.stores), self._done):
+            if isinstance(value, Load):
+                again = (value.buffer, str(value.index)) in later
+                table[id(value)] = "evict_last" if again else "evict_first"
+        return table
+
+
+_Key = tuple[ReduceKind, tuple[int, ...]]
+
+
+def _key(reduce: Reduce) -> _Key:
+    """What the components of one reduction have in common."""
+    return (reduce.kind, tuple(id(a) for a in reduce.args))
+
+
+def _spans(body: Body, store: Store) -> bool:
+    """Whether a store of a looped segment happens at every reduced point (or once, after)."""
+    own = [tile_of(body.frame.plan.tiles, s) or "x" for s in store.index.free_symbols]
+    if any(prefix.startswith("r") for prefix in own):
+        return True
+    if any(body.runs_along_r(v) for v in (store.value, *(v for _, v in store.indirect))):
+        return True
+    reduced = any(isinstance(v, Reduce) for v in _walk_until([store.value], set()))
+    return store.mode is StoreMode.ATOMIC_ADD and not reduced
+
+
+def _walk_until(roots: Sequence[Value], done: set[int]) -> list[Value]:
+    """Every value reachable from ``roots``, operands before users, not looking inside the
+    reductions whose identities are in ``done``."""
+    seen: set[int] = set()
+    order: list[Value] = []
+    stack: list[tuple[Value, bool]] = [(r, False) for r in reversed(roots)]
+    while stack:
+        value, ready = stack.pop()
+        if ready:
+            order.append(value)
+            continue
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        stack.append((value, True))
+        if id(value) not in done:
+            stack.extend((v, False) for v in reversed(operands(value)))
+    return order

@@ -1,0 +1,158 @@
+"""The emitted module: one Python file per kernel that needs only torch and triton."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.codegen.inputs import argument_rows
+from harness.codegen.reference import Reference, reference_of, triton_signature
+from harness.codegen.source import EmittedModule, KernelSource
+from harness.codegen.tail import TAIL
+from harness.graph.model import Graph
+from harness.heuristics.facts import Config
+from harness.heuristics.registry import candidates
+from harness.target import Target
+from harness.tiling.plan import ArgumentKind, KernelPlan
+
+_MOST_SOURCE_LINES = 24
+_IMPORTS = """import argparse
+import json
+import math
+import os
+
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+"""
+
+
+def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
+    """The module around ``source``, a kernel of the region ``graph``, with candidate
+    configurations for ``target``.
+
+    Raises ``GraphError`` if the kernel's outputs cannot be computed from its inputs with
+    the region's calls.
+    """
+    plan = source.plan
+    reference = reference_of(plan, graph)
+    rows = "".join(f"    {row},\n" for row in argument_rows(plan, graph))
+    parts = [
+        f'"""{_summary(source, graph)}"""\n\n{_IMPORTS}',
+        _constants(source, reference, target),
+        f"ARGS = [  # shape, stride, dtype, kind of contents, bound\n{rows}]\n",
+        f"\n{source.text}",
+        f"\n_KERNEL = {source.name}\n",
+        "\n" + _grid(source),
+        "\n" + _reference(reference),
+        TAIL,
+    ]
+    return EmittedModule(
+        name=source.name,
+        text="\n".join(parts),
+        bytes_moved=plan.bytes_moved,
+        facts=plan.facts,
+        category=plan.category.value,
+        origins=plan.origins,
+    )
+
+
+def _summary(source: KernelSource, graph: Graph) -> str:
+    """What the kernel is and where it came from, safe inside triple quotes."""
+    plan = source.plan
+    space = " x ".join(f"{t.prefix.rstrip('_')}={t.numel}" for t in plan.tiles)
+    lines = [
+        f"{source.name}: {plan.category.name.lower()} kernel over {space}.",
+        "",
+        f"Region {graph.name}; graph nodes: {', '.join(plan.origins)}",
+    ]
+    nodes = {n.name: n for n in graph.nodes}
+    found = [nodes[o].source for o in plan.origins if o in nodes and nodes[o].source]
+    sources = list(dict.fromkeys(found))
+    if sources:
+        lines += ["", "Source lines:"]
+        lines += [f"    {s}" for s in sources[:_MOST_SOURCE_LINES]]
+        if len(sources) > _MOST_SOURCE_LINES:
+            lines.append(f"    and {len(sources) - _MOST_SOURCE_LINES} more")
+    text = "\n".join(lines).replace("\\", "\\\\").replace('"""', "'''")
+    return f"{text}\n"
+
+
+def _constants(source: KernelSource, reference: Reference, target: Target) -> str:
+    plan = source.plan
+    configs = "".join(f"    {_config(c)},\n" for c in candidates(plan.facts, target))
+    written = [
+        n
+        for n, a in enumerate(plan.arguments)
+        if a.kind in (ArgumentKind.OUTPUT, ArgumentKind.IN_OUT)
+    ]
+    pointers = [a.name for a in plan.arguments if a.kind is not ArgumentKind.SIZE]
+    lines = [
+        f'KERNEL = "{source.name}"',
+        f'CATEGORY = "{plan.category.value}"',
+        f"BYTES = {plan.bytes_moved}  # bytes one launch moves (modelled)",
+        f"CONFIGS = [  # candidates for {target.name}, best guess first\n{configs}]",
+        f"SIGNATURE = {_signature(plan)}",
+        f"DIVISIBLE_BY_16 = {_tuple_text(pointers)}",
+        f"OUTPUTS = {_tuple_text(written)}  # positions in args that the kernel writes",
+        f"KEPT = {_tuple_text(reference.kept)}  # outputs whose old contents it needs",
+        f"REDUCED = {_reduced(plan)}  # elements that one output element sums up",
+        f"FLOATING = {reference.floating}  # whether floating-point values take part",
+    ]
+    return "\n".join(lines)
+
+
+def _signature(plan: KernelPlan) -> str:
+    rows = [
+        f'"{a.name}": "{"i64" if a.kind is ArgumentKind.SIZE else triton_signature(a.dtype)}"'
+        for a in plan.arguments
+    ]
+    return "{" + ", ".join(rows) + "}"
+
+
+def _reduced(plan: KernelPlan) -> int:
+    for tile in plan.tiles:
+        if tile.is_reduction and tile.numel.is_Integer:
+            return int(tile.numel)
+    return 1
+
+
+def _config(config: Config) -> str:
+    pairs = [*config.blocks, ("num_warps", config.num_warps), ("num_stages", config.num_stages)]
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in pairs) + "}"
+
+
+def _tuple_text(items: Sequence[object]) -> str:
+    inside = ", ".join(f'"{i}"' if isinstance(i, str) else str(i) for i in items)
+    return f"({inside},)" if len(items) == 1 else f"({inside})"
+
+
+def _grid(source: KernelSource) -> str:
+    lines = [
+        "def grid(config):",
+        '    """Programs in x, y, z."""',
+        *(f'    {name} = config["{name}"]' for name in grid_blocks(source)),
+        f"    return {source.grid}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def grid_blocks(source: KernelSource) -> list[str]:
+    """The block sizes that the launch grid depends on."""
+    return [n for n in ("XBLOCK", "YBLOCK", "ZBLOCK") if n in source.grid]
+
+
+def _reference(reference: Reference) -> str:
+    lines = [
+        "def _wide(arg):",
+        "    return arg.double() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg",
+        "",
+        "",
+        "def reference(args, wide=False):",
+        '    """What the outputs should hold, by plain torch; ``wide``: floats as float64."""',
+        "    device = next((a.device for a in args if isinstance(a, torch.Tensor)), None)",
+        *(f"    {line}" for line in reference.lines),
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,375 @@
+"""Reductions: accumulators in a loop, or a whole block at once.
+
+Every reduction ends in Triton's own sum, max, min or xor over one axis. Floats are
+compared as integers that order the same way, with NaN at the winning end: that makes
+NaN win, ties exact, and the last steps single warp-wide instructions. Where a lane is
+outside the reduced range its contribution is replaced by the neutral element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from harness.codegen.body import Body
+from harness.codegen.values import Scope, Var, materialised, triton_type
+from harness.dtypes import DType
+from harness.errors import InvalidProgram
+from harness.ir.nodes import Reduce, ReduceKind
+
+R = "r0_"
+_EXTREMES = (ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ARGMAX, ReduceKind.ARGMIN)
+
+
+@dataclass(slots=True)
+class Reducer:
+    """Writes the reductions of one segment. ``helpers`` collects the combine functions the
+    kernel needs."""
+
+    body: Body
+    helpers: set[str]
+    _finals: list[Callable[[], None]] = field(default_factory=list)
+
+    # shared pieces
+
+    @property
+    def _everything(self) -> frozenset[str]:
+        return frozenset(t.prefix for t in self.body.frame.plan.tiles)
+
+    @property
+    def _shape(self) -> str:
+        return self.body.frame.shape(self._everything)
+
+    @property
+    def _axis(self) -> int:
+        return self.body.frame.axis(R)
+
+    @property
+    def _mask(self) -> str | None:
+        return f"{R}mask" if R in self.body.frame.masked else None
+
+    def _line(self, scope: Scope, text: str) -> str:
+        """A name for ``text``: a new one, or the name it already is."""
+        if text.isidentifier():
+            return text
+        name = self.body.names.fresh()
+        scope.lines.append(f"{name} = {text}")
+        return name
+
+    def _kept(self, text: str) -> str:
+        """A reduced value with the reduced dimension put back as 1."""
+        return f"{text}[:, None]" if len(self.body.frame.vector) == 2 else text
+
+    def _full(self, var: Var, dtype: DType) -> str:
+        """An argument as a whole block of ``dtype``."""
+        text = materialised(var) if var.literal else var.text
+        if var.dtype is not dtype:
+            text = f"{text}.to({triton_type(dtype)})"
+        if var.literal or not self.body.frame.same_shape(var.tiles, self._everything):
+            text = f"tl.broadcast_to({text}, {self._shape})"
+        return text
+
+    def _guarded(self, text: str, neutral: str) -> str:
+        return f"tl.where({self._mask}, {text}, {neutral})" if self._mask else text
+
+    def _reduce(self, function: str, text: str) -> str:
+        return self._kept(f"{function}({text}, {self._axis})")
+
+    def _define(self, reduce: Reduce, text: str) -> None:
+        name = self._line(self.body.outer, text)
+        tiles = self._everything - {R}
+        self.body.define(reduce, Var(name, reduce.dtype, tiles))
+
+    # entry points
+
+    def add(self, group: Sequence[Reduce]) -> None:
+        """Components of one reduction: update lines go to the loop, or, without one, the
+        result is computed at once."""
+        first = group[0]
+        args = [self.body.value(a) for a in first.args]
+        looped = self.body.loop is not None
+        match first.kind:
+            case ReduceKind.WELFORD:
+                (self._welford_loop if looped else self._welford_block)(group, args[0])
+            case ReduceKind.SOFTMAX:
+                (self._softmax_loop if looped else self._softmax_block)(group, args[0])
+            case ReduceKind.ARGMAX | ReduceKind.ARGMIN:
+                (self._arg_loop if looped else self._arg_block)(first, args[0])
+            case _:
+                (self._simple_loop if looped else self._simple_block)(first, args[0])
+
+    def finish(self) -> None:
+        """After the loop: combine the accumulators."""
+        for final in self._finals:
+            final()
+        self._finals.clear()
+
+    # sum, prod, max, min, any, xor
+
+    def _working_dtype(self, reduce: Reduce, arg: Var) -> DType:
+        """The type a simple reduction is carried out in."""
+        match reduce.kind:
+            case ReduceKind.ANY:
+                return DType.I32
+            case ReduceKind.MAX | ReduceKind.MIN if not arg.dtype.is_float:
+                return DType.I64 if arg.dtype is DType.I64 else DType.I32
+            case _:
+                return reduce.dtype
+
+    def _argument(self, reduce: Reduce, arg: Var, dtype: DType) -> str:
+        if reduce.kind is ReduceKind.ANY and arg.dtype is not DType.BOOL:
+            text = materialised(arg) if arg.literal else arg.text
+            arg = Var(f"({text} != 0)", DType.BOOL, arg.tiles)
+        return self._full(arg, dtype)
+
+    def _simple_block(self, reduce: Reduce, arg: Var) -> None:
+        dtype = self._working_dtype(reduce, arg)
+        text = self._guarded(self._argument(reduce, arg, dtype), neutral(reduce.kind, dtype))
+        name = self._line(self.body.outer, text)
+        self._define(reduce, self._collapse(reduce, dtype, name))
+
+    def _simple_loop(self, reduce: Reduce, arg: Var) -> None:
+        loop = self.body.loop
+        assert loop is not None
+        dtype = self._working_dtype(reduce, arg)
+        start = neutral(reduce.kind, dtype)
+        full = f"tl.full({self._shape}, {start}, {triton_type(dtype)})"
+        acc = self._line(self.body.outer, full)
+        combined = _COMBINE[reduce.kind].format(acc, self._argument(reduce, arg, dtype))
+        if dtype.is_float and reduce.kind in _EXTREMES:
+            combined = combined[:-1] + ", propagate_nan=tl.PropagateNan.ALL)"
+        loop.lines.append(f"{acc} = {self._guarded(combined, acc)}")
+        self._finals.append(lambda: self._define(reduce, self._collapse(reduce, dtype, acc)))
+
+    def _collapse(self, reduce: Reduce, dtype: DType, name: str) -> str:
+        match reduce.kind:
+            case ReduceKind.SUM:
+                text = self._reduce("tl.sum", name)
+            case ReduceKind.XOR_SUM:
+                text = self._reduce("tl.xor_sum", name)
+            case ReduceKind.ANY:
+                return f"{self._reduce('tl.max', name)} != 0"
+            case ReduceKind.PROD:
+                self.helpers.add("_multiply")
+                text = self._kept(f"tl.reduce({name}, {self._axis}, _multiply)")
+            case ReduceKind.MAX | ReduceKind.MIN if dtype.is_float:
+                return self._float_extreme(reduce.kind, dtype, name)
+            case ReduceKind.MAX | ReduceKind.MIN:
+                text = self._reduce(f"tl.{reduce.kind.value}", name)
+            case _:
+                raise InvalidProgram("not a simple reduction", got=reduce.kind.value)
+        if reduce.dtype is DType.BOOL:
+            return f"{text} != 0"
+        return text if reduce.dtype is dtype else f"{text}.to({triton_type(reduce.dtype)})"
+
+    # floats as ordered integers
+
+    def _key(self, kind: ReduceKind, dtype: DType, name: str) -> tuple[str, str]:
+        """``name`` as integers in the same order with NaN at the winning end, and the
+        integer type."""
+        integer, sign, mask = _KEYS[dtype]
+        scope = self.body.outer
+        bits = self._line(scope, f"{name}.to({integer}, bitcast=True)")
+        ordered = f"{bits} ^ (({bits} >> {sign}) & {mask})"
+        worst = mask if kind in (ReduceKind.MAX, ReduceKind.ARGMAX) else f"(-{mask} - 1)"
+        return self._line(scope, f"tl.where({name} != {name}, {worst}, {ordered})"), integer
+
+    def _float_extreme(self, kind: ReduceKind, dtype: DType, name: str) -> str:
+        key, _ = self._key(kind, dtype, name)
+        _, sign, mask = _KEYS[dtype]
+        best = self._line(self.body.outer, self._reduce(f"tl.{kind.value}", key))
+        bits = f"({best} ^ (({best} >> {sign}) & {mask}))"
+        return f"{bits}.to({triton_type(dtype)}, bitcast=True)"
+
+    # argmax and argmin
+
+    def _arg_block(self, reduce: Reduce, arg: Var) -> None:
+        name, dtype = self._comparable(arg)
+        value = self._line(self.body.outer, name)
+        self._arg_collapse(reduce, dtype, value, f"{R}index", guard=True)
+
+    def _comparable(self, arg: Var) -> tuple[str, DType]:
+        if arg.dtype.is_float:
+            return self._full(arg, arg.dtype), arg.dtype
+        dtype = DType.I64 if arg.dtype is DType.I64 else DType.I32
+        return self._full(arg, dtype), dtype
+
+    def _arg_collapse(
+        self, reduce: Reduce, dtype: DType, value: str, index: str, guard: bool
+    ) -> None:
+        """First the best value, then the smallest index that has it."""
+        scope = self.body.outer
+        biggest = reduce.kind is ReduceKind.ARGMAX
+        key = self._key(reduce.kind, dtype, value)[0] if dtype.is_float else value
+        wide = dtype.itemsize == 8
+        worst = _LOWEST[wide] if biggest else _HIGHEST[wide]
+        if guard and self._mask:
+            key = self._line(scope, self._guarded(key, worst))
+        best = self._line(scope, self._reduce("tl.max" if biggest else "tl.min", key))
+        far = _HIGHEST[self.body.frame.plan.index_dtype is DType.I64]
+        hit = f"{key} == {best}"
+        if guard and self._mask:
+            hit = f"({hit}) & {self._mask}"
+        where = self._line(scope, f"tl.where({hit}, {index}, {far})")
+        first = self._reduce("tl.min", where)
+        self._define(reduce, f"{first}.to({triton_type(reduce.dtype)})")
+
+    def _arg_loop(self, reduce: Reduce, arg: Var) -> None:
+        loop = self.body.loop
+        assert loop is not None
+        text, dtype = self._comparable(arg)
+        biggest = reduce.kind is ReduceKind.ARGMAX
+        kind = ReduceKind.MAX if biggest else ReduceKind.MIN
+        start, shape = neutral(kind, dtype), self._shape
+        acc = self._line(self.body.outer, f"tl.full({shape}, {start}, {triton_type(dtype)})")
+        wide = self.body.frame.plan.index_dtype is DType.I64
+        none = f"tl.full({shape}, {_HIGHEST[wide]}, {self.body.frame.index_type})"
+        at = self._line(self.body.outer, none)
+        value = self._line(loop, text)
+        better = f"({value} {'>' if biggest else '<'} {acc}) | ({at} == {_HIGHEST[wide]})"
+        if dtype.is_float:
+            better += f" | (({value} != {value}) & ({acc} == {acc}))"
+        if self._mask:
+            better = f"({better}) & {self._mask}"
+        test = self._line(loop, better)
+        loop.lines.append(f"{acc} = tl.where({test}, {value}, {acc})")
+        loop.lines.append(f"{at} = tl.where({test}, {R}index, {at})")
+        self._finals.append(lambda: self._arg_collapse(reduce, dtype, acc, at, guard=False))
+
+    # Welford
+
+    def _count(self) -> str:
+        tile = next(t for t in self.body.frame.plan.tiles if t.prefix == R)
+        if tile.numel.is_Integer:
+            return f"{int(tile.numel)}.0"
+        return f"tl.full([], {R}numel, tl.float32)"
+
+    def _welford_block(self, group: Sequence[Reduce], arg: Var) -> None:
+        scope, dtype = self.body.outer, group[0].dtype
+        value = self._line(scope, self._full(arg, dtype))
+        total = self._line(scope, self._reduce("tl.sum", self._guarded(value, "0.0")))
+        mean = self._line(scope, f"{total} / {self._count()}")
+        off = self._line(scope, f"{value} - {mean}")
+        square = self._guarded(f"{off} * {off}", "0.0")
+        m2 = self._line(scope, self._reduce("tl.sum", square))
+        self._components(group, (mean, m2))
+
+    def _components(self, group: Sequence[Reduce], names: tuple[str, str]) -> None:
+        for reduce in group:
+            if reduce.component < len(names):
+                self._define(reduce, names[reduce.component])
+            else:
+                self._define(reduce, f"tl.full([], {self._count()}, {triton_type(reduce.dtype)})")
+
+    def _welford_loop(self, group: Sequence[Reduce], arg: Var) -> None:
+        """All lanes have seen equally many values in each step, so the weights need no
+        accumulator and the division is one per step, not one per element."""
+        loop, outer = self.body.loop, self.body.outer
+        assert loop is not None
+        dtype = group[0].dtype
+        zero = f"tl.full({self._shape}, 0.0, {triton_type(dtype)})"
+        mean, m2 = self._line(outer, zero), self._line(outer, zero)
+        seen = f"tl.full([], {R}offset // R0_BLOCK + 1, {triton_type(dtype)})"
+        step = self._line(loop, f"1.0 / {seen}")
+        value = self._line(loop, self._full(arg, dtype))
+        off = self._line(loop, f"{value} - {mean}")
+        moved = self._line(loop, f"{mean} + {off} * {step}")
+        grown = f"{m2} + {off} * ({value} - {moved})"
+        loop.lines.append(f"{m2} = {self._guarded(grown, m2)}")
+        loop.lines.append(f"{mean} = {self._guarded(moved, mean)}")
+        self._finals.append(lambda: self._welford_finish(group, mean, m2))
+
+    def _welford_finish(self, group: Sequence[Reduce], mean: str, m2: str) -> None:
+        scope, dtype = self.body.outer, group[0].dtype
+        steps = f"({R}numel - {R}base + (R0_BLOCK - 1)) // R0_BLOCK"
+        weight = self._line(scope, f"tl.maximum({steps}, 0).to({triton_type(dtype)})")
+        total = self._line(scope, self._reduce("tl.sum", f"{mean} * {weight}"))
+        final = self._line(scope, f"{total} / {self._count()}")
+        off = self._line(scope, f"{mean} - {final}")
+        spread = self._line(scope, self._reduce("tl.sum", f"{m2} + {weight} * {off} * {off}"))
+        self._components(group, (final, spread))
+
+    # online softmax
+
+    def _softmax_block(self, group: Sequence[Reduce], arg: Var) -> None:
+        scope, dtype = self.body.outer, group[0].dtype
+        value = self._line(scope, self._full(arg, dtype))
+        masked = value
+        if self._mask:
+            masked = self._line(scope, self._guarded(value, 'float("-inf")'))
+        best = self._line(scope, self._float_extreme(ReduceKind.MAX, dtype, masked))
+        terms = self._guarded(f"tl.exp({value} - {best})", "0.0")
+        self._components(group, (best, self._line(scope, self._reduce("tl.sum", terms))))
+
+    def _softmax_loop(self, group: Sequence[Reduce], arg: Var) -> None:
+        """One exponential an element: of the distance to the larger of the running maximum
+        and the new value, which scales whichever of the two is smaller."""
+        loop, outer = self.body.loop, self.body.outer
+        assert loop is not None
+        dtype = group[0].dtype
+        kind = triton_type(dtype)
+        best = self._line(outer, f'tl.full({self._shape}, float("-inf"), {kind})')
+        total = self._line(outer, f"tl.full({self._shape}, 0.0, {kind})")
+        value = self._line(loop, self._full(arg, dtype))
+        # Equal infinities are at distance 0, which their difference does not say.
+        gap = self._line(loop, f"tl.where({value} == {best}, 0.0, {value} - {best})")
+        factor = self._line(loop, f"tl.exp(-tl.abs({gap}))")
+        scaled = f"tl.where({gap} > 0, {total} * {factor} + 1.0, {total} + {factor})"
+        larger = f"tl.maximum({best}, {value}, propagate_nan=tl.PropagateNan.ALL)"
+        loop.lines.append(f"{total} = {self._guarded(scaled, total)}")
+        loop.lines.append(f"{best} = {self._guarded(larger, best)}")
+        self._finals.append(lambda: self._softmax_finish(group, best, total))
+
+    def _softmax_finish(self, group: Sequence[Reduce], best: str, total: str) -> None:
+        scope, dtype = self.body.outer, group[0].dtype
+        top = self._line(scope, self._float_extreme(ReduceKind.MAX, dtype, best))
+        terms = f"{total} * tl.exp({best} - {top})"
+        self._components(group, (top, self._line(scope, self._reduce("tl.sum", terms))))
+
+
+_COMBINE = {
+    ReduceKind.SUM: "{0} + {1}",
+    ReduceKind.PROD: "{0} * {1}",
+    ReduceKind.XOR_SUM: "{0} ^ {1}",
+    ReduceKind.ANY: "tl.maximum({0}, {1})",
+    ReduceKind.MAX: "tl.maximum({0}, {1})",
+    ReduceKind.MIN: "tl.minimum({0}, {1})",
+}
+
+_KEYS = {
+    DType.F32: ("tl.int32", 31, "0x7FFFFFFF"),
+    DType.F64: ("tl.int64", 63, "0x7FFFFFFFFFFFFFFF"),
+}
+_HIGHEST = {False: "0x7FFFFFFF", True: "0x7FFFFFFFFFFFFFFF"}
+_LOWEST = {False: "(-0x7FFFFFFF - 1)", True: "(-0x7FFFFFFFFFFFFFFF - 1)"}
+
+
+def neutral(kind: ReduceKind, dtype: DType) -> str:
+    """The element that changes nothing, as text. Integers other than int64 are reduced as
+    int32."""
+    zero, one = ("0.0", "1.0") if dtype.is_float else ("0", "1")
+    match kind:
+        case ReduceKind.SUM | ReduceKind.XOR_SUM | ReduceKind.ANY:
+            return zero
+        case ReduceKind.PROD:
+            return one
+        case ReduceKind.MAX if dtype.is_float:
+            return 'float("-inf")'
+        case ReduceKind.MIN if dtype.is_float:
+            return 'float("inf")'
+        case ReduceKind.MAX:
+            return _LOWEST[dtype is DType.I64]
+        case ReduceKind.MIN:
+            return _HIGHEST[dtype is DType.I64]
+        case _:
+            raise InvalidProgram("a reduction without a neutral element", got=kind.value)
+
+
+HELPERS = {
+    "_multiply": '''@triton.jit
+def _multiply(a, b):
+    """Combine function of a product."""
+    return a * b
+''',
+}
+"""Combine functions by name; a kernel's text includes those it uses."""

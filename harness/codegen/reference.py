@@ -1,0 +1,168 @@
+"""A kernel's reference: the region's own ATen calls, from its inputs to its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from harness.dtypes import DType
+from harness.errors import InvalidProgram
+from harness.graph.calltext import call_text, float_names, local_name
+from harness.graph.model import Graph, Ref, TensorType
+from harness.ir.nodes import StoreMode
+from harness.ir.program import Buffer, Role
+from harness.tiling.plan import Argument, ArgumentKind, KernelPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """``lines`` are the body of ``reference(args, wide)``. ``kept`` are positions of written
+    arguments whose old contents matter; ``floating`` says whether floating-point values
+    take part."""
+
+    lines: tuple[str, ...]
+    kept: tuple[int, ...]
+    floating: bool
+
+
+def read_value(argument: Argument, buffers: dict[str, Buffer]) -> str | None:
+    """The graph value an argument brings into the kernel, if it brings one."""
+    if argument.kind in (ArgumentKind.INPUT, ArgumentKind.IN_OUT):
+        return buffers[argument.buffers[0]].node
+    return None
+
+
+def written_value(argument: Argument, buffers: dict[str, Buffer], graph: Graph) -> str | None:
+    """The graph value an argument holds after the launch, if the kernel writes it."""
+    if argument.kind not in (ArgumentKind.OUTPUT, ArgumentKind.IN_OUT):
+        return None
+    buffer = buffers[argument.buffers[-1]]
+    if buffer.role is not Role.INPUT:
+        return buffer.node
+    for mutation in graph.mutations:
+        if mutation.input == buffer.node:
+            return mutation.value
+    raise InvalidProgram(
+        "a kernel writes an input that the graph does not mutate", where=buffer.name
+    )
+
+
+def missing_values(graph: Graph, given: Iterable[str], wanted: Sequence[str]) -> list[str]:
+    """Graph inputs that the calls from ``given`` to ``wanted`` mention although the kernel
+    does not read them: only their sizes can matter."""
+    have = set(given)
+    needed = {w for w in wanted if w not in have}
+    for node in reversed(graph.nodes):
+        if node.name in needed:
+            needed.discard(node.name)
+            needed.update(name for name in node.refs() if name not in have)
+    return [i.name for i in graph.inputs if i.name in needed]
+
+
+@dataclass(frozen=True, slots=True)
+class _States:
+    """A scattered value has two states in one buffer: before (what the scatter starts
+    from) and after. ``graph`` has the scatters of this kernel start from values of their
+    own, named in ``before`` by argument position."""
+
+    graph: Graph
+    before: dict[int, str]
+    wanted: dict[int, str]
+
+
+def _states(plan: KernelPlan, graph: Graph, buffers: dict[str, Buffer]) -> _States:
+    before: dict[int, str] = {}
+    wanted: dict[int, str] = {}
+    nodes = {n.name: n for n in graph.nodes}
+    for position, argument in enumerate(plan.arguments):
+        value = written_value(argument, buffers, graph)
+        if value is None:
+            continue
+        wanted[position] = value
+        name, node = argument.buffers[-1], nodes.get(value)
+        base = node.args[0] if node is not None and node.args else None
+        if not isinstance(base, Ref):
+            continue
+        if name in plan.initial:
+            wanted[position] = base.name
+        elif node is not None and _scatters(plan, name) and len(argument.buffers) == 1:
+            before[position] = f"before_{value}"
+            changed = replace(node, args=(Ref(before[position]), *node.args[1:]))
+            nodes[value] = changed
+    ordered = tuple(nodes[n.name] for n in graph.nodes)
+    return _States(replace(graph, nodes=ordered), before, wanted)
+
+
+def _scatters(plan: KernelPlan, buffer: str) -> bool:
+    stores = [s for segment in plan.segments for s in segment.stores if s.buffer == buffer]
+    return all(s.indirect or s.mode is StoreMode.ATOMIC_ADD for s in stores)
+
+
+def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
+    """The reference of ``plan``'s kernel. Raises ``GraphError`` if the outputs cannot be
+    computed from the inputs."""
+    buffers = {b.name: b for b in plan.buffers}
+    states = _states(plan, graph, buffers)
+    given: dict[str, int] = {}
+    for position, argument in enumerate(plan.arguments):
+        value = states.before.get(position) or read_value(argument, buffers)
+        if value is not None:
+            given.setdefault(value, position)
+    wanted = list(states.wanted.values())
+    absent = missing_values(states.graph, given, wanted)
+    names = [*given, *absent]
+    lines = _float_lines(float_names(states.graph, names, wanted))
+    if given:
+        lines.append("if wide:")
+        lines.append("    args = [_wide(a) for a in args]")
+    lines += [f"{local_name(value)} = args[{n}]" for value, n in given.items()]
+    lines += [_stand_in(graph, name) for name in absent]
+    lines += call_text(states.graph, names, wanted)
+    lines.append(f"return [{', '.join(local_name(w) for w in wanted)}]")
+    kept = tuple(
+        n for n in states.wanted if plan.arguments[n].kind is ArgumentKind.IN_OUT
+    )
+    floating = any(b.dtype.is_float for b in plan.buffers)
+    return Reference(tuple(lines), kept, floating)
+
+
+def _float_lines(names: Sequence[str]) -> list[str]:
+    return [f"{name} = torch.float64 if wide else torch.{name}" for name in names]
+
+
+def _stand_in(graph: Graph, name: str) -> str:
+    """A tensor of the right sizes for a value whose contents nobody looks at."""
+    kind = next(i.type for i in graph.inputs if i.name == name)
+    assert isinstance(kind, TensorType)
+    shape = sizes_text(kind.shape)
+    dtype = f"torch.{kind.dtype.torch_name}"
+    if kind.dtype.is_float:
+        dtype = f"torch.float64 if wide else {dtype}"
+    return f"{local_name(name)} = torch.zeros({shape}, dtype={dtype}, device=device)"
+
+
+def sizes_text(sizes: Sequence[object]) -> str:
+    """Sizes as a Python tuple."""
+    inside = ", ".join(str(s) for s in sizes)
+    return f"({inside},)" if len(sizes) == 1 else f"({inside})"
+
+
+def triton_signature(dtype: DType) -> str:
+    """Triton's name of a pointer to ``dtype`` in a signature."""
+    return "*" + _SIGNATURE[dtype]
+
+
+_SIGNATURE = {
+    DType.BOOL: "i1",
+    DType.U8: "u8",
+    DType.I8: "i8",
+    DType.I16: "i16",
+    DType.I32: "i32",
+    DType.I64: "i64",
+    DType.F8E4M3: "fp8e4nv",
+    DType.F8E5M2: "fp8e5",
+    DType.F16: "fp16",
+    DType.BF16: "bf16",
+    DType.F32: "fp32",
+    DType.F64: "fp64",
+}

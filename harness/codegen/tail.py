@@ -1,0 +1,240 @@
+"""The part that all emitted modules share, as text.
+
+It is written into every module as it stands: modules are kept for years and must run
+where this package is not installed. It reads the constants above it and nothing else.
+"""
+
+from __future__ import annotations
+
+TAIL = '''
+# Everything below is the same in every emitted module.
+
+_POSITIVE_LEAST = 0.5
+_GUARD = 64  # elements behind every tensor; a kernel must not touch them
+# Error allowed relative to the size of an element plus the root mean square of its tensor:
+# some units of the last place of the output type, more for long sums in float32.
+_ALLOWED = {
+    torch.float64: 1e-10,
+    torch.float32: 1e-5,
+    torch.float16: 2e-3,
+    torch.bfloat16: 1.6e-2,
+    torch.float8_e4m3fn: 1.3e-1,
+    torch.float8_e5m2: 2.6e-1,
+}
+# Share of integer or bool elements that may differ where they come from floating-point
+# values: rounding moves values across a comparison or a step now and then.
+_STRAY = 1e-3
+
+
+def _extent(shape, stride):
+    if 0 in shape:
+        return 0
+    return 1 + sum((n - 1) * s for n, s in zip(shape, stride))
+
+
+def _storage(tensor):
+    """All memory behind ``tensor``, guard and gaps included, as one dimension."""
+    count = tensor.untyped_storage().nbytes() // tensor.element_size()
+    return tensor.as_strided((count,), (1,), 0)
+
+
+def _random(extent, dtype, kind, bound, device, generator):
+    if dtype is torch.bool or not (dtype.is_floating_point):
+        high = 2 if dtype is torch.bool else (bound if bound else 8)
+        low = 1 if kind == "positive" and high > 1 else 0
+        drawn = torch.randint(low, high, (extent,), generator=generator, device=device)
+        return drawn.to(dtype)
+    wide = torch.float64 if dtype is torch.float64 else torch.float32
+    if kind == "positive":
+        drawn = torch.rand(extent, generator=generator, device=device, dtype=wide) + _POSITIVE_LEAST
+    else:
+        drawn = torch.randn(extent, generator=generator, device=device, dtype=wide)
+    return drawn.to(dtype)
+
+
+def get_args(device=None, seed=0):
+    """Fresh arguments: random inputs in the recorded layout, outputs with random contents."""
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    generator = torch.Generator(device=device).manual_seed(seed)
+    args = []
+    for shape, stride, dtype, kind, bound in ARGS:
+        if kind == "size":
+            args.append(bound)
+            continue
+        extent = _extent(shape, stride) + _GUARD
+        made = _random(extent, getattr(torch, dtype), kind, bound, device, generator)
+        args.append(made.as_strided(shape, stride))
+    return args
+
+
+def call(args, config=None):
+    """Launch the kernel on the current stream."""
+    config = dict(CONFIGS[0] if config is None else config)
+    _KERNEL[grid(config)](*args, **config)
+
+
+def _copied(args):
+    """The arguments again, in fresh memory of the same layout."""
+    made = []
+    for arg in args:
+        if isinstance(arg, torch.Tensor):
+            storage = _storage(arg).clone()
+            arg = storage.as_strided(arg.shape, arg.stride(), arg.storage_offset())
+        made.append(arg)
+    return made
+
+
+def _poison(tensor):
+    """Fill everything with what a kernel would not write by chance."""
+    storage = _storage(tensor)
+    if storage.dtype is torch.bool:
+        storage.copy_(torch.arange(storage.numel(), device=storage.device) % 3 == 0)
+    elif not storage.dtype.is_floating_point:
+        storage.fill_(113)
+    elif storage.element_size() == 1:
+        storage.view(torch.uint8).fill_(0x7F)
+    else:
+        storage.fill_(float("nan"))
+
+
+def _outside(tensor):
+    """The memory around the elements of ``tensor``: gaps and guard."""
+    storage = _storage(tensor)
+    inside = torch.zeros(storage.numel(), dtype=torch.bool, device=storage.device)
+    inside.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset()).fill_(True)
+    raw = storage.view(torch.uint8).view(storage.numel(), storage.element_size())
+    return raw[~inside]
+
+
+def _error(actual, expected):
+    """(error, allowed) of one output; the error is relative, see ``_ALLOWED``."""
+    if tuple(actual.shape) != tuple(expected.shape):
+        raise RuntimeError(f"shapes {tuple(actual.shape)} and {tuple(expected.shape)} differ")
+    if actual.numel() == 0:
+        return 0.0, 0.0
+    if not actual.dtype.is_floating_point:
+        stray = (actual != expected.to(actual.dtype)).double().mean().item()
+        return stray, _STRAY if FLOATING else 0.0
+    wide = actual.double()
+    expected = expected.double()
+    if actual.dtype in (torch.float16, torch.bfloat16, torch.float8_e5m2):
+        expected = expected.to(actual.dtype).double()  # beyond the largest number is infinity
+    finite = expected[expected.isfinite()]
+    scale = finite.square().mean().sqrt().item() if finite.numel() else 0.0
+    same = (wide == expected) | (wide.isnan() & expected.isnan())
+    off = (wide - expected).abs() / (expected.abs() + scale)
+    off = torch.where(same, 0.0, torch.where(off.isfinite(), off, float("inf")))
+    allowed = _ALLOWED[actual.dtype]
+    if actual.dtype in (torch.float32, torch.float64):
+        allowed *= max(1.0, math.log2(max(2, REDUCED)))
+    return off.max().item(), allowed
+
+
+def check(args=None, config=None):
+    """Run on poisoned outputs and compare with the wide reference.
+
+    Returns ``passed``, ``max_error`` and ``allowed`` (of the output nearest to failing)
+    and ``outside``: whether memory around the outputs was left alone.
+    """
+    args = get_args() if args is None else args
+    expected = reference(_copied(args), wide=True)
+    run = _copied(args)
+    for position in OUTPUTS:
+        if position not in KEPT:
+            _poison(run[position])
+    before = [_outside(run[position]).clone() for position in OUTPUTS]
+    call(run, config)
+    errors = [_error(run[p], e) for p, e in zip(OUTPUTS, expected)]
+    intact = all(
+        torch.equal(b, _outside(run[p])) for b, p in zip(before, OUTPUTS)
+    )
+    worst = max(errors, key=lambda pair: (pair[0] > pair[1], pair[0] / (pair[1] or 1.0)))
+    passed = intact and all(error <= allowed for error, allowed in errors)
+    return {"passed": passed, "max_error": worst[0], "allowed": worst[1], "outside": intact}
+
+
+def _measure(args, config, repeats=25):
+    """Median milliseconds of a launch with a cold L2 cache."""
+    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+    for _ in range(3):
+        call(args, config)
+    times = []
+    for _ in range(repeats):
+        flush.zero_()
+        start = torch.cuda.Event(enable_timing=True)
+        stop = torch.cuda.Event(enable_timing=True)
+        start.record()
+        call(args, config)
+        stop.record()
+        stop.synchronize()
+        times.append(start.elapsed_time(stop))
+    return sorted(times)[len(times) // 2]
+
+
+def benchmark_all_configs(args):
+    """Time every candidate: ``config``, ``ms``, ``gbps``; ``error`` where one fails."""
+    rows = []
+    for config in CONFIGS:
+        try:
+            ms = _measure(args, config)
+        except (RuntimeError, triton.TritonError) as problem:
+            rows.append({"config": config, "ms": None, "gbps": None, "error": str(problem)})
+            continue
+        rows.append({"config": config, "ms": ms, "gbps": BYTES / ms / 1e6})
+    return rows
+
+
+def _shown(row):
+    if row["ms"] is None:
+        return f"failed: {row['error'].splitlines()[0]}  {row['config']}"
+    return f"{row['ms']:.4f} ms  {BYTES / 1e9:.4f} GB  {row['gbps']:.1f} GB/s"
+
+
+def _timed(everything, as_json):
+    args = get_args("cuda")
+    if everything:
+        rows = benchmark_all_configs(args)
+    else:
+        ms = _measure(args, CONFIGS[0])
+        rows = [{"config": CONFIGS[0], "ms": ms, "gbps": BYTES / ms / 1e6}]
+    if as_json:
+        print(json.dumps({"kernel": KERNEL, "bytes": BYTES, "configs": rows}))
+        return 0
+    for row in rows:
+        print(_shown(row) + (f"  {row['config']}" if everything else ""))
+    return 0
+
+
+def _checked(as_json):
+    result = check()
+    if as_json:
+        print(json.dumps({"kernel": KERNEL, **result}))
+    else:
+        word = "passed" if result["passed"] else "failed"
+        where = "" if result["outside"] else ", memory around an output was changed"
+        print(f"{word}: error {result['max_error']:.3g}, allowed {result['allowed']:.3g}{where}")
+    return 0 if result["passed"] else 1
+
+
+def main(argv=None):
+    """Command line of the module."""
+    parser = argparse.ArgumentParser(description=f"{KERNEL}: run, time or check this kernel.")
+    parser.add_argument("--check", action="store_true", help="compare with plain torch")
+    parser.add_argument("--all-configs", action="store_true", help="time every candidate")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(argv)
+    gpu = torch.cuda.is_available()
+    interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+    if options.check and (gpu or interpreted):
+        return _checked(options.json)
+    if gpu and not interpreted:
+        return _timed(options.all_configs, options.json)
+    why = "set TRITON_INTERPRET=1 to check without one" if options.check else "nothing to time"
+    print(json.dumps({"kernel": KERNEL, "ms": None}) if options.json else f"no GPU: {why}")
+    return 2 if options.check else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
+'''

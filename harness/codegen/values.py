@@ -1,0 +1,73 @@
+"""Text of single values: literals, and the variables that hold computed ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from harness.dtypes import DType
+from harness.ir.nodes import Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A computed value: its text (a name or a literal), its type, and the tiles it varies
+    over (by prefix)."""
+
+    text: str
+    dtype: DType
+    tiles: frozenset[str]
+    literal: bool = False
+
+
+@dataclass(slots=True)
+class Names:
+    """Hands out ``tmp0``, ``tmp1`` …"""
+
+    _next: int = 0
+
+    def fresh(self) -> str:
+        """The next unused name."""
+        name = f"tmp{self._next}"
+        self._next += 1
+        return name
+
+
+def literal_text(constant: Constant) -> str:
+    """A Python literal that Triton reads as this number."""
+    number = constant.number
+    if isinstance(number, float):
+        if math.isnan(number):
+            return 'float("nan")'
+        if math.isinf(number):
+            return 'float("inf")' if number > 0 else 'float("-inf")'
+        text = repr(number)
+    else:
+        text = str(number)
+    return f"({text})" if text.startswith("-") else text
+
+
+def triton_type(dtype: DType) -> str:
+    """Triton's name of ``dtype``, with the module."""
+    return f"tl.{dtype.triton_name}"
+
+
+def constant_var(constant: Constant) -> Var:
+    """A constant as an operand."""
+    return Var(literal_text(constant), constant.dtype, frozenset(), literal=True)
+
+
+def materialised(var: Var, shape: str = "[]") -> str:
+    """A literal as a tensor of its own type."""
+    return f"tl.full({shape}, {var.text}, {triton_type(var.dtype)})"
+
+
+@dataclass(slots=True)
+class Scope:
+    """Where lines and known values go. ``known`` maps (identity of the value, identities
+    of the masks it was computed under) to its variable; a loop's scope is dropped when the
+    loop closes. ``stores`` are written after everything else."""
+
+    lines: list[str] = field(default_factory=list)
+    stores: list[str] = field(default_factory=list)
+    known: dict[tuple[int, tuple[int, ...]], Var] = field(default_factory=dict)

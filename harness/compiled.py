@@ -1,0 +1,199 @@
+"""What compiling a graph produces: kernels, launches, and an account of both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.codegen.source import EmittedModule, KernelSource
+from harness.errors import HarnessError
+from harness.graph.model import Graph, HostCall, Partition, Region
+from harness.ir.program import Program
+from harness.schedule.group import FusedGroup, Refusal, Schedule
+from harness.tiling.plan import ArgumentKind, Category, KernelPlan
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kernel:
+    """A distinct kernel: its text, and the emitted module around it."""
+
+    source: KernelSource
+    module: EmittedModule
+
+    @property
+    def name(self) -> str:
+        """The kernel's name, unique within its graph."""
+        return self.source.name
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Launch:
+    """One launch: the group it carries out, and the kernel with its arguments.
+
+    ``arguments`` are, per kernel parameter, names of the program's buffers: one, or for
+    memory that is taken over the old and the new one; for a size its symbol.
+    """
+
+    group: FusedGroup
+    plan: KernelPlan
+    kernel: Kernel
+    arguments: tuple[tuple[str, ...], ...]
+
+    @property
+    def taken_over(self) -> tuple[tuple[str, str], ...]:
+        """Pairs (new buffer, old buffer whose memory it lives in)."""
+        return tuple((names[1], names[0]) for names in self.arguments if len(names) == 2)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Failure:
+    """A kernel (or a whole region) that could not be generated. ``stage`` is where it
+    stopped; ``origins`` are graph node names."""
+
+    region: str
+    stage: str
+    origins: tuple[str, ...]
+    error: HarnessError
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CompiledRegion:
+    """A region as launches in order.
+
+    ``graph`` is the region's graph after reductions were split. ``compiled_as`` is the graph
+    that the buffers of ``program`` and the references of the modules speak of: ``graph``
+    itself, or that of an earlier region which differs in nothing but names. With ``failures``
+    the launches are those that did work, and the region can only be run by torch.
+    """
+
+    region: Region
+    graph: Graph
+    compiled_as: Graph
+    program: Program | None
+    schedule: Schedule | None
+    launches: tuple[Launch, ...]
+    failures: tuple[Failure, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the launches compute the region."""
+        return not self.failures
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CompiledGraph:
+    """A graph as regions of launches and host calls.
+
+    ``splits`` are the chunk counts of split reductions by node name; ``seconds`` is the wall
+    clock of code generation per stage (Triton not included).
+    """
+
+    partition: Partition
+    regions: tuple[CompiledRegion, ...]
+    kernels: tuple[Kernel, ...]
+    splits: tuple[tuple[str, int], ...]
+    seconds: tuple[tuple[str, float], ...]
+
+    @property
+    def name(self) -> str:
+        """The graph's name."""
+        return self.partition.graph.name
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """All launches in the order they can run in."""
+        return tuple(launch for region in self.regions for launch in region.launches)
+
+    @property
+    def library_calls(self) -> tuple[HostCall, ...]:
+        """The calls that torch executes."""
+        return self.partition.library_calls
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Everything that could not be generated."""
+        return tuple(failure for region in self.regions for failure in region.failures)
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Fusions considered and refused."""
+        own = (region for region in self.regions if region.compiled_as is region.graph)
+        return tuple(r for region in own if region.schedule for r in region.schedule.refusals)
+
+    def distinct(self) -> Iterator[tuple[EmittedModule, int]]:
+        """Each distinct kernel's module and how often it is launched, first launch first."""
+        counts = Counter(launch.kernel.name for launch in self.launches)
+        return ((kernel.module, counts[kernel.name]) for kernel in self.kernels)
+
+    def looped(self) -> dict[str, bool]:
+        """For the origin nodes of each reduction kernel whether it is looped."""
+        kinds: dict[str, bool] = {}
+        for region in self.regions:
+            pairs = zip(region.compiled_as.nodes, region.graph.nodes, strict=True)
+            own = {theirs.name: ours.name for theirs, ours in pairs}
+            for launch in region.launches:
+                category = launch.plan.category
+                if category in (Category.REDUCTION, Category.PERSISTENT):
+                    looped = category is Category.REDUCTION
+                    kinds.update((own.get(o, o), looped) for o in launch.group.origins)
+        return kinds
+
+    def report(self) -> Report:
+        """The account of this compilation."""
+        calls = Counter((call.node.op, call.reason) for call in self.library_calls)
+        return Report(
+            name=self.name,
+            regions=len(self.regions),
+            kernels=len(self.kernels),
+            launches=len(self.launches),
+            library_calls=tuple((op, n, why) for (op, why), n in sorted(calls.items())),
+            failures=tuple(f"{f.region}, {f.stage}: {f.error}" for f in self.failures),
+            seconds=self.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of a graph. ``library_calls`` are (operator, count, reason): work that no
+    generated kernel does; ``failures`` are regions that torch runs because code generation
+    failed; ``seconds`` per stage."""
+
+    name: str
+    regions: int
+    kernels: int
+    launches: int
+    library_calls: tuple[tuple[str, int, str], ...]
+    failures: tuple[str, ...]
+    seconds: tuple[tuple[str, float], ...]
+
+    @property
+    def library_call_count(self) -> int:
+        """Number of library calls in one run of the graph."""
+        return sum(count for _, count, _ in self.library_calls)
+
+    def __str__(self) -> str:
+        total = sum(seconds for _, seconds in self.seconds)
+        first = (
+            f"{self.name}: {self.kernels} kernels in {self.launches} launches, "
+            f"{self.regions} regions, {self.library_call_count} library calls, "
+            f"{total * 1e3:.0f} ms of code generation"
+        )
+        lines = [first]
+        lines.extend(f"  library call {op} × {n}: {why}" for op, n, why in self.library_calls)
+        lines.extend(f"  run by torch: {failure}" for failure in self.failures)
+        return "\n".join(lines)
+
+
+def kernel_identity(source: KernelSource) -> tuple[object, ...]:
+    """Kernels with equal identity are one kernel: same text and same argument types."""
+    types = tuple((a.kind, a.dtype) for a in source.arguments)
+    return (source.body_hash, source.grid, types)
+
+
+def buffer_names(plan: KernelPlan) -> tuple[tuple[str, ...], ...]:
+    """Per kernel parameter the buffers it stands for (for a size, its symbol)."""
+    sizes = iter(plan.sizes)
+    return tuple(
+        (str(next(sizes)),) if a.kind is ArgumentKind.SIZE else a.buffers for a in plan.arguments
+    )

@@ -1,0 +1,172 @@
+"""Tensors put together from pieces: concatenation, padding, writing into a slice."""
+
+from __future__ import annotations
+
+import sympy
+
+from harness.dtypes import DType
+from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
+from harness.graph.lowering.views import slice_start
+from harness.ir.index import FloorDiv, Mod
+from harness.ir.nodes import Value
+from harness.ir.ops import Op
+
+
+def cat(call: Call) -> Lowered:
+    """``cat(tensors, dim)``; empty one-dimensional tensors are ignored, as in torch."""
+    parts = [t for t in call.tensors(0) if t.rank == len(call.shape) or not t.shape[0].is_zero]
+    return call.result(_joined(call, parts, call.dim(1, "dim", len(call.shape), 0)))
+
+
+def _joined(call: Call, parts: list[Tensor], dim: int) -> Value:
+    """Each part where its range of positions is, from the last one forwards."""
+    scalar, context = call.scalar, call.context
+    out = canonical(call.shape)
+    starts: list[sympy.Expr] = [sympy.S.Zero]
+    for part in parts:
+        starts.append(starts[-1] + part.shape[dim])
+    result: Value | None = None
+    for number in reversed(range(len(parts))):
+        part, start, end = parts[number], starts[number], starts[number + 1]
+        if part.shape[dim].is_zero:
+            continue
+        first, last = number == 0, result is None
+        index = list(out)
+        index[dim] = out[dim] - start
+        value = scalar.cast(call.read(part, tuple(index), call.shape), call.dtype)
+        mask = context.inside(out[dim], call.shape, None if first else start, None if last else end)
+        value = context.masked(mask, value, scalar.like(0, value))
+        if result is None:
+            result = value
+        else:
+            before = context.inside(out[dim], call.shape, None, end)
+            result = scalar.where(before, value, result)
+    return scalar.constant(0, call.dtype) if result is None else result
+
+
+def stack(call: Call) -> Lowered:
+    """``stack(tensors, dim)``: joined along a new dimension."""
+    dim = call.dim(1, "dim", len(call.shape), 0)
+    parts = []
+    for tensor in call.tensors(0):
+        shape = (*tensor.shape[:dim], sympy.S.One, *tensor.shape[dim:])
+        index = canonical(shape)
+        value = call.read(tensor, index[:dim] + index[dim + 1 :], shape)
+        parts.append(Tensor(shape, tensor.dtype, value))
+    return call.result(_joined(call, parts, dim))
+
+
+def constant_pad(call: Call) -> Lowered:
+    """``constant_pad_nd(self, pad, value)``: pairs of (before, after), last dimension
+    first; negative padding cuts off."""
+    tensor, pad = call.tensor(0), call.sizes(1, "pad")
+    scalar, context = call.scalar, call.context
+    out = canonical(call.shape)
+    index = list(out)
+    mask: Value = scalar.constant(True, DType.BOOL)
+    for position in range(len(pad) // 2):
+        dim = tensor.rank - 1 - position
+        before, after = pad[2 * position], pad[2 * position + 1]
+        if before.is_zero and after.is_zero:
+            continue
+        size = tensor.shape[dim]
+        index[dim] = out[dim] - before
+        low = None if before.is_nonpositive else sympy.S.Zero
+        high = None if after.is_nonpositive else size
+        inside = context.inside(index[dim], call.shape, low, high)
+        mask = scalar.both(mask, inside)
+    value = scalar.cast(call.read(tensor, tuple(index), call.shape), call.dtype)
+    return call.result(context.masked(mask, value, scalar.like(call.number(2, "value", 0), value)))
+
+
+def select_scatter(call: Call) -> Lowered:
+    """``select_scatter(self, src, dim, index)``: src in the place of one slice."""
+    tensor = call.tensor(0)
+    dim = call.dim(2, "dim", tensor.rank)
+    position = call.size(3, "index")
+    if position.is_negative:
+        position = position + tensor.shape[dim]
+    out = canonical(call.shape)
+    source = call.tensor(1, "src")
+    inner = call.read(source, out[:dim] + out[dim + 1 :], call.shape)
+    inner = call.scalar.cast(inner, call.dtype)
+    if is_one(call.shape[dim]):
+        return call.result(inner)
+    mask = call.scalar.compare(
+        Op.EQ, call.context.index_value(out[dim]), call.context.index_value(position)
+    )
+    return call.result(call.scalar.where(mask, inner, call.operand(0)))
+
+
+def slice_scatter(call: Call) -> Lowered:
+    """``slice_scatter(self, src, dim, start, end, step)``: src in the place of a slice."""
+    tensor, source = call.tensor(0), call.tensor(1, "src")
+    dim = call.dim(2, "dim", tensor.rank, 0)
+    start = slice_start(call, tensor.shape[dim], 3)
+    step = call.size(5, "step", 1)
+    return call.result(_placed(call, source, dim, start, step, call.operand(0, "self")))
+
+
+def _placed(
+    call: Call, source: Tensor, dim: int, start: sympy.Expr, step: sympy.Expr, rest: Value
+) -> Value:
+    """``source`` at every ``step``-th position from ``start`` on, ``rest`` elsewhere."""
+    scalar, context = call.scalar, call.context
+    out = canonical(call.shape)
+    offset = out[dim] - start
+    count = source.shape[dim]
+    if count == call.shape[dim] and start.is_zero and is_one(step):
+        return scalar.cast(call.broadcast(source, call.shape), call.dtype)
+    index = list(out)
+    index[dim] = FloorDiv(offset, step)
+    inner = scalar.cast(call.read(source, tuple(index), call.shape), call.dtype)
+    ends_at = start + (count - 1) * step + 1
+    mask = context.inside(
+        out[dim],
+        call.shape,
+        None if start.is_zero else start,
+        None if ends_at == call.shape[dim] else ends_at,
+    )
+    if not is_one(step):
+        on_step = scalar.compare(
+            Op.EQ, context.index_value(Mod(offset, step)), scalar.constant(0, DType.I64)
+        )
+        mask = scalar.both(mask, on_step)
+    return scalar.where(mask, context.masked(mask, inner, scalar.like(0, inner)), rest)
+
+
+def slice_backward(call: Call) -> Lowered:
+    """``slice_backward(grad, input_sizes, dim, start, end, step)``: zeros around."""
+    sizes = call.shape
+    dim = call.dim(2, "dim", len(sizes))
+    start = slice_start(call, sizes[dim], 3)
+    step = call.size(5, "step", 1)
+    zero = call.scalar.constant(0, call.dtype)
+    return call.result(_placed(call, call.tensor(0, "grad_output"), dim, start, step, zero))
+
+
+def select_backward(call: Call) -> Lowered:
+    """``select_backward(grad, input_sizes, dim, index)``: zeros around one slice."""
+    grad = call.tensor(0, "grad_output")
+    dim = call.dim(2, "dim", len(call.shape))
+    shape: Shape = (*grad.shape[:dim], sympy.S.One, *grad.shape[dim:])
+    index = canonical(shape)
+    value = call.read(grad, index[:dim] + index[dim + 1 :], shape)
+    position = call.size(3, "index")
+    if position.is_negative:
+        position = position + call.shape[dim]
+    zero = call.scalar.constant(0, call.dtype)
+    placed = _placed(call, Tensor(shape, grad.dtype, value), dim, position, sympy.S.One, zero)
+    return call.result(placed)
+
+
+RULES: Rules = {
+    "aten.cat.default": Rule(cat),
+    "aten.stack.default": Rule(stack),
+    "aten.constant_pad_nd.default": Rule(constant_pad),
+    "aten.select_scatter.default": Rule(select_scatter),
+    "aten.slice_scatter.default": Rule(slice_scatter),
+    "aten.slice_backward.default": Rule(slice_backward),
+    "aten.select_backward.default": Rule(select_backward),
+}

@@ -1,0 +1,145 @@
+"""Nearest upsampling and small pooling windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import sympy
+
+from harness.dtypes import DType
+from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.tensor import Lowered, Tensor, canonical
+from harness.ir.index import FloorDiv
+from harness.ir.nodes import Value
+from harness.ir.ops import Op
+
+# Windows of more elements than this are left to the library: every element of the window
+# is one load in the nest.
+LARGEST_WINDOW = 25
+
+
+def upsample_nearest(call: Call) -> Lowered:
+    """``upsample_nearest1d/2d/3d`` where input and output sizes decide the scale: output
+    position ``i`` reads ``i * input // output``, torch's rule for sizes that divide."""
+    tensor = call.tensor(0, "input")
+    index = list(canonical(call.shape))
+    for dim in range(2, tensor.rank):
+        size, given = call.shape[dim], tensor.shape[dim]
+        if size.is_Integer and given.is_Integer and int(size) % int(given) == 0:
+            index[dim] = FloorDiv(index[dim], sympy.Integer(int(size) // int(given)))
+        else:
+            raise call.refuse(f"sizes {given} → {size}", "an output size that is a multiple")
+    return call.result(call.read(tensor, tuple(index), call.shape))
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A pooling window over the last two dimensions."""
+
+    call: Call
+    tensor: Tensor
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+
+    def elements(self) -> Iterator[tuple[Value, tuple[sympy.Expr, ...]]]:
+        """For every element of the window in row-major order: whether it lies inside the
+        tensor, and its index."""
+        call, context = self.call, self.call.context
+        shape = call.result_type(0).shape
+        out, simplifier = canonical(shape), context.simplifier(shape)
+        for offsets in product(*(range(k) for k in self.kernel)):
+            index = list(out)
+            mask: Value = call.scalar.constant(True, DType.BOOL)
+            for axis, offset in enumerate(offsets):
+                dim = self.tensor.rank - 2 + axis
+                size = self.tensor.shape[dim]
+                place = out[dim] * self.stride[axis] - self.padding[axis]
+                index[dim] = place = simplifier.simplify(place + offset * self.dilation[axis])
+                low = None if simplifier.is_nonnegative(place) else sympy.S.Zero
+                high = None if simplifier.is_less(place, size) else size
+                inside = context.inside(place, shape, low, high)
+                mask = call.scalar.both(mask, inside)
+            yield mask, tuple(index)
+
+
+def _pair(call: Call, position: int, name: str, default: tuple[int, int]) -> tuple[int, int]:
+    sizes = call.sizes(position, name, ()) if call.raw(position, name, None) is not None else ()
+    numbers = tuple(int(s) for s in sizes)
+    if not numbers:
+        return default
+    return (numbers[0], numbers[-1])
+
+
+def _window(call: Call, dilation_at: int | None) -> Window:
+    kernel = _pair(call, 1, "kernel_size", (1, 1))
+    if kernel[0] * kernel[1] > LARGEST_WINDOW:
+        raise call.refuse(
+            f"a window of {kernel[0]} × {kernel[1]}", f"at most {LARGEST_WINDOW} elements"
+        )
+    stride = _pair(call, 2, "stride", kernel)
+    padding = _pair(call, 3, "padding", (0, 0))
+    dilation = (1, 1) if dilation_at is None else _pair(call, dilation_at, "dilation", (1, 1))
+    return Window(call, call.tensor(0), kernel, stride, padding, dilation)
+
+
+def max_pool(call: Call) -> Lowered:
+    """``max_pool2d_with_indices``: values, and flat positions within a plane."""
+    window = _window(call, 4)
+    scalar, context = call.scalar, call.context
+    kind = call.result_type(0)
+    best: Value | None = None
+    where: Value | None = None
+    lowest = -float("inf") if kind.dtype.is_float else -(2 ** (8 * kind.dtype.itemsize - 1))
+    for mask, index in window.elements():
+        value = call.read(window.tensor, index, kind.shape)
+        value = context.masked(mask, value, scalar.like(lowest, value))
+        flat = context.index_value(index[-2] * window.tensor.shape[-1] + index[-1])
+        if best is None or where is None:
+            best, where = value, flat
+            continue
+        better = scalar.compare(Op.GT, value, best)
+        if kind.dtype.is_float:
+            better = scalar.compare(Op.LOGICAL_OR, better, scalar.compare(Op.ISNAN, value))
+        best, where = scalar.where(better, value, best), scalar.where(better, flat, where)
+    assert best is not None and where is not None
+    return Tensor(kind.shape, kind.dtype, best), Tensor(kind.shape, DType.I64, where)
+
+
+def average_pool(call: Call) -> Lowered:
+    """``avg_pool2d`` without ``ceil_mode``."""
+    if call.flag(4, "ceil_mode"):
+        raise call.refuse("ceil_mode", "sizes rounded down")
+    window = _window(call, None)
+    scalar, context = call.scalar, call.context
+    total: Value = scalar.constant(0, call.dtype)
+    count: Value = scalar.constant(0, call.dtype)
+    zero, one = scalar.constant(0, call.dtype), scalar.constant(1, call.dtype)
+    for mask, index in window.elements():
+        value = call.read(window.tensor, index, call.shape)
+        total = scalar.add(total, context.masked(mask, value, zero))
+        count = scalar.add(count, scalar.where(mask, one, zero))
+    divisor = call.maybe_number(6, "divisor_override")
+    if divisor is None and (call.flag(5, "count_include_pad", True) or not any(window.padding)):
+        divisor = window.kernel[0] * window.kernel[1]
+    return call.result(scalar.div(total, count if divisor is None else scalar.like(divisor, total)))
+
+
+def _nearest(*names: str) -> dict[str, Rule]:
+    rule: Callable[[Call], Lowered] = upsample_nearest
+    return {f"aten.{name}": Rule(rule) for name in names}
+
+
+RULES: Rules = {
+    **_nearest(
+        "upsample_nearest1d.default",
+        "upsample_nearest2d.default",
+        "upsample_nearest2d.vec",
+        "upsample_nearest3d.default",
+    ),
+    "aten.max_pool2d_with_indices.default": Rule(max_pool, rereads=True),
+    "aten.avg_pool2d.default": Rule(average_pool, rereads=True),
+}

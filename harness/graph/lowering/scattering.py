@@ -1,0 +1,158 @@
+"""Writing at computed positions: two nests on one buffer, first the initial contents,
+then the values at their positions.
+
+Without accumulation the order of writes to one position is undefined, as in torch.
+Accumulation uses atomic additions, in the element type of the buffer.
+"""
+
+from __future__ import annotations
+
+import sympy
+
+from harness.dtypes import DType
+from harness.graph.lowering.indexing import advanced_index, index_tensors, position
+from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.tensor import Lowered, Scattered, Shape, Tensor, canonical
+from harness.graph.model import Ref
+from harness.ir.nodes import StoreMode, Value
+from harness.ir.ops import Op
+
+# Types whose atomic addition every supported GPU has; 16-bit floats would round after
+# every addition, and bool has none.
+_ATOMIC = (DType.F32, DType.F64, DType.I32, DType.I64)
+
+
+def accumulates(dtype: DType) -> bool:
+    """Whether values of this type can be added up by atomic operations."""
+    return dtype in _ATOMIC
+
+
+def _mode(call: Call, accumulate: bool) -> StoreMode:
+    if not accumulate:
+        return StoreMode.PLAIN
+    if not accumulates(call.dtype):
+        raise call.refuse(
+            f"accumulation into {call.dtype.torch_name}",
+            "one of " + ", ".join(d.torch_name for d in _ATOMIC),
+        )
+    return StoreMode.ATOMIC_ADD
+
+
+def scatter(call: Call, source: Value, accumulate: bool) -> Lowered:
+    """``source`` (over the index tensor's points) written along one dimension."""
+    tensor, index = call.tensor(0), call.tensor(2, "index")
+    dim = call.dim(1, "dim", tensor.rank)
+    target = list(canonical(index.shape))
+    if tensor.rank:
+        target[dim] = position(call, index.value, tensor.shape[dim])
+    return Scattered(
+        _initial(call, tensor),
+        index.shape,
+        tuple(target),
+        call.scalar.cast(source, call.dtype),
+        _mode(call, accumulate),
+    )
+
+
+def _initial(call: Call, tensor: Tensor) -> Tensor:
+    return Tensor(call.shape, call.dtype, call.scalar.cast(tensor.value, call.dtype))
+
+
+def scatter_tensor(*, accumulate: bool) -> Rule:
+    """``scatter.src`` and ``scatter_add``: elements of a tensor."""
+
+    def lower(call: Call) -> Lowered:
+        index, source = call.tensor(2, "index"), call.tensor(3, "src")
+        points: Shape = index.shape
+        value = call.read(source, canonical(points), points)
+        return scatter(call, value, accumulate)
+
+    return Rule(lower)
+
+
+def scatter_value(call: Call) -> Lowered:
+    """``scatter.value``: one number everywhere. Along a dimension with one index per
+    line it is a comparison of positions, which needs no second nest."""
+    tensor, index = call.tensor(0), call.tensor(2, "index")
+    number = call.scalar.cast(call.tensor(3, "value").value, call.dtype)
+    dim = call.dim(1, "dim", tensor.rank)
+    same = all(
+        a == b for d, (a, b) in enumerate(zip(index.shape, tensor.shape, strict=True)) if d != dim
+    )
+    if not tensor.rank or index.shape[dim] != 1 or not same:
+        return scatter(call, number, accumulate=False)
+    out = list(canonical(call.shape))
+    here = call.context.index_value(out[dim])
+    out[dim] = sympy.S.Zero
+    there = call.context.wrap(call.read(index, tuple(out), call.shape), call.shape[dim])
+    hit = call.scalar.compare(Op.EQ, here, there)
+    return call.result(call.scalar.where(hit, number, call.operand(0)))
+
+
+def index_put(call: Call) -> Lowered:
+    """``index_put(self, indices, values, accumulate)``. A single mask of bools with one
+    number is a choice between that number and self."""
+    tensor, values = call.tensor(0), call.tensor(2, "values")
+    accumulate = call.flag(3, "accumulate")
+    masks = _masks(call)
+    if masks is not None:
+        return _masked_put(call, masks, values, accumulate)
+    indices = index_tensors(call)
+    if all(t is None for t in indices):
+        raise call.refuse("no index tensors", "at least one")
+    points = _put_shape(tensor.shape, indices)
+    target = advanced_index(call, tensor.shape, indices, points)
+    value = call.scalar.cast(call.broadcast(values, points), call.dtype)
+    mode = _mode(call, accumulate)
+    return Scattered(_initial(call, tensor), points, target, value, mode)
+
+
+def _masks(call: Call) -> Tensor | None:
+    arg = call.raw(1, "indices")
+    if isinstance(arg, tuple) and len(arg) == 1 and isinstance(arg[0], Ref):
+        tensor = call.as_tensor(arg[0], "indices")
+        return tensor if tensor.dtype is DType.BOOL else None
+    return None
+
+
+def _masked_put(call: Call, mask: Tensor, values: Tensor, accumulate: bool) -> Lowered:
+    if any(n != 1 for n in values.shape) or mask.rank > len(call.shape):
+        raise call.refuse(
+            f"a mask with values of shape {values.shape}", "one value for every place"
+        )
+    scalar = call.scalar
+    chosen = call.read(mask, canonical(call.shape)[: mask.rank], call.shape)
+    number = scalar.cast(values.value, call.dtype)
+    rest = call.operand(0)
+    return call.result(
+        scalar.where(chosen, scalar.add(rest, number) if accumulate else number, rest)
+    )
+
+
+def _put_shape(shape: Shape, indices: list[Tensor | None]) -> Shape:
+    """The shape of ``self[indices]``: what the values broadcast to."""
+    given = [d for d, t in enumerate(indices) if t is not None]
+    common = _broadcast([t.shape for t in indices if t is not None])
+    together = given == list(range(given[0], given[-1] + 1))
+    front = given[0] if together else 0
+    whole = [n for d, n in enumerate(shape) if d not in given]
+    return (*whole[:front], *common, *whole[front:])
+
+
+def _broadcast(shapes: list[Shape]) -> Shape:
+    rank = max(len(s) for s in shapes)
+    result: list[sympy.Expr] = [sympy.S.One] * rank
+    for shape in shapes:
+        for dim, size in enumerate(shape, start=rank - len(shape)):
+            if size != 1:
+                result[dim] = size
+    return tuple(result)
+
+
+RULES: Rules = {
+    "aten.scatter.src": scatter_tensor(accumulate=False),
+    "aten.scatter.value": Rule(scatter_value),
+    "aten.scatter_add.default": scatter_tensor(accumulate=True),
+    "aten.index_put.default": Rule(index_put),
+    "aten._unsafe_index_put.default": Rule(index_put),
+}

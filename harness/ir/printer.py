@@ -1,0 +1,106 @@
+"""A program as text: readable, and the same for any hash seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy
+
+from harness.ir.index_text import IndexPrinter, Language
+from harness.ir.nodes import (
+    Compute,
+    Constant,
+    IndexValue,
+    Indirect,
+    Load,
+    Masked,
+    Nest,
+    Reduce,
+    Store,
+    StoreMode,
+    Value,
+    store_roots,
+    walk,
+)
+from harness.ir.program import Buffer, Program
+from harness.ir.simplify import Simplifier
+
+
+def dump(program: Program) -> str:
+    """The whole program: buffers, then nests with one numbered line per value.
+
+    ``%3 = mul %1, %2 : f32``. Numbers start again in each nest.
+    """
+    printer = IndexPrinter(Language.PYTHON, Simplifier({}))
+    lines = [f"program {program.name}"]
+    lines.extend(f"  {_buffer(b, printer)}" for b in program.buffers)
+    for nest in program.nests:
+        lines.append("")
+        lines.extend(f"  {line}" for line in dump_nest(nest, printer))
+    lines.append("")
+    lines.append(f"  return {', '.join(program.outputs)}")
+    if program.mutated:
+        lines.append(f"  mutates {', '.join(program.mutated)}")
+    return "\n".join(lines) + "\n"
+
+
+def dump_nest(nest: Nest, printer: IndexPrinter | None = None) -> list[str]:
+    """One nest as lines: its loops, its values, its stores."""
+    printer = printer or IndexPrinter(Language.PYTHON, Simplifier({}))
+    lines = [f"nest {nest.name}  # {', '.join(nest.origins)}"]
+    for word, axes in (("for", nest.axes), ("reduce", nest.raxes)):
+        if axes:
+            loops = ", ".join(f"{a.var.name} < {printer.text(a.size)}" for a in axes)
+            lines.append(f"{word} {loops}:")
+    numbers: dict[int, str] = {}
+    for value in walk(store_roots(nest.stores)):
+        numbers[id(value)] = f"%{len(numbers)}"
+        text = _value(value, numbers, printer)
+        lines.append(f"  {numbers[id(value)]} = {text} : {value.dtype.short}")
+    lines.extend(f"  {_store(s, numbers, printer)}" for s in nest.stores)
+    return lines
+
+
+def _buffer(buffer: Buffer, printer: IndexPrinter) -> str:
+    shape, stride = _sequence(buffer.shape, printer), _sequence(buffer.stride, printer)
+    bound = "" if buffer.bound is None else f" below {printer.text(buffer.bound)}"
+    kind = f"{buffer.dtype.short}[{shape}] stride ({stride})"
+    return f"{buffer.role.value} {buffer.name}: {kind}{bound}  # {buffer.node}"
+
+
+def _sequence(values: Sequence[sympy.Expr], printer: IndexPrinter) -> str:
+    return ", ".join(printer.text(v) for v in values)
+
+
+def _where(indirect: Indirect, numbers: dict[int, str]) -> str:
+    if not indirect:
+        return ""
+    return " with " + ", ".join(f"{s.name} = {numbers[id(v)]}" for s, v in indirect)
+
+
+def _value(value: Value, numbers: dict[int, str], printer: IndexPrinter) -> str:
+    match value:
+        case Constant():
+            return f"constant {value.number!r}"
+        case Load(buffer=buffer, index=index, indirect=indirect):
+            return f"load {buffer}[{printer.text(index)}]{_where(indirect, numbers)}"
+        case IndexValue(expr=expr, indirect=indirect):
+            return f"index {printer.text(expr)}{_where(indirect, numbers)}"
+        case Compute(op=op, args=args):
+            return f"{op.value} {_names(args, numbers)}"
+        case Masked(mask=mask, body=body, other=other):
+            return f"masked {numbers[id(mask)]} ? {numbers[id(body)]} : {numbers[id(other)]}"
+        case Reduce(kind=kind, args=args, component=component):
+            return f"reduce.{kind.value}.{component} {_names(args, numbers)}"
+        case _:
+            return type(value).__name__
+
+
+def _names(args: tuple[Value, ...], numbers: dict[int, str]) -> str:
+    return ", ".join(numbers[id(a)] for a in args)
+
+
+def _store(store: Store, numbers: dict[int, str], printer: IndexPrinter) -> str:
+    operator = "+=" if store.mode is StoreMode.ATOMIC_ADD else "="
+    target = f"{store.buffer}[{printer.text(store.index)}]"
+    return f"{target} {operator} {numbers[id(store.value)]}{_where(store.indirect, numbers)}"

@@ -1,0 +1,164 @@
+"""Bytes a kernel moves: each distinct element read once, each written once.
+
+The count is a model: never more than the storage, and rather under than over. An
+element that is read and written counts twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import sympy
+
+from harness.ir.index_bounds import numeric, tidy
+from harness.ir.nodes import Axis
+from harness.ir.program import Buffer
+from harness.ir.simplify import Simplifier
+
+Sizes = Mapping[sympy.Symbol, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One load or store: ``index`` over the variables of ``axes``. Symbols of ``index``
+    that are neither axes nor sizes are indices read from memory."""
+
+    buffer: Buffer
+    index: sympy.Expr
+    axes: tuple[Axis, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """Distinct elements of one access and the offsets they lie between."""
+
+    count: int
+    low: int | None
+    high: int | None
+
+
+def bytes_moved(
+    reads: Iterable[Access], writes: Iterable[Access], sizes: Sizes | None = None
+) -> int:
+    """Bytes of all distinct elements read plus all distinct elements written.
+
+    ``sizes`` gives unknown sizes; an access whose size stays unknown counts nothing.
+    """
+    known = dict(sizes or {})
+    return _side(reads, known) + _side(writes, known)
+
+
+def distinct_elements(accesses: Sequence[Access], sizes: Sizes | None = None) -> int:
+    """Distinct elements that accesses to one buffer touch together.
+
+    Equal accesses count once, different slices add up, overlapping ones no further
+    than the span they cover together; the storage is the limit.
+    """
+    known = dict(sizes or {})
+    found: dict[object, _Slice] = {}
+    for access in accesses:
+        simplifier = Simplifier.of_axes(access.axes)
+        index = simplifier.simplify(access.index)
+        sized = tuple((a.var, a.size) for a in access.axes if a.var in index.free_symbols)
+        if (index, sized) not in found:
+            found[index, sized] = _measure(access, index, simplifier, known)
+    slices = list(found.values())
+    total = sum(s.count for s in slices)
+    spans = [(s.low, s.high) for s in slices]
+    lows = [low for low, _ in spans if low is not None]
+    highs = [high for _, high in spans if high is not None]
+    if len(lows) == len(highs) == len(spans) and spans:
+        total = min(total, max(highs) - min(lows) + 1)
+    return min(total, _storage(accesses[0].buffer, known))
+
+
+def _side(accesses: Iterable[Access], sizes: Sizes) -> int:
+    groups: dict[str, list[Access]] = {}
+    for access in accesses:
+        groups.setdefault(access.buffer.name, []).append(access)
+    return sum(
+        distinct_elements(group, sizes) * group[0].buffer.dtype.itemsize
+        for group in groups.values()
+    )
+
+
+def _storage(buffer: Buffer, sizes: Sizes) -> int:
+    """Elements the buffer really has: an expanded dimension has one."""
+    extent = _number(buffer.extent, sizes)
+    stored = 1
+    for size, stride in zip(buffer.shape, buffer.stride, strict=True):
+        if stride != 0:
+            number = _number(size, sizes)
+            if number is None:
+                return 0
+            stored *= number
+    return 0 if extent is None else max(0, min(extent, stored))
+
+
+def _number(expr: sympy.Expr | int, sizes: Sizes) -> int | None:
+    return numeric(tidy(sympy.sympify(expr)), sizes)
+
+
+def _measure(access: Access, index: sympy.Expr, simplifier: Simplifier, sizes: Sizes) -> _Slice:
+    numbers = {a.var: _number(a.size, sizes) for a in access.axes}
+    if any(n is None for n in numbers.values()):
+        return _Slice(0, 0, 0)
+    extents = {v: n for v, n in numbers.items() if n is not None}
+    variables = [v for v in extents if v in simplifier.free_symbols(index)]
+    if any(extents[v] == 0 for v in extents):
+        return _Slice(0, None, None)
+    gathered = [s for s in simplifier.free_symbols(index) if s not in extents and not s.is_positive]
+    if gathered:
+        return _Slice(math.prod(extents.values()), None, None)
+    low, high = (numeric(None if b is None else tidy(b), sizes) for b in simplifier.bounds(index))
+    count = 1
+    for group, terms in _independent(index, variables, simplifier):
+        count *= _distinct(group, terms, extents, sizes)
+    if low is not None and high is not None:
+        count = min(count, high - low + 1)
+    return _Slice(count, low, high)
+
+
+def _independent(
+    index: sympy.Expr, variables: Sequence[sympy.Symbol], simplifier: Simplifier
+) -> list[tuple[tuple[sympy.Symbol, ...], sympy.Expr]]:
+    """The terms of ``index`` in groups that share no variable."""
+    groups: list[tuple[set[sympy.Symbol], list[sympy.Expr]]] = []
+    for term in sympy.Add.make_args(index):
+        used = {v for v in variables if v in simplifier.free_symbols(term)}
+        if not used:
+            continue
+        terms = [term]
+        apart: list[tuple[set[sympy.Symbol], list[sympy.Expr]]] = []
+        for other, others in groups:
+            if other & used:
+                used |= other
+                terms = others + terms
+            else:
+                apart.append((other, others))
+        groups = [*apart, (used, terms)]
+    return [(tuple(v for v in variables if v in used), sympy.Add(*terms)) for used, terms in groups]
+
+
+def _distinct(
+    group: tuple[sympy.Symbol, ...],
+    expr: sympy.Expr,
+    extents: Mapping[sympy.Symbol, int],
+    sizes: Sizes,
+) -> int:
+    """At most this many values: the points of the variables, or the steps of the range."""
+    points = math.prod(extents[v] for v in group)
+    known = {s: sympy.Integer(n) for s, n in sizes.items()}
+    simplifier = Simplifier({v: extents[v] for v in group})
+    sized = simplifier.simplify(expr.xreplace(known))
+    low, high = simplifier.bounds(sized)
+    if low is None or high is None or not (low.is_Integer and high.is_Integer):
+        return points
+    step = 0
+    for term in sympy.Add.make_args(sized):
+        coefficient, rest = term.as_coeff_Mul()
+        if rest is not sympy.S.One:
+            step = math.gcd(step, int(coefficient))
+    return min(points, (int(high) - int(low)) // max(step, 1) + 1)

@@ -1,0 +1,385 @@
+"""The verifier: a program that passes can be scheduled, rendered and interpreted.
+
+What it finds is a bug in the compiler, so every message names the nest, the store
+and both sides of the contradiction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import sympy
+
+from harness.dtypes import DType
+from harness.errors import InvalidProgram
+from harness.ir.nodes import (
+    Axis,
+    Compute,
+    Constant,
+    IndexValue,
+    Indirect,
+    Load,
+    Masked,
+    Nest,
+    Reduce,
+    ReduceKind,
+    Store,
+    StoreMode,
+    Value,
+    operands,
+    store_roots,
+    walk,
+)
+from harness.ir.op_types import COMPUTE_TYPES, Rule
+from harness.ir.ops import ROWS, result_dtype
+from harness.ir.program import Buffer, Program, Role
+from harness.ir.reduce_numpy import SHAPES
+from harness.ir.simplify import Simplifier
+
+
+def verify(program: Program) -> None:
+    """Check every rule of the intermediate representation.
+
+    Raises ``InvalidProgram`` for the first rule broken.
+    """
+    buffers = {b.name: b for b in program.buffers}
+    _check_buffers(program)
+    written = {b.name for b in program.buffers if b.role is Role.INPUT}
+    for number, nest in enumerate(program.nests):
+        _NestChecker(nest, buffers, number).check(written)
+        written.update(s.buffer for s in nest.stores)
+    _check_outputs(program, buffers, written)
+    _check_mutations(program, buffers)
+
+
+def _fail(what: str, where: str, got: object, expected: object) -> None:
+    raise InvalidProgram(what, where=where, got=str(got), expected=str(expected))
+
+
+def _check_buffers(program: Program) -> None:
+    for kind, names in (
+        ("buffers", [b.name for b in program.buffers]),
+        ("nests", [n.name for n in program.nests]),
+    ):
+        twice = [n for n, count in Counter(names).items() if count > 1]
+        if twice:
+            _fail(f"two {kind} have one name", program.name, ", ".join(twice), "names used once")
+    for buffer in program.buffers:
+        if len(buffer.shape) != len(buffer.stride):
+            _fail(
+                "a buffer's shape and stride disagree in rank",
+                f"{program.name}: {buffer.name}",
+                f"{len(buffer.shape)} sizes, {len(buffer.stride)} strides",
+                "as many strides as sizes",
+            )
+        for expr in (*buffer.shape, *buffer.stride):
+            if not all(s.is_positive for s in expr.free_symbols):
+                _fail(
+                    "a buffer's layout uses something other than sizes",
+                    f"{program.name}: {buffer.name}",
+                    expr,
+                    "numbers and size symbols",
+                )
+    if not program.nests and not program.outputs:
+        _fail("a program does nothing", program.name, "no nests, no outputs", "at least one")
+
+
+def _check_outputs(program: Program, buffers: Mapping[str, Buffer], written: set[str]) -> None:
+    for name in program.outputs:
+        if name not in buffers:
+            _fail("an output is no buffer", program.name, name, ", ".join(buffers))
+        if buffers[name].role is Role.TEMPORARY:
+            _fail("an output is a temporary buffer", program.name, name, "an output or an input")
+    for buffer in program.buffers:
+        if buffer.role is Role.OUTPUT and buffer.name not in written:
+            _fail("an output is never written", program.name, buffer.name, "a store to it")
+        if buffer.role is Role.OUTPUT and buffer.name not in program.outputs:
+            _fail(
+                "an output buffer is not among the outputs",
+                program.name,
+                buffer.name,
+                ", ".join(program.outputs),
+            )
+
+
+def _check_mutations(program: Program, buffers: Mapping[str, Buffer]) -> None:
+    stored = {
+        s.buffer for n in program.nests for s in n.stores if buffers[s.buffer].role is Role.INPUT
+    }
+    if stored != set(program.mutated):
+        _fail(
+            "the mutated inputs are not the inputs that are stored to",
+            program.name,
+            ", ".join(program.mutated) or "none",
+            ", ".join(sorted(stored)) or "none",
+        )
+    first_store: dict[str, int] = {}
+    for number, nest in enumerate(program.nests):
+        for store in nest.stores:
+            if store.buffer in stored:
+                first_store.setdefault(store.buffer, number)
+    for number, nest in enumerate(program.nests):
+        for value in walk(store_roots(nest.stores)):
+            if isinstance(value, Load) and first_store.get(value.buffer, number) < number:
+                _fail(
+                    "a mutated input is read after it was overwritten",
+                    f"{program.name}: {nest.name}",
+                    f"load of {value.buffer}",
+                    f"reads before {program.nests[first_store[value.buffer]].name}",
+                )
+
+
+@dataclass(slots=True)
+class _NestChecker:
+    """Checks one nest. A value is keyed with whether it stands inside a reduction."""
+
+    nest: Nest
+    buffers: Mapping[str, Buffer]
+    number: int
+    simplifier: Simplifier = field(init=False)
+    _where: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.simplifier = Simplifier.of_axes((*self.nest.axes, *self.nest.raxes))
+        self._where = self.nest.name
+
+    def check(self, written: set[str]) -> None:
+        """All rules of this nest; ``written`` names what may be read."""
+        self._check_axes()
+        if not self.nest.stores:
+            _fail("a nest stores nothing", self._where, "no stores", "at least one")
+        reductions = False
+        for store in self.nest.stores:
+            self._where = f"{self.nest.name}: store to {store.buffer}"
+            self._check_store(store)
+            for value in walk(store_roots([store])):
+                self._check_value(value, written)
+                reductions = reductions or isinstance(value, Reduce)
+            self._check_scopes(store)
+        self._where = self.nest.name
+        if self.nest.is_reduction != reductions:
+            _fail(
+                "reduction axes and reductions do not go together",
+                self._where,
+                f"{len(self.nest.raxes)} reduction axes, "
+                f"{'some' if reductions else 'no'} reductions",
+                "both or neither",
+            )
+
+    def _check_axes(self) -> None:
+        axes = (*self.nest.axes, *self.nest.raxes)
+        twice = [v.name for v, n in Counter(a.var for a in axes).items() if n > 1]
+        if twice:
+            _fail("two axes share a variable", self._where, ", ".join(twice), "one axis each")
+        for axis in axes:
+            if not all(s.is_positive for s in sympy.sympify(axis.size).free_symbols):
+                _fail("an axis size is no size", self._where, axis.size, "numbers and sizes")
+
+    def _check_store(self, store: Store) -> None:
+        buffer = self._buffer(store.buffer)
+        self._check_index(store.index, store.indirect, self.nest.axes)
+        self._check_extent(store.index, store.indirect, buffer)
+        want = buffer.dtype.compute
+        if store.value.dtype is not want:
+            _fail("a store has the wrong type", self._where, store.value.dtype.short, want.short)
+        if store.mode is StoreMode.ATOMIC_ADD and buffer.dtype in (DType.BOOL, DType.U8):
+            _fail("this type has no atomic add", self._where, buffer.dtype.short, "a number")
+
+    def _buffer(self, name: str) -> Buffer:
+        if name not in self.buffers:
+            _fail("an access names no buffer", self._where, name, ", ".join(self.buffers))
+        return self.buffers[name]
+
+    def _check_value(self, value: Value, written: set[str]) -> None:
+        if value.dtype not in COMPUTE_TYPES:
+            _fail(
+                "a value has a type that nothing is computed in",
+                self._where,
+                value.dtype.short,
+                ", ".join(d.short for d in COMPUTE_TYPES),
+            )
+        match value:
+            case Load():
+                self._check_load(value, written)
+            case IndexValue():
+                self._check_index(value.expr, value.indirect, (*self.nest.axes, *self.nest.raxes))
+            case Compute():
+                self._check_compute(value)
+            case Masked():
+                self._check_masked(value)
+            case Reduce():
+                self._check_reduce(value)
+            case Constant() | _:
+                pass
+
+    def _check_load(self, load: Load, written: set[str]) -> None:
+        buffer = self._buffer(load.buffer)
+        if buffer.dtype.compute is not load.dtype:
+            _fail(
+                f"a load of {load.buffer} has the wrong type",
+                self._where,
+                load.dtype.short,
+                buffer.dtype.compute.short,
+            )
+        if load.buffer not in written:
+            _fail(
+                "a buffer is read before it is written",
+                self._where,
+                load.buffer,
+                "an earlier store",
+            )
+        self._check_index(load.index, load.indirect, (*self.nest.axes, *self.nest.raxes))
+
+    def _check_compute(self, value: Compute) -> None:
+        row = ROWS[value.op]
+        dtypes = tuple(a.dtype for a in value.args)
+        if row.rule is Rule.CONVERT:
+            if len(dtypes) != 1:
+                _fail("a conversion takes one operand", self._where, len(dtypes), 1)
+            return
+        try:
+            want = result_dtype(value.op, dtypes)
+        except InvalidProgram as error:
+            raise InvalidProgram(
+                error.what, f"{self._where}: {value.op.value}", error.got, error.expected
+            ) from error
+        if value.dtype is not want:
+            _fail(
+                f"{value.op.value} has the wrong result type",
+                self._where,
+                value.dtype.short,
+                want.short,
+            )
+
+    def _check_masked(self, value: Masked) -> None:
+        if value.mask.dtype is not DType.BOOL:
+            _fail("a mask is not bool", self._where, value.mask.dtype.short, "b8")
+        kinds = {value.body.dtype, value.other.dtype, value.dtype}
+        if len(kinds) != 1:
+            got = ", ".join(sorted(k.short for k in kinds))
+            _fail("the sides of a masked value differ in type", self._where, got, "one type")
+
+    def _check_reduce(self, value: Reduce) -> None:
+        counts, components = SHAPES[value.kind]
+        if len(value.args) not in counts or not 0 <= value.component < components:
+            _fail(
+                f"a {value.kind.value} reduction is malformed",
+                self._where,
+                f"{len(value.args)} operands, component {value.component}",
+                f"{' or '.join(map(str, counts))} operands, components below {components}",
+            )
+        want = reduced_dtype(value.kind, value.args[0].dtype)
+        if value.dtype not in want:
+            _fail(
+                f"a {value.kind.value} reduction has the wrong type",
+                self._where,
+                value.dtype.short,
+                " or ".join(d.short for d in want),
+            )
+
+    def _check_index(self, index: sympy.Expr, indirect: Indirect, axes: Iterable[Axis]) -> None:
+        """Variables are axes, sizes or bound; bound values are integers; ``index`` is whole."""
+        known = {a.var for a in axes} | {s for s, _ in indirect}
+        strange = [
+            s.name
+            for s in self.simplifier.free_symbols(index)
+            if s not in known and not s.is_positive
+        ]
+        if strange:
+            _fail(
+                f"the index {index} uses a variable that is no axis here",
+                self._where,
+                ", ".join(sorted(strange)),
+                ", ".join(sorted(s.name for s in known)) or "no variable",
+            )
+        if index.is_integer is False:
+            _fail("an index is not whole", self._where, index, "an integer expression")
+        for symbol, value in indirect:
+            if not value.dtype.is_integer:
+                _fail(
+                    f"the index {symbol.name} is read from something that is no integer",
+                    self._where,
+                    value.dtype.short,
+                    "an integer",
+                )
+
+    def _check_extent(self, index: sympy.Expr, indirect: Indirect, buffer: Buffer) -> None:
+        """Where bounds are numbers they must lie inside the storage."""
+        if indirect or any(a.size == 0 for a in (*self.nest.axes, *self.nest.raxes)):
+            return
+        low, high = self.simplifier.bounds(index)
+        extent = sympy.sympify(buffer.extent)
+        below = low is not None and low.is_Integer and int(low) < 0
+        above = (
+            high is not None and high.is_Integer and extent.is_Integer and int(high) >= int(extent)
+        )
+        if (below or above) and self._bounds_are_exact(index):
+            _fail(
+                f"the index {index} leaves {buffer.name}",
+                self._where,
+                f"{low} to {high}",
+                f"0 to {extent - 1}",
+            )
+
+    def _bounds_are_exact(self, index: sympy.Expr) -> bool:
+        """Whether interval bounds are attained: each variable occurs in one linear term."""
+        axes = [a.var for a in (*self.nest.axes, *self.nest.raxes)]
+        affine = self.simplifier.strides(index, axes)
+        return affine is not None
+
+    def _check_scopes(self, store: Store) -> None:
+        """Reduction variables live only inside reductions; loads outside of masks stay
+        within their buffers."""
+        raxes = {a.var for a in self.nest.raxes}
+        seen: set[tuple[int, bool, bool]] = set()
+        stack: list[tuple[Value, bool, bool]] = [(v, False, False) for v in store_roots([store])]
+        while stack:
+            value, reduced, masked = stack.pop()
+            key = (id(value), reduced, masked)
+            if key in seen:
+                continue
+            seen.add(key)
+            self._check_use(value, reduced, masked, raxes)
+            inside = reduced or isinstance(value, Reduce)
+            if isinstance(value, Masked):
+                stack.append((value.mask, inside, masked))
+                stack.append((value.body, inside, True))
+            else:
+                stack.extend((o, inside, masked) for o in operands(value))
+
+    def _check_use(
+        self, value: Value, reduced: bool, masked: bool, raxes: set[sympy.Symbol]
+    ) -> None:
+        match value:
+            case Load(index=index) | IndexValue(expr=index):
+                outside = self.simplifier.free_symbols(index) & raxes
+                if outside and not reduced:
+                    _fail(
+                        "a reduction variable is used outside its reduction",
+                        self._where,
+                        ", ".join(sorted(s.name for s in outside)),
+                        "parallel variables alone",
+                    )
+            case Reduce() if reduced:
+                _fail("a reduction stands inside a reduction", self._where, value.kind.value, "one")
+            case _:
+                pass
+        if isinstance(value, Load) and not masked:
+            self._check_extent(value.index, value.indirect, self._buffer(value.buffer))
+
+
+def reduced_dtype(kind: ReduceKind, dtype: DType) -> tuple[DType, ...]:
+    """The result types a reduction of operands of ``dtype`` may have."""
+    match kind:
+        case ReduceKind.SUM | ReduceKind.PROD:
+            return (dtype.accumulate,) if dtype.is_float else (DType.I64, dtype)
+        case ReduceKind.MAX | ReduceKind.MIN | ReduceKind.XOR_SUM:
+            return (dtype,)
+        case ReduceKind.ANY:
+            return (DType.BOOL,)
+        case ReduceKind.ARGMAX | ReduceKind.ARGMIN:
+            return (DType.I64,)
+        case ReduceKind.WELFORD | ReduceKind.SOFTMAX:
+            return (dtype,) if dtype.is_float else (DType.F32,)

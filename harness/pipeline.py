@@ -1,0 +1,177 @@
+"""From a graph to kernels: the list of stages."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
+
+from harness.codegen.kernel import render
+from harness.codegen.module import emit
+from harness.compiled import (
+    CompiledGraph,
+    CompiledRegion,
+    Failure,
+    Kernel,
+    Launch,
+    buffer_names,
+    kernel_identity,
+)
+from harness.errors import HarnessError, InvalidProgram
+from harness.graph.cleanup import structure_key
+from harness.graph.lowering import lower
+from harness.graph.model import Graph, Region
+from harness.graph.regions import partition
+from harness.graph.split import split_reductions
+from harness.ir.program import Program
+from harness.schedule.build import schedule
+from harness.schedule.group import FusedGroup
+from harness.target import Target
+from harness.tiling.build import plan
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def compile_graph(graph: Graph, target: Target, like: CompiledGraph | None = None) -> CompiledGraph:
+    """Compile every region of ``graph`` for ``target``.
+
+    ``like`` is the result for the same graph at other sizes: its decisions (which work sinks
+    into which region, how reductions are split, which are looped) are followed wherever the
+    node names agree, so that a small graph exercises the kinds of kernels of the real one.
+
+    Never raises for a single kernel: what cannot be generated is in ``failures``, and the
+    rest goes on. Raises ``GraphError`` for a graph that cannot be cut at all.
+    """
+    state = _State(target, like)
+    began = time.perf_counter()
+    cut = partition(graph, like=None if like is None else like.partition)
+    state.spend("partition", began)
+    regions = tuple(_compile_region(region, state) for region in cut.regions)
+    kernels, splits = tuple(state.kernels.values()), tuple(state.splits.items())
+    return CompiledGraph(cut, regions, kernels, splits, tuple(state.seconds.items()))
+
+
+def _compile_region(region: Region, state: _State) -> CompiledRegion:
+    state.begin(region)
+    graph = state.run("split", split_reductions, region.graph, state.target, state.choose_split)
+    if graph is None:
+        return CompiledRegion(region, region.graph, region.graph, None, None, (), state.failures())
+    key = (structure_key(graph), state.guidance(graph))
+    twin = state.regions.get(key)
+    if twin is not None:
+        return dataclasses.replace(twin, region=region, graph=graph)
+    made = _generate(region, graph, state)
+    if made.complete:
+        state.regions[key] = made
+    return made
+
+
+def _generate(region: Region, graph: Graph, state: _State) -> CompiledRegion:
+    program = state.run("lower", lower, graph)
+    planned = None if program is None else state.run("schedule", schedule, program, state.target)
+    if planned is None:
+        return CompiledRegion(region, graph, graph, program, None, (), state.failures())
+    made = [_compile_kernel(graph, planned.program, group, state) for group in planned.groups]
+    launches = tuple(launch for launch in made if launch is not None)
+    program = planned.program
+    return CompiledRegion(region, graph, graph, program, planned, launches, state.failures())
+
+
+def _compile_kernel(
+    graph: Graph, program: Program, group: FusedGroup, state: _State
+) -> Launch | None:
+    state.origins = group.origins
+    looped = state.choose_looped(group)
+    planned = state.run("plan", plan, program, group, state.target, looped)
+    if planned is None:
+        return None
+    source = state.run("render", render, planned, len(state.kernels))
+    if source is None:
+        return None
+    kernel = state.kernels.get(kernel_identity(source))
+    if kernel is None:
+        module = state.run("emit", emit, source, graph, state.target)
+        if module is None:
+            return None
+        kernel = state.kernels[kernel_identity(source)] = Kernel(source, module)
+    return Launch(group, planned, kernel, buffer_names(planned))
+
+
+@dataclass(slots=True)
+class _State:
+    """What one compilation accumulates, and the decisions that it follows."""
+
+    target: Target
+    like: CompiledGraph | None
+    kernels: dict[tuple[object, ...], Kernel] = field(default_factory=dict)
+    regions: dict[object, CompiledRegion] = field(default_factory=dict)
+    splits: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    region: str = ""
+    origins: tuple[str, ...] = ()
+    failed: list[Failure] = field(default_factory=list)
+    guide_splits: dict[str, int] = field(init=False)
+    guide_looped: dict[str, bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.guide_splits = {} if self.like is None else dict(self.like.splits)
+        self.guide_looped = {} if self.like is None else self.like.looped()
+
+    def begin(self, region: Region) -> None:
+        """What follows belongs to ``region``."""
+        self.region = region.name
+        self.origins = tuple(node.name for node in region.graph.nodes)
+        self.failed = []
+
+    def failures(self) -> tuple[Failure, ...]:
+        """What has failed since ``begin``."""
+        return tuple(self.failed)
+
+    def spend(self, stage: str, began: float) -> None:
+        """Add the time since ``began`` to ``stage``."""
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - began
+
+    def run(
+        self, stage: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T | None:
+        """The result of a stage; ``None``, with the error recorded, if it fails."""
+        began = time.perf_counter()
+        try:
+            return function(*args, **kwargs)
+        except HarnessError as error:
+            self.failed.append(Failure(self.region, stage, self.origins, error))
+        except Exception as error:  # noqa: BLE001 - a defect in one kernel must not stop the others
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            wrapped = InvalidProgram(
+                f"the stage {stage} failed",
+                where=f"{self.region}: {', '.join(self.origins[-3:])}",
+                got=f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})",
+                remedy="report this as a defect of the compiler, with the graph file",
+            )
+            self.failed.append(Failure(self.region, stage, self.origins, wrapped))
+        finally:
+            self.spend(stage, began)
+        return None
+
+    def choose_split(self, node: str, default: int) -> int:
+        """The guide's number of chunks, else the default; recorded when it is a split."""
+        count = default if self.like is None else self.guide_splits.get(node, 1)
+        if count > 1:
+            self.splits[node] = count
+        return count
+
+    def guidance(self, graph: Graph) -> object:
+        """What the guide says of a region's nodes, by position."""
+        return tuple(self.guide_looped.get(node.name) for node in graph.nodes)
+
+    def choose_looped(self, group: FusedGroup) -> bool | None:
+        """Whether the guide's kernel of the same reduction is looped; ``None`` without one."""
+        reduced = {o for nest in group.nests if nest.is_reduction for o in nest.origins}
+        found = [
+            self.guide_looped[o] for o in group.origins if o in reduced and o in self.guide_looped
+        ]
+        return found[-1] if found and group.rnumel != 1 else None

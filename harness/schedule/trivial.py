@@ -1,0 +1,57 @@
+"""Reductions over a single point are no reductions: write them as what they yield."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from harness.dtypes import DType
+from harness.ir.nodes import Builder, Nest, Reduce, ReduceKind, Value, store_roots, walk
+from harness.ir.ops import Op
+from harness.ir.program import Program
+from harness.schedule.rewrite import rebuilt, rebuilt_stores
+
+
+def without_trivial_reductions(program: Program) -> Program:
+    """``program`` with every nest that reduces over one point made pointwise."""
+    if not any(n.raxes and n.rnumel == 1 for n in program.nests):
+        return program
+    nests = tuple(_pointwise(n) if n.raxes and n.rnumel == 1 else n for n in program.nests)
+    return replace(program, nests=nests)
+
+
+def _pointwise(nest: Nest) -> Nest:
+    """The nest with reductions replaced; its loops of one point become parallel."""
+    builder = Builder()
+    made: dict[int, Value] = {}
+    for value in walk(store_roots(nest.stores)):
+        if isinstance(value, Reduce):
+            operands = tuple(made[id(a)] for a in value.args)
+            made[id(value)] = _single(builder, value, operands)
+        else:
+            made[id(value)] = rebuilt(value, made, builder, lambda index: index)
+    stores = rebuilt_stores(nest.stores, made, lambda index: index)
+    return Nest(nest.name, (*nest.axes, *nest.raxes), (), stores, nest.origins)
+
+
+def _cast(builder: Builder, value: Value, dtype: DType) -> Value:
+    return value if value.dtype is dtype else builder.compute(Op.CAST, value, dtype=dtype)
+
+
+def _single(builder: Builder, value: Reduce, args: tuple[Value, ...]) -> Value:
+    """What ``value`` yields for one point. Differences of a value with itself keep a NaN
+    or an infinity visible, as the reduction would."""
+    first = args[0]
+    match value.kind:
+        case ReduceKind.ARGMAX | ReduceKind.ARGMIN:
+            return builder.constant(0, value.dtype)
+        case ReduceKind.WELFORD | ReduceKind.SOFTMAX if len(args) > 1:
+            return _cast(builder, args[value.component], value.dtype)
+        case ReduceKind.WELFORD if value.component == 2:
+            return builder.constant(1.0, value.dtype)
+        case ReduceKind.WELFORD if value.component == 1:
+            return builder.compute(Op.SUB, first, first, dtype=value.dtype)
+        case ReduceKind.SOFTMAX if value.component == 1:
+            zero = builder.compute(Op.SUB, first, first, dtype=value.dtype)
+            return builder.compute(Op.EXP, zero, dtype=value.dtype)
+        case _:
+            return _cast(builder, first, value.dtype)

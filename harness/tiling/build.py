@@ -1,0 +1,209 @@
+"""A fused group becomes a kernel plan: tiles, arguments, reduction kind, facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sympy
+
+from harness.dtypes import DType
+from harness.heuristics.facts import Facts, Family, Hint
+from harness.ir.nodes import Builder, ReduceKind, Store, StoreMode
+from harness.ir.program import Buffer, Program
+from harness.schedule.group import FusedGroup
+from harness.target import Target
+from harness.tiling import choose
+from harness.tiling.arguments import arguments, honoured_pairs
+from harness.tiling.names import kernel_name
+from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
+from harness.tiling.rewrite import Inliner, contains_reduce, loads, reductions
+from harness.tiling.softmax import online_softmax
+from harness.tiling.space import Space, iteration_space
+from harness.tiling.traffic import bytes_moved
+
+_INT32_LIMIT = 2**31
+_FAMILIES = {
+    Category.POINTWISE: Family.POINTWISE,
+    Category.PERSISTENT: Family.PERSISTENT,
+    Category.REDUCTION: Family.REDUCTION,
+}
+_ELEMENTS_PER_THREAD = {DType.F8E5M2: 4, DType.F8E4M3: 2}
+
+
+def plan(
+    program: Program, group: FusedGroup, target: Target, looped: bool | None = None
+) -> KernelPlan:
+    """Everything about the kernel for ``group``, short of its text.
+
+    ``looped`` forces a reduction into a loop (True) or one block (False); by default the
+    size and the direction of the reduction decide. Raises ``InvalidProgram`` for a group
+    whose loads of internal buffers match no store.
+    """
+    space = iteration_space(program, group)
+    persistent = space.hint is not None and (
+        choose.is_persistent(space.hint, group.rnumel, space.full_loads)
+        if looped is None
+        else not looped
+    )
+    category = _category(group, persistent)
+    segments = _segments(program, group, space, persistent or category is Category.POINTWISE)
+    stores = [s for segment in segments for s in segment.stores]
+    buffers = _buffers(program, stores)
+    tiles = space.tiles()
+    sizes = _unknown_sizes(tiles, buffers)
+    pairs = honoured_pairs(group.in_place, segments)
+    return KernelPlan(
+        name=kernel_name(category.value, group.origins),
+        category=category,
+        arguments=arguments(program, segments, group.internal, pairs, sizes),
+        tiles=tiles,
+        segments=segments,
+        buffers=buffers,
+        internal=frozenset(b.name for b in buffers if b.name in group.internal),
+        sizes=sizes,
+        index_dtype=_index_dtype(group, buffers),
+        facts=_facts(category, space, segments, buffers, group),
+        bytes_moved=bytes_moved(program, segments, group.internal, space.ranges()),
+        origins=group.origins,
+        initial=_initial(program, group),
+    )
+
+
+def _initial(program: Program, group: FusedGroup) -> frozenset[str]:
+    """Buffers that this group fills and another one scatters into afterwards."""
+    own = {id(n) for n in group.nests}
+    others = (s for n in program.nests if id(n) not in own for s in n.stores)
+    scattered = {s.buffer for s in others if s.indirect or s.mode is StoreMode.ATOMIC_ADD}
+    filled = {s.buffer for n in group.nests for s in n.stores if not s.indirect}
+    return frozenset(scattered & filled)
+
+
+def _category(group: FusedGroup, persistent: bool) -> Category:
+    if not any(s.looped for s in group.segments):
+        return Category.POINTWISE
+    return Category.PERSISTENT if persistent else Category.REDUCTION
+
+
+def _segments(
+    program: Program, group: FusedGroup, space: Space, one_scope: bool
+) -> tuple[PlanSegment, ...]:
+    """The group's segments over entry variables. A store repeated in a later segment (its
+    producer is recomputed there) is written once."""
+    dtypes = {b.name: b.dtype for b in program.buffers}
+    builder = Builder()
+    inliner = Inliner(builder, dtypes, group.internal)
+    written: set[tuple[str, sympy.Expr]] = set()
+    result: list[PlanSegment] = []
+    for segment in group.segments:
+        fresh: list[Store] = []
+        in_loop: list[str] = []
+        for nest in segment.nests:
+            for store in inliner.rewrite(nest.stores, space.index(nest)):
+                if segment.looped and not contains_reduce(store.value):
+                    in_loop.append(store.buffer)
+                key = (store.buffer, store.index)
+                if key not in written or store.mode is StoreMode.ATOMIC_ADD:
+                    fresh.append(store)
+                    written.add(key)
+        if not one_scope:
+            inliner.forget(in_loop)
+        if fresh:
+            result.append(PlanSegment(segment.looped, tuple(fresh)))
+    return tuple(result) if one_scope else online_softmax(result, builder)
+
+
+def _buffers(program: Program, stores: Sequence[Store]) -> tuple[Buffer, ...]:
+    named = {load.buffer for load in loads(stores)} | {s.buffer for s in stores}
+    return tuple(b for b in program.buffers if b.name in named)
+
+
+def _unknown_sizes(
+    tiles: Sequence[Tile], buffers: Sequence[Buffer]
+) -> tuple[sympy.Symbol, ...]:
+    exprs = [t.numel for t in tiles]
+    exprs += [e for b in buffers for e in (*b.shape, *b.stride)]
+    symbols = {s for e in exprs for s in e.free_symbols}
+    return tuple(sorted(symbols, key=str))
+
+
+def _index_dtype(group: FusedGroup, buffers: Sequence[Buffer]) -> DType:
+    """int32 if every point and every element can be counted in it; unknown sizes cannot."""
+    extents = [group.numel * group.rnumel, *(b.extent for b in buffers)]
+    fits = all(e.is_Integer and int(e) < _INT32_LIMIT for e in extents)
+    return DType.I32 if fits else DType.I64
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    loads: int
+    stores: int
+    reductions: int
+
+
+def _count(segments: Sequence[PlanSegment], internal: frozenset[str]) -> _Counts:
+    stores = [s for segment in segments for s in segment.stores]
+    real = [s for s in stores if s.buffer not in internal]
+    distinct = {(load.buffer, load.index) for load in loads(stores)}
+    kinds: set[tuple[ReduceKind, tuple[int, ...]]] = set()
+    for reduce in reductions(stores):
+        kinds.add((reduce.kind, tuple(id(a) for a in reduce.args)))
+    return _Counts(len(distinct), len(real), len(kinds))
+
+
+def _facts(
+    category: Category,
+    space: Space,
+    segments: Sequence[PlanSegment],
+    buffers: Sequence[Buffer],
+    group: FusedGroup,
+) -> Facts:
+    counts = _count(segments, group.internal)
+    narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
+    hint = _final_hint(category, space.hint, group.rnumel)
+    moved = sum(int(b.nbytes) for b in buffers if b.nbytes.is_Integer)
+    return Facts(
+        family=_FAMILIES[category],
+        sizes=tuple((t.prefix, _hint_size(t.numel)) for t in space.tiles()),
+        hint=hint,
+        loads=counts.loads,
+        stores=counts.stores,
+        reductions=counts.reductions,
+        bytes=moved,
+        min_elements_per_thread=max(narrow, default=0),
+        square_tile=any(t.prefix == "y" for t in space.tiles()),
+        pinned=_pinned(category, hint, group.rnumel),
+    )
+
+
+def _hint_size(numel: sympy.Expr) -> int:
+    """The number of points, for an unknown one a size that keeps every block allowed."""
+    return int(numel) if numel.is_Integer else 8192
+
+
+def _final_hint(category: Category, hint: Hint | None, rnumel: sympy.Expr) -> Hint:
+    if hint is None:
+        return Hint.DEFAULT
+    tiny = rnumel.is_Integer and int(rnumel) <= choose.OUTER_TINY
+    if hint is Hint.OUTER and category is Category.REDUCTION and tiny:
+        return Hint.OUTER_TINY
+    return hint
+
+
+def _pinned(category: Category, hint: Hint, rnumel: sympy.Expr) -> tuple[tuple[str, int], ...]:
+    if not rnumel.is_Integer:
+        return ()
+    size = int(rnumel)
+    pins: list[tuple[str, int]] = []
+    match category:
+        case Category.PERSISTENT:
+            if hint is Hint.INNER and size >= choose.NO_X_PERSISTENT:
+                pins.append(("XBLOCK", 1))
+            pins.append(("R0_BLOCK", 1 << (size - 1).bit_length()))
+        case Category.REDUCTION if hint is Hint.INNER and size >= choose.NO_X_LOOPED:
+            pins.append(("XBLOCK", 1))
+        case _:
+            pass
+    return tuple(pins)
+
+

@@ -1,0 +1,152 @@
+"""Which tiles a kernel gets, and whether a reduction is held in one block.
+
+Memory is read in sectors of 32 bytes and transactions of 128: an access is cheap
+where neighbouring lanes touch neighbouring elements. Everything here asks of each
+access which loop variable it has stride 1 in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sympy
+
+from harness.heuristics.facts import Hint
+from harness.tiling.ranges import Split, coefficients, divides, magnitude
+
+PERSISTENT_INNER = 8192
+"""Largest contiguous reduction held in one block. Inductor's figure is 1024; on Hopper 16
+warps hold 8192 float32 values in 16 registers a thread, and one pass over memory instead
+of two decides the time of every normalisation."""
+
+PERSISTENT_ELEMENTS = 32768
+"""Most elements of all full-size loads together that a persistent block may hold: 512
+threads with 64 registers each, half of what a thread may have at full occupancy."""
+
+PERSISTENT_OUTER = 64
+"""Largest strided reduction held in one block: the block is also XBLOCK columns wide."""
+
+NO_X_PERSISTENT = 256
+"""Contiguous persistent reductions of at least this size take one row per program."""
+
+NO_X_LOOPED = 2048
+"""Contiguous looped reductions of at least this size take one row per program."""
+
+OUTER_TINY = 256
+"""Strided looped reductions up to this size put several outputs in one block."""
+
+SMALLEST_TILE = 8
+"""A two-dimensional tile is worth it only if both contiguous runs have this many elements:
+a shorter run does not fill a 32-byte sector of 4-byte elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One load or store: its index, how many points it touches weigh, and its direction."""
+
+    index: sympy.Expr
+    itemsize: int
+    write: bool
+
+
+def unit_stride(
+    access: Access, variables: frozenset[sympy.Symbol]
+) -> sympy.Symbol | None:
+    """The variable in which the access has stride 1, if there is one."""
+    linear, _ = coefficients(access.index, variables)
+    for var in sorted(linear, key=str):
+        if linear[var] == 1:
+            return var
+    return None
+
+
+def tile_boundary(splits: Sequence[Split], accesses: Sequence[Access]) -> sympy.Expr | None:
+    """The divisor at which the parallel range is cut into two tiles, or None for one.
+
+    A cut below split ``k`` makes accesses with stride 1 in ``k`` coalesced along y, while
+    those with stride 1 in the lowest split stay coalesced along x. A candidate scores the
+    bytes it makes coalesced (writes twice), doubled for each tile that is a multiple of
+    32; it must beat the one-tile kernel's score by something.
+    """
+    chain = [s for s in splits if s.chained]
+    if len(chain) < 2 or chain[0].length.is_Integer and int(chain[0].length) < SMALLEST_TILE:
+        return None
+    variables = frozenset(s.var for s in splits)
+    weights: dict[sympy.Symbol, int] = {}
+    for access in accesses:
+        unit = unit_stride(access, variables)
+        if unit is not None and _crosses(access, unit, chain):
+            touched = _points(access.index, splits)
+            weight = access.itemsize * touched * (2 if access.write else 1)
+            weights[unit] = weights.get(unit, 0) + weight
+    best: tuple[int, int] | None = None
+    for number, split in enumerate(chain[1:], start=1):
+        gained = weights.get(split.var, 0)
+        if not gained or magnitude(split.length) < SMALLEST_TILE:
+            continue
+        score = gained * _aligned(split.divisor) * _aligned(split.length)
+        if best is None or score > best[0]:
+            best = (score, number)
+    return None if best is None else chain[best[1]].divisor
+
+
+def _crosses(access: Access, unit: sympy.Symbol, chain: Sequence[Split]) -> bool:
+    """Whether the access moves along a lower split than the one it is contiguous in; if it
+    does not, neighbouring lanes read one element and nothing is to be gained."""
+    lower: set[sympy.Symbol] = set()
+    for split in chain:
+        if split.var == unit:
+            break
+        lower.add(split.var)
+    return bool(access.index.free_symbols & lower)
+
+
+def _points(index: sympy.Expr, splits: Sequence[Split]) -> int:
+    used = index.free_symbols
+    product = 1
+    for split in splits:
+        if split.var in used:
+            product *= magnitude(split.length)
+    return product
+
+
+def _aligned(size: sympy.Expr) -> int:
+    return 2 if divides(sympy.Integer(32), size) else 1
+
+
+def reduction_hint(
+    parallel: Sequence[Split], reduced: Sequence[Split], accesses: Sequence[Access]
+) -> Hint:
+    """Along which tile most bytes are contiguous. Accesses that do not run along the
+    reduction do not vote."""
+    everything = frozenset(s.var for s in (*parallel, *reduced))
+    along_r = frozenset(s.var for s in reduced)
+    inner = outer = 0
+    for access in accesses:
+        if not access.index.free_symbols & along_r:
+            continue
+        weight = access.itemsize * _points(access.index, (*parallel, *reduced))
+        unit = unit_stride(access, everything)
+        if unit in along_r:
+            inner += weight
+        elif unit is not None:
+            outer += weight
+    if inner == outer == 0:
+        return Hint.DEFAULT
+    return Hint.INNER if inner >= outer else Hint.OUTER
+
+
+def is_persistent(hint: Hint, rnumel: sympy.Expr, full_loads: int) -> bool:
+    """Whether the whole reduced range is held in one block.
+
+    ``full_loads`` counts the loads whose values span the reduced range.
+    """
+    if not rnumel.is_Integer:
+        return False
+    size = int(rnumel)
+    if hint in (Hint.INNER, Hint.DEFAULT):
+        block = 1 << (size - 1).bit_length()
+        fits = block * max(1, full_loads) <= PERSISTENT_ELEMENTS
+        return size <= PERSISTENT_INNER and (fits or size <= 1024)
+    return size <= PERSISTENT_OUTER

@@ -1,0 +1,200 @@
+"""Every rule of the verifier can be broken, and is then named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import sympy
+
+from harness.dtypes import DType
+from harness.errors import InvalidProgram
+from harness.ir.index import axis_symbol, indirect_symbol
+from harness.ir.nodes import Axis, Builder, Compute, Load, Nest, ReduceKind, Store, StoreMode
+from harness.ir.ops import Op
+from harness.ir.printer import dump
+from harness.ir.program import Buffer, Program, Role
+from harness.ir.verify import verify
+
+I0, R0 = axis_symbol("i", 0), axis_symbol("r", 0)
+T0 = indirect_symbol(0)
+B = Builder()
+
+
+def ints(*values: int) -> tuple[sympy.Expr, ...]:
+    return tuple(sympy.Integer(v) for v in values)
+
+
+X = Buffer("x", DType.BF16, ints(4, 8), ints(8, 1), Role.INPUT, "x")
+MEAN = Buffer("mean", DType.F32, ints(4), ints(1), Role.TEMPORARY, "mean")
+Y = Buffer("y", DType.BF16, ints(4, 8), ints(8, 1), Role.OUTPUT, "y")
+I1 = axis_symbol("i", 1)
+LOAD = B.load("x", 8 * I0 + R0, DType.BF16)
+FIRST = Nest(
+    "sum",
+    (Axis(I0, sympy.Integer(4)),),
+    (Axis(R0, sympy.Integer(8)),),
+    (Store("mean", I0, B.reduce(ReduceKind.SUM, LOAD, dtype=DType.F32)),),
+    ("sum_1",),
+)
+DIFFERENCE = B.compute(
+    Op.SUB, B.load("x", 8 * I0 + I1, DType.BF16), B.load("mean", I0, DType.F32), dtype=DType.F32
+)
+SECOND = Nest(
+    "sub",
+    (Axis(I0, sympy.Integer(4)), Axis(I1, sympy.Integer(8))),
+    (),
+    (Store("y", 8 * I0 + I1, DIFFERENCE),),
+    ("sub_1",),
+)
+GOOD = Program("centre", (X, MEAN, Y), (FIRST, SECOND), ("y",))
+
+
+def with_first(**changes: object) -> Program:
+    return replace(GOOD, nests=(replace(FIRST, **changes), SECOND))  # type: ignore[arg-type]
+
+
+def with_second(store: Store) -> Program:
+    return replace(GOOD, nests=(FIRST, replace(SECOND, stores=(store,))))
+
+
+def y_store(value: object, index: sympy.Expr = 8 * I0 + I1) -> Program:
+    return with_second(Store("y", index, value))  # type: ignore[arg-type]
+
+
+BAD: dict[str, Callable[[], Program]] = {
+    "two buffers have one name": lambda: replace(GOOD, buffers=(X, X, MEAN, Y)),
+    "two nests have one name": lambda: replace(GOOD, nests=(FIRST, FIRST, SECOND)),
+    "disagree in rank": lambda: replace(GOOD, buffers=(replace(X, stride=ints(1)), MEAN, Y)),
+    "read before it is written": lambda: replace(GOOD, nests=(SECOND, FIRST)),
+    "output is never written": lambda: replace(GOOD, nests=(FIRST,)),
+    "output is no buffer": lambda: replace(GOOD, outputs=("z",)),
+    "output is a temporary": lambda: replace(GOOD, outputs=("mean", "y")),
+    "not among the outputs": lambda: replace(GOOD, outputs=("x",)),
+    "names no buffer": lambda: y_store(B.load("z", I0, DType.F32)),
+    "variable that is no axis": lambda: y_store(DIFFERENCE, 8 * I0 + R0),
+    "leaves y": lambda: y_store(DIFFERENCE, 8 * I0 + I1 + 1),
+    "leaves x": lambda: y_store(B.load("x", 8 * I0 + I1 - 1, DType.BF16)),
+    "store has the wrong type": lambda: y_store(B.constant(1, DType.I32)),
+    "a load of x has the wrong type": lambda: y_store(
+        B.compute(Op.CAST, Load(DType.F64, "x", 8 * I0 + I1), dtype=DType.F32)
+    ),
+    "wrong type": lambda: y_store(
+        B.compute(Op.ADD, DIFFERENCE, B.constant(1, DType.I32), dtype=DType.F32)
+    ),
+    "wrong result type": lambda: y_store(
+        B.compute(
+            Op.CAST,
+            B.compute(Op.EXP, DIFFERENCE, dtype=DType.F64),
+            dtype=DType.F32,
+        )
+    ),
+    "nothing is computed in": lambda: y_store(
+        B.compute(Op.CAST, Compute(DType.BF16, Op.CAST, (DIFFERENCE,)), dtype=DType.F32)
+    ),
+    "mask is not bool": lambda: y_store(
+        B.masked(B.constant(1, DType.I32), DIFFERENCE, B.constant(0.0, DType.F32))
+    ),
+    "masked value differ": lambda: y_store(
+        B.masked(B.constant(True, DType.BOOL), DIFFERENCE, B.constant(0, DType.I32))
+    ),
+    "read from something that is no integer": lambda: y_store(
+        B.load("x", T0, DType.BF16, ((T0, DIFFERENCE),))
+    ),
+    "outside its reduction": lambda: with_first(stores=(Store("mean", I0, LOAD),)),
+    "reduction inside a reduction|inside a reduction": lambda: with_first(
+        stores=(
+            Store(
+                "mean",
+                I0,
+                B.reduce(
+                    ReduceKind.SUM, B.reduce(ReduceKind.MAX, LOAD, dtype=DType.F32), dtype=DType.F32
+                ),
+            ),
+        )
+    ),
+    "do not go together": lambda: with_first(
+        stores=(Store("mean", I0, B.constant(1.0, DType.F32)),)
+    ),
+    "reduction has the wrong type": lambda: y_store(
+        B.compute(
+            Op.CAST, B.reduce(ReduceKind.ARGMAX, DIFFERENCE, dtype=DType.I32), dtype=DType.F32
+        )
+    ),
+    "reduction is malformed": lambda: y_store(
+        B.reduce(ReduceKind.SUM, DIFFERENCE, dtype=DType.F32, component=1)
+    ),
+    "stores nothing": lambda: with_first(stores=()),
+    "axes share a variable": lambda: with_first(raxes=(Axis(I0, sympy.Integer(8)),)),
+    "mutated inputs are not": lambda: replace(GOOD, mutated=("x",)),
+    "no atomic add": lambda: replace(
+        GOOD,
+        buffers=(X, MEAN, replace(Y, dtype=DType.BOOL)),
+        nests=(
+            FIRST,
+            replace(
+                SECOND,
+                stores=(
+                    Store("y", 8 * I0 + I1, B.constant(True, DType.BOOL), StoreMode.ATOMIC_ADD),
+                ),
+            ),
+        ),
+    ),
+}
+
+
+def test_a_good_program_passes() -> None:
+    verify(GOOD)
+
+
+@pytest.mark.parametrize("message", list(BAD))
+def test_a_bad_program_is_refused(message: str) -> None:
+    with pytest.raises(InvalidProgram, match=message) as caught:
+        verify(BAD[message]())
+    assert caught.value.where
+
+
+def test_reading_an_input_after_overwriting_it() -> None:
+    spoil = Nest(
+        "spoil",
+        (Axis(I0, sympy.Integer(32)),),
+        (),
+        (Store("x", I0, B.constant(0.0, DType.F32)),),
+        ("fill",),
+    )
+    late = replace(GOOD, nests=(FIRST, SECOND, spoil), mutated=("x",))
+    verify(late)
+    with pytest.raises(InvalidProgram, match="read after it was overwritten"):
+        verify(replace(late, nests=(FIRST, spoil, SECOND)))
+
+
+def test_addresses_under_a_mask_may_leave_the_buffer() -> None:
+    inside = B.compute(Op.GE, B.index(I1, DType.I64), B.constant(1, DType.I64), dtype=DType.BOOL)
+    load = B.load("x", 8 * I0 + I1 - 1, DType.BF16)
+    verify(y_store(B.masked(inside, load, B.constant(0.0, DType.F32))))
+
+
+def test_dump() -> None:
+    assert dump(GOOD) == (
+        "program centre\n"
+        "  input x: bf16[4, 8] stride (8, 1)  # x\n"
+        "  temporary mean: f32[4] stride (1)  # mean\n"
+        "  output y: bf16[4, 8] stride (8, 1)  # y\n"
+        "\n"
+        "  nest sum  # sum_1\n"
+        "  for i0 < 4:\n"
+        "  reduce r0 < 8:\n"
+        "    %0 = load x[r0 + 8*i0] : f32\n"
+        "    %1 = reduce.sum.0 %0 : f32\n"
+        "    mean[i0] = %1\n"
+        "\n"
+        "  nest sub  # sub_1\n"
+        "  for i0 < 4, i1 < 8:\n"
+        "    %0 = load x[i1 + 8*i0] : f32\n"
+        "    %1 = load mean[i0] : f32\n"
+        "    %2 = sub %0, %1 : f32\n"
+        "    y[i1 + 8*i0] = %2\n"
+        "\n"
+        "  return y\n"
+    )

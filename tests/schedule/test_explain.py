@@ -1,0 +1,95 @@
+"""The explanation, and that it does not depend on hash seeds or on luck."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from harness.ir.nodes import ReduceKind
+from harness.ir.ops import Op
+from harness.ir.program import Program
+from harness.schedule import schedule
+from harness.schedule.explain import explain, render
+from harness.target import H100
+from tests.schedule.programs import Maker, column
+from tests.schedule.test_property import random_program
+
+ROOT = Path(__file__).parents[2]
+
+
+def two_kernels() -> Program:
+    """A row norm, and a column sum that cannot join it."""
+    m = Maker()
+    x = m.input("x", 64, 48)
+    a = m.pointwise("a", [x], lambda v: m.op(Op.TANH, v))
+    (s,) = m.reduce("s", ReduceKind.SUM, [a], lambda v: v, [1])
+    b = m.pointwise("b", [a, column(s)], lambda v, u: m.op(Op.MUL, v, u))
+    (t,) = m.reduce("t", ReduceKind.SUM, [b], lambda v: v, [0])
+    return m.program(b, t)
+
+
+def test_rows_and_text() -> None:
+    explanation = explain(schedule(two_kernels(), H100))
+    first, second = explanation.groups
+    assert first.segments == "[n0, sum n1] ; [(n0), n2]"
+    assert (first.reads, first.writes, first.internal) == (("x",), ("b",), ("a", "s"))
+    assert first.bytes_moved == 2 * 64 * 48 * 4
+    assert first.bytes_inside == 2 * (64 * 48 + 64) * 4
+    assert second.reads == ("b",)
+    assert {r.condition for r in explanation.refusals} == {"reduction sizes"}
+    text = render(explanation)
+    assert "4 loop nests in 2 kernels" in text
+    assert "g0 (n0) and g1 (n3): reduction sizes: n0 and 2 more reduces 64 x 48" in text
+
+
+def _everything() -> str:
+    return "".join(render(explain(schedule(random_program(k), H100))) for k in range(30))
+
+
+def test_same_text_for_every_hash_seed() -> None:
+    code = "from tests.schedule.test_explain import _everything; print(_everything(), end='')"
+    texts = set()
+    for seed in ("1", "4242"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
+        )
+        texts.add(done.stdout)
+    assert texts == {_everything()}
+
+
+def many_nests(count: int) -> Program:
+    """Blocks of norm and pointwise work, one after another, as in a deep model."""
+    m = Maker()
+    x = m.input("x", 128, 256)
+    w = m.input("w", 256)
+    kept = []
+    for k in range(count // 6):
+        (s,) = m.reduce(f"s{k}", ReduceKind.SUM, [x], lambda v: m.op(Op.MUL, v, v), [1])
+        r = m.pointwise(f"r{k}", [s], lambda v: m.op(Op.RSQRT, v))
+        y = m.pointwise(f"y{k}", [x, column(r), w], lambda a, b, c: m.op(Op.MUL, a, b))
+        z = m.pointwise(f"z{k}", [y], lambda v: m.op(Op.TANH, v))
+        (c,) = m.reduce(f"c{k}", ReduceKind.SUM, [z], lambda v: v, [0])
+        x = m.pointwise(f"x{k}", [x, z], lambda a, b: m.op(Op.ADD, a, b))
+        kept.append(c)
+    return m.program(x, *kept)
+
+
+def test_time_grows_with_the_program_not_its_square() -> None:
+    seconds = []
+    for count in (150, 600):
+        program = many_nests(count)
+        start = time.process_time()
+        made = schedule(program, H100)
+        seconds.append(time.process_time() - start)
+        assert len(made.groups) <= count // 2
+    assert seconds[1] < 10 * seconds[0]
+    assert seconds[1] < 6

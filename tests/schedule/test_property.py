@@ -1,0 +1,211 @@
+"""Fused equals unfused on random programs, and the rules every kernel obeys."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.ir.dependencies import buffers_read, buffers_written, loads, reductions
+from harness.ir.nodes import ReduceKind
+from harness.ir.ops import Op
+from harness.ir.program import Program
+from harness.schedule import schedule
+from harness.schedule.group import FusedGroup, Schedule
+from harness.schedule.memory import plan_memory
+from harness.target import H100
+from tests.schedule.programs import Maker, Tensor, assert_same, row_major
+
+UNARY = (Op.TANH, Op.SIN, Op.ABS)
+BINARY = (Op.ADD, Op.SUB, Op.MUL, Op.MAXIMUM)
+
+
+def _reshaped(rng: random.Random, t: Tensor) -> Tensor:
+    if t.stride != row_major(t.shape) or not t.shape:
+        return t
+    flat = 1
+    for n in t.shape:
+        flat *= n
+    choices = [(flat,), *((k, flat // k) for k in range(1, flat + 1) if flat % k == 0)]
+    return t.viewed(*rng.choice(choices))
+
+
+def _view(rng: random.Random, t: Tensor) -> Tensor:
+    if rng.random() < 0.3:
+        t = _reshaped(rng, t)
+    if len(t.shape) > 1 and rng.random() < 0.3:
+        order = list(range(len(t.shape)))
+        rng.shuffle(order)
+        t = t.permuted(*order)
+    return t
+
+
+def _partner(rng: random.Random, t: Tensor, pool: list[Tensor]) -> Tensor | None:
+    """Another tensor that broadcasts to ``t``'s shape."""
+    found: list[Tensor] = []
+    for other in pool:
+        candidates = [other]
+        if len(other.shape) == len(t.shape) - 1:
+            for place in range(len(t.shape)):
+                shape = (*other.shape[:place], 1, *other.shape[place:])
+                stride = (*other.stride[:place], 0, *other.stride[place:])
+                candidates.append(Tensor(other.name, shape, stride))
+        for one in candidates:
+            lead = t.shape[len(t.shape) - len(one.shape) :]
+            fits = len(one.shape) <= len(t.shape)
+            if fits and all(a in (1, b) for a, b in zip(one.shape, lead, strict=True)):
+                found.append(one)
+    return rng.choice(found) if found else None
+
+
+def random_program(seed: int) -> Program:
+    """A program of up to ten nests over a few small shapes."""
+    rng = random.Random(seed)
+    m = Maker()
+    shape = tuple(rng.choice((1, 2, 3, 4, 6)) for _ in range(rng.choice((1, 2, 2, 3))))
+    pool = [m.input("x", *shape), m.input("y", *shape), m.input("w", shape[-1])]
+    if len(shape) > 1:
+        order = list(range(len(shape)))
+        rng.shuffle(order)
+        stride = [0] * len(shape)
+        step = 1
+        for k in order:
+            stride[k] = step
+            step *= shape[k]
+        pool.append(m.input("p", *shape, stride=stride))
+    inputs = len(pool)
+    for number in range(rng.randint(2, 10)):
+        _step(rng, m, pool, number)
+    made = pool[inputs:]
+    outputs = rng.sample(made, k=rng.randint(1, min(3, len(made))))
+    if rng.random() < 0.3:
+        _mutate(rng, m, pool, inputs)
+    return m.program(*(next(p for p in pool if p.name == o.name) for o in outputs))
+
+
+def _step(rng: random.Random, m: Maker, pool: list[Tensor], number: int) -> None:
+    t = _view(rng, rng.choice(pool[-5:]))
+    choice = rng.random()
+    if choice < 0.3 and t.shape:
+        dims = [k for k in range(len(t.shape)) if rng.random() < 0.5] or [len(t.shape) - 1]
+        kind = rng.choice((ReduceKind.SUM, ReduceKind.MAX, ReduceKind.WELFORD, ReduceKind.ARGMAX))
+        components = (0, 1) if kind is ReduceKind.WELFORD else (0,)
+        pool += m.reduce(f"b{number}", kind, [t], lambda a: a, dims, components)
+        return
+    other = _partner(rng, t, pool)
+    stride = None
+    if len(t.shape) == 2 and rng.random() < 0.2:
+        stride = (1, t.shape[0])
+    if other is None or choice < 0.5:
+        op = rng.choice(UNARY)
+        pool.append(m.pointwise(f"b{number}", [t], lambda a: m.op(op, a), stride=stride))
+    else:
+        binary = rng.choice(BINARY)
+        pool.append(
+            m.pointwise(f"b{number}", [t, other], lambda a, b: m.op(binary, a, b), stride=stride)
+        )
+
+
+def _mutate(rng: random.Random, m: Maker, pool: list[Tensor], inputs: int) -> None:
+    target = rng.choice(pool[:inputs])
+    sources = [t for t in pool[inputs:] if t.shape == target.shape]
+    if sources:
+        m.pointwise("new", [rng.choice(sources)], lambda a: a, out=target)
+
+
+def assert_rules(made: Schedule) -> None:
+    """Every nest once or more, internal buffers private, hazards respected."""
+    names = {n.name for n in made.program.nests}
+    grouped: dict[str, str] = {}
+    for group in made.groups:
+        for nest in group.nests:
+            assert grouped.setdefault(nest.name, group.name) == group.name
+    assert grouped.keys() == names
+    for group in made.groups:
+        for other in made.groups:
+            if other is group:
+                continue
+            used = {b for n in other.nests for b in (*buffers_read(n), *buffers_written(n))}
+            assert not used & group.internal
+    assert not {b for g in made.groups for b in g.internal} & set(made.program.outputs)
+
+
+def assert_points(made: Schedule) -> None:
+    """Within a kernel every buffer that is written is touched at one point only, and what
+    a loop reads from inside the kernel is there."""
+    for group in made.groups:
+        written = {b for n in group.nests for b in buffers_written(n)}
+        indices: dict[str, set[sympy.Expr]] = {}
+        for nest in group.nests:
+            for buffer, index in (
+                *((v.buffer, v.index) for v in loads(nest)),
+                *((s.buffer, s.index) for s in nest.stores),
+            ):
+                indices.setdefault(buffer, set()).add(index)
+        for name in written:
+            assert len(indices[name]) == 1, (name, indices[name])
+        _assert_available(group)
+
+
+def _assert_available(group: FusedGroup) -> None:
+    closed: set[str] = set()
+    for segment in group.segments:
+        here: dict[str, bool] = {}
+        for nest in segment.nests:
+            for name in buffers_read(nest):
+                if name in group.internal:
+                    assert name in closed or here.get(name) is False, (name, nest.name)
+            reduces = bool(reductions(nest))
+            here.update(dict.fromkeys(buffers_written(nest), reduces))
+        for nest in segment.nests:
+            if reductions(nest) or not segment.looped:
+                closed.update(buffers_written(nest))
+
+
+def assert_memory(made: Schedule) -> None:
+    """Nothing is freed before its last use, taken over twice, or reused while alive."""
+    plan = plan_memory(made)
+    buffers = {b.name: b for b in made.program.buffers}
+    memory: dict[str, str] = {}
+    reuse = dict(plan.reuse)
+    alive: dict[str, str] = {}
+    for number, group in enumerate(made.groups):
+        for name in plan.allocate[number]:
+            memory[name] = memory[reuse[name]] if name in reuse else name
+            assert memory[name] not in alive.values()
+            alive[name] = memory[name]
+        taken = dict(group.in_place)
+        for nest in group.nests:
+            for name in buffers_read(nest):
+                if name not in group.internal and buffers[name].role.value != "input":
+                    assert name in alive or name in taken
+        for new, old in group.in_place:
+            alive[new] = memory[new] = alive.pop(old)
+        for name in plan.free_after[number]:
+            del alive[name]
+    for name in made.program.outputs:
+        assert name in alive or buffers[name].role.value == "input"
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.integers(min_value=0, max_value=10**9))
+def test_fused_equals_unfused(seed: int) -> None:
+    program = random_program(seed)
+    made = schedule(program, H100)
+    assert_same(program, made, seed)
+    assert_rules(made)
+    assert_points(made)
+    assert_memory(made)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_programs_do_fuse(seed: int) -> None:
+    nests = kernels = 0
+    for k in range(25):
+        made = schedule(random_program(1000 * seed + k), H100)
+        nests += len(made.program.nests)
+        kernels += len(made.groups)
+    assert kernels < 0.75 * nests

@@ -1,0 +1,260 @@
+"""Every condition that forbids a fusion, with its numbers in the sentence."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+
+from harness.ir.index import axis_symbol
+from harness.ir.nodes import Axis, Nest, ReduceKind, Store, StoreMode
+from harness.ir.ops import Op
+from harness.schedule import fuse, legality, schedule
+from harness.schedule.group import Refusal, Schedule
+from harness.target import H100
+from tests.schedule.programs import Maker, assert_same, column
+
+
+def refused(made: Schedule, condition: str) -> Refusal:
+    """The first refusal for ``condition``."""
+    found = [r for r in made.refusals if r.condition == condition]
+    assert found, sorted({r.condition for r in made.refusals})
+    return found[0]
+
+
+def test_sizes() -> None:
+    m = Maker()
+    w = m.input("w", 30)
+    x = m.input("x", 20, 30)
+    a = m.pointwise("a", [w], lambda v: m.op(Op.TANH, v))
+    b = m.pointwise("b", [x, a], lambda v, u: m.op(Op.ADD, v, u))
+    made = schedule(m.program(b), H100)
+    assert len(made.groups) == 2
+    assert refused(made, "sizes").reason == "n0 runs over 30 points, n1 over 600"
+
+
+def test_reduction_sizes() -> None:
+    m = Maker()
+    x = m.input("x", 20, 30)
+    (a,) = m.reduce("a", ReduceKind.SUM, [x], lambda v: v, [0])
+    (b,) = m.reduce("b", ReduceKind.SUM, [x], lambda v: v, [1])
+    made = schedule(m.program(a, b), H100)
+    assert refused(made, "reduction sizes").reason == "n0 reduces 30 x 20, n1 reduces 20 x 30"
+
+
+def test_square_row_and_column_sums_do_not_match() -> None:
+    m = Maker()
+    x = m.input("x", 20, 20)
+    a = m.pointwise("a", [x], lambda v: m.op(Op.TANH, v))
+    (b,) = m.reduce("b", ReduceKind.SUM, [a], lambda v: v, [0])
+    (c,) = m.reduce("c", ReduceKind.SUM, [a], lambda v: v, [1])
+    program = m.program(a, b, c)
+    made = schedule(program, H100)
+    assert len(made.groups) == 2
+    assert {r.condition for r in made.refusals} & {"index mismatch", "nothing to save"}
+    assert_same(program, made)
+
+
+def test_index_mismatch_of_a_transposed_read() -> None:
+    m = Maker()
+    x = m.input("x", 20, 20)
+    a = m.pointwise("a", [x], lambda v: m.op(Op.TANH, v))
+    b = m.pointwise("b", [a, a.permuted(1, 0)], lambda v, u: m.op(Op.ADD, v, u))
+    program = m.program(b)
+    made = schedule(program, H100)
+    assert len(made.groups) == 2
+    reason = refused(made, "index mismatch").reason
+    assert "n1 reads a elsewhere than n0 writes it" in reason
+    assert "20:20" in reason
+    assert_same(program, made)
+
+
+def test_index_mismatch_of_sizes_that_do_not_divide() -> None:
+    m = Maker()
+    x = m.input("x", 4, 6, stride=(1, 8))
+    a = m.pointwise("a", [x], lambda v: m.op(Op.TANH, v))
+    b = m.pointwise("b", [a.viewed(3, 8).permuted(1, 0)], lambda v: m.op(Op.SIN, v))
+    program = m.program(b)
+    made = schedule(program, H100)
+    assert_same(program, made)
+
+
+def test_cycle_through_a_third_kernel() -> None:
+    m = Maker()
+    x = m.input("x", 50, 40)
+    a = m.pointwise("a", [x], lambda v: m.op(Op.TANH, v))
+    (s,) = m.reduce("s", ReduceKind.SUM, [a], lambda v: v, [0])
+    (t,) = m.reduce("t", ReduceKind.SUM, [s], lambda v: v, [0])
+    b = m.pointwise("b", [a, t.expanded((50, 40))], lambda v, u: m.op(Op.ADD, v, u))
+    program = m.program(b, a)
+    made = schedule(program, H100)
+    assert "must run between" in refused(made, "cycle").reason
+    assert_same(program, made)
+
+
+def test_mutation_at_another_point() -> None:
+    m = Maker()
+    p, g = m.input("p", 20, 20), m.input("g", 20, 20)
+    a = m.pointwise("a", [p.permuted(1, 0), p], lambda v, u: m.op(Op.ADD, v, u))
+    m.pointwise("new", [g, a], lambda v, u: m.op(Op.ADD, v, u), out=p)
+    program = m.program(a)
+    made = schedule(program, H100)
+    assert len(made.groups) == 2
+    assert (
+        "n1 overwrites p, which n0 uses at another point" in refused(made, "mutation hazard").reason
+    )
+    assert made.groups[0].origins == ("a",)
+    assert_same(program, made)
+
+
+def test_mutation_before_a_later_loop_reads_again() -> None:
+    m = Maker()
+    p = m.input("p", 20, 30)
+    a = m.pointwise("a", [p], lambda v: m.op(Op.TANH, v))
+    (s,) = m.reduce("s", ReduceKind.SUM, [a], lambda v: v, [1])
+    b = m.pointwise("b", [a, column(s)], lambda v, u: m.op(Op.ADD, v, u))
+    c = m.pointwise("c", [p], lambda v: m.op(Op.SIN, v))
+    (t,) = m.reduce("t", ReduceKind.SUM, [c], lambda v: v, [1])
+    m.pointwise("new", [c], lambda v: v, out=p)
+    program = m.program(b, t)
+    made = schedule(program, H100)
+    assert_same(program, made)
+
+
+def test_atomic_store_stays_alone() -> None:
+    m = Maker()
+    x = m.input("x", 64)
+    zero = m.pointwise("zero", [x], lambda v: m.op(Op.SUB, v, v))
+    loop = axis_symbol("i", 0)
+    value = m.builder.load("x", loop, m.buffers[0].dtype)
+    where = m.builder.index(sympy.Integer(63) - loop, m.buffers[0].dtype)
+    index = sympy.Symbol("t0", integer=True)
+    store = Store("zero", index, value, StoreMode.ATOMIC_ADD, ((index, where),))
+    m.nests.append(Nest("n1", (Axis(loop, sympy.Integer(64)),), (), (store,), ("scatter",)))
+    y = m.pointwise("y", [zero, x], lambda v, u: m.op(Op.ADD, v, u))
+    program = m.program(y)
+    made = schedule(program, H100)
+    assert len(made.groups) == 3
+    assert "add atomically" in refused(made, "atomic store").reason
+    assert_same(program, made)
+
+
+def test_incompatible_tilings() -> None:
+    m = Maker()
+    x = m.input("x", 128, 128, stride=(1, 128))
+    a = m.pointwise("a", [x], lambda v: m.op(Op.TANH, v))
+    (s,) = m.reduce("s", ReduceKind.SUM, [a], lambda v: v, [1])
+    program = m.program(s, a)
+    made = schedule(program, H100)
+    assert len(made.groups) == 2
+    reason = refused(made, "incompatible tilings").reason
+    assert reason == "n1 is contiguous along its reduced loops, n0 along the parallel ones"
+    assert_same(program, made)
+
+
+def test_too_many_operations() -> None:
+    m = Maker()
+    t = m.input("x", 16)
+    for k in range(3):
+
+        def long(v: object) -> object:
+            for _ in range(legality.MAX_OPERATIONS // 2):
+                v = m.op(Op.TANH, v)
+            return v
+
+        t = m.pointwise(f"a{k}", [t], long)
+    made = schedule(m.program(t), H100)
+    assert len(made.groups) == 2
+    assert f"limit {legality.MAX_OPERATIONS}" in refused(made, "too many operations").reason
+
+
+def test_too_many_nests() -> None:
+    m = Maker()
+    t = m.input("x", 16)
+    for k in range(legality.MAX_NESTS + 1):
+        t = m.pointwise(f"a{k}", [t], lambda v: m.op(Op.TANH, v))
+    made = schedule(m.program(t), H100)
+    assert len(made.groups) == 2
+    assert f"limit {legality.MAX_NESTS}" in refused(made, "too many nests").reason
+
+
+def test_too_many_arguments() -> None:
+    m = Maker()
+    t = m.input("x", 64, 64)
+    outputs = []
+    for k in range(legality.MAX_BUFFERS + 1):
+        t = m.pointwise(f"a{k}", [t], lambda v: m.op(Op.TANH, v))
+        outputs.append(t)
+    made = schedule(m.program(*outputs), H100)
+    assert len(made.groups) == 2
+    assert f"limit {legality.MAX_BUFFERS}" in refused(made, "too many arguments").reason
+
+
+def test_register_pressure() -> None:
+    m = Maker()
+    t = m.input("x", 64, 64)
+    for k in range(legality.MAX_LIVE_LOADS + 1):
+        y = m.input(f"y{k}", 64, 64)
+        t = m.pointwise(f"a{k}", [t, y], lambda v, u: m.op(Op.ADD, v, u))
+    made = schedule(m.program(t), H100)
+    assert len(made.groups) == 2
+    assert f"limit {legality.MAX_LIVE_LOADS}" in refused(made, "register pressure").reason
+
+
+def test_too_far_apart() -> None:
+    m = Maker()
+    x = m.input("x", 512)
+    first = m.pointwise("first", [x], lambda v: m.op(Op.TANH, v))
+    t = m.input("y", 33)
+    for k in range(fuse.MAX_DISTANCE + 1):
+        t = m.pointwise(f"a{k}", [t], lambda v: m.op(Op.TANH, v))
+    last = m.pointwise("last", [x], lambda v: m.op(Op.SIN, v))
+    made = schedule(m.program(first, last, t), H100)
+    assert refused(made, "too far apart").reason == (
+        f"{fuse.MAX_DISTANCE + 2} nests between them, limit {fuse.MAX_DISTANCE}"
+    )
+
+
+def test_nothing_to_save() -> None:
+    m = Maker()
+    shared = m.input("step", 1)
+    outputs = []
+    for k in range(2):
+        x = m.input(f"x{k}", 1 << 17)
+        outputs.append(m.pointwise(f"a{k}", [x, shared], lambda v, u: m.op(Op.ADD, v, u)))
+    made = schedule(m.program(*outputs), H100)
+    assert len(made.groups) == 2
+    assert "4 bytes would be saved" in refused(made, "nothing to save").reason
+
+
+def test_no_points() -> None:
+    m = Maker()
+    x = m.input("x", 0, 4)
+    a = m.pointwise("a", [x], lambda v: m.op(Op.TANH, v))
+    b = m.pointwise("b", [a], lambda v: m.op(Op.TANH, v))
+    made = schedule(m.program(b), H100)
+    assert len(made.groups) == 2
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_argmax_keeps_the_order_of_its_positions(order: tuple[int, int]) -> None:
+    m = Maker()
+    x = m.input("x", 6, 5, 4)
+    y = x.permuted(0, *(1 + k for k in order))
+    (a,) = m.reduce("a", ReduceKind.ARGMAX, [y], lambda v: v, [1, 2])
+    (s,) = m.reduce("s", ReduceKind.SUM, [x], lambda v: v, [1, 2])
+    program = m.program(a, s)
+    made = schedule(program, H100)
+    assert len(made.groups) == 1
+    assert_same(program, made)
+
+
+def test_two_argmaxes_that_count_differently_stay_apart() -> None:
+    m = Maker()
+    x = m.input("x", 6, 5, 4)
+    (a,) = m.reduce("a", ReduceKind.ARGMAX, [x], lambda v: v, [1, 2])
+    (b,) = m.reduce("b", ReduceKind.ARGMAX, [x.permuted(0, 2, 1)], lambda v: v, [1, 2])
+    program = m.program(a, b)
+    made = schedule(program, H100)
+    assert len(made.groups) == 2
+    assert "positions" in refused(made, "index mismatch").reason
+    assert_same(program, made)
