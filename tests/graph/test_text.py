@@ -50,7 +50,9 @@ def example():
             Input("running", mean, "buffer"),
         ),
         nodes=(
-            Node("permute", "aten.permute.default", (Ref("x"), (1, 0)), (), permuted, source, "a.0"),
+            Node(
+                "permute", "aten.permute.default", (Ref("x"), (1, 0)), (), permuted, source, "a.0"
+            ),
             Node(
                 "clone",
                 "aten.clone.default",
@@ -74,7 +76,7 @@ def example():
                 (
                     (math.inf, -math.inf, math.nan, -0.0, 0.1, 1e-300, -3, True, None),
                     2 * s0 + 1,
-                    "no\"ne\n",
+                    'no"ne\n',
                     DType.F8E4M3,
                     (),
                 ),
@@ -103,7 +105,9 @@ def test_negative_zero_and_kinds_of_numbers_survive():
     assert type(odd[6]) is int
 
 
-@pytest.mark.parametrize("path", sorted(GRAPHS.rglob("*.py")), ids=lambda p: f"{p.parent.name}-{p.stem}")
+@pytest.mark.parametrize(
+    "path", sorted(GRAPHS.rglob("*.py")), ids=lambda p: f"{p.parent.name}-{p.stem}"
+)
 def test_suite_files_save_as_they_were_loaded(path):
     text = path.read_text()
     graph = loads(text, str(path))
