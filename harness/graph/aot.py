@@ -202,6 +202,8 @@ def compile_joint(
 ) -> Callable[..., Any]:
     """Hand a graph from ``torch.compile`` to AOTAutograd with one compiler per part.
 
+    A compiler gets a functional graph and its inputs, and returns a function of a list of
+    arguments, which it may empty. Training graphs are cut by the min-cut partitioner.
     Attention stays what it is on the tensors' own device.
     """
     from torch._dynamo.backends.common import aot_autograd as through_autograd
@@ -212,10 +214,14 @@ def compile_joint(
         normalise(joint)
         return partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
 
+    def infer(graph: fx.GraphModule, graph_inputs: Sequence[Any]) -> Callable[..., Any]:
+        normalise(graph)
+        return inference(graph, graph_inputs)
+
     compiler = through_autograd(
         fw_compiler=forward,
         bw_compiler=backward,
-        inference_compiler=inference,
+        inference_compiler=infer,
         partition_fn=partition,
         decompositions=decompositions(),
         keep_inference_input_mutations=True,

@@ -58,9 +58,7 @@ def _forward(
     if _is_flash(query, attn_mask):
         results = _FLASH(query, key, value, dropout_p, is_causal, scale=scale)
     else:
-        results = _EFFICIENT(
-            query, key, value, attn_mask, True, dropout_p, is_causal, scale=scale
-        )
+        results = _EFFICIENT(query, key, value, attn_mask, True, dropout_p, is_causal, scale=scale)
     return results[0], results[1]
 
 
@@ -101,15 +99,18 @@ def link_attention(gm: fx.GraphModule) -> None:
             if {user.args[1] for user in node.users} <= {0}:
                 _to_plain(gm, node)
         elif node.target is _FLASH_BACKWARD:
-            _link(gm, node, node.args[4].args[0], _FLASH_SEEDS, 12)
+            _link(gm, node, 4, _FLASH_SEEDS, 12)
         elif node.target is _EFFICIENT_BACKWARD:
-            _link(gm, node, node.args[5].args[0], _EFFICIENT_SEEDS, 7)
+            _link(gm, node, 5, _EFFICIENT_SEEDS, 7)
 
 
-def _link(
-    gm: fx.GraphModule, node: fx.Node, forward: fx.Node, seeds: tuple[int, int], first: int
-) -> None:
-    """Replace arguments ``first`` and ``first + 1`` of a backward call."""
+def _link(gm: fx.GraphModule, node: fx.Node, out: int, seeds: tuple[int, int], first: int) -> None:
+    """Replace arguments ``first`` and ``first + 1`` of a backward call.
+
+    Its argument ``out`` is the forward call's result.
+    """
+    result_of: Any = node.args[out]
+    forward: fx.Node = result_of.args[0]
     after = next(iter(forward.users))
     for offset, result in enumerate(seeds):
         with gm.graph.inserting_after(after):
@@ -120,11 +121,14 @@ def _link(
 
 
 def _to_plain(gm: fx.GraphModule, node: fx.Node) -> None:
-    query, key, value = node.args[:3]
+    args: tuple[Any, ...] = node.args
+    query, key, value = args[:3]
     is_flash = node.target is _FLASH
-    mask, rest = (None, node.args[3:]) if is_flash else (node.args[3], node.args[5:])
+    mask, rest = (None, args[3:]) if is_flash else (args[3], args[5:])
     dropout_p, is_causal = (*rest, *(0.0, False)[len(rest) :])
-    options = {k: v for k, v in node.kwargs.items() if k == "scale" and v is not None}
+    options: dict[str, Any] = {
+        k: v for k, v in node.kwargs.items() if k == "scale" and v is not None
+    }
     if query.meta["val"].shape[1] != key.meta["val"].shape[1]:
         options["enable_gqa"] = True
     with gm.graph.inserting_before(node):

@@ -8,9 +8,8 @@ from torch import nn
 
 from harness.dtypes import DType
 from harness.errors import CaptureFailed, GraphError, UnknownName, UsageError
-from harness.graph.aot import graph_from_fx
+from harness.graph.aot import compile_joint, convert, graph_from_fx
 from harness.graph.capture import CaptureOptions, capture
-from harness.graph.compile_hook import aot_backend
 from harness.graph.decompositions import DECOMPOSED, KEPT, decompositions
 from harness.graph.replay import replay
 from harness.graph.text import dumps, loads
@@ -265,19 +264,34 @@ def test_complex_values_are_refused():
         graph_from_fx(gm, None, "g")
 
 
-def test_compile_hook_trains_and_mutates():
+def test_torch_compile_trains_and_mutates_through_converted_graphs():
     seen = []
 
-    def compile_graph(conversion):
-        seen.append(conversion.graph.name)
-        assert loads(dumps(conversion.graph)) == conversion.graph
-        return lambda tensors: replay(conversion.graph, tensors, "cpu")
+    def compiler(part):
+        def compile_one(gm, inputs):
+            conversion = convert(gm, inputs, part)
+            seen.append(part)
+            assert loads(dumps(conversion.graph)) == conversion.graph
+
+            def call(args):
+                tensors = [args[k] for k in conversion.positions]
+                args.clear()
+                return replay(conversion.graph, [*tensors, *conversion.constants], "cpu")
+
+            call._boxed_call = True
+            return call
+
+        return compile_one
+
+    def backend(gm, inputs):
+        parts = ("forward", "backward", "inference")
+        return compile_joint(gm, inputs, *map(compiler, parts))
 
     torch.manual_seed(2)
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.SiLU())
     other = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.SiLU())
     other.load_state_dict(model.state_dict())
-    compiled = torch.compile(model, backend=aot_backend(compile_graph))
+    compiled = torch.compile(model, backend=backend, dynamic=False)
     for batch in (2, 3):
         x = torch.randn(batch, 3, 6, 7)
         compiled(x).square().sum().backward()
@@ -287,7 +301,7 @@ def test_compile_hook_trains_and_mutates():
     torch.testing.assert_close(model[1].running_var, other[1].running_var)
     with torch.no_grad():
         torch.testing.assert_close(compiled(x), other(x))
-    assert {"compiled_forward", "compiled_backward", "compiled_inference"} <= set(seen)
+    assert {"forward", "backward", "inference"} <= set(seen)
 
 
 def test_decomposition_table_names_exist():
