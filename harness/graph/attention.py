@@ -81,9 +81,11 @@ def _backward(
         given = (grad_out, query, key, value, out, logsumexp, None, None, *lengths)
         results = _FLASH_BACKWARD(*given, dropout_p, is_causal, state, state, scale=scale)
     else:
-        given = (grad_out, query, key, value, attn_mask, out, logsumexp, state, state)
+        saved = (attn_mask, out, logsumexp, state, state)
         wanted = [True, True, True, False]
-        results = _EFFICIENT_BACKWARD(*given, dropout_p, wanted, is_causal, scale=scale)
+        results = _EFFICIENT_BACKWARD(
+            grad_out, query, key, value, *saved, dropout_p, wanted, is_causal, scale=scale
+        )
     return results[0], results[1], results[2]
 
 
@@ -125,7 +127,8 @@ def _to_plain(gm: fx.GraphModule, node: fx.Node) -> None:
     query, key, value = args[:3]
     is_flash = node.target is _FLASH
     mask, rest = (None, args[3:]) if is_flash else (args[3], args[5:])
-    dropout_p, is_causal = (*rest, *(0.0, False)[len(rest) :])
+    dropout_p = rest[0] if rest else 0.0
+    is_causal = rest[1] if len(rest) > 1 else False
     options: dict[str, Any] = {
         k: v for k, v in node.kwargs.items() if k == "scale" and v is not None
     }

@@ -206,3 +206,36 @@ def test_the_documented_operators_are_those_of_the_suite():
     text = (FOLDER / "README.md").read_text()
     found = text.split("<!-- operators -->\n")[1].split("\n<!-- /operators -->")[0]
     assert found == operator_table()
+
+
+@pytest.mark.parametrize("small", [False, True], ids=["real", "small"])
+@pytest.mark.parametrize("entry", SUITE.entries, ids=lambda e: e.name)
+def test_torch_gives_every_node_the_recorded_type(entry, small):
+    import torch
+
+    from harness.graph.aot import fake_mode
+    from harness.graph.fx import tensor_type
+    from harness.graph.replay import call_node, torch_dtype
+
+    def check(value, kind, name):
+        if kind is None:
+            return
+        found = tensor_type(value)
+        assert (found.dtype, found.shape) == (kind.dtype, kind.shape), name
+        strides = zip(found.shape, found.stride, kind.stride, strict=True)
+        assert all(one == two for n, one, two in strides if n > 1), name
+
+    for graph in entry.small_graphs if small else entry.graphs:
+        with fake_mode(), torch.no_grad():
+            values = {}
+            for item in graph.inputs:
+                shape, stride = ([int(n) for n in v] for v in (item.type.shape, item.type.stride))
+                dtype = torch_dtype(item.type.dtype)
+                values[item.name] = torch.empty_strided(shape, stride, dtype=dtype)
+            for node in graph.nodes:
+                value = values[node.name] = call_node(node, values, torch.device("cpu"))
+                if isinstance(node.type, tuple):
+                    for one, kind in zip(value, node.type, strict=True):
+                        check(one, kind, node.name)
+                else:
+                    check(value, node.type, node.name)
