@@ -34,11 +34,11 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
-from harness.bench import fingerprint  # noqa: E402
 from harness.bench.cuda import warm_jobs  # noqa: E402
+from harness.bench.machine import commit_of, fingerprint  # noqa: E402
 from harness.bench.measure import Measurement, Measurer, release  # noqa: E402
 from harness.bench.peers import RegionComparison, compare, eager, inductor  # noqa: E402
-from harness.bench.record import GraphRecord, KernelRecord, LibraryCall, Run  # noqa: E402
+from harness.bench.record import GraphRecord, KernelRecord, LibraryCall, Machine, Run  # noqa: E402
 from harness.bench.regional import compiled_launch, region_provider  # noqa: E402
 from harness.bench.roofline import copy_bandwidth  # noqa: E402
 from harness.bench.timer import METHOD, CudaTimer  # noqa: E402
@@ -87,6 +87,7 @@ class Suite:
     cache: Path
     deadline: float
     budget_ms: float
+    machine: Machine
     regions: list[RegionRow] = field(default_factory=list)
     graphs: list[GraphRecord] = field(default_factory=list)
     measured: dict[str, Measurement] = field(default_factory=dict)
@@ -276,7 +277,7 @@ def line(row: RegionRow) -> str:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """exp of the mean logarithm; NaN of nothing."""
+    """Exp of the mean logarithm; NaN of nothing."""
     return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
 
 
@@ -325,12 +326,12 @@ def kernel_row(found: Measurement) -> dict[str, Any]:
 
 def run_of(suite: Suite, copy_gbps: float, complete: bool) -> Run:
     """The kernels as a run file."""
-    commit = fingerprint.commit(ROOT)
+    commit = commit_of(ROOT)
     now = dt.datetime.now(dt.UTC).replace(microsecond=0)
     return Run(
         id=f"{now:%Y%m%d-%H%M%S}-{commit.name[:12] or 'no-commit'}",
         created=now.isoformat(),
-        machine=fingerprint.machine(),
+        machine=suite.machine,
         target=suite.target.name,
         suite="default",
         commit=commit.name,
@@ -340,6 +341,12 @@ def run_of(suite: Suite, copy_gbps: float, complete: bool) -> Run:
         complete=complete,
         graphs=tuple(suite.graphs),
     )
+
+
+def busy(timer: CudaTimer) -> None:
+    """Enqueue some tens of milliseconds of work, to read the clocks meanwhile."""
+    for _ in range(500):
+        timer.flush()
 
 
 def arguments() -> argparse.Namespace:
@@ -367,9 +374,10 @@ def main() -> int:
     measurer = Measurer(target, timer, copy.gbps, cache, tune_ms=given.tune_ms, time_ms=40.0)
     launchers = LauncherCache(target, cache)
     deadline = began + given.seconds - RESERVE_SECONDS
-    suite = Suite(target, timer, measurer, launchers, cache, deadline, given.budget_ms)
+    machine = fingerprint(lambda: busy(timer))
+    suite = Suite(target, timer, measurer, launchers, cache, deadline, given.budget_ms, machine)
     suite.note(f"{torch.cuda.get_device_name()}, copy {copy.gbps:.0f} GB/s")
-    facts = {"copy_gbps": copy.gbps, "machine": asdict(fingerprint.machine()), "method": METHOD}
+    facts = {"copy_gbps": copy.gbps, "machine": asdict(suite.machine), "method": METHOD}
     graphs = compiled_graphs(files, suite)
     suite.note(f"{len(graphs)} graphs compiled after {time.monotonic() - began:.0f} s")
     with warming(graphs, suite, given.jobs) as ready:

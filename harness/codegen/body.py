@@ -309,10 +309,10 @@ class Body:
     def _eviction(self, load: Load, tiles: frozenset[str]) -> str:
         """Data that other programs or later loops read again is kept, data read for the
         last time is dropped first."""
-        level = {t.prefix for t in self.frame.plan.tiles}
+        level = {t.prefix for t in self.frame.plan.tiles if t.numel != 1}
         if self.loop is None and not self.frame.plan.persistent:
             level = {p for p in level if not p.startswith("r")}
-        if tiles < level:
+        if not level <= tiles:
             return "evict_last"
         return self.evictions.get(id(load), "") if self.loop is not None else ""
 

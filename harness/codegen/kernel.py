@@ -21,7 +21,7 @@ from harness.codegen.reduction import HELPERS, Reducer
 from harness.codegen.source import KernelSource
 from harness.codegen.values import Scope
 from harness.heuristics.limits import block_name
-from harness.ir.nodes import Load, Reduce, ReduceKind, Store, StoreMode, Value, operands, store_roots
+from harness.ir.nodes import Load, Reduce, ReduceKind, Store, StoreMode, Value, operands, store_roots, walk
 from harness.tiling.plan import ArgumentKind, KernelPlan, PlanSegment
 
 _INDENT = "    "
@@ -61,10 +61,12 @@ class _Kernel:
     _text: list[str] = field(default_factory=list)
     _in_memory: set[str] = field(default_factory=set)
     _done: set[int] = field(default_factory=set)
+    _components: dict[_Key, list[Reduce]] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """The function's body, one string per line, indented relative to it."""
         body = Body(self.frame, self._pointers(), {b.name: b.dtype for b in self.plan.buffers})
+        self._components = self._all_components()
         passes = self._passes() if self._looped else []
         for number, segment in enumerate(self.plan.segments):
             if segment.looped and self._looped:
@@ -170,15 +172,23 @@ class _Kernel:
     # reductions and passes over memory
 
     def _pending_groups(self, stores: Sequence[Store]) -> list[list[Reduce]]:
-        """Reductions not computed yet, components of one reduction together."""
-        groups: dict[tuple[ReduceKind, tuple[int, ...]], list[Reduce]] = {}
+        """Reductions not computed yet, each with all components that the kernel uses,
+        also those that only a later segment uses."""
+        groups: list[list[Reduce]] = []
         for value in _walk_until(store_roots(stores), self._done):
             if isinstance(value, Reduce) and id(value) not in self._done:
-                key = (value.kind, tuple(id(a) for a in value.args))
-                groups.setdefault(key, []).append(value)
-        for group in groups.values():
-            self._done.update(id(r) for r in group)
-        return list(groups.values())
+                group = self._components[_key(value)]
+                self._done.update(id(r) for r in group)
+                groups.append(group)
+        return groups
+
+    def _all_components(self) -> dict[_Key, list[Reduce]]:
+        table: dict[_Key, list[Reduce]] = {}
+        stores = [s for segment in self.plan.segments for s in segment.stores]
+        for value in walk(store_roots(stores)):
+            if isinstance(value, Reduce):
+                table.setdefault(_key(value), []).append(value)
+        return table
 
     def _passes(self) -> list[set[tuple[str, str]]]:
         """What each segment loads along the reduction, for cache hints and barriers."""
@@ -187,7 +197,8 @@ class _Kernel:
         for segment in self.plan.segments:
             values = _walk_until(store_roots(segment.stores), done)
             passes.append({(v.buffer, str(v.index)) for v in values if isinstance(v, Load)})
-            done.update(id(v) for v in values if isinstance(v, Reduce))
+            found = [v for v in values if isinstance(v, Reduce)]
+            done.update(id(r) for v in found for r in self._components[_key(v)])
         return passes
 
     def _evictions(self, segment: PlanSegment, later: set[tuple[str, str]]) -> dict[int, str]:
@@ -197,6 +208,14 @@ class _Kernel:
                 again = (value.buffer, str(value.index)) in later
                 table[id(value)] = "evict_last" if again else "evict_first"
         return table
+
+
+_Key = tuple[ReduceKind, tuple[int, ...]]
+
+
+def _key(reduce: Reduce) -> _Key:
+    """What the components of one reduction have in common."""
+    return (reduce.kind, tuple(id(a) for a in reduce.args))
 
 
 def _spans(body: Body, store: Store) -> bool:

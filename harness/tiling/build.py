@@ -18,6 +18,7 @@ from harness.tiling.arguments import arguments, honoured_pairs
 from harness.tiling.names import kernel_name
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce, loads, reductions
+from harness.tiling.softmax import online_softmax
 from harness.tiling.space import Space, iteration_space
 from harness.tiling.traffic import bytes_moved
 
@@ -90,7 +91,8 @@ def _segments(
     """The group's segments over entry variables. A store repeated in a later segment (its
     producer is recomputed there) is written once."""
     dtypes = {b.name: b.dtype for b in program.buffers}
-    inliner = Inliner(Builder(), dtypes, group.internal)
+    builder = Builder()
+    inliner = Inliner(builder, dtypes, group.internal)
     written: set[tuple[str, sympy.Expr]] = set()
     result: list[PlanSegment] = []
     for segment in group.segments:
@@ -108,7 +110,7 @@ def _segments(
             inliner.forget(in_loop)
         if fresh:
             result.append(PlanSegment(segment.looped, tuple(fresh)))
-    return tuple(result)
+    return tuple(result) if one_scope else online_softmax(result, builder)
 
 
 def _buffers(program: Program, stores: Sequence[Store]) -> tuple[Buffer, ...]:

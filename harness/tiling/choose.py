@@ -76,7 +76,7 @@ def tile_boundary(splits: Sequence[Split], accesses: Sequence[Access]) -> sympy.
     weights: dict[sympy.Symbol, int] = {}
     for access in accesses:
         unit = unit_stride(access, variables)
-        if unit is not None:
+        if unit is not None and _crosses(access, unit, chain):
             touched = _points(access.index, splits)
             weight = access.itemsize * touched * (2 if access.write else 1)
             weights[unit] = weights.get(unit, 0) + weight
@@ -89,6 +89,17 @@ def tile_boundary(splits: Sequence[Split], accesses: Sequence[Access]) -> sympy.
         if best is None or score > best[0]:
             best = (score, number)
     return None if best is None else chain[best[1]].divisor
+
+
+def _crosses(access: Access, unit: sympy.Symbol, chain: Sequence[Split]) -> bool:
+    """Whether the access moves along a lower split than the one it is contiguous in; if it
+    does not, neighbouring lanes read one element and nothing is to be gained."""
+    lower: set[sympy.Symbol] = set()
+    for split in chain:
+        if split.var == unit:
+            break
+        lower.add(split.var)
+    return bool(access.index.free_symbols & lower)
 
 
 def _points(index: sympy.Expr, splits: Sequence[Split]) -> int:

@@ -7,6 +7,12 @@ from collections.abc import Sequence
 
 MOST_OPS = 5
 LONGEST = 60
+_SILENT = frozenset(
+    "alias arange clone copy expand full getitem permute scalar_tensor select slice squeeze t "
+    "to_copy transpose unsqueeze view".split()
+)
+"""Operators that only rearrange, convert or fill: named only where there is nothing else."""
+
 _NUMBER = re.compile(r"(_\d+)+$")
 _UNFIT = re.compile(r"\W")
 
@@ -16,6 +22,7 @@ def kernel_name(category: str, origins: Sequence[str]) -> str:
     such as ``add_3``) in graph order, at most ``MOST_OPS`` of them and ``LONGEST``
     characters."""
     ops = list(dict.fromkeys(_UNFIT.sub("_", _NUMBER.sub("", o)).strip("_") for o in origins))
+    ops = [o for o in ops if o not in _SILENT] or ops
     kept: list[str] = []
     for op in (o for o in ops if o):
         if len(kept) == MOST_OPS or len("_".join((*kept, op))) > LONGEST:
