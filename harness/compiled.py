@@ -61,13 +61,15 @@ class Failure:
 class CompiledRegion:
     """A region as launches in order.
 
-    ``graph`` is the region's graph after reductions were split: the one that the buffers of
-    ``program`` and the references of the modules speak of. With ``failures`` the launches are
-    those that did work, and the region can only be run by torch.
+    ``graph`` is the region's graph after reductions were split. ``compiled_as`` is the graph
+    that the buffers of ``program`` and the references of the modules speak of: ``graph``
+    itself, or that of an earlier region which differs in nothing but names. With ``failures``
+    the launches are those that did work, and the region can only be run by torch.
     """
 
     region: Region
     graph: Graph
+    compiled_as: Graph
     program: Program | None
     schedule: Schedule | None
     launches: tuple[Launch, ...]
@@ -116,8 +118,8 @@ class CompiledGraph:
     @property
     def refusals(self) -> tuple[Refusal, ...]:
         """Fusions considered and refused."""
-        schedules = (region.schedule for region in self.regions)
-        return tuple(r for schedule in schedules if schedule for r in schedule.refusals)
+        own = (region for region in self.regions if region.compiled_as is region.graph)
+        return tuple(r for region in own if region.schedule for r in region.schedule.refusals)
 
     def distinct(self) -> Iterator[tuple[EmittedModule, int]]:
         """Each distinct kernel's module and how often it is launched, first launch first."""
@@ -127,11 +129,14 @@ class CompiledGraph:
     def looped(self) -> dict[str, bool]:
         """For the origin nodes of each reduction kernel whether it is looped."""
         kinds: dict[str, bool] = {}
-        for launch in self.launches:
-            category = launch.plan.category
-            if category in (Category.REDUCTION, Category.PERSISTENT):
-                looped = category is Category.REDUCTION
-                kinds.update((name, looped) for name in launch.group.origins)
+        for region in self.regions:
+            pairs = zip(region.compiled_as.nodes, region.graph.nodes, strict=True)
+            own = {theirs.name: ours.name for theirs, ours in pairs}
+            for launch in region.launches:
+                category = launch.plan.category
+                if category in (Category.REDUCTION, Category.PERSISTENT):
+                    looped = category is Category.REDUCTION
+                    kinds.update((own.get(o, o), looped) for o in launch.group.origins)
         return kinds
 
     def report(self) -> Report:
@@ -169,11 +174,12 @@ class Report:
 
     def __str__(self) -> str:
         total = sum(seconds for _, seconds in self.seconds)
-        lines = [
+        first = (
             f"{self.name}: {self.kernels} kernels in {self.launches} launches, "
             f"{self.regions} regions, {self.library_call_count} library calls, "
             f"{total * 1e3:.0f} ms of code generation"
-        ]
+        )
+        lines = [first]
         lines.extend(f"  library call {op} × {n}: {why}" for op, n, why in self.library_calls)
         lines.extend(f"  run by torch: {failure}" for failure in self.failures)
         return "\n".join(lines)

@@ -53,7 +53,7 @@ def run_region(
     if not compiled.complete or compiled.program is None:
         return [t for t in replay(compiled.region.graph, tensors, device) if t is not None]
     program = compiled.program
-    inputs = [item.name for item in compiled.region.graph.inputs]
+    inputs = [item.name for item in compiled.compiled_as.inputs]
     given = dict(zip(inputs, tensors, strict=True))
     memory = _Memory(program, given, torch.device(device))
     last = _last_launches(compiled.launches)

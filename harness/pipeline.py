@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import traceback
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from harness.compiled import (
     kernel_identity,
 )
 from harness.errors import HarnessError, InvalidProgram
+from harness.graph.cleanup import structure_key
 from harness.graph.lowering import lower
 from harness.graph.model import Graph, Region
 from harness.graph.regions import partition
@@ -56,13 +58,27 @@ def compile_graph(graph: Graph, target: Target, like: CompiledGraph | None = Non
 def _compile_region(region: Region, state: _State) -> CompiledRegion:
     state.begin(region)
     graph = state.run("split", split_reductions, region.graph, state.target, state.choose_split)
-    program = None if graph is None else state.run("lower", lower, graph)
+    if graph is None:
+        return CompiledRegion(region, region.graph, region.graph, None, None, (), state.failures())
+    key = (structure_key(graph), state.guidance(graph))
+    twin = state.regions.get(key)
+    if twin is not None:
+        return dataclasses.replace(twin, region=region, graph=graph)
+    made = _generate(region, graph, state)
+    if made.complete:
+        state.regions[key] = made
+    return made
+
+
+def _generate(region: Region, graph: Graph, state: _State) -> CompiledRegion:
+    program = state.run("lower", lower, graph)
     planned = None if program is None else state.run("schedule", schedule, program, state.target)
-    if graph is None or planned is None:
-        return CompiledRegion(region, region.graph, None, None, (), state.failures())
+    if planned is None:
+        return CompiledRegion(region, graph, graph, program, None, (), state.failures())
     made = [_compile_kernel(graph, planned.program, group, state) for group in planned.groups]
     launches = tuple(launch for launch in made if launch is not None)
-    return CompiledRegion(region, graph, planned.program, planned, launches, state.failures())
+    program = planned.program
+    return CompiledRegion(region, graph, graph, program, planned, launches, state.failures())
 
 
 def _compile_kernel(
@@ -92,6 +108,7 @@ class _State:
     target: Target
     like: CompiledGraph | None
     kernels: dict[tuple[object, ...], Kernel] = field(default_factory=dict)
+    regions: dict[object, CompiledRegion] = field(default_factory=dict)
     splits: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     region: str = ""
@@ -146,6 +163,10 @@ class _State:
         if count > 1:
             self.splits[node] = count
         return count
+
+    def guidance(self, graph: Graph) -> object:
+        """What the guide says of a region's nodes, by position."""
+        return tuple(self.guide_looped.get(node.name) for node in graph.nodes)
 
     def choose_looped(self, group: FusedGroup) -> bool | None:
         """Whether the guide's kernel of the same reduction is looped; ``None`` without one."""

@@ -13,10 +13,11 @@ come last.
 from __future__ import annotations
 
 import argparse
-import contextlib
+import concurrent.futures
 import datetime as dt
 import json
 import math
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -24,7 +25,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,16 +35,18 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
-from harness.bench import fingerprint  # noqa: E402
 from harness.bench.cuda import warm_jobs  # noqa: E402
+from harness.bench.machine import commit_of, fingerprint  # noqa: E402
 from harness.bench.measure import Measurement, Measurer, release  # noqa: E402
 from harness.bench.peers import RegionComparison, compare, eager, inductor  # noqa: E402
-from harness.bench.record import GraphRecord, KernelRecord, LibraryCall, Run  # noqa: E402
+from harness.bench.record import GraphRecord, KernelRecord, LibraryCall, Machine, Run  # noqa: E402
 from harness.bench.regional import compiled_launch, region_provider  # noqa: E402
 from harness.bench.roofline import copy_bandwidth  # noqa: E402
 from harness.bench.timer import METHOD, CudaTimer  # noqa: E402
 from harness.compiled import CompiledGraph, CompiledRegion  # noqa: E402
 from harness.errors import HarnessError  # noqa: E402
+from harness.graph.model import Graph  # noqa: E402
+from harness.graph.replay import random_inputs  # noqa: E402
 from harness.graph.text import load  # noqa: E402
 from harness.heuristics.facts import Config  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
@@ -87,6 +90,7 @@ class Suite:
     cache: Path
     deadline: float
     budget_ms: float
+    machine: Machine
     regions: list[RegionRow] = field(default_factory=list)
     graphs: list[GraphRecord] = field(default_factory=list)
     measured: dict[str, Measurement] = field(default_factory=dict)
@@ -117,32 +121,57 @@ def compiled_graphs(files: Sequence[Path], suite: Suite) -> list[CompiledGraph]:
     return found
 
 
-@contextlib.contextmanager
-def warming(
-    graphs: Sequence[CompiledGraph], suite: Suite, jobs: int
-) -> Iterator[dict[str, threading.Event]]:
-    """Compile candidates ahead, graph by graph; an event per graph says it is done."""
-    done = {graph.name: threading.Event() for graph in graphs}
-    pool = CompilePool(jobs, suite.cache)
+def compile_ahead(graphs: Sequence[CompiledGraph], suite: Suite, jobs: int) -> None:
+    """Fill both compilers' caches from parallel processes, before anything is timed: while
+    they run they take cores and, Inductor's, the GPU."""
+    began = time.monotonic()
+    texts = dict.fromkeys(k.module.text for graph in graphs for k in graph.kernels)
+    todo = warm_jobs(list(texts), suite.target, suite.cache)
+    regions = [region.region.graph for graph in graphs for region, _ in distinct_regions(graph)]
+    workers = max(1, jobs // 2)
+    limit = began + 0.4 * (suite.deadline - began)
 
-    def work() -> None:
-        seen: set[str] = set()
-        for graph in graphs:
-            texts = [k.module.text for k in graph.kernels if k.module.text not in seen]
-            seen.update(texts)
-            try:
-                pool.warm(warm_jobs(texts, suite.target, suite.cache))
-            except HarnessError as error:
-                print(f"compiling ahead: {error}", flush=True)
-            finally:
-                done[graph.name].set()
+    def ours() -> None:
+        with CompilePool(workers, suite.cache) as pool:
+            for _ in pool.warm_each(todo):
+                if time.monotonic() > limit:
+                    return
 
-    thread = threading.Thread(target=work, daemon=True)
+    thread = threading.Thread(target=ours, daemon=True)
     thread.start()
+    left = warm_inductor(regions, workers, limit)
+    thread.join(max(0.0, limit - time.monotonic()) + 5.0)
+    suite.note(
+        f"{len(todo)} candidates and {len(regions) - left} of {len(regions)} Inductor regions "
+        f"compiled ahead in {time.monotonic() - began:.0f} s"
+    )
+
+
+def warm_inductor(regions: Sequence[Graph], workers: int, limit: float) -> int:
+    """Compile with Inductor in ``workers`` processes until ``limit``; how many are left."""
+    context = multiprocessing.get_context("spawn")
+    pool = concurrent.futures.ProcessPoolExecutor(workers, mp_context=context)
+    futures = [pool.submit(warm_region, graph) for graph in regions]
+    done, _ = concurrent.futures.wait(futures, timeout=max(0.0, limit - time.monotonic()))
+    processes = list((pool._processes or {}).values())
+    pool.shutdown(wait=len(done) == len(futures), cancel_futures=True)
+    for process in processes:
+        process.terminate()
+    return len(futures) - len(done)
+
+
+def warm_region(graph: Graph) -> str:
+    """Compile and run one region with Inductor; why not, if it cannot."""
+    warnings.filterwarnings("ignore")
+    inputs = random_inputs(graph, "cuda")
     try:
-        yield done
+        inductor(graph, inputs)(inputs)
+    except Exception as error:  # noqa: BLE001 - it fails again, with its reason, when timed
+        return f"{type(error).__name__}: {error}"
     finally:
-        pool.close()
+        torch.compiler.reset()
+        release("cuda")
+    return ""
 
 
 def examine(graph: CompiledGraph, suite: Suite) -> None:
@@ -276,7 +305,7 @@ def line(row: RegionRow) -> str:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """exp of the mean logarithm; NaN of nothing."""
+    """Exp of the mean logarithm; NaN of nothing."""
     return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
 
 
@@ -325,12 +354,12 @@ def kernel_row(found: Measurement) -> dict[str, Any]:
 
 def run_of(suite: Suite, copy_gbps: float, complete: bool) -> Run:
     """The kernels as a run file."""
-    commit = fingerprint.commit(ROOT)
+    commit = commit_of(ROOT)
     now = dt.datetime.now(dt.UTC).replace(microsecond=0)
     return Run(
         id=f"{now:%Y%m%d-%H%M%S}-{commit.name[:12] or 'no-commit'}",
         created=now.isoformat(),
-        machine=fingerprint.machine(),
+        machine=suite.machine,
         target=suite.target.name,
         suite="default",
         commit=commit.name,
@@ -340,6 +369,12 @@ def run_of(suite: Suite, copy_gbps: float, complete: bool) -> Run:
         complete=complete,
         graphs=tuple(suite.graphs),
     )
+
+
+def busy(timer: CudaTimer) -> None:
+    """Enqueue some tens of milliseconds of work, to read the clocks meanwhile."""
+    for _ in range(500):
+        timer.flush()
 
 
 def arguments() -> argparse.Namespace:
@@ -367,18 +402,18 @@ def main() -> int:
     measurer = Measurer(target, timer, copy.gbps, cache, tune_ms=given.tune_ms, time_ms=40.0)
     launchers = LauncherCache(target, cache)
     deadline = began + given.seconds - RESERVE_SECONDS
-    suite = Suite(target, timer, measurer, launchers, cache, deadline, given.budget_ms)
+    machine = fingerprint(lambda: busy(timer))
+    suite = Suite(target, timer, measurer, launchers, cache, deadline, given.budget_ms, machine)
     suite.note(f"{torch.cuda.get_device_name()}, copy {copy.gbps:.0f} GB/s")
-    facts = {"copy_gbps": copy.gbps, "machine": asdict(fingerprint.machine()), "method": METHOD}
+    facts = {"copy_gbps": copy.gbps, "machine": asdict(suite.machine), "method": METHOD}
     graphs = compiled_graphs(files, suite)
     suite.note(f"{len(graphs)} graphs compiled after {time.monotonic() - began:.0f} s")
-    with warming(graphs, suite, given.jobs) as ready:
-        for graph in graphs:
-            if suite.over:
-                break
-            ready[graph.name].wait(max(0.0, deadline - time.monotonic()))
-            examine(graph, suite)
-            write(given.out, suite, facts)
+    compile_ahead(graphs, suite, given.jobs)
+    for graph in graphs:
+        if suite.over:
+            break
+        examine(graph, suite)
+        write(given.out, suite, facts)
     complete = len(suite.graphs) == len(graphs) and not suite.over
     path = store.save(given.out, run_of(suite, copy.gbps, complete))
     print(

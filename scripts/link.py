@@ -7,6 +7,7 @@ entry points are found by, and the ``harness`` command, all read off
 
 from __future__ import annotations
 
+import re
 import sys
 import sysconfig
 import tomllib
@@ -26,9 +27,18 @@ def entry_points(project: dict[str, Any]) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
+def source_version() -> str:
+    """The version that the package states."""
+    text = (ROOT / "harness" / "__init__.py").read_text(encoding="utf-8")
+    found = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
+    if found is None:
+        raise SystemExit("harness/__init__.py states no __version__")
+    return found.group(1)
+
+
 def write_metadata(project: dict[str, Any], packages: Path) -> None:
     """Write the ``.pth`` file and the ``dist-info`` folder into ``packages``."""
-    name, version = project["name"], project["version"]
+    name, version = project["name"], source_version()
     (packages / f"{name}-source.pth").write_text(f"{ROOT}\n", encoding="utf-8")
     info = packages / f"{name}-{version}.dist-info"
     info.mkdir(exist_ok=True)

@@ -150,9 +150,7 @@ def _result_nodes(
     kinds: ValueType = tuple(type_of(t) for t in made)
     nodes = [Node("both", case.op, args, kwargs, kinds, source=f"{case.name}: test")]
     for position, kind in enumerate(kinds):
-        nodes.append(
-            Node(f"out{position}", "getitem", (Ref("both"), position), (), kind)
-        )
+        nodes.append(Node(f"out{position}", "getitem", (Ref("both"), position), (), kind))
     return tuple(nodes), tuple(n.name for n in nodes[1:])
 
 

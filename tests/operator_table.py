@@ -127,12 +127,55 @@ _UNARY_DOMAIN = {
 
 def _unary() -> list[Case]:
     rows = []
-    names = (
-        "neg abs exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin"
-        " acos atan sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma sigmoid relu sign"
-        " floor ceil round trunc silu gelu mish hardsigmoid hardswish softplus elu leaky_relu"
-        " hardtanh relu6 square logit"
-    ).split()
+    names = [
+        "neg",
+        "abs",
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sqrt",
+        "rsqrt",
+        "reciprocal",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "erf",
+        "erfc",
+        "erfinv",
+        "lgamma",
+        "sigmoid",
+        "relu",
+        "sign",
+        "floor",
+        "ceil",
+        "round",
+        "trunc",
+        "silu",
+        "gelu",
+        "mish",
+        "hardsigmoid",
+        "hardswish",
+        "softplus",
+        "elu",
+        "leaky_relu",
+        "hardtanh",
+        "relu6",
+        "square",
+        "logit",
+    ]
     for name in names:
         low, high = _UNARY_DOMAIN.get(name, (-3.0, 3.0))
         op = f"aten.{name}.default"
@@ -176,13 +219,12 @@ def _unary() -> list[Case]:
 
 
 def _casts() -> list[Case]:
-    rows = []
-    for source in (BF16, F32, I32, BOOL):
-        for target in (BF16, F32, F64, I64, BOOL):
-            rows.append(
-                row(f"{source.short}_{target.short}", "aten._to_copy.default",
-                    Tensor((3, 5), source), dtype=target)
-            )  # fmt: skip
+    op = "aten._to_copy.default"
+    rows = [
+        row(f"{source.short}_{target.short}", op, Tensor((3, 5), source), dtype=target)
+        for source in (BF16, F32, I32, BOOL)
+        for target in (BF16, F32, F64, I64, BOOL)
+    ]
     rows += [
         row("u8", "prims.convert_element_type.default", Tensor((9,), low=0, high=200), U8),
         row("plain", "aten.copy.default", HALF, Tensor((9,))),

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import harness
 from harness.cli.capture import capture
 from harness.cli.doctor import doctor
 from harness.cli.emit import emit
@@ -39,9 +40,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"harness {version('harness')}")
+        typer.echo(f"harness {harness.__version__}")
         raise typer.Exit
 
 

@@ -281,8 +281,10 @@ def _cut_at(
 
 def _for_gpu(gm: fx.GraphModule) -> None:
     """Write a graph traced on a CPU as a GPU would run it."""
-    normalise_attention(gm)
     normalise(gm)
+    normalise_attention(gm)
+    gm.graph.eliminate_dead_code(_is_impure)
+    gm.recompile()
 
 
 def normalise(gm: fx.GraphModule) -> None:

@@ -14,7 +14,7 @@ from torch.optim.adamw import adamw
 from torch.utils import _pytree as pytree
 
 from harness.dtypes import DType
-from harness.errors import CaptureFailed, UsageError
+from harness.errors import CaptureFailed, HarnessError, UsageError
 from harness.graph import aot
 from harness.graph.bounds import with_bounds
 from harness.graph.model import Graph
@@ -58,7 +58,7 @@ def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
     base = _identifier(wanted.name or parsed.name)
     training = wanted.mode == "training"
     with aot.fake_mode() as mode, _quiet_build(wanted.dtype):
-        example = build(parsed, training)
+        example = _build(parsed, training)
         if wanted.mode == "optimizer":
             example = _optimizer_step(example, parsed)
         if isinstance(example.function, torch.nn.Module):
@@ -79,6 +79,19 @@ def _quiet_build(dtype: DType) -> Iterator[None]:
         yield
     finally:
         torch.set_default_dtype(before)
+
+
+def _build(target: Target, training: bool) -> Example:
+    try:
+        return build(target, training)
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise CaptureFailed(
+            f"{target.text} could not be built",
+            got=f"{type(error).__name__}: {_first_line(error)}",
+            remedy="check the options; the model's own library refused them",
+        ) from error
 
 
 def _facts(target: Target, options: CaptureOptions) -> tuple[tuple[str, str], ...]:

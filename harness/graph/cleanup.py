@@ -148,6 +148,22 @@ def _renamed(arg: Arg, renamed: Mapping[str, str]) -> Arg:
     return arg
 
 
+def structure_key(graph: Graph) -> object:
+    """A hashable key that is equal for graphs which differ in nothing but names."""
+    renamed = {item.name: f"i{number}" for number, item in enumerate(graph.inputs)}
+    renamed.update((node.name, f"n{number}") for number, node in enumerate(graph.nodes))
+    nodes: list[object] = []
+    for node in graph.nodes:
+        same = rename_refs(node, renamed)
+        nodes.append((same.op, argument_key(same.args), argument_key(same.kwargs), same.type))
+    return (
+        tuple((item.type, item.role, item.bound) for item in graph.inputs),
+        tuple(nodes),
+        tuple(None if name is None else renamed[name] for name in graph.outputs),
+        tuple((renamed[m.input], renamed[m.value]) for m in graph.mutations),
+    )
+
+
 def argument_key(arg: Arg | Iterable[object]) -> object:
     """A hashable key that tells apart what ``==`` does not: 1, 1.0 and True, 0.0 and -0.0.
 

@@ -121,7 +121,8 @@ def _member(module: ModuleType, name: str) -> Any:
     try:
         found = getattr(module, name)
     except AttributeError:
-        near = difflib.get_close_matches(name, dir(module), 3)
+        public = [known for known in dir(module) if not known.startswith("_")]
+        near = difflib.get_close_matches(name, public, 3)
         raise UnknownName(
             f"{module.__name__} has no {name}",
             got=name,
@@ -148,6 +149,7 @@ def _python(target: Target, _training: bool) -> Example:
     if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         names = [key for key, _ in target.options]
         _reject_unknown(names, parameters, f"{target.provider}:{target.name}")
+    _require_all(target, parameters)
     match function(**dict(target.options)):
         case (found, tuple() | list() as args) if callable(found):
             return Example(found, tuple(args), {})
@@ -159,6 +161,24 @@ def _python(target: Target, _training: bool) -> Example:
                 got=type(other).__name__,
                 expected="(module or function, args) or (module or function, args, kwargs)",
             )
+
+
+def _require_all(target: Target, parameters: Mapping[str, inspect.Parameter]) -> None:
+    given = dict(target.options)
+    missing = [
+        name
+        for name, parameter in parameters.items()
+        if parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        and name not in given
+    ]
+    if missing:
+        raise UsageError(
+            f"{target.provider}:{target.name} needs more options",
+            got=", ".join(given) or "none",
+            expected=", ".join(missing),
+            remedy=f"e.g. {target.provider}:{target.name}?{missing[0]}=1",
+        )
 
 
 class _First(torch.nn.Module):

@@ -9,11 +9,22 @@ shrinks for small x and the rows per step grow instead.
 from __future__ import annotations
 
 from harness.heuristics.facts import Config, Facts, Hint
-from harness.heuristics.limits import MAX_REDUCTION_BLOCK, Draft, cdiv, finish_all
+from harness.heuristics.limits import (
+    MAX_REDUCTION_BLOCK,
+    Draft,
+    cdiv,
+    finish_all,
+    last_power_of_two,
+)
 from harness.target import Target
 
 _REGISTER_INTENSIVE = 10
 _MAX_WARPS = 16
+_LEAST_WIDTH = 32
+_IN_FLIGHT = 8192
+"""Elements being loaded on one multiprocessor: 32 kB of 4-byte ones, about what hides the
+latency of device memory on a Hopper-class part."""
+_MOST_ELEMENTS = 4096
 
 
 def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
@@ -28,7 +39,10 @@ def _drafts(facts: Facts, target: Target) -> list[Draft]:
         case Hint.OUTER:
             return _outer(facts, target)
         case Hint.OUTER_TINY:
-            return [_tiny(facts), *_outer(facts, target)]
+            tiny, outer = _tiny(facts), _outer(facts, target)
+            # A block narrower than a sector of memory reads every row's sectors several times.
+            wide = dict(tiny.blocks)["x"] >= _LEAST_WIDTH
+            return [tiny, *outer] if wide else [*outer, tiny]
         case Hint.DEFAULT:
             return [
                 *_inner(facts, target)[:2],
@@ -71,23 +85,37 @@ def _inner(facts: Facts, target: Target) -> list[Draft]:
 
 
 def _outer(facts: Facts, target: Target) -> list[Draft]:
+    points = _parallel(facts)
     width = 64
-    while width > 16 and cdiv(_parallel(facts), width) < target.multiprocessors:
+    while width > 16 and cdiv(points, width) < target.multiprocessors:
         width //= 2
     if _register_intensive(facts):
         return [_draft(width, 16, 4), _draft(width, 32, 8), _draft(width, 8, 4)]
-    few = cdiv(_parallel(facts), width) < 2 * target.multiprocessors
-    rows = 2048 // width
-    first = _draft(width, rows, 8) if few else _draft(width, rows // 2, 4)
+    rows = _rows(points, width, facts.loads, target)
+    first = _draft(width, rows, _warps(width * rows))
     return [
         first,
-        _draft(width, rows, 8),
+        _draft(width, 2 * rows, _warps(2 * width * rows)),
+        _draft(width, rows, 2 * _warps(width * rows)),
+        _draft(64, 16, 4),
         _draft(64, 8, 4),
-        _draft(2 * width, 16, 8),
-        _draft(128, 8, 4),
+        _draft(128, 16, 8),
         _draft(max(16, width // 2), 64, 8),
-        _draft(width, 2 * rows, 16),
     ]
+
+
+def _rows(points: int, width: int, loads: int, target: Target) -> int:
+    """Rows a block reads at once, so that the blocks on one multiprocessor together have
+    enough loads in flight; fewer where every row is loaded from several tensors."""
+    shared = max(points, width * target.multiprocessors)
+    wanted = _IN_FLIGHT * target.multiprocessors // (shared * max(1, min(loads, 2)))
+    most = max(16, _MOST_ELEMENTS // width)
+    return max(16, min(last_power_of_two(wanted), most))
+
+
+def _warps(elements: int) -> int:
+    """Eight elements a thread."""
+    return max(4, elements // 256)
 
 
 def _tiny(facts: Facts) -> Draft:

@@ -228,8 +228,8 @@ def round_to_float(x: Array, dtype: DType) -> Array:
     if dtype not in grids:
         return x
     fraction, least, largest = grids[dtype]
-    wide = x.astype(np.float64)
     with np.errstate(all="ignore"):
+        wide = x.astype(np.float64)
         _, exponent = np.frexp(wide)
         shift = np.maximum(exponent - 1, least) - fraction
         rounded = np.ldexp(np.rint(np.ldexp(wide, -shift)), shift)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import sympy
 
-from harness.ir.dependencies import buffers_read, buffers_written
-from harness.ir.nodes import Load, Nest, StoreMode, store_roots, walk
+from harness.ir.dependencies import buffers_read, buffers_written, loads
+from harness.ir.nodes import Nest, StoreMode
 from harness.ir.program import Buffer, Program, Role
 from harness.schedule.facts import Facts, bits
 from harness.schedule.group import FusedGroup, Schedule
@@ -155,8 +155,8 @@ def take_over(
     this group is the last to use.
 
     Both have one layout and type, and every read of the input is at the point where the
-    output is written, in no later segment than the write: no element is overwritten
-    before its last read.
+    output is written, by no later nest than the one that writes it: no element is
+    overwritten before its last read.
     """
     buffers = {b.name: b for b in program.buffers}
     kept = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
@@ -208,25 +208,23 @@ def _same_storage(first: Buffer, second: Buffer) -> bool:
 
 def _safe(group: FusedGroup, output: str, name: str) -> bool:
     """Whether ``output`` may overwrite ``name`` while ``group`` runs."""
-    written: list[tuple[int, sympy.Expr, bool]] = []
-    read: list[tuple[int, sympy.Expr, bool]] = []
-    for place, segment in enumerate(group.segments):
-        for nest in segment.nests:
-            full = bool(nest.raxes)
-            for store in nest.stores:
-                if store.buffer == output:
-                    if store.mode is not StoreMode.PLAIN or store.indirect:
-                        return False
-                    written.append((place, store.index, full))
-            for value in walk(store_roots(nest.stores)):
-                if isinstance(value, Load) and value.buffer == name:
-                    if value.indirect:
-                        return False
-                    read.append((place, value.index, full))
-    if len({index for _, index, _ in (*written, *read)}) != 1:
+    written: list[tuple[int, sympy.Expr]] = []
+    read: list[tuple[int, sympy.Expr]] = []
+    for place, nest in enumerate(group.nests):
+        for store in nest.stores:
+            if store.buffer == output:
+                if store.mode is not StoreMode.PLAIN or store.indirect:
+                    return False
+                written.append((place, store.index))
+        for load in loads(nest):
+            if load.buffer == name:
+                if load.indirect:
+                    return False
+                read.append((place, load.index))
+    if len({index for _, index in (*written, *read)}) != 1:
         return False
-    first_write = min(place for place, _, _ in written)
-    return all(place <= first_write for place, _, _ in read)
+    first_write = min(place for place, _ in written)
+    return all(place <= first_write for place, _ in read)
 
 
 def plan_memory(schedule: Schedule) -> MemoryPlan:

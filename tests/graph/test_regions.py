@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from harness.dtypes import DType
 from harness.graph.cleanup import clean
 from harness.graph.execute import execute, replay_region
-from harness.graph.model import Graph, HostCall, Partition, Ref, Region
+from harness.graph.model import Graph, HostCall, Partition, Region
 from harness.graph.regions import partition
 from harness.graph.replay import random_inputs, replay
 from tests.graph.building import GraphBuilder, assert_close, supports

@@ -12,19 +12,20 @@ import math
 import os
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from harness.dtypes import DType
-from harness.ir import op_numpy
 from harness.ir.op_types import COMPUTE_TYPES, Rule
-from harness.ir.ops import ROWS, Op, libdevice_names, triton_text
+from harness.ir.ops import ROWS, Op, triton_text
+from harness.runtime import standins
 
 POINTS = 256
-HEADER = "import triton\nimport triton.language as tl\n{libdevice}\n\n"
-REAL = "from triton.language.extra import libdevice"
+HEADER = (
+    "import triton\nimport triton.language as tl\nfrom triton.language.extra import libdevice\n\n"
+)
 
 
 def cases(dtype: DType) -> list[tuple[str, Op, DType]]:
@@ -69,40 +70,15 @@ def source(dtype: DType, nonnegative: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def load_kernel(dtype: DType, folder: Path, stand_ins: SimpleNamespace | None) -> ModuleType:
+def load_kernel(dtype: DType, folder: Path) -> ModuleType:
     """Write the module of ``dtype`` and import it."""
     path = folder / f"ops_{dtype.short}.py"
-    path.write_text(HEADER.format(libdevice="" if stand_ins else REAL) + source(dtype))
+    path.write_text(HEADER + source(dtype))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    if stand_ins is not None:
-        module.__dict__["libdevice"] = stand_ins
     spec.loader.exec_module(module)
     return module
-
-
-def make_stand_ins() -> SimpleNamespace:
-    """The device-library functions the texts name, in numpy."""
-    import triton.language as tl
-    from triton.runtime.interpreter import TensorHandle
-
-    special = {"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh"}
-    special |= {"atan": "arctan", "atan2": "arctan2", "atanh": "arctanh", "pow": "power"}
-    own = {"erf": op_numpy.erf, "erfc": op_numpy.erfc}
-    own |= {"erfinv": op_numpy.erfinv, "lgamma": op_numpy.lgamma}
-
-    def wrap(name: str) -> Any:
-        function: Any = own.get(name) or getattr(np, special.get(name, name))
-
-        def call(*args: Any) -> Any:
-            data = np.asarray(function(*(a.handle.data for a in args)))
-            kept = data.astype(args[0].handle.data.dtype)
-            return tl.core.tensor(TensorHandle(kept, args[0].dtype), args[0].type)
-
-        return call
-
-    return SimpleNamespace(**{name: wrap(name) for name in libdevice_names()})
 
 
 def run(inputs: Path, outputs: Path, interpreted: bool) -> None:
@@ -111,10 +87,11 @@ def run(inputs: Path, outputs: Path, interpreted: bool) -> None:
 
     operands = np.load(inputs)
     results: dict[str, Any] = {}
-    stand_ins = make_stand_ins() if interpreted else None
+    if interpreted:
+        standins.install()
     device = "cpu" if interpreted else "cuda"
     for dtype in COMPUTE_TYPES:
-        module = load_kernel(dtype, outputs.parent, stand_ins)
+        module = load_kernel(dtype, outputs.parent)
         given = torch.from_numpy(operands[dtype.short]).to(device)
         made = []
         for _, _, target in cases(dtype):
@@ -136,7 +113,7 @@ def compile_all(folder: Path) -> None:
 
     short = {DType.F32: "fp32", DType.F64: "fp64", DType.BOOL: "i8"}
     for dtype in COMPUTE_TYPES:
-        module = load_kernel(dtype, folder, None)
+        module = load_kernel(dtype, folder)
         signature = {"operands": f"*{short.get(dtype, dtype.short)}"}
         for number, (_, _, target) in enumerate(cases(dtype)):
             signature[f"out{number}"] = f"*{short.get(target, target.short)}"

@@ -93,6 +93,12 @@ def torch_function(op: Op) -> Callable[..., torch.Tensor]:
     return TORCH.get(op) or getattr(torch, op.value, None) or getattr(torch.special, op.value)
 
 
+def _against_torch(op: Op, dtype: DType) -> float:
+    """Units in the last place allowed where torch is the other side; its float64 lgamma
+    is itself tens of units off."""
+    return 64.0 if op is Op.LGAMMA and dtype is DType.F64 else 4.0
+
+
 def all_cases() -> list[Any]:
     return [
         pytest.param(op, dtype, id=f"{op.value}-{dtype.short}")
@@ -112,7 +118,8 @@ def assert_close(got: Array, expected: Array, ulps: float, dtype: DType) -> None
     rounded = expected[finite].astype(dtype.torch_name)
     scale = np.maximum(np.abs(rounded), np.finfo(dtype.torch_name).tiny)
     error = np.abs(got[finite].astype(np.longdouble) - expected[finite])
-    worst = np.max(error / np.spacing(scale), initial=0.0)
+    largest = np.finfo(dtype.torch_name).max
+    worst = np.max(error / np.spacing(np.minimum(scale, largest / 2)), initial=0.0)
     assert worst <= ulps, f"off by {worst} units in the last place, {ulps} allowed"
 
 
@@ -126,7 +133,7 @@ def test_meaning_is_torchs(op: Op, dtype: DType) -> None:
     """numpy on the type itself against torch: exact for integers, float64 for floats."""
     args = operands(op, dtype)
     got = meaning(op, args, dtype, dtype)
-    if op in (Op.FMA, Op.LGAMMA) and dtype is DType.F64:
+    if op is Op.FMA and dtype is DType.F64:
         pytest.skip("torch has nothing more exact; the f32 case compares with float64")
     wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in args]
     with np.errstate(all="ignore"):
@@ -139,7 +146,7 @@ def test_meaning_is_torchs(op: Op, dtype: DType) -> None:
         expected = torch.nextafter(*(torch.from_numpy(a) for a in args)).numpy()
     if dtype is DType.F32 and op in (Op.FLOOR_DIV, Op.TRUNC_DIV, Op.SIGN):
         expected = torch_function(op)(*(torch.from_numpy(a) for a in args)).numpy()
-    assert_close(got, np.asarray(expected), 4.0, target)
+    assert_close(got, np.asarray(expected), _against_torch(op, dtype), target)
 
 
 @pytest.fixture(scope="module")
@@ -213,9 +220,15 @@ def test_triton_text_means_the_same(
     expected = meaning(op, operands(op, dtype), dtype, target)
     if target is DType.BOOL:
         got = got != 0
-    assert_close(got, expected.astype(np.float64) if target.is_float else expected, 4.0, target)
+    assert_close(
+        got,
+        expected.astype(np.float64) if target.is_float else expected,
+        _against_torch(op, dtype),
+        target,
+    )
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize(("op", "dtype", "target", "name"), text_cases())
 def test_triton_text_on_a_gpu(
     op: Op, dtype: DType, target: DType, name: str, on_device: dict[str, Array]
@@ -232,6 +245,7 @@ def test_triton_text_on_a_gpu(
     assert_close(got, expected, ROWS[op].ulps, target)
 
 
+@pytest.mark.slow
 def test_every_text_compiles(tmp_path: Path) -> None:
     printed = _run("compile", tmp_path, interpret="0")
     assert len(printed.splitlines()) == len(COMPUTE_TYPES)

@@ -193,7 +193,7 @@ def test_reduction_over_the_first_dimension_turns_its_producer() -> None:
 def test_adamw_updates_one_parameter_in_one_kernel() -> None:
     m = Maker()
     names = ("p", "g", "m", "v")
-    states = [{n: m.input(f"{n}{k}", 40, 25) for n in names} for k in range(3)]
+    states = [{n: m.input(f"{n}{k}", 400, 250) for n in names} for k in range(3)]
     for k, state in enumerate(states):
         mom = m.pointwise(
             f"mom{k}",
@@ -254,3 +254,31 @@ def test_output_role_of_an_unused_store_is_dead() -> None:
     assert [g.origins for g in made.groups] == [("a",)]
     assert "dead" not in {b.name for b in made.program.buffers}
     assert all(b.role is not Role.TEMPORARY for b in made.program.buffers)
+
+
+def test_small_independent_kernels_save_a_launch() -> None:
+    m = Maker()
+    parts = [m.input(f"part{k}", 32, 768) for k in range(3)]
+    sums = [
+        m.reduce(f"s{k}", ReduceKind.SUM, [p], lambda v: v, [0])[0] for k, p in enumerate(parts)
+    ]
+    large = [m.input(f"x{k}", 4096, 40) for k in range(2)]
+    outputs = [m.pointwise(f"y{k}", [x], lambda v: m.op(Op.TANH, v)) for k, x in enumerate(large)]
+    program = m.program(*sums, *outputs)
+    made = schedule(program, H100)
+    assert [g.origins for g in made.groups] == [("s0", "s1", "s2"), ("y0",), ("y1",)]
+    assert_same(program, made)
+
+
+def test_a_small_kernel_does_not_join_what_it_depends_on() -> None:
+    m = Maker()
+    x = m.input("x", 16, 16)
+    (a,) = m.reduce("a", ReduceKind.SUM, [x], lambda v: v, [0])
+    y = m.pointwise("y", [x, a], lambda v, u: m.op(Op.ADD, v, u))
+    (b,) = m.reduce(
+        "b", ReduceKind.SUM, [y, y.permuted(1, 0)], lambda v, u: m.op(Op.MUL, v, u), [0]
+    )
+    program = m.program(b)
+    made = schedule(program, H100)
+    assert [g.origins for g in made.groups] == [("a", "y"), ("b",)]
+    assert_same(program, made)

@@ -219,7 +219,7 @@ def test_nothing_to_save() -> None:
     shared = m.input("step", 1)
     outputs = []
     for k in range(2):
-        x = m.input(f"x{k}", 4096)
+        x = m.input(f"x{k}", 1 << 17)
         outputs.append(m.pointwise(f"a{k}", [x, shared], lambda v, u: m.op(Op.ADD, v, u)))
     made = schedule(m.program(*outputs), H100)
     assert len(made.groups) == 2

@@ -47,9 +47,7 @@ def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:
     nodes, outputs = [node], [node.name]
     if isinstance(node.type, tuple):
         parts = [(k, t) for k, t in enumerate(node.type) if t is not None]
-        nodes += [
-            Node(f"{node.name}_{k}", "getitem", (Ref(node.name), k), (), t) for k, t in parts
-        ]
+        nodes += [Node(f"{node.name}_{k}", "getitem", (Ref(node.name), k), (), t) for k, t in parts]
         outputs = [f"{node.name}_{k}" for k, _ in parts]
     try:
         lower(Graph(node.name, tuple(inputs), tuple(nodes), tuple(outputs)))

@@ -19,15 +19,16 @@ from harness.graph.lowering.tensor import (
     canonical,
     flat_index,
     is_one,
+    outer_variable,
     ranges_of,
 )
-from harness.ir.index import axis_symbol, indirect_symbol
+from harness.ir.index import indirect_symbol
 from harness.ir.nodes import (
     Builder,
     Compute,
     Constant,
-    Indirect,
     IndexValue,
+    Indirect,
     Load,
     Masked,
     Reduce,
@@ -98,15 +99,13 @@ class Context:
 
     def stored(self, name: str, dtype: DType, shape: Shape, stride: Shape) -> Tensor:
         """The tensor that buffer ``name`` holds."""
-        return Tensor(
-            shape, dtype, self.load(name, flat_index(canonical(shape), stride), dtype)
-        )
+        return Tensor(shape, dtype, self.load(name, flat_index(canonical(shape), stride), dtype))
 
     def read(self, tensor: Tensor, index: Index, shape: Shape, rsizes: Shape = ()) -> Value:
         """``tensor`` at ``index``, which is written over the variables of a tensor of
         ``shape`` (and of a reduction over ``rsizes``)."""
         mapping = {
-            axis_symbol("i", k): e
+            outer_variable(k): e
             for k, (e, n) in enumerate(zip(index, tensor.shape, strict=True))
             if not is_one(n)
         }
@@ -178,23 +177,31 @@ class Context:
         return self.builder.masked(mask, body, other)
 
     def inside(
-        self, expr: sympy.Expr, low: sympy.Expr | None, high: sympy.Expr | None
+        self,
+        expr: sympy.Expr,
+        shape: Shape,
+        low: sympy.Expr | None,
+        high: sympy.Expr | None,
     ) -> Value:
-        """Whether ``low <= expr < high``; an absent bound always holds."""
+        """Whether ``low <= expr < high``, where ``expr`` is over the variables of a tensor
+        of ``shape``; an absent bound always holds. Compared in 32 bits where that is
+        known to be enough."""
         scalar = self.scalar
+        known = self.simplifier(shape).bounds(expr)
+        bounds = [*known, *(b for b in (low, high) if b is not None)]
+        narrow = all(b is not None and b.is_Integer and abs(b) < 2**31 for b in bounds)
+        dtype = DType.I32 if narrow else DType.I64
         tests = []
         if low is not None:
             tests.append(
-                scalar.compare(Op.GE, self.index_value(expr), self.index_value(low))
+                scalar.compare(Op.GE, self.index_value(expr, dtype), self.index_value(low, dtype))
             )
         if high is not None:
             tests.append(
-                scalar.compare(Op.LT, self.index_value(expr), self.index_value(high))
+                scalar.compare(Op.LT, self.index_value(expr, dtype), self.index_value(high, dtype))
             )
-        if not tests:
-            return scalar.constant(True, DType.BOOL)
-        result = tests[0]
-        for test in tests[1:]:
+        result: Value = scalar.constant(True, DType.BOOL)
+        for test in tests:
             result = scalar.both(result, test)
         return result
 

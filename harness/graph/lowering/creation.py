@@ -38,7 +38,9 @@ def progression(call: Call, start: Value, step: Value) -> Tensor:
         if isinstance(v, Constant) and v.number == int(v.number)
     ]
     if len(whole) == 2:
-        return call.result(scalar.index(whole[0] + whole[1] * canonical(call.shape)[0], start.dtype))
+        return call.result(
+            scalar.index(whole[0] + whole[1] * canonical(call.shape)[0], start.dtype)
+        )
     position = scalar.cast(scalar.index(canonical(call.shape)[0]), start.dtype)
     return call.result(scalar.add(start, scalar.mul(position, step)))
 

@@ -15,9 +15,7 @@ from harness.ir.ops import Op
 
 def cat(call: Call) -> Lowered:
     """``cat(tensors, dim)``; empty one-dimensional tensors are ignored, as in torch."""
-    parts = [
-        t for t in call.tensors(0) if t.rank == len(call.shape) or not t.shape[0].is_zero
-    ]
+    parts = [t for t in call.tensors(0) if t.rank == len(call.shape) or not t.shape[0].is_zero]
     return call.result(_joined(call, parts, call.dim(1, "dim", len(call.shape), 0)))
 
 
@@ -37,12 +35,12 @@ def _joined(call: Call, parts: list[Tensor], dim: int) -> Value:
         index = list(out)
         index[dim] = out[dim] - start
         value = scalar.cast(call.read(part, tuple(index), call.shape), call.dtype)
-        mask = context.inside(out[dim], None if first else start, None if last else end)
+        mask = context.inside(out[dim], call.shape, None if first else start, None if last else end)
         value = context.masked(mask, value, scalar.like(0, value))
         if result is None:
             result = value
         else:
-            before = context.inside(out[dim], None, end)
+            before = context.inside(out[dim], call.shape, None, end)
             result = scalar.where(before, value, result)
     return scalar.constant(0, call.dtype) if result is None else result
 
@@ -76,7 +74,7 @@ def constant_pad(call: Call) -> Lowered:
         index[dim] = out[dim] - before
         low = None if before.is_nonpositive else sympy.S.Zero
         high = None if after.is_nonpositive else size
-        inside = context.inside(index[dim], low, high)
+        inside = context.inside(index[dim], call.shape, low, high)
         mask = scalar.both(mask, inside)
     value = scalar.cast(call.read(tensor, tuple(index), call.shape), call.dtype)
     return call.result(context.masked(mask, value, scalar.like(call.number(2, "value", 0), value)))
@@ -107,9 +105,7 @@ def slice_scatter(call: Call) -> Lowered:
     dim = call.dim(2, "dim", tensor.rank, 0)
     start = slice_start(call, tensor.shape[dim], 3)
     step = call.size(5, "step", 1)
-    return call.result(
-        _placed(call, source, dim, start, step, call.operand(0, "self"))
-    )
+    return call.result(_placed(call, source, dim, start, step, call.operand(0, "self")))
 
 
 def _placed(
@@ -128,6 +124,7 @@ def _placed(
     ends_at = start + (count - 1) * step + 1
     mask = context.inside(
         out[dim],
+        call.shape,
         None if start.is_zero else start,
         None if ends_at == call.shape[dim] else ends_at,
     )
@@ -160,9 +157,7 @@ def select_backward(call: Call) -> Lowered:
     if position.is_negative:
         position = position + call.shape[dim]
     zero = call.scalar.constant(0, call.dtype)
-    placed = _placed(
-        call, Tensor(shape, grad.dtype, value), dim, position, sympy.S.One, zero
-    )
+    placed = _placed(call, Tensor(shape, grad.dtype, value), dim, position, sympy.S.One, zero)
     return call.result(placed)
 
 

@@ -12,10 +12,8 @@ from harness.graph.lowering.cost import oversized, profile, typical, worth_stori
 from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import (
-    Lowered,
     Reduced,
     Result,
-    Scattered,
     Tensor,
     canonical,
     flat_index,
@@ -40,6 +38,7 @@ class Lowering:
     alias: dict[str, str] = field(default_factory=dict)
     buffers: dict[str, Buffer] = field(default_factory=dict)
     types: dict[str, TensorType] = field(default_factory=dict)
+    extents: dict[str, int] = field(default_factory=dict)
     maker: NestMaker = field(init=False)
 
     def __post_init__(self) -> None:
@@ -125,9 +124,7 @@ class Lowering:
             for buffer, _ in reduced:
                 self._stored(buffer)
 
-    def _settle(
-        self, node: Node, kind: TensorType, result: Result, rule: Rule | None
-    ) -> None:
+    def _settle(self, node: Node, kind: TensorType, result: Result, rule: Rule | None) -> None:
         """Keep a result as an expression, or give it a buffer."""
         name = node.name
         self.types[name] = kind
@@ -170,9 +167,7 @@ class Lowering:
     def _wanted(self, name: str) -> bool:
         return name in self.graph.outputs
 
-    def _needs_buffer(
-        self, name: str, kind: TensorType, tensor: Tensor, rule: Rule | None
-    ) -> bool:
+    def _needs_buffer(self, name: str, kind: TensorType, tensor: Tensor, rule: Rule | None) -> bool:
         if self._wanted(name):
             return True
         if isinstance(tensor.value, Load) and (rule is None or rule.view):
@@ -189,10 +184,15 @@ class Lowering:
         if demand.users > 1 and isinstance(tensor.value, Load):
             return not self._reads_in_layout(tensor.value, kind)
         read = sum(
-            min(typical(self.buffers[b].extent), own) * self.buffers[b].dtype.itemsize
+            min(self._extent(b), own) * self.buffers[b].dtype.itemsize
             for b in dict.fromkeys(load.buffer for load in found.loads)
         )
         return worth_storing(found, demand, own, read, own * kind.dtype.itemsize)
+
+    def _extent(self, buffer: str) -> int:
+        if buffer not in self.extents:
+            self.extents[buffer] = typical(self.buffers[buffer].extent)
+        return self.extents[buffer]
 
     def _is_mutation_value(self, name: str) -> bool:
         return any(m.value == name for m in self.graph.mutations)
@@ -218,9 +218,7 @@ class Lowering:
         name = buffer.name
         self.types[name] = TensorType(buffer.dtype, buffer.shape, buffer.stride)
         self.origins[name] = frozenset()
-        self.tensors[name] = self.context.stored(
-            name, buffer.dtype, buffer.shape, buffer.stride
-        )
+        self.tensors[name] = self.context.stored(name, buffer.dtype, buffer.shape, buffer.stride)
 
     # -- the end of the program ----------------------------------------------------
 
@@ -273,9 +271,7 @@ class Lowering:
         ordered: list[tuple[Mutation, str]] = []
         while rest:
             free = [
-                pair
-                for pair in rest
-                if not any(pair[0].input in reads[m.input] for m, _ in rest)
+                pair for pair in rest if not any(pair[0].input in reads[m.input] for m, _ in rest)
             ]
             if not free:
                 stuck.append(rest.pop())

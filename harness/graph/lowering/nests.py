@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import sympy
@@ -18,10 +18,11 @@ from harness.graph.lowering.tensor import (
     canonical,
     contiguous,
     flat_index,
+    inner_variable,
     is_one,
+    outer_variable,
 )
 from harness.graph.model import TensorType
-from harness.ir.index import axis_symbol
 from harness.ir.nodes import Axis, Nest, Store
 from harness.ir.program import Buffer
 
@@ -50,13 +51,11 @@ def axes_in_order(shape: Shape, stride: Shape) -> tuple[Axis, ...]:
     """The loops over a buffer, largest stride outermost, sizes of one left out."""
     dims = [d for d, n in enumerate(shape) if not is_one(n)]
     dims.sort(key=lambda d: (-typical(stride[d]), d))
-    return tuple(Axis(axis_symbol("i", d), shape[d]) for d in dims)
+    return tuple(Axis(outer_variable(d), shape[d]) for d in dims)
 
 
-def _plain_axes(prefix: str, sizes: Shape) -> tuple[Axis, ...]:
-    return tuple(
-        Axis(axis_symbol(prefix, k), n) for k, n in enumerate(sizes) if not is_one(n)
-    )
+def _axes(variable: Callable[[int], sympy.Symbol], sizes: Shape) -> tuple[Axis, ...]:
+    return tuple(Axis(variable(k), n) for k, n in enumerate(sizes) if not is_one(n))
 
 
 @dataclass(slots=True)
@@ -74,9 +73,13 @@ class NestMaker:
         stores: Iterable[Store],
         origins: frozenset[str],
     ) -> None:
-        ordered = tuple(sorted(origins, key=lambda name: self.order[name]))
         name = f"nest{len(self.nests)}"
-        self.nests.append(Nest(name, axes, raxes, tuple(stores), ordered))
+        self.nests.append(Nest(name, axes, raxes, tuple(stores), self._in_order(origins)))
+
+    def _in_order(self, origins: frozenset[str]) -> tuple[str, ...]:
+        """The nodes among ``origins`` in graph order."""
+        nodes = [name for name in origins if name in self.order]
+        return tuple(sorted(nodes, key=lambda name: self.order[name]))
 
     def fill(self, buffer: Buffer, tensor: Tensor, origins: frozenset[str]) -> None:
         """Store a tensor into its buffer."""
@@ -91,7 +94,7 @@ class NestMaker:
             Store(b.name, flat_index(canonical(b.shape), b.stride), r.value) for b, r in parts
         ]
         axes = axes_in_order(first.shape, first.stride)
-        self._add(axes, _plain_axes("r", reduced.rsizes), stores, origins)
+        self._add(axes, _axes(inner_variable, reduced.rsizes), stores, origins)
 
     def join_maximum(
         self, buffer: Buffer, result: Reduced, online: OnlineSum, origins: frozenset[str]
@@ -99,7 +102,7 @@ class NestMaker:
         """Store the sum of an online softmax in the nest that stores its maximum, if
         there is one with the same loops; say whether there was."""
         index = flat_index(canonical(buffer.shape), buffer.stride)
-        raxes = _plain_axes("r", result.rsizes)
+        raxes = _axes(inner_variable, result.rsizes)
         for position, nest in enumerate(self.nests):
             store = nest.stores[0]
             fits = (
@@ -116,8 +119,7 @@ class NestMaker:
                 Store(buffer.name, index, online.total),
             )
             names = origins.union(nest.origins)
-            ordered = tuple(sorted(names, key=lambda name: self.order[name]))
-            self.nests[position] = replace(nest, stores=stores, origins=ordered)
+            self.nests[position] = replace(nest, stores=stores, origins=self._in_order(names))
             return True
         return False
 
@@ -128,10 +130,6 @@ class NestMaker:
             sympy.S.Zero if is_one(n) else i
             for i, n in zip(result.target, buffer.shape, strict=True)
         )
-        index = self.context.simplifier(result.points).simplify(
-            flat_index(target, buffer.stride)
-        )
-        store = Store(
-            buffer.name, index, result.value, result.mode, self.context.bindings(index)
-        )
-        self._add(_plain_axes("i", result.points), (), [store], origins)
+        index = self.context.simplifier(result.points).simplify(flat_index(target, buffer.stride))
+        store = Store(buffer.name, index, result.value, result.mode, self.context.bindings(index))
+        self._add(_axes(outer_variable, result.points), (), [store], origins)

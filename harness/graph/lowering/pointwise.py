@@ -23,8 +23,6 @@ def binary(op: Op) -> Rule:
     return Rule(lower)
 
 
-
-
 def additive(op: Op, *, reverse: bool = False) -> Rule:
     """``add``, ``sub`` and ``rsub`` with their factor ``alpha`` on the second operand."""
 
@@ -315,9 +313,7 @@ RULES: Rules = {
     **_overloads("div", Rule(div), "Tensor", "Scalar", "Tensor_mode", "Scalar_mode"),
     **_overloads("true_divide", Rule(div), "Tensor", "Scalar"),
     **_overloads("floor_divide", Rule(floor_divide), "default", "Scalar"),
-    **_overloads(
-        "remainder", binary(Op.REMAINDER), "Tensor", "Scalar", "Scalar_Tensor"
-    ),
+    **_overloads("remainder", binary(Op.REMAINDER), "Tensor", "Scalar", "Scalar_Tensor"),
     **_overloads("fmod", binary(Op.FMOD), "Tensor", "Scalar"),
     **_overloads("copysign", binary(Op.COPYSIGN), "Tensor", "Scalar"),
     **_overloads("pow", Rule(pow_), "Tensor_Scalar", "Tensor_Tensor", "Scalar"),

@@ -17,6 +17,7 @@ from harness.graph.lowering.tensor import (
     Lowered,
     OnlineSum,
     Reduced,
+    Result,
     Shape,
     Tensor,
     canonical,
@@ -73,7 +74,7 @@ class Operand:
             case _:
                 return self.value
 
-    def finish(self, value: Value, position: int = 0) -> Lowered:
+    def finish(self, value: Value, position: int = 0) -> Result:
         """The node's result number ``position``."""
         kind = self.call.result_type(position)
         converted = self.call.scalar.cast(value, kind.dtype)
@@ -109,9 +110,7 @@ def reduced_operand(call: Call, dims: list[int], keepdim: bool) -> Operand:
 def over(call: Call, dims_at: int = 1, keepdim_at: int = 2) -> Operand:
     """The operand of the common signature ``(self, dim, keepdim)``."""
     rank = call.tensor(0).rank
-    return reduced_operand(
-        call, call.dims(dims_at, "dim", rank), call.flag(keepdim_at, "keepdim")
-    )
+    return reduced_operand(call, call.dims(dims_at, "dim", rank), call.flag(keepdim_at, "keepdim"))
 
 
 def total(kind: ReduceKind) -> Rule:
@@ -133,7 +132,7 @@ def total(kind: ReduceKind) -> Rule:
 LONGEST_ROW_IN_REGISTERS = 1024
 
 
-def sum_of_exponentials(operand: Operand) -> Lowered | None:
+def sum_of_exponentials(operand: Operand) -> Result | None:
     """``sum(exp(x - max(x)))`` of long rows as the second component of the reduction that
     found the maximum: both come from one pass over ``x``."""
     match operand.value:
@@ -226,7 +225,7 @@ def extreme_with_index(kind: ReduceKind, position_kind: ReduceKind) -> Rule:
         position = _countable(operand).reduce(position_kind, DType.I64)
         values = operand.finish(extreme_of(operand, kind), 0)
         positions = operand.finish(position, 1)
-        return values, positions  # type: ignore[return-value]
+        return values, positions
 
     return Rule(lower)
 
@@ -301,8 +300,7 @@ def variance_and_mean(call: Call) -> Lowered:
     """``var_mean``: both from one pass."""
     moments = _moments(call)
     operand = moments.operand
-    both = operand.finish(moments.variance(), 0), operand.finish(moments.mean(), 1)
-    return both  # type: ignore[return-value]
+    return operand.finish(moments.variance(), 0), operand.finish(moments.mean(), 1)
 
 
 def logsumexp(call: Call) -> Lowered:
@@ -312,9 +310,7 @@ def logsumexp(call: Call) -> Lowered:
     top = operand.reduce(ReduceKind.SOFTMAX, call.dtype, 0)
     summed = operand.reduce(ReduceKind.SOFTMAX, call.dtype, 1)
     infinite = scalar.compare(Op.ISINF, top)
-    return operand.finish(
-        scalar.where(infinite, top, scalar.add(top, scalar.op(Op.LOG, summed)))
-    )
+    return operand.finish(scalar.where(infinite, top, scalar.add(top, scalar.op(Op.LOG, summed))))
 
 
 def vector_norm(call: Call) -> Lowered:
@@ -326,13 +322,8 @@ def vector_norm(call: Call) -> Lowered:
 def norm(call: Call) -> Lowered:
     """``norm`` with an optional order (2 if absent)."""
     order = call.maybe_number(1, "p")
-    if call.node.op == "aten.norm.Scalar":
-        operand = _everything(call)
-    else:
-        operand = over(call, 2, 3)
-    return operand.finish(
-        norm_of(operand.cast(call.dtype), 2.0 if order is None else float(order))
-    )
+    operand = _everything(call) if call.node.op == "aten.norm.Scalar" else over(call, 2, 3)
+    return operand.finish(norm_of(operand.cast(call.dtype), 2.0 if order is None else float(order)))
 
 
 def norm_of(operand: Operand, order: float) -> Value:

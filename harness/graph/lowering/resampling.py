@@ -49,8 +49,8 @@ class Window:
         """For every element of the window in row-major order: whether it lies inside the
         tensor, and its index."""
         call, context = self.call, self.call.context
-        out = canonical(call.result_type(0).shape)
-        simplifier = context.simplifier(call.result_type(0).shape)
+        shape = call.result_type(0).shape
+        out, simplifier = canonical(shape), context.simplifier(shape)
         for offsets in product(*(range(k) for k in self.kernel)):
             index = list(out)
             mask: Value = call.scalar.constant(True, DType.BOOL)
@@ -61,7 +61,7 @@ class Window:
                 index[dim] = place = simplifier.simplify(place + offset * self.dilation[axis])
                 low = None if simplifier.is_nonnegative(place) else sympy.S.Zero
                 high = None if simplifier.is_less(place, size) else size
-                inside = context.inside(place, low, high)
+                inside = context.inside(place, shape, low, high)
                 mask = call.scalar.both(mask, inside)
             yield mask, tuple(index)
 
@@ -103,9 +103,7 @@ def max_pool(call: Call) -> Lowered:
             continue
         better = scalar.compare(Op.GT, value, best)
         if kind.dtype.is_float:
-            better = scalar.compare(
-                Op.LOGICAL_OR, better, scalar.compare(Op.ISNAN, value)
-            )
+            better = scalar.compare(Op.LOGICAL_OR, better, scalar.compare(Op.ISNAN, value))
         best, where = scalar.where(better, value, best), scalar.where(better, flat, where)
     assert best is not None and where is not None
     return Tensor(kind.shape, kind.dtype, best), Tensor(kind.shape, DType.I64, where)
@@ -127,9 +125,7 @@ def average_pool(call: Call) -> Lowered:
     divisor = call.maybe_number(6, "divisor_override")
     if divisor is None and (call.flag(5, "count_include_pad", True) or not any(window.padding)):
         divisor = window.kernel[0] * window.kernel[1]
-    return call.result(
-        scalar.div(total, count if divisor is None else scalar.like(divisor, total))
-    )
+    return call.result(scalar.div(total, count if divisor is None else scalar.like(divisor, total)))
 
 
 def _nearest(*names: str) -> dict[str, Rule]:

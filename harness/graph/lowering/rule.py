@@ -75,7 +75,7 @@ class Call:
                 return value
         if default is MISSING:
             raise self.refuse(f"argument {name!r} is missing")
-        return default  # type: ignore[return-value]
+        return default
 
     def has_tensor(self, position: int, name: str) -> bool:
         """Whether an argument is given and is a tensor."""
@@ -176,7 +176,7 @@ class Call:
         if arg is None or arg == ():
             return list(range(rank))
         items = arg if isinstance(arg, tuple) else (arg,)
-        return sorted({self.wrap_dim(int(a), rank) for a in items})  # type: ignore[arg-type]
+        return sorted({self.wrap_dim(int(a), rank) for a in items})
 
     def read(self, tensor: Tensor, index: Index, shape: Shape, rsizes: Shape = ()) -> Value:
         """``tensor`` at ``index``; see ``Context.read``."""

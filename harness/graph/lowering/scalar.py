@@ -123,7 +123,9 @@ class Scalar:
 
     def compare(self, op: Op, *args: Value) -> Value:
         """An operation whose result is bool: comparisons, logic, ``isnan``."""
-        return self._folded(op, args, DType.BOOL) or self.builder.compute(op, *args, dtype=DType.BOOL)
+        return self._folded(op, args, DType.BOOL) or self.builder.compute(
+            op, *args, dtype=DType.BOOL
+        )
 
     def _folded(self, op: Op, args: tuple[Value, ...], dtype: DType) -> Constant | None:
         """The result of an operation on constants, if it is one of the simple ones."""

@@ -81,24 +81,36 @@ def is_one(size: sympy.Expr) -> bool:
     return size is sympy.S.One
 
 
+# The variables of all but absurd ranks, made once: making a symbol is slow in sympy.
+_MADE = 12
+_OUTER = tuple(axis_symbol("i", k) for k in range(_MADE))
+_INNER = tuple(axis_symbol("r", k) for k in range(_MADE))
+
+
+def outer_variable(dim: int) -> sympy.Symbol:
+    """``i<dim>``, the variable of a tensor's dimension."""
+    return _OUTER[dim] if dim < _MADE else axis_symbol("i", dim)
+
+
+def inner_variable(dim: int) -> sympy.Symbol:
+    """``r<dim>``, the variable of a reduced dimension."""
+    return _INNER[dim] if dim < _MADE else axis_symbol("r", dim)
+
+
 def canonical(shape: Shape) -> tuple[sympy.Expr, ...]:
     """The index of a tensor of ``shape``: ``i0``, ``i1``, … with 0 for a size of one."""
-    return tuple(
-        sympy.S.Zero if is_one(n) else axis_symbol("i", k) for k, n in enumerate(shape)
-    )
+    return tuple(sympy.S.Zero if is_one(n) else outer_variable(k) for k, n in enumerate(shape))
 
 
 def reduction_index(rsizes: Shape) -> tuple[sympy.Expr, ...]:
     """The variables ``r0``, ``r1``, … of a reduction, 0 for a size of one."""
-    return tuple(
-        sympy.S.Zero if is_one(n) else axis_symbol("r", k) for k, n in enumerate(rsizes)
-    )
+    return tuple(sympy.S.Zero if is_one(n) else inner_variable(k) for k, n in enumerate(rsizes))
 
 
 def ranges_of(shape: Shape, rsizes: Shape = ()) -> dict[sympy.Symbol, sympy.Expr]:
     """The size of every canonical variable of a tensor (and of a reduction)."""
-    ranges = {axis_symbol("i", k): n for k, n in enumerate(shape) if not is_one(n)}
-    ranges.update((axis_symbol("r", k), n) for k, n in enumerate(rsizes) if not is_one(n))
+    ranges = {outer_variable(k): n for k, n in enumerate(shape) if not is_one(n)}
+    ranges.update((inner_variable(k), n) for k, n in enumerate(rsizes) if not is_one(n))
     return ranges
 
 

@@ -160,9 +160,7 @@ def gelu(call: Call) -> Lowered:
 def _gelu_inner(scalar: Scalar, value: Value) -> Value:
     """``sqrt(2/pi) (x + 0.044715 x³)``, the argument of tanh (Hendrycks and Gimpel)."""
     cube = scalar.mul(scalar.mul(value, value), value)
-    return scalar.scale(
-        scalar.add(value, scalar.scale(cube, 0.044715)), math.sqrt(2 / math.pi)
-    )
+    return scalar.scale(scalar.add(value, scalar.scale(cube, 0.044715)), math.sqrt(2 / math.pi))
 
 
 def elu(call: Call) -> Lowered:
@@ -187,9 +185,7 @@ def hardtanh(call: Call) -> Lowered:
     """``hardtanh(self, min_val, max_val)``."""
     scalar, value = call.scalar, call.operand(0)
     low = scalar.op(Op.MAXIMUM, value, scalar.like(call.number(1, "min_val", -1), value))
-    return call.result(
-        scalar.op(Op.MINIMUM, low, scalar.like(call.number(2, "max_val", 1), value))
-    )
+    return call.result(scalar.op(Op.MINIMUM, low, scalar.like(call.number(2, "max_val", 1), value)))
 
 
 def relu6(call: Call) -> Lowered:
@@ -213,10 +209,36 @@ def _same_name(*ops: Op) -> dict[str, Rule]:
 
 RULES: Rules = {
     **_same_name(
-        Op.NEG, Op.ABS, Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P,
-        Op.SQRT, Op.RSQRT, Op.RECIPROCAL, Op.SIN, Op.COS, Op.TAN, Op.ASIN, Op.ACOS,
-        Op.ATAN, Op.SINH, Op.COSH, Op.TANH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF,
-        Op.ERFC, Op.ERFINV, Op.LGAMMA, Op.SIGMOID, Op.RELU,
+        Op.NEG,
+        Op.ABS,
+        Op.EXP,
+        Op.EXP2,
+        Op.EXPM1,
+        Op.LOG,
+        Op.LOG2,
+        Op.LOG10,
+        Op.LOG1P,
+        Op.SQRT,
+        Op.RSQRT,
+        Op.RECIPROCAL,
+        Op.SIN,
+        Op.COS,
+        Op.TAN,
+        Op.ASIN,
+        Op.ACOS,
+        Op.ATAN,
+        Op.SINH,
+        Op.COSH,
+        Op.TANH,
+        Op.ASINH,
+        Op.ACOSH,
+        Op.ATANH,
+        Op.ERF,
+        Op.ERFC,
+        Op.ERFINV,
+        Op.LGAMMA,
+        Op.SIGMOID,
+        Op.RELU,
     ),
     "aten.sign.default": unary(Op.SIGN),
     "aten.sgn.default": unary(Op.SIGN),

@@ -87,9 +87,7 @@ def slice_start(call: Call, size: sympy.Expr, position: int) -> sympy.Expr:
     return start
 
 
-def _strided(
-    call: Call, tensor: Tensor, dim: int, start: sympy.Expr, step: sympy.Expr
-) -> Tensor:
+def _strided(call: Call, tensor: Tensor, dim: int, start: sympy.Expr, step: sympy.Expr) -> Tensor:
     index = list(canonical(call.shape))
     index[dim] = start + index[dim] * step
     return _at(call, tensor, tuple(index), call.shape)
@@ -238,8 +236,7 @@ def repeat(call: Call) -> Lowered:
     tensor = call.tensor(0)
     out = canonical(call.shape)[len(call.shape) - tensor.rank :]
     index = tuple(
-        sympy.S.Zero if is_one(n) else Mod(i, n)
-        for i, n in zip(out, tensor.shape, strict=True)
+        sympy.S.Zero if is_one(n) else Mod(i, n) for i, n in zip(out, tensor.shape, strict=True)
     )
     return _at(call, tensor, index, call.shape)
 

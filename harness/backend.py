@@ -1,0 +1,216 @@
+"""The backend for ``torch.compile``.
+
+    torch.compile(model, backend="harness")            # registered by name
+    compiler = harness.backend.Compiler()
+    torch.compile(model, backend=compiler)             # and afterwards: compiler.reports
+
+Forward and backward graphs go through the pipeline; library calls run in torch. Tensors on
+a CPU run in Triton's interpreter (slow, for checking), tensors on CUDA through compiled
+kernels. Sizes that torch calls dynamic are specialised when a call meets them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+
+from harness.codegen.source import EmittedModule
+from harness.compiled import CompiledGraph, Report
+from harness.errors import HarnessError
+from harness.executor import LaunchKernel, run_graph
+from harness.graph.aot import Conversion, Naming, convert
+from harness.graph.bounds import with_bounds
+from harness.graph.decompositions import decompositions
+from harness.pipeline import compile_graph
+from harness.runtime import module as modules
+from harness.runtime.device import current_target
+from harness.runtime.interpreter import InterpreterPool
+from harness.runtime.launcher import LauncherCache
+from harness.target import TARGETS, Target
+
+Runner = Callable[..., Any]
+
+
+def backend(gm: fx.GraphModule, example_inputs: Sequence[Any], **options: Any) -> Runner:
+    """What ``torch.compile(…, backend="harness")`` calls.
+
+    Its compile reports are not kept; pass a ``Compiler`` to have them.
+    """
+    if options:
+        raise HarnessError(
+            "the backend takes no options",
+            where='torch.compile(…, backend="harness")',
+            got=", ".join(sorted(options)),
+            remedy="make a harness.backend.Compiler and pass it as the backend",
+        )
+    return Compiler(devices=_shared_devices())(gm, example_inputs)
+
+
+@functools.cache
+def _shared_devices() -> Devices:
+    """Worker processes and loaded kernels of all graphs compiled under the plain name."""
+    return Devices()
+
+
+@dataclass(eq=False, slots=True)
+class Devices:
+    """Ways to run kernels: one interpreter for the CPU, one launcher cache per CUDA device.
+
+    They start with the first kernel. ``close`` ends the interpreter's process (it also ends
+    with this one).
+    """
+
+    _pool: InterpreterPool | None = None
+    _launchers: dict[torch.device, LauncherCache] = field(default_factory=dict)
+    _loaded: dict[str, modules.LoadedModule] = field(default_factory=dict)
+
+    def target(self, device: torch.device) -> Target:
+        """What to generate code for: the device itself, or for a CPU an H100."""
+        return current_target(device) if device.type == "cuda" else TARGETS["sm_90"]
+
+    def launcher(self, device: torch.device) -> LaunchKernel:
+        """What runs kernels on tensors of ``device``.
+
+        Raises ``HarnessError`` for a device that is neither a CPU nor CUDA.
+        """
+        if device.type == "cuda":
+            return functools.partial(self._on_cuda, device)
+        if device.type == "cpu":
+            return self._on_cpu
+        raise HarnessError(
+            "kernels cannot run on this device",
+            got=str(device),
+            expected="tensors on a CPU or a CUDA device",
+        )
+
+    def close(self) -> None:
+        """End the interpreter's process and unload kernels."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+        self._launchers.clear()
+
+    def _on_cpu(self, module: EmittedModule, args: list[Any]) -> None:
+        if self._pool is None:
+            self._pool = InterpreterPool(workers=1)
+        self._pool.launch(module.text, args)
+
+    def _on_cuda(self, device: torch.device, module: EmittedModule, args: list[Any]) -> None:
+        launchers = self._launchers.get(device)
+        if launchers is None:
+            launchers = self._launchers[device] = LauncherCache(self.target(device))
+        loaded = self._loaded.get(module.text)
+        if loaded is None:
+            loaded = self._loaded[module.text] = modules.load(module.text)
+        with torch.cuda.device(device):
+            launchers.get(loaded)(args)
+
+
+@dataclass(eq=False, slots=True)
+class Compiler:
+    """A backend that remembers what it compiled.
+
+    ``compiled`` are the graphs in the order of their compilation (a forward graph and, once
+    its gradient is asked for, a backward graph), ``reports`` the account of each. ``target``
+    overrides the device that code is generated for.
+    """
+
+    target: Target | None = None
+    devices: Devices = field(default_factory=Devices)
+    compiled: list[CompiledGraph] = field(default_factory=list)
+
+    @property
+    def reports(self) -> list[Report]:
+        """One account per compiled graph."""
+        return [graph.report() for graph in self.compiled]
+
+    def close(self) -> None:
+        """End the processes that it started."""
+        self.devices.close()
+
+    def __call__(self, gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Runner:
+        """Compile ``gm``, at once or, if sizes are dynamic, whenever new sizes are met."""
+        if any(_is_dynamic(value) for value in example_inputs):
+            return _Specialising(self, gm)
+        return self._aot(gm, example_inputs)
+
+    def _aot(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
+        from torch._dynamo.backends.common import aot_autograd
+
+        compile_with = aot_autograd(
+            fw_compiler=functools.partial(self._compile, "forward"),
+            bw_compiler=functools.partial(self._compile, "backward"),
+            decompositions=decompositions(),
+            keep_inference_input_mutations=True,
+        )
+        made: Runner = compile_with(gm, inputs)
+        return made
+
+    def _compile(self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
+        name = f"graph{len(self.compiled)}_{kind}"
+        converted = convert(gm, inputs, name, Naming())
+        device = _device_of(inputs)
+        target = self.target or self.devices.target(device)
+        compiled = compile_graph(with_bounds(converted.graph), target)
+        self.compiled.append(compiled)
+        return _boxed(converted, compiled, self.devices, device)
+
+
+@dataclass(eq=False, slots=True)
+class _Specialising:
+    """A graph of unknown sizes: one compilation per combination of sizes that occurs."""
+
+    compiler: Compiler
+    gm: fx.GraphModule
+    variants: dict[tuple[object, ...], Runner] = field(default_factory=dict)
+
+    def __call__(self, *args: Any) -> Any:
+        key = (torch.is_grad_enabled(), *(_size_key(arg) for arg in args))
+        variant = self.variants.get(key)
+        if variant is None:
+            variant = self.variants[key] = self.compiler._aot(self.gm, list(args))
+        return variant(*args)
+
+
+def _boxed(
+    converted: Conversion, compiled: CompiledGraph, devices: Devices, device: torch.device
+) -> Runner:
+    """A function of a list of arguments, which it empties, as AOTAutograd calls it."""
+    launch = devices.launcher(device)
+
+    def run(args: list[Any]) -> list[Any]:
+        tensors = [args[position] for position in converted.positions]
+        tensors.extend(constant.to(device) for constant in converted.constants)
+        args.clear()
+        with torch.no_grad():
+            outputs = run_graph(compiled, tensors, launch, device)
+        pairs = zip(outputs, converted.literals, strict=True)
+        return [literal if tensor is None else tensor for tensor, literal in pairs]
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
+
+
+def _is_dynamic(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        sizes = (*value.shape, *value.stride())
+        return any(isinstance(size, torch.SymInt) for size in sizes)
+    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def _size_key(arg: Any) -> object:
+    if isinstance(arg, torch.Tensor):
+        return (arg.dtype, arg.device, tuple(arg.shape), arg.stride(), arg.requires_grad)
+    return (type(arg).__name__, arg)
+
+
+def _device_of(inputs: Sequence[Any]) -> torch.device:
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    # A CUDA graph may read single numbers that live on the CPU.
+    chosen = next((t.device for t in tensors if t.device.type != "cpu"), None)
+    return chosen or torch.device("cpu")

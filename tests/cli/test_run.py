@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.bench import plan
+from harness.bench.session import CheckOutcome
+from harness.errors import CompileFailed, UnsupportedOperator
+from harness.track import store
+from tests.bench.fakes import METRICS, FakeDevice, FakeEntry, compiled, module, session
+from tests.cli.conftest import Command
+from tests.track.examples import run as example
+
+A, B = module("triton_poi_fused_add_0", "add"), module("triton_red_fused_sum_1", "sum")
+GOOD = FakeEntry("block", compiled(A, B, launches=2), compiled(A, B))
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Have ``harness run`` run a session of stand-ins."""
+
+    def use(*entries: FakeEntry, device: FakeDevice | None = None, **parts: Any) -> None:
+        @contextlib.contextmanager
+        def prepare(*_: object) -> Iterator[plan.Plan]:
+            run = example(graphs=(), copy_gbps=device.copy_gbps if device else None)
+            yield plan.Plan(session(*entries, device=device, **parts), run, device is not None)
+
+        monkeypatch.setattr(plan, "prepare", prepare)
+
+    return use
+
+
+def stored(results: Path) -> list[Path]:
+    return sorted(results.rglob("*.parquet"))
+
+
+def test_rows_summary_and_record(harness: Command, results: Path, planned: Any) -> None:
+    planned(GOOD)
+    answer = harness("run")
+    assert answer.status == 0, answer.err
+    assert "block  2 kernels, 4 launches, 2 library calls" in answer.out
+    (row,) = (line for line in answer.out.splitlines() if line.startswith("poi_fused_add_0 ×2"))
+    assert row.split()[2:] == [
+        "4.0M",
+        "32",
+        "0",
+        "1.0k",
+        "300",
+        "ok",
+        "1e-07",
+        "no",
+        "GPU",
+        "–",
+        "–",
+    ]
+    assert "1 graph, 2 kernels (2 distinct): 2 passed, 0 failed, 0 not checked" in answer.out
+    (path,) = stored(results)
+    assert str(path) in answer.out
+    kept = store.load(path)
+    assert kept.complete
+    assert [k.name for k in kept.graphs[0].kernels] == [A.name, B.name]
+    assert kept.graphs[0].kernels[0].module == A.text
+    assert not list(results.rglob("*.journal"))
+
+
+def test_tables_fit_a_terminal(
+    harness: Command, planned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = module("triton_per_fused_" + "native_layer_norm_" * 10 + "_17", "add")
+    for columns in (60, 80, 100, 200):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        planned(FakeEntry("block", compiled(long), compiled(A)), device=FakeDevice())
+        lines = harness("run", "--no-record").out.splitlines()
+        (row,) = (line for line in lines if line.startswith("per_fused"))
+        assert len(row) <= max(80, min(columns, 120))
+        assert "_17" in row, "the end of a name tells kernels apart"
+
+
+def test_json_is_as_documented_without_a_gpu(harness: Command, planned: Any) -> None:
+    planned(GOOD)
+    answer = harness("run", "--json")
+    assert answer.status == 0
+    document = answer.json()
+    assert document["machine"]["key"] == "testgpu-1.2"
+    assert document["copy_gbps"] is None
+    (graph,) = document["graphs"]
+    assert (graph["name"], graph["library_calls"]) == ("block", 2)
+    first = graph["kernels"][0]
+    expected = {
+        "name": A.name,
+        "kind": "poi",
+        "bytes": 4_000_000,
+        "registers": 32,
+        "spills": 0,
+        "shared": 1024,
+        "instructions": 300,
+        "check": "passed",
+        "max_error": 1e-7,
+        "ms": None,
+        "gbps": None,
+        "fraction": None,
+    }
+    assert {key: first[key] for key in expected} == expected
+
+
+def test_with_a_device_times_are_printed_and_in_the_json(harness: Command, planned: Any) -> None:
+    planned(GOOD, device=FakeDevice())
+    row = next(line for line in harness("run").out.splitlines() if "add_0" in line)
+    assert row.split()[-3:] == ["0.0020", "2000", "67"]
+    planned(GOOD, device=FakeDevice())
+    document = harness("run", "--json").json()
+    assert document["copy_gbps"] == 3000.0
+    assert document["graphs"][0]["kernels"][0]["ms"] == 0.002
+    assert document["graphs"][0]["kernels"][0]["fraction"] == pytest.approx(2 / 3)
+
+
+def test_a_failed_check_is_a_row_with_its_reason_and_status_1(
+    harness: Command, planned: Any
+) -> None:
+    planned(GOOD, check=lambda text: CheckOutcome(text != A.text, 0.5, 0.125))
+    answer = harness("run", "--no-record")
+    assert answer.status == 1
+    assert "FAILED" in answer.out
+    assert "check failed (interpreter, small sizes) error 0.5, allowed 0.125" in answer.out
+    assert "1 passed, 1 failed" in answer.out
+
+
+def test_a_failed_compile_is_a_row_with_its_reason_and_status_1(
+    harness: Command, planned: Any
+) -> None:
+    planned(GOOD, static=lambda job: CompileFailed("too big") if job[0] == A.text else METRICS)
+    answer = harness("run", "--no-record")
+    assert answer.status == 1
+    assert "did not compile or run: CompileFailed: too big" in answer.out
+
+
+def test_a_graph_that_fails_does_not_stop_the_next(harness: Command, planned: Any) -> None:
+    planned(FakeEntry("bad", UnsupportedOperator("no lowering")), GOOD)
+    answer = harness("run", "--no-record")
+    assert answer.status == 1
+    assert "bad  FAILED" in answer.out
+    assert "not compiled: bad" in answer.out
+    assert "block  2 kernels" in answer.out
+
+
+def test_no_record_keeps_nothing(harness: Command, results: Path, planned: Any) -> None:
+    planned(GOOD)
+    assert harness("run", "--no-record").status == 0
+    assert not results.exists()
+
+
+def test_ctrl_c_keeps_what_was_measured(harness: Command, results: Path, planned: Any) -> None:
+    second = FakeEntry("second", compiled(B), compiled(B))
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    second.compile = interrupt  # type: ignore[method-assign, assignment]
+    lone = FakeEntry("empty", compiled())
+    planned(lone, second)
+    answer = harness("run")
+    assert answer.status == 130
+    (path,) = stored(results)
+    assert f"interrupted; what had been measured is kept in {path}" in answer.err
+    assert "Traceback" not in answer.err
+    kept = store.load(path)
+    assert not kept.complete
+    assert [graph.name for graph in kept.graphs] == ["empty"]
+
+
+def test_a_results_folder_that_cannot_be_written(
+    harness: Command, results: Path, planned: Any
+) -> None:
+    results.write_text("a file")
+    planned(GOOD)
+    answer = harness("run")
+    assert answer.status == 1
+    assert "a run cannot be recorded" in answer.err
+    assert "--no-record" in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_a_disk_that_fills_up_says_where_the_journal_is(
+    harness: Command, results: Path, planned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    planned(GOOD)
+    monkeypatch.setattr(store, "_write_table", full)
+    answer = harness("run")
+    assert answer.status == 1
+    (journal,) = results.rglob("*.journal")
+    assert str(journal) in answer.err
+    monkeypatch.undo()
+    monkeypatch.setenv("HARNESS_RESULTS", str(results))
+    answer = harness("list", "--runs")
+    assert "an interrupted run is now recorded" in answer.err
+    (path,) = stored(results)
+    assert len(store.load(path).graphs[0].kernels) == 2
+
+
+def test_error_as_json(harness: Command) -> None:
+    answer = harness("run", "no_such_graph", "--json", "--no-record")
+    assert answer.status == 2
+    assert json.loads(answer.out)["error"]["condition"] == "UnknownName"

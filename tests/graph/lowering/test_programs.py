@@ -1,0 +1,240 @@
+"""Which values get buffers, in which nests, and that the program means the graph."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+
+from harness.dtypes import DType
+from harness.errors import UnsupportedOperator
+from harness.graph.lowering import lower, supports, supports_node
+from harness.graph.model import Graph, Input, Node, Ref, TensorType
+from harness.ir.index import FloorDiv, Mod, size_symbol
+from harness.ir.interpret import interpret
+from harness.ir.nodes import Load, Reduce, ReduceKind, store_roots, walk
+from harness.ir.program import Program, Role
+from harness.ir.verify import verify
+from tests.graph.building import GraphBuilder
+from tests.graph.lowering.comparing import check, nest_of, stored
+
+
+def loads(program: Program, buffer: str) -> list[Load]:
+    return [v for v in walk(store_roots(nest_of(program, buffer).stores)) if isinstance(v, Load)]
+
+
+def test_a_chain_of_single_uses_is_one_nest() -> None:
+    b = GraphBuilder()
+    x, w = b.input("x", (4, 6)), b.input("w", (6,))
+    y = b.call("aten.mul.Tensor", b.call("aten.exp.default", x), w)
+    z = b.call("aten.tanh.default", b.call("aten.view.default", y, (24,)), name="z")
+    program = check(b.graph(z))
+    assert stored(program) == [("z",)]
+    assert program.nests[0].origins == tuple(n.name for n in b.nodes)
+
+
+def test_a_reused_long_computation_is_stored_and_a_short_one_is_not() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (64, 64))
+    long = b.call("aten.erf.default", x, name="long")
+    short = b.call("aten.exp.default", x, name="short")
+    outs = []
+    for value in (long, short):
+        outs.append(b.call("aten.sum.dim_IntList", value, (0,)))
+        outs.append(b.call("aten.sum.dim_IntList", value, (1,)))
+        outs.append(b.call("aten.amax.default", value, (1,)))
+    program = check(b.graph(*outs))
+    assert ("long",) in stored(program)
+    assert ("short",) not in stored(program)
+
+
+def test_softmax_of_long_rows_is_one_pass_and_of_short_rows_two() -> None:
+    def kinds(columns: int) -> list[set[ReduceKind]]:
+        b = GraphBuilder()
+        x = b.input("x", (3, columns))
+        top = b.call("aten.amax.default", x, (1,), True, name="top")
+        e = b.call("aten.exp.default", b.call("aten.sub.Tensor", x, top))
+        total = b.call("aten.sum.dim_IntList", e, (1,), True, name="total")
+        out = b.call("aten.div.Tensor", e, total)
+        program = check(b.graph(out))
+        return [
+            {v.kind for v in walk(store_roots(n.stores)) if isinstance(v, Reduce)}
+            for n in program.nests
+            if n.is_reduction
+        ]
+
+    assert kinds(2000) == [{ReduceKind.SOFTMAX}]
+    assert kinds(200) == [{ReduceKind.MAX}, {ReduceKind.SUM}]
+
+
+def test_a_sum_of_exponentials_of_something_else_stays_a_plain_sum() -> None:
+    b = GraphBuilder()
+    x, other = b.input("x", (3, 2000)), b.input("other", (3, 2000))
+    top = b.call("aten.amax.default", other, (1,), True)
+    e = b.call("aten.exp.default", b.call("aten.sub.Tensor", x, top))
+    total = b.call("aten.sum.dim_IntList", e, (1,), True, name="total")
+    program = check(b.graph(total))
+    (root,) = [
+        v for v in walk(store_roots(nest_of(program, "total").stores)) if isinstance(v, Reduce)
+    ]
+    assert root.kind is ReduceKind.SUM
+
+
+def test_mean_and_variance_are_two_stores_of_one_nest() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (5, 12))
+    both = b.call("aten.var_mean.correction", x, (1,), correction=0, keepdim=True)
+    var = b.call("getitem", both, 0, name="var")
+    mean = b.call("getitem", both, 1, name="mean")
+    program = check(b.graph(mean, var))
+    assert stored(program) == [("var", "mean")]
+
+
+def test_a_result_nobody_needs_is_not_stored() -> None:
+    b = GraphBuilder()
+    both = b.call("aten.max.dim", b.input("x", (5, 12)), 1)
+    program = check(b.graph(b.call("getitem", both, 1, name="where")))
+    assert stored(program) == [("where",)]
+
+
+def test_merging_and_splitting_dimensions_leaves_linear_indices() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (2, 8, 3, 4))
+    y = b.call("aten.reshape.default", b.call("aten.permute.default", x, (0, 2, 1, 3)), (6, 32))
+    z = b.call("aten.view.default", b.call("aten.relu.default", y), (2, 3, 8, 4), name="z")
+    program = check(b.graph(z))
+    (load,) = loads(program, "z")
+    assert not load.index.has(FloorDiv, Mod)
+
+
+def test_channels_last_loops_follow_the_strides() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (2, 3, 4, 5), stride=(60, 1, 15, 3))
+    program = check(b.graph(b.call("aten.exp.default", x, name="y")))
+    assert [str(a.var) for a in program.nests[0].axes] == ["i0", "i2", "i3", "i1"]
+    assert program.buffer("y").stride == tuple(map(sympy.Integer, (60, 1, 15, 3)))
+
+
+def test_an_expanded_output_becomes_contiguous() -> None:
+    b = GraphBuilder()
+    y = b.call("aten.expand.default", b.input("x", (1, 4)), (3, 4), name="y")
+    assert check(b.graph(y)).buffer("y").stride == (4, 1)
+
+
+def test_outputs_that_are_inputs_or_repeat_need_no_nests() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (3, 4))
+    y = b.call("aten.exp.default", x, name="y")
+    same = b.call("aten.detach.default", y, name="same")
+    program = check(b.graph(x, y, y, same))
+    assert program.outputs == ("x", "y", "y", "y")
+    assert stored(program) == [("y",)]
+
+
+def test_a_value_made_from_nothing_is_an_output_too() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (3,))
+    ones = b.call("aten.full_like.default", x, 1.0, name="ones")
+    program = check(b.graph(ones))
+    assert program.buffer("ones").role is Role.OUTPUT
+
+
+def test_swapped_inputs_are_saved_first() -> None:
+    b = GraphBuilder()
+    x, y = b.input("x", (3, 4)), b.input("y", (3, 4))
+    program = check(b.graph(mutations=((x, y), (y, x))))
+    assert program.mutated == ("x", "y")
+
+
+def test_stores_into_inputs_come_after_what_reads_them() -> None:
+    b = GraphBuilder()
+    x, step = b.input("x", (3, 4)), b.input("step", ())
+    new_step = b.call("aten.add.Tensor", step, 1)
+    new_x = b.call("aten.div.Tensor", x, new_step)
+    program = check(b.graph(mutations=((step, new_step), (x, new_x))))
+    assert stored(program) == [("x",), ("step",)]
+
+
+def test_an_input_overwritten_by_itself_reversed_is_read_first() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (7,))
+    check(b.graph(mutations=((x, b.call("aten.flip.default", x, (0,))),)))
+
+
+def test_an_output_that_is_overwritten_keeps_its_old_contents() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (3, 4))
+    program = check(b.graph(x, mutations=((x, b.call("aten.mul.Tensor", x, 2.0)),)))
+    assert program.outputs != ("x",)
+
+
+def test_a_chain_of_updates_that_read_each_other() -> None:
+    b = GraphBuilder()
+    x, y, z = (b.input(n, (5,)) for n in "xyz")
+    new = [b.call("aten.add.Tensor", p, q) for p, q in ((x, y), (y, z), (z, x))]
+    check(b.graph(mutations=tuple(zip((x, y, z), new, strict=True))))
+
+
+def test_nearest_upsampling_written_with_floats_addresses_linearly() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (2, 6))
+    at = b.call("aten.arange.start_step", 0, 12, dtype=DType.F32)
+    at = b.call("aten.mul.Tensor", b.call("aten.add.Tensor", at, 0.0), 0.5)
+    at = b.call("aten._to_copy.default", at, dtype=DType.I64)
+    program = check(b.graph(b.call("aten.index.Tensor", x, (None, at), name="y")))
+    assert loads(program, "y")[0].indirect == ()
+
+
+def test_a_pooled_value_is_computed_before_its_windows_read_it() -> None:
+    b = GraphBuilder()
+    y = b.call("aten.sigmoid.default", b.input("x", (1, 2, 8, 8)), name="y")
+    both = b.call("aten.max_pool2d_with_indices.default", y, (3, 3), (2, 2), (1, 1))
+    program = check(b.graph(b.call("getitem", both, 0, name="z")))
+    assert stored(program) == [("y",), ("z",)]
+
+
+def test_unknown_sizes() -> None:
+    n = size_symbol("s0")
+    kind = TensorType(DType.F32, (n, sympy.Integer(6)), (sympy.Integer(6), sympy.S.One))
+    flat = TensorType(DType.F32, (6 * n,), (sympy.S.One,))
+    line = TensorType(DType.F32, (n,), (sympy.S.One,))
+    nodes = (
+        Node("v", "aten.view.default", (Ref("x"), (6 * n,)), (), flat),
+        Node("e", "aten.exp.default", (Ref("v"),), (), flat),
+        Node("w", "aten.view.default", (Ref("e"), (n, sympy.Integer(6))), (), kind),
+        Node("m", "aten.mean.dim", (Ref("w"), (1,)), (), line),
+    )
+    program = lower(Graph("g", (Input("x", kind),), nodes, ("m",)))
+    verify(program)
+    import numpy as np
+
+    x = np.random.default_rng(0).random((5, 6), dtype=np.float32)
+    got = interpret(program, {"x": x}, wide=True)["m"]
+    np.testing.assert_allclose(got, np.exp(x.astype(np.float64)).mean(1))
+    assert not any(v.index.has(FloorDiv, Mod) for v in loads(program, "m"))
+
+
+def test_an_unknown_operator_is_refused_with_its_source_line() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (3, 3))
+    b.call("aten.mm.default", x, x, name="product")
+    graph = b.graph(Ref("product"))
+    node = graph.nodes[0]
+    sourced = Node(node.name, node.op, node.args, node.kwargs, node.type, "model.py:7 in f: x @ x")
+    with pytest.raises(UnsupportedOperator) as caught:
+        lower(Graph("g", graph.inputs, (sourced,), graph.outputs))
+    text = str(caught.value)
+    assert "%product" in text and "aten.mm.default" in text and "model.py:7" in text
+    assert caught.value.remedy
+
+
+def test_support_depends_on_the_call() -> None:
+    b = GraphBuilder()
+    for dtype in (DType.F32, DType.BF16):
+        table = b.input(f"t{dtype.short}", (9, 4), dtype)
+        ids = b.input(f"i{dtype.short}", (3,), DType.I64, bound=9)
+        rows = b.input(f"r{dtype.short}", (3, 4), dtype)
+        b.call("aten.index_put.default", table, (ids,), rows, True)
+    graph = b.graph()
+    types = graph.types()
+    assert [supports_node(n, types) for n in graph.nodes] == [True, False]
+    assert supports("aten.index_put.default") and not supports("aten.mm.default")

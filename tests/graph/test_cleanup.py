@@ -1,0 +1,66 @@
+"""Graph passes keep meaning and names, and never merge what only looks equal."""
+
+from __future__ import annotations
+
+from harness.dtypes import DType
+from harness.graph.cleanup import argument_key, clean, merge_common, remove_dead, remove_no_ops
+from harness.graph.model import Token
+from tests.graph.building import GraphBuilder
+
+
+def test_dead_code_goes_and_mutations_keep_their_value() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (4,))
+    b.call("aten.sin.default", x, name="dead")
+    new = b.call("aten.cos.default", x, name="new")
+    out = b.call("aten.exp.default", x, name="out")
+    graph = remove_dead(b.graph(out, mutations=((x, new),)))
+    assert [n.name for n in graph.nodes] == ["new", "out"]
+
+
+def test_equal_calls_are_made_once() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (4,))
+    one = b.call("aten.sin.default", x, name="one")
+    two = b.call("aten.sin.default", x, name="two")
+    three = b.call("aten.add.Tensor", one, two, name="three")
+    graph = merge_common(b.graph(three))
+    assert [n.name for n in graph.nodes] == ["one", "three"]
+    assert list(graph.nodes[1].refs()) == ["one", "one"]
+
+
+def test_signed_zeros_and_number_types_are_not_equal() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (4,))
+    values = [b.call("aten.mul.Tensor", x, number) for number in (0.0, -0.0, 0, False)]
+    graph = merge_common(b.graph(b.call("aten.cat.default", tuple(values))))
+    assert len(graph.nodes) == 5
+    assert argument_key((1,)) != argument_key((1.0,)) != argument_key((True,))
+
+
+def test_random_calls_stay_apart() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (4,))
+    draws = [b.call("aten.rand_like.default", x, name=f"r{n}") for n in (0, 1)]
+    graph = clean(b.graph(b.call("aten.sub.Tensor", *draws)))
+    assert len(graph.nodes) == 3
+
+
+def test_no_ops_go_but_a_returned_one_stays() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (4, 2))
+    same = b.call("aten.view.default", x, (4, 2), name="same")
+    cast = b.call("aten._to_copy.default", same, dtype=DType.F32, name="cast")
+    out = b.call("aten.exp.default", cast, name="out")
+    kept = b.call("aten.clone.default", x, name="kept")
+    graph = remove_no_ops(b.graph(out, kept))
+    assert [n.name for n in graph.nodes] == ["out", "kept"]
+    assert list(graph.nodes[0].refs()) == ["x"]
+
+
+def test_a_copy_into_another_layout_is_work() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (4, 2), stride=(1, 4))
+    out = b.call("aten.clone.default", x, memory_format=Token("contiguous_format"), name="copy")
+    y = b.call("aten.exp.default", out, name="y")
+    assert len(remove_no_ops(b.graph(y)).nodes) == 2

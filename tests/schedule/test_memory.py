@@ -1,0 +1,100 @@
+"""Launch order, taking over memory, and the plan for the executor."""
+
+from __future__ import annotations
+
+from harness.ir.nodes import ReduceKind
+from harness.ir.ops import Op
+from harness.schedule import schedule
+from harness.schedule.memory import plan_memory
+from harness.target import H100
+from tests.schedule.programs import Maker, assert_same, column
+
+
+def test_the_last_reader_takes_over_a_temporary() -> None:
+    m = Maker()
+    x = m.input("x", 40, 30)
+    (t,) = m.reduce("t", ReduceKind.SUM, [x], lambda v: v, [0])
+    a = m.pointwise("a", [x, t], lambda v, u: m.op(Op.SUB, v, u))
+    (s,) = m.reduce("s", ReduceKind.SUM, [a], lambda v: v, [1])
+    b = m.pointwise("b", [a, column(s)], lambda v, u: m.op(Op.MUL, v, u))
+    (c,) = m.reduce("c", ReduceKind.SUM, [b], lambda v: v, [0])
+    d = m.pointwise("d", [b, c], lambda v, u: m.op(Op.SUB, v, u))
+    program = m.program(d)
+    made = schedule(program, H100)
+    pairs = [p for g in made.groups for p in g.in_place]
+    assert pairs, [g.origins for g in made.groups]
+    assert_same(program, made)
+
+
+def test_not_if_a_later_nest_of_the_kernel_reads_it() -> None:
+    m = Maker()
+    x = m.input("x", 6, 5)
+    (t,) = m.reduce("t", ReduceKind.SUM, [x], lambda v: v, [0, 1])
+    (u,) = m.reduce("u", ReduceKind.SUM, [m.input("w", 4)], lambda v: v, [0])
+    first = m.pointwise("first", [t, u], lambda a, b: m.op(Op.SUB, a, b))
+    second = m.pointwise("second", [t, u], lambda a, b: m.op(Op.MUL, a, b))
+    program = m.program(first, second)
+    made = schedule(program, H100)
+    last = made.groups[-1]
+    assert ("first", "t") not in last.in_place
+    assert_same(program, made)
+
+
+def test_not_if_it_is_read_broadcast() -> None:
+    m = Maker()
+    x = m.input("x", 20, 20)
+    (t,) = m.reduce("t", ReduceKind.SUM, [x], lambda v: v, [0])
+    (u,) = m.reduce("u", ReduceKind.SUM, [x], lambda v: v, [1])
+    o = m.pointwise("o", [x, t, column(u)], lambda a, b, c: m.op(Op.ADD, b, c))
+    program = m.program(o)
+    made = schedule(program, H100)
+    assert all(not g.in_place for g in made.groups)
+    assert_same(program, made)
+
+
+def test_an_output_is_never_taken_over() -> None:
+    m = Maker()
+    x = m.input("x", 40, 30)
+    (t,) = m.reduce("t", ReduceKind.SUM, [x], lambda v: v, [1])
+    a = m.pointwise("a", [x], lambda v: m.op(Op.TANH, v))
+    (s,) = m.reduce("s", ReduceKind.SUM, [a], lambda v: v, [0])
+    b = m.pointwise("b", [a, s], lambda v, u: m.op(Op.SUB, v, u))
+    program = m.program(a, b, t)
+    made = schedule(program, H100)
+    assert all(old != "a" for g in made.groups for _, old in g.in_place)
+    assert_same(program, made)
+
+
+def test_freed_memory_is_given_again() -> None:
+    m = Maker()
+    x = m.input("x", 64, 64)
+    outputs = []
+    for k in range(3):
+        a = m.pointwise(f"a{k}", [x], lambda v: m.op(Op.TANH, v))
+        # read transposed and plain: neither fused nor taken over
+        b = m.pointwise(f"b{k}", [a, a.permuted(1, 0)], lambda v, u: m.op(Op.ADD, v, u))
+        (s,) = m.reduce(f"s{k}", ReduceKind.SUM, [b], lambda v: v, [0, 1])
+        outputs.append(s)
+    program = m.program(*outputs)
+    made = schedule(program, H100)
+    plan = plan_memory(made)
+    assert plan.peak_bytes <= 3 * 64 * 64 * 4 + 3 * 4
+    assert len(plan.allocate) == len(plan.free_after) == len(made.groups)
+    assert_same(program, made)
+
+
+def test_launch_order_frees_early() -> None:
+    m = Maker()
+    large = []
+    for k in range(4):
+        y = m.input(f"y{k}", 512, 512)
+        large.append(m.pointwise(f"a{k}", [y], lambda v: m.op(Op.TANH, v)))
+    sums = []
+    for k, a in enumerate(large):
+        t = m.pointwise(f"t{k}", [a, a.permuted(1, 0)], lambda v, u: m.op(Op.MUL, v, u))
+        (s,) = m.reduce(f"s{k}", ReduceKind.SUM, [t], lambda v: v, [0, 1])
+        sums.append(s)
+    program = m.program(*sums)
+    made = schedule(program, H100)
+    assert plan_memory(made).peak_bytes < 3 * 512 * 512 * 4
+    assert_same(program, made)

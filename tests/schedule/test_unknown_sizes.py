@@ -1,0 +1,84 @@
+"""Sizes that are not known when compiling: the same kernels come out."""
+
+from __future__ import annotations
+
+import sympy
+
+from harness.dtypes import DType
+from harness.ir.index import axis_symbol, size_symbol
+from harness.ir.nodes import Axis, Builder, Nest, ReduceKind, Store
+from harness.ir.ops import Op
+from harness.ir.program import Buffer, Program, Role
+from harness.schedule import schedule
+from harness.schedule.linear import divide, hint, linear, same
+from harness.target import H100
+
+F32 = DType.F32
+
+
+def softmax_of_any_size() -> Program:
+    """exp and normalise over (batch, rows, 2 · cols), stored as (batch · rows, 2 · cols)."""
+    batch, rows, half = (size_symbol(n) for n in ("s0", "s1", "s2"))
+    cols = 2 * half
+    b = Builder()
+    i0, i1, i2, r0 = (
+        axis_symbol("i", 0),
+        axis_symbol("i", 1),
+        axis_symbol("i", 2),
+        axis_symbol("r", 0),
+    )
+    three = rows * cols * i0 + cols * i1 + i2
+    load = b.load("x", three, F32)
+    full = (Axis(i0, batch), Axis(i1, rows), Axis(i2, cols))
+    exp = Nest("exp", full, (), (Store("e", three, b.compute(Op.EXP, load, dtype=F32)),), ("exp",))
+    summed = b.reduce(ReduceKind.SUM, b.load("e", cols * i0 + r0, F32), dtype=F32)
+    flat = (Axis(i0, batch * rows),)
+    total = Nest("sum", flat, (Axis(r0, cols),), (Store("t", i0, summed),), ("sum",))
+    two = cols * i0 + i1
+    quotient = b.compute(Op.TRUE_DIV, b.load("e", two, F32), b.load("t", i0, F32), dtype=F32)
+    out = Nest("div", (*flat, Axis(i1, cols)), (), (Store("y", two, quotient),), ("div",))
+
+    def buffer(name: str, shape: tuple[sympy.Expr, ...], role: Role) -> Buffer:
+        stride, steps = sympy.S.One, []
+        for n in reversed(shape):
+            steps.append(stride)
+            stride = stride * n
+        return Buffer(name, F32, shape, tuple(reversed(steps)), role, name)
+
+    buffers = (
+        buffer("x", (batch, rows, cols), Role.INPUT),
+        buffer("e", (batch, rows, cols), Role.TEMPORARY),
+        buffer("t", (batch * rows,), Role.TEMPORARY),
+        buffer("y", (batch * rows, cols), Role.OUTPUT),
+    )
+    return Program("any", buffers, (exp, total, out), ("y",))
+
+
+def test_one_kernel() -> None:
+    made = schedule(softmax_of_any_size(), H100)
+    (group,) = made.groups
+    s0, s1, s2 = (size_symbol(n) for n in ("s0", "s1", "s2"))
+    assert sympy.expand(group.numel - s0 * s1) == 0
+    assert sympy.expand(group.rnumel - 2 * s2) == 0
+    assert [[n.name for n in s.nests] for s in group.segments] == [
+        ["exp", "sum"],
+        ["exp", "div"],
+    ]
+    assert group.internal == {"e", "t"}
+    assert len({n.stores[0].index for n in group.nests if n.stores[0].buffer == "e"}) == 1
+
+
+def test_arithmetic_on_sizes() -> None:
+    s = size_symbol("s0")
+    assert divide(6 * s, 2) == 3 * s
+    assert divide(s, 2) is None
+    assert divide(6 * s, s) == 6
+    assert same(2 * (s + 1), 2 * s + 2)
+    assert not same(s, 4099)
+    assert hint(2 * s) == 2 * hint(s)
+    i = axis_symbol("i", 0)
+    form = linear(s * (i + 1) + 3, {i: 0})
+    assert form is not None
+    assert form.strides == (s,)
+    assert form.offset == s + 3
+    assert linear(i * i, {i: 0}) is None

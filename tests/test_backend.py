@@ -1,0 +1,127 @@
+"""The torch.compile backend on a CPU, through the interpreter, against eager."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from harness.backend import Compiler, Devices, backend
+from harness.errors import HarnessError
+
+
+@pytest.fixture(scope="module")
+def devices() -> Iterator[Devices]:
+    made = Devices()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def compiler(devices: Devices) -> Iterator[Compiler]:
+    torch.compiler.reset()
+    torch.manual_seed(0)
+    yield Compiler(devices=devices)
+    torch.compiler.reset()
+
+
+class Block(nn.Module):
+    """A transformer block without attention weights of its own library call."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = self.qkv(self.norm1(x)).chunk(3, -1)
+        weights = torch.softmax(q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5, -1)
+        x = x + self.out(weights @ v)
+        return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
+
+
+def gradients(model: nn.Module, run: Any, x: torch.Tensor) -> list[torch.Tensor]:
+    x = x.clone().requires_grad_()
+    model.zero_grad()
+    y = run(x)
+    (y * torch.linspace(0.5, 1.5, y.numel()).view_as(y)).sum().backward()
+    found = [p.grad for p in model.parameters()]
+    assert x.grad is not None
+    return [y.detach(), x.grad, *(g for g in found if g is not None)]
+
+
+def test_transformer_block_forward_and_backward(compiler: Compiler) -> None:
+    model = Block(16)
+    x = torch.randn(2, 5, 16)
+    wanted = gradients(model, model, x)
+    got = gradients(model, torch.compile(model, backend=compiler), x)
+    assert len(got) == len(wanted)
+    for a, b in zip(got, wanted, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+    forward, backward = compiler.reports
+    assert forward.kernels and backward.kernels
+    assert not forward.failures and not backward.failures
+    assert forward.library_call_count >= 6
+    assert all(op.startswith("aten.") for op, _, _ in forward.library_calls)
+    assert "library calls" in str(forward)
+
+
+def test_inference_with_buffers_changed_in_place(compiler: Compiler) -> None:
+    class Counter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("total", torch.full((3,), 2.0))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.total.add_(x.sum(0))
+            return x * self.total
+
+    model, twin = Counter(), Counter()
+    run = torch.compile(model, backend=compiler)
+    with torch.no_grad():
+        for _ in range(2):
+            x = torch.randn(4, 3)
+            torch.testing.assert_close(run(x), twin(x))
+    torch.testing.assert_close(model.total, twin.total)
+
+
+def test_dynamic_sizes_are_specialised_once_each(compiler: Compiler) -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x, -1) * x.shape[0]
+
+    run = torch.compile(f, backend=compiler, dynamic=True)
+    for rows in (3, 7, 3, 5):
+        x = torch.randn(rows, 6)
+        torch.testing.assert_close(run(x), f(x))
+    assert len(compiler.compiled) == 3
+
+
+def test_operator_without_lowering_is_a_counted_library_call(compiler: Compiler) -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.matrix_exp(x.sin()).exp()
+
+    x = torch.randn(4, 4)
+    torch.testing.assert_close(torch.compile(f, backend=compiler)(x), f(x), rtol=1e-4, atol=1e-5)
+    (report,) = compiler.reports
+    assert any("matrix_exp" in op for op, _, _ in report.library_calls)
+
+
+def test_unknown_options_are_refused() -> None:
+    with pytest.raises(HarnessError, match="takes no options"):
+        backend(torch.fx.symbolic_trace(lambda t: t.sin()), [torch.randn(8)], level=3)
+
+
+@pytest.mark.skipif(
+    "harness" not in {e.name for e in entry_points(group="torch_dynamo_backends")},
+    reason="the distribution is not installed, so torch cannot know the backend's name",
+)
+def test_plain_name() -> None:
+    torch.compiler.reset()
+    x = torch.randn(8)
+    run = torch.compile(lambda t: torch.sin(t) + 1, backend="harness")
+    torch.testing.assert_close(run(x), torch.sin(x) + 1)

@@ -1,0 +1,140 @@
+"""The whole compiler on small graphs: kernels run in the interpreter and equal torch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from harness.codegen.source import EmittedModule
+from harness.dtypes import DType
+from harness.executor import run_graph
+from harness.graph.model import Graph
+from harness.graph.replay import random_inputs, replay
+from harness.pipeline import compile_graph
+from harness.runtime.interpreter import InterpreterPool
+from harness.target import H100
+from harness.tiling.plan import Category
+from tests.graph.building import GraphBuilder
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[InterpreterPool]:
+    with InterpreterPool(1) as made:
+        yield made
+
+
+def train_graph(rows: int, width: int, name: str = "g") -> Graph:
+    """Norm, matrix product, a bias gradient with few results, a state changed in place."""
+    b = GraphBuilder()
+    x = b.input("x", (rows, width))
+    weight, state = b.input("weight", (width, width)), b.input("state", (width,), role="buffer")
+    mean = b.call("aten.mean.dim", x, (1,), True, name="mean")
+    centred = b.call("aten.sub.Tensor", x, mean, name="centred")
+    product = b.call("aten.mm.default", centred, weight, name="product")
+    act = b.call("aten.sigmoid.default", product, name="act")
+    gated = b.call("aten.mul.Tensor", act, x, name="gated")
+    bias = b.call("aten.sum.dim_IntList", gated, (0,), name="bias")
+    new = b.call("aten.add.Tensor", state, bias, name="new")
+    low = b.call("aten._to_copy.default", gated, dtype=DType.BF16, name="low")
+    return b.graph(low, bias, mutations=((state, new),), name=name)
+
+
+def check(graph: Graph, compiled: Any, pool: InterpreterPool) -> None:
+    assert not compiled.failures, compiled.report()
+    wanted_inputs = random_inputs(graph, "cpu", 3)
+    got_inputs = [t.clone() for t in wanted_inputs]
+    wanted = replay(graph, wanted_inputs, "cpu")
+
+    def launch(module: EmittedModule, args: list[Any]) -> None:
+        pool.launch(module.text, args)
+
+    got = run_graph(compiled, got_inputs, launch, "cpu")
+    for a, b in zip([*got, *got_inputs], [*wanted, *wanted_inputs], strict=True):
+        assert a is not None and b is not None
+        assert a.stride() == b.stride()
+        tolerance = 1e-4 if a.dtype is torch.float32 else 1e-2
+        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+def test_graph_with_a_library_call_and_a_mutation(pool: InterpreterPool) -> None:
+    graph = train_graph(12, 16)
+    compiled = compile_graph(graph, H100)
+    check(graph, compiled, pool)
+    assert [call.node.op for call in compiled.library_calls] == ["aten.mm.default"]
+    report = compiled.report()
+    assert report.library_call_count == 1 and "aten.mm.default" in str(report)
+    assert {"partition", "split", "lower", "schedule", "plan", "render", "emit"} <= dict(
+        report.seconds
+    ).keys()
+
+
+def test_small_graph_follows_the_decisions_of_the_large_one(pool: InterpreterPool) -> None:
+    full = compile_graph(train_graph(8192, 4096), H100)
+    assert dict(full.splits)["bias"] > 1
+    small = train_graph(48, 24)
+    alone = compile_graph(small, H100)
+    guided = compile_graph(small, H100, like=full)
+    assert not alone.splits and guided.splits
+
+    def kinds(compiled: Any) -> list[Category]:
+        return [launch.plan.category for launch in compiled.launches]
+
+    assert Category.REDUCTION in kinds(full)
+    assert kinds(guided) == kinds(full) != kinds(alone)
+    check(small, guided, pool)
+
+
+def test_equal_kernels_are_defined_once(pool: InterpreterPool) -> None:
+    b = GraphBuilder()
+    outs = [b.call("aten.exp.default", b.input(f"x{n}", (33,))) for n in range(3)]
+    other = b.call("aten.exp.default", b.input("y", (33,), DType.F16))
+    graph = b.graph(*outs, other)
+    compiled = compile_graph(graph, H100)
+    assert [count for _, count in compiled.distinct()] == [3, 1]
+    check(graph, compiled, pool)
+
+
+def test_a_region_that_cannot_be_generated_is_reported_and_run_by_torch(
+    pool: InterpreterPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = train_graph(12, 16)
+
+    def broken(*args: Any, **kwargs: Any) -> Any:
+        raise ValueError("no such luck")
+
+    monkeypatch.setattr("harness.pipeline.render", broken)
+    compiled = compile_graph(graph, H100)
+    assert compiled.failures and not compiled.launches
+    assert compiled.failures[0].stage == "render"
+    assert "no such luck" in str(compiled.report())
+    outputs = run_graph(compiled, random_inputs(graph, "cpu", 1), pytest.fail, "cpu")
+    assert len(outputs) == 2
+
+
+SCRIPT = """
+from harness.pipeline import compile_graph
+from harness.target import H100
+from tests.test_pipeline import train_graph
+compiled = compile_graph(train_graph(8192, 768), H100)
+print("\\n".join(module.text for module, _ in compiled.distinct()))
+"""
+
+
+def test_same_text_for_any_hash_seed() -> None:
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env={"PYTHONHASHSEED": seed, "PATH": "/usr/bin:/bin"},
+            cwd=Path(__file__).parent.parent,
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(texts) == 1 and next(iter(texts))
