@@ -75,6 +75,13 @@ LONG_ROWS = _graph("""def long_rows(
     return (sub,)
 """)
 
+TALL = _graph("""def tall(
+    x: "f32[4194304, 1024]",
+):
+    best: "i64[1024]" = aten.argmax.default(x, 0)
+    return (best,)
+""")
+
 ARGMAX = _graph("""def argmax(
     x: "f32[17, 300]",
 ):

@@ -76,3 +76,11 @@ def test_rows_are_read_and_written_16_bytes_at_a_time(graph: Graph) -> None:
     assert found.widest_load == 16
     assert found.widest_store == 16
     assert found.spills == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("graph", [graphs.graph_of_size(1 << 16, 1 << 15), graphs.TALL])
+def test_kernels_over_more_than_2_31_elements_compile(graph: Graph) -> None:
+    (module,) = modules(graph)
+    assert "tl.int64" in module.text
+    assert metrics(module.text, H100).spills == 0
