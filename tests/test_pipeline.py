@@ -90,6 +90,17 @@ def test_small_graph_follows_the_decisions_of_the_large_one(pool: InterpreterPoo
     check(small, guided, pool)
 
 
+def test_input_in_another_layout_is_copied_and_copied_back(pool: InterpreterPool) -> None:
+    b = GraphBuilder()
+    x = b.input("x", (6, 10))
+    graph = b.graph(mutations=((x, b.call("aten.exp.default", x)),))
+    compiled = compile_graph(graph, H100)
+    given = torch.randn(10, 6).t()
+    wanted = given.exp()
+    run_graph(compiled, [given], lambda module, args: pool.launch(module.text, args), "cpu")
+    torch.testing.assert_close(given, wanted)
+
+
 def test_equal_kernels_are_defined_once(pool: InterpreterPool) -> None:
     b = GraphBuilder()
     outs = [b.call("aten.exp.default", b.input(f"x{n}", (33,))) for n in range(3)]
