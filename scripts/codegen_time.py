@@ -87,7 +87,7 @@ def show(rows: list[Row]) -> None:
     ours, theirs = sum(r.ours for r in rows), sum(r.inductor for r in rows)
     if theirs:
         print(
-            f"ours {ours:.2f} s, Inductor {theirs:.2f} s, ratio {ours / theirs:.3f} (want 0.5 or less)"
+            f"ours {ours:.2f} s, Inductor {theirs:.2f} s, ratio {ours / theirs:.3f} (want <= 0.5)"
         )
 
 

@@ -13,10 +13,11 @@ come last.
 from __future__ import annotations
 
 import argparse
-import contextlib
+import concurrent.futures
 import datetime as dt
 import json
 import math
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -24,7 +25,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,8 @@ from harness.bench.roofline import copy_bandwidth  # noqa: E402
 from harness.bench.timer import METHOD, CudaTimer  # noqa: E402
 from harness.compiled import CompiledGraph, CompiledRegion  # noqa: E402
 from harness.errors import HarnessError  # noqa: E402
+from harness.graph.model import Graph  # noqa: E402
+from harness.graph.replay import random_inputs  # noqa: E402
 from harness.graph.text import load  # noqa: E402
 from harness.heuristics.facts import Config  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
@@ -118,32 +121,57 @@ def compiled_graphs(files: Sequence[Path], suite: Suite) -> list[CompiledGraph]:
     return found
 
 
-@contextlib.contextmanager
-def warming(
-    graphs: Sequence[CompiledGraph], suite: Suite, jobs: int
-) -> Iterator[dict[str, threading.Event]]:
-    """Compile candidates ahead, graph by graph; an event per graph says it is done."""
-    done = {graph.name: threading.Event() for graph in graphs}
-    pool = CompilePool(jobs, suite.cache)
+def compile_ahead(graphs: Sequence[CompiledGraph], suite: Suite, jobs: int) -> None:
+    """Fill both compilers' caches from parallel processes, before anything is timed: while
+    they run they take cores and, Inductor's, the GPU."""
+    began = time.monotonic()
+    texts = dict.fromkeys(k.module.text for graph in graphs for k in graph.kernels)
+    todo = warm_jobs(list(texts), suite.target, suite.cache)
+    regions = [region.region.graph for graph in graphs for region, _ in distinct_regions(graph)]
+    workers = max(1, jobs // 2)
+    limit = began + 0.4 * (suite.deadline - began)
 
-    def work() -> None:
-        seen: set[str] = set()
-        for graph in graphs:
-            texts = [k.module.text for k in graph.kernels if k.module.text not in seen]
-            seen.update(texts)
-            try:
-                pool.warm(warm_jobs(texts, suite.target, suite.cache))
-            except HarnessError as error:
-                print(f"compiling ahead: {error}", flush=True)
-            finally:
-                done[graph.name].set()
+    def ours() -> None:
+        with CompilePool(workers, suite.cache) as pool:
+            for _ in pool.warm_each(todo):
+                if time.monotonic() > limit:
+                    return
 
-    thread = threading.Thread(target=work, daemon=True)
+    thread = threading.Thread(target=ours, daemon=True)
     thread.start()
+    left = warm_inductor(regions, workers, limit)
+    thread.join(max(0.0, limit - time.monotonic()) + 5.0)
+    suite.note(
+        f"{len(todo)} candidates and {len(regions) - left} of {len(regions)} Inductor regions "
+        f"compiled ahead in {time.monotonic() - began:.0f} s"
+    )
+
+
+def warm_inductor(regions: Sequence[Graph], workers: int, limit: float) -> int:
+    """Compile with Inductor in ``workers`` processes until ``limit``; how many are left."""
+    context = multiprocessing.get_context("spawn")
+    pool = concurrent.futures.ProcessPoolExecutor(workers, mp_context=context)
+    futures = [pool.submit(warm_region, graph) for graph in regions]
+    done, _ = concurrent.futures.wait(futures, timeout=max(0.0, limit - time.monotonic()))
+    processes = list((pool._processes or {}).values())
+    pool.shutdown(wait=len(done) == len(futures), cancel_futures=True)
+    for process in processes:
+        process.terminate()
+    return len(futures) - len(done)
+
+
+def warm_region(graph: Graph) -> str:
+    """Compile and run one region with Inductor; why not, if it cannot."""
+    warnings.filterwarnings("ignore")
+    inputs = random_inputs(graph, "cuda")
     try:
-        yield done
+        inductor(graph, inputs)(inputs)
+    except Exception as error:  # noqa: BLE001 - it fails again, with its reason, when timed
+        return f"{type(error).__name__}: {error}"
     finally:
-        pool.close()
+        torch.compiler.reset()
+        release("cuda")
+    return ""
 
 
 def examine(graph: CompiledGraph, suite: Suite) -> None:
@@ -380,13 +408,12 @@ def main() -> int:
     facts = {"copy_gbps": copy.gbps, "machine": asdict(suite.machine), "method": METHOD}
     graphs = compiled_graphs(files, suite)
     suite.note(f"{len(graphs)} graphs compiled after {time.monotonic() - began:.0f} s")
-    with warming(graphs, suite, given.jobs) as ready:
-        for graph in graphs:
-            if suite.over:
-                break
-            ready[graph.name].wait(max(0.0, deadline - time.monotonic()))
-            examine(graph, suite)
-            write(given.out, suite, facts)
+    compile_ahead(graphs, suite, given.jobs)
+    for graph in graphs:
+        if suite.over:
+            break
+        examine(graph, suite)
+        write(given.out, suite, facts)
     complete = len(suite.graphs) == len(graphs) and not suite.over
     path = store.save(given.out, run_of(suite, copy.gbps, complete))
     print(

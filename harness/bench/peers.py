@@ -205,9 +205,14 @@ def _wide_results(
 ) -> list[torch.Tensor]:
     """The same in float64. A wide replay changes none of its inputs, so what mutated ones
     will hold is asked for as outputs."""
-    outputs = (*(n for n in graph.outputs if n is not None), *(m.value for m in graph.mutations))
-    asked = replace(graph, outputs=outputs, mutations=())
+    asked = _without_mutations(graph)
     return [t for t in replay(asked, inputs, device, wide=True) if t is not None]
+
+
+def _without_mutations(graph: Graph) -> Graph:
+    """``graph`` with what mutated inputs will hold as further outputs."""
+    outputs = (*(n for n in graph.outputs if n is not None), *(m.value for m in graph.mutations))
+    return replace(graph, outputs=outputs, mutations=())
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
@@ -283,7 +288,8 @@ def inductor_codegen(graph: Graph, target: Target) -> InductorCodegen:
     """Time Inductor from ``graph`` to the text of its kernels, for a GPU that need not exist.
 
     Without a device, tensors are fake and the device's properties are ``target``'s; the
-    attention patterns, whose set-up makes tensors, are then left out (in Inductor's favour).
+    attention patterns and constant folding, which make real tensors, are then left out (in
+    Inductor's favour), and what is written to inputs becomes an output (as many stores).
     Raises ``HarnessError`` if the text was never finished.
     """
     from torch._inductor import compile as compile_graph
@@ -309,6 +315,7 @@ def inductor_codegen(graph: Graph, target: Target) -> InductorCodegen:
             _pretend(stack, target)
             # Folding makes real tensors; leaving it out is in Inductor's favour too.
             stack.enter_context(config.patch(joint_graph_constant_folding=False))
+            graph = _without_mutations(graph)
         stack.enter_context(mock.patch.object(GraphLowering, "run", run))
         stack.enter_context(mock.patch.object(GraphLowering, "compile_to_module", finish))
         # Workers that compile in advance would take the cores from what is timed.

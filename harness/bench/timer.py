@@ -135,6 +135,18 @@ def _is_steady(samples: list[float]) -> bool:
     return 1.2533 * deviation / len(samples) ** 0.5 <= _STEADY * middle
 
 
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """A recorded launch. The graph holds addresses only, so the launch, which owns the
+    tensors behind them, has to live as long."""
+
+    graph: Any
+    launch: Launch
+
+    def __call__(self) -> None:
+        self.graph.replay()
+
+
 def graph_of(launch: Launch) -> Launch:
     """``launch`` recorded as a CUDA graph, so that replaying it costs the host one call.
 
@@ -152,5 +164,4 @@ def graph_of(launch: Launch) -> Launch:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         launch()
-    replay: Launch = graph.replay
-    return replay
+    return _Replay(graph, launch)

@@ -59,6 +59,10 @@ class CompilePool:
         """Answers in the order of the jobs."""
         return self._pool.all([("metrics", job) for job in jobs])
 
+    def warm_each(self, jobs: Sequence[CompileJob]) -> Iterator[tuple[int, HarnessError | None]]:
+        """As ``warm``: (index, None or error) as they finish."""
+        yield from self._pool.each([("warm", job) for job in jobs])
+
     def warm(self, jobs: Sequence[CompileJob]) -> list[HarnessError | None]:
         """Only compile, so that a later launch in another process finds Triton's cache
         full; None for each kernel that compiled."""

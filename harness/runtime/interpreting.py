@@ -91,5 +91,6 @@ def handlers(cache: str | None) -> dict[str, Handler]:
     """The jobs of an interpreter worker."""
     torch.set_num_threads(1)
     standins.install()
+    standins.install_rounding()
     interpreter = Interpreter(None if cache is None else Path(cache) / "modules")
     return {"check": interpreter.check, "launch": interpreter.launch}

@@ -197,6 +197,48 @@ def evaluate(function: Function, args: list[np.ndarray[Any, Any]], result: Any) 
         return function(*tensors).numpy().astype(result)
 
 
+_FLOATS = {
+    "fp64": torch.float64,
+    "fp32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "fp8e4nv": torch.float8_e4m3fn,
+    "fp8e5": torch.float8_e5m2,
+}
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def round_to(data: np.ndarray[Any, Any], source: str, target: str) -> np.ndarray[Any, Any]:
+    """``data``, the values or bits of Triton type ``source``, as the bits of ``target``.
+
+    To nearest, ties to even, as the device does (the interpreter's own conversion cuts bits
+    off); 8-bit types saturate instead of overflowing, as the device's instruction does.
+    """
+    given, wanted = _FLOATS[source], _FLOATS[target]
+    raw = np.ascontiguousarray(data).view(f"i{given.itemsize}" if given.itemsize > 1 else "u1")
+    values = torch.from_numpy(raw.reshape(-1).copy()).view(given).to(torch.float64)
+    if wanted.itemsize == 1:
+        most = torch.finfo(wanted).max
+        values = values.clamp(-most, most)
+    rounded = values.to(torch.float32).to(wanted) if wanted.itemsize < 4 else values.to(wanted)
+    bits = rounded.view(_BITS[wanted.itemsize]).numpy()
+    return bits.view(f"u{wanted.itemsize}").reshape(data.shape)
+
+
+def install_rounding() -> None:
+    """Have the interpreter in this process convert between floating-point types exactly."""
+    from triton.runtime import interpreter
+
+    original = interpreter._convert_float
+
+    def convert(data: Any, source: Any, target: Any, rounding: Any) -> Any:
+        if source.name in _FLOATS and target.name in _FLOATS:
+            return round_to(data, source.name, target.name)
+        return original(data, source, target, rounding)
+
+    interpreter._convert_float = convert
+
+
 def install() -> None:
     """Give the interpreter in this process a device library. Imports Triton, which must
     find ``TRITON_INTERPRET`` set."""

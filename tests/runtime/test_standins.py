@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from harness.runtime.standins import evaluate, symbols
+from harness.runtime.standins import evaluate, round_to, symbols
 
 CASES = {
     "tanhf": (np.tanh, 1),
@@ -60,3 +60,24 @@ def test_arguments_are_not_changed() -> None:
         if name in ("__nv_sinf", "__nv_fabsf", "__nv_saturatef"):
             evaluate(function, [x], np.float32)
     assert (x == before).all()
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype"),
+    [("bf16", torch.bfloat16), ("fp16", torch.float16), ("fp8e4nv", torch.float8_e4m3fn)],
+)
+def test_conversions_round_to_nearest_even(target: str, dtype: torch.dtype) -> None:
+    values = torch.randn(4000) * 50
+    values[:4] = torch.tensor([0.0, -0.0, 1e-30, 1.00390625])
+    bits = round_to(values.numpy(), "fp32", target)
+    found = torch.from_numpy(bits.copy()).view(dtype)
+    assert torch.equal(found.float(), values.to(dtype).float())
+    back = round_to(bits, target, "fp32").view(np.float32)
+    assert (back == found.float().numpy()).all()
+
+
+def test_eight_bit_conversions_saturate() -> None:
+    bits = round_to(np.array([1e6, -1e6, np.nan], np.float32), "fp32", "fp8e4nv")
+    found = torch.from_numpy(bits.copy()).view(torch.float8_e4m3fn).float()
+    assert found[:2].tolist() == [448.0, -448.0]
+    assert bool(found[2].isnan())
