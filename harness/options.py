@@ -46,7 +46,7 @@ def from_environment(
     ``HARNESS_CACHE``, ``HARNESS_RESULTS``, ``HARNESS_SUITES`` name folders (relative
     ones are relative to ``directory``); ``HARNESS_JOBS`` counts worker processes (default:
     the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_NO_CACHE``,
-    ``CI`` and ``NO_COLOR`` are switches (``NO_COLOR`` by being set and not empty).
+    is a switch; ``CI`` and ``NO_COLOR`` count when they are set and not empty.
     Raises ``UsageError`` for a value that makes no sense.
     """
     root = project_root(directory)
@@ -58,7 +58,7 @@ def from_environment(
         jobs=_count(environ, "HARNESS_JOBS", cores or 1),
         target=environ.get("HARNESS_TARGET") or "sm_90",
         color=not environ.get("NO_COLOR"),
-        interactive=not _switch(environ, "CI"),
+        interactive=environ.get("CI", "").lower() in _FALSE,  # services set it to all sorts
         use_cache=not _switch(environ, "HARNESS_NO_CACHE"),
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.bench.record import KernelRecord, LibraryCall, one_line
 from harness.bench.session import Compiled, CompiledKernel
 from harness.compiled import CompiledGraph, Failure
-from harness.errors import DamagedGraph
+from harness.errors import DamagedGraph, UnknownName
 from harness.graph.model import Graph
 from harness.graph.suite import load_suite
 from harness.graph.text import load
@@ -120,6 +120,13 @@ def is_file(name: str) -> bool:
 
 
 def _by_path(path: Path) -> GraphFile:
+    if not path.is_file():
+        raise UnknownName(
+            "there is no such graph file",
+            got=str(path),
+            expected="a graph saved by harness capture, or a name that harness list shows",
+            remedy="list the graphs: harness list; make one: harness capture TARGET -o FILE",
+        )
     small = path.parent / SMALL / path.name
     return GraphFile(path.stem, path, small if small.is_file() else None)
 
@@ -135,6 +142,7 @@ def summarise(compiled: CompiledGraph) -> Compiled:
         tuple(LibraryCall(op, count, why) for op, count, why in report.library_calls),
         sum(seconds for _, seconds in report.seconds),
         tuple(_failed(failure) for failure in compiled.failures),
+        frozenset(node.name for node in compiled.partition.graph.nodes),
     )
 
 

@@ -37,13 +37,15 @@ class CompiledKernel:
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """A graph after code generation; ``seconds`` is wall clock, Triton not included.
-    ``failures`` stand for kernels that could not be generated.
+    ``failures`` stand for kernels that could not be generated; ``nodes`` are those of the
+    graph as captured.
     """
 
     kernels: tuple[CompiledKernel, ...]
     library_calls: tuple[LibraryCall, ...]
     seconds: float
     failures: tuple[KernelRecord, ...] = ()
+    nodes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ class Session:
         try:
             compiled = entry.compile()
         except HarnessError as error:
-            yield GraphDone(GraphRecord(entry.name, reason=one_line(error)))
+            yield GraphDone(GraphRecord(entry.name, reason=f"{type(error).__name__}: {error}"))
             return
         kernels = [_blank(kernel) for kernel in compiled.kernels]
         record = GraphRecord(
@@ -215,7 +217,7 @@ class Session:
         if small is None:
             self._skip_checks(progress, NO_SMALL)
             return
-        found = match_small(_origins(compiled), _origins(small))
+        found = match_small(_origins(compiled), _origins(small), compiled.nodes)
         for number, positions in enumerate(found):
             modules = [small.kernels[p].module for p in positions]
             self._submit_check(entry.name, number, modules, progress)

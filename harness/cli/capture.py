@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harness import options as settings
 from harness.cli import output
 from harness.cli.arguments import AsJson, Debug
 from harness.cli.guard import guarded
@@ -69,7 +70,7 @@ def capture(
         )
     mode: Mode = "training" if training else "optimizer" if optimizer else "inference"
     wanted = _options(mode, dtype, name, size or [])
-    with output.progress(f"capturing {target}", shown=not as_json):
+    with output.progress(f"capturing {target}", settings.current(), quiet=as_json):
         graphs = _capture(target, wanted)
     rows = [_save(graph, path) for graph, path in _placed(graphs, file)]
     if as_json:

@@ -26,8 +26,9 @@ def doctor(as_json: AsJson = False, debug: Debug = False) -> int:
     """
     from harness.bench.doctor import Level, examine
 
-    with output.progress("looking", shown=not as_json):
-        findings = examine(settings.current())
+    options = settings.current()
+    with output.progress("looking", options, quiet=as_json):
+        findings = examine(options)
     if as_json:
         output.emit_json({"findings": [_document(finding) for finding in findings]})
     else:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from harness.options import Options
+
 NARROWEST, WIDEST = 80, 120
 
 
@@ -142,15 +144,15 @@ class Progress:
 
 
 @contextmanager
-def progress(title: str, *, shown: bool) -> Iterator[Progress]:
-    """A progress bar on standard error while the block runs, if ``shown`` and somebody
+def progress(title: str, options: Options, *, quiet: bool) -> Iterator[Progress]:
+    """A progress bar on standard error while the block runs, unless ``quiet`` or nobody
     watches. Lines printed meanwhile appear above it.
     """
     console = None
-    if shown and sys.stderr.isatty():
+    if options.interactive and not quiet and sys.stderr.isatty():
         from rich.console import Console
 
-        console = Console(stderr=True)
+        console = Console(stderr=True, no_color=not options.color)
     bar = Progress(console, title)
     bar.start()
     try:

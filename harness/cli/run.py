@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
@@ -16,8 +16,9 @@ from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from harness.bench.plan import Plan
     from harness.bench.record import GraphRecord, KernelRecord, Run
-    from harness.bench.session import Event
+    from harness.options import Options
 
 
 @guarded
@@ -58,7 +59,7 @@ def run(
         with _keeper(options.results if record else None, plan.run) as keeper:
             interrupted = False
             try:
-                _follow(plan.session.events(), keeper, timed=plan.timed, quiet=as_json)
+                _follow(plan, keeper, options, quiet=as_json)
                 keeper.finish()
             except KeyboardInterrupt:
                 interrupted = True
@@ -95,15 +96,14 @@ def _keeper(results: Path | None, run: Run) -> Iterator[Keeper]:
             yield journal
 
 
-def _follow(
-    events: Generator[Event, None, None], keeper: Keeper, *, timed: bool, quiet: bool
-) -> None:
-    """Keep and print what ``events`` bring."""
+def _follow(plan: Plan, keeper: Keeper, options: Options, *, quiet: bool) -> None:
+    """Keep and print what the session's events bring."""
     from harness.bench.session import GraphCompiled, GraphDone, GraphStarted, KernelDone
     from harness.cli.tables import graph_lines
 
     done = total = 0
-    with output.progress("starting", shown=not quiet) as bar, contextlib.closing(events):
+    events = plan.session.events()
+    with output.progress("starting", options, quiet=quiet) as bar, contextlib.closing(events):
         for event in events:
             match event:
                 case GraphStarted():
@@ -118,7 +118,7 @@ def _follow(
                 case GraphDone():
                     keeper.add_graph(event.record)
                     if not quiet:
-                        bar.print(graph_lines(event.record, timed=timed))
+                        bar.print(graph_lines(event.record, timed=plan.timed))
 
 
 def _conclude(keeper: Keeper, interrupted: bool, as_json: bool) -> int:

@@ -25,7 +25,8 @@ NO_GPU = "no GPU"
 def graph_lines(graph: GraphRecord, *, timed: bool) -> list[str]:
     """A graph as a block of lines: title, one row per distinct kernel, reasons below."""
     if graph.reason:
-        return ["", f"{graph.name}  FAILED", f"  {graph.reason}"]
+        reason = [f"  {line}" for line in graph.reason.splitlines()]
+        return ["", f"{graph.name}  FAILED", *reason]
     calls = sum(call.count for call in graph.library_calls)
     title = (
         f"{graph.name}  {_plural(len(graph.kernels), 'kernel')}, "

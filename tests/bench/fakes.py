@@ -32,7 +32,8 @@ def module(name: str, *origins: str, text: str = "") -> EmittedModule:
 
 def compiled(*modules: EmittedModule, launches: int = 1) -> Compiled:
     kernels = tuple(CompiledKernel(m, (m.origins,) * launches) for m in modules)
-    return Compiled(kernels, (LibraryCall("aten.mm.default", 2),), 0.5)
+    nodes = frozenset(node for m in modules for node in m.origins)
+    return Compiled(kernels, (LibraryCall("aten.mm.default", 2),), 0.5, nodes=nodes)
 
 
 @dataclass

@@ -71,7 +71,7 @@ def test_equal_kernels_are_compiled_and_checked_once() -> None:
 def test_a_graph_that_does_not_compile_is_a_row_and_the_rest_goes_on() -> None:
     bad = FakeEntry("bad", UnsupportedOperator("no lowering", got="aten.nope"))
     graphs = finished(session(bad, FakeEntry("good", compiled(A), compiled(SMALL_A))))
-    assert graphs["bad"].reason == "UnsupportedOperator: no lowering; aten.nope"
+    assert graphs["bad"].reason == "UnsupportedOperator: no lowering\n  got: aten.nope"
     assert graphs["bad"].failed
     assert not graphs["good"].failed
 

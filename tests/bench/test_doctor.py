@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.bench import doctor
+from harness.bench.doctor import Level
+from harness.options import from_environment
+
+
+def options(tmp_path: Path, **extra: str):
+    environment = {"HARNESS_CACHE": "c", "HARNESS_RESULTS": "r", **extra}
+    return from_environment(environment, tmp_path, cores=2)
+
+
+def test_every_look_answers_and_each_limit_has_a_remedy(tmp_path: Path) -> None:
+    findings = doctor.examine(options(tmp_path))
+    subjects = [finding.subject for finding in findings]
+    assert len(set(subjects)) == len(subjects)
+    assert {"python", "torch", "triton", "GPU", "interpreter", "cache folder"} <= set(subjects)
+    for finding in findings:
+        assert finding.found
+        assert "looking failed" not in finding.found, finding
+        if finding.level is not Level.FINE:
+            assert finding.effect, finding
+            assert finding.remedy, finding
+
+
+def test_one_broken_look_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("boom")
+
+    for name in ("interpreter", "disassembler", "capture_libraries"):
+        monkeypatch.setattr(doctor, name, fail)
+    findings = {f.subject: f for f in doctor.examine(options(tmp_path))}
+    assert findings["interpreter"].level is Level.BROKEN
+    assert "boom" in findings["interpreter"].found
+    assert findings["python"].level is Level.FINE
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    finding = doctor.folder("results folder", tmp_path / "file" / "below", "HARNESS_RESULTS")
+    assert finding.level is Level.LIMITED
+    assert "HARNESS_RESULTS" in finding.remedy
+    fine = doctor.folder("results folder", tmp_path / "new" / "deep", "HARNESS_RESULTS")
+    assert fine.level is Level.FINE
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_old_or_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "version", lambda _: "2.10.1")
+    assert doctor.package("torch").level is Level.BROKEN
+
+    def missing(name: str) -> str:
+        raise doctor.PackageNotFoundError(name)
+
+    monkeypatch.setattr(doctor, "version", missing)
+    finding = doctor.package("torch")
+    assert finding.level is Level.BROKEN
+    assert "make" in finding.remedy
+
+
+def test_little_disk_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_LEAST_FREE_BYTES", 1 << 60)
+    assert doctor.disk(tmp_path).level is Level.LIMITED

@@ -1,0 +1,197 @@
+"""The whole way, with the real compiler and real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from harness.track import store
+from tests.cli.conftest import Command
+
+ROOT = Path(__file__).parents[2]
+QUICK = "channels_last_forward"
+
+pytestmark = pytest.mark.slow
+
+
+def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
+    environment = {
+        **os.environ,
+        "HARNESS_RESULTS": str(tmp_path / "results"),
+        "HARNESS_CACHE": str(tmp_path / "cache"),
+        "PYTHONPATH": str(ROOT),
+    }
+    code = "from harness.cli.main import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=tmp_path,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_run_checks_and_measures_a_graph_and_the_second_run_gives_equal_numbers(
+    tmp_path: Path,
+) -> None:
+    documents = []
+    for _ in range(2):
+        out, err = (process := start(tmp_path, "run", QUICK, "--no-timing", "--json")).communicate()
+        assert process.returncode == 0, err
+        documents.append(json.loads(out))
+    first, second = documents
+    (kernel,) = first["graphs"][0]["kernels"]
+    assert kernel["check"] == "passed"
+    assert kernel["registers"] > 0
+    assert kernel["instructions"] > 0
+    assert kernel["ms"] is None
+    assert second["graphs"][0]["kernels"] == first["graphs"][0]["kernels"]
+    frame = pd.read_parquet(first["file"])
+    assert list(frame["graph"]) == [QUICK]
+    assert "import triton" in frame["module"][0]
+
+
+def test_an_emitted_module_needs_no_harness(harness: Command, tmp_path: Path) -> None:
+    answer = harness("emit", QUICK, "--small", "-o", tmp_path / "kernels", "--json")
+    assert answer.status == 0, answer.err
+    (row,) = answer.json()["kernels"]
+    code = (
+        "import runpy, sys; sys.modules['harness'] = None; sys.argv = sys.argv[1:];"
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, row["file"], "--check", "--json"],
+        cwd=tmp_path,
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"passed": true' in done.stdout.lower()
+
+
+def test_emit_writes_one_file_per_distinct_kernel(harness: Command, tmp_path: Path) -> None:
+    answer = harness("emit", "adamw_step", "-o", tmp_path / "kernels")
+    assert answer.status == 0, answer.err
+    files = sorted((tmp_path / "kernels").glob("*.py"))
+    assert len(files) == len({f.read_text() for f in files})
+    for file in files:
+        compile(file.read_text(), str(file), "exec")
+        assert "import harness" not in file.read_text()
+
+
+def test_explain_fusion(harness: Command) -> None:
+    answer = harness("explain-fusion", "bert_layer_forward", "--json")
+    assert answer.status == 0, answer.err
+    (graph,) = answer.json()["graphs"]
+    assert sum(len(region["kernels"]) for region in graph["regions"]) >= 2
+    for region in graph["regions"]:
+        assert all(r["reason"] and r["condition"] for r in region["refusals"])
+
+
+def test_capture_then_run_a_model_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import torch\n"
+        "class Gate(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return torch.nn.functional.silu(x) * x.sum(-1, keepdim=True)\n"
+        "def example(rows=64):\n"
+        "    return Gate(), (torch.randn(rows, 96),)\n"
+    )
+    process = start(tmp_path, "capture", "mine:example?rows=32", "-o", "gate.py", "--json")
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    assert json.loads(out)["graphs"][0]["file"] == "gate.py"
+    process = start(tmp_path, "run", "gate.py", "--no-record", "--no-timing", "--json")
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    kernels = json.loads(out)["graphs"][0]["kernels"]
+    assert kernels
+    assert all(k["registers"] > 0 and k["check"] == "skipped" for k in kernels)
+
+
+def wait_for_rows(results: Path, rows: int) -> Path:
+    """The journal, once it has ``rows`` lines."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        for journal in results.rglob("*.journal"):
+            if len(journal.read_text().splitlines()) >= rows:
+                return journal
+        time.sleep(0.05)
+    raise AssertionError("nothing was measured in time")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_run_keeps_what_it_had(tmp_path: Path, how: signal.Signals) -> None:
+    process = start(tmp_path, "run", QUICK, "resnet50_forward", "--no-timing")
+    results = tmp_path / "results"
+    wait_for_rows(results, 3)
+    process.send_signal(how)
+    _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    if how is signal.SIGINT:
+        assert process.returncode == 130
+        assert "interrupted; what had been measured is kept in" in err
+    else:
+        listing = start(tmp_path, "list", "--runs")
+        _, err = listing.communicate()
+        assert "an interrupted run is now recorded" in err
+    (path,) = results.rglob("*.parquet")
+    kept = store.load(path)
+    assert not kept.complete
+    assert kept.graphs[0].kernels
+    assert not list(results.rglob("*.journal"))
+
+
+def test_a_damaged_graph_file_is_named_with_its_line(harness: Command, tmp_path: Path) -> None:
+    source = ROOT / "suites" / "graphs" / f"{QUICK}.py"
+    damaged = tmp_path / "damaged.py"
+    damaged.write_text(source.read_text().replace("f16[", "f17[", 1))
+    answer = harness("run", damaged, "--no-record")
+    assert answer.status == 1
+    assert "damaged.py:" in answer.out
+    assert "expected" in answer.out
+    answer = harness("emit", damaged, "-o", tmp_path / "kernels")
+    assert answer.status == 2
+    assert "damaged.py:" in answer.err
+    assert "Traceback" not in answer.err
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("llama_block_forwrd", "llama_block_forward"), ("missing.py", "harness list")],
+)
+def test_an_unknown_graph_gets_the_nearest_names(harness: Command, name: str, nearest: str) -> None:
+    for command in (["run", name, "--no-record"], ["explain-fusion", name]):
+        answer = harness(*command)
+        assert answer.status == 2
+        assert nearest in answer.err
+
+
+def test_an_unknown_target_or_suite(harness: Command) -> None:
+    answer = harness("run", QUICK, "--target", "sm_91", "--no-record")
+    assert answer.status == 2
+    assert "sm_90" in answer.err
+    answer = harness("list", "--suite", "defualt")
+    assert answer.status == 2
+    assert "default" in answer.err
+
+
+def test_list(harness: Command) -> None:
+    document = harness("list", "--json").json()
+    graphs = [graph for entry in document["entries"] for graph in entry["graphs"]]
+    assert len(graphs) >= 12
+    assert all(graph["captured"] for graph in graphs)
+    assert all(entry["origin"] and entry["small_sizes"] for entry in document["entries"])
+    text = harness("list").out
+    assert all(graph["name"] in text for graph in graphs)

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import UsageError
+from harness.options import from_environment
+
+
+def test_defaults_come_from_the_project_around_the_working_directory(tmp_path: Path) -> None:
+    (tmp_path / "suites").mkdir()
+    (tmp_path / "pyproject.toml").write_text("")
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    options = from_environment({"HOME": "/home/x"}, deep, cores=3)
+    assert options.results == tmp_path / "results"
+    assert options.suites == tmp_path / "suites"
+    assert options.cache == Path("/home/x/.cache/harness")
+    assert (options.jobs, options.target, options.color) == (3, "sm_90", True)
+
+
+def test_outside_a_project_the_suites_of_the_harness_are_used(tmp_path: Path) -> None:
+    options = from_environment({}, tmp_path)
+    assert options.results == tmp_path / "results"
+    assert (options.suites / "default.py").is_file()
+
+
+def test_every_variable(tmp_path: Path) -> None:
+    environment = {
+        "HARNESS_CACHE": "cache",
+        "HARNESS_RESULTS": "/elsewhere/results",
+        "HARNESS_SUITES": "mine",
+        "HARNESS_JOBS": "7",
+        "HARNESS_TARGET": "sm_80",
+        "HARNESS_NO_CACHE": "yes",
+        "NO_COLOR": "1",
+        "CI": "some service",
+    }
+    options = from_environment(environment, tmp_path)
+    assert options.cache == tmp_path / "cache"
+    assert options.results == Path("/elsewhere/results")
+    assert options.suites == tmp_path / "mine"
+    assert (options.jobs, options.target) == (7, "sm_80")
+    assert (options.use_cache, options.color, options.interactive) == (False, False, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("HARNESS_JOBS", "0"), ("HARNESS_JOBS", "two"), ("HARNESS_NO_CACHE", "maybe")],
+)
+def test_values_that_make_no_sense_are_named(tmp_path: Path, name: str, value: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        from_environment({name: value}, tmp_path)
+    assert name in caught.value.where
+    assert value in caught.value.got

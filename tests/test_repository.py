@@ -1,0 +1,151 @@
+"""What holds for the repository as a whole."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = sorted((ROOT / "harness").rglob("*.py"))
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import size_budget  # noqa: E402
+
+
+def tracked() -> list[Path]:
+    """Files under version control; every file of the checkout where there is no git."""
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in done.stdout.decode().split("\0") if name]
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    for path in tracked():
+        if path.is_file() and path.suffix not in (".parquet", ".png"):
+            yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
+
+
+def test_files_and_functions_stay_within_the_size_budget() -> None:
+    found = [
+        line
+        for path in size_budget.python_files(ROOT)
+        for line in size_budget.offences(path, path.relative_to(ROOT).as_posix())
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_the_size_budget_finds_what_is_too_long(tmp_path: Path) -> None:
+    path = tmp_path / "long.py"
+    path.write_text("def f():\n" + "    x = 1\n" * 59 + "\n" * 440)
+    found = size_budget.offences(path, "long.py")
+    assert found == [
+        "long.py: 500 lines, expected fewer than 500",
+        "long.py:1: f has 60 lines, expected fewer than 60",
+    ]
+    path.write_text("def f():\n" + "    x = 1\n" * 58)
+    assert size_budget.offences(path, "long.py") == []
+
+
+def test_every_module_has_lazy_annotations() -> None:
+    for path in PACKAGE:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if any(not isinstance(n, ast.Expr | ast.Assign) for n in tree.body):
+            names = {a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
+            assert "annotations" in names, path
+
+
+def test_only_options_reads_the_environment() -> None:
+    """Worker processes set theirs before they import torch; setting is not reading."""
+    for path in PACKAGE:
+        if path.name == "options.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            reads = isinstance(node, ast.Attribute) and (
+                node.attr == "getenv"
+                or (
+                    isinstance(node.value, ast.Attribute)
+                    and node.value.attr == "environ"
+                    and node.attr in ("get", "items", "copy", "keys", "values")
+                )
+            )
+            assert not reads, f"{path}:{node.lineno} reads the environment"
+
+
+def test_nothing_is_built_on_another_compiler() -> None:
+    for path in PACKAGE:
+        if path.stem == "peers" or "peers" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = (
+                [a.name for a in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+            assert not any(n.startswith("torch._inductor") for n in names), path
+
+
+def test_torch_is_pinned_in_one_place() -> None:
+    pattern = re.compile(r"torch\s*==\s*\d")
+    pinned = [str(path) for path, text in texts() if pattern.search(text)]
+    assert [name for name in pinned if name != "docs/design.md"] == ["constraints.txt"]
+
+
+def test_no_host_of_a_registry_is_named() -> None:
+    hosts = ("py" + "pi.org", "python" + "hosted", "download.py" + "torch", "regis" + "try.npm")
+    for path, text in texts():
+        assert not any(host in text for host in hosts), path
+
+
+def test_continuous_integration_runs_exactly_what_a_contributor_types() -> None:
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert [line for line in lines if line.startswith("make")] == ["make check", "make test"]
+
+
+def test_scripts_can_be_executed() -> None:
+    for name in ("scripts/setup", "scripts/check", ".ci/run"):
+        assert (ROOT / name).stat().st_mode & 0o111, name
+
+
+def test_entry_points_exist() -> None:
+    from importlib import import_module
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    targets = [project["scripts"]["harness"]]
+    if (ROOT / "harness" / "backend.py").exists():
+        targets.append(project["entry-points"]["torch_dynamo_backends"]["harness"])
+    for target in targets:
+        module, _, name = target.partition(":")
+        assert callable(getattr(import_module(module), name))
+
+
+def test_asv_configuration_is_json() -> None:
+    assert json.loads((ROOT / "asv.conf.json").read_text())["project"] == "harness"
+
+
+def test_readme_names_commands_that_exist() -> None:
+    from harness.cli.main import COMMANDS
+
+    named = set(re.findall(r"\bharness ([a-z][a-z-]+)\b", (ROOT / "README.md").read_text()))
+    known = {name for name, _, _ in COMMANDS}
+    assert named & known >= {"run", "list", "emit", "show", "doctor", "capture", "explain-fusion"}
+    targets = set(re.findall(r"^make ([a-z]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+    makefile = (ROOT / "Makefile").read_text()
+    assert targets
+    assert all(re.search(rf"^{name}:", makefile, re.MULTILINE) for name in targets)
+
+
+def test_readme_links_lead_somewhere() -> None:
+    for page in ("README.md", "CONTRIBUTING.md"):
+        for link in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
+            assert (ROOT / link).exists(), link
