@@ -4,7 +4,7 @@
 # captured: suites.models:bert_layer?batch=32&seq=512&hidden=768&intermediate=3072&heads=12
 # mode: training
 # dtype: f16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def bert_layer_backward(
     attention_output_layernorm_weight: "f16[768] parameter",
     output_layernorm_weight: "f16[768] parameter",

@@ -4,7 +4,7 @@
 # captured: suites.models:bert_layer?batch=32&seq=512&hidden=768&intermediate=3072&heads=12
 # mode: training
 # dtype: f16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def bert_layer_forward(
     attention_self_query_weight: "f16[768, 768] parameter",
     attention_self_query_bias: "f16[768] parameter",

@@ -4,7 +4,7 @@
 # captured: suites.models:llama_block?batch=1&seq=2048&hidden=4096&intermediate=14336&heads=32&kv_heads=8
 # mode: training
 # dtype: bf16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def llama_block_forward(
     layer_self_attn_q_proj_weight: "bf16[4096, 4096] parameter",
     layer_self_attn_k_proj_weight: "bf16[1024, 4096] parameter",

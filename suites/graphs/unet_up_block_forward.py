@@ -4,7 +4,7 @@
 # captured: suites.models:unet_up_block?batch=8&channels=640&skip=640&height=48&width=32&temb=1280&groups=32
 # mode: inference
 # dtype: f16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, diffusers 0.42.1
 def unet_up_block_forward(
     resnet_norm1_weight: "f16[1280] parameter",
     resnet_norm1_bias: "f16[1280] parameter",

@@ -5,7 +5,7 @@
 # captured: suites.models:bert_layer?batch=2&seq=11&hidden=40&intermediate=72&heads=5
 # mode: training
 # dtype: f16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def bert_layer_backward(
     attention_output_layernorm_weight: "f16[40] parameter",
     output_layernorm_weight: "f16[40] parameter",

@@ -5,7 +5,7 @@
 # captured: suites.models:llama_block?batch=1&seq=13&hidden=48&intermediate=88&heads=6&kv_heads=2
 # mode: training
 # dtype: bf16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def llama_block_backward(
     layer_input_layernorm_weight: "bf16[48] parameter",
     layer_post_attention_layernorm_weight: "bf16[48] parameter",

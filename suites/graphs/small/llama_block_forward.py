@@ -5,7 +5,7 @@
 # captured: suites.models:llama_block?batch=1&seq=13&hidden=48&intermediate=88&heads=6&kv_heads=2
 # mode: training
 # dtype: bf16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def llama_block_forward(
     layer_self_attn_q_proj_weight: "bf16[48, 48] parameter",
     layer_self_attn_k_proj_weight: "bf16[16, 48] parameter",

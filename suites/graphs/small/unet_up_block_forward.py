@@ -5,7 +5,7 @@
 # captured: suites.models:unet_up_block?batch=2&channels=12&skip=12&height=7&width=5&temb=20&groups=4
 # mode: inference
 # dtype: f16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, diffusers 0.42.1
 def unet_up_block_forward(
     resnet_norm1_weight: "f16[24] parameter",
     resnet_norm1_bias: "f16[24] parameter",
