@@ -127,16 +127,14 @@ class CompiledGraph:
         return ((kernel.module, counts[kernel.name]) for kernel in self.kernels)
 
     def looped(self) -> dict[str, bool]:
-        """For the origin nodes of each reduction kernel whether it is looped."""
+        """For each value that a kernel reduces to (by name) whether the kernel is looped."""
         kinds: dict[str, bool] = {}
         for region in self.regions:
             pairs = zip(region.compiled_as.nodes, region.graph.nodes, strict=True)
             own = {theirs.name: ours.name for theirs, ours in pairs}
             for launch in region.launches:
-                category = launch.plan.category
-                if category in (Category.REDUCTION, Category.PERSISTENT):
-                    looped = category is Category.REDUCTION
-                    kinds.update((own.get(o, o), looped) for o in launch.group.origins)
+                looped = launch.plan.category is Category.REDUCTION
+                kinds.update((own[name], looped) for name in reduced_values(launch.group))
         return kinds
 
     def report(self) -> Report:
@@ -183,6 +181,13 @@ class Report:
         lines.extend(f"  library call {op} × {n}: {why}" for op, n, why in self.library_calls)
         lines.extend(f"  run by torch: {failure}" for failure in self.failures)
         return "\n".join(lines)
+
+
+def reduced_values(group: FusedGroup) -> Iterator[str]:
+    """The graph values that ``group`` reduces to."""
+    for nest in group.nests:
+        if nest.is_reduction:
+            yield from (store.buffer for store in nest.stores)
 
 
 def kernel_identity(source: KernelSource) -> tuple[object, ...]:

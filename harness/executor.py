@@ -13,7 +13,7 @@ from harness.compiled import CompiledGraph, CompiledRegion, Launch
 from harness.errors import GraphError
 from harness.graph.execute import execute
 from harness.graph.model import Region
-from harness.graph.replay import replay, torch_dtype
+from harness.graph.replay import replay, same_layout, torch_dtype
 from harness.ir.program import Buffer, Program, Role
 from harness.tiling.plan import ArgumentKind
 
@@ -47,7 +47,7 @@ def run_region(
 ) -> list[torch.Tensor]:
     """A region's outputs from its inputs: allocate, launch in order, free after last use.
 
-    Inputs must have the strides that the region's graph records; one that has others is
+    An input on another device or with other strides than the region's graph records is
     copied first (and copied back if the region changes it).
     """
     if not compiled.complete or compiled.program is None:
@@ -91,10 +91,11 @@ class _Memory:
                 self._sizes[size] = actual
 
     def _take(self, buffer: Buffer, tensor: torch.Tensor) -> None:
-        """Use an input, in the layout that the kernels were written for."""
+        """Use an input, on the device and in the layout that the kernels were written for
+        (single numbers, such as step counts, may live on the CPU)."""
         stride = self._numbers(buffer.stride)
-        pairs = zip(tensor.shape, tensor.stride(), stride, strict=True)
-        if tensor.numel() and any(n != 1 and a != b for n, a, b in pairs):
+        elsewhere = tensor.device.type != self._device.type
+        if elsewhere or not same_layout(tensor, stride):
             self._given[buffer.name] = tensor
             tensor = self._allocate(buffer).copy_(tensor)
         self._tensors[buffer.name] = tensor

@@ -19,6 +19,7 @@ from harness.compiled import (
     Launch,
     buffer_names,
     kernel_identity,
+    reduced_values,
 )
 from harness.errors import HarnessError, InvalidProgram
 from harness.graph.cleanup import structure_key
@@ -63,11 +64,31 @@ def _compile_region(region: Region, state: _State) -> CompiledRegion:
     key = (structure_key(graph), state.guidance(graph))
     twin = state.regions.get(key)
     if twin is not None:
-        return dataclasses.replace(twin, region=region, graph=graph)
+        return _renamed(twin, region, graph)
     made = _generate(region, graph, state)
     if made.complete:
         state.regions[key] = made
     return made
+
+
+def _renamed(twin: CompiledRegion, region: Region, graph: Graph) -> CompiledRegion:
+    """``twin`` as the result of ``graph``: the origins of kernels are its own nodes."""
+    assert twin.schedule is not None, "only complete regions are reused"
+    pairs = zip(twin.graph.nodes, graph.nodes, strict=True)
+    own = {theirs.name: ours.name for theirs, ours in pairs}
+    groups = {
+        group.name: dataclasses.replace(group, origins=tuple(own[name] for name in group.origins))
+        for group in twin.schedule.groups
+    }
+    return dataclasses.replace(
+        twin,
+        region=region,
+        graph=graph,
+        schedule=dataclasses.replace(twin.schedule, groups=tuple(groups.values())),
+        launches=tuple(
+            dataclasses.replace(launch, group=groups[launch.group.name]) for launch in twin.launches
+        ),
+    )
 
 
 def _generate(region: Region, graph: Graph, state: _State) -> CompiledRegion:
@@ -170,8 +191,5 @@ class _State:
 
     def choose_looped(self, group: FusedGroup) -> bool | None:
         """Whether the guide's kernel of the same reduction is looped; ``None`` without one."""
-        reduced = {o for nest in group.nests if nest.is_reduction for o in nest.origins}
-        found = [
-            self.guide_looped[o] for o in group.origins if o in reduced and o in self.guide_looped
-        ]
-        return found[-1] if found and group.rnumel != 1 else None
+        found = (self.guide_looped.get(name) for name in reduced_values(group))
+        return next((looped for looped in found if looped is not None), None)

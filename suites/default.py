@@ -35,6 +35,7 @@ ENTRIES = (
             "kv_heads": 2,
         },
         tags=("transformer", "rmsnorm", "rotary", "swiglu"),
+        libraries=("transformers",),
     ),
     Entry(
         name="bert_layer",
@@ -46,6 +47,7 @@ ENTRIES = (
         real={"batch": 32, "seq": 512, "hidden": 768, "intermediate": 3072, "heads": 12},
         small={"batch": 2, "seq": 11, "hidden": 40, "intermediate": 72, "heads": 5},
         tags=("transformer", "layernorm", "gelu"),
+        libraries=("transformers",),
     ),
     Entry(
         name="gpt2",
@@ -90,6 +92,7 @@ ENTRIES = (
             "head_size": 8,
         },
         tags=("transformer", "softmax", "relative-bias", "gated-gelu"),
+        libraries=("transformers",),
     ),
     Entry(
         name="vit",
@@ -172,6 +175,7 @@ ENTRIES = (
             "groups": 4,
         },
         tags=("diffusion", "groupnorm", "upsample", "convolution"),
+        libraries=("diffusers",),
     ),
     Entry(
         name="moe_router",
@@ -183,6 +187,7 @@ ENTRIES = (
         real={"batch": 4, "seq": 2048, "hidden": 4096, "experts": 8, "top_k": 2},
         small={"batch": 2, "seq": 17, "hidden": 40, "experts": 8, "top_k": 2},
         tags=("transformer", "mixture-of-experts", "softmax", "topk"),
+        libraries=("transformers",),
     ),
     Entry(
         name="adamw",

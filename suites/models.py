@@ -166,37 +166,45 @@ def moe_router(
     return _Router(config), (hidden_states, torch.ones(batch, seq))
 
 
-def _quantise_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+class _QuantiseRows(nn.Module):
     """Row-wise float8 with one float32 scale per row, as in torchao's float8 training."""
-    limit = torch.finfo(torch.float8_e4m3fn).max
-    largest = x.abs().amax(dim=-1, keepdim=True).to(torch.float64)
-    scale = (limit / torch.clamp(largest, min=1e-12)).to(torch.float32)
-    scaled = x.to(torch.float32) * scale
-    return scaled.clamp(min=-limit, max=limit).to(torch.float8_e4m3fn), scale.reciprocal()
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        limit = torch.finfo(torch.float8_e4m3fn).max
+        largest = x.abs().amax(dim=-1, keepdim=True).to(torch.float64)
+        scale = (limit / torch.clamp(largest, min=1e-12)).to(torch.float32)
+        scaled = x.to(torch.float32) * scale
+        return scaled.clamp(min=-limit, max=limit).to(torch.float8_e4m3fn), scale.reciprocal()
 
 
-def fp8_rowwise(rows: int, columns: int) -> tuple[Any, tuple[torch.Tensor, ...]]:
+def fp8_rowwise(rows: int, columns: int) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     """Activations to float8 before a matrix product, one scale per row."""
-    return _quantise_rows, (torch.randn(rows, columns),)
+    return _QuantiseRows(), (torch.randn(rows, columns),)
 
 
-def _to_channels_last(x: torch.Tensor) -> torch.Tensor:
-    return x.contiguous(memory_format=torch.channels_last)
+class _ChannelsLast(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.contiguous(memory_format=torch.channels_last)
 
 
 def channels_last(
     batch: int, channels: int, height: int, width: int
-) -> tuple[Any, tuple[torch.Tensor, ...]]:
+) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     """Feature maps from NCHW to NHWC, as at the border of a channels-last network."""
-    return _to_channels_last, (torch.randn(batch, channels, height, width),)
+    return _ChannelsLast(), (torch.randn(batch, channels, height, width),)
 
 
-def _preprocess(images: torch.Tensor, mean: torch.Tensor, std: torch.Tensor) -> torch.Tensor:
-    scaled = images.permute(0, 3, 1, 2).to(mean.dtype) / 255
-    return ((scaled - mean[:, None, None]) / std[:, None, None]).contiguous()
+class _Preprocess(nn.Module):
+    def forward(
+        self, images: torch.Tensor, mean: torch.Tensor, std: torch.Tensor
+    ) -> torch.Tensor:
+        scaled = images.permute(0, 3, 1, 2).to(mean.dtype) / 255
+        return ((scaled - mean[:, None, None]) / std[:, None, None]).contiguous()
 
 
-def image_preprocess(batch: int, height: int, width: int) -> tuple[Any, tuple[torch.Tensor, ...]]:
+def image_preprocess(
+    batch: int, height: int, width: int
+) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     """Decoded images (bytes, NHWC) to normalised floats in NCHW."""
     images = torch.zeros(batch, height, width, 3, dtype=torch.uint8)
-    return _preprocess, (images, torch.randn(3), torch.randn(3))
+    return _Preprocess(), (images, torch.randn(3), torch.randn(3))

@@ -90,7 +90,7 @@ def type_of(tensor: torch.Tensor) -> TensorType:
     )
 
 
-def _call(case: Case, tensors: list[torch.Tensor], device: str | None = None) -> Any:
+def _call(case: Case, tensors: list[torch.Tensor], device: str = "cpu") -> Any:
     rest = iter(tensors)
 
     def convert(arg: Any) -> Any:
@@ -108,7 +108,7 @@ def _call(case: Case, tensors: list[torch.Tensor], device: str | None = None) ->
 
     args = [convert(a) for a in case.args]
     kwargs = {k: convert(v) for k, v in case.kwargs}
-    if device is not None and not tensors:
+    if not tensors:
         kwargs["device"] = device
     return overload(case.op)(*args, **kwargs)
 

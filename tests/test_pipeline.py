@@ -14,7 +14,7 @@ import torch
 from harness.codegen.source import EmittedModule
 from harness.dtypes import DType
 from harness.executor import run_graph
-from harness.graph.model import Graph
+from harness.graph.model import Graph, Ref
 from harness.graph.replay import random_inputs, replay
 from harness.pipeline import compile_graph
 from harness.runtime.interpreter import InterpreterPool
@@ -90,6 +90,17 @@ def test_small_graph_follows_the_decisions_of_the_large_one(pool: InterpreterPoo
     check(small, guided, pool)
 
 
+def test_input_in_another_layout_is_copied_and_copied_back(pool: InterpreterPool) -> None:
+    b = GraphBuilder()
+    x = b.input("x", (6, 10))
+    graph = b.graph(mutations=((x, b.call("aten.exp.default", x)),))
+    compiled = compile_graph(graph, H100)
+    given = torch.randn(10, 6).t()
+    wanted = given.exp()
+    run_graph(compiled, [given], lambda module, args: pool.launch(module.text, args), "cpu")
+    torch.testing.assert_close(given, wanted)
+
+
 def test_equal_kernels_are_defined_once(pool: InterpreterPool) -> None:
     b = GraphBuilder()
     outs = [b.call("aten.exp.default", b.input(f"x{n}", (33,))) for n in range(3)]
@@ -97,6 +108,25 @@ def test_equal_kernels_are_defined_once(pool: InterpreterPool) -> None:
     graph = b.graph(*outs, other)
     compiled = compile_graph(graph, H100)
     assert [count for _, count in compiled.distinct()] == [3, 1]
+    check(graph, compiled, pool)
+
+
+def test_regions_that_differ_in_names_are_compiled_once(pool: InterpreterPool) -> None:
+    b = GraphBuilder()
+    sums: list[Ref] = []
+    for n in range(2):
+        x = b.input(f"x{n}", (64, 600))
+        square = b.call("aten.mul.Tensor", x, x, name=f"square{n}")
+        sums.append(b.call("aten.sum.dim_IntList", square, (0,), name=f"total{n}"))
+    graph = b.graph(*sums)
+    compiled = compile_graph(graph, H100)
+    first, second = compiled.regions
+    assert second.program is first.program and second.compiled_as is first.graph
+    assert [launch.group.origins for launch in compiled.launches] == [
+        ("square0", "total0"),
+        ("square1", "total1"),
+    ]
+    assert set(compiled.looped()) == {"total0", "total1"}
     check(graph, compiled, pool)
 
 
@@ -108,12 +138,15 @@ def test_a_region_that_cannot_be_generated_is_reported_and_run_by_torch(
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise ValueError("no such luck")
 
+    def refuse(module: EmittedModule, args: list[Any]) -> None:
+        raise AssertionError(f"{module.name} was launched with {len(args)} arguments")
+
     monkeypatch.setattr("harness.pipeline.render", broken)
     compiled = compile_graph(graph, H100)
     assert compiled.failures and not compiled.launches
     assert compiled.failures[0].stage == "render"
     assert "no such luck" in str(compiled.report())
-    outputs = run_graph(compiled, random_inputs(graph, "cpu", 1), pytest.fail, "cpu")
+    outputs = run_graph(compiled, random_inputs(graph, "cpu", 1), refuse, "cpu")
     assert len(outputs) == 2
 
 

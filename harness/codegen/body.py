@@ -184,9 +184,7 @@ class Body:
             case Masked():
                 return self._masked(value, context)
             case _:
-                raise InvalidProgram(
-                    "a value that kernels cannot hold", got=type(value).__name__
-                )
+                raise InvalidProgram("a value that kernels cannot hold", got=type(value).__name__)
 
     def _index_value(self, value: IndexValue, context: Context) -> Var:
         if value.expr.is_Integer and not value.indirect:
@@ -267,9 +265,7 @@ class Body:
             return var.text
         return f"{var.text}.to({self.frame.index_type})"
 
-    def _mask_text(
-        self, tiles: frozenset[str], context: Context
-    ) -> tuple[str, frozenset[str]]:
+    def _mask_text(self, tiles: frozenset[str], context: Context) -> tuple[str, frozenset[str]]:
         """All masks of an access over ``tiles`` joined, and the tiles they vary over."""
         parts: list[str] = []
         covered = set(tiles)
@@ -286,9 +282,7 @@ class Body:
             index = f"tl.full({spread}, 0, {self.frame.index_type}) + {_summand(index)}"
         return f"{pointer} + ({index})" if " " in index else f"{pointer} + {index}"
 
-    def _load(
-        self, value: Value, load: Load, context: Context, other: Constant | None
-    ) -> Var:
+    def _load(self, value: Value, load: Load, context: Context, other: Constant | None) -> Var:
         index, tiles = self._index(load.index, load.indirect, context)
         mask, covered = self._mask_text(tiles, context)
         spread = None if self.frame.same_shape(tiles, covered) else self.frame.shape(covered)

@@ -140,8 +140,10 @@ def _root_lines(frame: Frame, tile: Tile, program: str) -> list[str]:
 
 def reduction_base(frame: Frame, tile: Tile) -> str:
     """The range of one reduction block, from 0."""
-    block = block_name(tile.prefix)
-    return f"{tile.prefix}base = tl.arange(0, {block}){frame.spread(tile.prefix)}"
+    text = f"tl.arange(0, {block_name(tile.prefix)}){frame.spread(tile.prefix)}"
+    if frame.plan.index_dtype is DType.I64:
+        text = f"{text}.to(tl.int64)"
+    return f"{tile.prefix}base = {text}"
 
 
 def reduction_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.codegen.reference import read_value, sizes_text
-from harness.graph.model import Graph
+from harness.graph.model import Graph, Node
 from harness.ir.program import Buffer
 from harness.tiling.plan import ArgumentKind, KernelPlan
 
@@ -15,7 +15,6 @@ _NEEDS_POSITIVE = (
     "aten.log10.",
     "aten.log1p.",
     "aten.reciprocal.",
-    "aten.pow.Tensor_Scalar",
 )
 _DIVIDES = (
     "aten.div.Tensor",
@@ -76,7 +75,7 @@ def positive_values(graph: Graph) -> frozenset[str]:
         if node.op.startswith(_DIVIDES):
             for name in list(node.refs())[1:]:
                 found.setdefault(name, 0)
-        if node.op.startswith(_NEEDS_POSITIVE):
+        if node.op.startswith(_NEEDS_POSITIVE) or _is_root(node):
             distance = 0
         elif node.op.startswith(_CARRIES_ON) and node.name in found:
             distance = found[node.name] + 1
@@ -86,3 +85,11 @@ def positive_values(graph: Graph) -> frozenset[str]:
             for name in list(node.refs())[:1]:
                 found.setdefault(name, distance)
     return frozenset(found)
+
+
+def _is_root(node: Node) -> bool:
+    """Whether ``node`` raises to a power that is not whole."""
+    if node.op != "aten.pow.Tensor_Scalar":
+        return False
+    exponent = node.args[1]
+    return isinstance(exponent, float) and not exponent.is_integer()

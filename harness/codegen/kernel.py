@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import sympy
+
 from harness.codegen.body import Body
 from harness.codegen.frame import (
     Frame,
@@ -21,8 +23,18 @@ from harness.codegen.reduction import HELPERS, Reducer
 from harness.codegen.source import KernelSource
 from harness.codegen.values import Scope
 from harness.heuristics.limits import block_name
-from harness.ir.nodes import Load, Reduce, ReduceKind, Store, StoreMode, Value, operands, store_roots, walk
-from harness.tiling.plan import ArgumentKind, KernelPlan, PlanSegment
+from harness.ir.nodes import (
+    Load,
+    Reduce,
+    ReduceKind,
+    Store,
+    StoreMode,
+    Value,
+    operands,
+    store_roots,
+    walk,
+)
+from harness.tiling.plan import ArgumentKind, KernelPlan, PlanSegment, Tile
 
 _INDENT = "    "
 
@@ -46,7 +58,7 @@ def render(plan: KernelPlan, number: int) -> KernelSource:
     return KernelSource(name, text, digest, grid_text(plan), plan)
 
 
-def _blocks_in_order(plan: KernelPlan) -> list[object]:
+def _blocks_in_order(plan: KernelPlan) -> list[Tile]:
     """Tiles as their block sizes are passed: x, y, z, then reductions."""
     return sorted(plan.tiles, key=lambda t: (t.is_reduction, t.prefix))
 
@@ -152,7 +164,7 @@ class _Kernel:
                 body.store(store, [t.prefix for t in self.plan.tiles if not t.is_reduction])
         self._flush(body.outer)
 
-    def _write_loop(self, body: Body, loop: Scope, used: frozenset[object]) -> None:
+    def _write_loop(self, body: Body, loop: Scope, used: frozenset[sympy.Symbol]) -> None:
         if not loop.lines and not loop.stores:
             return
         (tile,) = [t for t in self.plan.tiles if t.is_reduction]
@@ -160,7 +172,7 @@ class _Kernel:
         self._text += outer
         block, prefix = block_name(tile.prefix), tile.prefix
         self._text.append(f"for {prefix}offset in range(0, {prefix}numel, {block}):")
-        inner = reduction_lines(self.frame, tile, used)  # type: ignore[arg-type]
+        inner = reduction_lines(self.frame, tile, used)
         self._text += [_INDENT + line for line in (*inner, *loop.lines, *loop.stores)]
 
     def _barrier(self, read: set[tuple[str, str]]) -> None:

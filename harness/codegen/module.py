@@ -145,10 +145,6 @@ def grid_blocks(source: KernelSource) -> list[str]:
 
 def _reference(reference: Reference) -> str:
     lines = [
-        "def _wide(arg):",
-        "    return arg.double() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg",
-        "",
-        "",
         "def reference(args, wide=False):",
         '    """What the outputs should hold, by plain torch; ``wide``: floats as float64."""',
         "    device = next((a.device for a in args if isinstance(a, torch.Tensor)), None)",

@@ -119,9 +119,7 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     lines += [_stand_in(graph, name) for name in absent]
     lines += call_text(states.graph, names, wanted)
     lines.append(f"return [{', '.join(local_name(w) for w in wanted)}]")
-    kept = tuple(
-        n for n in states.wanted if plan.arguments[n].kind is ArgumentKind.IN_OUT
-    )
+    kept = tuple(n for n in states.wanted if plan.arguments[n].kind is ArgumentKind.IN_OUT)
     floating = any(b.dtype.is_float for b in plan.buffers)
     return Reference(tuple(lines), kept, floating)
 

@@ -32,6 +32,11 @@ def _extent(shape, stride):
     return 1 + sum((n - 1) * s for n, s in zip(shape, stride))
 
 
+def _wide(arg):
+    floating = isinstance(arg, torch.Tensor) and arg.is_floating_point()
+    return arg.double() if floating else arg
+
+
 def _storage(tensor):
     """All memory behind ``tensor``, guard and gaps included, as one dimension."""
     count = tensor.untyped_storage().nbytes() // tensor.element_size()

@@ -21,7 +21,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from harness.errors import CaptureFailed
-from harness.graph.attention import normalise_attention
+from harness.graph.attention import attention_rules, link_attention
 from harness.graph.decompositions import decompositions
 from harness.graph.fx import Conversion, Naming, convert, graph_from_fx
 
@@ -182,10 +182,11 @@ def trace(
         fw_compiler=take_forward,
         bw_compiler=take_backward,
         partition_fn=partition,
-        decompositions=decompositions(),
+        decompositions=decompositions() | attention_rules(),
         keep_inference_input_mutations=True,
     )
-    with torch.set_grad_enabled(training):
+    # so that every operator inherits the source line of the exported one it comes from
+    with torch.set_grad_enabled(training), fx.traceback.preserve_node_meta():
         result = compiled(*flat_args)
     if training and traced.backward is None:
         _run_backward(result)
@@ -201,6 +202,8 @@ def compile_joint(
 ) -> Callable[..., Any]:
     """Hand a graph from ``torch.compile`` to AOTAutograd with one compiler per part.
 
+    A compiler gets a functional graph and its inputs, and returns a function of a list of
+    arguments, which it may empty. Training graphs are cut by the min-cut partitioner.
     Attention stays what it is on the tensors' own device.
     """
     from torch._dynamo.backends.common import aot_autograd as through_autograd
@@ -211,10 +214,14 @@ def compile_joint(
         normalise(joint)
         return partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
 
+    def infer(graph: fx.GraphModule, graph_inputs: Sequence[Any]) -> Callable[..., Any]:
+        normalise(graph)
+        return inference(graph, graph_inputs)
+
     compiler = through_autograd(
         fw_compiler=forward,
         bw_compiler=backward,
-        inference_compiler=inference,
+        inference_compiler=infer,
         partition_fn=partition,
         decompositions=decompositions(),
         keep_inference_input_mutations=True,
@@ -282,7 +289,7 @@ def _cut_at(
 def _for_gpu(gm: fx.GraphModule) -> None:
     """Write a graph traced on a CPU as a GPU would run it."""
     normalise(gm)
-    normalise_attention(gm)
+    link_attention(gm)
     gm.graph.eliminate_dead_code(_is_impure)
     gm.recompile()
 

@@ -18,7 +18,7 @@ from harness.errors import CaptureFailed, HarnessError, UsageError
 from harness.graph import aot
 from harness.graph.bounds import with_bounds
 from harness.graph.model import Graph
-from harness.graph.providers import Example, Target, build, parse_target
+from harness.graph.providers import PROVIDERS, Example, Target, build, library, parse_target
 
 Mode = Literal["inference", "training", "optimizer"]
 
@@ -32,7 +32,8 @@ class CaptureOptions:
     type the model's parameters and floating inputs are built in. ``options`` are
     passed to the provider on top of those in the target, sizes among them. ``saved``
     fixes what the forward graph keeps for the backward one (names of values), so
-    that a small capture is cut where the full-size one was.
+    that a small capture is cut where the full-size one was. The versions of
+    ``libraries`` are noted in the graphs, besides torch's and the provider's.
     """
 
     mode: Mode = "inference"
@@ -40,6 +41,7 @@ class CaptureOptions:
     name: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     saved: tuple[str, ...] | None = None
+    libraries: tuple[str, ...] = ()
 
 
 def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
@@ -96,9 +98,9 @@ def _build(target: Target, training: bool) -> Example:
 
 def _facts(target: Target, options: CaptureOptions) -> tuple[tuple[str, str], ...]:
     versions = [f"torch {torch.__version__.split('+')[0]}"]
-    if target.provider in ("transformers", "diffusers", "timm", "torchvision"):
-        module = __import__(target.provider)
-        versions.append(f"{target.provider} {module.__version__}")
+    named = [target.provider] if target.provider in PROVIDERS else []
+    for name in dict.fromkeys([*named, *options.libraries]):
+        versions.append(f"{name} {library(name).__version__}")
     return (
         ("captured", target.text),
         ("mode", options.mode),

@@ -139,7 +139,8 @@ def decompositions() -> DecompositionTable:
     """A fresh table, keyed by overload, for ``make_fx`` and AOTAutograd."""
     core: Any = core_aten_decompositions()
     table: DecompositionTable = dict(core.items())
-    packets = [getattr(torch.ops.aten, name) for name in DECOMPOSED]
+    # an older torch lacks some of them; it does not trace them either
+    packets = [getattr(torch.ops.aten, n) for n in DECOMPOSED if hasattr(torch.ops.aten, n)]
     table.update(get_decompositions(packets))
     table.update(own_rules())
     kept = {f"aten::{name}" for name in KEPT}

@@ -28,6 +28,7 @@ from harness.ir.index import FloorDiv, Mod, size_symbol
 _DEVICE_ARGUMENTS = frozenset({"device", "pin_memory"})
 _FRAME = re.compile(r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)$')
 _TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
+_OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MAX_CODE = 90
 _GRADIENT_NOTE = "Gradient addition node"  # appended by torch to the line of code
 
@@ -395,7 +396,9 @@ def source_of(node: fx.Node) -> str:
     found = ""
     for number, line in enumerate(lines):
         match = _FRAME.match(line)
-        if match is None or (found and match["file"].startswith(_TORCH_FOLDER)):
+        if match is None or match["file"].startswith(_OWN_FOLDER):
+            continue
+        if found and match["file"].startswith(_TORCH_FOLDER):
             continue
         code = lines[number + 1].strip() if number + 1 < len(lines) else ""
         code = code.split(_GRADIENT_NOTE)[0]

@@ -21,7 +21,8 @@ import torch
 
 from harness.errors import CaptureFailed, UnknownName, UsageError
 
-Options = Mapping[str, Any]
+PROVIDERS = ("transformers", "timm", "torchvision", "diffusers")
+"""Libraries that are named in a target in place of a Python module."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,8 @@ class Entry:
 
     ``target`` and ``mode`` are those of ``harness.graph.capture``; ``real`` and
     ``small`` are the target's options at either size; ``origin`` says where the code
-    and the sizes come from.
+    and the sizes come from, ``libraries`` which packages besides torch and the target's
+    provider the code is from.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Entry:
     real: Mapping[str, Any]
     small: Mapping[str, Any]
     tags: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
 
     @property
     def graph_names(self) -> tuple[str, ...]:
@@ -141,7 +143,9 @@ def capture_entry(entry: Entry) -> tuple[list[Graph], list[Graph]]:
     """
     from harness.graph.capture import CaptureOptions, capture
 
-    options = CaptureOptions(entry.mode, entry.dtype, entry.name, entry.real)
+    options = CaptureOptions(
+        entry.mode, entry.dtype, entry.name, entry.real, libraries=entry.libraries
+    )
     real = capture(entry.target, options)
     saved = None
     if entry.mode == "training":

@@ -66,8 +66,11 @@ def buffers_atomic(nest: Nest) -> tuple[str, ...]:
     return tuple(dict.fromkeys(atomic))
 
 
-def edges(nests: Sequence[Nest]) -> tuple[Edge, ...]:
+def edges(reads: Sequence[Sequence[str]], writes: Sequence[Sequence[str]]) -> tuple[Edge, ...]:
     """All hazards between nests that are in a valid order, by (second, first).
+
+    ``reads[n]`` and ``writes[n]`` name the buffers of nest ``n`` (``buffers_read``,
+    ``buffers_written``).
 
     A read depends on every earlier write of its buffer, since several nests may each
     write a part; a write depends on every earlier read and write.
@@ -75,21 +78,13 @@ def edges(nests: Sequence[Nest]) -> tuple[Edge, ...]:
     writers: dict[str, list[int]] = {}
     readers: dict[str, list[int]] = {}
     found: list[Edge] = []
-    for number, nest in enumerate(nests):
-        read, written = buffers_read(nest), buffers_written(nest)
+    for number, (read, written) in enumerate(zip(reads, writes, strict=True)):
         for name in read:
-            found += [
-                Edge(w, number, name, Hazard.READ_AFTER_WRITE)
-                for w in writers.get(name, ())
-            ]
+            found += [Edge(w, number, name, Hazard.READ_AFTER_WRITE) for w in writers.get(name, ())]
         for name in written:
+            found += [Edge(r, number, name, Hazard.WRITE_AFTER_READ) for r in readers.get(name, ())]
             found += [
-                Edge(r, number, name, Hazard.WRITE_AFTER_READ)
-                for r in readers.get(name, ())
-            ]
-            found += [
-                Edge(w, number, name, Hazard.WRITE_AFTER_WRITE)
-                for w in writers.get(name, ())
+                Edge(w, number, name, Hazard.WRITE_AFTER_WRITE) for w in writers.get(name, ())
             ]
         for name in read:
             readers.setdefault(name, []).append(number)

@@ -177,7 +177,27 @@ def _in_range(count: str, dtype: DType) -> str:
 def bit_not(call: Call) -> str:
     """All bits flipped."""
     (a,) = call.texts
-    return f"{a} == 0" if call.dtype is DType.BOOL else f"~{a}"
+    match call.dtype.facts.kind:
+        case Kind.BOOL:
+            return f"{a} == 0"
+        case Kind.UNSIGNED:
+            # The interpreter of Triton 3.6 cannot make the -1 that ~ needs.
+            return f"{a} ^ 255"
+        case _:
+            return f"~{a}"
+
+
+def nextafter(call: Call) -> str:
+    """The neighbour towards the second operand, by counting bits: the device library's
+    function loses subnormal numbers."""
+    a, b = call.texts
+    width = 8 * call.dtype.itemsize
+    number, kind = f"tl.int{width}", type_text(call.dtype)
+    step = f"tl.where(({a} < {b}) == ({a} > 0), 1, -1)"
+    moved = f"({a}.to({number}, bitcast=True) + {step}).to({kind}, bitcast=True)"
+    least = f"tl.where({b} > 0, 1, {1 - 2 ** (width - 1)}).to({kind}, bitcast=True)"
+    known = f"tl.where(({a} == {b}) | ({b} != {b}), {b}, tl.where({a} != {a}, {a}, "
+    return f"{known}tl.where({a} == 0, {least}, {moved})))"
 
 
 def sqrt(call: Call) -> str:

@@ -141,7 +141,7 @@ ROWS: MappingProxyType[Op, Row] = MappingProxyType(
         Op.ATAN2: Row(2, Rule.FLOAT, np.arctan2, "libdevice.atan2({0}, {1})", ulps=3.0),
         Op.HYPOT: Row(2, Rule.FLOAT, np.hypot, "libdevice.hypot({0}, {1})"),
         Op.COPYSIGN: Row(2, Rule.FLOAT, np.copysign, "libdevice.copysign({0}, {1})"),
-        Op.NEXTAFTER: Row(2, Rule.FLOAT, np.nextafter, "libdevice.nextafter({0}, {1})"),
+        Op.NEXTAFTER: Row(2, Rule.FLOAT, np.nextafter, text.nextafter),
     }
 )
 """Every operation's row; a test holds it complete."""

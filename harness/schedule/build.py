@@ -35,8 +35,9 @@ def schedule(program: Program, target: Target) -> Schedule:
     drafts = [_group(cluster, facts, positions) for cluster in clusters]
     members = [sum(1 << v.number for v in c.views) for c in clusters]
     touched = [traffic(g.nests, g.internal) for g in drafts]
-    ordered = [drafts[k] for k in launch_order(members, touched, facts)]
-    in_place = take_over(program, ordered)
+    order = launch_order(members, touched, facts)
+    ordered = [drafts[k] for k in order]
+    in_place = take_over(program, ordered, [touched[k] for k in order])
     groups = tuple(
         replace(g, name=f"g{n}", in_place=pairs)
         for n, (g, pairs) in enumerate(zip(ordered, in_place, strict=True))

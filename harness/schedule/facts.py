@@ -48,12 +48,14 @@ def gather(program: Program) -> Facts:
     writers: dict[str, list[int]] = {}
     into: list[list[Edge]] = [[] for _ in program.nests]
     before = [0] * len(program.nests)
-    for number, nest in enumerate(program.nests):
-        for name in buffers_read(nest):
+    reads = [buffers_read(nest) for nest in program.nests]
+    writes = [buffers_written(nest) for nest in program.nests]
+    for number, (read, written) in enumerate(zip(reads, writes, strict=True)):
+        for name in read:
             readers.setdefault(name, []).append(number)
-        for name in buffers_written(nest):
+        for name in written:
             writers.setdefault(name, []).append(number)
-    for edge in edges(program.nests):
+    for edge in edges(reads, writes):
         into[edge.second].append(edge)
         before[edge.second] |= before[edge.first] | 1 << edge.first
     needed = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}

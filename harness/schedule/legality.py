@@ -199,8 +199,10 @@ def _full_units(views: tuple[View, ...]) -> set[int]:
 def _directions_agree(sides: Sides, joined: Cluster) -> Denied | None:
     """Whether one tiling serves the memory accesses of both sides.
 
-    A reduction whose accesses all run along one class of loops is not given accesses
-    that run along the other; a pointwise kernel has at most two tiles.
+    A reduction that reads along its reduced loops runs row by row: an access along the
+    other loops would touch a sector of memory per element. One that reads along its
+    parallel loops has wide tiles, which serve both directions; so has one whose own
+    accesses run both ways. A pointwise kernel has at most two tiles.
     """
     if hint(product(joined.sizes)) < UNIT_STRIDE_POINTS:
         return None
@@ -217,14 +219,18 @@ def _directions_agree(sides: Sides, joined: Cluster) -> Denied | None:
         return None
     own = {joined.reduced[k] for k in first}
     added = {joined.reduced[k] for k in second}
-    if len(own) == 1 and not added <= own:
-        name = {False: "parallel", True: "reduced"}
-        return Denied(
-            "incompatible tilings",
-            f"{sides.first.name} is contiguous along its {name[own == {True}]} loops, "
-            f"{sides.second.name} along the {name[own != {True}]} ones",
-        )
-    return None
+    if sides.second.rnumel != 1:
+        clash = len(own) == len(added) == 1 and own != added
+    else:
+        clash = own == {True} and False in added
+    if not clash:
+        return None
+    name = {False: "parallel", True: "reduced"}
+    return Denied(
+        "incompatible tilings",
+        f"{sides.first.name} is contiguous along its {name[own == {True}]} loops, "
+        f"{sides.second.name} along the {name[own != {True}]} ones",
+    )
 
 
 def _loads_fit(joined: Cluster) -> Denied | None:

@@ -149,10 +149,10 @@ def _sorted(
 
 
 def take_over(
-    program: Program, groups: Sequence[FusedGroup]
+    program: Program, groups: Sequence[FusedGroup], touched: Sequence[Traffic]
 ) -> tuple[tuple[tuple[str, str], ...], ...]:
     """Per group, pairs (output, input): the output gets the memory of a temporary that
-    this group is the last to use.
+    this group is the last to use. ``touched`` is each group's traffic.
 
     Both have one layout and type, and every read of the input is at the point where the
     output is written, by no later nest than the one that writes it: no element is
@@ -161,7 +161,6 @@ def take_over(
     buffers = {b.name: b for b in program.buffers}
     kept = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
     kept |= set(program.outputs)
-    touched = [traffic(g.nests, g.internal) for g in groups]
     last: dict[str, int] = {}
     first: dict[str, int] = {}
     for number, one in enumerate(touched):

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import sympy
 
-from harness.ir.dependencies import buffers_read, buffers_written, values
+from harness.ir.dependencies import buffers_written, values
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import (
     Compute,
@@ -27,6 +27,7 @@ from harness.ir.nodes import (
     Reduce,
     ReduceKind,
     StoreMode,
+    Value,
 )
 from harness.ir.simplify import Simplifier
 from harness.schedule.linear import Size, divide, linear, product, same, size_of
@@ -195,9 +196,10 @@ def cluster_of(number: int, nest: Nest) -> Cluster:
         (a.var, size_of(a.size), k >= len(nest.axes))
         for k, a in enumerate((*nest.axes, *nest.raxes))
     ]
-    simple = _simplified(nest)
+    every = values(nest)
+    simple = _simplified(nest, every)
     reader = _Reader(nest, _split_loops(list(simple.values()), loops), simple)
-    view = reader.view(number)
+    view = reader.view(number, every)
     sizes = tuple(d.size for d in reader.digits)
     reduced = tuple(d.reduced for d in reader.digits)
     numel = product(s for s, r in zip(sizes, reduced, strict=True) if not r)
@@ -257,10 +259,10 @@ def _split_one(var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]) ->
     return digits[::-1]
 
 
-def _simplified(nest: Nest) -> dict[sympy.Expr, sympy.Expr]:
+def _simplified(nest: Nest, every: list[Value]) -> dict[sympy.Expr, sympy.Expr]:
     """The nest's addresses that divide, simplified by the ranges of its loops."""
     found: list[sympy.Expr] = []
-    for value in values(nest):
+    for value in every:
         if isinstance(value, Load):
             found.append(value.index)
         elif isinstance(value, IndexValue):
@@ -286,11 +288,11 @@ class _Reader:
         self.position = {var: k for k, var in enumerate(self.variables)}
         self.pinned: dict[sympy.Symbol, None] = {}
 
-    def view(self, number: int) -> View:
+    def view(self, number: int, every: list[Value]) -> View:
         """The nest's view."""
         operations = 0
         ordered = False
-        for value in values(self.nest):
+        for value in every:
             match value:
                 case Load(buffer=buffer, index=index, indirect=indirect):
                     self.add(Use.LOAD, buffer, index, bool(indirect))
@@ -320,7 +322,7 @@ class _Reader:
             tuple(self.rows.values()),
             of_index,
             operations,
-            buffers_read(self.nest),
+            tuple(dict.fromkeys(v.buffer for v in every if isinstance(v, Load))),
             buffers_written(self.nest),
         )
 

@@ -22,7 +22,8 @@ from harness.tiling.softmax import online_softmax
 from harness.tiling.space import Space, iteration_space
 from harness.tiling.traffic import bytes_moved
 
-_INT32_LIMIT = 2**31
+# The last block may reach past the last point by less than the largest tensor of a kernel.
+_INT32_LIMIT = 2**31 - 2**20
 _FAMILIES = {
     Category.POINTWISE: Family.POINTWISE,
     Category.PERSISTENT: Family.PERSISTENT,
@@ -42,7 +43,7 @@ def plan(
     """
     space = iteration_space(program, group)
     persistent = space.hint is not None and (
-        choose.is_persistent(space.hint, group.rnumel, space.full_loads)
+        choose.is_persistent(space.hint, group.rnumel, space.full_loads, target)
         if looped is None
         else not looped
     )
@@ -118,9 +119,7 @@ def _buffers(program: Program, stores: Sequence[Store]) -> tuple[Buffer, ...]:
     return tuple(b for b in program.buffers if b.name in named)
 
 
-def _unknown_sizes(
-    tiles: Sequence[Tile], buffers: Sequence[Buffer]
-) -> tuple[sympy.Symbol, ...]:
+def _unknown_sizes(tiles: Sequence[Tile], buffers: Sequence[Buffer]) -> tuple[sympy.Symbol, ...]:
     exprs = [t.numel for t in tiles]
     exprs += [e for b in buffers for e in (*b.shape, *b.stride)]
     symbols = {s for e in exprs for s in e.free_symbols}
@@ -205,5 +204,3 @@ def _pinned(category: Category, hint: Hint, rnumel: sympy.Expr) -> tuple[tuple[s
         case _:
             pass
     return tuple(pins)
-
-

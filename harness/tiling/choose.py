@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import sympy
 
 from harness.heuristics.facts import Hint
+from harness.target import Target
 from harness.tiling.ranges import Split, coefficients, divides, magnitude
 
 PERSISTENT_INNER = 8192
@@ -20,9 +21,10 @@ PERSISTENT_INNER = 8192
 warps hold 8192 float32 values in 16 registers a thread, and one pass over memory instead
 of two decides the time of every normalisation."""
 
-PERSISTENT_ELEMENTS = 32768
-"""Most elements of all full-size loads together that a persistent block may hold: 512
-threads with 64 registers each, half of what a thread may have at full occupancy."""
+PERSISTENT_REGISTERS = 2
+"""A persistent block's full-size loads may fill one ``PERSISTENT_REGISTERS``-th of a
+multiprocessor's registers (32768 elements on Hopper): the rest is for what is computed
+from them, and for a second block."""
 
 PERSISTENT_OUTER = 64
 """Largest strided reduction held in one block: the block is also XBLOCK columns wide."""
@@ -50,9 +52,7 @@ class Access:
     write: bool
 
 
-def unit_stride(
-    access: Access, variables: frozenset[sympy.Symbol]
-) -> sympy.Symbol | None:
+def unit_stride(access: Access, variables: frozenset[sympy.Symbol]) -> sympy.Symbol | None:
     """The variable in which the access has stride 1, if there is one."""
     linear, _ = coefficients(access.index, variables)
     for var in sorted(linear, key=str):
@@ -70,7 +70,7 @@ def tile_boundary(splits: Sequence[Split], accesses: Sequence[Access]) -> sympy.
     32; it must beat the one-tile kernel's score by something.
     """
     chain = [s for s in splits if s.chained]
-    if len(chain) < 2 or chain[0].length.is_Integer and int(chain[0].length) < SMALLEST_TILE:
+    if len(chain) < 2 or (chain[0].length.is_Integer and int(chain[0].length) < SMALLEST_TILE):
         return None
     variables = frozenset(s.var for s in splits)
     weights: dict[sympy.Symbol, int] = {}
@@ -137,7 +137,9 @@ def reduction_hint(
     return Hint.INNER if inner >= outer else Hint.OUTER
 
 
-def is_persistent(hint: Hint, rnumel: sympy.Expr, full_loads: int) -> bool:
+def is_persistent(
+    hint: Hint, rnumel: sympy.Expr, full_loads: int, target: Target
+) -> bool:
     """Whether the whole reduced range is held in one block.
 
     ``full_loads`` counts the loads whose values span the reduced range.
@@ -147,6 +149,7 @@ def is_persistent(hint: Hint, rnumel: sympy.Expr, full_loads: int) -> bool:
     size = int(rnumel)
     if hint in (Hint.INNER, Hint.DEFAULT):
         block = 1 << (size - 1).bit_length()
-        fits = block * max(1, full_loads) <= PERSISTENT_ELEMENTS
+        room = target.registers_per_multiprocessor // PERSISTENT_REGISTERS
+        fits = block * max(1, full_loads) <= room
         return size <= PERSISTENT_INNER and (fits or size <= 1024)
     return size <= PERSISTENT_OUTER

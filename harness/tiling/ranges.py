@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import sympy
 
@@ -43,7 +44,7 @@ def magnitude(size: sympy.Expr) -> int:
     """A number to order sizes by; an unknown size counts as a large prime."""
     if size.is_Integer:
         return int(size)
-    return int(size.subs({s: _STAND_IN for s in size.free_symbols}))
+    return int(size.subs(dict.fromkeys(size.free_symbols, _STAND_IN)))
 
 
 def boundaries(sizes: Sequence[sympy.Expr]) -> list[sympy.Expr]:
@@ -68,7 +69,7 @@ def refine(numel: sympy.Expr, loops: Iterable[Sequence[sympy.Expr]], prefix: str
         chain.append(numel)
     return [
         Split(axis_symbol(prefix, n), low, sympy.cancel(high / low))
-        for n, (low, high) in enumerate(zip(chain, chain[1:], strict=False))
+        for n, (low, high) in enumerate(pairwise(chain))
     ]
 
 
@@ -87,9 +88,7 @@ def express(
     return table
 
 
-def _cover(
-    low: sympy.Expr, high: sympy.Expr, splits: list[Split], prefix: str
-) -> sympy.Expr:
+def _cover(low: sympy.Expr, high: sympy.Expr, splits: list[Split], prefix: str) -> sympy.Expr:
     chain = [s for s in splits if s.chained]
     lows = {s.divisor: n for n, s in enumerate(chain)}
     highs = {s.divisor * s.length: n for n, s in enumerate(chain)}

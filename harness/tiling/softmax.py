@@ -24,9 +24,7 @@ from harness.tiling.plan import PlanSegment
 from harness.tiling.rewrite import substitute
 
 
-def online_softmax(
-    segments: Sequence[PlanSegment], builder: Builder
-) -> tuple[PlanSegment, ...]:
+def online_softmax(segments: Sequence[PlanSegment], builder: Builder) -> tuple[PlanSegment, ...]:
     """``segments`` with every pair (max of v, sum of exp(v - max of v)) made the two
     components of one online softmax. ``builder`` is the one that made the values."""
     stores = [s for segment in segments for s in segment.stores]

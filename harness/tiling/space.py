@@ -129,13 +129,9 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
     along = frozenset(s.var for s in reduced)
     return Space(
         hint=hint,
-        full_loads=len(
-            {a.index for a in accesses if not a.write and a.index.free_symbols & along}
-        ),
+        full_loads=len({a.index for a in accesses if not a.write and a.index.free_symbols & along}),
         _tiles=tiles,
-        _steps={
-            id(n): _chained(step, second) for n, step in zip(nests, first, strict=True)
-        },
+        _steps={id(n): _chained(step, second) for n, step in zip(nests, first, strict=True)},
     )
 
 
@@ -182,9 +178,7 @@ def _accesses(
         for buffer, expr, write in touched:
             if buffer not in group.internal:
                 index = step(expr)
-                found.setdefault(
-                    (buffer, index, write), Access(index, sizes[buffer], write)
-                )
+                found.setdefault((buffer, index, write), Access(index, sizes[buffer], write))
     return list(found.values())
 
 

@@ -4,7 +4,7 @@
 # captured: suites.models:bert_layer?batch=32&seq=512&hidden=768&intermediate=3072&heads=12
 # mode: training
 # dtype: f16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def bert_layer_forward(
     attention_self_query_weight: "f16[768, 768] parameter",
     attention_self_query_bias: "f16[768] parameter",
@@ -48,12 +48,12 @@ def bert_layer_forward(
     view_6: "f16[32, 512, 12, 64]" = aten.view.default(view_5, [32, 512, -1, 64])
     permute_5: "f16[32, 12, 512, 64]{393216, 64, 768, 1}" = aten.permute.default(view_6, [0, 2, 1, 3])
     # [attention.self] modeling_bert.py:192 in forward: attn_output, attn_weights = attention_interface(
-    scaled_dot_product_efficient_attention: ("f16[32, 12, 512, 64]{393216, 64, 768, 1}", "f32[32, 12, 512]", "i64[]", "i64[]") = aten._scaled_dot_product_efficient_attention.default(permute_1, permute_3, permute_5, attention_mask, True, 0.0, False, scale=0.125)
-    getitem: "i64[]" = getitem(scaled_dot_product_efficient_attention, 2)
+    scaled_dot_product_efficient_attention: ("f16[32, 12, 512, 64]{393216, 64, 768, 1}", "f32[32, 12, 512]", "i64[]", "i64[]") = aten._scaled_dot_product_efficient_attention.default(permute_1, permute_3, permute_5, attention_mask, True, scale=0.125)
+    getitem: "f16[32, 12, 512, 64]{393216, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention, 0)
     getitem_1: "i64[]" = getitem(scaled_dot_product_efficient_attention, 3)
-    getitem_2: "f16[32, 12, 512, 64]{393216, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention, 0)
+    getitem_2: "i64[]" = getitem(scaled_dot_product_efficient_attention, 2)
     getitem_3: "f32[32, 12, 512]" = getitem(scaled_dot_product_efficient_attention, 1)
-    view_7: "f16[32, 12, 512, 64]{393216, 64, 768, 1}" = aten.view.default(getitem_2, [32, 12, 512, 64])
+    view_7: "f16[32, 12, 512, 64]{393216, 64, 768, 1}" = aten.view.default(getitem, [32, 12, 512, 64])
     permute_6: "f16[32, 512, 12, 64]" = aten.permute.default(view_7, [0, 2, 1, 3])
     # [attention.self] modeling_bert.py:202 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
     view_8: "f16[32, 512, 768]" = aten.view.default(permute_6, [32, 512, -1])

@@ -4,7 +4,7 @@
 # captured: suites.models:llama_block?batch=1&seq=2048&hidden=4096&intermediate=14336&heads=32&kv_heads=8
 # mode: training
 # dtype: bf16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def llama_block_backward(
     layer_input_layernorm_weight: "bf16[4096] parameter",
     layer_post_attention_layernorm_weight: "bf16[4096] parameter",
@@ -15,9 +15,9 @@ def llama_block_backward(
     permute_5: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1} saved",
     add_1: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1} saved",
     add_2: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1} saved",
-    getitem: "u64[2] saved",
+    getitem: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1} saved",
     getitem_1: "u64[] saved",
-    getitem_2: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1} saved",
+    getitem_2: "u64[2] saved",
     getitem_3: "f32[1, 32, 2048] saved",
     mm_3: "bf16[2048, 4096] saved",
     rsqrt_1: "f32[1, 2048, 1] saved",
@@ -121,7 +121,7 @@ def llama_block_backward(
     view_23: "bf16[2048, 4096]" = aten.view.default(add_9, [2048, 4096])
     permute_23: "bf16[4096, 2048]{1, 4096}" = aten.permute.default(view_23, [1, 0])
     # [layer.self_attn] modeling_llama.py:257 in forward: attn_output, attn_weights = attention_interface(
-    view_7: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.view.default(getitem_2, [1, 32, 2048, 128])
+    view_7: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.view.default(getitem, [1, 32, 2048, 128])
     permute_6: "bf16[1, 2048, 32, 128]" = aten.permute.default(view_7, [0, 2, 1, 3])
     # [layer.self_attn] modeling_llama.py:268 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
     view_8: "bf16[1, 2048, 4096]" = aten.view.default(permute_6, [1, 2048, -1])
@@ -137,7 +137,7 @@ def llama_block_backward(
     # [layer.self_attn] modeling_llama.py:257 in forward: attn_output, attn_weights = attention_interface(
     permute_27: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.permute.default(view_25, [0, 2, 1, 3])
     view_26: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.view.default(permute_27, [1, 32, 2048, 128])
-    scaled_dot_product_flash_attention_backward: ("bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}", "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}", "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}") = aten._scaled_dot_product_flash_attention_backward.default(view_26, add_1, add_2, permute_5, getitem_2, getitem_3, None, None, 2048, 2048, 0.0, True, getitem, getitem_1, scale=0.08838834764831845)
+    scaled_dot_product_flash_attention_backward: ("bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}", "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}", "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}") = aten._scaled_dot_product_flash_attention_backward.default(view_26, add_1, add_2, permute_5, getitem, getitem_3, None, None, 2048, 2048, 0.0, True, getitem_2, getitem_1, scale=0.08838834764831845)
     getitem_4: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = getitem(scaled_dot_product_flash_attention_backward, 0)
     getitem_5: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}" = getitem(scaled_dot_product_flash_attention_backward, 1)
     getitem_6: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}" = getitem(scaled_dot_product_flash_attention_backward, 2)

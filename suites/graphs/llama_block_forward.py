@@ -4,7 +4,7 @@
 # captured: suites.models:llama_block?batch=1&seq=2048&hidden=4096&intermediate=14336&heads=32&kv_heads=8
 # mode: training
 # dtype: bf16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def llama_block_forward(
     layer_self_attn_q_proj_weight: "bf16[4096, 4096] parameter",
     layer_self_attn_k_proj_weight: "bf16[1024, 4096] parameter",
@@ -85,11 +85,11 @@ def llama_block_forward(
     add_2: "bf16[1, 8, 2048, 128]{2097152, 128, 1024, 1}" = aten.add.Tensor(mul_7, mul_8)
     # [layer.self_attn] modeling_llama.py:257 in forward: attn_output, attn_weights = attention_interface(
     scaled_dot_product_flash_attention: ("bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}", "f32[1, 32, 2048]", None, None, None, None, "u64[2]", "u64[]", "bf16[0]") = aten._scaled_dot_product_flash_attention.default(add_1, add_2, permute_5, 0.0, True, scale=0.08838834764831845)
-    getitem: "u64[2]" = getitem(scaled_dot_product_flash_attention, 6)
+    getitem: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = getitem(scaled_dot_product_flash_attention, 0)
     getitem_1: "u64[]" = getitem(scaled_dot_product_flash_attention, 7)
-    getitem_2: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = getitem(scaled_dot_product_flash_attention, 0)
+    getitem_2: "u64[2]" = getitem(scaled_dot_product_flash_attention, 6)
     getitem_3: "f32[1, 32, 2048]" = getitem(scaled_dot_product_flash_attention, 1)
-    view_7: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.view.default(getitem_2, [1, 32, 2048, 128])
+    view_7: "bf16[1, 32, 2048, 128]{8388608, 128, 4096, 1}" = aten.view.default(getitem, [1, 32, 2048, 128])
     permute_6: "bf16[1, 2048, 32, 128]" = aten.permute.default(view_7, [0, 2, 1, 3])
     # [layer.self_attn] modeling_llama.py:268 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
     view_8: "bf16[1, 2048, 4096]" = aten.view.default(permute_6, [1, 2048, -1])

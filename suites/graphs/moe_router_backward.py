@@ -4,7 +4,7 @@
 # captured: suites.models:moe_router?batch=4&seq=2048&hidden=4096&experts=8&top_k=2
 # mode: training
 # dtype: bf16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def moe_router_backward(
     attention_mask: "bf16[4, 2048]",
     view: "bf16[8192, 4096] saved",

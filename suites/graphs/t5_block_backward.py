@@ -4,7 +4,7 @@
 # captured: suites.models:t5_block?batch=8&seq=512&hidden=768&intermediate=2048&heads=12&head_size=64
 # mode: training
 # dtype: bf16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def t5_block_backward(
     block_layer_0_layer_norm_weight: "bf16[768] parameter",
     block_layer_1_layer_norm_weight: "bf16[768] parameter",

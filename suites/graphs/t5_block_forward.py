@@ -4,7 +4,7 @@
 # captured: suites.models:t5_block?batch=8&seq=512&hidden=768&intermediate=2048&heads=12&head_size=64
 # mode: training
 # dtype: bf16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def t5_block_forward(
     block_layer_0_selfattention_q_weight: "bf16[768, 768] parameter",
     block_layer_0_selfattention_k_weight: "bf16[768, 768] parameter",

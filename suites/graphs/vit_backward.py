@@ -23,9 +23,9 @@ def vit_backward(
     permute_4: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
     permute_6: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
     where: "bf16[64, 1, 197, 197] saved",
-    getitem_2: "i64[] saved",
+    getitem_2: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
     getitem_3: "i64[] saved",
-    getitem_4: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
+    getitem_4: "i64[] saved",
     getitem_5: "f32[64, 12, 224] saved",
     add_4: "bf16[64, 197, 768] saved",
     getitem_7: "f32[64, 197, 1] saved",
@@ -40,9 +40,9 @@ def vit_backward(
     permute_12: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
     permute_14: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
     permute_16: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
-    getitem_10: "i64[] saved",
+    getitem_10: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
     getitem_11: "i64[] saved",
-    getitem_12: "bf16[64, 12, 197, 64]{151296, 64, 768, 1} saved",
+    getitem_12: "i64[] saved",
     getitem_13: "f32[64, 12, 224] saved",
     add_11: "bf16[64, 197, 768] saved",
     getitem_15: "f32[64, 197, 1] saved",
@@ -205,7 +205,7 @@ def vit_backward(
     mm_6: "bf16[12608, 768]" = aten.mm.default(view_42, permute_34)
     permute_35: "bf16[768, 12608]{1, 768}" = aten.permute.default(view_42, [1, 0])
     # [vit.layers.1.attention] modeling_vit.py:224 in forward: attn_output, attn_weights = attention_interface(
-    view_23: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = aten.view.default(getitem_12, [64, 12, 197, 64])
+    view_23: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = aten.view.default(getitem_10, [64, 12, 197, 64])
     permute_17: "bf16[64, 197, 12, 64]" = aten.permute.default(view_23, [0, 2, 1, 3])
     # [vit.layers.1.attention] modeling_vit.py:235 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
     view_24: "bf16[64, 197, 768]" = aten.view.default(permute_17, [64, 197, -1])
@@ -222,7 +222,7 @@ def vit_backward(
     # [vit.layers.1.attention] modeling_vit.py:224 in forward: attn_output, attn_weights = attention_interface(
     permute_38: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = aten.permute.default(view_45, [0, 2, 1, 3])
     view_46: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = aten.view.default(permute_38, [64, 12, 197, 64])
-    scaled_dot_product_efficient_attention_backward: ("bf16[64, 12, 197, 64]{151296, 64, 768, 1}", "bf16[64, 12, 197, 64]{151296, 64, 768, 1}", "bf16[64, 12, 197, 64]{151296, 64, 768, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_46, permute_12, permute_14, permute_16, where, getitem_12, getitem_13, getitem_10, getitem_11, 0.0, [True, True, True, False], False, scale=0.125)
+    scaled_dot_product_efficient_attention_backward: ("bf16[64, 12, 197, 64]{151296, 64, 768, 1}", "bf16[64, 12, 197, 64]{151296, 64, 768, 1}", "bf16[64, 12, 197, 64]{151296, 64, 768, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_46, permute_12, permute_14, permute_16, where, getitem_10, getitem_13, getitem_12, getitem_11, 0.0, [True, True, True, False], scale=0.125)
     getitem_18: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 0)
     getitem_19: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 1)
     getitem_20: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 2)
@@ -360,7 +360,7 @@ def vit_backward(
     mm_18: "bf16[12608, 768]" = aten.mm.default(view_65, permute_62)
     permute_63: "bf16[768, 12608]{1, 768}" = aten.permute.default(view_65, [1, 0])
     # [vit.layers.0.attention] modeling_vit.py:224 in forward: attn_output, attn_weights = attention_interface(
-    view_8: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = aten.view.default(getitem_4, [64, 12, 197, 64])
+    view_8: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = aten.view.default(getitem_2, [64, 12, 197, 64])
     permute_7: "bf16[64, 197, 12, 64]" = aten.permute.default(view_8, [0, 2, 1, 3])
     # [vit.layers.0.attention] modeling_vit.py:235 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
     view_9: "bf16[64, 197, 768]" = aten.view.default(permute_7, [64, 197, -1])
@@ -377,7 +377,7 @@ def vit_backward(
     # [vit.layers.0.attention] modeling_vit.py:224 in forward: attn_output, attn_weights = attention_interface(
     permute_66: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = aten.permute.default(view_68, [0, 2, 1, 3])
     view_69: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = aten.view.default(permute_66, [64, 12, 197, 64])
-    scaled_dot_product_efficient_attention_backward_1: ("bf16[64, 12, 197, 64]{151296, 64, 768, 1}", "bf16[64, 12, 197, 64]{151296, 64, 768, 1}", "bf16[64, 12, 197, 64]{151296, 64, 768, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_69, permute_2, permute_4, permute_6, where, getitem_4, getitem_5, getitem_2, getitem_3, 0.0, [True, True, True, False], False, scale=0.125)
+    scaled_dot_product_efficient_attention_backward_1: ("bf16[64, 12, 197, 64]{151296, 64, 768, 1}", "bf16[64, 12, 197, 64]{151296, 64, 768, 1}", "bf16[64, 12, 197, 64]{151296, 64, 768, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_69, permute_2, permute_4, permute_6, where, getitem_2, getitem_5, getitem_4, getitem_3, 0.0, [True, True, True, False], scale=0.125)
     getitem_21: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 0)
     getitem_22: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 1)
     getitem_23: "bf16[64, 12, 197, 64]{151296, 64, 768, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 2)

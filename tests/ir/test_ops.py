@@ -94,9 +94,10 @@ def torch_function(op: Op) -> Callable[..., torch.Tensor]:
 
 
 def _against_torch(op: Op, dtype: DType) -> float:
-    """Units in the last place allowed where torch is the other side; its float64 lgamma
-    is itself tens of units off."""
-    return 64.0 if op is Op.LGAMMA and dtype is DType.F64 else 4.0
+    """Units in the last place allowed where torch or an interpreter is the other side:
+    torch's float64 lgamma is tens of units off, Triton's interpreter before 3.9 rounds an
+    fma twice."""
+    return 64.0 if (op is Op.LGAMMA and dtype is DType.F64) or op is Op.FMA else 4.0
 
 
 def all_cases() -> list[Any]:

@@ -258,3 +258,28 @@ def test_two_argmaxes_that_count_differently_stay_apart() -> None:
     assert len(made.groups) == 2
     assert "positions" in refused(made, "index mismatch").reason
     assert_same(program, made)
+
+
+def test_a_reduction_along_its_parallel_loops_may_transpose() -> None:
+    m = Maker()
+    x = m.input("x", 128, 64, 96, stride=(64 * 96, 1, 64))
+    mean, _ = m.reduce("w", ReduceKind.WELFORD, [x], lambda v: v, [2], (0, 1))
+    y = m.pointwise("y", [x, column(mean)], lambda v, u: m.op(Op.SUB, v, u))
+    program = m.program(y)
+    made = schedule(program, H100)
+    assert len(made.groups) == 1
+    assert_same(program, made)
+
+
+def test_reductions_of_opposite_directions_stay_apart() -> None:
+    m = Maker()
+    x = m.input("x", 128, 128)
+    y = m.input("y", 128, 128, stride=(1, 128))
+    (a,) = m.reduce("a", ReduceKind.SUM, [x], lambda v: v, [1])
+    (b,) = m.reduce("b", ReduceKind.SUM, [y], lambda v: v, [1])
+    c = m.pointwise("c", [a, b], lambda v, u: m.op(Op.ADD, v, u))
+    program = m.program(c)
+    made = schedule(program, H100)
+    assert len(made.groups) == 2
+    assert refused(made, "incompatible tilings")
+    assert_same(program, made)

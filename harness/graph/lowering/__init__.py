@@ -36,7 +36,7 @@ def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:
     """
     if not supports(node.op):
         return False
-    if node.op == "getitem":
+    if node.op == "getitem" or not RULES[node.op].partial:
         return True
     inputs = []
     for name in dict.fromkeys(node.refs()):

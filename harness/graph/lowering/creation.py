@@ -144,11 +144,11 @@ RULES: Rules = {
     "aten.arange.start": Rule(arange),
     "aten.arange.start_step": Rule(arange),
     "prims.iota.default": Rule(iota),
-    "aten.linspace.default": Rule(linspace),
+    "aten.linspace.default": Rule(linspace, partial=True),
     "aten.eye.default": Rule(eye),
     "aten.eye.m": Rule(eye),
     "aten.tril.default": triangle(lower_part=True),
     "aten.triu.default": triangle(lower_part=False),
-    "aten.clone.default": Rule(clone, view=True),
+    "aten.clone.default": Rule(clone, view=True, fresh=True),
     "aten.contiguous.default": Rule(clone, view=True),
 }

@@ -107,6 +107,6 @@ RULES: Rules = {
     "aten.embedding.default": Rule(embedding),
     "aten.gather.default": Rule(gather),
     "aten.index_select.default": Rule(index_select),
-    "aten.index.Tensor": Rule(index),
-    "aten._unsafe_index.Tensor": Rule(index),
+    "aten.index.Tensor": Rule(index, partial=True),
+    "aten._unsafe_index.Tensor": Rule(index, partial=True),
 }

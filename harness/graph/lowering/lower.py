@@ -129,7 +129,7 @@ class Lowering:
         name = node.name
         self.types[name] = kind
         if isinstance(result, Tensor):
-            if self._is_same(node, result, kind):
+            if self._is_same(node, result, kind, rule):
                 self._become(name, next(node.refs()))
             elif self._needs_buffer(name, kind, result, rule):
                 self._realise(name, kind, result)
@@ -147,11 +147,16 @@ class Lowering:
             self.maker.scatter(buffer, result, self.origins[name])
         self._stored(buffer)
 
-    def _is_same(self, node: Node, result: Tensor, kind: TensorType) -> bool:
-        """Whether a node yields its only operand, in the same layout."""
+    def _is_same(self, node: Node, result: Tensor, kind: TensorType, rule: Rule | None) -> bool:
+        """Whether a node is another name of its only operand: a view that changes nothing.
+        What torch promises to be a copy is none, so that an output never shares memory
+        with an input unexpectedly."""
         names = list(node.refs())
         return (
-            len(names) == 1
+            rule is not None
+            and rule.view
+            and not rule.fresh
+            and len(names) == 1
             and self.types.get(names[0]) == kind
             and self.tensors[names[0]].value is result.value
         )
@@ -181,8 +186,6 @@ class Lowering:
         own = typical(kind.numel)
         if demand.users > 1 and own > 1 and self._is_mutation_value(name):
             return True
-        if demand.users > 1 and isinstance(tensor.value, Load):
-            return not self._reads_in_layout(tensor.value, kind)
         read = sum(
             min(self._extent(b), own) * self.buffers[b].dtype.itemsize
             for b in dict.fromkeys(load.buffer for load in found.loads)
@@ -196,11 +199,6 @@ class Lowering:
 
     def _is_mutation_value(self, name: str) -> bool:
         return any(m.value == name for m in self.graph.mutations)
-
-    def _reads_in_layout(self, load: Load, kind: TensorType) -> bool:
-        """Whether ``load`` walks its buffer in the order of a tensor of type ``kind``."""
-        wanted = flat_index(canonical(kind.shape), layout_of(kind))
-        return (load.index - wanted).is_Integer is True
 
     def _new_buffer(self, name: str, kind: TensorType) -> Buffer:
         role = Role.OUTPUT if self._wanted(name) else Role.TEMPORARY

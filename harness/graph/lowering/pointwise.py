@@ -218,6 +218,26 @@ def xlogy(call: Call) -> Lowered:
     return call.result(scalar.where(scalar.compare(Op.ISNAN, right), right, value))
 
 
+def output_gradient(call: Call) -> Lowered:
+    """``sigmoid_backward`` and ``tanh_backward``: the gradient through the function, from
+    its own output ``y``: ``y (1 - y)`` and ``1 - y²``."""
+    scalar, output = call.scalar, call.operand(1, "output")
+    one = scalar.like(1, output)
+    if call.node.op.startswith("aten.tanh"):
+        slope = scalar.sub(one, scalar.mul(output, output))
+    else:
+        slope = scalar.mul(output, scalar.sub(one, output))
+    return call.result(scalar.mul(call.operand(0, "grad_output"), slope))
+
+
+def threshold_backward(call: Call) -> Lowered:
+    """The gradient where self is above the threshold."""
+    scalar, grad = call.scalar, call.operand(0, "grad_output")
+    value = call.operand(1, "self")
+    low = scalar.compare(Op.LE, value, scalar.like(call.number(2, "threshold"), value))
+    return call.result(scalar.where(low, scalar.like(0, grad), grad))
+
+
 def cast(call: Call) -> Lowered:
     """``_to_copy`` and ``convert_element_type``: the node's type says to what."""
     value = call.broadcast(call.tensor(0), call.shape)
@@ -331,6 +351,9 @@ RULES: Rules = {
     **_table(_BINARY, binary, "default"),
     "aten.addcmul.default": Rule(addcmul),
     "aten.addcdiv.default": Rule(addcdiv),
+    "aten.sigmoid_backward.default": Rule(output_gradient),
+    "aten.tanh_backward.default": Rule(output_gradient),
+    "aten.threshold_backward.default": Rule(threshold_backward),
     "aten._to_copy.default": Rule(cast),
     "aten.to.dtype": Rule(cast),
     "prims.convert_element_type.default": Rule(cast),

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import sympy
 
 from harness.dtypes import DType
+from harness.graph.lowering.reductions import Operand
 from harness.graph.lowering.rule import Call, Rule, Rules
-from harness.graph.lowering.tensor import Lowered, Tensor, canonical
+from harness.graph.lowering.tensor import Lowered, Tensor, canonical, reduction_index
 from harness.ir.index import FloorDiv
-from harness.ir.nodes import Value
+from harness.ir.nodes import ReduceKind, Value
 from harness.ir.ops import Op
 
 # Windows of more elements than this are left to the library: every element of the window
@@ -97,16 +98,24 @@ def max_pool(call: Call) -> Lowered:
     for mask, index in window.elements():
         value = call.read(window.tensor, index, kind.shape)
         value = context.masked(mask, value, scalar.like(lowest, value))
-        flat = context.index_value(index[-2] * window.tensor.shape[-1] + index[-1])
         if best is None or where is None:
-            best, where = value, flat
+            # A window that holds nothing larger than -inf reports its first element.
+            best, where = value, _flat(call, [sympy.Max(i, 0) for i in index[-2:]], window)
             continue
+        flat = _flat(call, index[-2:], window)
         better = scalar.compare(Op.GT, value, best)
         if kind.dtype.is_float:
             better = scalar.compare(Op.LOGICAL_OR, better, scalar.compare(Op.ISNAN, value))
         best, where = scalar.where(better, value, best), scalar.where(better, flat, where)
     assert best is not None and where is not None
     return Tensor(kind.shape, kind.dtype, best), Tensor(kind.shape, DType.I64, where)
+
+
+def _flat(call: Call, index: Sequence[sympy.Expr], window: Window) -> Value:
+    """The position within a plane of the window's tensor, as a number."""
+    simplifier = call.context.simplifier(call.result_type(0).shape)
+    width = window.tensor.shape[-1]
+    return call.context.index_value(simplifier.simplify(index[0] * width + index[1]))
 
 
 def average_pool(call: Call) -> Lowered:
@@ -128,9 +137,92 @@ def average_pool(call: Call) -> Lowered:
     return call.result(scalar.div(total, count if divisor is None else scalar.like(divisor, total)))
 
 
+def average_pool_backward(call: Call) -> Lowered:
+    """``avg_pool2d_backward``: every input element collects its share of the gradients of
+    the windows over it."""
+    kernel = _pair(call, 2, "kernel_size", (1, 1))
+    stride = _pair(call, 3, "stride", kernel)
+    padding = _pair(call, 4, "padding", (0, 0))
+    if call.flag(5, "ceil_mode") or (any(padding) and not call.flag(6, "count_include_pad")):
+        raise call.refuse("windows of different sizes", "windows that all count the same")
+    reach = [-(-k // s) for k, s in zip(kernel, stride, strict=True)]
+    if reach[0] * reach[1] > LARGEST_WINDOW:
+        raise call.refuse(f"windows {kernel} by {stride}", f"at most {LARGEST_WINDOW} overlapping")
+    grad = call.tensor(0, "grad_output")
+    scalar, context, shape = call.scalar, call.context, call.shape
+    simplifier = context.simplifier(shape)
+    total: Value = scalar.constant(0, call.dtype)
+    for back in product(*(range(r) for r in reach)):
+        index = list(canonical(shape))
+        mask: Value = scalar.constant(True, DType.BOOL)
+        for axis, steps in enumerate(back):
+            dim = len(shape) - 2 + axis
+            place = index[dim] + padding[axis]
+            window = simplifier.simplify(FloorDiv(place, sympy.Integer(stride[axis])) - steps)
+            offset = simplifier.simplify(place - window * stride[axis])
+            mask = scalar.both(mask, _within(call, window, grad.shape[dim]))
+            mask = scalar.both(mask, _within(call, offset, sympy.Integer(kernel[axis])))
+            index[dim] = window
+        value = call.read(grad, tuple(index), shape)
+        value = context.masked(mask, scalar.cast(value, call.dtype), scalar.like(0, total))
+        total = scalar.add(total, value)
+    divisor = call.maybe_number(7, "divisor_override")
+    count = kernel[0] * kernel[1] if divisor is None else divisor
+    return call.result(scalar.div(total, scalar.like(count, total)))
+
+
+def _within(call: Call, place: sympy.Expr, size: sympy.Expr) -> Value:
+    """Whether a position over the node's variables is one of ``size``."""
+    simplifier = call.context.simplifier(call.shape)
+    low = None if simplifier.is_nonnegative(place) else sympy.S.Zero
+    high = None if simplifier.is_less(place, size) else size
+    return call.context.inside(place, call.shape, low, high)
+
+
+def adaptive_average_pool(call: Call) -> Lowered:
+    """``_adaptive_avg_pool2d`` to sizes that divide the input's: means of equal tiles."""
+    tensor, out = call.tensor(0), canonical(call.shape)
+    tiles = []
+    for dim in (tensor.rank - 2, tensor.rank - 1):
+        size, wanted = tensor.shape[dim], call.shape[dim]
+        if not (size.is_Integer and wanted.is_Integer and int(size) % int(wanted) == 0):
+            raise call.refuse(f"sizes {size} → {wanted}", "an output size that divides")
+        tiles.append(sympy.Integer(int(size) // int(wanted)))
+    rsizes = tuple(tiles)
+    index = list(out)
+    for dim, inner, tile in zip((-2, -1), reduction_index(rsizes), tiles, strict=True):
+        index[dim] = out[dim] * tile + inner
+    value = call.read(tensor, tuple(index), call.shape, rsizes)
+    operand = Operand(call, value, rsizes).cast(call.dtype)
+    summed = operand.reduce(ReduceKind.SUM, call.dtype)
+    count = call.scalar.like(int(operand.count), summed)
+    return operand.finish(call.scalar.div(summed, count))
+
+
+def bordered(*, reflect: bool) -> Rule:
+    """``reflection_pad`` and ``replication_pad``: what is outside is a mirrored element,
+    or the nearest one."""
+
+    def lower(call: Call) -> Lowered:
+        tensor, pad = call.tensor(0), call.sizes(1, "padding")
+        index = list(canonical(call.shape))
+        for position in range(len(pad) // 2):
+            dim = tensor.rank - 1 - position
+            last = tensor.shape[dim] - 1
+            place = index[dim] - pad[2 * position]
+            if reflect:
+                place = sympy.Max(place, -place)
+                index[dim] = sympy.Min(place, 2 * last - place)
+            else:
+                index[dim] = sympy.Max(0, sympy.Min(last, place))
+        return call.result(call.read(tensor, tuple(index), call.shape))
+
+    return Rule(lower)
+
+
 def _nearest(*names: str) -> dict[str, Rule]:
     rule: Callable[[Call], Lowered] = upsample_nearest
-    return {f"aten.{name}": Rule(rule) for name in names}
+    return {f"aten.{name}": Rule(rule, partial=True) for name in names}
 
 
 RULES: Rules = {
@@ -140,6 +232,10 @@ RULES: Rules = {
         "upsample_nearest2d.vec",
         "upsample_nearest3d.default",
     ),
-    "aten.max_pool2d_with_indices.default": Rule(max_pool, rereads=True),
-    "aten.avg_pool2d.default": Rule(average_pool, rereads=True),
+    "aten.max_pool2d_with_indices.default": Rule(max_pool, rereads=True, partial=True),
+    "aten.avg_pool2d.default": Rule(average_pool, rereads=True, partial=True),
+    "aten.avg_pool2d_backward.default": Rule(average_pool_backward, rereads=True, partial=True),
+    "aten._adaptive_avg_pool2d.default": Rule(adaptive_average_pool, partial=True),
+    **{f"aten.reflection_pad{n}d.default": bordered(reflect=True) for n in (1, 2, 3)},
+    **{f"aten.replication_pad{n}d.default": bordered(reflect=False) for n in (1, 2, 3)},
 }

@@ -235,15 +235,17 @@ class Rule:
     """How one operator is lowered.
 
     ``view``: only rearranges indices, so using the result is using the operand.
-    ``same``: yields its first argument unchanged.
+    ``fresh``: what torch returns never shares memory with the operand.
     ``rereads``: reads an element of its operand several times, so that the operand
     should be computed beforehand.
+    ``partial``: some forms of the operator are refused, which depends on the call.
     """
 
     lower: Callable[[Call], Lowered]
     view: bool = False
-    same: bool = False
+    fresh: bool = False
     rereads: bool = False
+    partial: bool = False
 
 
 Rules = Mapping[str, Rule]

@@ -253,7 +253,7 @@ RULES: Rules = {
     "aten.signbit.default": predicate(Op.SIGNBIT),
     "aten.square.default": Rule(square),
     "aten.logit.default": Rule(logit),
-    "aten.nan_to_num.default": Rule(nan_to_num),
+    "aten.nan_to_num.default": Rule(nan_to_num, partial=True),
     "aten.silu.default": Rule(simple_activation),
     "aten.mish.default": Rule(simple_activation),
     "aten.hardsigmoid.default": Rule(simple_activation),

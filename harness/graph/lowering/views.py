@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sympy
 
+from harness.graph.lowering.cost import typical
 from harness.graph.lowering.reshape import reshape_index
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
@@ -268,7 +269,7 @@ def as_strided(call: Call) -> Lowered:
     index: list[sympy.Expr] = [sympy.S.Zero] * tensor.rank
     dims = [d for d, n in enumerate(layout.shape) if not is_one(n)]
     step: sympy.Expr = sympy.S.One
-    by_stride = sorted(dims, key=lambda d: (not layout.stride[d].is_Integer, layout.stride[d]))
+    by_stride = sorted(dims, key=lambda d: typical(layout.stride[d]))
     for position, dim in enumerate(by_stride):
         if layout.stride[dim] != step:
             raise call.refuse(f"strides {layout.stride}", "a tensor without gaps")
@@ -280,48 +281,48 @@ def as_strided(call: Call) -> Lowered:
 
 
 RULES: Rules = {
-    "aten.alias.default": Rule(same, view=True, same=True),
-    "aten.detach.default": Rule(same, view=True, same=True),
-    "aten.lift_fresh.default": Rule(same, view=True, same=True),
-    "aten.lift_fresh_copy.default": Rule(same, view=True, same=True),
+    "aten.alias.default": Rule(same, view=True),
+    "aten.detach.default": Rule(same, view=True),
+    "aten.lift_fresh.default": Rule(same, view=True),
+    "aten.lift_fresh_copy.default": Rule(same, view=True, fresh=True),
     "aten.view.default": Rule(reshape, view=True),
     "aten._unsafe_view.default": Rule(reshape, view=True),
     "aten.reshape.default": Rule(reshape, view=True),
-    "aten._reshape_copy.default": Rule(reshape, view=True),
-    "aten.view_copy.default": Rule(reshape, view=True),
+    "aten._reshape_copy.default": Rule(reshape, view=True, fresh=True),
+    "aten.view_copy.default": Rule(reshape, view=True, fresh=True),
     "aten.flatten.using_ints": Rule(reshape, view=True),
     "aten.unflatten.int": Rule(reshape, view=True),
     "aten.permute.default": Rule(permute, view=True),
-    "aten.permute_copy.default": Rule(permute, view=True),
+    "aten.permute_copy.default": Rule(permute, view=True, fresh=True),
     "aten.transpose.int": Rule(transpose, view=True),
     "aten.t.default": Rule(reverse_dims, view=True),
     "aten.numpy_T.default": Rule(reverse_dims, view=True),
     "aten.expand.default": Rule(expand, view=True),
-    "aten.expand_copy.default": Rule(expand, view=True),
+    "aten.expand_copy.default": Rule(expand, view=True, fresh=True),
     "aten.broadcast_to.default": Rule(expand, view=True),
     "aten.slice.Tensor": Rule(slice_, view=True),
-    "aten.slice_copy.Tensor": Rule(slice_, view=True),
+    "aten.slice_copy.Tensor": Rule(slice_, view=True, fresh=True),
     "aten.narrow.default": Rule(narrow, view=True),
     "aten.select.int": Rule(select, view=True),
-    "aten.select_copy.int": Rule(select, view=True),
+    "aten.select_copy.int": Rule(select, view=True, fresh=True),
     "aten.squeeze.default": Rule(squeeze, view=True),
     "aten.squeeze.dim": Rule(squeeze, view=True),
     "aten.squeeze.dims": Rule(squeeze, view=True),
-    "aten.squeeze_copy.dim": Rule(squeeze, view=True),
-    "aten.squeeze_copy.dims": Rule(squeeze, view=True),
+    "aten.squeeze_copy.dim": Rule(squeeze, view=True, fresh=True),
+    "aten.squeeze_copy.dims": Rule(squeeze, view=True, fresh=True),
     "aten.unsqueeze.default": Rule(unsqueeze, view=True),
-    "aten.unsqueeze_copy.default": Rule(unsqueeze, view=True),
+    "aten.unsqueeze_copy.default": Rule(unsqueeze, view=True, fresh=True),
     "aten.split.Tensor": Rule(split, view=True),
     "aten.split_with_sizes.default": Rule(split, view=True),
-    "aten.split_with_sizes_copy.default": Rule(split, view=True),
+    "aten.split_with_sizes_copy.default": Rule(split, view=True, fresh=True),
     "aten.chunk.default": Rule(split, view=True),
     "aten.unbind.int": Rule(unbind, view=True),
-    "aten.flip.default": Rule(flip, view=True),
-    "aten.roll.default": Rule(roll, view=True),
+    "aten.flip.default": Rule(flip, view=True, fresh=True),
+    "aten.roll.default": Rule(roll, view=True, fresh=True),
     "aten.diagonal.default": Rule(diagonal, view=True),
-    "aten.diagonal_copy.default": Rule(diagonal, view=True),
+    "aten.diagonal_copy.default": Rule(diagonal, view=True, fresh=True),
     "aten.unfold.default": Rule(unfold, view=True),
-    "aten.as_strided.default": Rule(as_strided, view=True),
-    "aten.repeat.default": Rule(repeat, view=True),
-    "aten.repeat_interleave.self_int": Rule(repeat_interleave, view=True),
+    "aten.as_strided.default": Rule(as_strided, view=True, partial=True),
+    "aten.repeat.default": Rule(repeat, view=True, fresh=True),
+    "aten.repeat_interleave.self_int": Rule(repeat_interleave, view=True, fresh=True),
 }

@@ -5,7 +5,7 @@
 # captured: suites.models:bert_layer?batch=2&seq=11&hidden=40&intermediate=72&heads=5
 # mode: training
 # dtype: f16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def bert_layer_backward(
     attention_output_layernorm_weight: "f16[40] parameter",
     output_layernorm_weight: "f16[40] parameter",
@@ -14,9 +14,9 @@ def bert_layer_backward(
     permute_1: "f16[2, 5, 11, 8]{440, 8, 40, 1} saved",
     permute_3: "f16[2, 5, 11, 8]{440, 8, 40, 1} saved",
     permute_5: "f16[2, 5, 11, 8]{440, 8, 40, 1} saved",
-    getitem: "i64[] saved",
+    getitem: "f16[2, 5, 11, 8]{440, 8, 40, 1} saved",
     getitem_1: "i64[] saved",
-    getitem_2: "f16[2, 5, 11, 8]{440, 8, 40, 1} saved",
+    getitem_2: "i64[] saved",
     getitem_3: "f32[2, 5, 32] saved",
     addmm_3: "f16[22, 40] saved",
     getitem_5: "f32[2, 11, 1] saved",
@@ -131,7 +131,7 @@ def bert_layer_backward(
     mm_4: "f16[22, 40]" = aten.mm.default(view_21, permute_18)
     permute_19: "f16[40, 22]{1, 40}" = aten.permute.default(view_21, [1, 0])
     # [attention.self] modeling_bert.py:192 in forward: attn_output, attn_weights = attention_interface(
-    view_7: "f16[2, 5, 11, 8]{440, 8, 40, 1}" = aten.view.default(getitem_2, [2, 5, 11, 8])
+    view_7: "f16[2, 5, 11, 8]{440, 8, 40, 1}" = aten.view.default(getitem, [2, 5, 11, 8])
     permute_6: "f16[2, 11, 5, 8]" = aten.permute.default(view_7, [0, 2, 1, 3])
     # [attention.self] modeling_bert.py:202 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
     view_8: "f16[2, 11, 40]" = aten.view.default(permute_6, [2, 11, -1])
@@ -148,7 +148,7 @@ def bert_layer_backward(
     # [attention.self] modeling_bert.py:192 in forward: attn_output, attn_weights = attention_interface(
     permute_22: "f16[2, 5, 11, 8]{440, 8, 40, 1}" = aten.permute.default(view_24, [0, 2, 1, 3])
     view_25: "f16[2, 5, 11, 8]{440, 8, 40, 1}" = aten.view.default(permute_22, [2, 5, 11, 8])
-    scaled_dot_product_efficient_attention_backward: ("f16[2, 5, 11, 8]{440, 8, 40, 1}", "f16[2, 5, 11, 8]{440, 8, 40, 1}", "f16[2, 5, 11, 8]{440, 8, 40, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_25, permute_1, permute_3, permute_5, attention_mask, getitem_2, getitem_3, getitem, getitem_1, 0.0, [True, True, True, False], False, scale=0.3535533905932738)
+    scaled_dot_product_efficient_attention_backward: ("f16[2, 5, 11, 8]{440, 8, 40, 1}", "f16[2, 5, 11, 8]{440, 8, 40, 1}", "f16[2, 5, 11, 8]{440, 8, 40, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_25, permute_1, permute_3, permute_5, attention_mask, getitem, getitem_3, getitem_2, getitem_1, 0.0, [True, True, True, False], scale=0.3535533905932738)
     getitem_8: "f16[2, 5, 11, 8]{440, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 0)
     getitem_9: "f16[2, 5, 11, 8]{440, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 1)
     getitem_10: "f16[2, 5, 11, 8]{440, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 2)

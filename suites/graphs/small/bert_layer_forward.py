@@ -5,7 +5,7 @@
 # captured: suites.models:bert_layer?batch=2&seq=11&hidden=40&intermediate=72&heads=5
 # mode: training
 # dtype: f16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def bert_layer_forward(
     attention_self_query_weight: "f16[40, 40] parameter",
     attention_self_query_bias: "f16[40] parameter",
@@ -49,12 +49,12 @@ def bert_layer_forward(
     view_6: "f16[2, 11, 5, 8]" = aten.view.default(view_5, [2, 11, -1, 8])
     permute_5: "f16[2, 5, 11, 8]{440, 8, 40, 1}" = aten.permute.default(view_6, [0, 2, 1, 3])
     # [attention.self] modeling_bert.py:192 in forward: attn_output, attn_weights = attention_interface(
-    scaled_dot_product_efficient_attention: ("f16[2, 5, 11, 8]{440, 8, 40, 1}", "f32[2, 5, 32]", "i64[]", "i64[]") = aten._scaled_dot_product_efficient_attention.default(permute_1, permute_3, permute_5, attention_mask, True, 0.0, False, scale=0.3535533905932738)
-    getitem: "i64[]" = getitem(scaled_dot_product_efficient_attention, 2)
+    scaled_dot_product_efficient_attention: ("f16[2, 5, 11, 8]{440, 8, 40, 1}", "f32[2, 5, 32]", "i64[]", "i64[]") = aten._scaled_dot_product_efficient_attention.default(permute_1, permute_3, permute_5, attention_mask, True, scale=0.3535533905932738)
+    getitem: "f16[2, 5, 11, 8]{440, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention, 0)
     getitem_1: "i64[]" = getitem(scaled_dot_product_efficient_attention, 3)
-    getitem_2: "f16[2, 5, 11, 8]{440, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention, 0)
+    getitem_2: "i64[]" = getitem(scaled_dot_product_efficient_attention, 2)
     getitem_3: "f32[2, 5, 32]" = getitem(scaled_dot_product_efficient_attention, 1)
-    view_7: "f16[2, 5, 11, 8]{440, 8, 40, 1}" = aten.view.default(getitem_2, [2, 5, 11, 8])
+    view_7: "f16[2, 5, 11, 8]{440, 8, 40, 1}" = aten.view.default(getitem, [2, 5, 11, 8])
     permute_6: "f16[2, 11, 5, 8]" = aten.permute.default(view_7, [0, 2, 1, 3])
     # [attention.self] modeling_bert.py:202 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
     view_8: "f16[2, 11, 40]" = aten.view.default(permute_6, [2, 11, -1])

@@ -22,9 +22,9 @@ def gpt2_backward(
     permute_1: "bf16[2, 5, 9, 8]{1080, 8, 120, 1} saved",
     permute_2: "bf16[2, 5, 9, 8]{1080, 8, 120, 1} saved",
     where: "bf16[2, 1, 9, 9] saved",
-    getitem_2: "i64[] saved",
+    getitem_2: "bf16[2, 5, 9, 8]{360, 8, 40, 1} saved",
     getitem_3: "i64[] saved",
-    getitem_4: "bf16[2, 5, 9, 8]{360, 8, 40, 1} saved",
+    getitem_4: "i64[] saved",
     getitem_5: "f32[2, 5, 32] saved",
     add_4: "bf16[2, 9, 40] saved",
     getitem_7: "f32[2, 9, 1] saved",
@@ -36,9 +36,9 @@ def gpt2_backward(
     permute_4: "bf16[2, 5, 9, 8]{1080, 8, 120, 1} saved",
     permute_5: "bf16[2, 5, 9, 8]{1080, 8, 120, 1} saved",
     permute_6: "bf16[2, 5, 9, 8]{1080, 8, 120, 1} saved",
-    getitem_10: "i64[] saved",
+    getitem_10: "bf16[2, 5, 9, 8]{360, 8, 40, 1} saved",
     getitem_11: "i64[] saved",
-    getitem_12: "bf16[2, 5, 9, 8]{360, 8, 40, 1} saved",
+    getitem_12: "i64[] saved",
     getitem_13: "f32[2, 5, 32] saved",
     add_12: "bf16[2, 9, 40] saved",
     getitem_15: "f32[2, 9, 1] saved",
@@ -197,7 +197,7 @@ def gpt2_backward(
     # [transformer.h.1.attn.c_proj] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
     mm_7: "bf16[18, 40]" = aten.mm.default(view_43, permute_17)
     # [transformer.h.1.attn] modeling_gpt2.py:211 in forward: attn_output, attn_weights = attention_interface(
-    view_20: "bf16[2, 5, 9, 8]{360, 8, 40, 1}" = aten.view.default(getitem_12, [2, 5, 9, 8])
+    view_20: "bf16[2, 5, 9, 8]{360, 8, 40, 1}" = aten.view.default(getitem_10, [2, 5, 9, 8])
     permute_7: "bf16[2, 9, 5, 8]" = aten.permute.default(view_20, [0, 2, 1, 3])
     # [transformer.h.1.attn] modeling_gpt2.py:222 in forward: attn_output = attn_output.reshape(*attn_output.shape[:-2], -1).contiguous()
     view_21: "bf16[2, 9, 40]" = aten.view.default(permute_7, [2, 9, -1])
@@ -213,7 +213,7 @@ def gpt2_backward(
     # [transformer.h.1.attn] modeling_gpt2.py:211 in forward: attn_output, attn_weights = attention_interface(
     permute_19: "bf16[2, 5, 9, 8]{360, 8, 40, 1}" = aten.permute.default(view_46, [0, 2, 1, 3])
     view_47: "bf16[2, 5, 9, 8]{360, 8, 40, 1}" = aten.view.default(permute_19, [2, 5, 9, 8])
-    scaled_dot_product_efficient_attention_backward: ("bf16[2, 5, 9, 8]{360, 8, 40, 1}", "bf16[2, 5, 9, 8]{360, 8, 40, 1}", "bf16[2, 5, 9, 8]{360, 8, 40, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_47, permute_6, permute_4, permute_5, where, getitem_12, getitem_13, getitem_10, getitem_11, 0.0, [True, True, True, False], False, scale=0.3535533905932738)
+    scaled_dot_product_efficient_attention_backward: ("bf16[2, 5, 9, 8]{360, 8, 40, 1}", "bf16[2, 5, 9, 8]{360, 8, 40, 1}", "bf16[2, 5, 9, 8]{360, 8, 40, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_47, permute_6, permute_4, permute_5, where, getitem_10, getitem_13, getitem_12, getitem_11, 0.0, [True, True, True, False], scale=0.3535533905932738)
     getitem_18: "bf16[2, 5, 9, 8]{360, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 0)
     getitem_19: "bf16[2, 5, 9, 8]{360, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 1)
     getitem_20: "bf16[2, 5, 9, 8]{360, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 2)
@@ -334,7 +334,7 @@ def gpt2_backward(
     # [transformer.h.0.attn.c_proj] pytorch_utils.py:119 in forward: x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
     mm_15: "bf16[18, 40]" = aten.mm.default(view_60, permute_29)
     # [transformer.h.0.attn] modeling_gpt2.py:211 in forward: attn_output, attn_weights = attention_interface(
-    view_7: "bf16[2, 5, 9, 8]{360, 8, 40, 1}" = aten.view.default(getitem_4, [2, 5, 9, 8])
+    view_7: "bf16[2, 5, 9, 8]{360, 8, 40, 1}" = aten.view.default(getitem_2, [2, 5, 9, 8])
     permute_3: "bf16[2, 9, 5, 8]" = aten.permute.default(view_7, [0, 2, 1, 3])
     # [transformer.h.0.attn] modeling_gpt2.py:222 in forward: attn_output = attn_output.reshape(*attn_output.shape[:-2], -1).contiguous()
     view_8: "bf16[2, 9, 40]" = aten.view.default(permute_3, [2, 9, -1])
@@ -350,7 +350,7 @@ def gpt2_backward(
     # [transformer.h.0.attn] modeling_gpt2.py:211 in forward: attn_output, attn_weights = attention_interface(
     permute_31: "bf16[2, 5, 9, 8]{360, 8, 40, 1}" = aten.permute.default(view_63, [0, 2, 1, 3])
     view_64: "bf16[2, 5, 9, 8]{360, 8, 40, 1}" = aten.view.default(permute_31, [2, 5, 9, 8])
-    scaled_dot_product_efficient_attention_backward_1: ("bf16[2, 5, 9, 8]{360, 8, 40, 1}", "bf16[2, 5, 9, 8]{360, 8, 40, 1}", "bf16[2, 5, 9, 8]{360, 8, 40, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_64, permute_2, permute, permute_1, where, getitem_4, getitem_5, getitem_2, getitem_3, 0.0, [True, True, True, False], False, scale=0.3535533905932738)
+    scaled_dot_product_efficient_attention_backward_1: ("bf16[2, 5, 9, 8]{360, 8, 40, 1}", "bf16[2, 5, 9, 8]{360, 8, 40, 1}", "bf16[2, 5, 9, 8]{360, 8, 40, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_64, permute_2, permute, permute_1, where, getitem_2, getitem_5, getitem_4, getitem_3, 0.0, [True, True, True, False], scale=0.3535533905932738)
     getitem_21: "bf16[2, 5, 9, 8]{360, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 0)
     getitem_22: "bf16[2, 5, 9, 8]{360, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 1)
     getitem_23: "bf16[2, 5, 9, 8]{360, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 2)

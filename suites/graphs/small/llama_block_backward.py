@@ -5,7 +5,7 @@
 # captured: suites.models:llama_block?batch=1&seq=13&hidden=48&intermediate=88&heads=6&kv_heads=2
 # mode: training
 # dtype: bf16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def llama_block_backward(
     layer_input_layernorm_weight: "bf16[48] parameter",
     layer_post_attention_layernorm_weight: "bf16[48] parameter",
@@ -16,9 +16,9 @@ def llama_block_backward(
     permute_5: "bf16[1, 2, 13, 8]{208, 8, 16, 1} saved",
     add_1: "bf16[1, 6, 13, 8]{624, 8, 48, 1} saved",
     add_2: "bf16[1, 2, 13, 8]{208, 8, 16, 1} saved",
-    getitem: "u64[2] saved",
+    getitem: "bf16[1, 6, 13, 8]{624, 8, 48, 1} saved",
     getitem_1: "u64[] saved",
-    getitem_2: "bf16[1, 6, 13, 8]{624, 8, 48, 1} saved",
+    getitem_2: "u64[2] saved",
     getitem_3: "f32[1, 6, 13] saved",
     mm_3: "bf16[13, 48] saved",
     rsqrt_1: "f32[1, 13, 1] saved",
@@ -122,7 +122,7 @@ def llama_block_backward(
     view_23: "bf16[13, 48]" = aten.view.default(add_9, [13, 48])
     permute_23: "bf16[48, 13]{1, 48}" = aten.permute.default(view_23, [1, 0])
     # [layer.self_attn] modeling_llama.py:257 in forward: attn_output, attn_weights = attention_interface(
-    view_7: "bf16[1, 6, 13, 8]{624, 8, 48, 1}" = aten.view.default(getitem_2, [1, 6, 13, 8])
+    view_7: "bf16[1, 6, 13, 8]{624, 8, 48, 1}" = aten.view.default(getitem, [1, 6, 13, 8])
     permute_6: "bf16[1, 13, 6, 8]" = aten.permute.default(view_7, [0, 2, 1, 3])
     # [layer.self_attn] modeling_llama.py:268 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
     view_8: "bf16[1, 13, 48]" = aten.view.default(permute_6, [1, 13, -1])
@@ -138,7 +138,7 @@ def llama_block_backward(
     # [layer.self_attn] modeling_llama.py:257 in forward: attn_output, attn_weights = attention_interface(
     permute_27: "bf16[1, 6, 13, 8]{624, 8, 48, 1}" = aten.permute.default(view_25, [0, 2, 1, 3])
     view_26: "bf16[1, 6, 13, 8]{624, 8, 48, 1}" = aten.view.default(permute_27, [1, 6, 13, 8])
-    scaled_dot_product_flash_attention_backward: ("bf16[1, 6, 13, 8]{624, 8, 48, 1}", "bf16[1, 2, 13, 8]{208, 8, 16, 1}", "bf16[1, 2, 13, 8]{208, 8, 16, 1}") = aten._scaled_dot_product_flash_attention_backward.default(view_26, add_1, add_2, permute_5, getitem_2, getitem_3, None, None, 13, 13, 0.0, True, getitem, getitem_1, scale=0.3535533905932738)
+    scaled_dot_product_flash_attention_backward: ("bf16[1, 6, 13, 8]{624, 8, 48, 1}", "bf16[1, 2, 13, 8]{208, 8, 16, 1}", "bf16[1, 2, 13, 8]{208, 8, 16, 1}") = aten._scaled_dot_product_flash_attention_backward.default(view_26, add_1, add_2, permute_5, getitem, getitem_3, None, None, 13, 13, 0.0, True, getitem_2, getitem_1, scale=0.3535533905932738)
     getitem_4: "bf16[1, 6, 13, 8]{624, 8, 48, 1}" = getitem(scaled_dot_product_flash_attention_backward, 0)
     getitem_5: "bf16[1, 2, 13, 8]{208, 8, 16, 1}" = getitem(scaled_dot_product_flash_attention_backward, 1)
     getitem_6: "bf16[1, 2, 13, 8]{208, 8, 16, 1}" = getitem(scaled_dot_product_flash_attention_backward, 2)

@@ -5,7 +5,7 @@
 # captured: suites.models:llama_block?batch=1&seq=13&hidden=48&intermediate=88&heads=6&kv_heads=2
 # mode: training
 # dtype: bf16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def llama_block_forward(
     layer_self_attn_q_proj_weight: "bf16[48, 48] parameter",
     layer_self_attn_k_proj_weight: "bf16[16, 48] parameter",
@@ -86,11 +86,11 @@ def llama_block_forward(
     add_2: "bf16[1, 2, 13, 8]{208, 8, 16, 1}" = aten.add.Tensor(mul_7, mul_8)
     # [layer.self_attn] modeling_llama.py:257 in forward: attn_output, attn_weights = attention_interface(
     scaled_dot_product_flash_attention: ("bf16[1, 6, 13, 8]{624, 8, 48, 1}", "f32[1, 6, 13]", None, None, None, None, "u64[2]", "u64[]", "bf16[0]") = aten._scaled_dot_product_flash_attention.default(add_1, add_2, permute_5, 0.0, True, scale=0.3535533905932738)
-    getitem: "u64[2]" = getitem(scaled_dot_product_flash_attention, 6)
+    getitem: "bf16[1, 6, 13, 8]{624, 8, 48, 1}" = getitem(scaled_dot_product_flash_attention, 0)
     getitem_1: "u64[]" = getitem(scaled_dot_product_flash_attention, 7)
-    getitem_2: "bf16[1, 6, 13, 8]{624, 8, 48, 1}" = getitem(scaled_dot_product_flash_attention, 0)
+    getitem_2: "u64[2]" = getitem(scaled_dot_product_flash_attention, 6)
     getitem_3: "f32[1, 6, 13]" = getitem(scaled_dot_product_flash_attention, 1)
-    view_7: "bf16[1, 6, 13, 8]{624, 8, 48, 1}" = aten.view.default(getitem_2, [1, 6, 13, 8])
+    view_7: "bf16[1, 6, 13, 8]{624, 8, 48, 1}" = aten.view.default(getitem, [1, 6, 13, 8])
     permute_6: "bf16[1, 13, 6, 8]" = aten.permute.default(view_7, [0, 2, 1, 3])
     # [layer.self_attn] modeling_llama.py:268 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
     view_8: "bf16[1, 13, 48]" = aten.view.default(permute_6, [1, 13, -1])

@@ -5,7 +5,7 @@
 # captured: suites.models:moe_router?batch=2&seq=17&hidden=40&experts=8&top_k=2
 # mode: training
 # dtype: bf16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def moe_router_backward(
     attention_mask: "bf16[2, 17]",
     view: "bf16[34, 40] saved",

@@ -5,7 +5,7 @@
 # captured: suites.models:t5_block?batch=2&seq=11&hidden=40&intermediate=56&heads=3&head_size=8
 # mode: training
 # dtype: bf16
-# versions: torch 2.13.0
+# versions: torch 2.13.0, transformers 5.23.0
 def t5_block_forward(
     block_layer_0_selfattention_q_weight: "bf16[24, 40] parameter",
     block_layer_0_selfattention_k_weight: "bf16[24, 40] parameter",

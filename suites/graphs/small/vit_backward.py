@@ -24,9 +24,9 @@ def vit_backward(
     permute_4: "bf16[2, 5, 10, 8]{400, 8, 40, 1} saved",
     permute_6: "bf16[2, 5, 10, 8]{400, 8, 40, 1} saved",
     where: "bf16[2, 1, 10, 10] saved",
-    getitem_2: "i64[] saved",
+    getitem_2: "bf16[2, 5, 10, 8]{400, 8, 40, 1} saved",
     getitem_3: "i64[] saved",
-    getitem_4: "bf16[2, 5, 10, 8]{400, 8, 40, 1} saved",
+    getitem_4: "i64[] saved",
     getitem_5: "f32[2, 5, 32] saved",
     add_4: "bf16[2, 10, 40] saved",
     getitem_7: "f32[2, 10, 1] saved",
@@ -41,9 +41,9 @@ def vit_backward(
     permute_12: "bf16[2, 5, 10, 8]{400, 8, 40, 1} saved",
     permute_14: "bf16[2, 5, 10, 8]{400, 8, 40, 1} saved",
     permute_16: "bf16[2, 5, 10, 8]{400, 8, 40, 1} saved",
-    getitem_10: "i64[] saved",
+    getitem_10: "bf16[2, 5, 10, 8]{400, 8, 40, 1} saved",
     getitem_11: "i64[] saved",
-    getitem_12: "bf16[2, 5, 10, 8]{400, 8, 40, 1} saved",
+    getitem_12: "i64[] saved",
     getitem_13: "f32[2, 5, 32] saved",
     add_11: "bf16[2, 10, 40] saved",
     getitem_15: "f32[2, 10, 1] saved",
@@ -206,7 +206,7 @@ def vit_backward(
     mm_6: "bf16[20, 40]" = aten.mm.default(view_42, permute_34)
     permute_35: "bf16[40, 20]{1, 40}" = aten.permute.default(view_42, [1, 0])
     # [vit.layers.1.attention] modeling_vit.py:224 in forward: attn_output, attn_weights = attention_interface(
-    view_23: "bf16[2, 5, 10, 8]{400, 8, 40, 1}" = aten.view.default(getitem_12, [2, 5, 10, 8])
+    view_23: "bf16[2, 5, 10, 8]{400, 8, 40, 1}" = aten.view.default(getitem_10, [2, 5, 10, 8])
     permute_17: "bf16[2, 10, 5, 8]" = aten.permute.default(view_23, [0, 2, 1, 3])
     # [vit.layers.1.attention] modeling_vit.py:235 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
     view_24: "bf16[2, 10, 40]" = aten.view.default(permute_17, [2, 10, -1])
@@ -223,7 +223,7 @@ def vit_backward(
     # [vit.layers.1.attention] modeling_vit.py:224 in forward: attn_output, attn_weights = attention_interface(
     permute_38: "bf16[2, 5, 10, 8]{400, 8, 40, 1}" = aten.permute.default(view_45, [0, 2, 1, 3])
     view_46: "bf16[2, 5, 10, 8]{400, 8, 40, 1}" = aten.view.default(permute_38, [2, 5, 10, 8])
-    scaled_dot_product_efficient_attention_backward: ("bf16[2, 5, 10, 8]{400, 8, 40, 1}", "bf16[2, 5, 10, 8]{400, 8, 40, 1}", "bf16[2, 5, 10, 8]{400, 8, 40, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_46, permute_12, permute_14, permute_16, where, getitem_12, getitem_13, getitem_10, getitem_11, 0.0, [True, True, True, False], False, scale=0.3535533905932738)
+    scaled_dot_product_efficient_attention_backward: ("bf16[2, 5, 10, 8]{400, 8, 40, 1}", "bf16[2, 5, 10, 8]{400, 8, 40, 1}", "bf16[2, 5, 10, 8]{400, 8, 40, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_46, permute_12, permute_14, permute_16, where, getitem_10, getitem_13, getitem_12, getitem_11, 0.0, [True, True, True, False], scale=0.3535533905932738)
     getitem_18: "bf16[2, 5, 10, 8]{400, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 0)
     getitem_19: "bf16[2, 5, 10, 8]{400, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 1)
     getitem_20: "bf16[2, 5, 10, 8]{400, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward, 2)
@@ -361,7 +361,7 @@ def vit_backward(
     mm_18: "bf16[20, 40]" = aten.mm.default(view_65, permute_62)
     permute_63: "bf16[40, 20]{1, 40}" = aten.permute.default(view_65, [1, 0])
     # [vit.layers.0.attention] modeling_vit.py:224 in forward: attn_output, attn_weights = attention_interface(
-    view_8: "bf16[2, 5, 10, 8]{400, 8, 40, 1}" = aten.view.default(getitem_4, [2, 5, 10, 8])
+    view_8: "bf16[2, 5, 10, 8]{400, 8, 40, 1}" = aten.view.default(getitem_2, [2, 5, 10, 8])
     permute_7: "bf16[2, 10, 5, 8]" = aten.permute.default(view_8, [0, 2, 1, 3])
     # [vit.layers.0.attention] modeling_vit.py:235 in forward: attn_output = attn_output.reshape(*input_shape, -1).contiguous()
     view_9: "bf16[2, 10, 40]" = aten.view.default(permute_7, [2, 10, -1])
@@ -378,7 +378,7 @@ def vit_backward(
     # [vit.layers.0.attention] modeling_vit.py:224 in forward: attn_output, attn_weights = attention_interface(
     permute_66: "bf16[2, 5, 10, 8]{400, 8, 40, 1}" = aten.permute.default(view_68, [0, 2, 1, 3])
     view_69: "bf16[2, 5, 10, 8]{400, 8, 40, 1}" = aten.view.default(permute_66, [2, 5, 10, 8])
-    scaled_dot_product_efficient_attention_backward_1: ("bf16[2, 5, 10, 8]{400, 8, 40, 1}", "bf16[2, 5, 10, 8]{400, 8, 40, 1}", "bf16[2, 5, 10, 8]{400, 8, 40, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_69, permute_2, permute_4, permute_6, where, getitem_4, getitem_5, getitem_2, getitem_3, 0.0, [True, True, True, False], False, scale=0.3535533905932738)
+    scaled_dot_product_efficient_attention_backward_1: ("bf16[2, 5, 10, 8]{400, 8, 40, 1}", "bf16[2, 5, 10, 8]{400, 8, 40, 1}", "bf16[2, 5, 10, 8]{400, 8, 40, 1}", None) = aten._scaled_dot_product_efficient_attention_backward.default(view_69, permute_2, permute_4, permute_6, where, getitem_2, getitem_5, getitem_4, getitem_3, 0.0, [True, True, True, False], scale=0.3535533905932738)
     getitem_21: "bf16[2, 5, 10, 8]{400, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 0)
     getitem_22: "bf16[2, 5, 10, 8]{400, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 1)
     getitem_23: "bf16[2, 5, 10, 8]{400, 8, 40, 1}" = getitem(scaled_dot_product_efficient_attention_backward_1, 2)

@@ -130,6 +130,16 @@ def test_outputs_that_are_inputs_or_repeat_need_no_nests() -> None:
     assert stored(program) == [("y",)]
 
 
+def test_a_copy_of_an_input_is_not_the_input() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (3, 4))
+    copy = b.call("aten.clone.default", x, name="copy")
+    view = b.call("aten.detach.default", copy)
+    same = b.call("aten.mul.Tensor", x, 1)
+    program = check(b.graph(view, same))
+    assert "x" not in program.outputs
+
+
 def test_a_value_made_from_nothing_is_an_output_too() -> None:
     b = GraphBuilder()
     x = b.input("x", (3,))

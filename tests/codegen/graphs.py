@@ -1,0 +1,118 @@
+"""Small graphs whose kernels the tests of this room look at."""
+
+from __future__ import annotations
+
+from harness.graph.model import Graph
+from harness.graph.text import loads
+
+_HEAD = "# harness graph 1\n"
+
+
+def _graph(text: str) -> Graph:
+    return loads(_HEAD + text, "test graph")
+
+
+SOFTMAX = _graph("""def softmax(
+    x: "bf16[48, 1000]",
+):
+    wide: "f32[48, 1000]" = aten._to_copy.default(x, dtype=torch.float32)
+    amax: "f32[48, 1]" = aten.amax.default(wide, [-1], True)
+    sub: "f32[48, 1000]" = aten.sub.Tensor(wide, amax)
+    exp: "f32[48, 1000]" = aten.exp.default(sub)
+    total: "f32[48, 1]" = aten.sum.dim_IntList(exp, [-1], True)
+    div: "f32[48, 1000]" = aten.div.Tensor(exp, total)
+    narrow: "bf16[48, 1000]" = aten._to_copy.default(div, dtype=torch.bfloat16)
+    return (narrow,)
+""")
+
+LAYER_NORM = _graph("""def layer_norm(
+    x: "f32[40, 384]",
+    weight: "f32[384]",
+    bias: "f32[384]",
+):
+    both: ("f32[40, 1]", "f32[40, 1]") = aten.var_mean.correction(
+        x, [1], correction=0, keepdim=True
+    )
+    var: "f32[40, 1]" = getitem(both, 0)
+    mean: "f32[40, 1]" = getitem(both, 1)
+    add: "f32[40, 1]" = aten.add.Tensor(var, 1e-05)
+    rsqrt: "f32[40, 1]" = aten.rsqrt.default(add)
+    sub: "f32[40, 384]" = aten.sub.Tensor(x, mean)
+    mul: "f32[40, 384]" = aten.mul.Tensor(sub, rsqrt)
+    mul_1: "f32[40, 384]" = aten.mul.Tensor(mul, weight)
+    add_1: "f32[40, 384]" = aten.add.Tensor(mul_1, bias)
+    return (add_1,)
+""")
+
+TRANSPOSE = _graph("""def transpose(
+    x: "f32[96, 160]",
+):
+    permute: "f32[160, 96]{1, 160}" = aten.permute.default(x, [1, 0])
+    clone: "f32[160, 96]" = aten.clone.default(permute, memory_format=torch.contiguous_format)
+    return (clone,)
+""")
+
+BIAS = _graph("""def bias(
+    x: "f32[30, 7]",
+    b: "f32[7]",
+):
+    add: "f32[30, 7]" = aten.add.Tensor(x, b)
+    return (add,)
+""")
+
+OUTER = _graph("""def outer(
+    x: "f32[600, 64]",
+):
+    total: "f32[64]" = aten.sum.dim_IntList(x, [0])
+    return (total,)
+""")
+
+LONG_ROWS = _graph("""def long_rows(
+    x: "f32[640, 16384]",
+):
+    amax: "f32[640, 1]" = aten.amax.default(x, [-1], True)
+    sub: "f32[640, 16384]" = aten.sub.Tensor(x, amax)
+    return (sub,)
+""")
+
+TALL = _graph("""def tall(
+    x: "f32[4194304, 1024]",
+):
+    best: "i64[1024]" = aten.argmax.default(x, 0)
+    return (best,)
+""")
+
+ARGMAX = _graph("""def argmax(
+    x: "f32[17, 300]",
+):
+    best: "i64[17]" = aten.argmax.default(x, 1)
+    return (best,)
+""")
+
+SCATTER = _graph("""def scatter(
+    index: "i64[33]",
+    values: "f32[33, 8]",
+):
+    zeros: "f32[10, 8]" = aten.full.default([10, 8], 0, dtype=torch.float32)
+    put: "f32[10, 8]" = aten.index_put.default(zeros, [index], values, True)
+    return (put,)
+""")
+
+STEP = _graph("""def step(
+    param: "f32[1000] parameter",
+    grad: "f32[1000] gradient",
+):
+    mul: "f32[1000]" = aten.mul.Tensor(grad, -0.01)
+    add: "f32[1000]" = aten.add.Tensor(param, mul)
+    param[...] = add
+    return (None,)
+""")
+
+GRAPHS = (SOFTMAX, LAYER_NORM, TRANSPOSE, BIAS, OUTER, ARGMAX, SCATTER, STEP)
+
+
+def graph_of_size(rows: int, columns: int) -> Graph:
+    """The negation of a matrix of the given size."""
+    kind = f"f32[{rows}, {columns}]"
+    line = f'neg: "{kind}" = aten.neg.default(x)'
+    return _graph(f'def big(\n    x: "{kind}",\n):\n    {line}\n    return (neg,)\n')

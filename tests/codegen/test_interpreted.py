@@ -1,0 +1,73 @@
+"""Every operator case and every graph of this room, run in Triton's interpreter."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from harness.codegen.source import EmittedModule
+from harness.errors import HarnessError
+from harness.heuristics.facts import Config
+from harness.runtime.interpreter import CheckJob, InterpreterPool
+from tests.codegen.graphs import GRAPHS
+from tests.codegen.kernels import modules
+from tests.operator_cases import graph_of
+from tests.operator_table import CASES
+
+# The call of this case passes a device, which graphs must not.
+_NOT_A_GRAPH = {"iota_default-plain"}
+
+
+def failures(
+    found: dict[str, EmittedModule], cache: Path, config: Config | None = None
+) -> list[str]:
+    """Check all modules in one worker; a line for each that fails."""
+    names = list(found)
+    jobs = [CheckJob(found[n].text, config) for n in names]
+    lines: list[str] = []
+    with InterpreterPool(1, cache) as pool:
+        for position, answer in pool.check_all(jobs):
+            if isinstance(answer, HarnessError):
+                lines.append(f"{names[position]}: {answer}")
+            elif not answer.passed:
+                lines.append(f"{names[position]}: {answer.max_error} > {answer.allowed}")
+    return lines
+
+
+@pytest.mark.slow
+def test_every_operator_case_computes_what_torch_does(tmp_path: Path) -> None:
+    found: dict[str, EmittedModule] = {}
+    for case in CASES:
+        if case.name not in _NOT_A_GRAPH:
+            for module in modules(graph_of(case)):
+                found[f"{case.name} {module.name}"] = module
+    assert len(found) > 300
+    assert failures(found, tmp_path) == []
+
+
+@pytest.mark.parametrize("looped", [True, False])
+def test_graphs_compute_what_torch_does_in_loops_and_in_blocks(
+    tmp_path: Path, looped: bool
+) -> None:
+    found = {}
+    for graph in GRAPHS:
+        for module in modules(graph, looped):
+            found[f"{graph.name} {module.name}"] = module
+    assert failures(found, tmp_path) == []
+
+
+def test_a_wrong_kernel_fails_its_check(tmp_path: Path) -> None:
+    (module,) = modules(GRAPHS[3])
+    wrong = dataclasses.replace(module, text=module.text.replace("tmp0 + tmp1", "tmp0 - tmp1"))
+    assert wrong.text != module.text
+    assert len(failures({"wrong": wrong}, tmp_path)) == 1
+
+
+def test_writing_beyond_the_output_fails_the_check(tmp_path: Path) -> None:
+    (module,) = modules(GRAPHS[3])
+    text = module.text.replace("xmask = xindex < xnumel", "xmask = xindex < xnumel + 1")
+    assert text != module.text
+    lines = failures({"beyond": dataclasses.replace(module, text=text)}, tmp_path)
+    assert len(lines) == 1

@@ -1,0 +1,86 @@
+"""The emitted module on its own, and what the assembler makes of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.graph.model import Graph
+from harness.runtime.static import metrics
+from harness.target import H100
+from tests.codegen import graphs
+from tests.codegen.kernels import modules
+
+_ALONE = (
+    "import runpy, sys\n"
+    "sys.modules['harness'] = None\n"  # importing it now raises ImportError
+    "path = sys.argv[1]\n"
+    "sys.argv = sys.argv[1:]\n"
+    "runpy.run_path(path, run_name='__main__')\n"
+)
+
+
+def run_alone(path: Path, *options: str, interpret: bool) -> subprocess.CompletedProcess[str]:
+    """The module as a script, in a process that cannot import this package."""
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(path.parent), "CUDA_VISIBLE_DEVICES": ""}
+    if interpret:
+        environment["TRITON_INTERPRET"] = "1"
+    return subprocess.run(
+        [sys.executable, "-I", "-c", _ALONE, str(path), *options],
+        env=environment,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "kernel.py"
+    path.write_text(text)
+    return path
+
+
+def test_a_module_checks_itself_without_this_package(tmp_path: Path) -> None:
+    path = written(tmp_path, modules(graphs.BIAS)[0].text)
+    answer = run_alone(path, "--check", "--json", interpret=True)
+    assert answer.returncode == 0, answer.stderr
+    result = json.loads(answer.stdout)
+    assert result["passed"] and result["outside"]
+    assert result["max_error"] <= result["allowed"]
+
+
+def test_a_module_says_that_there_is_no_gpu(tmp_path: Path) -> None:
+    path = written(tmp_path, modules(graphs.BIAS)[0].text)
+    answer = run_alone(path, interpret=False)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.startswith("no GPU")
+    assert run_alone(path, "--check", interpret=False).returncode == 2
+
+
+def test_a_module_says_where_it_came_from() -> None:
+    (module,) = modules(graphs.LAYER_NORM)
+    summary = module.text.split('"""')[1]
+    assert "rsqrt" in summary
+    assert "import harness" not in module.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("graph", [graphs.LAYER_NORM, graphs.LONG_ROWS], ids=lambda g: g.name)
+def test_rows_are_read_and_written_16_bytes_at_a_time(graph: Graph) -> None:
+    (module,) = modules(graph)
+    found = metrics(module.text, H100)
+    assert found.widest_load == 16
+    assert found.widest_store == 16
+    assert found.spills == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("graph", [graphs.graph_of_size(1 << 16, 1 << 15), graphs.TALL])
+def test_kernels_over_more_than_2_31_elements_compile(graph: Graph) -> None:
+    (module,) = modules(graph)
+    assert "tl.int64" in module.text
+    assert metrics(module.text, H100).spills == 0

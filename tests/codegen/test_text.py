@@ -1,0 +1,107 @@
+"""What the text of the important kernels looks like."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from harness.tiling.plan import ArgumentKind, Category
+from tests.codegen import graphs
+from tests.codegen.kernels import modules, only, sources
+
+
+def test_persistent_softmax_has_one_row_per_program_and_loads_it_once() -> None:
+    source = only(graphs.SOFTMAX)
+    assert source.plan.category is Category.PERSISTENT
+    assert source.facts.pinned == (("XBLOCK", 1), ("R0_BLOCK", 1024))
+    assert source.text.count("tl.load") == 1
+    assert "xmask" not in source.text
+    assert "for " not in source.text
+    assert "tmp0 = tl.load(in_ptr0 + (r0_0 + 1000*x0), r0_mask).to(tl.float32)" in source.text
+
+
+def test_looped_softmax_takes_two_passes_not_three() -> None:
+    text = only(graphs.SOFTMAX, looped=True).text
+    assert text.count("for r0_offset in") == 2
+    assert text.count('eviction_policy="evict_last"') == 1
+    assert text.count('eviction_policy="evict_first"') == 1
+
+
+def test_looped_layer_norm_finds_mean_and_variance_in_one_loop() -> None:
+    text = only(graphs.LAYER_NORM, looped=True).text
+    assert text.count("for r0_offset in") == 2
+    first, second = text.split("for r0_offset in")[1:]
+    assert first.count("tl.load") == 1
+    assert "1.0 / tl.full([], r0_offset // R0_BLOCK + 1, tl.float32)" in first
+    assert 'tl.load(in_ptr1 + r0_0, r0_mask, eviction_policy="evict_last")' in second
+
+
+def test_transpose_reads_along_y_and_writes_along_x() -> None:
+    source = only(graphs.TRANSPOSE)
+    assert [t.prefix for t in source.plan.tiles] == ["y", "x"]
+    assert "in_ptr0 + (y0 + 160*x0)" in source.text
+    assert "out_ptr0 + (x0 + 96*y0)" in source.text
+    assert source.grid == "(-(-96 // XBLOCK), -(-160 // YBLOCK), 1)"
+
+
+def test_contiguous_access_is_not_hidden_behind_a_split() -> None:
+    text = only(graphs.BIAS).text
+    assert "x2 = xindex\n" in text
+    assert "tl.load(in_ptr0 + x2, xmask)" in text
+    assert "tl.load(in_ptr1 + x0, xmask)" in text
+
+
+def test_a_mutated_parameter_is_one_argument() -> None:
+    source = only(graphs.STEP)
+    kinds = [(a.name, a.kind) for a in source.arguments]
+    assert kinds == [
+        ("in_out_ptr0", ArgumentKind.IN_OUT),
+        ("in_ptr0", ArgumentKind.INPUT),
+    ]
+    assert "tl.load(in_out_ptr0 + x0, xmask)" in source.text
+    assert "tl.store(in_out_ptr0 + x0, tmp3, xmask)" in source.text
+
+
+def test_scatter_adds_atomically_to_what_is_there() -> None:
+    fill, add = list(sources(graphs.SCATTER))
+    assert fill.plan.initial == {"put"}
+    assert "tl.atomic_add(in_out_ptr0" in add.text
+    module = modules(graphs.SCATTER)[1].text
+    assert "KEPT = (0,)" in module
+    assert "torch.ops.aten.index_put.default(before_put, [index], values, True)" in module
+
+
+def test_no_mask_where_a_block_always_fits() -> None:
+    text = only(graphs.OUTER, looped=True).text
+    assert "xmask" not in text
+    assert "r0_mask" in text
+
+
+def test_the_same_text_under_another_name_has_the_same_hash() -> None:
+    program_twice = [next(iter(sources(graphs.BIAS))) for _ in range(2)]
+    assert program_twice[0].body_hash == program_twice[1].body_hash
+    assert program_twice[0].body_hash != only(graphs.STEP).body_hash
+
+
+@pytest.mark.slow
+def test_text_does_not_depend_on_the_hash_seed() -> None:
+    code = (
+        "import hashlib\n"
+        "from tests.codegen.graphs import GRAPHS\n"
+        "from tests.codegen.kernels import modules\n"
+        "text = ''.join(m.text for g in GRAPHS for l in (True, False) for m in modules(g, l))\n"
+        "print(hashlib.sha256(text.encode()).hexdigest())\n"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": str(seed), "PATH": "", "PYTHONPATH": "."},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in (0, 1, 2)
+    }
+    assert len(found) == 1

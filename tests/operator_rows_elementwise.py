@@ -1,0 +1,200 @@
+"""Rows of the operator table: arithmetic, comparisons, functions, conversions."""
+
+from __future__ import annotations
+
+from tests.operator_cases import Case, Tensor
+from tests.operator_operands import (
+    BF16,
+    BOOL,
+    BOOLS,
+    COLUMN,
+    EXPANDED,
+    F32,
+    F64,
+    GAPS,
+    HALF,
+    I32,
+    I64,
+    INTEGERS,
+    SCALAR,
+    SMALL_INTEGERS,
+    SPECIAL,
+    TRANSPOSED,
+    U8,
+    A,
+    B,
+    row,
+)
+
+
+def _binary() -> list[Case]:
+    rows = []
+    for name in ("add", "sub", "mul"):
+        op = f"aten.{name}.Tensor"
+        rows += [
+            row("plain", op, A, B),
+            row("broadcast", op, A, COLUMN),
+            row("scalar_tensor", op, A, SCALAR),
+            row("number", op, A, 1.5),
+            row("transposed", op, TRANSPOSED, GAPS),
+            row("expanded", op, EXPANDED, TRANSPOSED),
+            row("bf16", op, HALF, HALF),
+            row("bf16_f32", op, HALF, Tensor((4, 9))),
+            row("int_float", op, INTEGERS, Tensor((4, 9))),
+            row("int_bf16", op, INTEGERS, HALF),
+            row("int32_int64", op, SMALL_INTEGERS, INTEGERS),
+        ]
+    rows += [
+        row("bool", "aten.add.Tensor", BOOLS, BOOLS),
+        row("bool", "aten.mul.Tensor", BOOLS, BOOLS),
+        row("bool_int", "aten.add.Tensor", BOOLS, INTEGERS),
+        row("alpha", "aten.add.Tensor", A, B, alpha=2.5),
+        row("alpha", "aten.sub.Tensor", A, B, alpha=-2),
+        row("int_alpha", "aten.add.Tensor", INTEGERS, INTEGERS, alpha=3),
+        row("number", "aten.rsub.Scalar", A, 1),
+        row("plain", "aten.div.Tensor", A, B),
+        row("int", "aten.div.Tensor", INTEGERS, SMALL_INTEGERS),
+        row("number", "aten.div.Tensor", A, 3.0),
+        row("floor", "aten.div.Tensor_mode", A, B, rounding_mode="floor", tolerance=1e-3),
+        row("floor_int", "aten.div.Tensor_mode", INTEGERS, SMALL_INTEGERS, rounding_mode="floor"),
+        row("trunc_int", "aten.div.Tensor_mode", INTEGERS, SMALL_INTEGERS, rounding_mode="trunc"),
+        row("trunc", "aten.div.Tensor_mode", A, B, rounding_mode="trunc"),
+        row("int", "aten.floor_divide.default", INTEGERS, SMALL_INTEGERS),
+        row("int", "aten.remainder.Tensor", INTEGERS, SMALL_INTEGERS),
+        row("float", "aten.remainder.Scalar", A, 0.75),
+        row("negative", "aten.remainder.Scalar", INTEGERS, -4),
+        row("int", "aten.fmod.Tensor", INTEGERS, SMALL_INTEGERS),
+        row("float", "aten.fmod.Scalar", A, 0.75),
+        row("plain", "aten.maximum.default", A, B),
+        row("nan", "aten.maximum.default", SPECIAL, Tensor((4, 9))),
+        row("nan", "aten.minimum.default", SPECIAL, Tensor((4, 9))),
+        row("plain", "aten.atan2.default", A, B),
+        row("plain", "aten.hypot.default", A, B),
+        row("plain", "aten.copysign.Tensor", A, COLUMN),
+        row("plain", "aten.xlogy.Tensor", B, B),
+    ]
+    return rows
+
+
+def _comparison_and_logic() -> list[Case]:
+    rows = []
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        rows += [
+            row("float", f"aten.{name}.Tensor", A, COLUMN),
+            row("int", f"aten.{name}.Tensor", INTEGERS, SMALL_INTEGERS),
+            row("number", f"aten.{name}.Scalar", INTEGERS, 2),
+        ]
+    for name in ("logical_and", "logical_or", "logical_xor"):
+        rows.append(row("mixed", f"aten.{name}.default", BOOLS, INTEGERS))
+    for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+        rows.append(row("int", f"aten.{name}.Tensor", INTEGERS, SMALL_INTEGERS))
+        rows.append(row("bool", f"aten.{name}.Tensor", BOOLS, BOOLS))
+    rows += [
+        row("int_float_number", "aten.lt.Scalar", INTEGERS, 1.5),
+        row("bf16", "aten.gt.Tensor", HALF, Tensor((4, 9))),
+        row("bool", "aten.logical_not.default", BOOLS),
+        row("int", "aten.logical_not.default", INTEGERS),
+        row("bool", "aten.bitwise_not.default", BOOLS),
+        row("int", "aten.bitwise_not.default", INTEGERS),
+        row("int", "aten.bitwise_left_shift.Tensor", INTEGERS, SMALL_INTEGERS),
+        row("int", "aten.bitwise_right_shift.Tensor", INTEGERS, SMALL_INTEGERS),
+        row("plain", "aten.where.self", BOOLS, Tensor((4, 9)), Tensor((4, 1))),
+        row("promotes", "aten.where.self", BOOLS, HALF, Tensor((4, 9))),
+        row("number", "aten.masked_fill.Scalar", HALF, BOOLS, -1e30),
+        row("broadcast", "aten.masked_fill.Scalar", Tensor((2, 4, 9)), BOOLS, 0),
+        row("both", "aten.clamp.default", A, -1, 1.5),
+        row("min_only", "aten.clamp.default", A, 0.25),
+        row("nan", "aten.clamp.default", SPECIAL, -1.0, 1.0),
+        row("tensor", "aten.clamp.Tensor", A, COLUMN, None),
+        row("number", "aten.clamp_min.default", A, 0.5),
+        row("number", "aten.clamp_max.default", HALF, 0.5),
+    ]
+    return rows
+
+
+_UNARY_DOMAIN = {
+    "log": (0.1, 5.0), "log2": (0.1, 5.0), "log10": (0.1, 5.0), "log1p": (-0.9, 5.0),
+    "sqrt": (0.0, 9.0), "rsqrt": (0.1, 9.0), "reciprocal": (0.5, 4.0),
+    "tan": (-1.2, 1.2), "asin": (-0.95, 0.95), "acos": (-0.95, 0.95),
+    "acosh": (1.1, 5.0), "atanh": (-0.9, 0.9), "erfinv": (-0.9, 0.9), "lgamma": (0.2, 0.9),
+    "logit": (0.05, 0.95),
+}  # fmt: skip
+
+
+def _unary() -> list[Case]:
+    rows = []
+    names = [
+        "neg", "abs", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt",
+        "rsqrt", "reciprocal", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
+        "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "sigmoid",
+        "relu", "sign", "floor", "ceil", "round", "trunc", "silu", "gelu", "mish",
+        "hardsigmoid", "hardswish", "softplus", "elu", "leaky_relu", "hardtanh", "relu6",
+        "square", "logit",
+    ]  # fmt: skip
+    for name in names:
+        low, high = _UNARY_DOMAIN.get(name, (-3.0, 3.0))
+        op = f"aten.{name}.default"
+        rows.append(row("f32", op, Tensor((3, 11), low=low, high=high), tolerance=1e-4))
+        exact = ("floor", "ceil", "round", "trunc")
+        if name not in exact:
+            rows.append(row("bf16", op, Tensor((3, 11), BF16, low=low, high=high)))
+    return rows
+
+
+def _functions() -> list[Case]:
+    rows = [
+        row("int", "aten.exp.default", Tensor((5,), I64, low=-3, high=3)),
+        row("int", "aten.abs.default", INTEGERS),
+        row("int", "aten.neg.default", INTEGERS),
+        row("int", "aten.floor.default", INTEGERS),
+        row("special", "aten.isnan.default", SPECIAL),
+        row("special", "aten.isinf.default", SPECIAL),
+        row("int", "aten.isnan.default", INTEGERS),
+        row("special", "aten.signbit.default", A),
+        row("special", "aten.nan_to_num.default", SPECIAL, 1.0, 2.0, -2.0),
+        row("special", "aten.relu.default", SPECIAL),
+        row("tanh", "aten.gelu.default", A, approximate="tanh"),
+        row("beta", "aten.softplus.default", A, 2, 3),
+        row("slope", "aten.leaky_relu.default", A, 0.2),
+        row("range", "aten.hardtanh.default", A, -0.5, 2),
+        row("plain", "aten.threshold.default", A, 0.5, 7),
+        row("decimals", "aten.round.decimals", A, decimals=1),
+        row("eps", "aten.logit.default", Tensor((9,), low=0.0, high=1.0), 0.1),
+    ]
+    rows += [
+        row(f"{exponent}", "aten.pow.Tensor_Scalar", B, exponent, tolerance=1e-4)
+        for exponent in (2, 3, -1, 0.5, -0.5, 0, 1, -2, 2.5, 7)
+    ]
+    rows += [
+        row("bf16_cube", "aten.pow.Tensor_Scalar", HALF, 3),
+        row("int", "aten.pow.Tensor_Scalar", SMALL_INTEGERS, 3),
+        row("tensor", "aten.pow.Tensor_Tensor", B, A, tolerance=1e-4),
+        row("base", "aten.pow.Scalar", 2, A, tolerance=1e-4),
+        row("plain", "aten.sigmoid_backward.default", A, B),
+        row("plain", "aten.tanh_backward.default", HALF, HALF),
+        row("plain", "aten.threshold_backward.default", A, B, 1.0),
+        row("plain", "aten.addcmul.default", A, B, COLUMN, value=0.5),
+        row("plain", "aten.addcdiv.default", A, A, B, value=-2.0),
+        row("near", "aten.lerp.Scalar", A, B, 0.25),
+        row("far", "aten.lerp.Scalar", A, B, 0.75),
+        row("tensor", "aten.lerp.Tensor", A, B, Tensor((5, 7), low=0.0, high=1.0)),
+    ]
+    return rows
+
+
+def _casts() -> list[Case]:
+    op = "aten._to_copy.default"
+    rows = [
+        row(f"{source.short}_{target.short}", op, Tensor((3, 5), source), dtype=target)
+        for source in (BF16, F32, I32, BOOL)
+        for target in (BF16, F32, F64, I64, BOOL)
+    ]
+    rows += [
+        row("u8", "prims.convert_element_type.default", Tensor((9,), low=0, high=200), U8),
+        row("plain", "aten.copy.default", HALF, Tensor((9,))),
+        row("plain", "aten.fill.Scalar", HALF, 2.5),
+    ]
+    return rows
+
+
+FAMILIES = (_binary, _comparison_and_logic, _unary, _functions, _casts)

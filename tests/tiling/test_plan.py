@@ -1,0 +1,93 @@
+"""Decisions in a plan: tiles, reduction kind, arguments, bytes, names."""
+
+from __future__ import annotations
+
+import sympy
+
+from harness.dtypes import DType
+from harness.heuristics.facts import Family, Hint
+from harness.target import H100
+from harness.tiling.build import plan
+from harness.tiling.choose import Access, is_persistent, reduction_hint, tile_boundary
+from harness.tiling.names import LONGEST, kernel_name
+from harness.tiling.plan import Category, KernelPlan
+from harness.tiling.ranges import Split
+from tests.codegen import graphs
+from tests.codegen.kernels import groups
+
+X0, X1 = sympy.Symbol("p0"), sympy.Symbol("p1")
+R0 = sympy.Symbol("q0")
+
+
+def splits(*lengths: int) -> list[Split]:
+    """Chained splits of the given lengths, lowest first."""
+    made, divisor = [], 1
+    for number, length in enumerate(lengths):
+        made.append(
+            Split(sympy.Symbol(f"p{number}"), sympy.Integer(divisor), sympy.Integer(length))
+        )
+        divisor *= length
+    return made
+
+
+def planned(graph: object, looped: bool | None = None) -> KernelPlan:
+    program, (group,) = groups(graph)  # type: ignore[arg-type]
+    return plan(program, group, H100, looped)
+
+
+def test_bytes_count_each_element_once() -> None:
+    assert planned(graphs.SOFTMAX).bytes_moved == 2 * 2 * 48 * 1000
+    assert planned(graphs.LAYER_NORM).bytes_moved == 4 * (2 * 40 * 384 + 2 * 384)
+    assert planned(graphs.STEP).bytes_moved == 4 * 3 * 1000
+    assert planned(graphs.BIAS).bytes_moved == 4 * (2 * 210 + 7)
+
+
+def test_looped_bytes_are_those_of_the_persistent_kernel() -> None:
+    for graph in (graphs.SOFTMAX, graphs.LAYER_NORM):
+        assert planned(graph, True).bytes_moved == planned(graph, False).bytes_moved
+
+
+def test_reduction_kind_and_hint() -> None:
+    inner, outer = planned(graphs.SOFTMAX), planned(graphs.OUTER)
+    assert (inner.category, inner.facts.hint) == (Category.PERSISTENT, Hint.INNER)
+    assert (outer.category, outer.facts.hint) == (Category.REDUCTION, Hint.OUTER)
+    assert inner.facts.family is Family.PERSISTENT
+    assert inner.facts.sizes == (("x", 48), ("r0_", 1000))
+    assert planned(graphs.SOFTMAX, looped=True).category is Category.REDUCTION
+
+
+def test_long_or_register_hungry_rows_are_looped() -> None:
+    assert is_persistent(Hint.INNER, sympy.Integer(4096), 2, H100)
+    assert not is_persistent(Hint.INNER, sympy.Integer(8192), 5, H100)
+    assert not is_persistent(Hint.INNER, sympy.Integer(8193), 1, H100)
+    assert not is_persistent(Hint.OUTER, sympy.Integer(65), 1, H100)
+    assert not is_persistent(Hint.INNER, sympy.Symbol("s0"), 1, H100)
+
+
+def test_a_second_tile_only_for_what_it_makes_contiguous() -> None:
+    two = splits(64, 64)
+    write = Access(X0 + 64 * X1, 4, True)
+    assert tile_boundary(two, [write, Access(X1 + 64 * X0, 4, False)]) == 64
+    assert tile_boundary(two, [write, Access(X1, 4, False)]) is None
+    assert tile_boundary(two, [write, Access(X0, 4, False)]) is None
+    assert tile_boundary(splits(3, 64), [write, Access(X1 + 64 * X0, 4, False)]) is None
+
+
+def test_the_direction_with_more_contiguous_bytes_wins() -> None:
+    parallel, reduced = splits(64), [Split(R0, sympy.S.One, sympy.Integer(100))]
+    inner, outer = Access(R0 + 100 * X0, 4, False), Access(X0 + 64 * R0, 2, False)
+    assert reduction_hint(parallel, reduced, [inner, outer]) is Hint.INNER
+    assert reduction_hint(parallel, reduced, [outer]) is Hint.OUTER
+    assert reduction_hint(parallel, reduced, [Access(X0, 4, False)]) is Hint.DEFAULT
+
+
+def test_indices_are_32_bits_wide_only_where_that_is_enough() -> None:
+    assert planned(graphs.SOFTMAX).index_dtype is DType.I32
+    big = graphs.graph_of_size(1 << 16, 1 << 15)
+    assert planned(big).index_dtype is DType.I64
+
+
+def test_names_are_short_and_say_what_is_computed() -> None:
+    assert kernel_name("poi", ["mul_3", "view_1", "mul", "add"]) == "triton_poi_fused_mul_add"
+    assert kernel_name("poi", ["view_1"]) == "triton_poi_fused_view"
+    assert len(kernel_name("red", [f"operator{'x' * 20}{c}" for c in "abcdef"])) <= LONGEST + 20
