@@ -217,9 +217,7 @@ class _PreparedRegion:
             memory[one.name] = self._layout(one.name).over(old, sizes)
         return self._tensor(one.name, memory, sizes)
 
-    def _tensor(
-        self, name: str, memory: dict[str, torch.Tensor], sizes: Sizes
-    ) -> torch.Tensor:
+    def _tensor(self, name: str, memory: dict[str, torch.Tensor], sizes: Sizes) -> torch.Tensor:
         found = memory.get(name)
         if found is None:
             found = memory[name] = self._layout(name).allocate(sizes, self.device)
