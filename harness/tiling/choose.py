@@ -137,9 +137,7 @@ def reduction_hint(
     return Hint.INNER if inner >= outer else Hint.OUTER
 
 
-def is_persistent(
-    hint: Hint, rnumel: sympy.Expr, full_loads: int, target: Target
-) -> bool:
+def is_persistent(hint: Hint, rnumel: sympy.Expr, full_loads: int, target: Target) -> bool:
     """Whether the whole reduced range is held in one block.
 
     ``full_loads`` counts the loads whose values span the reduced range.
