@@ -27,6 +27,8 @@ def _drafts(facts: Facts, target: Target) -> list[Draft]:
             return _inner(facts, target)
         case Hint.OUTER | Hint.OUTER_TINY:
             return _outer(facts, target)
+        case Hint.MIXED:
+            return _mixed(facts)
 
 
 def _rows(facts: Facts) -> int:
@@ -61,6 +63,14 @@ def _inner(facts: Facts, target: Target) -> list[Draft]:
     )
     drafts.append(_draft(wanted, wanted * row // 128))
     return drafts
+
+
+def _mixed(facts: Facts) -> list[Draft]:
+    """Blocks of 16 rows or more: what is contiguous across them then fills sectors too."""
+    row = next_power_of_two(facts.size("r0_"))
+    widths = [x for x in (32, 16, 64, 8) if x * row <= 4 * _MAX_ELEMENTS] or [4]
+    drafts = [_draft(x, max(4, x * row // 256)) for x in widths]
+    return [*drafts, _draft(widths[0], max(4, widths[0] * row // 512))]
 
 
 def _outer(facts: Facts, target: Target) -> list[Draft]:
