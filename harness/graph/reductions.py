@@ -158,12 +158,13 @@ def _operands(
         return None
     if node.op in ("aten.expand.default", "aten.full.default"):
         return []
-    if node.op == "aten.permute.default" and isinstance(node.args[0], Ref):
-        source = node.args[0].name
-        inner = [0] * len(order)
-        for position, dim in enumerate(node.args[1]):  # type: ignore[arg-type]
-            inner[int(dim) % len(order)] = order[position]  # type: ignore[call-overload]
-        return [(source, tuple(inner))]
+    moved = node.args[1] if node.op == "aten.permute.default" else None
+    if isinstance(moved, tuple) and isinstance(node.args[0], Ref):
+        outer = [0] * len(order)
+        for position, dim in enumerate(moved):
+            if isinstance(dim, int | sympy.Integer):
+                outer[int(dim) % len(order)] = order[position]
+        return [(node.args[0].name, tuple(outer))]
     shape = _shape(types, node.name)
     same = [r for r in dict.fromkeys(node.refs()) if _shape(types, r) == shape]
     return [(name, order) for name in same] or None
