@@ -74,7 +74,8 @@ class Execution:
 
     def __post_init__(self) -> None:
         graph = self.partition.graph
-        self._changed = [step.node.refs()[0] for step in self.partition.steps if _is_update(step)]
+        updates = [step.node for step in self.partition.steps if _is_update(step)]
+        self._changed = [next(iter(node.refs())) for node in updates]
         kept = {name for name in graph.outputs if name is not None}
         kept.update(m.input for m in graph.mutations)
         self._steps = [
