@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,11 +40,34 @@ def binary(text: str) -> Binary:
     return Binary.of(static.compile_for(loaded, H100, loaded.configs[0]), loaded.name)
 
 
+CROWDED = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry crowded(.param .u64 p)
+.maxnreg 32
+{
+    .reg .b32 %r<65>;
+    .reg .b64 %a<2>;
+    ld.param.u64 %a1, [p];
+LOADS
+    bar.sync 0;
+STORES
+    ret;
+}
+""".replace(
+    "LOADS", "\n".join(f"    ld.volatile.global.u32 %r{i}, [%a1+{4 * i}];" for i in range(64))
+).replace(
+    "STORES",
+    "\n".join(f"    st.volatile.global.u32 [%a1+{4 * i}], %r{63 - i};" for i in range(64)),
+)
+"""Holds 64 values at a time in 32 registers."""
+
+
 def test_spills_are_those_the_assembler_reports() -> None:
     roomy = binary(emitted.POINTWISE)
-    tight = replace(roomy, ptx=re.sub(r"(\.reqntid \d+)", r"\1\n.maxnreg 24", roomy.ptx))
     assert disassembly.spills(roomy) == 0
-    assert disassembly.spills(tight) > 0
+    assert disassembly.spills(replace(roomy, ptx=CROWDED)) >= 2 * 4 * (64 - 32)
 
 
 @pytest.mark.parametrize("target", [A100, H100, B200])
