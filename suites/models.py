@@ -195,9 +195,7 @@ def channels_last(
 
 
 class _Preprocess(nn.Module):
-    def forward(
-        self, images: torch.Tensor, mean: torch.Tensor, std: torch.Tensor
-    ) -> torch.Tensor:
+    def forward(self, images: torch.Tensor, mean: torch.Tensor, std: torch.Tensor) -> torch.Tensor:
         scaled = images.permute(0, 3, 1, 2).to(mean.dtype) / 255
         return ((scaled - mean[:, None, None]) / std[:, None, None]).contiguous()
 

@@ -11,8 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from harness.graph.foreach import foreach_rules
-
 _aten = torch.ops.aten
 
 
@@ -27,7 +25,6 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.unbind.int: unbind,
         _aten.upsample_nearest2d.default: upsample_nearest2d,
         _aten.upsample_nearest2d_backward.default: upsample_nearest2d_backward,
-        **foreach_rules(),
     }
     # Dynamo writes optimizers with this one; it is not registered in a torch that only runs
     # modules, and a compiler contracts the two operators into one instruction anyway.
