@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Protocol
 
@@ -33,6 +34,15 @@ def run(
     timing: Annotated[
         bool, typer.Option("--timing/--no-timing", help="Use the GPU, if there is one.")
     ] = True,
+    commit: Annotated[
+        str | None,
+        typer.Option(
+            "--commit",
+            metavar="SHA",
+            help="Record the run under this commit (SHA-dirty: a tree that differs from it) "
+            "where there is no checkout to ask. HARNESS_COMMIT means the same.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -47,11 +57,14 @@ def run(
     harness run llama_block_forward bert_layer_forward
     harness run my_graph.py --target sm_80 --no-record
     harness run --json > run.json
+    harness run --commit 3f2a91c
     """
     from harness.bench.plan import Request, prepare
     from harness.cli.recovery import recover
 
     options = settings.current()
+    if commit is not None:
+        options = dataclasses.replace(options, commit=commit)
     if record:
         recover(options.results)
     request = Request(suite, tuple(graphs or ()), target, jobs, timing)

@@ -239,6 +239,22 @@ def install_rounding() -> None:
     interpreter._convert_float = convert
 
 
+def install_index() -> None:
+    """Have the interpreter in this process take a tensor of one element as a loop's bound.
+
+    Triton before 3.7 converts an array of one dimension, which numpy from 2.5 on refuses.
+    """
+    from triton.runtime import interpreter
+
+    original = interpreter._patch_lang_tensor
+
+    def patch(tensor: Any, *others: Any) -> None:
+        original(tensor, *others)
+        tensor.__index__ = lambda self: int(self.handle.data.item())
+
+    interpreter._patch_lang_tensor = patch
+
+
 def install() -> None:
     """Give the interpreter in this process a device library. Imports Triton, which must
     find ``TRITON_INTERPRET`` set."""
