@@ -26,6 +26,7 @@ from harness.graph.cleanup import structure_key
 from harness.graph.lowering import lower
 from harness.graph.model import Graph, Region
 from harness.graph.regions import partition
+from harness.graph.scatters import copy_scatters
 from harness.graph.split import split_reductions
 from harness.ir.program import Program
 from harness.schedule.build import schedule
@@ -58,7 +59,7 @@ def compile_graph(graph: Graph, target: Target, like: CompiledGraph | None = Non
 
 def _compile_region(region: Region, state: _State) -> CompiledRegion:
     state.begin(region)
-    graph = state.run("split", split_reductions, region.graph, state.target, state.choose_split)
+    graph = state.run("split", _split, region.graph, state)
     if graph is None:
         return CompiledRegion(region, region.graph, region.graph, None, None, (), state.failures())
     key = (structure_key(graph), state.guidance(graph))
@@ -69,6 +70,12 @@ def _compile_region(region: Region, state: _State) -> CompiledRegion:
     if made.complete:
         state.regions[key] = made
     return made
+
+
+def _split(graph: Graph, state: _State) -> Graph:
+    """Scatters into few positions get copies; then reductions with few results are cut."""
+    copied = copy_scatters(graph, state.choose_split)
+    return split_reductions(copied, state.target, state.choose_split)
 
 
 def _renamed(twin: CompiledRegion, region: Region, graph: Graph) -> CompiledRegion:

@@ -16,11 +16,12 @@ class Family(enum.Enum):
 
 
 class Hint(enum.Enum):
-    """Which way a reduction runs through memory."""
+    """Which way a reduction runs through memory; mixed: some tensors one way, some the other."""
 
     INNER = "inner"
     OUTER = "outer"
     OUTER_TINY = "outer_tiny"
+    MIXED = "mixed"
     DEFAULT = "default"
 
 

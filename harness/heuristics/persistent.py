@@ -1,8 +1,8 @@
 """Candidates of persistent reductions: the whole reduced dimension is in one block.
 
 A row short enough for one warp (8 elements a lane) is best reduced without leaving the
-warp, several rows to a block; a long row takes a warp for every 256 elements, which makes
-each thread's part of a 16-bit row one 16-byte load.
+warp, several rows to a block; a long row takes a warp for every 512 elements, which makes
+each thread's part of a 16-bit row two 16-byte loads.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ def _drafts(facts: Facts, target: Target) -> list[Draft]:
             return _inner(facts, target)
         case Hint.OUTER | Hint.OUTER_TINY:
             return _outer(facts, target)
+        case Hint.MIXED:
+            return _mixed(facts)
 
 
 def _rows(facts: Facts) -> int:
@@ -45,11 +47,12 @@ def _inner(facts: Facts, target: Target) -> list[Draft]:
     rows = _rows(facts)
     row = next_power_of_two(facts.size("r0_"))
     if row >= 2 * _LONG_ROW:
-        usual = row // 256
-        # Few rows cannot hide latency with other blocks: more threads on each instead.
+        # 16 elements a thread, 8 for few rows: those cannot hide latency with other blocks.
+        usual = row // 512
         few = rows < 2 * target.multiprocessors
-        first, second = (2 * usual, usual) if few else (usual, 2 * usual)
-        return [_draft(1, first), _draft(1, second), _draft(1, usual // 2), _draft(2, 2 * usual)]
+        order = (2, 4, 1) if few else (1, 2, 4)
+        drafts = [_draft(1, n * usual) for n in order]
+        return [*drafts, _draft(2, 4 * usual)] if row <= 2048 else drafts
     wanted = max(1, 1024 // row)
     while wanted > 1 and cdiv(rows, wanted) < target.multiprocessors:
         wanted //= 2
@@ -63,17 +66,28 @@ def _inner(facts: Facts, target: Target) -> list[Draft]:
     return drafts
 
 
+def _mixed(facts: Facts) -> list[Draft]:
+    """Blocks of 16 rows or more: what is contiguous across them then fills sectors too.
+    Measured best with as many elements a thread as registers allow."""
+    row = next_power_of_two(facts.size("r0_"))
+    usual = 32 if row <= _LONG_ROW // 2 else 16
+    blocks = [(usual, 2048), (usual, 1024), (usual // 2, 2048), (32, 1024), (32, 512), (64, 2048)]
+    fitting = [b for b in blocks if b[0] * row <= 4 * _MAX_ELEMENTS] or [(4, 1024)]
+    return [_draft(x, x * row // share) for x, share in fitting]
+
+
 def _outer(facts: Facts, target: Target) -> list[Draft]:
     points = _rows(facts)
     depth = next_power_of_two(facts.size("r0_"))
     largest = max(1, _MAX_ELEMENTS // depth)
     # Narrower than 32 the loads along x no longer fill a sector of every row.
-    width = max(1, min(128, largest))
+    width = max(1, min(64, largest))
     while width > 32 and cdiv(points, width) < target.multiprocessors:
         width //= 2
-    widths = dict.fromkeys((width, largest, 128, 64, 32))
-    return [
+    widths = dict.fromkeys((width, min(32, largest), largest, 128, 64))
+    drafts = [
         _draft(x, max(2, x * depth // 256))
         for x in widths
         if x * depth <= max(_MAX_ELEMENTS, depth)
     ]
+    return [*drafts, _draft(width, max(1, width * depth // 1024))]

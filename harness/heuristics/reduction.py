@@ -43,6 +43,10 @@ def _drafts(facts: Facts, target: Target) -> list[Draft]:
             # A block narrower than a sector of memory reads every row's sectors several times.
             wide = dict(tiny.blocks)["x"] >= _LEAST_WIDTH
             return [tiny, *outer] if wide else [*outer, tiny]
+        case Hint.MIXED:
+            # Wide enough for sectors in both directions; measured best at 32 elements a thread.
+            first = [_draft(32, 128, 4), _draft(32, 128, 8), _draft(64, 64, 4)]
+            return [*first, _draft(16, 128, 8), _draft(32, 32, 4), _draft(64, 128, 8)]
         case Hint.DEFAULT:
             return [
                 *_inner(facts, target)[:2],
@@ -89,18 +93,20 @@ def _outer(facts: Facts, target: Target) -> list[Draft]:
     width = 64
     while width > 16 and cdiv(points, width) < target.multiprocessors:
         width //= 2
-    if _register_intensive(facts):
-        return [_draft(width, 16, 4), _draft(width, 32, 8), _draft(width, 8, 4)]
+    if width == 64:
+        # Enough blocks: 16 elements a thread are two or more loads in flight each. Few
+        # elements a thread are best for one tensor, and where registers run out.
+        first = [_draft(32, 64, 4), _draft(64, 64, 8), _draft(64, 32, 8), _draft(32, 128, 4)]
+        return [*first, _draft(64, 64, 4), _draft(64, 16, 4), _draft(64, 8, 4)]
     rows = _rows(points, width, facts.loads, target)
-    first = _draft(width, rows, _warps(width * rows))
+    usual = _warps(width * rows)
     return [
-        first,
+        _draft(width, rows, usual),
+        _draft(width, rows, max(4, usual // 2)),
         _draft(width, 2 * rows, _warps(2 * width * rows)),
-        _draft(width, rows, 2 * _warps(width * rows)),
-        _draft(64, 16, 4),
-        _draft(64, 8, 4),
-        _draft(128, 16, 8),
-        _draft(max(16, width // 2), 64, 8),
+        _draft(16, 64, 8),
+        _draft(32, 64, 8),
+        _draft(16, 128, 4),
     ]
 
 

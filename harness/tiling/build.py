@@ -43,9 +43,7 @@ def plan(
     """
     space = iteration_space(program, group)
     persistent = space.hint is not None and (
-        choose.is_persistent(space.hint, group.rnumel, space.full_loads, target)
-        if looped is None
-        else not looped
+        _persistent(group, space, space.hint, target) if looped is None else not looped
     )
     category = _category(group, persistent)
     segments = _segments(program, group, space, persistent or category is Category.POINTWISE)
@@ -69,6 +67,11 @@ def plan(
         origins=group.origins,
         initial=_initial(program, group),
     )
+
+
+def _persistent(group: FusedGroup, space: Space, hint: Hint, target: Target) -> bool:
+    passes = sum(segment.looped for segment in group.segments)
+    return choose.is_persistent(hint, group.rnumel, space.full_loads, target, space.widths, passes)
 
 
 def _initial(program: Program, group: FusedGroup) -> frozenset[str]:

@@ -47,9 +47,9 @@ BEST = [
     (pointwise(4096, 4096, bytes=4 << 24), {"XBLOCK": 64, "YBLOCK": 64}, 8),
     (reduction(4096, 50257, Hint.INNER), {"XBLOCK": 1, "R0_BLOCK": 2048}, 8),
     (reduction(64, 50257, Hint.INNER), {"XBLOCK": 1, "R0_BLOCK": 4096}, 16),
-    (reduction(1 << 16, 4096, Hint.OUTER), {"XBLOCK": 64, "R0_BLOCK": 16}, 4),
-    (persistent(4096, 1024), {"XBLOCK": 1, "R0_BLOCK": 1024}, 4),
-    (persistent(4096, 768), {"XBLOCK": 1, "R0_BLOCK": 1024}, 4),
+    (reduction(1 << 16, 4096, Hint.OUTER), {"XBLOCK": 32, "R0_BLOCK": 64}, 4),
+    (persistent(4096, 1024), {"XBLOCK": 1, "R0_BLOCK": 1024}, 2),
+    (persistent(4096, 768), {"XBLOCK": 1, "R0_BLOCK": 1024}, 2),
     (persistent(65536, 64), {"XBLOCK": 16, "R0_BLOCK": 64}, 4),
     (persistent(1, 3), {"XBLOCK": 1, "R0_BLOCK": 4}, 1),
 ]
