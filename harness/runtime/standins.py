@@ -239,6 +239,20 @@ def install_rounding() -> None:
     interpreter._convert_float = convert
 
 
+def install_splat() -> None:
+    """Have the interpreter repeat a scalar in its own numpy type: it takes the result of
+    comparing two scalars for a number of the type that was compared."""
+    from triton.runtime import interpreter
+
+    def create_splat(_builder: Any, kind: Any, arg: Any) -> Any:
+        data = np.asarray(arg.data)
+        value = data.reshape(-1)[0] if data.ndim else data
+        made = np.full(kind.shape, value, dtype=data.dtype)
+        return interpreter.TensorHandle(made, arg.dtype.scalar)
+
+    interpreter.InterpreterBuilder.create_splat = create_splat
+
+
 def install_index() -> None:
     """Have the interpreter in this process take a tensor of one element as a loop's bound.
 
