@@ -179,6 +179,7 @@ class Row:
     deviation: dict[str, float] = field(default_factory=dict)
     reports: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    compilers: list[Compiler] = field(default_factory=list)
 
 
 def examine(case: str, ways: dict[str, Callable[[Row], Compile]]) -> Row:
@@ -201,6 +202,8 @@ def examine(case: str, ways: dict[str, Callable[[Row], Compile]]) -> Row:
         except Exception as error:  # noqa: BLE001 - one way's failure must not end the rest
             row.failed[name] = f"{type(error).__name__}: {error}"[:2000]
         torch.cuda.empty_cache()
+    row.reports = [str(report) for c in row.compilers[:1] for report in c.reports]
+    row.compilers.clear()
     print(json.dumps({**asdict(row), "reports": len(row.reports)}), flush=True)
     return row
 
@@ -242,14 +245,9 @@ def ways() -> dict[str, Callable[[Row], Compile]]:
 
             def compile_with(function: Callable[..., Any]) -> Callable[..., Any]:
                 compiled: Callable[..., Any] = torch.compile(function, backend=compiler)
+                return compiled
 
-                def run(*args: Any, **kwargs: Any) -> Any:
-                    result = compiled(*args, **kwargs)
-                    row.reports[:] = [str(report) for report in compiler.reports]
-                    return result
-
-                return compiled if timer is not None else run
-
+            row.compilers.append(compiler)
             return compile_with
 
         return way

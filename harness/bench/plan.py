@@ -148,7 +148,7 @@ def check_lane(options: Options, workers: int, inbox: Inbox) -> CheckLane:
 
     @contextlib.contextmanager
     def open_pool() -> Iterator[Each[str]]:
-        with InterpreterPool(_share(workers), cache) as pool:
+        with InterpreterPool(_checkers(workers), cache) as pool:
             yield lambda jobs: (
                 (index, outcome(result))
                 for index, result in pool.check_all([CheckJob(text) for text in jobs])
@@ -158,5 +158,11 @@ def check_lane(options: Options, workers: int, inbox: Inbox) -> CheckLane:
 
 
 def _share(workers: int) -> int:
-    """Workers of one lane: the two lanes are about equally busy."""
+    """Workers of the lane that compiles: this process generates code meanwhile."""
     return max(1, workers // 2)
+
+
+def _checkers(workers: int) -> int:
+    """Workers of the lane that checks, the longer one once static metrics are cached. Each
+    takes a third of a GiB for torch, so that many cores do not mean as many workers."""
+    return min(workers, max(4, workers // 2))

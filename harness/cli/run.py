@@ -13,6 +13,7 @@ from harness import options as settings
 from harness.cli import output
 from harness.cli.arguments import AsJson, Debug, Graphs, Jobs, Suite, TargetName
 from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
+from harness.errors import NoDevice
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,13 +71,13 @@ def run(
     request = Request(suite, tuple(graphs or ()), target, jobs, timing)
     with prepare(options, request) as plan:
         with _keeper(options.results if record else None, plan.run) as keeper:
-            interrupted = False
+            cause: KeyboardInterrupt | NoDevice | None = None
             try:
                 _follow(plan, keeper, options, quiet=as_json)
                 keeper.finish()
-            except KeyboardInterrupt:
-                interrupted = True
-        return _conclude(keeper, interrupted, as_json)
+            except (KeyboardInterrupt, NoDevice) as error:
+                cause = error
+        return _conclude(keeper, cause, as_json)
 
 
 class Keeper(Protocol):
@@ -134,7 +135,9 @@ def _follow(plan: Plan, keeper: Keeper, options: Options, *, quiet: bool) -> Non
                         bar.print(graph_lines(event.record, timed=plan.timed))
 
 
-def _conclude(keeper: Keeper, interrupted: bool, as_json: bool) -> int:
+def _conclude(keeper: Keeper, cause: KeyboardInterrupt | NoDevice | None, as_json: bool) -> int:
+    """Print the run; its exit status. ``cause`` is what ended it early."""
+    from harness.bench.record import one_line
     from harness.cli.tables import run_document, summary_lines
 
     run = keeper.run
@@ -146,8 +149,9 @@ def _conclude(keeper: Keeper, interrupted: bool, as_json: bool) -> int:
             output.emit(line)
         if keeper.path is not None:
             output.emit(f"run {keeper.path.stem}  {keeper.path}")
-    if interrupted:
+    if cause is not None:
+        why = "interrupted" if isinstance(cause, KeyboardInterrupt) else one_line(cause)
         kept = f"kept in {keeper.path}" if keeper.path else "not recorded"
-        output.note(f"interrupted; what had been measured is {kept}")
-        return INTERRUPTED
+        output.note(f"{why}; what had been measured is {kept}")
+        return INTERRUPTED if isinstance(cause, KeyboardInterrupt) else FAILED
     return FAILED if run.failed else FINE

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import sympy
@@ -94,16 +95,34 @@ def bind_call(node: Node, device: torch.device, wide: bool = False) -> BoundCall
     ``size_value`` do.
     """
     function = operator_function(node.op)
-    args = [_bound_argument(arg, node, wide) for arg in node.args]
-    kwargs = {key: _bound_argument(value, node, wide) for key, value in call_kwargs(node)}
+    arguments = [_bound_argument(arg, node, wide) for arg in node.args]
+    named = {key: _bound_argument(value, node, wide) for key, value in call_kwargs(node)}
     if is_factory(node):
-        kwargs["device"] = lambda _: device
+        named["device"] = _Constant(device)
+    positional = [one.value if isinstance(one, _Constant) else None for one in arguments]
+    keywords = {key: one.value for key, one in named.items() if isinstance(one, _Constant)}
+    varying = [(n, one) for n, one in enumerate(arguments) if not isinstance(one, _Constant)]
+    looked_up = {key: one for key, one in named.items() if not isinstance(one, _Constant)}
 
     def call(values: Mapping[str, Any]) -> Any:
-        named = {key: value(values) for key, value in kwargs.items()}
-        return function(*[arg(values) for arg in args], **named)
+        found = positional.copy()
+        for at, value in varying:
+            found[at] = value(values)
+        if looked_up:
+            return function(*found, **keywords, **{k: v(values) for k, v in looked_up.items()})
+        return function(*found, **keywords)
 
     return call
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    """An argument that no value has part in."""
+
+    value: Any
+
+    def __call__(self, _: Mapping[str, Any]) -> Any:
+        return self.value
 
 
 def _bound_argument(arg: Arg, node: Node, wide: bool) -> BoundCall:
@@ -119,10 +138,12 @@ def _bound_argument(arg: Arg, node: Node, wide: bool) -> BoundCall:
             constant = size_value(arg, node)
         case tuple():
             items = [_bound_argument(item, node, wide) for item in arg]
-            return lambda values: [item(values) for item in items]
+            if not all(isinstance(item, _Constant) for item in items):
+                return lambda values: [item(values) for item in items]
+            constant = [item({}) for item in items]
         case _:
             constant = arg
-    return lambda _: constant
+    return _Constant(constant)
 
 
 def call_node(
