@@ -32,7 +32,8 @@ FACTORY_DTYPE = frozenset(
 _PLACES = frozenset({"device", "pin_memory"})
 
 _RESERVED = frozenset(
-    {"args", "device", "float", "math", "nudge", "torch", "wide"} | {dtype.torch_name for dtype in DType}
+    {"args", "device", "float", "math", "nudge", "torch", "wide"}
+    | {dtype.torch_name for dtype in DType}
 )
 
 
