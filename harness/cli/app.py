@@ -1,4 +1,4 @@
-"""The ``harness`` command."""
+"""The command line: every command with its name and its one-line summary."""
 
 from __future__ import annotations
 
@@ -65,8 +65,3 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
 )
 for _name, _command, _summary in COMMANDS:
     app.command(_name, context_settings=CONTEXT, short_help=_summary)(_command)
-
-
-def main() -> None:
-    """Run the command line; never returns."""
-    app(prog_name="harness")

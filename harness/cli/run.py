@@ -56,6 +56,8 @@ def run(
         recover(options.results)
     request = Request(suite, tuple(graphs or ()), target, jobs, timing)
     with prepare(options, request) as plan:
+        for note in plan.notes:
+            output.note(note)
         with _keeper(options.results if record else None, plan.run) as keeper:
             interrupted = False
             try:
@@ -133,6 +135,9 @@ def _conclude(keeper: Keeper, interrupted: bool, as_json: bool) -> int:
             output.emit(line)
         if keeper.path is not None:
             output.emit(f"run {keeper.path.stem}  {keeper.path}")
+    if interrupted and not run.graphs:
+        output.note("interrupted before anything was measured")
+        return INTERRUPTED
     if interrupted:
         kept = f"kept in {keeper.path}" if keeper.path else "not recorded"
         output.note(f"interrupted; what had been measured is {kept}")
