@@ -6,13 +6,17 @@
 
 Forward and backward graphs go through the pipeline; library calls run in torch. Tensors on
 a CPU run in Triton's interpreter (slow, for checking), tensors on CUDA through compiled
-kernels. Sizes that torch calls dynamic are specialised when a call meets them.
+kernels. Sizes that torch calls dynamic are specialised when a call meets them. On CUDA a
+kernel is launched in its best-guess configuration, or, with a ``Compiler`` that was given a
+timer, in the one that was fastest on the arguments of its first call.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,15 +26,14 @@ from torch import fx
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Report
 from harness.errors import HarnessError
-from harness.executor import LaunchKernel, run_graph
-from harness.graph.aot import Conversion, Naming, convert
+from harness.executor import PrepareKernel, prepare_graph
+from harness.graph.aot import Conversion, Naming, compile_joint, convert
 from harness.graph.bounds import with_bounds
-from harness.graph.decompositions import decompositions
 from harness.pipeline import compile_graph
-from harness.runtime import module as modules
 from harness.runtime.device import current_target
 from harness.runtime.interpreter import InterpreterPool
-from harness.runtime.launcher import LauncherCache
+from harness.runtime.selecting import SelectedKernels
+from harness.runtime.timing import Timer
 from harness.target import TARGETS, Target
 
 Runner = Callable[..., Any]
@@ -59,29 +62,34 @@ def _shared_devices() -> Devices:
 
 @dataclass(eq=False, slots=True)
 class Devices:
-    """Ways to run kernels: one interpreter for the CPU, one launcher cache per CUDA device.
+    """Ways to run kernels: one interpreter for the CPU, loaded kernels per CUDA device.
 
-    They start with the first kernel. ``close`` ends the interpreter's process (it also ends
-    with this one).
+    They start with the first kernel. With a ``timer`` (``harness.bench.timer.CudaTimer``)
+    kernels on CUDA are tuned by their first call. ``close`` ends the interpreter's process
+    (it also ends with this one).
     """
 
+    timer: Timer | None = None
     _pool: InterpreterPool | None = None
-    _launchers: dict[torch.device, LauncherCache] = field(default_factory=dict)
-    _loaded: dict[str, modules.LoadedModule] = field(default_factory=dict)
+    _kernels: dict[torch.device, SelectedKernels] = field(default_factory=dict)
 
     def target(self, device: torch.device) -> Target:
         """What to generate code for: the device itself, or for a CPU an H100."""
         return current_target(device) if device.type == "cuda" else TARGETS["sm_90"]
 
-    def launcher(self, device: torch.device) -> LaunchKernel:
-        """What runs kernels on tensors of ``device``.
+    def launcher(self, device: torch.device) -> PrepareKernel:
+        """What makes kernels run on tensors of ``device``.
 
         Raises ``HarnessError`` for a device that is neither a CPU nor CUDA.
         """
         if device.type == "cuda":
-            return functools.partial(self._on_cuda, device)
+            kernels = self._kernels.get(device)
+            if kernels is None:
+                made = SelectedKernels(self.target(device), self.timer)
+                kernels = self._kernels[device] = made
+            return lambda module: kernels.get(module.text)
         if device.type == "cpu":
-            return self._on_cpu
+            return lambda module: functools.partial(self._on_cpu, module)
         raise HarnessError(
             "kernels cannot run on this device",
             got=str(device),
@@ -93,22 +101,12 @@ class Devices:
         if self._pool is not None:
             self._pool.close()
             self._pool = None
-        self._launchers.clear()
+        self._kernels.clear()
 
     def _on_cpu(self, module: EmittedModule, args: list[Any]) -> None:
         if self._pool is None:
             self._pool = InterpreterPool(workers=1)
         self._pool.launch(module.text, args)
-
-    def _on_cuda(self, device: torch.device, module: EmittedModule, args: list[Any]) -> None:
-        launchers = self._launchers.get(device)
-        if launchers is None:
-            launchers = self._launchers[device] = LauncherCache(self.target(device))
-        loaded = self._loaded.get(module.text)
-        if loaded is None:
-            loaded = self._loaded[module.text] = modules.load(module.text)
-        with torch.cuda.device(device):
-            launchers.get(loaded)(args)
 
 
 @dataclass(eq=False, slots=True)
@@ -140,16 +138,8 @@ class Compiler:
         return self._aot(gm, example_inputs)
 
     def _aot(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
-        from torch._dynamo.backends.common import aot_autograd
-
-        compile_with = aot_autograd(
-            fw_compiler=functools.partial(self._compile, "forward"),
-            bw_compiler=functools.partial(self._compile, "backward"),
-            decompositions=decompositions(),
-            keep_inference_input_mutations=True,
-        )
-        made: Runner = compile_with(gm, inputs)
-        return made
+        parts = [functools.partial(self._compile, k) for k in ("forward", "backward", "inference")]
+        return compile_joint(gm, inputs, *parts)
 
     def _compile(self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         name = f"graph{len(self.compiled)}_{kind}"
@@ -181,19 +171,27 @@ def _boxed(
     converted: Conversion, compiled: CompiledGraph, devices: Devices, device: torch.device
 ) -> Runner:
     """A function of a list of arguments, which it empties, as AOTAutograd calls it."""
-    launch = devices.launcher(device)
+    run_graph = prepare_graph(compiled, devices.launcher(device), device)
+    constants: list[torch.Tensor] = []
 
     def run(args: list[Any]) -> list[Any]:
+        if len(constants) < len(converted.constants):
+            constants[:] = [constant.to(device) for constant in converted.constants]
         tensors = [args[position] for position in converted.positions]
-        tensors.extend(constant.to(device) for constant in converted.constants)
+        tensors.extend(constants)
         args.clear()
-        with torch.no_grad():
-            outputs = run_graph(compiled, tensors, launch, device)
+        with torch.no_grad(), _current(device):
+            outputs = run_graph(tensors)
         pairs = zip(outputs, converted.literals, strict=True)
         return [literal if tensor is None else tensor for tensor, literal in pairs]
 
     run._boxed_call = True  # type: ignore[attr-defined]
     return run
+
+
+def _current(device: torch.device) -> AbstractContextManager[object]:
+    """The device made current, as launching a kernel needs it."""
+    return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 
 
 def _is_dynamic(value: Any) -> bool:

@@ -137,6 +137,18 @@ class CompiledGraph:
                 kinds.update((own[name], looped) for name in reduced_values(launch.group))
         return kinds
 
+    def grouping(self) -> dict[str, tuple[str, str]]:
+        """For each value that a kernel computes the kernel: names of region and group."""
+        found: dict[str, tuple[str, str]] = {}
+        for region in self.regions:
+            pairs = zip(region.compiled_as.nodes, region.graph.nodes, strict=True)
+            own = {theirs.name: ours.name for theirs, ours in pairs}
+            for launch in region.launches:
+                where = (region.region.name, launch.group.name)
+                stores = (s for nest in launch.group.nests for s in nest.stores)
+                found.update((own[s.buffer], where) for s in stores if s.buffer in own)
+        return found
+
     def report(self) -> Report:
         """The account of this compilation."""
         calls = Counter((call.node.op, call.reason) for call in self.library_calls)

@@ -25,7 +25,9 @@ class Options:
     declarations. ``jobs`` is the number of worker processes; ``color`` whether
     tables may be coloured, ``interactive`` whether progress bars may be drawn
     (both still need a terminal); ``target`` names the device kind kernels are
-    compiled for where there is no GPU.
+    compiled for where there is no GPU; ``commit`` the commit that a run is recorded
+    under where it is not to be, or cannot be, read off the checkout (``SHA``, or
+    ``SHA-dirty`` for a tree that differs from it).
     """
 
     cache: Path
@@ -36,6 +38,7 @@ class Options:
     color: bool = True
     interactive: bool = True
     use_cache: bool = True
+    commit: str = ""
 
 
 def from_environment(
@@ -45,8 +48,9 @@ def from_environment(
 
     ``HARNESS_CACHE``, ``HARNESS_RESULTS``, ``HARNESS_SUITES`` name folders (relative
     ones are relative to ``directory``); ``HARNESS_JOBS`` counts worker processes (default:
-    the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_NO_CACHE``,
-    is a switch; ``CI`` and ``NO_COLOR`` count when they are set and not empty.
+    the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_COMMIT`` is the
+    commit that runs are recorded under; ``HARNESS_NO_CACHE`` is a switch; ``CI`` and
+    ``NO_COLOR`` count when they are set and not empty.
     Raises ``UsageError`` for a value that makes no sense.
     """
     root = project_root(directory)
@@ -60,6 +64,7 @@ def from_environment(
         color=not environ.get("NO_COLOR"),
         interactive=environ.get("CI", "").lower() in _FALSE,  # services set it to all sorts
         use_cache=not _switch(environ, "HARNESS_NO_CACHE"),
+        commit=environ.get("HARNESS_COMMIT", "").strip(),
     )
 
 

@@ -26,6 +26,7 @@ from harness.graph.cleanup import structure_key
 from harness.graph.lowering import lower
 from harness.graph.model import Graph, Region
 from harness.graph.regions import partition
+from harness.graph.scatters import copy_scatters
 from harness.graph.split import split_reductions
 from harness.ir.program import Program
 from harness.schedule.build import schedule
@@ -58,7 +59,7 @@ def compile_graph(graph: Graph, target: Target, like: CompiledGraph | None = Non
 
 def _compile_region(region: Region, state: _State) -> CompiledRegion:
     state.begin(region)
-    graph = state.run("split", split_reductions, region.graph, state.target, state.choose_split)
+    graph = state.run("split", _split, region.graph, state)
     if graph is None:
         return CompiledRegion(region, region.graph, region.graph, None, None, (), state.failures())
     key = (structure_key(graph), state.guidance(graph))
@@ -69,6 +70,12 @@ def _compile_region(region: Region, state: _State) -> CompiledRegion:
     if made.complete:
         state.regions[key] = made
     return made
+
+
+def _split(graph: Graph, state: _State) -> Graph:
+    """Scatters into few positions get copies; then reductions with few results are cut."""
+    copied = copy_scatters(graph, state.choose_split)
+    return split_reductions(copied, state.target, state.choose_split)
 
 
 def _renamed(twin: CompiledRegion, region: Region, graph: Graph) -> CompiledRegion:
@@ -93,7 +100,11 @@ def _renamed(twin: CompiledRegion, region: Region, graph: Graph) -> CompiledRegi
 
 def _generate(region: Region, graph: Graph, state: _State) -> CompiledRegion:
     program = state.run("lower", lower, graph)
-    planned = None if program is None else state.run("schedule", schedule, program, state.target)
+    planned = (
+        None
+        if program is None
+        else state.run("schedule", schedule, program, state.target, state.together(graph))
+    )
     if planned is None:
         return CompiledRegion(region, graph, graph, program, None, (), state.failures())
     made = [_compile_kernel(graph, planned.program, group, state) for group in planned.groups]
@@ -137,9 +148,11 @@ class _State:
     failed: list[Failure] = field(default_factory=list)
     guide_splits: dict[str, int] = field(init=False)
     guide_looped: dict[str, bool] = field(init=False)
+    guide_groups: dict[str, tuple[str, str]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.guide_splits = {} if self.like is None else dict(self.like.splits)
+        self.guide_groups = {} if self.like is None else self.like.grouping()
         self.guide_looped = {} if self.like is None else self.like.looped()
 
     def begin(self, region: Region) -> None:
@@ -187,7 +200,15 @@ class _State:
 
     def guidance(self, graph: Graph) -> object:
         """What the guide says of a region's nodes, by position."""
-        return tuple(self.guide_looped.get(node.name) for node in graph.nodes)
+        groups = [self.guide_groups.get(node.name) for node in graph.nodes]
+        numbers = {group: n for n, group in enumerate(dict.fromkeys(groups))}
+        looped = (self.guide_looped.get(node.name) for node in graph.nodes)
+        return tuple(looped), tuple(None if g is None else numbers[g] for g in groups)
+
+    def together(self, graph: Graph) -> dict[str, object]:
+        """For the values of ``graph`` the kernel of the guide that writes them."""
+        names = (node.name for node in graph.nodes)
+        return {name: self.guide_groups[name] for name in names if name in self.guide_groups}
 
     def choose_looped(self, group: FusedGroup) -> bool | None:
         """Whether the guide's kernel of the same reduction is looped; ``None`` without one."""

@@ -352,9 +352,9 @@ def kernel_row(found: Measurement) -> dict[str, Any]:
     }
 
 
-def run_of(suite: Suite, copy_gbps: float, complete: bool) -> Run:
-    """The kernels as a run file."""
-    commit = commit_of(ROOT)
+def run_of(suite: Suite, copy_gbps: float, complete: bool, given: str) -> Run:
+    """The kernels as a run file, under the commit ``given``, else the checkout's."""
+    commit = commit_of(ROOT, given)
     now = dt.datetime.now(dt.UTC).replace(microsecond=0)
     return Run(
         id=f"{now:%Y%m%d-%H%M%S}-{commit.name[:12] or 'no-commit'}",
@@ -387,12 +387,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) - 2))
     parser.add_argument("--tune-ms", type=float, default=10.0, help="per candidate")
     parser.add_argument("--budget-ms", type=float, default=120.0, help="per region and provider")
+    parser.add_argument("--commit", default="", help="SHA (or SHA-dirty), where git knows none")
     return parser.parse_args()
 
 
 def main() -> int:
     """Run; 1 if some region is wrong."""
     given = arguments()
+    commit_of(ROOT, given.commit)  # a slip of the pen shows before anything is measured
     began = time.monotonic()
     warnings.filterwarnings("ignore")
     files = given.graphs or sorted((ROOT / "suites" / "graphs").glob("*.py"))
@@ -415,7 +417,7 @@ def main() -> int:
         examine(graph, suite)
         write(given.out, suite, facts)
     complete = len(suite.graphs) == len(graphs) and not suite.over
-    path = store.save(given.out, run_of(suite, copy.gbps, complete))
+    path = store.save(given.out, run_of(suite, copy.gbps, complete, given.commit))
     print(
         f"{'graph':24} {'region':22} {'n':>3} {'k':>3} {'MB':>8} {'ours us':>8} "
         f"{'induc us':>8} {'eager us':>8} {'ratio':>5}"

@@ -39,7 +39,8 @@ def source_version() -> str:
 def write_metadata(project: dict[str, Any], packages: Path) -> None:
     """Write the ``.pth`` file and the ``dist-info`` folder into ``packages``."""
     name, version = project["name"], source_version()
-    (packages / f"{name}-source.pth").write_text(f"{ROOT}\n", encoding="utf-8")
+    # Read before the borrowed packages, which may hold another checkout of the same.
+    (packages / f"00-{name}-source.pth").write_text(f"{ROOT}\n", encoding="utf-8")
     info = packages / f"{name}-{version}.dist-info"
     info.mkdir(exist_ok=True)
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"

@@ -90,6 +90,36 @@ def test_inference_with_buffers_changed_in_place(compiler: Compiler) -> None:
     torch.testing.assert_close(model.total, twin.total)
 
 
+def test_memory_is_taken_over_as_the_kernels_say(compiler: Compiler) -> None:
+    """What fusing offers is an upper bound: planning may refuse a pair."""
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        e = torch.erf(x) * torch.sin(x)
+        return torch.softmax(e, 0) * torch.softmax(e, 1) + e
+
+    x = torch.randn(40, 64)
+    torch.testing.assert_close(torch.compile(f, backend=compiler)(x), f(x))
+    (graph,) = compiler.compiled
+    pairs = [(launch.taken_over, launch.group.in_place) for launch in graph.launches]
+    assert any(taken for taken, _ in pairs)
+    assert all(set(taken) <= set(offered) for taken, offered in pairs)
+
+
+def test_lists_of_tensors_are_compiled(compiler: Compiler) -> None:
+    parameters = [nn.Parameter(torch.randn(size)) for size in ((16, 8), (8,))]
+    twins = [nn.Parameter(p.detach().clone()) for p in parameters]
+    for ours, theirs in zip(parameters, twins, strict=True):
+        ours.grad = torch.randn_like(ours)
+        theirs.grad = ours.grad.clone()
+    optimizer, twin = (torch.optim.AdamW(ps, 1e-2, foreach=True) for ps in (parameters, twins))
+    step = torch.compile(optimizer.step, backend=compiler)
+    for _ in range(2):
+        step()
+        twin.step()
+    torch.testing.assert_close(parameters, twins)
+    assert not any("_foreach" in op for r in compiler.reports for op, _, _ in r.library_calls)
+
+
 def test_dynamic_sizes_are_specialised_once_each(compiler: Compiler) -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         return torch.softmax(x, -1) * x.shape[0]

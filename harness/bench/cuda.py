@@ -1,36 +1,50 @@
-"""The GPU as a run sees it: prepare, check, time."""
+"""The GPU as a run sees it: prepare, check, time, in a process that can be replaced."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from harness.bench.check import check_on_device
-from harness.bench.measure import Measurer
-from harness.bench.roofline import copy_bandwidth
+from harness.bench.measure import Measurement
+from harness.bench.on_device import ROLE, Opened
+from harness.bench.record import Machine
 from harness.bench.session import CheckOutcome, Timing
-from harness.bench.timer import CudaTimer
 from harness.codegen.source import EmittedModule
-from harness.errors import CheckFailed
+from harness.errors import CheckFailed, NoDevice
 from harness.runtime.compiling import CompileJob, CompilePool
-from harness.runtime.device import current_target
 from harness.runtime.module import load
+from harness.runtime.pool import WorkerPool
 from harness.target import Target
+
+_SECONDS = 180.0
+"""What checking or timing one kernel may take, its compilation included."""
+_TRIES = 3
+_PAUSE_SECONDS = 2.0
+"""Between tries to take the device again: a lost process gives it back with a delay."""
 
 
 class CudaDevice:
     """The current CUDA device. ``jobs`` processes compile ahead of what is timed; their
-    results, and everything else worth keeping, go below ``cache``."""
+    results, and everything else worth keeping, go below ``cache``.
 
-    def __init__(self, cache: Path, jobs: int) -> None:
-        self.target = current_target()
+    One worker process checks and times. A kernel that takes longer than ``seconds``, or
+    after which the device's context is gone, costs its own row: the worker is replaced and
+    measures its copy bandwidth anew. Raises ``NoDevice`` where the GPU cannot be used, also
+    when it cannot be any more.
+    """
+
+    def __init__(self, cache: Path, jobs: int, seconds: float = _SECONDS, role: str = ROLE) -> None:
         self._cache = cache
+        self._worker = WorkerPool(role, 1, seconds, cache)
         self._pool = CompilePool(jobs, cache)
-        self._timer = CudaTimer()
-        self._copy = copy_bandwidth(self._timer)
-        self._measurer = Measurer(self.target, self._timer, self._copy.gbps, cache)
+        try:
+            self._opened: Opened = self._worker.run("open", None)
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -44,18 +58,24 @@ class CudaDevice:
         self.close()
 
     def close(self) -> None:
-        """End the compiling processes."""
+        """End the processes."""
+        self._worker.close()
         self._pool.close()
 
     @property
-    def copy_gbps(self) -> float:
-        """Copy bandwidth, measured in this process by the same method."""
-        return self._copy.gbps
+    def target(self) -> Target:
+        """The device as a target."""
+        return self._opened.target
 
     @property
-    def timer(self) -> CudaTimer:
-        """The timer behind ``time``."""
-        return self._timer
+    def copy_gbps(self) -> float:
+        """Copy bandwidth in the first worker's process; a timing says its own."""
+        return self._opened.copy_gbps
+
+    @property
+    def machine(self) -> Machine:
+        """The machine, clocks under load."""
+        return self._opened.machine
 
     def prepare(self, modules: Sequence[EmittedModule]) -> None:
         """Compile every candidate of every module in parallel. What fails here fails again,
@@ -64,13 +84,13 @@ class CudaDevice:
 
     def check(self, module: EmittedModule) -> CheckOutcome:
         """Run with poisoned outputs and compare with plain torch in float64."""
-        found = check_on_device(module.text, cache=self._cache)
+        found = self._run("check", module)
         return CheckOutcome(found.passed, found.max_error, found.allowed)
 
     def time(self, module: EmittedModule) -> Timing:
         """Time every candidate and keep the fastest. Raises ``HarnessError`` with the reason
         for a kernel that cannot be timed."""
-        found = self._measurer.measure(module.text)
+        found: Measurement = self._run("time", module)
         if found.samples is None or found.config is None:
             raise CheckFailed(
                 "a kernel could not be timed",
@@ -79,7 +99,20 @@ class CudaDevice:
                 expected="at least one candidate that runs",
                 remedy="run the emitted module with --all-configs",
             )
-        return Timing(found.config, found.samples.median, found.samples.ms)
+        return Timing(found.config, found.samples.median, found.samples.ms, found.copy_gbps)
+
+    def _run(self, kind: str, module: EmittedModule) -> Any:
+        """One job's answer. A worker that replaces a lost one takes the device first, so that
+        a device that is gone is not taken for a kernel that fails."""
+        for attempt in range(_TRIES):
+            try:
+                self._worker.run("open", None)
+                break
+            except NoDevice:
+                if attempt == _TRIES - 1:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+        return self._worker.run(kind, module.text)
 
 
 def warm_jobs(module_texts: Sequence[str], target: Target, cache: Path | None) -> list[CompileJob]:

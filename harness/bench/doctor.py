@@ -62,7 +62,7 @@ def examine(options: Options) -> list[Finding]:
         ("cache folder", lambda: folder("cache folder", options.cache, "HARNESS_CACHE")),
         ("results folder", lambda: folder("results folder", options.results, "HARNESS_RESULTS")),
         ("disk space", lambda: disk(options.cache)),
-        ("commit", commit),
+        ("commit", lambda: commit(options)),
     )
     return [_look(subject, look) for subject, look in looks]
 
@@ -270,18 +270,18 @@ def disk(path: Path) -> Finding:
     )
 
 
-def commit() -> Finding:
+def commit(options: Options) -> Finding:
     """The commit that runs are recorded under."""
     from harness.bench.machine import commit_of
 
-    found = commit_of(Path(harness.__path__[0]).parent)
+    found = commit_of(Path(harness.__path__[0]).parent, options.commit)
     if not found.name:
         return Finding(
             "commit",
             Level.LIMITED,
             "not a git checkout",
             "runs cannot be told apart by commit",
-            "work in a clone",
+            "work in a clone, or name it: harness run --commit SHA, or HARNESS_COMMIT",
         )
     text = found.name[:12] + (" with uncommitted changes" if found.dirty else "")
     return Finding("commit", Level.FINE, text)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.bench.record import Machine
+from harness.errors import UsageError
 
 _GIT_SECONDS = 20
 
@@ -157,12 +158,31 @@ def _triton_version() -> str:
     return str(triton.__version__)
 
 
-def commit_of(folder: Path) -> Commit:
-    """The commit checked out in ``folder`` and whether the tree differs from it.
+def given_commit(text: str) -> Commit:
+    """The commit that a user names: ``SHA``, or ``SHA-dirty`` as ``git describe --dirty`` has
+    it for a tree that differs. Raises ``UsageError`` for what is no commit's name.
+    """
+    found = re.fullmatch(r"([0-9a-fA-F]{7,64})(-dirty)?", text)
+    if found is None:
+        raise UsageError(
+            "this does not name a commit",
+            where="--commit or HARNESS_COMMIT",
+            got=repr(text),
+            expected="7 to 64 hexadecimal digits, -dirty after them if the tree differs",
+            remedy='git describe --always --abbrev=40 --dirty --match ""',
+        )
+    return Commit(found.group(1).lower(), found.group(2) is not None)
+
+
+def commit_of(folder: Path, given: str = "") -> Commit:
+    """The commit checked out in ``folder`` and whether the tree differs from it; what is
+    ``given`` instead, if anything is.
 
     Files that git does not track count as a difference only inside the package, where
-    they would be imported.
+    they would be imported. Raises ``UsageError`` as ``given_commit`` does.
     """
+    if given:
+        return given_commit(given)
     name = _git(folder, "rev-parse", "HEAD")
     if not name:
         return Commit()

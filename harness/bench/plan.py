@@ -24,9 +24,6 @@ from harness.target import TARGETS, Target
 if TYPE_CHECKING:
     from harness.bench.cuda import CudaDevice
 
-_COPIES, _COPY_BYTES = 400, 1 << 28
-"""About 50 ms of work for an H100: long enough to read its clocks meanwhile."""
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -75,8 +72,8 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             check_lane(options, workers, inbox),
             device,
         )
-        notes = (note,) if note else ()
-        yield Plan(session, new_run(request, target, device), timed=device is not None, notes=notes)
+        run = new_run(options, request, target, device)
+        yield Plan(session, run, device is not None, (note,) if note else ())
 
 
 def open_device(options: Options, request: Request, workers: int) -> CudaDevice | None:
@@ -86,13 +83,14 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
     if not request.timing or not torch.cuda.is_available():
         return None
     from harness.bench.cuda import CudaDevice
-    from harness.runtime.device import current_target
 
+    device = CudaDevice(options.cache, workers)
     if request.target is not None:
         wanted = find_target(request.target)
-        if wanted.capability != current_target().capability:
+        if wanted.capability != device.target.capability:
+            device.close()
             return None
-    return CudaDevice(options.cache, workers)
+    return device
 
 
 def find_target(name: str) -> Target:
@@ -108,14 +106,14 @@ def find_target(name: str) -> Target:
     )
 
 
-def new_run(request: Request, target: Target, device: CudaDevice | None) -> Run:
+def new_run(options: Options, request: Request, target: Target, device: CudaDevice | None) -> Run:
     """A run that starts now, on this machine, from this checkout."""
     from harness.bench.machine import commit_of, fingerprint
     from harness.bench.timer import METHOD
 
-    commit = commit_of(Path(harness.__path__[0]).parent)
+    commit = commit_of(Path(harness.__path__[0]).parent, options.commit)
     now = dt.datetime.now(dt.UTC).replace(microsecond=0)
-    machine: Machine = fingerprint(None if device is None else busy)
+    machine: Machine = fingerprint() if device is None else device.machine
     return Run(
         id=f"{now:%Y%m%d-%H%M%S}-{commit.name[:12] or 'no-commit'}",
         created=now.isoformat(),
@@ -127,16 +125,6 @@ def new_run(request: Request, target: Target, device: CudaDevice | None) -> Run:
         method=METHOD,
         copy_gbps=None if device is None else device.copy_gbps,
     )
-
-
-def busy() -> None:
-    """Enqueue copies, so that the GPU's clocks are those it works at."""
-    import torch
-
-    source = torch.empty(_COPY_BYTES, dtype=torch.uint8, device="cuda")
-    destination = torch.empty_like(source)
-    for _ in range(_COPIES):
-        destination.copy_(source)
 
 
 def static_lane(options: Options, target: Target, workers: int, inbox: Inbox) -> StaticLane:
@@ -166,7 +154,7 @@ def check_lane(options: Options, workers: int, inbox: Inbox) -> CheckLane:
 
     @contextlib.contextmanager
     def open_pool() -> Iterator[Each[str]]:
-        with InterpreterPool(_share(workers), cache) as pool:
+        with InterpreterPool(_checkers(workers), cache) as pool:
             yield lambda jobs: (
                 (index, outcome(result))
                 for index, result in pool.check_all([CheckJob(text) for text in jobs])
@@ -176,5 +164,11 @@ def check_lane(options: Options, workers: int, inbox: Inbox) -> CheckLane:
 
 
 def _share(workers: int) -> int:
-    """Workers of one lane: the two lanes are about equally busy."""
+    """Workers of the lane that compiles: this process generates code meanwhile."""
     return max(1, workers // 2)
+
+
+def _checkers(workers: int) -> int:
+    """Workers of the lane that checks, the longer one once static metrics are cached. Each
+    takes a third of a GiB for torch, so that many cores do not mean as many workers."""
+    return min(workers, max(4, workers // 2))

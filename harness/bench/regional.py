@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledRegion
 from harness.errors import HarnessError
-from harness.executor import LaunchKernel, run_region
+from harness.executor import LaunchKernel, prepare_region
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.launcher import LauncherCache
@@ -47,4 +48,5 @@ def region_provider(region: CompiledRegion, launch: LaunchKernel, device: torch.
             expected="every kernel of the region generated",
             remedy="see the compile report",
         )
-    return lambda tensors: run_region(region, tensors, launch, device)
+    run = prepare_region(region, lambda module: functools.partial(launch, module), device)
+    return lambda tensors: run(list(tensors))

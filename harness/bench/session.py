@@ -17,7 +17,7 @@ from harness.bench.lanes import Answer, Inbox, Lane
 from harness.bench.matching import match_small
 from harness.bench.record import Check, GraphRecord, KernelRecord, LibraryCall, one_line
 from harness.codegen.source import EmittedModule
-from harness.errors import HarnessError
+from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
 from harness.runtime.static import StaticMetrics
 
@@ -59,11 +59,13 @@ class CheckOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What the device says of a kernel: its fastest configuration and that one's samples."""
+    """What the device says of a kernel: its fastest configuration and that one's samples;
+    ``copy_gbps`` is the copy bandwidth in the process that timed it."""
 
     config: Config
     ms: float
     samples_ms: tuple[float, ...]
+    copy_gbps: float | None = None
 
 
 class Entry(Protocol):
@@ -81,7 +83,8 @@ class Entry(Protocol):
 
 
 class Device(Protocol):
-    """A GPU. Both raise ``HarnessError`` for a kernel that cannot run."""
+    """A GPU. ``check`` and ``time`` raise ``HarnessError`` for a kernel that cannot run, and
+    ``NoDevice`` when no kernel can any more."""
 
     @property
     def copy_gbps(self) -> float:
@@ -348,10 +351,14 @@ def _on_device(
 ) -> tuple[KernelRecord, Config | None]:
     try:
         record = _with_check(replace(record, check_note=ON_DEVICE), device.check(module))
+    except NoDevice:
+        raise
     except HarnessError as error:
         return replace(record, check=Check.FAILED, check_note=one_line(error)), None
     try:
         timing = device.time(module)
+    except NoDevice:
+        raise
     except HarnessError as error:
         return replace(record, reason=one_line(error)), None
     gbps = record.bytes / timing.ms / 1e6
@@ -365,5 +372,5 @@ def _on_device(
         ms=timing.ms,
         samples_ms=timing.samples_ms,
         gbps=gbps,
-        fraction=gbps / device.copy_gbps,
+        fraction=gbps / (timing.copy_gbps or device.copy_gbps),
     ), timing.config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Protocol
 
@@ -12,6 +13,7 @@ from harness import options as settings
 from harness.cli import output
 from harness.cli.arguments import AsJson, Debug, Graphs, Jobs, Suite, TargetName
 from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
+from harness.errors import NoDevice
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +35,15 @@ def run(
     timing: Annotated[
         bool, typer.Option("--timing/--no-timing", help="Use the GPU, if there is one.")
     ] = True,
+    commit: Annotated[
+        str | None,
+        typer.Option(
+            "--commit",
+            metavar="SHA",
+            help="Record the run under this commit (SHA-dirty: a tree that differs from it) "
+            "where there is no checkout to ask. HARNESS_COMMIT means the same.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -47,11 +58,14 @@ def run(
     harness run llama_block_forward bert_layer_forward
     harness run my_graph.py --target sm_80 --no-record
     harness run --json > run.json
+    harness run --commit 3f2a91c
     """
     from harness.bench.plan import Request, prepare
     from harness.cli.recovery import recover
 
     options = settings.current()
+    if commit is not None:
+        options = dataclasses.replace(options, commit=commit)
     if record:
         recover(options.results)
     request = Request(suite, tuple(graphs or ()), target, jobs, timing)
@@ -59,13 +73,16 @@ def run(
         for note in plan.notes:
             output.note(note)
         with _keeper(options.results if record else None, plan.run) as keeper:
-            interrupted = False
+            cause: KeyboardInterrupt | NoDevice | None = None
             try:
                 _follow(plan, keeper, options, quiet=as_json)
                 keeper.finish()
-            except KeyboardInterrupt:
-                interrupted = True
-        return _conclude(keeper, interrupted, as_json)
+            except (KeyboardInterrupt, NoDevice) as error:
+                cause = error
+        return _conclude(keeper, cause, as_json)
+
+
+NOTHING = "nothing had been measured yet"
 
 
 class Keeper(Protocol):
@@ -123,7 +140,9 @@ def _follow(plan: Plan, keeper: Keeper, options: Options, *, quiet: bool) -> Non
                         bar.print(graph_lines(event.record, timed=plan.timed))
 
 
-def _conclude(keeper: Keeper, interrupted: bool, as_json: bool) -> int:
+def _conclude(keeper: Keeper, cause: KeyboardInterrupt | NoDevice | None, as_json: bool) -> int:
+    """Print the run; its exit status. ``cause`` is what ended it early."""
+    from harness.bench.record import one_line
     from harness.cli.tables import run_document, summary_lines
 
     run = keeper.run
@@ -135,11 +154,11 @@ def _conclude(keeper: Keeper, interrupted: bool, as_json: bool) -> int:
             output.emit(line)
         if keeper.path is not None:
             output.emit(f"run {keeper.path.stem}  {keeper.path}")
-    if interrupted and not run.graphs:
-        output.note("interrupted before anything was measured")
-        return INTERRUPTED
-    if interrupted:
+    if cause is not None:
+        why = "interrupted" if isinstance(cause, KeyboardInterrupt) else one_line(cause)
         kept = f"kept in {keeper.path}" if keeper.path else "not recorded"
-        output.note(f"interrupted; what had been measured is {kept}")
-        return INTERRUPTED
+        output.note(
+            f"{why}; what had been measured is {kept}" if run.graphs else f"{why}; {NOTHING}"
+        )
+        return INTERRUPTED if isinstance(cause, KeyboardInterrupt) else FAILED
     return FAILED if run.failed else FINE

@@ -38,6 +38,7 @@ from harness.ir.nodes import (
     operands,
     walk,
 )
+from harness.ir.op_triton import E5M2_LARGEST, e5m2_text
 from harness.ir.ops import Op, triton_text
 
 Context = tuple[Value, ...]
@@ -338,18 +339,15 @@ def _summand(text: str) -> str:
     return f"({text})" if " " in text else text
 
 
-_E4M3_LARGEST = 464.0
-
-
 def stored_text(text: str, value: Value, dtype: DType) -> str:
     """The text of a value as it goes to memory of type ``dtype``.
 
-    Triton's conversion to float8_e4m3fn saturates; torch's yields NaN from 464 up (the
-    middle between the largest number, 448, and the next one there would be).
+    Beyond the largest number float8_e4m3fn, which has no infinity, saturates in torch (2.13
+    and later) as in Triton; float8_e5m2 becomes infinite in torch but saturates in Triton.
     """
-    if dtype is not DType.F8E4M3 or _within(value, 448.0):
+    if dtype is not DType.F8E5M2 or _within(value, E5M2_LARGEST):
         return text
-    return f'tl.where(tl.abs({text}) > {_E4M3_LARGEST}, float("nan"), {text})'
+    return e5m2_text(text)
 
 
 def _within(value: Value, limit: float) -> bool:

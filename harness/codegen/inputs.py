@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.codegen.reference import read_value, sizes_text
-from harness.graph.model import Graph, Node
+from harness.graph.model import Graph, Node, Ref
 from harness.ir.program import Buffer
 from harness.tiling.plan import ArgumentKind, KernelPlan
 
@@ -34,6 +34,9 @@ _CARRIES_ON = (
     "aten.add.Scalar",
     "aten.mul.Scalar",
     "aten.div.",
+    "aten.sum.",
+    "aten.mean.",
+    "aten.clone.",
     "getitem",
 )
 _FARTHEST = 4
@@ -42,7 +45,7 @@ _FARTHEST = 4
 def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
     """One row of ``ARGS`` per kernel argument: shape, stride, dtype, kind, bound."""
     buffers = {b.name: b for b in plan.buffers}
-    positive = positive_values(graph)
+    positive, distinct = positive_values(graph), distinct_indices(graph)
     rows: list[str] = []
     for argument in plan.arguments:
         if argument.kind is ArgumentKind.SIZE:
@@ -51,6 +54,7 @@ def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
         buffer = buffers[argument.buffers[0]]
         value = read_value(argument, buffers)
         kind = "positive" if value in positive or _is_statistic(buffer, graph) else "normal"
+        kind = distinct.get(value or "", kind)
         rows.append(_row(buffer, kind))
     return rows
 
@@ -65,6 +69,34 @@ def _is_statistic(buffer: Buffer, graph: Graph) -> bool:
     """Running variances, step counts and the like: buffers of the model."""
     roles = {i.name: i.role for i in graph.inputs}
     return roles.get(buffer.node) == "buffer"
+
+
+def distinct_indices(graph: Graph) -> dict[str, str]:
+    """Kinds of values that say where a scatter writes, by name: ``distinct:<dim>`` along one
+    dimension, ``distinct:`` over all elements. Which of two values written to one place
+    stays is undefined, so that neither a kernel nor its reference may be asked."""
+    kinds = {i.name: i.type for i in graph.inputs}
+    found: dict[str, str] = {}
+    for node in graph.nodes:
+        if node.op == "aten.scatter.src":
+            index, dim = node.args[2], node.args[1]
+            if isinstance(index, Ref) and isinstance(dim, int) and index.name in kinds:
+                found[index.name] = f"distinct:{dim % max(1, kinds[index.name].rank)}"
+        elif node.op in _WRITES and not _accumulates(node):
+            indices = node.args[1]
+            refs = indices if isinstance(indices, tuple) else ()
+            first = next((r.name for r in refs if isinstance(r, Ref)), "")
+            if first in kinds and kinds[first].dtype.is_integer:
+                found[first] = "distinct:"
+    return found
+
+
+_WRITES = ("aten.index_put.default", "aten._unsafe_index_put.default")
+
+
+def _accumulates(node: Node) -> bool:
+    given = node.args[3] if len(node.args) > 3 else dict(node.kwargs).get("accumulate")
+    return bool(given)
 
 
 def positive_values(graph: Graph) -> frozenset[str]:

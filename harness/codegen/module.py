@@ -98,6 +98,7 @@ def _constants(source: KernelSource, reference: Reference, target: Target) -> st
         f"KEPT = {_tuple_text(reference.kept)}  # outputs whose old contents it needs",
         f"REDUCED = {_reduced(plan)}  # elements that one output element sums up",
         f"FLOATING = {reference.floating}  # whether floating-point values take part",
+        f"STEPS = {reference.steps}  # whether results jump somewhere: floor, comparisons ...",
     ]
     return "\n".join(lines)
 
@@ -145,8 +146,9 @@ def grid_blocks(source: KernelSource) -> list[str]:
 
 def _reference(reference: Reference) -> str:
     lines = [
-        "def reference(args, wide=False):",
-        '    """What the outputs should hold, by plain torch; ``wide``: floats as float64."""',
+        "def reference(args, wide=False, nudge=1.0):",
+        '    """What the outputs should hold, by plain torch; ``wide``: floats as float64;',
+        '    ``nudge``: a factor on functions that are not rounded exactly."""',
         "    device = next((a.device for a in args if isinstance(a, torch.Tensor)), None)",
         *(f"    {line}" for line in reference.lines),
         "",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from harness.codegen.steps import computes_floats, is_inexact, jumps
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
-from harness.graph.calltext import call_text, float_names, local_name
-from harness.graph.model import Graph, Ref, TensorType
+from harness.graph.calltext import float_names, local_name, needed_nodes, node_text
+from harness.graph.model import Graph, Node, Ref, TensorType
 from harness.ir.nodes import StoreMode
 from harness.ir.program import Buffer, Role
 from harness.tiling.plan import Argument, ArgumentKind, KernelPlan
@@ -16,13 +17,15 @@ from harness.tiling.plan import Argument, ArgumentKind, KernelPlan
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """``lines`` are the body of ``reference(args, wide)``. ``kept`` are positions of written
-    arguments whose old contents matter; ``floating`` says whether floating-point values
-    take part."""
+    """``lines`` are the body of ``reference(args, wide, nudge)``. ``kept`` are positions of
+    written arguments whose old contents matter; ``floating`` says whether floating-point
+    values take part, ``steps`` whether the result jumps somewhere (``codegen.steps``), so
+    that ``nudge`` is used."""
 
     lines: tuple[str, ...]
     kept: tuple[int, ...]
     floating: bool
+    steps: bool
 
 
 def read_value(argument: Argument, buffers: dict[str, Buffer]) -> str | None:
@@ -117,11 +120,18 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
         lines.append("    args = [_wide(a) for a in args]")
     lines += [f"{local_name(value)} = args[{n}]" for value, n in given.items()]
     lines += [_stand_in(graph, name) for name in absent]
-    lines += call_text(states.graph, names, wanted)
+    nodes = needed_nodes(states.graph, names, wanted)
+    steps = jumps(nodes, states.graph)
+    lines += [_nudged(node) if steps else node_text(node) for node in nodes]
     lines.append(f"return [{', '.join(local_name(w) for w in wanted)}]")
     kept = tuple(n for n in states.wanted if plan.arguments[n].kind is ArgumentKind.IN_OUT)
-    floating = any(b.dtype.is_float for b in plan.buffers)
-    return Reference(tuple(lines), kept, floating)
+    floating = any(b.dtype.is_float for b in plan.buffers) or computes_floats(nodes)
+    return Reference(tuple(lines), kept, floating, steps)
+
+
+def _nudged(node: Node) -> str:
+    """One call, its result multiplied by ``nudge`` if implementations differ in it."""
+    return f"{node_text(node)} * nudge" if is_inexact(node) else node_text(node)
 
 
 def _float_lines(names: Sequence[str]) -> list[str]:

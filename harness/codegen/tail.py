@@ -21,9 +21,26 @@ _ALLOWED = {
     torch.float8_e4m3fn: 1.3e-1,
     torch.float8_e5m2: 2.6e-1,
 }
+# In 16 bits a kernel may round twice (a value stored, then read again), and cancellation
+# makes much of that in a few elements; all others are within about one rounding.
+_USUAL = {torch.float16: 7e-4, torch.bfloat16: 5e-3}
+_RARE = 1e-3  # share of elements that may be beyond it, and four more
 # Share of integer or bool elements that may differ where they come from floating-point
-# values: rounding moves values across a comparison or a step now and then.
-_STRAY = 1e-3
+# values. A sum added up in another order moves by about 1e-6 of its size, and with it about
+# that share of comparisons changes sides; no reference can tell which.
+_STRAY = 1e-5
+# An element is right if it is near one of these, tried in turn until all elements are:
+# float64 arithmetic; the recorded types, as torch computes; float64 again, with the results
+# of functions that are not rounded exactly (exp, log, sqrt, division ...) 8 units of the
+# last place of float32 higher, and lower. The last two matter where a value jumps: floor,
+# comparisons, conversions to integers or 8-bit floats. A logarithm that should be exactly 3
+# is 2.9999998 in one library and 3 in another, and its floor is 2 or 3.
+_REFERENCES = (
+    {"wide": True},
+    {"wide": False},
+    {"wide": True, "nudge": 1 + 2.0**-20},
+    {"wide": True, "nudge": 1 - 2.0**-20},
+)
 
 
 def _extent(shape, stride):
@@ -57,6 +74,17 @@ def _random(extent, dtype, kind, bound, device, generator):
     return drawn.to(dtype)
 
 
+def _make_distinct(index, dim, bound, generator):
+    """Indices that a scatter can write to: no two equal along ``dim``, or none at all."""
+    lines = index.movedim(int(dim), -1) if dim else index.reshape(-1)
+    if index.numel() == 0 or lines.shape[-1] > bound:
+        return
+    shape = (*lines.shape[:-1], bound)
+    drawn = torch.rand(shape, generator=generator, device=index.device).argsort(-1)
+    drawn = drawn[..., : lines.shape[-1]].to(index.dtype)
+    index.copy_(drawn.movedim(-1, int(dim)) if dim else drawn.view(index.shape))
+
+
 def get_args(device=None, seed=0):
     """Fresh arguments: random inputs in the recorded layout, outputs with random contents."""
     if device is None:
@@ -69,7 +97,10 @@ def get_args(device=None, seed=0):
             continue
         extent = _extent(shape, stride) + _GUARD
         made = _random(extent, getattr(torch, dtype), kind, bound, device, generator)
-        args.append(made.as_strided(shape, stride))
+        made = made.as_strided(shape, stride)
+        if kind.startswith("distinct"):
+            _make_distinct(made, kind.partition(":")[2], bound, generator)
+        args.append(made)
     return args
 
 
@@ -112,45 +143,74 @@ def _outside(tensor):
     return raw[~inside]
 
 
-def _error(actual, expected):
-    """(error, allowed) of one output; the error is relative, see ``_ALLOWED``."""
+def _distance(actual, expected):
+    """Error of every element of one output: relative, see ``_ALLOWED``; 0 or 1 for integers."""
     if tuple(actual.shape) != tuple(expected.shape):
         raise RuntimeError(f"shapes {tuple(actual.shape)} and {tuple(expected.shape)} differ")
-    if actual.numel() == 0:
-        return 0.0, 0.0
     if not actual.dtype.is_floating_point:
-        stray = (actual != expected.to(actual.dtype)).double().mean().item()
-        return stray, _STRAY if FLOATING else 0.0
+        return (actual != expected.to(actual.dtype)).double()
     wide = actual.double()
     expected = expected.double()
     if actual.dtype in (torch.float16, torch.bfloat16, torch.float8_e5m2):
         expected = expected.to(actual.dtype).double()  # beyond the largest number is infinity
+    elif actual.dtype is torch.float8_e4m3fn:
+        expected = expected.clamp(-448.0, 448.0)  # without infinity: torch before 2.13 gives NaN
     finite = expected[expected.isfinite()]
     scale = finite.square().mean().sqrt().item() if finite.numel() else 0.0
     same = (wide == expected) | (wide.isnan() & expected.isnan())
     off = (wide - expected).abs() / (expected.abs() + scale)
-    off = torch.where(same, 0.0, torch.where(off.isfinite(), off, float("inf")))
-    allowed = _ALLOWED[actual.dtype]
-    if actual.dtype in (torch.float32, torch.float64):
+    return torch.where(same, 0.0, torch.where(off.isfinite(), off, float("inf")))
+
+
+def _error(distance, dtype):
+    """(error, allowed) of one output: the largest, or the share of integers that differ.
+
+    Too many elements beyond ``_USUAL`` count as an error in proportion to their number.
+    """
+    if distance.numel() == 0:
+        return 0.0, 0.0
+    if not dtype.is_floating_point:
+        return distance.mean().item(), _STRAY if FLOATING else 0.0
+    allowed = _ALLOWED[dtype]
+    if dtype in (torch.float32, torch.float64):
         allowed *= max(1.0, math.log2(max(2, REDUCED)))
-    return off.max().item(), allowed
+    error = distance.max().item()
+    if dtype in _USUAL:
+        beyond = (distance > _USUAL[dtype]).sum().item()
+        tolerated = 4 + _RARE * distance.numel()
+        error = max(error, allowed * beyond / tolerated if beyond > tolerated else 0.0)
+    return error, allowed
+
+
+def _errors(args, outputs):
+    """(error, allowed) of every output, each element compared with the nearest reference."""
+    distances = None
+    for which in _REFERENCES if STEPS else _REFERENCES[:2]:
+        expected = reference(_copied(args), **which)
+        found = [_distance(o, e) for o, e in zip(outputs, expected)]
+        if distances is not None:
+            found = [torch.minimum(a, b) for a, b in zip(distances, found)]
+        distances = found
+        errors = [_error(d, o.dtype) for d, o in zip(distances, outputs)]
+        if all(error <= allowed for error, allowed in errors):
+            break
+    return errors
 
 
 def check(args=None, config=None):
-    """Run on poisoned outputs and compare with the wide reference.
+    """Run on poisoned outputs and compare with the references, see ``_REFERENCES``.
 
     Returns ``passed``, ``max_error`` and ``allowed`` (of the output nearest to failing)
     and ``outside``: whether memory around the outputs was left alone.
     """
     args = get_args() if args is None else args
-    expected = reference(_copied(args), wide=True)
     run = _copied(args)
     for position in OUTPUTS:
         if position not in KEPT:
             _poison(run[position])
     before = [_outside(run[position]).clone() for position in OUTPUTS]
     call(run, config)
-    errors = [_error(run[p], e) for p, e in zip(OUTPUTS, expected)]
+    errors = _errors(args, [run[p] for p in OUTPUTS])
     intact = all(
         torch.equal(b, _outside(run[p])) for b, p in zip(before, OUTPUTS)
     )

@@ -7,6 +7,7 @@ supported version of torch (2.11 to 2.13).
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -223,11 +224,27 @@ def compile_joint(
         bw_compiler=backward,
         inference_compiler=infer,
         partition_fn=partition,
-        decompositions=decompositions(),
+        decompositions=decompositions() | _list_rules(),
         keep_inference_input_mutations=True,
     )
     compiled: Callable[..., Any] = compiler(gm, inputs)
     return compiled
+
+
+def _list_rules() -> dict[Any, Callable[..., Any]]:
+    """Operators on lists of tensors (optimizers use them) as the same operator on each: torch
+    has that as its slow way, which is the right one for a compiler that fuses."""
+    key = torch._C.DispatchKey.CompositeExplicitAutograd
+    rules: dict[Any, Callable[..., Any]] = {}
+    for name in dir(_aten):
+        if not name.startswith("_foreach_") or name.endswith("_"):
+            continue
+        packet = getattr(_aten, name)
+        for overload in packet.overloads():
+            op = getattr(packet, overload)
+            if not op._schema.is_mutable and op.has_kernel_for_dispatch_key(key):
+                rules[op] = functools.partial(op._op_dk, key)
+    return rules
 
 
 def _run_backward(result: Any) -> None:

@@ -29,8 +29,11 @@ FACTORY_DTYPE = frozenset(
 )
 """Factories whose element type has a default that ``wide`` must override."""
 
+_PLACES = frozenset({"device", "pin_memory"})
+
 _RESERVED = frozenset(
-    {"args", "device", "float", "math", "torch", "wide"} | {dtype.torch_name for dtype in DType}
+    {"args", "device", "float", "math", "nudge", "torch", "wide"}
+    | {dtype.torch_name for dtype in DType}
 )
 
 
@@ -92,8 +95,12 @@ def float_names(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> 
 
 
 def call_kwargs(node: Node) -> list[tuple[str, Arg]]:
-    """Keyword arguments, with the element type that a factory leaves to torch's default."""
-    kwargs = list(node.kwargs)
+    """Keyword arguments, with the element type that a factory leaves to torch's default.
+
+    A graph has no device; one that is written down all the same is left out, because
+    whoever runs the call says where.
+    """
+    kwargs = [(key, value) for key, value in node.kwargs if key not in _PLACES]
     given = dict(kwargs).get("dtype") is not None
     if node.op not in FACTORY_DTYPE or given or not isinstance(node.type, TensorType):
         return kwargs

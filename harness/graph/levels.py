@@ -132,8 +132,9 @@ def size_guess(expr: sympy.Expr) -> int:
     return int(expr.subs(dict.fromkeys(expr.free_symbols, _SIZE_GUESS)))
 
 
-def analyse(graph: Graph, supports: Callable[[str], bool]) -> Layout:
-    """Kinds, users and levels of every value of ``graph``."""
+def analyse(graph: Graph, supports: Callable[[Node], bool]) -> Layout:
+    """Kinds, users and levels of every value of ``graph``; ``supports`` says which calls
+    have a lowering, their arguments considered."""
     nodes = node_table(graph)
     order = {node.name: number for number, node in enumerate(graph.nodes)}
     users: dict[str, list[str]] = {}
@@ -164,16 +165,16 @@ def _kind(
     node: Node,
     nodes: dict[str, Node],
     kind: dict[str, Kind],
-    supports: Callable[[str], bool],
+    supports: Callable[[Node], bool],
 ) -> Kind:
     if is_view(node, nodes):
         if node.op == GETITEM:
             return kind[base_name(node)]
-        return Kind.VIEW if supports(node.op) else Kind.HOST_VIEW
+        return Kind.VIEW if supports(node) else Kind.HOST_VIEW
     if node.op == GETITEM:
         return Kind.FUSIBLE if kind[base_name(node)] is Kind.FUSIBLE else Kind.HOST_VIEW
     name = base_op(node.op)
-    if not supports(node.op) or name in RANDOM_NAMES or node.type is None:
+    if not supports(node) or name in RANDOM_NAMES or node.type is None:
         return Kind.LIBRARY
     if name in _NOT_CHEAP or not isinstance(node.type, TensorType):
         return Kind.FUSIBLE

@@ -37,6 +37,9 @@ STATISTICS = frozenset({"aten.std.correction", "aten.var.correction", "aten.var_
 TAKES_DTYPE = frozenset({"aten.mean.dim", "aten.prod.dim_int", "aten.sum.dim_IntList"})
 """Reductions over dimensions that have a ``dtype`` argument."""
 
+CLEARLY = 4
+"""A reduction runs along memory if it reads more than this many times the bytes that way."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
@@ -69,8 +72,11 @@ class Reduction:
         return self.op in STATISTICS
 
 
-def parse_reduction(node: Node, types: Mapping[str, ValueType]) -> Reduction | None:
-    """``node`` as a reduction; ``None`` if it is none, or one of unknown sizes."""
+def parse_reduction(
+    node: Node, types: Mapping[str, ValueType], nodes: Mapping[str, Node] | None = None
+) -> Reduction | None:
+    """``node`` as a reduction; ``None`` if it is none, or one of unknown sizes. With the
+    graph's ``nodes``, its direction is that of the tensors its source is computed from."""
     op = node.op if node.op in STATISTICS else _OVER_DIMS.get(node.op)
     source = node.args[0] if op is not None else None
     if op is None or not isinstance(source, Ref):
@@ -104,9 +110,82 @@ def parse_reduction(node: Node, types: Mapping[str, ValueType]) -> Reduction | N
         correction=correction,
         kept=math.prod(shape) // reduced,
         reduced=reduced,
-        inner=innermost in dims,
+        inner=_runs_along(source, dims, innermost in dims, types, nodes or {}),
         widen=_widen(op, result.dtype),
     )
+
+
+def _runs_along(
+    source: Ref,
+    dims: tuple[int, ...],
+    default: bool,
+    types: Mapping[str, ValueType],
+    nodes: Mapping[str, Node],
+) -> bool:
+    """Whether nearly all bytes behind ``source`` are contiguous along ``dims``: a kernel
+    that reads both ways has wide tiles, as one that reads across has.
+
+    What is computed element by element is not in memory: its layout, that of its first
+    operand, says little. So each tensor read counts, through permutations too; what is
+    broadcast costs next to nothing and has no say.
+    """
+    rank = len(_shape(types, source.name))
+    todo = [(source.name, tuple(range(rank)))]
+    seen = set(todo)
+    votes = {True: 0, False: 0}
+    while todo:
+        name, order = todo.pop()
+        made = nodes.get(name)
+        operands = _operands(made, order, types)
+        if operands is None:
+            unit = _unit_dim(types[name])
+            if unit is not None:
+                votes[order[unit] in dims] += _bytes(types[name])
+            continue
+        for operand in operands:
+            if operand not in seen:
+                seen.add(operand)
+                todo.append(operand)
+    return votes[True] > CLEARLY * votes[False] if any(votes.values()) else default
+
+
+def _operands(
+    node: Node | None, order: tuple[int, ...], types: Mapping[str, ValueType]
+) -> list[tuple[str, tuple[int, ...]]] | None:
+    """The operands of elementwise work with, for each of their dimensions, the reduction's;
+    ``None`` for a tensor that counts itself."""
+    if node is None:
+        return None
+    if node.op in ("aten.expand.default", "aten.full.default"):
+        return []
+    moved = node.args[1] if node.op == "aten.permute.default" else None
+    if isinstance(moved, tuple) and isinstance(node.args[0], Ref):
+        outer = [0] * len(order)
+        for position, dim in enumerate(moved):
+            if isinstance(dim, int | sympy.Integer):
+                outer[int(dim) % len(order)] = order[position]
+        return [(node.args[0].name, tuple(outer))]
+    shape = _shape(types, node.name)
+    same = [r for r in dict.fromkeys(node.refs()) if _shape(types, r) == shape]
+    return [(name, order) for name in same] or None
+
+
+def _shape(types: Mapping[str, ValueType], name: str) -> tuple[sympy.Expr, ...]:
+    kind = types[name]
+    return kind.shape if isinstance(kind, TensorType) else ()
+
+
+def _bytes(kind: ValueType) -> int:
+    if not isinstance(kind, TensorType):
+        return 0
+    return kind.dtype.itemsize * math.prod(int(n) for n in kind.shape)
+
+
+def _unit_dim(kind: ValueType) -> int | None:
+    if not isinstance(kind, TensorType):
+        return None
+    found = (d for d, (n, s) in enumerate(zip(kind.shape, kind.stride, strict=True)) if s == 1 < n)
+    return next(found, None)
 
 
 def _result(node: Node) -> TensorType | None:

@@ -50,17 +50,14 @@ def partition(
 ) -> Partition:
     """Cut ``graph`` into regions and host calls; see the module's text for the rules.
 
-    ``supports`` says which operators have a lowering (default: those of
-    ``graph.lowering``). With ``like``, a partition of the same graph at other sizes,
-    sinking follows its decisions. Region names are ``<graph>.r0``, ``.r1`` … in an order
-    in which they can run. Equal graphs give equal partitions.
+    ``supports`` says which operators have a lowering (default: ``graph.lowering``, which
+    also refuses some calls of an operator for their arguments). With ``like``, a partition
+    of the same graph at other sizes, sinking follows its decisions. Region names are
+    ``<graph>.r0``, ``.r1`` … in an order in which they can run. Equal graphs give equal
+    partitions.
     """
-    if supports is None:
-        from harness.graph.lowering import supports as has_lowering
-
-        supports = has_lowering
     cleaned = clean(graph)
-    layout = analyse(cleaned, supports)
+    layout = analyse(cleaned, _supporting(cleaned, supports))
     sink(layout, None if like is None else _homes(like))
     host = _host_nodes(layout)
     wanted = _wanted_by_host(layout, host)
@@ -69,6 +66,17 @@ def partition(
     plan = _Plan(layout, units, host)
     _place_mutations(plan)
     return Partition(cleaned, tuple(_steps(plan)))
+
+
+def _supporting(graph: Graph, supports: Callable[[str], bool] | None) -> Callable[[Node], bool]:
+    """Whether a call has a lowering: by its operator alone if ``supports`` is given."""
+    if supports is not None:
+        given = supports
+        return lambda node: given(node.op)
+    from harness.graph.lowering import supports_node
+
+    types = graph.types()
+    return lambda node: supports_node(node, types)
 
 
 def _homes(partition: Partition) -> dict[str, frozenset[str]]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import sympy
 import torch
@@ -26,6 +27,8 @@ from harness.graph.calltext import (
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token
 
 __all__ = [
+    "bind_call",
+    "bind_layout",
     "call_node",
     "call_text",
     "last_uses",
@@ -81,31 +84,73 @@ def size_value(expr: sympy.Expr, node: Node) -> int:
     return int(expr)
 
 
+BoundCall: TypeAlias = "Callable[[Mapping[str, Any]], Any]"
+"""Computes a node from values by name."""
+
+
+def bind_call(node: Node, device: torch.device, wide: bool = False) -> BoundCall:
+    """What computes ``node`` with torch, everything but the values looked up beforehand.
+
+    Raises ``UnsupportedOperator`` and ``GraphError`` as ``operator_function`` and
+    ``size_value`` do.
+    """
+    function = operator_function(node.op)
+    arguments = [_bound_argument(arg, node, wide) for arg in node.args]
+    named = {key: _bound_argument(value, node, wide) for key, value in call_kwargs(node)}
+    if is_factory(node):
+        named["device"] = _Constant(device)
+    positional = [one.value if isinstance(one, _Constant) else None for one in arguments]
+    keywords = {key: one.value for key, one in named.items() if isinstance(one, _Constant)}
+    varying = [(n, one) for n, one in enumerate(arguments) if not isinstance(one, _Constant)]
+    looked_up = {key: one for key, one in named.items() if not isinstance(one, _Constant)}
+
+    def call(values: Mapping[str, Any]) -> Any:
+        found = positional.copy()
+        for at, value in varying:
+            found[at] = value(values)
+        if looked_up:
+            return function(*found, **keywords, **{k: v(values) for k, v in looked_up.items()})
+        return function(*found, **keywords)
+
+    return call
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    """An argument that no value has part in."""
+
+    value: Any
+
+    def __call__(self, _: Mapping[str, Any]) -> Any:
+        return self.value
+
+
+def _bound_argument(arg: Arg, node: Node, wide: bool) -> BoundCall:
+    """One argument as a function of the values."""
+    match arg:
+        case Ref(name=name):
+            return operator.itemgetter(name)
+        case Token(name=name):
+            constant: Any = getattr(torch, name)
+        case DType():
+            constant = torch_dtype(arg, wide)
+        case sympy.Expr():
+            constant = size_value(arg, node)
+        case tuple():
+            items = [_bound_argument(item, node, wide) for item in arg]
+            if not all(isinstance(item, _Constant) for item in items):
+                return lambda values: [item(values) for item in items]
+            constant = [item({}) for item in items]
+        case _:
+            constant = arg
+    return _Constant(constant)
+
+
 def call_node(
     node: Node, values: Mapping[str, Any], device: torch.device, wide: bool = False
 ) -> Any:
     """The result of one node as torch computes it, on ``values`` by name."""
-
-    def convert(arg: Arg) -> Any:
-        match arg:
-            case Ref(name=name):
-                return values[name]
-            case Token(name=name):
-                return getattr(torch, name)
-            case DType():
-                return torch_dtype(arg, wide)
-            case sympy.Expr():
-                return size_value(arg, node)
-            case tuple():
-                return [convert(item) for item in arg]
-            case _:
-                return arg
-
-    function = operator_function(node.op)
-    kwargs = {key: convert(value) for key, value in call_kwargs(node)}
-    if is_factory(node):
-        kwargs["device"] = device
-    return function(*(convert(arg) for arg in node.args), **kwargs)
+    return bind_call(node, device, wide)(values)
 
 
 def _integers(sizes: Iterable[sympy.Expr], node: Node | Input) -> list[int]:
@@ -118,27 +163,41 @@ def same_layout(value: torch.Tensor, stride: Sequence[int]) -> bool:
     return value.numel() == 0 or all(n == 1 or a == b for n, a, b in pairs)
 
 
+def bind_layout(node: Node) -> Callable[[Any], Any]:
+    """What brings a result of ``node`` into the layout that the graph recorded for it.
+
+    It raises ``GraphError`` if the sizes are not the recorded ones.
+    """
+    if not isinstance(node.type, TensorType):
+        return lambda value: value
+    shape = tuple(_integers(node.type.shape, node))
+    stride = tuple(_integers(node.type.stride, node))
+
+    def materialised(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        if value.shape != shape:
+            raise GraphError(
+                "an operator's result has other sizes than recorded",
+                where=f"{node.name} = {node.op}",
+                got=str(list(value.shape)),
+                expected=str(list(shape)),
+                remedy="capture the graph again with this torch",
+            )
+        if value.stride() == stride or same_layout(value, stride):
+            return value
+        made = torch.empty_strided(shape, stride, dtype=value.dtype, device=value.device)
+        return made.copy_(value)
+
+    return materialised
+
+
 def materialise(value: Any, node: Node) -> Any:
     """``value`` in the layout that the graph recorded for ``node``.
 
     Raises ``GraphError`` if the sizes are not the recorded ones.
     """
-    if not isinstance(node.type, TensorType) or not isinstance(value, torch.Tensor):
-        return value
-    shape = _integers(node.type.shape, node)
-    if list(value.shape) != shape:
-        raise GraphError(
-            "an operator's result has other sizes than recorded",
-            where=f"{node.name} = {node.op}",
-            got=str(list(value.shape)),
-            expected=str(shape),
-            remedy="capture the graph again with this torch",
-        )
-    stride = _integers(node.type.stride, node)
-    if same_layout(value, stride):
-        return value
-    made = torch.empty_strided(shape, stride, dtype=value.dtype, device=value.device)
-    return made.copy_(value)
+    return bind_layout(node)(value)
 
 
 def last_uses(nodes: Sequence[Node], keep: Iterable[str]) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ _aten = torch.ops.aten
 
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
-    return {
+    rules: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
         _aten.embedding_dense_backward.default: embedding_dense_backward,
         _aten.native_group_norm.default: native_group_norm,
         _aten.native_layer_norm.default: native_layer_norm,
@@ -26,6 +26,16 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.upsample_nearest2d.default: upsample_nearest2d,
         _aten.upsample_nearest2d_backward.default: upsample_nearest2d_backward,
     }
+    # Dynamo writes optimizers with this one; it is not registered in a torch that only runs
+    # modules, and a compiler contracts the two operators into one instruction anyway.
+    if hasattr(torch.ops.prims, "fma"):
+        rules[torch.ops.prims.fma.default] = fused_multiply_add
+    return rules
+
+
+def fused_multiply_add(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """``a * b + c``."""
+    return a * b + c
 
 
 def _wide(x: Tensor) -> Tensor:

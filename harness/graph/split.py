@@ -74,6 +74,7 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
     least sizes; 1 means not to split.
     """
     types = graph.types()
+    made = {node.name: node for node in graph.nodes}
     nodes: list[Node] = []
     taken = set(types)
     replaced: dict[str, Callable[[Node], list[Node]]] = {}
@@ -81,7 +82,7 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
         if node.op == "getitem" and (done := replaced.get(next(node.refs()))) is not None:
             nodes.extend(done(node))
             continue
-        reduction = parse_reduction(node, types)
+        reduction = parse_reduction(node, types, made)
         chunks = None if reduction is None else _decide(reduction, target, choose)
         if reduction is None or chunks is None:
             nodes.append(node)

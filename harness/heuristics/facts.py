@@ -16,11 +16,12 @@ class Family(enum.Enum):
 
 
 class Hint(enum.Enum):
-    """Which way a reduction runs through memory."""
+    """Which way a reduction runs through memory; mixed: some tensors one way, some the other."""
 
     INNER = "inner"
     OUTER = "outer"
     OUTER_TINY = "outer_tiny"
+    MIXED = "mixed"
     DEFAULT = "default"
 
 
@@ -29,8 +30,8 @@ class Facts:
     """A kernel as the heuristics see it.
 
     ``sizes`` are pairs (tile prefix, numel) in the order z, y, x, r0_ (only those the
-    kernel has). ``loads`` and ``reductions`` count distinct ones; ``bytes`` is what
-    one launch moves. ``min_elements_per_thread`` comes from fp8 conversions.
+    kernel has). ``loads`` and ``reductions`` count distinct ones; ``bytes`` counts every
+    element that a launch touches once. ``min_elements_per_thread`` comes from fp8 conversions.
     ``pinned`` are block sizes fixed by the kernel's text (``("XBLOCK", 1)``).
     """
 

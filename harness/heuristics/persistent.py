@@ -1,8 +1,9 @@
 """Candidates of persistent reductions: the whole reduced dimension is in one block.
 
 A row short enough for one warp (8 elements a lane) is best reduced without leaving the
-warp, several rows to a block; a long row takes a warp for every 256 elements, which makes
-each thread's part of a 16-bit row one 16-byte load.
+warp, several rows to a block; a long row takes a warp for every 1024 elements, which makes
+each thread's part of a 16-bit row four independent 16-byte loads. Orders are from times of
+every candidate on an H100 (docs/measurements/heuristics.md).
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ def _drafts(facts: Facts, target: Target) -> list[Draft]:
             return _inner(facts, target)
         case Hint.OUTER | Hint.OUTER_TINY:
             return _outer(facts, target)
+        case Hint.MIXED:
+            return _mixed(facts)
 
 
 def _rows(facts: Facts) -> int:
@@ -45,35 +48,42 @@ def _inner(facts: Facts, target: Target) -> list[Draft]:
     rows = _rows(facts)
     row = next_power_of_two(facts.size("r0_"))
     if row >= 2 * _LONG_ROW:
-        usual = row // 256
-        # Few rows cannot hide latency with other blocks: more threads on each instead.
+        # 32 elements a thread, fewer for few rows: those cannot hide latency with other blocks.
+        usual = max(1, row // 1024)
         few = rows < 2 * target.multiprocessors
-        first, second = (2 * usual, usual) if few else (usual, 2 * usual)
-        return [_draft(1, first), _draft(1, second), _draft(1, usual // 2), _draft(2, 2 * usual)]
+        drafts = [_draft(1, n * usual) for n in ((2, 4, 1) if few else (1, 2, 4))]
+        return [*drafts, _draft(2, 4 * usual)] if row <= 2048 else drafts
     wanted = max(1, 1024 // row)
     while wanted > 1 and cdiv(rows, wanted) < target.multiprocessors:
         wanted //= 2
-    drafts = [_draft(wanted, wanted * row // 256)]
-    drafts.extend(
-        _draft(x, x * row // 256)
-        for x in (1, 4, 8, 32, 128)
-        if x == 1 or (x * row <= _MAX_ELEMENTS and x <= rows)
-    )
+    one_warp = _draft(max(1, min(wanted, 512 // row)), 1)
+    blocks = _draft(wanted, wanted * row // 256)
+    drafts = [one_warp, blocks] if row <= _LONG_ROW // 4 else [blocks, one_warp]
+    drafts.extend(_draft(x, x * row // 256) for x in (4, 8, 32) if x * row <= 4096 and x <= rows)
     drafts.append(_draft(wanted, wanted * row // 128))
     return drafts
 
 
+def _mixed(facts: Facts) -> list[Draft]:
+    """Blocks of 16 rows or more: what is contiguous across them then fills sectors too.
+    Measured best with as many elements a thread as registers allow."""
+    row = next_power_of_two(facts.size("r0_"))
+    usual = 32 if row <= _LONG_ROW // 2 else 16
+    blocks = [(usual, 2048), (usual, 1024), (usual // 2, 2048), (32, 2048), (32, 1024)]
+    blocks += [(32, 512), (64, 2048)]
+    fitting = [b for b in blocks if b[0] * row <= 4 * _MAX_ELEMENTS] or [(4, 1024)]
+    return [_draft(x, x * row // share) for x, share in fitting]
+
+
 def _outer(facts: Facts, target: Target) -> list[Draft]:
+    """One warp adds up 32 elements a thread without leaving its registers; blocks narrower
+    than 16 would no longer fill sectors."""
     points = _rows(facts)
     depth = next_power_of_two(facts.size("r0_"))
-    largest = max(1, _MAX_ELEMENTS // depth)
-    # Narrower than 32 the loads along x no longer fill a sector of every row.
-    width = max(1, min(128, largest))
+    width = max(16, min(128, 1024 // depth))
     while width > 32 and cdiv(points, width) < target.multiprocessors:
         width //= 2
-    widths = dict.fromkeys((width, largest, 128, 64, 32))
-    return [
-        _draft(x, max(2, x * depth // 256))
-        for x in widths
-        if x * depth <= max(_MAX_ELEMENTS, depth)
-    ]
+    blocks = [(width, 1), (2 * width, 1), (2 * width, 2), (width, 4), (max(16, width // 2), 1)]
+    blocks += [(32, 32 * depth // 256), (64, 64 * depth // 256)]
+    fitting = [(x, warps) for x, warps in blocks if x * depth <= _MAX_ELEMENTS]
+    return [_draft(x, warps) for x, warps in fitting or [(max(1, _MAX_ELEMENTS // depth), 16)]]

@@ -41,7 +41,7 @@ def _bytes_per_point(facts: Facts) -> float:
 
 def _base(facts: Facts) -> int:
     """1024, less where that would leave multiprocessors without a block."""
-    return max(256, min(last_power_of_two(_points(facts) // 128), 1024))
+    return max(256, min(last_power_of_two(_points(facts) // 512), 1024))
 
 
 def _one(facts: Facts, target: Target) -> list[Draft]:

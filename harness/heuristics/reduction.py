@@ -18,13 +18,14 @@ from harness.heuristics.limits import (
 )
 from harness.target import Target
 
-_REGISTER_INTENSIVE = 10
 _MAX_WARPS = 16
 _LEAST_WIDTH = 32
 _IN_FLIGHT = 8192
 """Elements being loaded on one multiprocessor: 32 kB of 4-byte ones, about what hides the
 latency of device memory on a Hopper-class part."""
 _MOST_ELEMENTS = 4096
+_SMALL_BYTES = 1 << 20
+"""Traffic below which a kernel's time is latency and launch."""
 
 
 def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
@@ -43,6 +44,10 @@ def _drafts(facts: Facts, target: Target) -> list[Draft]:
             # A block narrower than a sector of memory reads every row's sectors several times.
             wide = dict(tiny.blocks)["x"] >= _LEAST_WIDTH
             return [tiny, *outer] if wide else [*outer, tiny]
+        case Hint.MIXED:
+            # Wide enough for sectors in both directions; measured best at 32 elements a thread.
+            first = [_draft(32, 128, 4), _draft(32, 128, 8), _draft(64, 64, 4)]
+            return [*first, _draft(16, 128, 8), _draft(32, 32, 4), _draft(64, 128, 8)]
         case Hint.DEFAULT:
             return [
                 *_inner(facts, target)[:2],
@@ -67,21 +72,15 @@ def _parallel(facts: Facts) -> int:
     return points
 
 
-def _register_intensive(facts: Facts) -> bool:
-    return _parallel(facts) >= 1024 and facts.loads + facts.reductions >= _REGISTER_INTENSIVE
-
-
 def _inner(facts: Facts, target: Target) -> list[Draft]:
-    rows = _parallel(facts)
-    if _register_intensive(facts):
-        return [_draft(1, 1024, 8), _draft(1, 2048, 8), _draft(1, 1024, 4), _draft(1, 2048, 16)]
-    common = [_draft(1, 2048, 8), _draft(1, 4096, 16), _draft(1, 2048, 16), _draft(1, 1024, 4)]
-    if rows < 2 * target.multiprocessors:
+    first = [_draft(1, 2048, 16), _draft(1, 4096, 16)]
+    if _parallel(facts) < 2 * target.multiprocessors:
         # Few rows: each one must keep a whole multiprocessor busy by itself.
-        return [common[1], common[2], common[0]]
+        return [*first, _draft(1, 1024, 16), _draft(1, 4096, 8)]
     if facts.size("r0_") <= 512:
-        return [_draft(4, 512, 8), _draft(1, 512, 2), *common[:1]]
-    return common
+        return [_draft(4, 512, 8), _draft(1, 512, 2), _draft(1, 512, 4)]
+    rest = [_draft(1, 2048, 8), _draft(1, 4096, 8), _draft(1, 4096, 4), _draft(1, 1024, 4)]
+    return [*first, *rest]
 
 
 def _outer(facts: Facts, target: Target) -> list[Draft]:
@@ -89,18 +88,27 @@ def _outer(facts: Facts, target: Target) -> list[Draft]:
     width = 64
     while width > 16 and cdiv(points, width) < target.multiprocessors:
         width //= 2
-    if _register_intensive(facts):
-        return [_draft(width, 16, 4), _draft(width, 32, 8), _draft(width, 8, 4)]
+    if width == 64:
+        # Enough blocks: 16 or 32 elements a thread are several loads in flight each. Few
+        # elements a thread are best for one tensor.
+        first = [_draft(64, 32, 8), _draft(64, 64, 4)]
+        if facts.hint is Hint.OUTER_TINY:
+            first.reverse()
+        rest = [_draft(32, 64, 4), _draft(32, 128, 4), _draft(64, 64, 8), _draft(64, 8, 4)]
+        return [*first, *rest]
+    if facts.bytes < _SMALL_BYTES:
+        # A sum over chunks: one sector wide, for as many blocks as there are sectors.
+        small = [_draft(8, 64, 8), _draft(8, 64, 16), _draft(8, 128, 8)]
+        return [*small, _draft(16, 64, 8), _draft(16, 128, 16)]
     rows = _rows(points, width, facts.loads, target)
-    first = _draft(width, rows, _warps(width * rows))
+    usual = _warps(width * rows)
     return [
-        first,
+        _draft(width, rows, usual),
+        _draft(width, rows, max(4, usual // 2)),
         _draft(width, 2 * rows, _warps(2 * width * rows)),
-        _draft(width, rows, 2 * _warps(width * rows)),
-        _draft(64, 16, 4),
-        _draft(64, 8, 4),
-        _draft(128, 16, 8),
-        _draft(max(16, width // 2), 64, 8),
+        _draft(16, 64, 8),
+        _draft(32, 64, 8),
+        _draft(16, 128, 4),
     ]
 
 

@@ -295,7 +295,10 @@ class _Evaluator:
 
     def _operation(self, value: Compute, args: list[Array]) -> Array:
         if value.op is Op.CAST:
-            return op_numpy.cast(args[0], value.dtype, self.machine.wide)
+            made = op_numpy.cast(args[0], value.dtype, self.machine.wide)
+            if self.machine.wide or value.dtype.compute is value.dtype:
+                return made
+            return op_numpy.round_to_float(made, value.dtype)
         if value.op is Op.BITCAST:
             return op_numpy.bitcast(args[0], value.args[0].dtype, value.dtype, self.machine.wide)
         result = np.asarray(ROWS[value.op].meaning(*args))

@@ -214,8 +214,8 @@ def bitcast(x: Array, source: DType, target: DType, wide: bool = False) -> Array
 def round_to_float(x: Array, dtype: DType) -> Array:
     """``x`` (float32 or float64) rounded to the nearest value of a narrow float, ties to even.
 
-    Overflow gives infinity; for e4m3fn, which has none, the largest finite value, as
-    the hardware's conversion does. The result keeps ``x``'s numpy type.
+    Overflow gives infinity; for e4m3fn, which has none, the largest finite value, as in
+    torch since 2.13 and in the hardware's conversion. The result keeps ``x``'s numpy type.
     """
     x = np.asarray(x)
     # Stored fraction bits, least normal exponent, largest finite value.

@@ -239,7 +239,23 @@ def cast(call: Call) -> str:
     if source.is_float and target is DType.U8:
         # Conversion of a negative float straight to unsigned is undefined.
         return f"{a}.to(tl.int32).to(tl.uint8)"
+    if target is DType.F8E5M2:
+        return e5m2_text(a)
     return f"{a}.to({type_text(target)})"
+
+
+E5M2_LARGEST = 57344.0
+"""Largest finite float8_e5m2."""
+_E5M2_INFINITE = 61440.0  # the middle between that and 65536: a tie, which rounds to even
+
+
+def e5m2_text(value: str) -> str:
+    """``value``, float32 or float64, as float8_e5m2 with torch's overflow to infinity, which
+    Triton's own conversion (saturating, like the hardware's instruction) never yields."""
+    finite = f"{value}.to(tl.float8e5).to(tl.uint8, bitcast=True)"
+    infinite = f"tl.where({value} > 0, 124, 252).to(tl.uint8)"
+    chosen = f"tl.where(tl.abs({value}) >= {_E5M2_INFINITE}, {infinite}, {finite})"
+    return f"{chosen}.to(tl.float8e5, bitcast=True)"
 
 
 def bitcast(call: Call) -> str:

@@ -124,8 +124,8 @@ ROWS: MappingProxyType[Op, Row] = MappingProxyType(
         Op.ERFC: Row(1, Rule.FLOAT, meaning.erfc, "libdevice.erfc({0})", ulps=4.0),
         Op.ERFINV: Row(1, Rule.FLOAT, meaning.erfinv, "libdevice.erfinv({0})", _UNIT, 4.0),
         Op.LGAMMA: Row(
-            1, Rule.FLOAT, meaning.lgamma, "libdevice.lgamma({0})", Domain(2.5, 40.0), 6.0
-        ),
+            1, Rule.FLOAT, meaning.lgamma, "libdevice.lgamma({0})", Domain(2.5, 40.0), 16.0
+        ),  # towards the root at 2 the device's float64 is off by 13 units
         Op.SIGMOID: Row(1, Rule.FLOAT, meaning.sigmoid, "tl.sigmoid({0})", _SMALL, 64.0),
         Op.RELU: Row(1, Rule.NUMBER, meaning.relu, text.relu),
         Op.FLOOR: Row(1, Rule.NUMBER, meaning.fractionless(np.floor), text.whole("tl.floor")),

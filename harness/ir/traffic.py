@@ -50,6 +50,11 @@ def bytes_moved(
     return _side(reads, known) + _side(writes, known)
 
 
+def bytes_touched(accesses: Iterable[Access], sizes: Sizes | None = None) -> int:
+    """Bytes of all distinct elements: one that is read and written counts once."""
+    return _side(accesses, dict(sizes or {}))
+
+
 def distinct_elements(accesses: Sequence[Access], sizes: Sizes | None = None) -> int:
     """Distinct elements that accesses to one buffer touch together.
 

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from harness.errors import HarnessError
-from harness.heuristics.facts import Config
 from harness.runtime.pool import WorkerPool
-from harness.runtime.static import StaticMetrics
+from harness.runtime.static import CompileJob, StaticMetrics, known
 from harness.runtime.worker import Handler
-from harness.target import Target
+
+__all__ = ["CompileJob", "CompilePool"]
 
 _SECONDS = 180.0
 
 
-@dataclass(frozen=True, slots=True)
-class CompileJob:
-    """One kernel under one configuration for one target; the module's best guess if None."""
-
-    module_text: str
-    target: Target
-    config: Config | None = None
+_TOGETHER = 16
+"""Kernels one worker reads together: enough that starting the disassembler (as long as
+compiling three kernels takes) is spread thin, few enough that results keep coming in."""
 
 
 class CompilePool:
@@ -32,6 +27,7 @@ class CompilePool:
     ``HarnessError`` (mostly ``CompileFailed``) of that kernel alone."""
 
     def __init__(self, workers: int, cache: Path | None = None, seconds: float = _SECONDS) -> None:
+        self._cache = cache
         self._pool = WorkerPool("compile", workers, seconds, cache)
 
     def __enter__(self) -> Self:
@@ -52,12 +48,40 @@ class CompilePool:
     def each(
         self, jobs: Sequence[CompileJob]
     ) -> Iterator[tuple[int, StaticMetrics | HarnessError]]:
-        """(index, answer) as they finish."""
-        yield from self._pool.each([("metrics", job) for job in jobs])
+        """(index, answer) as they finish. What the cache knows needs no worker."""
+        unknown = []
+        for index, job in enumerate(jobs):
+            found = known(job, self._cache)
+            if found is None:
+                unknown.append(index)
+            else:
+                yield index, found
+        # Of jobs that were lost together with their worker, one is to blame: each alone, then.
+        lost: list[int] = []
+        size = min(_TOGETHER, -(-len(unknown) // self._pool.workers))
+        yield from self._together(jobs, unknown, size, lost)
+        yield from self._together(jobs, lost, 1, [])
+
+    def _together(
+        self, jobs: Sequence[CompileJob], indices: Sequence[int], size: int, lost: list[int]
+    ) -> Iterator[tuple[int, StaticMetrics | HarnessError]]:
+        """Answers, ``size`` jobs going to a worker at a time. Where such a group fails as a
+        whole its jobs are added to ``lost``; a single job's failure is its answer."""
+        groups = [indices[at : at + size] for at in range(0, len(indices), max(1, size))]
+        packed = [("metrics", [jobs[i] for i in group]) for group in groups]
+        for number, answer in self._pool.each(packed):
+            group = groups[number]
+            if not isinstance(answer, HarnessError):
+                yield from zip(group, answer, strict=True)
+            elif len(group) == 1:
+                yield group[0], answer
+            else:
+                lost.extend(group)
 
     def metrics(self, jobs: Sequence[CompileJob]) -> list[StaticMetrics | HarnessError]:
         """Answers in the order of the jobs."""
-        return self._pool.all([("metrics", job) for job in jobs])
+        found = dict(self.each(jobs))
+        return [found[index] for index in range(len(jobs))]
 
     def warm_each(self, jobs: Sequence[CompileJob]) -> Iterator[tuple[int, HarnessError | None]]:
         """As ``warm``: (index, None or error) as they finish."""
@@ -76,8 +100,8 @@ def handlers(cache: str | None) -> dict[str, Handler]:
 
     folder = None if cache is None else Path(cache)
 
-    def measure(job: CompileJob) -> StaticMetrics:
-        return static.metrics(job.module_text, job.target, job.config, folder)
+    def measure(jobs: list[CompileJob]) -> list[StaticMetrics | HarnessError]:
+        return static.measure(jobs, folder)
 
     def warm(job: CompileJob) -> None:
         loaded = modules.load(job.module_text, None if folder is None else folder / "modules")

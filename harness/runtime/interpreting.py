@@ -92,5 +92,7 @@ def handlers(cache: str | None) -> dict[str, Handler]:
     torch.set_num_threads(1)
     standins.install()
     standins.install_rounding()
+    standins.install_splat()
+    standins.install_index()
     interpreter = Interpreter(None if cache is None else Path(cache) / "modules")
     return {"check": interpreter.check, "launch": interpreter.launch}

@@ -33,27 +33,33 @@ class Launcher:
     config: Config
     target: Target
     cache: Path | None = None
-    _aligned: tuple[int, ...] = field(init=False)
+    _pointers: tuple[tuple[int, int], ...] = field(init=False)
     _spills: int = field(default=0, init=False)
     _variants: dict[tuple[int, tuple[int, ...]], _Bound] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = list(self.loaded.signature)
-        self._aligned = tuple(
-            names.index(n)
-            for n in self.loaded.divisible_by_16
-            if self.loaded.signature[n].startswith("*")
+        aligned = self.loaded.divisible_by_16
+        self._pointers = tuple(
+            (position, 15 if name in aligned else 0)
+            for position, (name, kind) in enumerate(self.loaded.signature.items())
+            if kind.startswith("*")
         )
 
     def __call__(self, args: Sequence[Any]) -> None:
         """Enqueue the kernel. Raises ``CompileFailed`` (out of resources included) the
         first time."""
+        # Addresses instead of tensors: Triton then asks neither torch nor the driver for them.
+        values = list(args)
+        crooked: tuple[int, ...] = ()
+        for position, mask in self._pointers:
+            address = values[position] = args[position].data_ptr()
+            if address & mask:
+                crooked += (position,)
         device = torch.cuda.current_device()
-        crooked = tuple(i for i in self._aligned if args[i].data_ptr() % 16)
         bound = self._variants.get((device, crooked))
         if bound is None:
             bound = self._variants[device, crooked] = self._bind(crooked)
-        bound(torch.cuda.current_stream(device).cuda_stream, *args)
+        bound(torch.cuda.current_stream(device).cuda_stream, *values)
 
     def prepare(self) -> int:
         """Compile and load for aligned arguments; the number of spilled registers."""

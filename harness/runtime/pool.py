@@ -70,7 +70,8 @@ class _Worker:
 
 @dataclass(eq=False, slots=True)
 class WorkerPool:
-    """Workers of one role (``interpret``, ``compile``).
+    """Workers of one role: ``interpret``, ``compile``, or ``module:function`` that makes the
+    handlers of its jobs from the cache folder.
 
     ``environment`` is added to the workers' environment; ``cache`` is the folder they may
     keep things in; ``seconds`` is the limit for one job. Use it as a context manager, or
@@ -213,6 +214,8 @@ class WorkerPool:
             )
         index = worker.job
         worker.job = None
+        if kind == "last":
+            self._drop(worker)
         return [] if index is None else [(index, value)]
 
     def _lost(self, worker: _Worker, jobs: Sequence[Job], why: str) -> list[tuple[int, Any]]:

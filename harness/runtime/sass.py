@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+ADDRESS = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/")
+"""The start of a line with an instruction: its address in bytes, in hexadecimal."""
 _INSTRUCTION = re.compile(
-    r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P[T0-9]+\s+)?([A-Z][A-Z0-9_]*)((?:\.[A-Za-z0-9_]+)*)"
+    r"\s+(@!?U?P[T0-9]+\s+)?([A-Z][A-Z0-9_]*)((?:\.[A-Za-z0-9_]+)*)(?:\s+0x([0-9a-f]+))?"
 )
 
 _GROUPS: dict[str, str] = {
@@ -32,7 +34,6 @@ _GROUP_OF = {op: group for group, ops in _GROUPS.items() for op in ops.split()}
 _FLOAT64 = re.compile(r"^D(ADD|MUL|FMA|SETP|MNMX|SET)$")
 _FLOAT16 = re.compile(r"^H(ADD|MUL|FMA|SETP|MNMX|SET)2?$")
 _FLOAT32 = re.compile(r"^F(ADD|MUL|FMA|SETP|MNMX|SET|CHK|SWZADD|MNMX3|ADD2|MUL2|FMA2)$")
-_LABEL = re.compile(r"^(\.L_x_\d+):")
 _WIDTH = re.compile(r"^(?:U|S)?(8|16|32|64|128|256)$")
 
 
@@ -68,30 +69,26 @@ def width(modifiers: Iterable[str]) -> int:
     return bits // 8
 
 
-def parse(text: str) -> SassFacts:
-    """Facts from ``nvdisasm -c``'s output for one kernel.
+def parse(lines: Iterable[str]) -> SassFacts:
+    """Facts from the lines of a raw disassembly (``nvdisasm -b``) of one kernel.
 
     The padding after the last ``EXIT`` (a branch to itself and ``NOP``) is not counted.
     """
     counts: Counter[str] = Counter()
     load = store = 0
-    label = ""
-    for line in text.splitlines():
-        marked = _LABEL.match(line)
-        if marked:
-            label = marked.group(1)
+    for line in lines:
+        address = ADDRESS.match(line)
+        found = None if address is None else _INSTRUCTION.match(line, address.end())
+        if address is None or found is None:
             continue
-        found = _INSTRUCTION.match(line)
-        if found is None:
-            continue
-        here, label = label, ""
-        opcode, modifiers = found.group(1), found.group(2).split(".")
-        if opcode == "NOP" or (opcode == "BRA" and here and f"`({here})" in line):
+        predicate, opcode, modifiers, operand = found.groups()
+        here = operand is not None and int(operand, 16) == int(address.group(1), 16)
+        if opcode == "NOP" or (opcode == "BRA" and here and not predicate):
             continue
         kind = group(opcode)
         counts[kind] += 1
         if kind == "load_global":
-            load = max(load, width(modifiers))
+            load = max(load, width(modifiers.split(".")))
         elif kind == "store_global":
-            store = max(store, width(modifiers))
+            store = max(store, width(modifiers.split(".")))
     return SassFacts(sum(counts.values()), load, store, tuple(sorted(counts.items())))

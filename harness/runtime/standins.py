@@ -239,6 +239,36 @@ def install_rounding() -> None:
     interpreter._convert_float = convert
 
 
+def install_splat() -> None:
+    """Have the interpreter repeat a scalar in its own numpy type: it takes the result of
+    comparing two scalars for a number of the type that was compared."""
+    from triton.runtime import interpreter
+
+    def create_splat(_builder: Any, kind: Any, arg: Any) -> Any:
+        data = np.asarray(arg.data)
+        value = data.reshape(-1)[0] if data.ndim else data
+        made = np.full(kind.shape, value, dtype=data.dtype)
+        return interpreter.TensorHandle(made, arg.dtype.scalar)
+
+    interpreter.InterpreterBuilder.create_splat = create_splat
+
+
+def install_index() -> None:
+    """Have the interpreter in this process take a tensor of one element as a loop's bound.
+
+    Triton before 3.7 converts an array of one dimension, which numpy from 2.5 on refuses.
+    """
+    from triton.runtime import interpreter
+
+    original = interpreter._patch_lang_tensor
+
+    def patch(tensor: Any, *others: Any) -> None:
+        original(tensor, *others)
+        tensor.__index__ = lambda self: int(self.handle.data.item())
+
+    interpreter._patch_lang_tensor = patch
+
+
 def install() -> None:
     """Give the interpreter in this process a device library. Imports Triton, which must
     find ``TRITON_INTERPRET`` set."""

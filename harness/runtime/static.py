@@ -9,23 +9,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import re
-import subprocess
-import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import CompileFailed, RecordError
+from harness.errors import CompileFailed, HarnessError, RecordError
 from harness.heuristics.facts import Config
+from harness.runtime import disassembly
 from harness.runtime import module as modules
-from harness.runtime.sass import SassFacts, parse
+from harness.runtime.disassembly import Binary
+from harness.runtime.sass import SassFacts
 from harness.target import Target
 
-_FORMAT = 1
+_FORMAT = 2
 """Raise when the meaning of a cached entry changes."""
-_TOOL_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +46,15 @@ class StaticMetrics:
     mix: tuple[tuple[str, int], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class CompileJob:
+    """One kernel under one configuration for one target; the module's best guess if None."""
+
+    module_text: str
+    target: Target
+    config: Config | None = None
+
+
 def metrics(
     module_text: str,
     target: Target,
@@ -60,17 +67,69 @@ def metrics(
     kept there by module text, configuration, target and Triton version; a damaged or
     foreign entry is ignored. Raises ``CompileFailed`` with the compiler's reason.
     """
-    loaded = modules.load(module_text, None if cache is None else cache / "modules")
-    chosen = loaded.configs[0] if config is None else config
-    entry = None if cache is None else _entry(cache, module_text, target, chosen)
-    if entry is not None:
-        known = _read(entry)
-        if known is not None:
-            return known
-    found = _measure(compile_for(loaded, target, chosen, cache=cache), loaded.name)
-    if entry is not None:
-        _keep(entry, found)
+    job = CompileJob(module_text, target, config)
+    found = known(job, cache) or measure([job], cache)[0]
+    if isinstance(found, HarnessError):
+        raise found
     return found
+
+
+def known(job: CompileJob, cache: Path | None) -> StaticMetrics | None:
+    """The metrics in the cache, if they are there. Neither loads nor compiles the module."""
+    return None if cache is None else _read(_entry(cache, job))
+
+
+def measure(
+    jobs: Sequence[CompileJob], cache: Path | None = None
+) -> list[StaticMetrics | HarnessError]:
+    """Compile several kernels and read their metrics together, which is cheaper than one by
+    one; keeps them in ``cache``. A job that fails is answered with its ``HarnessError``."""
+    answers: dict[int, StaticMetrics | HarnessError] = {}
+    compiled: dict[int, tuple[Binary, int]] = {}
+    for index, job in enumerate(jobs):
+        try:
+            compiled[index] = _compile(job, cache)
+        except HarnessError as error:
+            answers[index] = error
+    found = disassembly.facts([binary for binary, _ in compiled.values()])
+    for (index, (binary, shared)), facts in zip(compiled.items(), found, strict=True):
+        try:
+            answers[index] = _metrics(binary, facts, shared)
+        except HarnessError as error:
+            answers[index] = error
+    if cache is not None:
+        for index, job in enumerate(jobs):
+            _keep(_entry(cache, job), answers[index])
+    return [answers[index] for index in range(len(jobs))]
+
+
+def _compile(job: CompileJob, cache: Path | None) -> tuple[Binary, int]:
+    """The binary, and its shared memory in bytes."""
+    loaded = modules.load(job.module_text, None if cache is None else cache / "modules")
+    config = loaded.configs[0] if job.config is None else job.config
+    compiled = compile_for(loaded, job.target, config, cache=cache)
+    return Binary.of(compiled, loaded.name), int(compiled.metadata.shared)
+
+
+def _metrics(binary: Binary, facts: SassFacts | CompileFailed, shared: int) -> StaticMetrics:
+    if isinstance(facts, CompileFailed):
+        raise facts
+    registers, stack = disassembly.resources(binary)
+    return StaticMetrics(
+        registers=registers,
+        spills=disassembly.spills(binary) if _uses_local(facts, stack) else 0,
+        stack=stack,
+        shared=shared,
+        instructions=facts.instructions,
+        widest_load=facts.widest_load,
+        widest_store=facts.widest_store,
+        mix=facts.mix,
+    )
+
+
+def _uses_local(facts: SassFacts, stack: int) -> bool:
+    local = dict(facts.mix)
+    return stack > 0 or "load_local" in local or "store_local" in local
 
 
 def compile_for(
@@ -157,91 +216,12 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}"[:500]
 
 
-def _measure(compiled: Any, name: str) -> StaticMetrics:
-    from triton import knobs
-
-    with tempfile.TemporaryDirectory(prefix="harness-sass-") as folder:
-        cubin = Path(folder) / "kernel.cubin"
-        cubin.write_bytes(compiled.asm["cubin"])
-        usage = _tool([knobs.nvidia.cuobjdump.path, "-res-usage", str(cubin)], name)
-        listing = _tool([knobs.nvidia.nvdisasm.path, "-c", str(cubin)], name)
-        registers, stack = _usage(usage, name)
-        facts = parse(listing)
-        spills = _spills(compiled, Path(folder), name) if _uses_local(facts, stack) else 0
-    return StaticMetrics(
-        registers=registers,
-        spills=spills,
-        stack=stack,
-        shared=int(compiled.metadata.shared),
-        instructions=facts.instructions,
-        widest_load=facts.widest_load,
-        widest_store=facts.widest_store,
-        mix=facts.mix,
-    )
-
-
-def _uses_local(facts: SassFacts, stack: int) -> bool:
-    local = dict(facts.mix)
-    return stack > 0 or "load_local" in local or "store_local" in local
-
-
-def _usage(text: str, name: str) -> tuple[int, int]:
-    """Registers and stack bytes per thread from cuobjdump's resource report."""
-    found = re.search(r"REG:(\d+)\s+STACK:(\d+)\s+SHARED:\d+\s+LOCAL:(\d+)", text)
-    if found is None:
-        raise CompileFailed(
-            "the resource report of a kernel cannot be read",
-            where=name,
-            got=text[-200:],
-            expected="a line with REG, STACK, SHARED and LOCAL",
-            remedy="report the Triton version in use",
-        )
-    return int(found.group(1)), max(int(found.group(2)), int(found.group(3)))
-
-
-def _spills(compiled: Any, folder: Path, name: str) -> int:
-    """Bytes spilled, from the assembler's own report. A stack alone does not say: some
-    device-library functions keep tables in local memory without spilling anything."""
-    ptx = str(compiled.asm["ptx"])
-    source = folder / "kernel.ptx"
-    source.write_text(ptx)
-    arch = re.search(r"^\.target (\w+)", ptx, re.MULTILINE)
-    gpu = arch.group(1) if arch else f"sm_{compiled.metadata.target.arch}"
-    fused = [] if compiled.metadata.enable_fp_fusion else ["--fmad=false"]
-    # Line information keeps the assembler's choices as they were in the first run.
-    command = [_assembler(compiled), "-lineinfo", "-v", *fused, f"--gpu-name={gpu}"]
-    report = _tool([*command, str(source), "-o", str(folder / "again.cubin")], name)
-    found = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", report)
-    return int(found.group(1)) + int(found.group(2)) if found else 0
-
-
-def _assembler(compiled: Any) -> str:
-    """The assembler Triton used: since 3.9 the newer of its two for capability 90 as well."""
-    from triton.backends.nvidia import compiler
-
-    return str(compiler.get_ptxas(compiled.metadata.target.arch).path)
-
-
-def _tool(command: list[str], name: str) -> str:
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TOOL_SECONDS, check=True
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise CompileFailed(
-            "a tool of the Triton wheel failed",
-            where=name,
-            got=f"{Path(command[0]).name}: {error}",
-            expected="cuobjdump, nvdisasm and ptxas as shipped with Triton",
-            remedy="install triton again",
-        ) from error
-    return done.stdout + done.stderr
-
-
-def _entry(cache: Path, text: str, target: Target, config: Config) -> Path:
+def _entry(cache: Path, job: CompileJob) -> Path:
     import triton
 
-    parts = (_FORMAT, triton.__version__, asdict(target), modules.config_dict(config), text)
+    target = (job.target.backend, job.target.capability, job.target.warp_size)
+    config = None if job.config is None else modules.config_dict(job.config)
+    parts = (_FORMAT, triton.__version__, target, config, job.module_text)
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:40]
     return cache / "static" / f"{digest}.json"
 
@@ -255,8 +235,10 @@ def _read(entry: Path) -> StaticMetrics | None:
         return None
 
 
-def _keep(entry: Path, found: StaticMetrics) -> None:
-    """Keep an answer. A folder that cannot be written costs only the next look-up."""
+def _keep(entry: Path, found: StaticMetrics | HarnessError) -> None:
+    """Keep an answer that is one. A folder that cannot be written costs only the next look-up."""
+    if isinstance(found, HarnessError):
+        return
     try:
         modules.write_atomically(entry, json.dumps(asdict(found), sort_keys=True).encode())
     except RecordError:

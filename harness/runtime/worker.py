@@ -8,6 +8,7 @@ its parent dies.
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import struct
@@ -23,6 +24,15 @@ from harness.errors import HarnessError
 Handler = Callable[[Any], Any]
 _LENGTH = struct.Struct("<Q")
 _PARENT_SECONDS = 1.0
+
+
+class Unusable(Exception):
+    """Raised by a job after which its process is good for nothing more (a lost device): the
+    job fails with ``error``, and the process ends."""
+
+    def __init__(self, error: HarnessError) -> None:
+        super().__init__(error.what)
+        self.error = error
 
 
 def write_message(stream: BinaryIO, message: object) -> None:
@@ -68,6 +78,11 @@ def _handlers(role: str, cache: str | None) -> dict[str, Handler]:
             return compiling(cache)
         case "echo":
             return {"echo": lambda x: x, "sleep": time.sleep, "exit": os._exit}
+        case _ if ":" in role:
+            module, _, name = role.partition(":")
+            make: Callable[[str | None], dict[str, Handler]]
+            make = getattr(importlib.import_module(module), name)
+            return make(cache)
         case _:
             raise ValueError(f"no worker role {role!r}")
 
@@ -77,6 +92,8 @@ def _answer(handlers: dict[str, Handler], kind: str, payload: object) -> tuple[s
         return ("done", handlers[kind](payload))
     except HarnessError as error:
         return ("failed", error)
+    except Unusable as last:
+        return ("last", last.error)
     except Exception as error:  # noqa: BLE001 - the parent is told, and the worker goes on
         trace = traceback.format_exc(limit=-4)
         what = f"a worker could not do its job '{kind}'"
@@ -105,4 +122,7 @@ def main(role: str, cache: str | None, environment: dict[str, str], parent: int)
             kind, payload = read_message(jobs)
         except EOFError:
             return
-        write_message(answers, _answer(handlers, kind, payload))
+        answer = _answer(handlers, kind, payload)
+        write_message(answers, answer)
+        if answer[0] == "last":
+            os._exit(0)  # a lost device's clean-up can fail or hang

@@ -9,7 +9,7 @@ those near each other, so that the work grows with the program and not with its 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from harness.schedule.facts import Facts, bits
@@ -56,7 +56,8 @@ class _Kernel:
 class Fuser:
     """One fusion run over a program. Kernels are known by their first nest's number."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, together: Mapping[str, object]) -> None:
+        self.together = together
         self.facts = facts
         self.kernels: dict[int, _Kernel] = {}
         self.owner: list[int] = []
@@ -87,6 +88,8 @@ class Fuser:
         self._drain()
         while self._join_siblings():
             self._drain()
+        while self._join_guided():
+            self._drain()
 
     def _drain(self) -> None:
         while self.queue:
@@ -98,6 +101,27 @@ class Fuser:
                 self._work_out(first, second, candidate)
             elif not self._cyclic(first, second):
                 self._fuse(first, second, candidate.joined)
+
+    def _apart(self, first: int, second: int) -> bool:
+        """Whether the guide has the two in different kernels."""
+        return bool(self._guides(first) and self._guides(second)) and not (
+            self._guides(first) & self._guides(second)
+        )
+
+    def _guides(self, number: int) -> set[object]:
+        written = (b for v in self.kernels[number].cluster.views for b in v.writes)
+        return {self.together[b] for b in written if b in self.together}
+
+    def _join_guided(self) -> bool:
+        """Fuse what the guide has in one kernel, whatever it saves. Whether anything was."""
+        if not self.together:
+            return False
+        numbers = sorted(self.kernels)
+        for place, first in enumerate(numbers):
+            for second in numbers[place + 1 :]:
+                if self._guides(first) & self._guides(second) and self._join(first, second):
+                    return True
+        return False
 
     def _join_siblings(self) -> bool:
         """Fuse small independent kernels over the same points, which share nothing but
@@ -119,7 +143,9 @@ class Fuser:
 
     def _join(self, first: int, second: int) -> bool:
         a, b = self.kernels[first], self.kernels[second]
-        if (a.after | a.before) & b.members:
+        related = (a.after | a.before) & b.members
+        guided = self._guides(first) & self._guides(second)
+        if self._apart(first, second) or (related and not guided) or self._between(first, second):
             return False
         sides = pair(a.cluster, b.cluster)
         if isinstance(sides, Denied) or too_much(a.cluster, b.cluster, self.facts):
@@ -208,6 +234,8 @@ class Fuser:
 
     def _decide(self, first: int, second: int, unrelated: bool) -> tuple[Cluster, int] | Denied:
         a, b = self.kernels[first].cluster, self.kernels[second].cluster
+        if self._apart(first, second):
+            return Denied("guide", "the schedule that is followed has them in two kernels")
         sides = pair(a, b)
         if isinstance(sides, Denied):
             return sides
@@ -257,9 +285,11 @@ def _traffic(cluster: Cluster, facts: Facts) -> int:
     return sum(min(facts.nbytes(n), points * facts.buffers[n].dtype.itemsize) for n in names)
 
 
-def fuse(facts: Facts) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
+def fuse(
+    facts: Facts, together: Mapping[str, object]
+) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
     """The program's nests as kernels, in order of their first nest, and every refusal."""
-    fuser = Fuser(facts)
+    fuser = Fuser(facts, together)
     fuser.run()
     clusters = tuple(fuser.kernels[k].cluster for k in sorted(fuser.kernels))
     return clusters, tuple(fuser.refusals.values())

@@ -11,16 +11,17 @@ from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
 from harness.ir.nodes import Builder, ReduceKind, Store, StoreMode
 from harness.ir.program import Buffer, Program
+from harness.ir.traffic import bytes_moved, bytes_touched
 from harness.schedule.group import FusedGroup
 from harness.target import Target
 from harness.tiling import choose
+from harness.tiling.accesses import accesses
 from harness.tiling.arguments import arguments, honoured_pairs
 from harness.tiling.names import kernel_name
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce, loads, reductions
 from harness.tiling.softmax import online_softmax
 from harness.tiling.space import Space, iteration_space
-from harness.tiling.traffic import bytes_moved
 
 # The last block may reach past the last point by less than the largest tensor of a kernel.
 _INT32_LIMIT = 2**31 - 2**20
@@ -43,9 +44,7 @@ def plan(
     """
     space = iteration_space(program, group)
     persistent = space.hint is not None and (
-        choose.is_persistent(space.hint, group.rnumel, space.full_loads, target)
-        if looped is None
-        else not looped
+        _persistent(group, space, space.hint, target) if looped is None else not looped
     )
     category = _category(group, persistent)
     segments = _segments(program, group, space, persistent or category is Category.POINTWISE)
@@ -54,6 +53,7 @@ def plan(
     tiles = space.tiles()
     sizes = _unknown_sizes(tiles, buffers)
     pairs = honoured_pairs(group.in_place, segments)
+    reads, writes = accesses(program, segments, group.internal, tiles)
     return KernelPlan(
         name=kernel_name(category.value, group.origins),
         category=category,
@@ -64,11 +64,16 @@ def plan(
         internal=frozenset(b.name for b in buffers if b.name in group.internal),
         sizes=sizes,
         index_dtype=_index_dtype(group, buffers),
-        facts=_facts(category, space, segments, buffers, group),
-        bytes_moved=bytes_moved(program, segments, group.internal, space.ranges()),
+        facts=_facts(category, space, segments, buffers, group, bytes_touched([*reads, *writes])),
+        bytes_moved=bytes_moved(reads, writes),
         origins=group.origins,
         initial=_initial(program, group),
     )
+
+
+def _persistent(group: FusedGroup, space: Space, hint: Hint, target: Target) -> bool:
+    passes = sum(segment.looped for segment in group.segments)
+    return choose.is_persistent(hint, group.rnumel, space.full_loads, target, space.widths, passes)
 
 
 def _initial(program: Program, group: FusedGroup) -> frozenset[str]:
@@ -156,11 +161,11 @@ def _facts(
     segments: Sequence[PlanSegment],
     buffers: Sequence[Buffer],
     group: FusedGroup,
+    touched: int,
 ) -> Facts:
     counts = _count(segments, group.internal)
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
     hint = _final_hint(category, space.hint, group.rnumel)
-    moved = sum(int(b.nbytes) for b in buffers if b.nbytes.is_Integer)
     return Facts(
         family=_FAMILIES[category],
         sizes=tuple((t.prefix, _hint_size(t.numel)) for t in space.tiles()),
@@ -168,7 +173,7 @@ def _facts(
         loads=counts.loads,
         stores=counts.stores,
         reductions=counts.reductions,
-        bytes=moved,
+        bytes=touched,
         min_elements_per_thread=max(narrow, default=0),
         square_tile=any(t.prefix == "y" for t in space.tiles()),
         pinned=_pinned(category, hint, group.rnumel),

@@ -29,6 +29,18 @@ from them, and for a second block."""
 PERSISTENT_OUTER = 64
 """Largest strided reduction held in one block: the block is also XBLOCK columns wide."""
 
+PERSISTENT_MIXED = 512
+"""Largest reduction of tensors that are contiguous in different directions held in one
+block: it also needs 16 rows or more, so that both directions fill sectors."""
+
+PERSISTENT_WIDTHS = 2048
+"""Largest reduction held in one block if its values are stored 1 and 8 bytes wide: the
+elements that a thread owns side by side follow the narrow one, so that the wide ones of a
+warp are 128 bytes apart; in a loop of 4 elements a thread they are not."""
+
+MIXED = 4
+"""A direction counts if it has at least one ``MIXED``-th of the other one's bytes."""
+
 NO_X_PERSISTENT = 256
 """Contiguous persistent reductions of at least this size take one row per program."""
 
@@ -118,8 +130,8 @@ def _aligned(size: sympy.Expr) -> int:
 def reduction_hint(
     parallel: Sequence[Split], reduced: Sequence[Split], accesses: Sequence[Access]
 ) -> Hint:
-    """Along which tile most bytes are contiguous. Accesses that do not run along the
-    reduction do not vote."""
+    """Along which tile most bytes are contiguous, or that both have many. Accesses that do
+    not run along the reduction do not vote."""
     everything = frozenset(s.var for s in (*parallel, *reduced))
     along_r = frozenset(s.var for s in reduced)
     inner = outer = 0
@@ -134,17 +146,32 @@ def reduction_hint(
             outer += weight
     if inner == outer == 0:
         return Hint.DEFAULT
+    if MIXED * min(inner, outer) >= max(inner, outer):
+        return Hint.MIXED
     return Hint.INNER if inner >= outer else Hint.OUTER
 
 
-def is_persistent(hint: Hint, rnumel: sympy.Expr, full_loads: int, target: Target) -> bool:
+def is_persistent(
+    hint: Hint,
+    rnumel: sympy.Expr,
+    full_loads: int,
+    target: Target,
+    widths: int = 1,
+    passes: int = 2,
+) -> bool:
     """Whether the whole reduced range is held in one block.
 
-    ``full_loads`` counts the loads whose values span the reduced range.
+    ``full_loads`` counts the loads whose values span the reduced range, ``widths`` is the
+    ratio of the widest to the narrowest element accessed along it, ``passes`` how often a
+    loop would run.
     """
     if not rnumel.is_Integer:
         return False
     size = int(rnumel)
+    if hint is Hint.MIXED:
+        return size <= (PERSISTENT_MIXED if passes > 1 else PERSISTENT_OUTER)
+    if widths >= 8 and size > PERSISTENT_WIDTHS:
+        return False
     if hint in (Hint.INNER, Hint.DEFAULT):
         block = 1 << (size - 1).bit_length()
         room = target.registers_per_multiprocessor // PERSISTENT_REGISTERS

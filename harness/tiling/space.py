@@ -61,11 +61,13 @@ class _TileSpace:
 @dataclass(eq=False, slots=True)
 class Space:
     """The tiles of a kernel, while its indices are being expressed over them. ``hint`` is
-    None for a kernel without a reduction; ``full_loads`` counts loads along the reduction.
+    None for a kernel without a reduction; ``full_loads`` counts loads along the reduction,
+    ``widths`` is the ratio of the widest to the narrowest element accessed along it.
     Entries are added as ``index`` meets accesses that need them."""
 
     hint: Hint | None
     full_loads: int
+    widths: int
     _tiles: list[_TileSpace]
     _steps: Mapping[int, Callable[[sympy.Expr], sympy.Expr]]
     _known: dict[sympy.Expr, sympy.Expr] = field(default_factory=dict)
@@ -127,9 +129,12 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
     final = {e.var: e.length for t in tiles for e in t.entries}
     second = _composed(rename, Simplifier(final).simplify)
     along = frozenset(s.var for s in reduced)
+    full = [a for a in accesses if a.index.free_symbols & along]
+    sizes = [a.itemsize for a in full]
     return Space(
         hint=hint,
-        full_loads=len({a.index for a in accesses if not a.write and a.index.free_symbols & along}),
+        full_loads=len({a.index for a in full if not a.write}),
+        widths=max(sizes, default=1) // min(sizes, default=1),
         _tiles=tiles,
         _steps={id(n): _chained(step, second) for n, step in zip(nests, first, strict=True)},
     )

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from harness.bench import timer as timers
-from harness.bench.machine import Gpu, commit_of, fingerprint, machine_key
+from harness.bench.machine import Commit, Gpu, commit_of, fingerprint, machine_key
 from harness.bench.measure import Measurer
 from harness.bench.roofline import copy_bandwidth
-from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError
+from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError, UsageError
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.autotune import Prepare, Saved, tune
@@ -175,6 +175,14 @@ def test_machine_key_names_gpu_and_driver() -> None:
 
 def test_commit_outside_a_repository_is_empty(tmp_path: Path) -> None:
     assert commit_of(tmp_path).name == ""
+
+
+def test_commit_from_outside(tmp_path: Path) -> None:
+    assert commit_of(tmp_path, "3F2A91C0") == Commit("3f2a91c0", False)
+    assert commit_of(tmp_path, "3f2a91c-dirty") == Commit("3f2a91c", True)
+    for wrong in ("main", "3f2a", "3f2a91c-", "3f2a91cz"):
+        with pytest.raises(UsageError, match="does not name a commit"):
+            commit_of(tmp_path, wrong)
 
 
 @pytest.mark.skipif(HAS_GPU, reason="there is a GPU")

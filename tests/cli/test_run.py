@@ -10,7 +10,8 @@ import pytest
 
 from harness.bench import plan
 from harness.bench.session import CheckOutcome
-from harness.errors import CompileFailed, UnsupportedOperator
+from harness.codegen.source import EmittedModule
+from harness.errors import CompileFailed, NoDevice, UnsupportedOperator
 from harness.track import store
 from tests.bench.fakes import METRICS, FakeDevice, FakeEntry, compiled, module, session
 from tests.cli.conftest import Command
@@ -173,6 +174,26 @@ def test_ctrl_c_keeps_what_was_measured(harness: Command, results: Path, planned
     kept = store.load(path)
     assert not kept.complete
     assert [graph.name for graph in kept.graphs] == ["empty"]
+
+
+def test_a_gpu_that_vanishes_keeps_what_was_measured(
+    harness: Command, results: Path, planned: Any
+) -> None:
+    class Vanishing(FakeDevice):
+        def check(self, module: EmittedModule) -> CheckOutcome:
+            if module.name == B.name:
+                raise NoDevice("the GPU cannot be used", got="no device found")
+            return super().check(module)
+
+    planned(FakeEntry("first", compiled(A)), FakeEntry("second", compiled(B)), device=Vanishing())
+    answer = harness("run")
+    assert answer.status == 1
+    (path,) = stored(results)
+    assert f"no device found; what had been measured is kept in {path}" in answer.err
+    assert "Traceback" not in answer.err
+    kept = store.load(path)
+    assert not kept.complete
+    assert [k.ms for graph in kept.graphs for k in graph.kernels] == [0.002]
 
 
 def test_a_results_folder_that_cannot_be_written(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from harness.dtypes import DType
 from harness.graph.cleanup import clean
 from harness.graph.execute import execute, replay_region
+from harness.graph.lowering import lower, supports_node
 from harness.graph.model import Graph, HostCall, Partition, Region
 from harness.graph.regions import partition
 from harness.graph.replay import random_inputs, replay
@@ -228,3 +229,33 @@ def test_partition_computes_what_the_graph_computes(graph: Graph) -> None:
     hosted = [s.node.name for s in cut.steps if isinstance(s, HostCall)]
     covered = set(owned) | set(hosted)
     assert {node.name for node in clean(graph).nodes} <= covered
+
+
+def test_calls_that_lowering_refuses_for_their_arguments_are_library_calls() -> None:
+    b = GraphBuilder()
+    x, rows = b.input("x", (9, 4), DType.BF16), b.input("rows", (3, 4), DType.BF16)
+    ids = b.input("ids", (3,), DType.I64, bound=9)
+    image = b.input("image", (2, 3, 15, 15))
+    gaps = b.input("gaps", (4, 6), stride=(8, 1))
+    outs = [
+        b.call("aten.index_put.default", x, (ids,), rows, True, name="half_sums"),
+        b.call("aten.max_pool2d_with_indices.default", image, (13, 13), name="wide_window"),
+        b.call("aten.upsample_nearest2d.default", image, (30, 30), name="even"),
+        b.call("aten.upsample_nearest2d.default", image, (20, 20), name="uneven"),
+    ]
+    outs[1] = b.call("getitem", outs[1], 0, name="largest")
+    doubled = b.call("aten.relu.default", gaps, name="doubled")
+    strided = b.call("aten.as_strided.default", gaps, (4, 6), (9, 1), name="over_gaps")
+    outs += [doubled, b.call("aten.exp.default", strided, name="after")]
+    graph = b.graph(*outs)
+    refused = {"half_sums", "wide_window", "uneven"}
+    types = graph.types()
+    assert {n.name for n in graph.nodes if not supports_node(n, types)} == {*refused, "over_gaps"}
+    cut = partition(graph)
+    assert {s.node.name for s in cut.library_calls} == refused
+    views = {s.node.name for s in cut.steps if isinstance(s, HostCall) and s.is_view}
+    assert views == {"largest", "over_gaps"}
+    fused = {name for region in cut.regions for name in names(region)}
+    assert fused == {"even", "doubled", "after"}
+    for region in cut.regions:
+        lower(region.graph)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from harness.dtypes import DType
 from harness.graph.model import Arg, Graph
+from harness.graph.reductions import parse_reduction
 from harness.graph.replay import random_inputs, replay
 from harness.graph.split import split_reductions
 from harness.target import H100
@@ -154,3 +155,36 @@ def test_any_dimensions(shape: list[int], data: st.DataObject, count: int, keepd
     graph = b.graph(value)
     split = split_reductions(graph, H100, lambda name, default: count)
     check_same(dataclasses.replace(graph), split)
+
+
+def test_the_direction_is_that_of_the_tensors_read() -> None:
+    """A product whose own layout is that of its first operand, which is broadcast: the
+    tensor in memory runs the other way, and decides."""
+    b = GraphBuilder()
+    small = b.input("small", (32, 768, 1, 1))
+    wide = b.input("wide", (32, 7, 7, 768))
+    expanded = b.call("aten.expand.default", small, (32, 768, 7, 7))
+    halved = b.call("aten.div.Scalar", expanded, 49.0)
+    turned = b.call("aten.permute.default", halved, (0, 2, 3, 1))
+    product = b.call("aten.mul.Tensor", turned, wide)
+    graph = b.graph(b.call("aten.sum.dim_IntList", product, (0, 1, 2), name="red"))
+    nodes = {n.name: n for n in graph.nodes}
+    types = graph.types()
+    alone = parse_reduction(nodes["red"], types)
+    informed = parse_reduction(nodes["red"], types, nodes)
+    assert alone is not None and informed is not None
+    assert alone.inner and not informed.inner
+    assert len(split_reductions(graph, H100).nodes) > len(graph.nodes)
+
+
+@pytest.mark.parametrize(("order", "inner"), [((0, 1), True), ((1, 0), False)])
+def test_the_direction_is_followed_through_permutations(
+    order: tuple[int, int], inner: bool
+) -> None:
+    b = GraphBuilder()
+    x = b.input("x", (64, 64))
+    turned = b.call("aten.permute.default", b.call("aten.neg.default", x), order)
+    graph = b.graph(b.call("aten.sum.dim_IntList", turned, (1,), name="red"))
+    nodes = {n.name: n for n in graph.nodes}
+    found = parse_reduction(nodes["red"], graph.types(), nodes)
+    assert found is not None and found.inner == inner

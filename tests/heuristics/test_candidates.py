@@ -45,12 +45,16 @@ BEST = [
     (pointwise(5), {"XBLOCK": 8}, 1),
     (pointwise(4096, 4096, bytes=8 << 24), {"XBLOCK": 32, "YBLOCK": 32}, 4),
     (pointwise(4096, 4096, bytes=4 << 24), {"XBLOCK": 64, "YBLOCK": 64}, 8),
-    (reduction(4096, 50257, Hint.INNER), {"XBLOCK": 1, "R0_BLOCK": 2048}, 8),
-    (reduction(64, 50257, Hint.INNER), {"XBLOCK": 1, "R0_BLOCK": 4096}, 16),
-    (reduction(1 << 16, 4096, Hint.OUTER), {"XBLOCK": 64, "R0_BLOCK": 16}, 4),
-    (persistent(4096, 1024), {"XBLOCK": 1, "R0_BLOCK": 1024}, 4),
-    (persistent(4096, 768), {"XBLOCK": 1, "R0_BLOCK": 1024}, 4),
-    (persistent(65536, 64), {"XBLOCK": 16, "R0_BLOCK": 64}, 4),
+    (reduction(4096, 50257, Hint.INNER), {"XBLOCK": 1, "R0_BLOCK": 2048}, 16),
+    (reduction(64, 50257, Hint.INNER), {"XBLOCK": 1, "R0_BLOCK": 2048}, 16),
+    (reduction(1 << 16, 4096, Hint.OUTER), {"XBLOCK": 64, "R0_BLOCK": 32}, 8),
+    (reduction(1 << 16, 128, Hint.OUTER_TINY), {"XBLOCK": 64, "R0_BLOCK": 64}, 4),
+    (reduction(1 << 16, 4096, Hint.MIXED), {"XBLOCK": 32, "R0_BLOCK": 128}, 4),
+    (persistent(1 << 16, 96, Hint.MIXED), {"XBLOCK": 32, "R0_BLOCK": 128}, 2),
+    (persistent(1 << 16, 32, Hint.OUTER), {"XBLOCK": 32, "R0_BLOCK": 32}, 1),
+    (persistent(4096, 1024), {"XBLOCK": 1, "R0_BLOCK": 1024}, 1),
+    (persistent(4096, 768), {"XBLOCK": 1, "R0_BLOCK": 1024}, 1),
+    (persistent(65536, 64), {"XBLOCK": 8, "R0_BLOCK": 64}, 1),
     (persistent(1, 3), {"XBLOCK": 1, "R0_BLOCK": 4}, 1),
 ]
 
@@ -79,12 +83,6 @@ def test_few_columns_get_narrow_blocks() -> None:
     wide, narrow = (candidates(reduction(x, 8192, Hint.OUTER), H100)[0] for x in (1 << 16, 1024))
     assert narrow.block("XBLOCK") < wide.block("XBLOCK")
     assert narrow.block("R0_BLOCK") > wide.block("R0_BLOCK")
-
-
-def test_register_intensive_reductions_start_smaller() -> None:
-    light = candidates(reduction(4096, 8192, Hint.INNER, loads=2, reductions=1), H100)[0]
-    heavy = candidates(reduction(4096, 8192, Hint.INNER, loads=9, reductions=3), H100)[0]
-    assert heavy.block("R0_BLOCK") == light.block("R0_BLOCK") // 2
 
 
 def test_conversions_get_their_elements_per_thread() -> None:

@@ -62,6 +62,10 @@ def test_long_or_register_hungry_rows_are_looped() -> None:
     assert not is_persistent(Hint.INNER, sympy.Integer(8193), 1, H100)
     assert not is_persistent(Hint.OUTER, sympy.Integer(65), 1, H100)
     assert not is_persistent(Hint.INNER, sympy.Symbol("s0"), 1, H100)
+    assert not is_persistent(Hint.INNER, sympy.Integer(4096), 1, H100, widths=8)
+    assert is_persistent(Hint.MIXED, sympy.Integer(384), 3, H100, passes=2)
+    assert not is_persistent(Hint.MIXED, sympy.Integer(384), 3, H100, passes=1)
+    assert not is_persistent(Hint.MIXED, sympy.Integer(768), 3, H100, passes=2)
 
 
 def test_a_second_tile_only_for_what_it_makes_contiguous() -> None:
@@ -76,7 +80,11 @@ def test_a_second_tile_only_for_what_it_makes_contiguous() -> None:
 def test_the_direction_with_more_contiguous_bytes_wins() -> None:
     parallel, reduced = splits(64), [Split(R0, sympy.S.One, sympy.Integer(100))]
     inner, outer = Access(R0 + 100 * X0, 4, False), Access(X0 + 64 * R0, 2, False)
-    assert reduction_hint(parallel, reduced, [inner, outer]) is Hint.INNER
+    less = Access(X0 + 64 * R0, 1, False)
+    assert reduction_hint(parallel, reduced, [inner, less]) is Hint.MIXED
+    wide = Access(R0 + 100 * X0, 8, False)
+    assert reduction_hint(parallel, reduced, [wide, less]) is Hint.INNER
+    assert reduction_hint(parallel, reduced, [inner, outer]) is Hint.MIXED
     assert reduction_hint(parallel, reduced, [outer]) is Hint.OUTER
     assert reduction_hint(parallel, reduced, [Access(X0, 4, False)]) is Hint.DEFAULT
 

@@ -10,7 +10,7 @@ from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered
 from harness.ir.index import FloorDiv
-from harness.ir.nodes import Compute, Constant, IndexValue, Value
+from harness.ir.nodes import Compute, Constant, IndexValue, Load, Value
 from harness.ir.ops import Op
 
 
@@ -240,11 +240,27 @@ def threshold_backward(call: Call) -> Lowered:
 
 def cast(call: Call) -> Lowered:
     """``_to_copy`` and ``convert_element_type``: the node's type says to what."""
-    value = call.broadcast(call.tensor(0), call.shape)
+    tensor = call.tensor(0)
+    value = call.broadcast(tensor, call.shape)
+    if tensor.dtype in _QUANTISED and tensor.dtype is not call.dtype:
+        value = _quantised(call, value, tensor.dtype)
     position = scaled_position(call, value) if call.dtype.is_integer else None
     if position is not None:
         return call.result(call.context.index_value(position, call.dtype))
     return call.result(value)
+
+
+_QUANTISED = (DType.F8E4M3, DType.F8E5M2)
+
+
+def _quantised(call: Call, value: Value, dtype: DType) -> Value:
+    """``value`` rounded to 8 bits, which is the point of such a type, if it was computed
+    rather than read from memory. Rounding twice does no harm."""
+    if isinstance(value, Load | Constant):
+        return value
+    builder = call.context.builder
+    narrow = builder.compute(Op.CAST, value, dtype=dtype)
+    return builder.compute(Op.CAST, narrow, dtype=dtype.compute)
 
 
 # Integers up to here are exact in float32 (24 bits of significand).

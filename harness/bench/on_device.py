@@ -1,0 +1,117 @@
+"""The worker process that has the GPU: checks and times one kernel at a time.
+
+A kernel that reads or writes outside its memory ruins the CUDA context of its process, and
+one that never ends blocks it; so the process that runs kernels is one that can be replaced.
+It measures its own copy bandwidth when it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+
+from harness.bench.check import check_on_device
+from harness.bench.machine import fingerprint
+from harness.bench.measure import Measurement, Measurer
+from harness.bench.record import Machine
+from harness.bench.roofline import copy_bandwidth
+from harness.bench.timer import CudaTimer
+from harness.errors import HarnessError, NoDevice
+from harness.runtime.device import current_target
+from harness.runtime.interpreter import CheckResult
+from harness.runtime.static import reason
+from harness.runtime.worker import Handler, Unusable
+from harness.target import Target
+
+ROLE = "harness.bench.on_device:handlers"
+_FLUSHES = 500
+"""Some tens of milliseconds of work: long enough to read the clocks meanwhile."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The device as the worker found it; ``copy_gbps`` was measured in its process."""
+
+    target: Target
+    copy_gbps: float
+    machine: Machine
+
+
+@dataclass(eq=False, slots=True)
+class DeviceWorker:
+    """What the process does. Nothing touches the GPU before ``open``."""
+
+    cache: Path | None
+    _opened: Opened | None = None
+    _measurer: Measurer = field(init=False)
+
+    def open(self, _: object = None) -> Opened:
+        """Take the device and measure its copy bandwidth, once. Raises ``NoDevice``."""
+        if self._opened is None:
+            try:
+                timer = CudaTimer()
+                copy = copy_bandwidth(timer)
+                machine = fingerprint(lambda: _busy(timer))
+                target = current_target()
+            except (RuntimeError, NoDevice) as error:
+                raise Unusable(no_device(error)) from error
+            self._measurer = Measurer(target, timer, copy.gbps, self.cache)
+            self._opened = Opened(target, copy.gbps, machine)
+        return self._opened
+
+    def check(self, module_text: str) -> CheckResult:
+        """Run with poisoned outputs and compare with plain torch in float64."""
+        self.open()
+        return self._surviving(lambda: check_on_device(module_text, cache=self.cache))
+
+    def time(self, module_text: str) -> Measurement:
+        """Time every candidate and keep the fastest."""
+        self.open()
+        return self._surviving(lambda: self._measurer.measure(module_text))
+
+    def _surviving(self, work: Callable[[], T]) -> T:
+        """``work``'s result; ``Unusable`` if the device's context did not survive it."""
+        try:
+            found = work()
+        except HarnessError as error:
+            _require_context(error)
+            raise
+        if isinstance(found, Measurement) and found.reason:
+            _require_context(HarnessError(found.reason, where=found.name))
+        return found
+
+
+def _require_context(error: HarnessError) -> None:
+    """Raises ``Unusable`` with ``error`` if the CUDA context is lost."""
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError as lost:
+        raise Unusable(error) from lost
+
+
+def no_device(error: Exception) -> HarnessError:
+    """Why the device cannot be taken."""
+    full = isinstance(error, torch.OutOfMemoryError)
+    return NoDevice(
+        "the GPU has too little free memory" if full else "the GPU cannot be used",
+        got=error.got if isinstance(error, HarnessError) else reason(error),
+        expected="a CUDA device with about 3 GiB free",
+        remedy="end what else runs on it (nvidia-smi lists it), or use --no-timing",
+    )
+
+
+def _busy(timer: CudaTimer) -> None:
+    for _ in range(_FLUSHES):
+        timer.flush()
+
+
+def handlers(cache: str | None) -> dict[str, Handler]:
+    """The jobs of the worker that has the GPU."""
+    worker = DeviceWorker(None if cache is None else Path(cache))
+    return {"open": worker.open, "check": worker.check, "time": worker.time}

@@ -1,0 +1,155 @@
+"""Accumulating scatters into few positions go to several copies, which are added up.
+
+Atomic additions to one address run one after another. Where many points meet few targets
+(the gradient of a table of 32 rows) that decides the time of the kernel, and most of the
+cache's slices idle. Such a scatter gets another dimension in front, the copy, which its
+points take in turns; a sum over the copies follows. Both are ATen calls.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import sympy
+
+from harness.graph.cleanup import remove_dead
+from harness.graph.model import Graph, Node, Ref, TensorType, ValueType
+from harness.graph.rewriting import Emitter, contiguous
+
+ChooseCopies = Callable[[str, int], int]
+"""Given a node's name and the default number of copies (1: none) the number wanted."""
+
+MEETINGS = 256
+"""Points per target from which on the additions to one address decide the time: at about
+one addition per clock and address, that many take as long as a small kernel."""
+
+WORTH_POINTS = 1 << 17
+"""Fewer additions than this are done before another launch would have paid."""
+
+MOST_COPIES = 64
+"""Enough for all slices of a Hopper-class cache to take part."""
+
+MOST_ELEMENTS = 1 << 18
+"""Elements of all copies together: 1 MiB of float32, which stays in the cache."""
+
+
+def copy_scatters(graph: Graph, choose: ChooseCopies | None = None) -> Graph:
+    """``graph`` with every accumulating ``index_put`` of many points into few targets done
+    on several zeroed copies that are then added to the tensor.
+
+    Done for ``WORTH_POINTS`` points or more that meet at least ``MEETINGS`` to a target, if
+    all leading dimensions are indexed by tensors of integers. ``choose`` overrides the
+    number of copies; 1 means to leave the scatter alone.
+    """
+    types = graph.types()
+    taken = set(types)
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        found = _parse(node, types)
+        if found is None:
+            nodes.append(node)
+            continue
+        copies = _default(found)
+        if choose is not None:
+            copies = choose(node.name, copies)
+        copies = math.gcd(copies, max(found.points))
+        if copies < 2:
+            nodes.append(node)
+            continue
+        emitter = Emitter(node, types, taken)
+        _rewrite(found, copies, emitter, graph)
+        nodes.extend(emitter.take())
+    return remove_dead(dataclasses.replace(graph, nodes=tuple(nodes)))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Scatter:
+    """``source`` (type ``kind``) gets ``values`` added at ``indices``, whose common shape is
+    ``points``; ``meetings`` are additions per target."""
+
+    source: Ref
+    kind: TensorType
+    indices: tuple[Ref, ...]
+    values: Ref
+    points: tuple[int, ...]
+    additions: int
+
+    @property
+    def targets(self) -> int:
+        return math.prod(int(n) for n in self.kind.shape)
+
+
+def _parse(node: Node, types: dict[str, ValueType]) -> _Scatter | None:
+    if node.op != "aten.index_put.default" or len(node.args) < 3:
+        return None
+    accumulate = node.args[3] if len(node.args) > 3 else dict(node.kwargs).get("accumulate")
+    source, indices, values = node.args[:3]
+    if accumulate is not True or not isinstance(source, Ref) or not isinstance(values, Ref):
+        return None
+    if not isinstance(indices, tuple) or not indices:
+        return None
+    refs = tuple(i for i in indices if isinstance(i, Ref))
+    kinds = [types[r.name] for r in refs]
+    kind = types[source.name]
+    if len(refs) != len(indices) or not isinstance(kind, TensorType) or not kind.dtype.is_float:
+        return None
+    if not all(isinstance(k, TensorType) and k.dtype.is_integer for k in kinds):
+        return None
+    tensors = [kind, *(k for k in kinds if isinstance(k, TensorType))]
+    if not all(n.is_Integer for t in tensors for n in t.shape) or 0 in kind.shape:
+        return None
+    points = _broadcast([tuple(int(n) for n in t.shape) for t in tensors[1:]])
+    rest = math.prod(int(n) for n in kind.shape[len(refs) :])
+    return _Scatter(source, kind, refs, values, points, math.prod(points) * rest)
+
+
+def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    rank = max(len(s) for s in shapes)
+    padded = [(1,) * (rank - len(s)) + s for s in shapes]
+    return tuple(max(column) if 0 not in column else 0 for column in zip(*padded, strict=True))
+
+
+def _default(found: _Scatter) -> int:
+    if found.additions < WORTH_POINTS or found.additions < MEETINGS * found.targets:
+        return 1
+    most = min(MOST_COPIES, MOST_ELEMENTS // found.targets)
+    return math.gcd(1 << max(0, most.bit_length() - 1), max(found.points))
+
+
+def _along(found: _Scatter) -> int:
+    """The longest dimension of the indices, the first of several."""
+    return max(range(len(found.points)), key=lambda d: (found.points[d], -d))
+
+
+def _rewrite(found: _Scatter, copies: int, emitter: Emitter, graph: Graph) -> None:
+    """Points take copies in turns along the longest dimension of the indices, the first
+    of several: programs that run at the same time mostly differ in it."""
+    along = _along(found)
+    size = found.points[along]
+    index = emitter.type(found.indices[0]).dtype
+    once = contiguous(index, (copies,))
+    copy = emitter.call("copy", "aten.arange.default", once, copies, dtype=index)
+    turns = contiguous(index, (size,))
+    copy = emitter.call("turn", "aten.repeat.default", turns, copy, (size // copies,))
+    if along < len(found.points) - 1:
+        shape = (size, *(1 for _ in found.points[along + 1 :]))
+        copy = emitter.view(copy, contiguous(index, shape), "turns")
+    kind = contiguous(found.kind.dtype, (copies, *found.kind.shape))
+    zeros = emitter.call("zeros", "aten.full.default", kind, kind.shape, 0, dtype=kind.dtype)
+    put = emitter.call(
+        "copies", "aten.index_put.default", kind, zeros, (copy, *found.indices), found.values, True
+    )
+    if _is_zero(found.source, graph):
+        emitter.reduce("aten.sum.dim_IntList", put, (0,), False, None, "")
+        return
+    total = emitter.reduce("aten.sum.dim_IntList", put, (0,), False, None, "total")
+    emitter.call("", "aten.add.Tensor", None, found.source, total)
+
+
+def _is_zero(source: Ref, graph: Graph) -> bool:
+    made = next((n for n in graph.nodes if n.name == source.name), None)
+    if made is None or made.op != "aten.full.default":
+        return False
+    return made.args[1] in (0, 0.0, sympy.S.Zero) and made.args[1] is not False

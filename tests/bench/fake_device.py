@@ -1,0 +1,54 @@
+"""Stands in for the worker that has the GPU: what a kernel's text says is what happens."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from harness.bench.measure import Measurement
+from harness.bench.on_device import Opened
+from harness.bench.record import Machine
+from harness.errors import CompileFailed, HarnessError, NoDevice
+from harness.heuristics.facts import Config
+from harness.runtime.interpreter import CheckResult
+from harness.runtime.timing import Samples
+from harness.runtime.worker import Handler, Unusable
+from harness.target import H100
+
+CONFIG = Config((("XBLOCK", 256),), 4, 1)
+
+
+def handlers(cache: str | None) -> dict[str, Handler]:
+    """Counts, in the cache folder, how many processes took the device."""
+    assert cache is not None
+    taken = Path(cache) / "taken"
+    opened: list[Opened] = []
+
+    def take(_: object) -> Opened:
+        if not opened:
+            with taken.open("a") as file:
+                file.write("x")
+            number = len(taken.read_text())
+            if (Path(cache) / "gone").exists() and number > 1:
+                raise Unusable(NoDevice("the GPU cannot be used", got="no device found"))
+            opened.append(Opened(H100, 1000.0 * number, Machine("fake")))
+        return opened[0]
+
+    def check(text: str) -> CheckResult:
+        take(None)
+        if "# faults" in text:
+            raise Unusable(HarnessError("a kernel could not be run", got="illegal memory access"))
+        if "# crashes" in text:
+            os._exit(7)
+        if "# refused" in text:
+            raise CompileFailed("no")
+        return CheckResult(True, 0.25, 0.5, "", 0.0)
+
+    def measure(text: str) -> Measurement:
+        if "# hangs" in text:
+            time.sleep(60)
+        samples = Samples((0.002,) * 3, "fake", "count")
+        return Measurement("k", 4_000_000, CONFIG, samples, (), take(None).copy_gbps)
+
+    return {"open": take, "check": check, "time": measure}

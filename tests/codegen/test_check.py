@@ -1,0 +1,134 @@
+"""The check inside a module: what it must refuse, and what it must not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.codegen.source import EmittedModule
+from harness.codegen.steps import is_inexact, jumps
+from harness.errors import HarnessError
+from harness.graph.model import Graph
+from harness.graph.text import loads
+from harness.runtime.interpreter import CheckJob, CheckResult, InterpreterPool
+from tests.codegen.kernels import modules
+
+
+def graph(text: str) -> Graph:
+    return loads("# harness graph 1\n" + text, "test graph")
+
+
+def chain(dtype: str) -> Graph:
+    """cos(x) + y: nothing that jumps."""
+    return graph(f"""def chain(
+    x: "{dtype}[100, 64]",
+    y: "{dtype}[100, 64]",
+):
+    cos: "{dtype}[100, 64]" = aten.cos.default(x)
+    add: "{dtype}[100, 64]" = aten.add.Tensor(cos, y)
+    return (add,)
+""")
+
+
+def buckets(tail: str, result: str) -> Graph:
+    """Buckets of distances 1 … 64 whose borders are exact powers of two."""
+    return graph(f"""def buckets(
+    table: "f32[32, 8] parameter",
+):
+    arange: "i64[64]" = aten.arange.start_step(1, 65, dtype=torch.int64)
+    wide: "f32[64]" = aten._to_copy.default(arange, dtype=torch.float32)
+    log: "f32[64]" = aten.log.default(wide)
+    div: "f32[64]" = aten.div.Tensor(log, 2.772588722239781)
+    mul: "f32[64]" = aten.mul.Tensor(div, 8)
+    step: "i64[64]" = aten._to_copy.default(mul, dtype=torch.int64)
+{tail}    return ({result},)
+""")
+
+
+NUMBERS = buckets("", "step")
+LOOKED_UP = buckets('    rows: "f32[64, 8]" = aten.embedding.default(table, step)\n', "rows")
+
+
+def checked(module: EmittedModule, cache: Path, *edit: str) -> CheckResult:
+    """The module's own check after replacing ``edit[0]`` by ``edit[1]`` in the kernel."""
+    text = module.text
+    if edit:
+        text = text.replace(*edit)
+        assert text != module.text
+    with InterpreterPool(1, cache) as pool:
+        ((_, answer),) = pool.check_all([CheckJob(text, None)])
+    assert not isinstance(answer, HarnessError), answer
+    return answer
+
+
+def only(made: Graph) -> EmittedModule:
+    (module,) = modules(made)
+    return module
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+def test_one_percent_off_in_one_percent_of_elements_fails(tmp_path: Path, dtype: str) -> None:
+    module = only(chain(dtype))
+    assert checked(module, tmp_path).passed
+    place = next(n for n in module.text.splitlines() if " = tmp" in n and " + tmp" in n).strip()
+    name = place.split()[0]
+    wrong = f"{place}\n    {name} = tl.where(xindex % 100 == 7, {name} * 1.01, {name})"
+    assert not checked(module, tmp_path, place, wrong).passed
+
+
+@pytest.mark.parametrize("made", [NUMBERS, LOOKED_UP], ids=["numbers", "looked up"])
+@pytest.mark.parametrize("factor", ["1.0", "(1 - 2.0**-22)", "(1 + 2.0**-22)"])
+def test_a_logarithm_some_units_of_the_last_place_off_passes(
+    tmp_path: Path, made: Graph, factor: str
+) -> None:
+    module = only(made)
+    assert checked(module, tmp_path, "tl.log(", f"{factor} * tl.log(").passed
+
+
+@pytest.mark.parametrize("made", [NUMBERS, LOOKED_UP], ids=["numbers", "looked up"])
+@pytest.mark.parametrize("factor", ["1.03", "0.97"])
+def test_buckets_with_other_borders_fail(tmp_path: Path, made: Graph, factor: str) -> None:
+    module = only(made)
+    assert not checked(module, tmp_path, "tl.log(", f"{factor} * tl.log(").passed
+
+
+def test_one_bucket_off_by_one_fails(tmp_path: Path) -> None:
+    module = only(NUMBERS)
+    stored = next(n for n in module.text.splitlines() if "tl.store(" in n)
+    value = stored.split(", ")[1]
+    wrong = stored.replace(f", {value}", f", {value} + (xindex == 20)")
+    assert not checked(module, tmp_path, stored, wrong).passed
+
+
+def test_which_calls_are_inexact_and_what_jumps() -> None:
+    assert {n.name for n in NUMBERS.nodes if is_inexact(n)} == {"log", "div"}
+    assert jumps(NUMBERS.nodes, NUMBERS)
+    assert not jumps(chain("f32").nodes, chain("f32"))
+    assert "STEPS = False" in only(chain("f32")).text
+    assert "nudge" not in only(chain("f32")).text.split("device = next")[1].split("return [")[0]
+
+
+def test_a_scatter_is_asked_for_distinct_places(tmp_path: Path) -> None:
+    made = graph("""def scatter(
+    x: "f32[50, 8]",
+    index: "i64[50, 4] bound=8",
+    value: "f32[50, 4]",
+):
+    scatter: "f32[50, 8]" = aten.scatter.src(x, 1, index, value)
+    return (scatter,)
+""")
+    found = modules(made)
+    assert any('"distinct:1", 8' in module.text for module in found)
+    assert all(checked(module, tmp_path).passed for module in found)
+
+
+def test_the_denominator_under_a_sum_is_positive() -> None:
+    made = graph("""def share(
+    x: "f32[64, 2]",
+):
+    total: "f32[64, 1]" = aten.sum.dim_IntList(x, [1], True)
+    div: "f32[64, 2]" = aten.div.Tensor(x, total)
+    return (div,)
+""")
+    assert '"float32", "positive"' in only(made).text

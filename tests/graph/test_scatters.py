@@ -1,0 +1,94 @@
+"""Scatters on several copies compute the same, and happen exactly where they pay."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.dtypes import DType
+from harness.graph.model import Arg, Graph
+from harness.graph.replay import random_inputs, replay
+from harness.graph.scatters import copy_scatters
+from harness.pipeline import compile_graph
+from harness.target import H100
+from tests.graph.building import GraphBuilder, assert_close
+
+
+def scatter(
+    table: tuple[int, ...],
+    indices: tuple[tuple[int, ...], ...],
+    values: tuple[int, ...],
+    *,
+    zero: bool = True,
+    accumulate: bool = True,
+) -> Graph:
+    b = GraphBuilder()
+    found: list[Arg] = [
+        b.input(f"i{n}", shape, DType.I64, bound=table[n]) for n, shape in enumerate(indices)
+    ]
+    source = b.input("source", values, DType.F64)
+    base = (
+        b.call("aten.full.default", table, 0, dtype=DType.F64)
+        if zero
+        else b.input("base", table, DType.F64)
+    )
+    put = b.call("aten.index_put.default", base, tuple(found), source, accumulate, name="put")
+    return b.graph(put)
+
+
+CASES = (
+    ((5, 3), ((64,),), (64, 3)),
+    ((5, 3), ((8, 64),), (8, 64, 3)),
+    ((5, 3), ((64, 8),), (1, 8, 3)),
+    ((5, 3), ((8, 16), (16,)), (8, 16)),
+    ((4, 3, 2), ((16, 1), (1, 32)), (16, 32, 2)),
+    ((7,), ((48,),), (1,)),
+)
+
+
+@pytest.mark.parametrize(("table", "indices", "values"), CASES)
+@pytest.mark.parametrize("zero", [True, False])
+def test_equal_in_float64(
+    table: tuple[int, ...],
+    indices: tuple[tuple[int, ...], ...],
+    values: tuple[int, ...],
+    zero: bool,
+) -> None:
+    graph = scatter(table, indices, values, zero=zero)
+    copied = copy_scatters(graph, lambda name, default: 8)
+    assert len(copied.nodes) > len(graph.nodes) and copied.outputs == graph.outputs
+    assert copied.types()["put"] == graph.types()["put"]
+    inputs = random_inputs(graph, "cpu", 3)
+    assert_close(replay(copied, inputs, "cpu"), replay(graph, inputs, "cpu"), 1e-12)
+
+
+def test_only_many_points_for_few_targets() -> None:
+    assert copies(scatter((32, 12), ((512, 512),), (512, 512, 12))) == 64
+    assert copies(scatter((32, 12), ((64, 64),), (64, 64, 12))) == 1
+    assert copies(scatter((50257, 768), ((8, 1024),), (8, 1024, 768))) == 1
+    assert copies(scatter((2048, 16), ((1 << 20,),), (1 << 20, 16))) == 8
+
+
+def copies(graph: Graph) -> int:
+    """How many copies are made by default."""
+    asked: list[int] = []
+
+    def choose(name: str, default: int) -> int:
+        asked.append(default)
+        return default
+
+    copy_scatters(graph, choose)
+    return asked[0]
+
+
+def test_overwriting_scatters_stay() -> None:
+    graph = scatter((5, 3), ((64,),), (64, 3), accumulate=False)
+    assert copy_scatters(graph, lambda name, default: 8) == graph
+
+
+def test_copies_cost_no_kernel_of_their_own() -> None:
+    graph = scatter((32, 4), ((256, 256),), (256, 256, 4))
+    made = compile_graph(graph, H100)
+    assert not made.failures
+    assert dict(made.splits) == {"put": 64}
+    # Zeros, additions, the sum over copies.
+    assert len(made.kernels) == 3

@@ -1,0 +1,140 @@
+"""The torch.compile backend on CUDA, against eager."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from harness.backend import Compiler, Devices
+from tests.test_backend import Block, gradients
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+
+@pytest.fixture
+def compiler() -> Iterator[Compiler]:
+    torch.compiler.reset()
+    torch.manual_seed(0)
+    made = Compiler()
+    yield made
+    made.close()
+    torch.compiler.reset()
+
+
+def close(a: torch.Tensor, b: torch.Tensor) -> None:
+    torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_forward_and_backward(compiler: Compiler) -> None:
+    model = Block(64).cuda()
+    x = torch.randn(4, 33, 64, device="cuda")
+    wanted = gradients_cuda(model, model, x)
+    got = gradients_cuda(model, torch.compile(model, backend=compiler), x)
+    for a, b in zip(got, wanted, strict=True):
+        close(a, b)
+    assert not any(report.failures for report in compiler.reports)
+
+
+def gradients_cuda(model: nn.Module, run: Any, x: torch.Tensor) -> list[torch.Tensor]:
+    with torch.device("cuda"):
+        return gradients(model, run, x)
+
+
+def test_changes_in_place(compiler: Compiler) -> None:
+    def f(x: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
+        total.add_(x.sum(0))
+        x.mul_(2).relu_()
+        return x @ total
+
+    run = torch.compile(f, backend=compiler)
+    with torch.no_grad():
+        for _ in range(3):
+            # Columns first: a layout that the kernels have to follow.
+            x, total = torch.randn(24, 40, device="cuda").t(), torch.randn(24, device="cuda")
+            ours = [t.clone(memory_format=torch.preserve_format) for t in (x, total)]
+            close(run(*ours), f(x, total))
+            close(ours[0], x)
+            close(ours[1], total)
+
+
+def test_dynamic_sizes(compiler: Compiler) -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x, -1) * x.shape[0]
+
+    run = torch.compile(f, backend=compiler)
+    for rows in (3, 700, 3, 5):
+        x = torch.randn(rows, 60, device="cuda")
+        close(run(x), f(x))
+
+
+def test_steady_state_waits_for_nothing_and_can_be_recorded(compiler: Compiler) -> None:
+    model = Block(64).cuda()
+    run = torch.compile(model, backend=compiler)
+    x = torch.randn(4, 32, 64, device="cuda")
+    with torch.no_grad():
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                run(x)
+        torch.cuda.synchronize()
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            run(x)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = run(x)
+        x.copy_(torch.randn_like(x))
+        graph.replay()
+        close(y, model(x))
+
+
+def test_another_stream(compiler: Compiler) -> None:
+    """A kernel launched on any but the current stream would read before the slow work ends."""
+    run = torch.compile(lambda t: torch.sin(t) * 2 + 1, backend=compiler)
+    x = torch.zeros(1 << 20, device="cuda")
+    run(x)
+    torch.cuda.synchronize()
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(100_000_000)
+        x.fill_(1.0)
+        y = run(x)
+    side.synchronize()
+    close(y, torch.sin(torch.ones_like(x)) * 2 + 1)
+
+
+def test_tuned_by_the_first_call() -> None:
+    from harness.bench.timer import CudaTimer
+
+    torch.compiler.reset()
+    devices = Devices(CudaTimer())
+    run = torch.compile(lambda t: torch.softmax(t, -1).cumsum(0), backend=Compiler(devices=devices))
+    x = torch.randn(512, 3000, device="cuda")
+    before = x.clone()
+    close(run(x), torch.softmax(x, -1).cumsum(0))
+    assert torch.equal(x, before)
+    (kernels,) = devices._kernels.values()
+    assert all(k.config in k.loaded.configs for k in kernels._kernels.values())
+    devices.close()
+
+
+def test_dropout_is_the_same_in_both_directions(compiler: Compiler) -> None:
+    run = torch.compile(
+        lambda t: nn.functional.dropout(t * 2, 0.5, training=True), backend=compiler
+    )
+    x = torch.ones(4096, device="cuda", requires_grad=True)
+    y = run(x)
+    y.sum().backward()
+    assert x.grad is not None
+    assert torch.equal(x.grad, y.detach())
+    assert 0.4 < float((y == 0).float().mean()) < 0.6

@@ -1,0 +1,72 @@
+"""The default suite is compiled to the same text whatever order sets and hashes have, and
+its kernels are the same binaries every time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.graph.text import load
+from harness.pipeline import compile_graph
+from harness.runtime.static import CompileJob, StaticMetrics, measure
+from harness.target import H100
+
+ROOT = Path(__file__).resolve().parent.parent
+GRAPHS = ROOT / "suites" / "graphs"
+
+DIGESTS = """
+import hashlib, sys
+from pathlib import Path
+from harness.graph.text import load
+from harness.pipeline import compile_graph
+from harness.target import H100
+
+folder = Path(sys.argv[1])
+for path in sorted(folder.glob("*.py")):
+    full = compile_graph(load(path), H100)
+    small = compile_graph(load(folder / "small" / path.name), H100, like=full)
+    for size, compiled in (("full", full), ("small", small)):
+        for kernel in compiled.kernels:
+            digest = hashlib.sha256(kernel.module.text.encode()).hexdigest()
+            print(path.stem, size, kernel.name, digest)
+"""
+
+
+def digests(seed: str) -> list[str]:
+    """A line for every module that the default suite is compiled to."""
+    done = subprocess.run(
+        [sys.executable, "-c", DIGESTS, str(GRAPHS)],
+        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.slow
+def test_every_module_of_the_suite_is_the_same_text_for_any_hash_seed() -> None:
+    first, second = digests("1"), digests("4711")
+    assert len(first) > 400
+    assert first == second
+
+
+@pytest.mark.slow
+def test_static_metrics_of_two_compilations_are_equal(tmp_path: Path) -> None:
+    """Nothing is taken from a cache: each has a folder of its own."""
+    texts = []
+    for name in ("llama_block_forward", "bert_layer_backward", "moe_router_forward"):
+        texts += [k.module.text for k in compile_graph(load(GRAPHS / f"{name}.py"), H100).kernels]
+    texts.sort(key=lambda text: hashlib.sha256(text.encode()).digest())
+    sample = random.Random(7).sample(texts, 8)
+    jobs = [CompileJob(text, H100) for text in sample]
+    first, second = (measure(jobs, tmp_path / folder) for folder in ("one", "two"))
+    assert all(isinstance(found, StaticMetrics) for found in first), first
+    assert first == second
