@@ -22,7 +22,30 @@ process can hand it to its parent.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+_ALIKE = 0.6
+"""Least similarity (0 to 1) of a name worth proposing: difflib's own cutoff."""
+
+
+def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """Up to ``most`` of the ``known`` names that someone who typed ``name`` may have meant, best
+    first; none if none is alike. A name is as alike as its most similar part, parts being
+    separated by ``_``, ``.``, ``-`` or ``/``.
+    """
+    scored = [(_likeness(name.lower(), candidate.lower()), candidate) for candidate in known]
+    alike = sorted((-score, candidate) for score, candidate in scored if score >= _ALIKE)
+    return [candidate for _, candidate in alike[:most]]
+
+
+def _likeness(name: str, candidate: str) -> float:
+    whole = difflib.SequenceMatcher(None, candidate, name).ratio()
+    parts = candidate.replace(".", "_").replace("-", "_").replace("/", "_").split("_")
+    # A part counts less than the whole, so that an exact whole comes first.
+    best = max(difflib.SequenceMatcher(None, part, name).ratio() for part in parts)
+    return max(whole, 0.9 * best)
 
 
 @dataclass(eq=False)

@@ -134,7 +134,7 @@ def test_asv_configuration_is_json() -> None:
 
 
 def test_readme_names_commands_that_exist() -> None:
-    from harness.cli.main import COMMANDS
+    from harness.cli.app import COMMANDS
 
     named = set(re.findall(r"\bharness ([a-z][a-z-]+)\b", (ROOT / "README.md").read_text()))
     known = {name for name, _, _ in COMMANDS}

@@ -23,6 +23,10 @@ SMALL = "small"
 """The folder, beside a graph's file, of the small capture of the same structure."""
 
 
+_SMALL_BYTES = 1 << 19
+"""Most that a kernel may move to be interpreted as it is; some seconds of work."""
+
+
 @dataclass(frozen=True, slots=True)
 class GraphFile:
     """A graph on disk. ``small`` is the same structure at sizes for the interpreter."""
@@ -61,19 +65,36 @@ class FileEntry:
         return summarise(self._full)
 
     def compile_small(self) -> Compiled | None:
-        """At small sizes, with the decisions made at full size; None if none are declared."""
+        """At small sizes, with the decisions made at full size; None if none are declared.
+
+        A graph that is small itself stands for its own small capture.
+        """
         from harness.pipeline import compile_graph
 
         graph = self.file.load_small()
         if graph is None:
-            return None
+            full = self._full
+            return summarise(full) if full is not None and _is_small(full) else None
         return summarise(compile_graph(graph, self.target, like=self._full))
 
 
+def _is_small(compiled: CompiledGraph) -> bool:
+    """Whether Triton's interpreter gets through every kernel in seconds."""
+    moved = (kernel.module.bytes_moved for kernel in compiled.kernels)
+    return max(moved, default=0) <= _SMALL_BYTES
+
+
 def read(path: Path) -> Graph:
-    """The graph in the file at ``path``. Raises ``DamagedGraph``, also for one that is missing."""
+    """The graph in the file at ``path``, every operator's result checked.
+
+    Raises ``DamagedGraph``, also for a file that is missing, and ``UnsupportedOperator``.
+    """
+    from harness.graph.validate import validate
+
     try:
-        return load(path)
+        graph = load(path)
+        validate(graph, path.read_text(encoding="utf-8"), str(path))
+        return graph
     except (OSError, UnicodeDecodeError) as error:
         raise DamagedGraph(
             "a graph file cannot be read",

@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import queue
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from harness.bench.session import CheckLane, CheckOutcome, Session, StaticLane
 from harness.errors import HarnessError, UnknownName
 from harness.heuristics.facts import Config
 from harness.options import Options
+from harness.runtime.cache import usable
 from harness.target import TARGETS, Target
 
 if TYPE_CHECKING:
@@ -39,11 +40,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A session and the run it will fill; ``timed`` says whether a GPU is used."""
+    """A session and the run it will fill; ``timed`` says whether a GPU is used, ``notes`` what
+    the user should know before it starts."""
 
     session: Session
     run: Run
     timed: bool
+    notes: tuple[str, ...] = ()
 
 
 @contextlib.contextmanager
@@ -55,6 +58,8 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
     find_entries(options, request.suite, request.names, named)
     workers = request.jobs or options.jobs
     with contextlib.ExitStack() as stack:
+        cache, note = stack.enter_context(usable(options.cache))
+        options = replace(options, cache=cache)
         device = open_device(options, request, workers)
         if device is not None:
             stack.enter_context(device)
@@ -67,7 +72,8 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             check_lane(options, workers, inbox),
             device,
         )
-        yield Plan(session, new_run(options, request, target, device), timed=device is not None)
+        run = new_run(options, request, target, device)
+        yield Plan(session, run, device is not None, (note,) if note else ())
 
 
 def open_device(options: Options, request: Request, workers: int) -> CudaDevice | None:

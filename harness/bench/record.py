@@ -90,6 +90,18 @@ class KernelRecord:
     module: str = ""
 
     @property
+    def code(self) -> str:
+        """What the GPU runs: argument types, kernel and grid, the kernel's name left out. Two
+        kernels that agree in it are one kernel, whichever graph nodes they come from.
+        """
+        start, end = self.module.find("@triton.jit"), self.module.find("\ndef reference(")
+        if start < 0 or end < 0:
+            return self.module or self.name
+        signature = self.module.find("\nSIGNATURE = ")
+        types = self.module[signature : self.module.find("\n", signature + 1)]
+        return (types + self.module[start:end]).replace(self.name, "")
+
+    @property
     def failed(self) -> bool:
         """Whether this kernel did not compile or computes something else."""
         return self.check is Check.FAILED or bool(self.reason)
@@ -153,11 +165,11 @@ class Run:
         return any(graph.failed for graph in self.graphs)
 
     def counts(self) -> Counter[str]:
-        """Kernels by the outcome of their check, ``total`` and ``distinct`` (by text) beside."""
+        """Kernels by the outcome of their check, ``total`` and ``distinct`` (by code) beside."""
         kernels = [kernel for graph in self.graphs for kernel in graph.kernels]
         counts = Counter(kernel.check.value for kernel in kernels)
         counts["total"] = len(kernels)
-        counts["distinct"] = len({kernel.module or kernel.name for kernel in kernels})
+        counts["distinct"] = len({kernel.code for kernel in kernels})
         return counts
 
 

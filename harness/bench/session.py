@@ -21,7 +21,7 @@ from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
 from harness.runtime.static import StaticMetrics
 
-NO_SMALL = "no small capture of this graph is declared"
+NO_SMALL = "too large to interpret, and no small capture beside it (capture --small)"
 INTERPRETED = "interpreter, small sizes"
 ON_DEVICE = "GPU, full size"
 

@@ -11,12 +11,42 @@ from harness import options as settings
 from harness.cli import output
 from harness.cli.arguments import AsJson, Debug
 from harness.cli.guard import guarded
-from harness.errors import HarnessError, UnknownName, UsageError
+from harness.errors import HarnessError, UnknownName, UsageError, nearest
 
 if TYPE_CHECKING:
     from harness.dtypes import DType
     from harness.graph.capture import CaptureOptions, Mode
     from harness.graph.model import Graph
+
+
+Training = Annotated[bool, typer.Option("--training", help="Forward and backward graphs.")]
+Optimizer = Annotated[
+    bool, typer.Option("--optimizer", help="An AdamW step over the model's parameters.")
+]
+ElementType = Annotated[
+    str, typer.Option("--dtype", help="Type of parameters and floating inputs (bf16, f16, …).")
+]
+Sizes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--size",
+        "-s",
+        metavar="NAME=VALUE",
+        help="An option of the model or its inputs; may be repeated.",
+        show_default=False,
+    ),
+]
+SmallSizes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--small",
+        metavar="NAME=VALUE",
+        help="Capture again at this size into small/ beside the file, for checks without "
+        "a GPU; may be repeated.",
+        show_default=False,
+    ),
+]
+Name = Annotated[str, typer.Option("--name", help="What the graphs are called.")]
 
 
 @guarded
@@ -35,26 +65,12 @@ def capture(
             "--output", "-o", help="File to write; a folder for several graphs.", show_default=False
         ),
     ],
-    training: Annotated[
-        bool, typer.Option("--training", help="Forward and backward graphs.")
-    ] = False,
-    optimizer: Annotated[
-        bool, typer.Option("--optimizer", help="An AdamW step over the model's parameters.")
-    ] = False,
-    dtype: Annotated[
-        str, typer.Option("--dtype", help="Type of parameters and floating inputs (bf16, f16, …).")
-    ] = "f32",
-    size: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--size",
-            "-s",
-            metavar="NAME=VALUE",
-            help="An option of the model or its inputs; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    name: Annotated[str, typer.Option("--name", help="What the graphs are called.")] = "",
+    training: Training = False,
+    optimizer: Optimizer = False,
+    dtype: ElementType = "f32",
+    size: Sizes = None,
+    small: SmallSizes = None,
+    name: Name = "",
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -62,7 +78,10 @@ def capture(
 
     \b
     harness capture 'transformers:LlamaForCausalLM?num_hidden_layers=1' --dtype bf16 -o llama.py
-    harness capture mymodels.blocks:example --training -o graphs/
+    harness capture mymodels.blocks:example --training -s batch=64 --small batch=2 -o graphs/
+
+    `mymodels.blocks:example` is a function of yours, found from the working directory, that
+    returns (module or function, args); its parameters are what --size sets.
     """
     if training and optimizer:
         raise UsageError(
@@ -71,8 +90,11 @@ def capture(
     mode: Mode = "training" if training else "optimizer" if optimizer else "inference"
     wanted = _options(mode, dtype, name, size or [])
     with output.progress(f"capturing {target}", settings.current(), quiet=as_json):
-        graphs = _capture(target, wanted)
-    rows = [_save(graph, path) for graph, path in _placed(graphs, file)]
+        graphs, small_graphs = _capture(target, wanted, dict(_size(text) for text in small or []))
+    placed = _placed(graphs, file)
+    rows = [_save(graph, path) for graph, path in placed]
+    for graph, (_, path) in zip(small_graphs, placed, strict=False):
+        rows.append(_save(graph, path.parent / "small" / path.name))
     if as_json:
         output.emit_json({"graphs": rows})
         return
@@ -87,8 +109,6 @@ def _options(mode: Mode, dtype: str, name: str, sizes: list[str]) -> CaptureOpti
 
 
 def _dtype(text: str) -> DType:
-    import difflib
-
     from harness.dtypes import DType, from_torch_name
 
     for find in (DType, from_torch_name):
@@ -97,7 +117,7 @@ def _dtype(text: str) -> DType:
         except (KeyError, ValueError):
             continue
     known = [member.short for member in DType if member.is_float]
-    near = difflib.get_close_matches(text, known, n=3) or known
+    near = nearest(text, known) or known
     raise UnknownName(
         "there is no such element type", where="--dtype", got=text, expected=", ".join(near)
     )
@@ -117,10 +137,20 @@ def _size(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _capture(target: str, wanted: CaptureOptions) -> list[Graph]:
+def _capture(
+    target: str, wanted: CaptureOptions, small: dict[str, Any]
+) -> tuple[list[Graph], list[Graph]]:
+    """The graphs, and those of the same structure at ``small`` sizes if any are named."""
     from harness.graph.capture import capture as capture_graphs
+    from harness.graph.suite import Entry, capture_entry
 
-    return capture_graphs(target, wanted)
+    if not small:
+        return capture_graphs(target, wanted), []
+    sizes = wanted.options
+    entry = Entry(
+        wanted.name, target, target, target, wanted.mode, wanted.dtype, sizes, {**sizes, **small}
+    )
+    return capture_entry(entry)
 
 
 def _placed(graphs: list[Graph], file: Path) -> list[tuple[Graph, Path]]:

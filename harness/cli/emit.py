@@ -52,13 +52,15 @@ def emit(
     modules: dict[str, EmittedModule] = {}
     rows: list[dict[str, Any]] = []
     failures: list[dict[str, str]] = []
-    for file in files:
-        compiled = _compile(file, chosen, small)
-        for module, launches in compiled.distinct():
-            name = _free_name(modules, module)
-            modules[name] = module
-            rows.append(_row(file.name, module, launches, folder / f"{name}.py"))
-        failures += [{"graph": file.name, "reason": str(f.error)} for f in compiled.failures]
+    with output.progress("compiling", options, quiet=as_json) as bar:
+        for position, file in enumerate(files):
+            bar.update(f"compiling {file.name}", position, len(files))
+            compiled = _compile(file, chosen, small)
+            for module, launches in compiled.distinct():
+                name = _free_name(modules, module)
+                modules[name] = module
+                rows.append(_row(file.name, module, launches, folder / f"{name}.py"))
+            failures += [{"graph": file.name, "reason": str(f.error)} for f in compiled.failures]
     _write(folder, {name: module.text for name, module in modules.items()})
     if as_json:
         output.emit_json({"kernels": rows, "failures": failures})

@@ -40,10 +40,12 @@ def explain_fusion(
 
     options = settings.current()
     chosen = find_target(target or options.target)
-    documents = [
-        _document(file.load(), chosen, tuple(nodes or ()))
-        for file in find_graphs(options, suite, [graph])
-    ]
+    files = find_graphs(options, suite, [graph])
+    documents = []
+    with output.progress("compiling", options, quiet=as_json) as bar:
+        for position, file in enumerate(files):
+            bar.update(f"compiling {file.name}", position, len(files))
+            documents.append(_document(file.load(), chosen, tuple(nodes or ())))
     if as_json:
         output.emit_json({"graphs": documents})
         return

@@ -50,11 +50,9 @@ def guarded(command: Callable[P, int | None]) -> Callable[P, None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             status = FAILED
         except (MemoryError, Exception) as error:
-            if kwargs.get("debug") or isinstance(error, typer.Exit | typer.Abort | SystemExit):
+            if kwargs.get("debug") or _is_for_typer(error):
                 raise
-            if _is_usage(error):
-                raise
-            status = _unexpected(error)
+            status = _refused(error) if isinstance(error, OSError) else _unexpected(error)
         raise typer.Exit(status)
 
     return run
@@ -80,9 +78,24 @@ def describe(error: HarnessError) -> dict[str, Any]:
     }
 
 
-def _is_usage(error: Exception) -> bool:
-    """Whether the command-line library raised ``error`` and knows how to show it."""
+def _is_for_typer(error: BaseException) -> bool:
+    """Whether the command-line library raised ``error`` and knows what to do with it."""
+    if isinstance(error, typer.Exit | typer.Abort | SystemExit):
+        return True
     return hasattr(error, "exit_code") and hasattr(error, "show")
+
+
+def _refused(error: OSError) -> int:
+    """The system's own words about a file or the standard output."""
+    if error.filename is None:  # writing the answer: python would complain once more at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    name = error.filename or "standard output"
+    print(  # noqa: T201
+        f"error: {name}: {error.strerror or error}\n"
+        "  what to do: check the space, the permissions and the name; --debug shows where",
+        file=sys.stderr,
+    )
+    return FAILED
 
 
 def _unexpected(error: Exception) -> int:

@@ -70,6 +70,8 @@ def run(
         recover(options.results)
     request = Request(suite, tuple(graphs or ()), target, jobs, timing)
     with prepare(options, request) as plan:
+        for note in plan.notes:
+            output.note(note)
         with _keeper(options.results if record else None, plan.run) as keeper:
             cause: KeyboardInterrupt | NoDevice | None = None
             try:
@@ -78,6 +80,9 @@ def run(
             except (KeyboardInterrupt, NoDevice) as error:
                 cause = error
         return _conclude(keeper, cause, as_json)
+
+
+NOTHING = "nothing had been measured yet"
 
 
 class Keeper(Protocol):
@@ -152,6 +157,8 @@ def _conclude(keeper: Keeper, cause: KeyboardInterrupt | NoDevice | None, as_jso
     if cause is not None:
         why = "interrupted" if isinstance(cause, KeyboardInterrupt) else one_line(cause)
         kept = f"kept in {keeper.path}" if keeper.path else "not recorded"
-        output.note(f"{why}; what had been measured is {kept}")
+        output.note(
+            f"{why}; what had been measured is {kept}" if run.graphs else f"{why}; {NOTHING}"
+        )
         return INTERRUPTED if isinstance(cause, KeyboardInterrupt) else FAILED
     return FAILED if run.failed else FINE

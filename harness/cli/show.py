@@ -60,14 +60,12 @@ def show(
 
 
 def _module(run: Run, name: str) -> str:
-    import difflib
-
-    from harness.errors import UnknownName
+    from harness.errors import UnknownName, nearest
 
     modules = {k.name: k.module for g in run.graphs for k in g.kernels}
     if name in modules:
         return modules[name].rstrip("\n")
-    near = difflib.get_close_matches(name, modules, n=3, cutoff=0.3) or sorted(modules)[:3]
+    near = nearest(name, modules) or sorted(modules)[:3]
     raise UnknownName(
         "the run has no such kernel",
         where=run.id,

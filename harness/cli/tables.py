@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from harness.bench.record import Check, GraphRecord, KernelRecord, Run, to_json
-from harness.cli.output import Column, count, heading, number, row
+from harness.cli.output import Column, count, heading, number, row, width
 
 COLUMNS = (
     Column("kernel", 0),
@@ -19,7 +20,16 @@ COLUMNS = (
     Column("GB/s", 6, right=True),
     Column("copy%", 5, right=True),
 )
+ROOMY = 100
+"""Columns of a terminal from which a table without times keeps its empty columns."""
 NO_GPU = "no GPU"
+LEGEND = (
+    "poi: pointwise, per: reduction with the row in one block, red: reduction in a loop; "
+    "×n: launched n times. bytes: what one launch has to move. regs, spill: per thread; smem: "
+    "shared memory per block; instr: instructions in the binary. check: largest error against "
+    "float64. ms: median, cold L2; copy%: GB/s as a share of a copy's. More: README.md"
+)
+"""How to read the table; printed below it."""
 
 
 def graph_lines(graph: GraphRecord, *, timed: bool) -> list[str]:
@@ -34,30 +44,36 @@ def graph_lines(graph: GraphRecord, *, timed: bool) -> list[str]:
     )
     lines = ["", title]
     if graph.kernels:
-        lines.append(heading(COLUMNS))
+        lines.append(heading(columns(timed=timed)))
     for kernel in graph.kernels:
         lines.append(kernel_line(kernel, timed=timed))
         lines.extend(_reasons(kernel))
     return lines
 
 
+def columns(*, timed: bool) -> tuple[Column, ...]:
+    """The table's columns. In a narrow terminal the kernel's name gets the room of the columns
+    that would only hold dashes.
+    """
+    return COLUMNS if timed or width() >= ROOMY else COLUMNS[:-2]
+
+
 def kernel_line(kernel: KernelRecord, *, timed: bool) -> str:
     """One row of the table."""
     name = kernel.name.removeprefix("triton_")
     time = (number(kernel.ms, 4), number(kernel.gbps), _percent(kernel.fraction))
-    return row(
-        COLUMNS,
-        [
-            name if kernel.launches == 1 else f"{name} ×{kernel.launches}",
-            count(kernel.bytes),
-            number(kernel.registers),
-            number(kernel.spills),
-            count(kernel.shared),
-            number(kernel.instructions),
-            _check(kernel),
-            *(time if timed else (NO_GPU, "–", "–")),
-        ],
-    )
+    cells = [
+        name if kernel.launches == 1 else f"{name} ×{kernel.launches}",
+        count(kernel.bytes),
+        number(kernel.registers),
+        number(kernel.spills),
+        count(kernel.shared),
+        number(kernel.instructions),
+        _check(kernel),
+        *(time if timed else (NO_GPU, "–", "–")),
+    ]
+    shown = columns(timed=timed)
+    return row(shown, cells[: len(shown)])
 
 
 def summary_lines(run: Run) -> list[str]:
@@ -66,10 +82,10 @@ def summary_lines(run: Run) -> list[str]:
     broken = [graph.name for graph in run.graphs if graph.reason]
     totals = (
         f"{_plural(len(run.graphs), 'graph')}, {_plural(counts['total'], 'kernel')} "
-        f"({counts['distinct']} distinct): {counts['passed']} passed, {counts['failed']} failed, "
-        f"{counts['skipped']} not checked"
+        f"({counts['distinct']} distinct by code): {counts['passed']} passed, "
+        f"{counts['failed']} failed, {counts['skipped']} not checked"
     )
-    lines = ["", totals]
+    lines = ["", *legend(), "", totals] if counts["total"] else ["", totals]
     if broken:
         lines.append(f"not compiled: {', '.join(broken)}")
     uncompiled = sum(bool(kernel.reason) for graph in run.graphs for kernel in graph.kernels)
@@ -81,6 +97,11 @@ def summary_lines(run: Run) -> list[str]:
     if not run.complete:
         lines.append("this run was interrupted: what it had measured is here")
     return lines
+
+
+def legend() -> list[str]:
+    """The footnote of the table, in lines that fit the terminal."""
+    return textwrap.wrap(LEGEND, width(), break_on_hyphens=False)
 
 
 def run_document(run: Run) -> dict[str, Any]:

@@ -8,21 +8,31 @@ libraries are optional; nothing is downloaded and no weight is loaded.
 from __future__ import annotations
 
 import ast
-import difflib
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 from urllib.parse import parse_qsl
 
 import torch
 
-from harness.errors import CaptureFailed, UnknownName, UsageError
+from harness.errors import CaptureFailed, UnknownName, UsageError, nearest
 
 PROVIDERS = ("transformers", "timm", "torchvision", "diffusers")
 """Libraries that are named in a target in place of a Python module."""
+
+_EXTRA = "install the optional capture libraries: pip install 'harness[capture]'"
+_MATCHING = "install it with the torchvision made for this version of torch: pip install {}"
+_INSTALL = {
+    "transformers": _EXTRA,
+    "diffusers": _EXTRA,
+    "timm": _MATCHING.format("timm torchvision"),
+    "torchvision": _MATCHING.format("torchvision"),
+}
 
 
 @dataclass(frozen=True)
@@ -94,7 +104,8 @@ def library(name: str) -> ModuleType:
         raise CaptureFailed(
             f"the library {name} cannot be imported",
             got=str(error).splitlines()[0] if str(error) else type(error).__name__,
-            remedy="install the optional capture libraries: pip install 'harness[capture]'",
+            expected="an installed library",
+            remedy=_INSTALL.get(name, f"install it: pip install {name}"),
         ) from None
 
 
@@ -109,7 +120,7 @@ def _reject_unknown(options: Iterable[str], known: Iterable[str], what: str) -> 
     allowed = sorted(known)
     for name in options:
         if name not in allowed:
-            near = difflib.get_close_matches(name, allowed, 3)
+            near = nearest(name, allowed)
             raise UnknownName(
                 f"{what} has no option {name}",
                 got=name,
@@ -123,7 +134,7 @@ def _member(module: ModuleType, name: str) -> Any:
         found = getattr(module, name)
     except AttributeError:
         public = [known for known in dir(module) if not known.startswith("_")]
-        near = difflib.get_close_matches(name, public, 3)
+        near = nearest(name, public)
         raise UnknownName(
             f"{module.__name__} has no {name}",
             got=name,
@@ -137,14 +148,7 @@ def _member(module: ModuleType, name: str) -> Any:
 
 def _python(target: Target, _training: bool) -> Example:
     """Call a user's function: it returns (module or function, args[, kwargs])."""
-    try:
-        module = importlib.import_module(target.provider)
-    except ImportError as error:
-        raise UnknownName(
-            f"no module {target.provider}, and no provider of that name",
-            got=str(error),
-            expected="an importable module, or transformers, timm, torchvision, diffusers",
-        ) from None
+    module = _user_module(target.provider)
     function = _member(module, target.name)
     parameters = inspect.signature(function).parameters
     if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
@@ -162,6 +166,36 @@ def _python(target: Target, _training: bool) -> Example:
                 got=type(other).__name__,
                 expected="(module or function, args) or (module or function, args, kwargs)",
             )
+
+
+def _user_module(name: str) -> ModuleType:
+    """Import a user's module, from the working directory as ``python -m`` would."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # whatever the user's code raises
+        top = name.partition(".")[0]
+        missing = isinstance(error, ModuleNotFoundError) and error.name in (name, top)
+        if not missing:
+            raise CaptureFailed(
+                f"the module {name} cannot be imported",
+                got=f"{type(error).__name__}: {error}",
+                expected="a module that imports without an error",
+                remedy=f'see where it fails: python -c "import {name}"',
+            ) from error
+        near = nearest(name, (*PROVIDERS, *_modules_here()))
+        raise UnknownName(
+            f"no module {name}, and no provider of that name",
+            got=name,
+            expected=", ".join(near) or f"an importable module, or {', '.join(PROVIDERS)}",
+            remedy="run the command in the folder of the module, or put that on PYTHONPATH",
+        ) from None
+
+
+def _modules_here() -> list[str]:
+    """Python modules in the working directory."""
+    return sorted(path.stem for path in Path.cwd().glob("*.py"))
 
 
 def _require_all(target: Target, parameters: Mapping[str, inspect.Parameter]) -> None:
@@ -291,7 +325,7 @@ def _timm(target: Target, training: bool) -> Example:
     options = dict(target.options)
     sizes = {"batch": _take(options, "batch", 8), "image": _take(options, "image", 224)}
     if not timm.is_model(target.name):
-        near = difflib.get_close_matches(target.name, timm.list_models(), 3)
+        near = nearest(target.name, timm.list_models())
         raise UnknownName(f"timm has no model {target.name}", expected=", ".join(near))
     return _images(_construct(timm.create_model, target, options), sizes, training)
 
@@ -302,7 +336,7 @@ def _torchvision(target: Target, training: bool) -> Example:
     options = dict(target.options)
     sizes = {"batch": _take(options, "batch", 8), "image": _take(options, "image", 224)}
     if target.name not in models.list_models():
-        near = difflib.get_close_matches(target.name, models.list_models(), 3)
+        near = nearest(target.name, models.list_models())
         raise UnknownName(f"torchvision has no model {target.name}", expected=", ".join(near))
     return _images(_construct(models.get_model, target, options), sizes, training)
 

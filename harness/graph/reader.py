@@ -40,6 +40,7 @@ _HEADER = re.compile(r"^# harness graph (\d+)$")
 _ORIGIN = re.compile(r"^\[(?P<module>[^\]]*)\] ?(?P<source>.*)$")
 _OPERATOR = re.compile(r"^(?:\w+\.\w+\.\w+|getitem)$")
 _REMEDY = "capture the graph again, or undo the edit"
+_STATEMENT = 'name: "type" = operator(…), then input[...] = name, then return'
 
 
 def load(path: str | os.PathLike[str]) -> Graph:
@@ -51,7 +52,11 @@ def load(path: str | os.PathLike[str]) -> Graph:
         raise GraphError("the graph file cannot be read", where=name, got=str(error)) from None
     except UnicodeDecodeError as error:
         raise DamagedGraph(
-            "the graph file is not UTF-8 text", where=name, got=str(error), remedy=_REMEDY
+            "the graph file is not UTF-8 text",
+            where=f"{name}:{1 + error.object.count(10, 0, error.start)}",
+            got=str(error),
+            expected="text, as harness capture writes it",
+            remedy=_REMEDY,
         ) from None
     return loads(text, name)
 
@@ -99,7 +104,7 @@ class _Reader:
                         statement.lineno,
                         "not a statement of a graph",
                         got=self._line(statement.lineno),
-                        expected='name: "type" = operator(…), then input[...] = name, then return',
+                        expected=_STATEMENT,
                     )
         outputs = self._outputs(function.body[-1])
         return Graph(
@@ -129,9 +134,10 @@ class _Reader:
             tree = ast.parse(self.text)
         except SyntaxError as error:
             line = min(error.lineno or 1, len(self.lines))
-            self.fail(line, "not Python", got=f"{error.msg}: {self._line(line)}"[:160])
+            got = f"{error.msg}: {self._line(line)}"[:160]
+            self.fail(line, "not Python", got, expected=_STATEMENT)
         except (ValueError, RecursionError, MemoryError) as error:
-            self.fail(1, "not Python", got=str(error))
+            self.fail(1, "not Python", got=str(error), expected="the text that capture wrote")
         if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
             line = tree.body[1].lineno if len(tree.body) > 1 else len(self.lines)
             self.fail(line, "a graph file holds one function", expected="def name(…):")

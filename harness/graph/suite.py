@@ -9,7 +9,6 @@ same structure, tiny). Reading a suite imports neither torch nor a model library
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.dtypes import DType
-from harness.errors import CaptureFailed, UnknownName, UsageError
+from harness.errors import CaptureFailed, UnknownName, UsageError, nearest
 from harness.graph.model import Graph
 from harness.graph.text import load, save
 
@@ -106,7 +105,7 @@ class Suite:
             known.update((graph, entry) for graph in entry.entry.graph_names)
         if name in known:
             return known[name]
-        near = difflib.get_close_matches(name, known, 3)
+        near = nearest(name, known)
         raise UnknownName(
             f"suite {self.name} has no graph {name}",
             got=name,
@@ -120,8 +119,14 @@ def load_suite(name: str = "default", folder: Path = FOLDER) -> Suite:
     path = folder / f"{name}.py"
     if not path.is_file():
         known = sorted(p.stem for p in folder.glob("*.py") if p.stem not in ("__init__", "models"))
-        near = difflib.get_close_matches(name, known, 3) or known
-        raise UnknownName(f"no suite {name}", str(folder), name, ", ".join(near))
+        near = nearest(name, known) or known
+        raise UnknownName(
+            f"no suite {name}",
+            str(folder),
+            name,
+            ", ".join(near),
+            "a suite is a file SUITE.py in that folder; HARNESS_SUITES names another",
+        )
     spec = importlib.util.spec_from_file_location(f"harness_suite_{name}", path)
     if spec is None or spec.loader is None:
         raise UsageError("a suite is a Python file", where=str(path))

@@ -96,7 +96,7 @@ class Journal:
     ) -> None:
         with contextlib.suppress(OSError):  # a full disk refuses the last buffer again
             self._file.close()
-        if not self._graphs and kind is not None:
+        if not self._graphs and not self._run.complete:
             self.journal.unlink(missing_ok=True)
             return
         try:

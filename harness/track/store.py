@@ -75,8 +75,10 @@ def load(path: Path) -> Run:
     import pyarrow.parquet as pq
 
     try:
-        with path.open("rb") as file:
-            table = pq.ParquetFile(file).read()
+        # One thread, no file object: pyarrow's pools may otherwise still be starting a thread
+        # when a short command ends, and the process aborts.
+        whole = pa.BufferReader(path.read_bytes())
+        table = pq.ParquetFile(whole, pre_buffer=False).read(use_threads=False)
     except FileNotFoundError as error:
         raise RecordError("there is no such run file", str(path)) from error
     except (pa.ArrowException, OSError) as error:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from harness.cli.main import app
+from harness.cli.app import app
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,22 @@ def test_capture_then_run_a_model_of_ones_own(tmp_path: Path) -> None:
     assert process.returncode == 0, err
     kernels = json.loads(out)["graphs"][0]["kernels"]
     assert kernels
-    assert all(k["registers"] > 0 and k["check"] == "skipped" for k in kernels)
+    assert all(k["registers"] > 0 and k["check"] == "passed" for k in kernels)
+
+
+def test_small_sizes_are_captured_beside_and_make_checks_possible(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import torch\n"
+        "def example(rows=64):\n"
+        "    return torch.nn.LayerNorm(512), (torch.randn(rows, 512),)\n"
+    )
+    for extra, status in (([], "skipped"), (["--small", "rows=3"], "passed")):
+        command = ("capture", "mine:example?rows=4096", "-o", "norm.py", *extra)
+        out, err = start(tmp_path, *command).communicate()
+        process = start(tmp_path, "run", "norm.py", "--no-record", "--no-timing", "--json")
+        out, err = process.communicate()
+        assert process.returncode == 0, err
+        assert [k["check"] for k in json.loads(out)["graphs"][0]["kernels"]] == [status]
 
 
 def wait_for_rows(results: Path, rows: int) -> Path:

@@ -59,7 +59,9 @@ def test_rows_summary_and_record(harness: Command, results: Path, planned: Any) 
         "–",
         "–",
     ]
-    assert "1 graph, 2 kernels (2 distinct): 2 passed, 0 failed, 0 not checked" in answer.out
+    assert (
+        "1 graph, 2 kernels (2 distinct by code): 2 passed, 0 failed, 0 not checked" in answer.out
+    )
     (path,) = stored(results)
     assert str(path) in answer.out
     kept = store.load(path)

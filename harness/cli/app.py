@@ -1,0 +1,67 @@
+"""The command line: every command with its name and its one-line summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+import harness
+from harness.cli.capture import capture
+from harness.cli.doctor import doctor
+from harness.cli.emit import emit
+from harness.cli.explain import explain_fusion
+from harness.cli.listing import list_
+from harness.cli.run import run
+from harness.cli.show import show
+
+HELP = """Benchmarks and regression tracking for fused GPU kernels.
+
+\b
+harness run                        compile, check and (with a GPU) time the suite
+harness run llama_block_forward    one graph
+harness emit GRAPH -o kernels/     one self-contained file per kernel
+harness show                       the latest run
+harness doctor                     what works on this machine, and what to do about the rest
+"""
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+app = typer.Typer(
+    help=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings=CONTEXT,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"harness {harness.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
+    ("run", run, "Compile, check and, with a GPU, time kernels."),
+    ("emit", emit, "Write a graph's kernels, one file each."),
+    ("capture", capture, "Turn a model into graph files."),
+    ("list", list_, "List graphs, recorded runs or targets."),
+    ("show", show, "Print a recorded run."),
+    ("explain-fusion", explain_fusion, "Say what shares a kernel, and why the rest does not."),
+    ("doctor", doctor, "Say what works on this machine."),
+)
+for _name, _command, _summary in COMMANDS:
+    app.command(_name, context_settings=CONTEXT, short_help=_summary)(_command)

@@ -1,0 +1,125 @@
+"""Whether a graph's operators exist and give the types that are written beside them.
+
+Reading a graph file checks its grammar; here every node is run once on torch's ``meta``
+device (sizes, strides and types, no data) from the types that the file records for its
+arguments. So a size that was edited by hand is found on the line it stands on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from harness.errors import DamagedGraph, UnsupportedOperator
+from harness.graph.model import Graph, Node, TensorType, ValueType
+from harness.graph.replay import call_node, operator_function, torch_dtype
+from harness.graph.sizes import print_type
+
+_META = torch.device("meta")
+_OURS = ("aten", "prims")
+"""Namespaces that torch registers itself; others may need a library that is not here."""
+_REMEDY = "capture the graph again, or undo the edit"
+
+
+def validate(graph: Graph, text: str = "", path: str = "") -> None:
+    """Raise for the first node that torch would not run, or not with that result.
+
+    ``text`` and ``path`` are the file's, to name the line. Raises ``UnsupportedOperator``
+    for an operator that torch does not have, ``DamagedGraph`` for arguments that it refuses
+    or a result of other sizes or another type. Nodes with unknown sizes, and operators that
+    have no meta implementation, are taken as they are.
+    """
+    lines = _lines(text)
+    types: dict[str, ValueType] = {item.name: item.type for item in graph.inputs}
+    for node in graph.nodes:
+        where = f"{path}:{lines.get(node.name, 1)}" if path else f"{graph.name}.{node.name}"
+        if node.op != "getitem":
+            _validate_node(node, types, where)
+        types[node.name] = node.type
+
+
+def _lines(text: str) -> dict[str, int]:
+    """The line of each statement, by the name it defines."""
+    return {
+        line.strip().partition(":")[0]: number
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.startswith("    ") and ": " in line
+    }
+
+
+def _validate_node(node: Node, types: dict[str, ValueType], where: str) -> None:
+    if not _is_registered(node, where):
+        return
+    values = {name: _stand_in(types[name]) for name in node.refs() if name in types}
+    if any(value is None for value in values.values()) or not _is_known(node.type):
+        return
+    try:
+        result = call_node(node, values, _META)
+    except NotImplementedError:
+        return
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        raise DamagedGraph(
+            f"{node.op} does not take these arguments",
+            where,
+            got=str(error).splitlines()[0][:200] if str(error) else type(error).__name__,
+            expected="a call that torch accepts",
+            remedy=_REMEDY,
+        ) from error
+    _compare(node, result, where)
+
+
+def _is_registered(node: Node, where: str) -> bool:
+    try:
+        operator_function(node.op)
+    except UnsupportedOperator as error:
+        if node.op.partition(".")[0] not in _OURS:
+            return False
+        source = f"{where} ({node.source})" if node.source else where
+        raise UnsupportedOperator(
+            error.what, source, error.got, error.expected, error.remedy
+        ) from None
+    return True
+
+
+def _is_known(kind: ValueType) -> bool:
+    members = kind if isinstance(kind, tuple) else (kind,)
+    return all(
+        size.is_Integer
+        for member in members
+        if isinstance(member, TensorType)
+        for size in (*member.shape, *member.stride)
+    )
+
+
+def _stand_in(kind: ValueType) -> Any:
+    """A tensor without data of that type, a tuple of them, None for one of unknown size."""
+    if not _is_known(kind):
+        return None
+    if isinstance(kind, tuple):
+        return tuple(_stand_in(member) for member in kind)
+    if not isinstance(kind, TensorType):
+        return None
+    return torch.empty_strided(
+        [int(n) for n in kind.shape],
+        [int(n) for n in kind.stride],
+        dtype=torch_dtype(kind.dtype),
+        device=_META,
+    )
+
+
+def _compare(node: Node, result: Any, where: str) -> None:
+    recorded = node.type if isinstance(node.type, tuple) else (node.type,)
+    results = result if isinstance(result, tuple | list) else (result,)
+    for kind, value in zip(recorded, results, strict=False):
+        if not isinstance(kind, TensorType) or not isinstance(value, torch.Tensor):
+            continue
+        same = list(value.shape) == list(kind.shape) and value.dtype == torch_dtype(kind.dtype)
+        if not same:
+            raise DamagedGraph(
+                f"the type of {node.name} is not what {node.op} gives",
+                where,
+                got=print_type(kind),
+                expected=f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}",
+                remedy=_REMEDY,
+            )
