@@ -28,7 +28,7 @@ ENTRIES = (
         },
         small={
             "batch": 1,
-            "seq": 13,
+            "seq": 12,
             "hidden": 48,
             "intermediate": 88,
             "heads": 6,
