@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from harness.bench.measure import Measurement
 from harness.bench.on_device import ROLE, Opened
@@ -14,6 +13,7 @@ from harness.bench.record import Machine
 from harness.bench.session import CheckOutcome, Timing
 from harness.codegen.source import EmittedModule
 from harness.errors import CheckFailed, NoDevice
+from harness.runtime.closing import Closing
 from harness.runtime.compiling import CompileJob, CompilePool
 from harness.runtime.module import load
 from harness.runtime.pool import WorkerPool
@@ -26,7 +26,7 @@ _PAUSE_SECONDS = 2.0
 """Between tries to take the device again: a lost process gives it back with a delay."""
 
 
-class CudaDevice:
+class CudaDevice(Closing):
     """The current CUDA device. ``jobs`` processes compile ahead of what is timed; their
     results, and everything else worth keeping, go below ``cache``.
 
@@ -45,17 +45,6 @@ class CudaDevice:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the processes."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from harness.errors import HarnessError
+from harness.runtime.closing import Closing
 from harness.runtime.pool import WorkerPool
 from harness.runtime.static import CompileJob, StaticMetrics, known
 from harness.runtime.worker import Handler
@@ -22,24 +21,13 @@ _TOGETHER = 16
 compiling three kernels takes) is spread thin, few enough that results keep coming in."""
 
 
-class CompilePool:
+class CompilePool(Closing):
     """Compiles kernels in ``workers`` processes. Answers are ``StaticMetrics`` or the
     ``HarnessError`` (mostly ``CompileFailed``) of that kernel alone."""
 
     def __init__(self, workers: int, cache: Path | None = None, seconds: float = _SECONDS) -> None:
         self._cache = cache
         self._pool = WorkerPool("compile", workers, seconds, cache)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the workers."""

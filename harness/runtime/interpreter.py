@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime import shared
+from harness.runtime.closing import Closing
 from harness.runtime.pool import WorkerPool
 
 _SECONDS = 300.0
@@ -51,7 +51,7 @@ class LaunchJob:
     config: Config | None = None
 
 
-class InterpreterPool:
+class InterpreterPool(Closing):
     """``workers`` processes that interpret kernels; each job may take ``seconds``.
 
     They start with the first job, take a few seconds to do so, and are reused. Use as a
@@ -67,17 +67,6 @@ class InterpreterPool:
             "OPENBLAS_NUM_THREADS": "1",
         }
         self._pool = WorkerPool("interpret", workers, seconds, cache, environment)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def start(self) -> None:
         """Start the workers now, without waiting for them."""

@@ -19,11 +19,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import harness
 from harness.errors import HarnessError, WorkerDied
+from harness.runtime.closing import Closing
 from harness.runtime.worker import read_message, write_message
 
 Job = tuple[str, object]
@@ -69,7 +69,7 @@ class _Worker:
 
 
 @dataclass(eq=False, slots=True)
-class WorkerPool:
+class WorkerPool(Closing):
     """Workers of one role: ``interpret``, ``compile``, or ``module:function`` that makes the
     handlers of its jobs from the cache folder.
 
@@ -87,17 +87,6 @@ class WorkerPool:
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _closed: bool = False
     _serving: bool = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def start(self) -> None:
         """Start the workers without waiting for them; the first job would do it as well."""
