@@ -149,3 +149,12 @@ def test_readme_links_lead_somewhere() -> None:
     for page in ("README.md", "CONTRIBUTING.md"):
         for link in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
             assert (ROOT / link).exists(), link
+
+
+def test_the_tests_that_guard_features_exist() -> None:
+    text = (ROOT / "docs" / "spec-coverage.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+|\*)`", text)
+    assert len(named) == text.count("| `tests/")
+    for file, name in named:
+        assert (ROOT / file).is_file(), file
+        assert name == "*" or f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), name
