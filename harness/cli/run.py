@@ -50,8 +50,8 @@ def run(
     """Compile, check and, with a GPU, time the kernels of graphs.
 
     Without a GPU kernels are checked in Triton's interpreter at small sizes and compiled for
-    the target; columns for time say so. Exit status 1 if a kernel failed. Ctrl-C keeps what
-    was measured so far.
+    the target; columns for time say so. Exit status 1 if a kernel failed or something could not
+    be recorded. Ctrl-C keeps what was measured so far.
 
     \b
     harness run
@@ -89,6 +89,7 @@ class Keeper(Protocol):
     """What becomes of records: ``track.journal.Journal``, or memory alone."""
 
     path: Path | None
+    refused: bool
 
     @property
     def run(self) -> Run:
@@ -111,7 +112,7 @@ def _keeper(results: Path | None, run: Run) -> Iterator[Keeper]:
     if results is None:
         yield Memory(run)
     else:
-        with Journal(results, run) as journal:
+        with Journal(results, run, warn=output.note) as journal:
             yield journal
 
 
@@ -161,4 +162,4 @@ def _conclude(keeper: Keeper, cause: KeyboardInterrupt | NoDevice | None, as_jso
             f"{why}; what had been measured is {kept}" if run.graphs else f"{why}; {NOTHING}"
         )
         return INTERRUPTED if isinstance(cause, KeyboardInterrupt) else FAILED
-    return FAILED if run.failed else FINE
+    return FAILED if run.failed or keeper.refused else FINE

@@ -220,6 +220,8 @@ def test_a_disk_that_fills_up_says_where_the_journal_is(
     assert answer.status == 1
     (journal,) = results.rglob("*.journal")
     assert str(journal) in answer.err
+    assert len(answer.err.splitlines()) == 1
+    assert "1 graph, 2 kernels" in answer.out, "the run itself went on"
     monkeypatch.undo()
     monkeypatch.setenv("HARNESS_RESULTS", str(results))
     answer = harness("list", "--runs")
