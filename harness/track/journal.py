@@ -139,10 +139,13 @@ class Journal:
         The journal is several times the size of the run file. Once a copy is safe elsewhere,
         removing the journal often makes the room that was missing.
         """
+        spare: Path | None = None
         try:
             spare = Path(tempfile.mkdtemp(prefix="harness-results-"))
             copy = store.save(spare, self.run)
         except (RecordError, OSError) as second:
+            if spare is not None:
+                shutil.rmtree(spare, ignore_errors=True)
             self._warn(f"{_what(failure)}; {_nowhere(second)}; {self._left()}")
             return
         self._remove_journal()
