@@ -41,7 +41,7 @@ class Journal:
     """
 
     def __init__(
-        self, results: Path, run: Run, warn: Callable[[str], None] = lambda sentence: None
+        self, results: Path, run: Run, warn: Callable[[str], None] = lambda _: None
     ) -> None:
         """Start a journal for ``run`` (its ``graphs`` are ignored) below ``results``.
 
