@@ -79,9 +79,10 @@ def load(path: Path) -> Run:
         # when a short command ends, and the process aborts.
         whole = pa.BufferReader(path.read_bytes())
         table = pq.ParquetFile(whole, pre_buffer=False).read(use_threads=False)
+        rows = table.to_pylist()
     except FileNotFoundError as error:
         raise RecordError("there is no such run file", str(path)) from error
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: text that is no UTF-8
         raise RecordError(
             "a run file cannot be read",
             str(path),
@@ -91,7 +92,7 @@ def load(path: Path) -> Run:
         ) from error
     metadata: dict[bytes, bytes] = dict(table.schema.metadata or {})
     run = from_json(Run, _run_metadata(metadata, path), str(path))
-    return replace(run, graphs=_with_kernels(run, table.to_pylist(), str(path)))
+    return replace(run, graphs=_with_kernels(run, rows, str(path)))
 
 
 def _run_metadata(metadata: dict[bytes, bytes], path: Path) -> Any:
