@@ -4,13 +4,15 @@ A suite is a Python file of declarations, ``suites/<name>.py`` with ``ENTRIES``.
 graph files lie in ``suites/graphs`` (real sizes) and ``suites/graphs/small`` (the
 same structure, tiny). Reading a suite imports neither torch nor a model library.
 
-``python -m harness.graph.suite [NAME …]`` captures entries again and writes the files.
+``python -m harness.graph.suite [NAME …]`` captures entries again and writes the files
+and the list of operators in ``suites/README.md``.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.dtypes import DType
-from harness.errors import CaptureFailed, UnknownName, UsageError, nearest
+from harness.errors import CaptureFailed, HarnessError, UnknownName, UsageError, nearest
 from harness.graph.model import Graph
 from harness.graph.text import load, save
 
@@ -195,7 +197,28 @@ def recapture(suite: Suite, names: Sequence[str] = ()) -> list[Path]:
     return written
 
 
-if __name__ == "__main__":
+def document_operators(suite: Suite) -> None:
+    """Write which operators the suite holds, how often, into ``README.md`` beside it."""
+    counts = Counter(n.op for e in suite.entries for g in e.graphs for n in g.nodes)
+    lines = [f"`{op}` {count}  \n" for op, count in sorted(counts.items())]
+    path = FOLDER / "README.md"
+    before, rest = path.read_text().split("<!-- operators -->\n")
+    after = rest.split("<!-- /operators -->")[1]
+    text = "".join((before, "<!-- operators -->\n", *lines, "<!-- /operators -->", after))
+    path.write_text(text)
+
+
+def main(names: Sequence[str]) -> str | None:
+    """Capture, name the files written; the error's text where one ends it."""
     sys.path.insert(0, str(FOLDER.parent))
-    for file in recapture(load_suite(), sys.argv[1:]):
-        sys.stdout.write(f"{file.relative_to(FOLDER.parent)}\n")
+    try:
+        for file in recapture(load_suite(), names):
+            sys.stdout.write(f"{file.relative_to(FOLDER.parent)}\n")
+        document_operators(load_suite())
+    except HarnessError as error:
+        return str(error)
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Benchmarks for asv: what the compiler itself costs."""
