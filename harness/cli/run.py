@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeAlias
 
 import typer
 
@@ -23,6 +23,16 @@ if TYPE_CHECKING:
     from harness.options import Options
 
 
+Timing: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--timing/--no-timing",
+        help="Demand a GPU and time on it, or leave it alone. Default: use it if there is one.",
+        show_default=False,
+    ),
+]
+
+
 @guarded
 def run(
     graphs: Graphs = None,
@@ -32,14 +42,7 @@ def run(
     record: Annotated[
         bool, typer.Option("--record/--no-record", help="Keep the run below the results folder.")
     ] = True,
-    timing: Annotated[
-        bool | None,
-        typer.Option(
-            "--timing/--no-timing",
-            help="Demand a GPU and time on it, or leave it alone. Default: use it if there is one.",
-            show_default=False,
-        ),
-    ] = None,
+    timing: Timing = None,
     commit: Annotated[
         str | None,
         typer.Option(
