@@ -15,14 +15,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import fx
 
+from harness import options as settings
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Report
 from harness.errors import HarnessError
@@ -30,6 +33,7 @@ from harness.executor import PrepareKernel, prepare_graph
 from harness.graph.aot import Conversion, Naming, compile_joint, convert
 from harness.graph.bounds import with_bounds
 from harness.pipeline import compile_graph
+from harness.runtime.cache import usable
 from harness.runtime.device import current_target
 from harness.runtime.interpreter import InterpreterPool
 from harness.runtime.selecting import SelectedKernels
@@ -65,13 +69,18 @@ class Devices:
     """Ways to run kernels: one interpreter for the CPU, loaded kernels per CUDA device.
 
     They start with the first kernel. With a ``timer`` (``harness.bench.timer.CudaTimer``)
-    kernels on CUDA are tuned by their first call. ``close`` ends the interpreter's process
-    (it also ends with this one).
+    kernels on CUDA are tuned by their first call. Binaries and module files are kept in the
+    folder ``cache`` (None: the one the environment names); if it cannot be written, a warning
+    says so and a temporary folder does until ``close``, which also ends the interpreter's
+    process (both also end with this one).
     """
 
     timer: Timer | None = None
+    cache: Path | None = None
     _pool: InterpreterPool | None = None
     _kernels: dict[torch.device, SelectedKernels] = field(default_factory=dict)
+    _folder: Path | None = None
+    _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def target(self, device: torch.device) -> Target:
         """What to generate code for: the device itself, or for a CPU an H100."""
@@ -85,7 +94,7 @@ class Devices:
         if device.type == "cuda":
             kernels = self._kernels.get(device)
             if kernels is None:
-                made = SelectedKernels(self.target(device), self.timer)
+                made = SelectedKernels(self.target(device), self.timer, self._usable())
                 kernels = self._kernels[device] = made
             return lambda module: kernels.get(module.text)
         if device.type == "cpu":
@@ -102,10 +111,21 @@ class Devices:
             self._pool.close()
             self._pool = None
         self._kernels.clear()
+        self._folder = None
+        self._stack.close()
+
+    def _usable(self) -> Path:
+        """A cache folder that can be written."""
+        if self._folder is None:
+            wanted = self.cache or settings.current().cache
+            self._folder, note = self._stack.enter_context(usable(wanted))
+            if note:
+                warnings.warn(note, stacklevel=2)
+        return self._folder
 
     def _on_cpu(self, module: EmittedModule, args: list[Any]) -> None:
         if self._pool is None:
-            self._pool = InterpreterPool(workers=1)
+            self._pool = InterpreterPool(1, self._usable())
         self._pool.launch(module.text, args)
 
 

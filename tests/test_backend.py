@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +16,8 @@ from harness.errors import HarnessError
 
 
 @pytest.fixture(scope="module")
-def devices() -> Iterator[Devices]:
-    made = Devices()
+def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
+    made = Devices(cache=tmp_path_factory.mktemp("cache"))
     yield made
     made.close()
 
@@ -155,3 +156,18 @@ def test_plain_name() -> None:
     x = torch.randn(8)
     run = torch.compile(lambda t: torch.sin(t) + 1, backend="harness")
     torch.testing.assert_close(run(x), torch.sin(x) + 1)
+
+
+def test_a_cache_that_cannot_be_written_is_replaced_and_the_user_warned(
+    compiler: Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "file" / "cache"))
+    compiler.devices = Devices()
+    x = torch.randn(40)
+    try:
+        with pytest.warns(UserWarning, match="cannot be written .Not a directory."):
+            got = torch.compile(lambda x: torch.sin(x) + 1, backend=compiler)(x)
+    finally:
+        compiler.close()
+    torch.testing.assert_close(got, torch.sin(x) + 1)

@@ -15,7 +15,7 @@ from harness.bench.entries import find_entries
 from harness.bench.lanes import Each, Inbox, Lane
 from harness.bench.record import Machine, Run
 from harness.bench.session import CheckLane, CheckOutcome, Session, StaticLane
-from harness.errors import HarnessError, UnknownName
+from harness.errors import HarnessError, NoDevice, UnknownName
 from harness.heuristics.facts import Config
 from harness.options import Options
 from harness.runtime.cache import usable
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a command asks for. ``names`` empty means the whole suite; ``target`` None the
-    GPU here, else the options'; ``jobs`` None the options'.
+    GPU here, else the options'; ``jobs`` None the options'. ``timing`` true demands a GPU, false
+    leaves it alone, None uses it if it is there and fits the target.
     """
 
     suite: str = "default"
     names: tuple[str, ...] = ()
     target: str | None = None
     jobs: int | None = None
-    timing: bool = True
+    timing: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ class Plan:
 @contextlib.contextmanager
 def prepare(options: Options, request: Request) -> Iterator[Plan]:
     """Find the graphs and set up a session. Raises ``UnknownName`` for a graph, suite or
-    target that does not exist, before anything is measured.
+    target that does not exist, ``NoDevice`` where a GPU is demanded and cannot be used, before
+    anything is measured.
     """
     named = find_target(request.target or options.target)
     find_entries(options, request.suite, request.names, named)
@@ -77,10 +79,16 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
 
 
 def open_device(options: Options, request: Request, workers: int) -> CudaDevice | None:
-    """The GPU, unless there is none, it is not wanted, or another target was named."""
-    import torch
+    """The GPU, unless there is none, it is not wanted, or another target was named. Raises
+    ``NoDevice`` for the first and the last where a GPU is demanded.
+    """
+    from harness.runtime.device import is_available, require
 
-    if not request.timing or not torch.cuda.is_available():
+    if request.timing is False:
+        return None
+    if request.timing:
+        require()
+    elif not is_available():
         return None
     from harness.bench.cuda import CudaDevice
 
@@ -89,8 +97,20 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
         wanted = find_target(request.target)
         if wanted.capability != device.target.capability:
             device.close()
+            if request.timing:
+                raise _other_kind(wanted, device.target)
             return None
     return device
+
+
+def _other_kind(wanted: Target, here: Target) -> NoDevice:
+    return NoDevice(
+        "the GPU here cannot time kernels of the target",
+        where="--timing",
+        got=f"sm_{here.capability}",
+        expected=f"sm_{wanted.capability}, as --target {wanted.name} says",
+        remedy="leave out --target, or leave out --timing to compile only",
+    )
 
 
 def find_target(name: str) -> Target:

@@ -33,8 +33,13 @@ def run(
         bool, typer.Option("--record/--no-record", help="Keep the run below the results folder.")
     ] = True,
     timing: Annotated[
-        bool, typer.Option("--timing/--no-timing", help="Use the GPU, if there is one.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--timing/--no-timing",
+            help="Demand a GPU and time on it, or leave it alone. Default: use it if there is one.",
+            show_default=False,
+        ),
+    ] = None,
     commit: Annotated[
         str | None,
         typer.Option(
@@ -50,14 +55,15 @@ def run(
     """Compile, check and, with a GPU, time the kernels of graphs.
 
     Without a GPU kernels are checked in Triton's interpreter at small sizes and compiled for
-    the target; columns for time say so. Exit status 1 if a kernel failed. Ctrl-C keeps what
-    was measured so far.
+    the target; columns for time say so. Exit status 1 if a kernel failed, something could not
+    be recorded or --timing finds no GPU. Ctrl-C keeps what was measured so far.
 
     \b
     harness run
     harness run llama_block_forward bert_layer_forward
     harness run my_graph.py --target sm_80 --no-record
     harness run --json > run.json
+    harness run --timing
     harness run --commit 3f2a91c
     """
     from harness.bench.plan import Request, prepare
@@ -89,6 +95,7 @@ class Keeper(Protocol):
     """What becomes of records: ``track.journal.Journal``, or memory alone."""
 
     path: Path | None
+    refused: bool
 
     @property
     def run(self) -> Run:
@@ -111,7 +118,7 @@ def _keeper(results: Path | None, run: Run) -> Iterator[Keeper]:
     if results is None:
         yield Memory(run)
     else:
-        with Journal(results, run) as journal:
+        with Journal(results, run, warn=output.note) as journal:
             yield journal
 
 
@@ -161,4 +168,4 @@ def _conclude(keeper: Keeper, cause: KeyboardInterrupt | NoDevice | None, as_jso
             f"{why}; what had been measured is {kept}" if run.graphs else f"{why}; {NOTHING}"
         )
         return INTERRUPTED if isinstance(cause, KeyboardInterrupt) else FAILED
-    return FAILED if run.failed else FINE
+    return FAILED if run.failed or keeper.refused else FINE

@@ -4,6 +4,9 @@ The first line describes the run, each further one a graph or a kernel. A line i
 on disk before the next kernel starts, so that an interrupted run keeps what it
 had measured; the next command turns a journal whose writer is gone into a run
 file (``recover``). The writer holds a lock on the file for as long as it lives.
+
+A disk that fills up does not end a run: it goes on in memory, and what it measured goes
+to the temporary folder where the results folder still refuses it at the end.
 """
 
 from __future__ import annotations
@@ -12,6 +15,9 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
+import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -28,26 +34,38 @@ class Journal:
     """Writes one run as it happens; a context manager.
 
     On leaving, also by an exception, the journal becomes a run file (``path``), marked
-    incomplete unless ``finish`` was called. If the run file cannot be written, the
-    journal stays and the ``RecordError`` says where.
+    incomplete unless ``finish`` was called. What cannot be written after the first line ends
+    nothing: ``refused`` becomes true, ``warn`` hears a sentence, and the run is kept in memory
+    until, on leaving, its file is tried again, at last below the temporary folder. ``path``
+    is None if that failed too; the journal then stays with what it holds.
     """
 
-    def __init__(self, results: Path, run: Run) -> None:
+    def __init__(
+        self, results: Path, run: Run, warn: Callable[[str], None] = lambda _: None
+    ) -> None:
         """Start a journal for ``run`` (its ``graphs`` are ignored) below ``results``.
 
         Raises ``RecordError`` if the folder cannot be written.
         """
         self.results = results
         self.path: Path | None = None
+        self.refused = False
         self.journal = results / run.machine.key / f"{run.id}{SUFFIX}"
+        self._warn = warn
+        self._whole = True
         self._run = replace(run, graphs=(), complete=False)
         self._graphs: dict[str, GraphRecord] = {}
         try:
             self.journal.parent.mkdir(parents=True, exist_ok=True)
             self._file = self.journal.open("x", encoding="utf-8")
+        except OSError as error:
+            raise store.write_error(self.journal.parent, error) from error
+        try:
             fcntl.flock(self._file, fcntl.LOCK_EX)
             self._write({"schema": SCHEMA_VERSION, "run": to_json(self._run)})
         except OSError as error:
+            self._close()
+            self._remove_journal()  # else each later command meets a journal of no run
             raise store.write_error(self.journal.parent, error) from error
 
     def add_kernel(self, graph: str, kernel: KernelRecord) -> None:
@@ -80,10 +98,19 @@ class Journal:
         os.fsync(self._file.fileno())
 
     def _append(self, line: dict[str, Any]) -> None:
+        if not self._whole:  # behind a torn line a further one would be damage
+            return
         try:
             self._write(line)
         except OSError as error:
-            raise _kept(store.write_error(self.journal, error), self.journal) from error
+            self._whole = False
+            self.refused = True
+            failure = store.write_error(self.journal, error)
+            self._warn(
+                f"{_what(failure)}; the run goes on in memory and its file is tried again at "
+                "the end: free some space meanwhile, or start again with another folder "
+                "(HARNESS_RESULTS=/some/folder)"
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -94,22 +121,67 @@ class Journal:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        with contextlib.suppress(OSError):  # a full disk refuses the last buffer again
-            self._file.close()
+        self._close()
         if not self._graphs and not self._run.complete:
-            self.journal.unlink(missing_ok=True)
+            self._remove_journal()
             return
         try:
             self.path = store.save(self.results, self.run)
         except RecordError as failure:
-            raise _kept(failure, self.journal) from error
-        self.journal.unlink(missing_ok=True)
+            self.refused = True
+            self._rescue(failure)
+        else:
+            self._remove_journal()
+
+    def _rescue(self, failure: RecordError) -> None:
+        """Keep the run although its file could not be written where it belongs.
+
+        The journal is several times the size of the run file. Once a copy is safe elsewhere,
+        removing the journal often makes the room that was missing.
+        """
+        spare: Path | None = None
+        try:
+            spare = Path(tempfile.mkdtemp(prefix="harness-results-"))
+            copy = store.save(spare, self.run)
+        except (RecordError, OSError) as second:
+            if spare is not None:
+                shutil.rmtree(spare, ignore_errors=True)
+            self._warn(f"{_what(failure)}; {_nowhere(second)}; {self._left()}")
+            return
+        self._remove_journal()
+        try:
+            self.path = store.save(self.results, self.run)
+        except RecordError:
+            self.path = copy
+            self._warn(
+                f"{_what(failure)}; its file is {copy}: move it to {self.journal.parent}, or "
+                f"read it where it is with HARNESS_RESULTS={spare}"
+            )
+        else:
+            shutil.rmtree(spare, ignore_errors=True)
+
+    def _left(self) -> str:
+        if self._whole:
+            return (
+                f"what was measured is kept in {self.journal}: free some space, then any harness "
+                "command makes a run of it"
+            )
+        return f"the first part of it is kept in {self.journal}, all of it only in what is printed"
+
+    def _close(self) -> None:
+        with contextlib.suppress(OSError):  # a full disk refuses the last buffer again
+            self._file.close()
+
+    def _remove_journal(self) -> None:
+        with contextlib.suppress(OSError):
+            self.journal.unlink(missing_ok=True)
 
 
 class Memory:
     """Keeps a run in memory alone, for a run that is not to be recorded."""
 
     path: Path | None = None
+    refused = False
 
     def __init__(self, run: Run) -> None:
         """Start with ``run``, its ``graphs`` ignored."""
@@ -139,16 +211,14 @@ def _add_kernel(graphs: dict[str, GraphRecord], name: str, kernel: KernelRecord)
     graphs[name] = replace(graph, kernels=(*graph.kernels, kernel))
 
 
-def _kept(error: RecordError, journal: Path) -> RecordError:
-    """``error``, saying that what was measured is kept in ``journal``."""
-    return RecordError(
-        error.what,
-        error.where,
-        error.got,
-        error.expected,
-        f"what was measured is kept in {journal}; {error.remedy.partition(',')[0]}, "
-        "then any harness command makes a run of it",
-    )
+def _what(error: RecordError) -> str:
+    return f"{error.where}: {error.what}"
+
+
+def _nowhere(error: RecordError | OSError) -> str:
+    if isinstance(error, RecordError):
+        return f"nor can it in {error.where} ({error.what.rpartition(': ')[2]})"
+    return f"nor can it in the temporary folder ({error.strerror or error})"
 
 
 def read(path: Path) -> Run:

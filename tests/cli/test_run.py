@@ -12,6 +12,7 @@ from harness.bench import plan
 from harness.bench.session import CheckOutcome
 from harness.codegen.source import EmittedModule
 from harness.errors import CompileFailed, NoDevice, UnsupportedOperator
+from harness.target import A100
 from harness.track import store
 from tests.bench.fakes import METRICS, FakeDevice, FakeEntry, compiled, module, session
 from tests.cli.conftest import Command
@@ -220,12 +221,49 @@ def test_a_disk_that_fills_up_says_where_the_journal_is(
     assert answer.status == 1
     (journal,) = results.rglob("*.journal")
     assert str(journal) in answer.err
+    assert len(answer.err.splitlines()) == 1
+    assert "1 graph, 2 kernels" in answer.out, "the run itself went on"
     monkeypatch.undo()
     monkeypatch.setenv("HARNESS_RESULTS", str(results))
     answer = harness("list", "--runs")
     assert "an interrupted run is now recorded" in answer.err
     (path,) = stored(results)
     assert len(store.load(path).graphs[0].kernels) == 2
+
+
+def test_a_gpu_that_is_demanded_and_absent_is_one_sentence(
+    harness: Command, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    answer = harness("run", "channels_last_forward", "--timing")
+    assert answer.status == 1
+    assert answer.err.startswith("error: a GPU is needed and none can be used\n")
+    assert "what to do:" in answer.err
+    assert not answer.out
+    assert not results.exists()
+
+
+def test_a_gpu_of_another_kind_than_the_target_cannot_time_it(
+    harness: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[bool] = []
+
+    class Elsewhere:
+        target = A100
+
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def close(self) -> None:
+            closed.append(True)
+
+    monkeypatch.setattr("harness.runtime.device.require", lambda: None)
+    monkeypatch.setattr("harness.bench.cuda.CudaDevice", Elsewhere)
+    answer = harness("run", "channels_last_forward", "--timing", "--target", "h100")
+    assert answer.status == 1
+    assert "got: sm_80" in answer.err
+    assert "expected: sm_90, as --target h100 says" in answer.err
+    assert closed == [True]
 
 
 def test_error_as_json(harness: Command) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.bench.record import Run
 from harness.errors import RecordError
 from harness.track import journal, store
 from harness.track.journal import Journal
@@ -148,22 +149,111 @@ time.sleep(60)
 """
 
 
-def test_a_full_disk_says_where_the_journal_is(
+def full(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def fill(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Have writing below ``folder`` fail from now on, as on a full disk."""
+    real = os.fsync
+
+    def fsync(handle: int) -> None:
+        if str(folder) in os.readlink(f"/proc/self/fd/{handle}"):
+            full()
+        real(handle)
+
+    monkeypatch.setattr("os.fsync", fsync)
+
+
+def test_a_disk_full_everywhere_says_where_the_journal_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = os.fsync
-    with pytest.raises(RecordError) as caught, Journal(tmp_path, run()) as kept:
+    said: list[str] = []
+    with Journal(tmp_path, run(), said.append) as kept:
         kept.add_graph(run().graphs[0])
-
-        def full(*_: object) -> None:
-            raise OSError(28, "No space left on device")
-
         monkeypatch.setattr("os.fsync", full)
-    assert "disk is full" in caught.value.what
-    assert str(kept.journal) in caught.value.remedy
+    assert kept.refused
+    assert kept.path is None
+    (sentence,) = said
+    assert "disk is full" in sentence
+    assert f"what was measured is kept in {kept.journal}" in sentence
     monkeypatch.setattr("os.fsync", real)
     (path,) = journal.recover(tmp_path)
     assert store.load(path).graphs == run().graphs[:1]
+
+
+def test_a_disk_that_fills_up_keeps_the_run_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results, spare = tmp_path / "results", tmp_path / "spare"
+    spare.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spare))
+    said: list[str] = []
+    with Journal(results, run(), said.append) as kept:
+        fill(monkeypatch, results)
+        for graph in run().graphs:
+            for kernel in graph.kernels:
+                kept.add_kernel(graph.name, kernel)
+            kept.add_graph(graph)
+        kept.finish()
+    assert kept.refused
+    assert kept.path is not None
+    assert spare in kept.path.parents
+    assert store.load(kept.path) == run()
+    during, after = said
+    assert "goes on in memory" in during
+    assert "HARNESS_RESULTS=" in during
+    assert str(kept.path) in after
+    assert not [path for path in results.rglob("*") if path.is_file()]
+
+
+def test_space_that_is_back_at_the_end_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    with Journal(tmp_path, run(), said.append) as kept:
+        with monkeypatch.context() as patch:
+            fill(patch, tmp_path)
+            kept.add_graph(run().graphs[0])
+        for graph in run().graphs[1:]:
+            kept.add_graph(graph)
+        kept.finish()
+    assert kept.refused
+    assert len(said) == 1
+    assert kept.path is not None
+    assert store.load(kept.path) == run()
+    assert not list(tmp_path.rglob("*.journal"))
+
+
+def test_room_that_the_journal_takes_is_used_for_the_run_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results, spare = tmp_path / "results", tmp_path / "spare"
+    spare.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spare))
+    real = store.save
+
+    def save(folder: Path, kept: Run) -> Path:
+        if folder == results and list(results.rglob("*.journal")):
+            raise store.write_error(folder, OSError(28, "No space left on device"))
+        return real(folder, kept)
+
+    monkeypatch.setattr(store, "save", save)
+    with Journal(results, run()) as kept:
+        kept.add_graph(run().graphs[0])
+    assert kept.path is not None
+    assert results in kept.path.parents
+    assert not list(spare.iterdir())
+
+
+def test_a_disk_full_from_the_start_leaves_no_torn_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(RecordError, match="disk is full"):
+        Journal(tmp_path, run())
+    assert not list(tmp_path.rglob("*.journal"))
 
 
 def test_an_unwritable_folder_fails_before_anything_is_measured(tmp_path: Path) -> None:
