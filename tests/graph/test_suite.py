@@ -11,6 +11,7 @@ from harness.dtypes import DType
 from harness.errors import CaptureFailed, UnknownName, UsageError
 from harness.graph.lowering import supports
 from harness.graph.suite import FOLDER, Entry, capture_entry, load_suite
+from harness.graph.suite import main as suite_command
 from harness.graph.text import dumps
 
 SUITE = load_suite()
@@ -241,3 +242,7 @@ def test_torch_gives_every_node_the_recorded_type(entry, small):
                         check(one, kind, node.name)
                 else:
                     check(value, node.type, node.name)
+
+
+def test_a_capture_that_cannot_be_made_ends_in_a_sentence():
+    assert "has no graph lama_block" in (suite_command(["lama_block"]) or "")
