@@ -32,6 +32,16 @@ Timing: TypeAlias = Annotated[
     ),
 ]
 
+Commit: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--commit",
+        metavar="SHA",
+        help="Record the run under this commit (SHA-dirty: a tree that differs from it) "
+        "where there is no checkout to ask. HARNESS_COMMIT means the same.",
+    ),
+]
+
 
 @guarded
 def run(
@@ -43,15 +53,7 @@ def run(
         bool, typer.Option("--record/--no-record", help="Keep the run below the results folder.")
     ] = True,
     timing: Timing = None,
-    commit: Annotated[
-        str | None,
-        typer.Option(
-            "--commit",
-            metavar="SHA",
-            help="Record the run under this commit (SHA-dirty: a tree that differs from it) "
-            "where there is no checkout to ask. HARNESS_COMMIT means the same.",
-        ),
-    ] = None,
+    commit: Commit = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
