@@ -1,27 +1,17 @@
-"""Check modules: in the interpreter without a GPU, at full size on the device with one."""
+"""Check a module at full size on the device."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.bench.measure import release
 from harness.errors import CheckFailed, HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
-from harness.runtime.interpreter import CheckJob, CheckResult, InterpreterPool
+from harness.runtime.interpreter import CheckResult
 from harness.runtime.interpreting import result
 from harness.runtime.static import reason, triton_cache
-
-Outcome = CheckResult | HarnessError
-
-
-def check_interpreted(
-    module_texts: Sequence[str], pool: InterpreterPool, seed: int = 0
-) -> Iterator[tuple[int, Outcome]]:
-    """(index, outcome) of every module as they finish."""
-    yield from pool.check_all([CheckJob(text, seed=seed) for text in module_texts])
 
 
 def check_on_device(
@@ -53,14 +43,3 @@ def check_on_device(
     finally:
         release(device)
     return result(found, time.perf_counter() - began)
-
-
-def check_all_on_device(
-    module_texts: Sequence[str], seed: int = 0, cache: Path | None = None, device: str = "cuda"
-) -> Iterator[tuple[int, Outcome]]:
-    """(index, outcome) of every module, one after the other."""
-    for index, text in enumerate(module_texts):
-        try:
-            yield index, check_on_device(text, seed=seed, cache=cache, device=device)
-        except HarnessError as error:
-            yield index, error

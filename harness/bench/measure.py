@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,11 +108,6 @@ class Measurer:
     def _prepare(self, loaded: modules.LoadedModule) -> Prepare:
         make = self.preparer
         return compiler(loaded, self.target, self.cache) if make is None else make(loaded)
-
-
-def measure_all(measurer: Measurer, module_texts: Sequence[str]) -> list[Measurement]:
-    """One measurement each, in order."""
-    return [measurer.measure(text) for text in module_texts]
 
 
 def one_line(error: HarnessError) -> str:

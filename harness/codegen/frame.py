@@ -39,10 +39,6 @@ class Frame:
             return "[]"
         return f"[{', '.join(block_name(p) if p in used else '1' for p in self.vector)}]"
 
-    def is_scalar(self, tiles: Iterable[str]) -> bool:
-        """Whether a value that varies over ``tiles`` is one number per program."""
-        return not frozenset(tiles) & frozenset(self.vector)
-
     def same_shape(self, tiles: Iterable[str], others: Iterable[str]) -> bool:
         """Whether values over ``tiles`` and over ``others`` have the same shape."""
         dims = frozenset(self.vector)

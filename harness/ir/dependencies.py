@@ -11,7 +11,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.ir.nodes import Load, Nest, Reduce, StoreMode, Value, store_roots, walk
+from harness.ir.nodes import Load, Nest, Reduce, Value, store_roots, walk
 
 
 class Hazard(enum.Enum):
@@ -58,12 +58,6 @@ def buffers_read(nest: Nest) -> tuple[str, ...]:
 def buffers_written(nest: Nest) -> tuple[str, ...]:
     """Names of the buffers a nest stores to, in order of first use."""
     return tuple(dict.fromkeys(store.buffer for store in nest.stores))
-
-
-def buffers_atomic(nest: Nest) -> tuple[str, ...]:
-    """Names of the buffers a nest adds to atomically, in order of first use."""
-    atomic = (s.buffer for s in nest.stores if s.mode is StoreMode.ATOMIC_ADD)
-    return tuple(dict.fromkeys(atomic))
 
 
 def edges(reads: Sequence[Sequence[str]], writes: Sequence[Sequence[str]]) -> tuple[Edge, ...]:

@@ -75,16 +75,6 @@ def flat_index(stride: Sequence[Any], indices: Sequence[Any], offset: Any = 0) -
     return sympy.Add(sympy.sympify(offset), *terms)
 
 
-def contiguous_stride(shape: Sequence[Any]) -> tuple[sympy.Expr, ...]:
-    """Strides of a densely packed tensor of ``shape``, last dimension fastest."""
-    strides: list[sympy.Expr] = []
-    step: sympy.Expr = sympy.S.One
-    for size in reversed(shape):
-        strides.append(step)
-        step = step * size
-    return tuple(reversed(strides))
-
-
 def integers(values: Any) -> tuple[sympy.Expr, ...]:
     """``values`` (ints or expressions) as sympy expressions."""
     return tuple(sympy.sympify(v) for v in values)

@@ -17,12 +17,11 @@ from harness.graph.lowering.tensor import (
     Shape,
     Tensor,
     canonical,
-    flat_index,
     is_one,
     outer_variable,
     ranges_of,
 )
-from harness.ir.index import indirect_symbol
+from harness.ir.index import flat_index, indirect_symbol
 from harness.ir.nodes import (
     Builder,
     Compute,
@@ -99,7 +98,7 @@ class Context:
 
     def stored(self, name: str, dtype: DType, shape: Shape, stride: Shape) -> Tensor:
         """The tensor that buffer ``name`` holds."""
-        return Tensor(shape, dtype, self.load(name, flat_index(canonical(shape), stride), dtype))
+        return Tensor(shape, dtype, self.load(name, flat_index(stride, canonical(shape)), dtype))
 
     def read(self, tensor: Tensor, index: Index, shape: Shape, rsizes: Shape = ()) -> Value:
         """``tensor`` at ``index``, which is written over the variables of a tensor of

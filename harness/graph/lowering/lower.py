@@ -16,10 +16,10 @@ from harness.graph.lowering.tensor import (
     Result,
     Tensor,
     canonical,
-    flat_index,
 )
 from harness.graph.lowering.uses import Uses, analyse
 from harness.graph.model import Graph, Mutation, Node, Ref, TensorType
+from harness.ir.index import flat_index
 from harness.ir.nodes import Load, walk
 from harness.ir.program import Buffer, Program, Role
 
@@ -286,7 +286,7 @@ class Lowering:
     def _reads_itself_elsewhere(self, mutation: Mutation, root: str) -> bool:
         """Whether a value reads the input it is stored into at another element."""
         own = self.buffers[mutation.input]
-        here = flat_index(canonical(own.shape), own.stride)
+        here = flat_index(own.stride, canonical(own.shape))
         return any(
             isinstance(part, Load)
             and part.buffer == mutation.input

@@ -17,12 +17,12 @@ from harness.graph.lowering.tensor import (
     Tensor,
     canonical,
     contiguous,
-    flat_index,
     inner_variable,
     is_one,
     outer_variable,
 )
 from harness.graph.model import TensorType
+from harness.ir.index import flat_index
 from harness.ir.nodes import Axis, Nest, Store
 from harness.ir.program import Buffer
 
@@ -84,14 +84,14 @@ class NestMaker:
     def fill(self, buffer: Buffer, tensor: Tensor, origins: frozenset[str]) -> None:
         """Store a tensor into its buffer."""
         axes = axes_in_order(buffer.shape, buffer.stride)
-        index = flat_index(canonical(buffer.shape), buffer.stride)
+        index = flat_index(buffer.stride, canonical(buffer.shape))
         self._add(axes, (), [Store(buffer.name, index, tensor.value)], origins)
 
     def reduce(self, parts: list[tuple[Buffer, Reduced]], origins: frozenset[str]) -> None:
         """Store the results of one reduction."""
         first, reduced = parts[0]
         stores = [
-            Store(b.name, flat_index(canonical(b.shape), b.stride), r.value) for b, r in parts
+            Store(b.name, flat_index(b.stride, canonical(b.shape)), r.value) for b, r in parts
         ]
         axes = axes_in_order(first.shape, first.stride)
         self._add(axes, _axes(inner_variable, reduced.rsizes), stores, origins)
@@ -101,7 +101,7 @@ class NestMaker:
     ) -> bool:
         """Store the sum of an online softmax in the nest that stores its maximum, if
         there is one with the same loops; say whether there was."""
-        index = flat_index(canonical(buffer.shape), buffer.stride)
+        index = flat_index(buffer.stride, canonical(buffer.shape))
         raxes = _axes(inner_variable, result.rsizes)
         for position, nest in enumerate(self.nests):
             store = nest.stores[0]
@@ -130,6 +130,6 @@ class NestMaker:
             sympy.S.Zero if is_one(n) else i
             for i, n in zip(result.target, buffer.shape, strict=True)
         )
-        index = self.context.simplifier(result.points).simplify(flat_index(target, buffer.stride))
+        index = self.context.simplifier(result.points).simplify(flat_index(buffer.stride, target))
         store = Store(buffer.name, index, result.value, result.mode, self.context.bindings(index))
         self._add(_axes(outer_variable, result.points), (), [store], origins)

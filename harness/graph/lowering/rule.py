@@ -77,10 +77,6 @@ class Call:
             raise self.refuse(f"argument {name!r} is missing")
         return default
 
-    def has_tensor(self, position: int, name: str) -> bool:
-        """Whether an argument is given and is a tensor."""
-        return isinstance(self.raw(position, name, None), Ref)
-
     def tensor(self, position: int, name: str = "self") -> Tensor:
         """A tensor argument; a number becomes a tensor without dimensions."""
         return self.as_tensor(self.raw(position, name), name)

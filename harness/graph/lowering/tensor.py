@@ -122,8 +122,3 @@ def contiguous(shape: Shape) -> Shape:
         strides.append(step)
         step = step * size
     return tuple(reversed(strides))
-
-
-def flat_index(index: tuple[sympy.Expr, ...], stride: Shape) -> sympy.Expr:
-    """The element offset of ``index`` in a buffer with ``stride``."""
-    return sympy.Add(*(i * s for i, s in zip(index, stride, strict=True)))
