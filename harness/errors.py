@@ -13,7 +13,8 @@ process can hand it to its parent.
     ├── UnsupportedOperator        no lowering, and it cannot be a library call either
     ├── InvalidProgram             the verifier found a malformed program (a bug in the compiler)
     ├── CompileFailed              Triton or the assembler rejected a kernel
-    │   └── NoTritonConfigsError   every candidate configuration failed
+    │   ├── NoTritonConfigsError   every candidate configuration failed
+    │   └── GridTooLarge           a launch would need more programs than the device takes
     ├── CheckFailed                a kernel's result differs from its reference
     ├── NoDevice                   a GPU is needed and there is none
     ├── RecordError                a run file cannot be read or written
@@ -111,6 +112,10 @@ class CompileFailed(HarnessError):
 
 class NoTritonConfigsError(CompileFailed):
     """Every candidate configuration of a kernel failed."""
+
+
+class GridTooLarge(CompileFailed):
+    """A launch would need more programs than the device takes."""
 
 
 class CheckFailed(HarnessError):
