@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -43,7 +43,7 @@ class Findings:
     rows: list[Row] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
 
-    def skip(self, reason: str) -> None:
+    def skip(self, reason: str) -> NoReturn:
         """Skip the running test, and say so once in the section."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
         pytest.skip(reason)
