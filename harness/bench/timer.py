@@ -59,7 +59,10 @@ class CudaTimer:
         return self.compare({"": launch}, budget_ms, width)[""]
 
     def compare(
-        self, launches: Mapping[str, Launch], budget_ms: float, width: float = WIDTH  # noqa: ARG002
+        self,
+        launches: Mapping[str, Launch],
+        budget_ms: float,
+        width: float = WIDTH,  # noqa: ARG002
     ) -> dict[str, Samples]:
         """Time several launches in turns, ``budget_ms`` of wall clock in all."""
         return collect(launches, budget_ms, self._warm_up, self._batch)

@@ -126,12 +126,16 @@ def _most_likely(ratio: Floats, df: Floats) -> tuple[float, float]:
     sizes = np.linspace(np.log(_LEAST_DF), np.log(_MOST_DF), 31)
     best_shift, best_size = 0.0, 0.0
     for _ in range(3):
-        table = np.array([[_log_likelihood(ratio, df, s, float(np.exp(z))) for s in shifts] for z in sizes])
+        table = np.array(
+            [[_log_likelihood(ratio, df, s, float(np.exp(z))) for s in shifts] for z in sizes]
+        )
         row, column = np.unravel_index(int(np.argmax(table)), table.shape)
         best_size, best_shift = float(sizes[row]), float(shifts[column])
         shifts = best_shift + np.linspace(-1, 1, 21) * (shifts[1] - shifts[0])
         step = sizes[1] - sizes[0]
-        sizes = np.clip(best_size + np.linspace(-1, 1, 11) * step, np.log(_LEAST_DF), np.log(_MOST_DF))
+        sizes = np.clip(
+            best_size + np.linspace(-1, 1, 11) * step, np.log(_LEAST_DF), np.log(_MOST_DF)
+        )
     return best_shift, float(np.exp(best_size))
 
 

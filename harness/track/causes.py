@@ -141,7 +141,9 @@ def _text(a: KernelRecord, b: KernelRecord) -> list[str]:
         return []
     if a.code != b.code:
         gone, new = 0, 0
-        for line in difflib.unified_diff(a.code.splitlines(), b.code.splitlines(), n=0, lineterm=""):
+        for line in difflib.unified_diff(
+            a.code.splitlines(), b.code.splitlines(), n=0, lineterm=""
+        ):
             gone += line.startswith("-") and not line.startswith("---")
             new += line.startswith("+") and not line.startswith("+++")
         return [f"code −{gone} +{new} lines"]

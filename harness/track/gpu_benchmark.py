@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.errors import CheckFailed, UsageError
+from harness.runtime.timing import Samples, Work
 
 if TYPE_CHECKING:
     from harness.bench.roofline import CopyBandwidth
-    from harness.runtime.timing import Samples, Timer
+    from harness.runtime.timing import Timer
 
 DEFAULT_BUDGET_MS = 500.0
 """GPU time for one benchmark, at most; the timer stops earlier once it knows enough."""
@@ -118,7 +119,8 @@ class GpuBenchmark:
             _compare(self.name, result, expected, rtol, atol)
         if self.benchmark.disabled:
             return result
-        samples = gpu.timer.measure(lambda: _call(function, args), self.budget_ms)
+        work = Work(lambda copies: function(*copies), args)
+        samples = gpu.timer.measure(work, self.budget_ms)
         copy_gbps = None if gpu.copy is None else gpu.copy.gbps
         self.take(samples, nbytes=bytes, copy_gbps=copy_gbps)
         return result
@@ -142,7 +144,6 @@ class GpuBenchmark:
         median = statistics.median(samples.ms)
         gbps = None if nbytes is None or median == 0 else nbytes / median / 1e6
         share = gbps / copy_gbps if gbps is not None and copy_gbps else None
-        low, high = getattr(samples, "low", None), getattr(samples, "high", None)
         self.benchmark.extra_info.update(
             {
                 "bytes": nbytes,
@@ -151,20 +152,21 @@ class GpuBenchmark:
                 "copy_gbps": copy_gbps,
                 "method": samples.method,
                 "stopped": samples.stopped,
-                "median_low_ms": low,
-                "median_high_ms": high,
+                "median_low_ms": samples.low,
+                "median_high_ms": samples.high,
+                "drift": samples.drift,
+                "excluded": samples.excluded,
+                "launches_per_sample": samples.launches,
+                "clock_mhz": samples.clock_mhz,
                 **extra,
             }
         )
-        self.report(Row(self.name, median, low, high, gbps, share, samples.stopped))
+        row = Row(self.name, median, samples.low, samples.high, gbps, share, samples.stopped)
+        self.report(row)
         rest = iter(samples.ms)
         self.benchmark.pedantic(
             lambda: self.clock.advance(next(rest) / 1000), rounds=len(samples.ms), iterations=1
         )
-
-
-def _call(function: Callable[..., Any], args: Sequence[Any]) -> None:
-    function(*args)
 
 
 def _compare(name: str, result: Any, expected: Any, rtol: float | None, atol: float | None) -> None:
