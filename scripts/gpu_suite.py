@@ -39,7 +39,14 @@ from harness.bench.cuda import warm_jobs  # noqa: E402
 from harness.bench.machine import commit_of, fingerprint  # noqa: E402
 from harness.bench.measure import Measurement, Measurer, release  # noqa: E402
 from harness.bench.peers import RegionComparison, compare, eager, inductor  # noqa: E402
-from harness.bench.record import GraphRecord, KernelRecord, LibraryCall, Machine, Run  # noqa: E402
+from harness.bench.record import (  # noqa: E402
+    GraphRecord,
+    KernelRecord,
+    LibraryCall,
+    Machine,
+    Run,
+    SampleSet,
+)
 from harness.bench.regional import compiled_launch, region_provider  # noqa: E402
 from harness.bench.roofline import copy_bandwidth  # noqa: E402
 from harness.bench.timer import METHOD, CudaTimer  # noqa: E402
@@ -278,7 +285,7 @@ def record(graph: CompiledGraph, suite: Suite) -> GraphRecord:
                 ms=found.ms,
                 gbps=found.gbps,
                 fraction=found.fraction,
-                samples_ms=() if found.samples is None else found.samples.ms,
+                sets=() if found.samples is None else (SampleSet(0, found.samples.ms),),
                 reason=found.reason,
                 module=module.text,
             )

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from harness.bench.lanes import Answer, Inbox, Lane
 from harness.bench.matching import match_small
-from harness.bench.record import Check, GraphRecord, KernelRecord, LibraryCall, one_line
+from harness.bench.record import Check, GraphRecord, KernelRecord, LibraryCall, SampleSet, one_line
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
@@ -28,10 +28,12 @@ ON_DEVICE = "GPU, full size"
 
 @dataclass(frozen=True, slots=True)
 class CompiledKernel:
-    """A distinct kernel of a graph, and for each of its launches the nodes computed."""
+    """A distinct kernel of a graph, and for each of its launches the nodes computed;
+    ``region`` is the region of its first launch."""
 
     module: EmittedModule
     launches: tuple[tuple[str, ...], ...]
+    region: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +306,7 @@ def _blank(kernel: CompiledKernel) -> KernelRecord:
         launches=len(kernel.launches),
         origins=module.origins,
         module=module.text,
+        region=kernel.region,
     )
 
 
@@ -317,6 +320,7 @@ def _with_metrics(record: KernelRecord, metrics: StaticMetrics) -> KernelRecord:
         instructions=metrics.instructions,
         widest_load=metrics.widest_load,
         widest_store=metrics.widest_store,
+        mix=dict(metrics.mix),
     )
 
 
@@ -370,7 +374,7 @@ def _on_device(
             "num_stages": timing.config.num_stages,
         },
         ms=timing.ms,
-        samples_ms=timing.samples_ms,
+        sets=(SampleSet(0, timing.samples_ms, copy_gbps=timing.copy_gbps),),
         gbps=gbps,
         fraction=gbps / (timing.copy_gbps or device.copy_gbps),
     ), timing.config

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.bench.record import Run
+from harness.bench.record import SCHEMA_VERSION, Run
 from harness.errors import RecordError
 from harness.track import journal, store
 from harness.track.journal import Journal
@@ -110,7 +110,7 @@ def test_a_damaged_line_before_the_last_is_an_error_and_the_journal_stays(tmp_pa
 def test_a_journal_of_a_newer_harness_stays(tmp_path: Path) -> None:
     crash(tmp_path)
     (path,) = tmp_path.rglob("*.journal")
-    path.write_text(path.read_text().replace('{"schema":1', '{"schema":2', 1))
+    path.write_text(path.read_text().replace(f'{{"schema":{SCHEMA_VERSION}', '{"schema":99', 1))
     with pytest.raises(RecordError, match="newer harness"):
         journal.recover(tmp_path)
     assert path.exists()
