@@ -119,7 +119,11 @@ def estimate(pairs: Sequence[Pair], *, paired: bool) -> tuple[list[Estimate], No
     """
     raw = [_differences(pair) if paired else _means(pair) for pair in pairs]
     ms = np.array([float(np.exp(np.mean(np.log(pair.a.ms)))) for pair in pairs])
-    difference, own, df, share = (np.array(column, dtype=np.float64) for column in zip(*raw, strict=True)) if raw else (np.zeros(0),) * 4
+    difference, own, df, share = (
+        (np.array(column, dtype=np.float64) for column in zip(*raw, strict=True))
+        if raw
+        else (np.zeros(0),) * 4
+    )
     within = np.array([_within(pair) for pair in pairs])
     same = np.array([pair.identical for pair in pairs], dtype=bool)
     shift = float(np.median(difference[same])) if same.any() else None
@@ -129,17 +133,25 @@ def estimate(pairs: Sequence[Pair], *, paired: bool) -> tuple[list[Estimate], No
     elif int(same.sum()) >= variance.LEAST_KERNELS:
         # The difference of two equal kernels is an estimate of its own variance, mean known.
         alone = difference**2 / share
-        prior, source = variance.fit_prior(ms[same], alone[same], np.ones(int(same.sum()))), Source.IDENTICAL
+        prior, source = (
+            variance.fit_prior(ms[same], alone[same], np.ones(int(same.sum()))),
+            Source.IDENTICAL,
+        )
     else:
         prior, source = variance.DEFAULT, Source.DEFAULT
-    between, total_df = variance.moderated(prior, ms, own, df, scale if source is Source.DEFAULT else 1.0)
+    between, total_df = variance.moderated(
+        prior, ms, own, df, scale if source is Source.DEFAULT else 1.0
+    )
     # A mean of medians cannot be known better than its medians are.
     squared = np.maximum(between * share, within)
     session = Session(0.0)
     if not paired and source is not Source.IDENTICAL:
         session = variance.fit_session(difference[same], squared[same], total_df[same])
     error = np.sqrt(squared + session.variance)
-    found = [Estimate(float(d), float(e), float(f)) for d, e, f in zip(difference, error, total_df, strict=True)]
+    found = [
+        Estimate(float(d), float(e), float(f))
+        for d, e, f in zip(difference, error, total_df, strict=True)
+    ]
     return found, Noise(source, prior, session, shift)
 
 
@@ -161,7 +173,9 @@ def _differences(pair: Pair) -> tuple[float, float, float, float]:
 
 def _within(pair: Pair) -> float:
     """Variance of the difference that the samples' own scatter explains."""
-    return sum(sum(e**2 for e in side.errors) / max(1, len(side.ms)) ** 2 for side in (pair.a, pair.b))
+    return sum(
+        sum(e**2 for e in side.errors) / max(1, len(side.ms)) ** 2 for side in (pair.a, pair.b)
+    )
 
 
 def combine(parts: Sequence[tuple[Estimate, float, float]]) -> Estimate:
@@ -179,8 +193,8 @@ def combine(parts: Sequence[tuple[Estimate, float, float]]) -> Estimate:
 def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
     """A verdict on each estimate, all of them one family.
 
-    SAME: both one-sided tests put the change inside the margin. SLOWER, FASTER: not SAME, and Holm's
-    adjusted p is at most ``alpha``. UNSURE: neither.
+    SAME: both one-sided tests put the change inside the margin. SLOWER, FASTER: not SAME, and
+    Holm's adjusted p is at most ``alpha``. UNSURE: neither.
     """
     if not estimates:
         return []
@@ -198,7 +212,11 @@ def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
         _verdict(bool(same[i]), bool(adjusted[i] <= rules.alpha), bool(d[i] > 0))
         for i in range(len(d))
     ]
-    low, ratio, high = np.exp(np.clip(d - half, -50, 50)), np.exp(d), np.exp(np.clip(d + half, -50, 50))
+    low, ratio, high = (
+        np.exp(np.clip(d - half, -50, 50)),
+        np.exp(d),
+        np.exp(np.clip(d + half, -50, 50)),
+    )
     return [
         Effect(*(float(x[i]) for x in (ratio, low, high, p, adjusted, detectable)), verdicts[i])
         for i in range(len(d))

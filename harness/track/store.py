@@ -175,7 +175,18 @@ def _schema() -> pa.Schema:
         ("graph", pa.string()),
     ]
     floats = ("max_error", "allowed", "ms", "gbps", "fraction", "low", "high", "detectable")
-    texts = ("name", "kind", "check", "check_note", "config", "reason", "module", "region", "roof", "mix")
+    texts = (
+        "name",
+        "kind",
+        "check",
+        "check_note",
+        "config",
+        "reason",
+        "module",
+        "region",
+        "roof",
+        "mix",
+    )
     types = {
         "origins": pa.list_(pa.string()),
         "sets": pa.list_(_struct(SampleSet)),
