@@ -10,12 +10,13 @@ means a standard deviation of one per cent.
 
 The model: ``s² / σ₀²(ms) ~ F(d, d₀)``, where ``s²`` is a kernel's own variance with ``d`` degrees
 of freedom, ``σ₀²`` follows the kernel's duration and ``d₀`` says how alike kernels are. Then the
-moderated variance ``(d₀ σ₀² + d s²) / (d₀ + d)`` makes ``effect ÷ its standard error`` a Student's t with
-``d₀ + d`` degrees of freedom.
+moderated variance ``(d₀ σ₀² + d s²) / (d₀ + d)`` makes ``effect ÷ its standard error`` a
+Student's t with ``d₀ + d`` degrees of freedom.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -40,8 +41,8 @@ _HUBER = 1.345
 
 DEFAULT_SHARE, DEFAULT_TICK_MS, DEFAULT_DF = 0.007, 1e-4, 3.0
 """The variance where nothing has been learnt: a standard deviation between processes of 0.7 %
-of the time and 0.1 µs, with the weight of three degrees of freedom. Measured on an H100 as the spread
-of 187 unchanged kernels between two runs (docs/measurements/comparing.md)."""
+of the time and 0.1 µs, with the weight of three degrees of freedom. Measured on an H100 as the
+spread of 187 unchanged kernels between two runs (docs/measurements/comparing.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Prior:
     """What is known of a kernel's variance before it is measured.
 
     ``log σ₀²`` is a polynomial (``trend``, lowest power first) in ``log ms - centre``, within the
-    durations it was fitted to (``shortest``, ``longest``); an empty ``trend`` is the stated default.
+    durations it was fitted to (``shortest``, ``longest``); no ``trend`` means the stated default.
     ``df`` is its weight in degrees of freedom, ``kernels`` how many it was learnt from.
     """
 
@@ -74,8 +75,8 @@ DEFAULT = Prior(DEFAULT_DF)
 
 
 def fit_prior(ms: Floats, variances: Floats, df: Floats) -> Prior:
-    """The prior that ``variances`` with ``df`` degrees of freedom each suggest for kernels of ``ms``
-    milliseconds. Kernels without degrees of freedom are left out; the stated default if
+    """The prior that ``variances`` with ``df`` degrees of freedom each suggest for kernels that
+    take ``ms`` milliseconds. Kernels without degrees of freedom are left out; the stated default if
     fewer than ``LEAST_KERNELS`` are left.
     """
     used = df > 0
@@ -166,8 +167,8 @@ def moderated(
 @dataclass(frozen=True, slots=True)
 class Session:
     """How far the same kernel moves from one run to another beyond what its processes say
-    (another day, temperature, clocks): ``variance`` of the difference, learnt from ``kernels`` that are
-    byte for byte the same on both sides, or the stated default if there are none."""
+    (another day, temperature, clocks): ``variance`` of the difference, learnt from ``kernels`` that
+    are byte for byte the same on both sides, or the stated default if there are none."""
 
     variance: float
     kernels: int = 0
@@ -179,8 +180,8 @@ DEFAULT_SESSION = Session(0.002**2)
 
 def fit_session(differences: Floats, variances: Floats, df: Floats) -> Session:
     """The extra variance that makes ``differences`` of unchanged kernels likeliest, given each
-    one's ``variances`` (of the difference) with ``df`` degrees of freedom. Not centred: a shift that
-    all kernels share is part of it.
+    one's ``variances`` (of the difference) with ``df`` degrees of freedom. Not centred: a shift
+    that all kernels share is part of it.
     """
     if len(differences) < LEAST_KERNELS:
         return DEFAULT_SESSION
@@ -198,3 +199,22 @@ def _student_log_likelihood(differences: Floats, variances: Floats, df: Floats) 
         - (df + 1) / 2 * np.log1p(differences**2 / (df * variances))
     )
     return float(terms.sum())
+
+
+_BATCHES = 10
+"""Batches of consecutive samples whose medians say how well a process's median is known."""
+
+
+def median_error(samples: Sequence[float]) -> float:
+    """Standard error of the median of ``samples``, relative to it, from the medians of batches of
+    consecutive samples, so that samples that hang together are not counted as independent.
+    """
+    values = np.asarray(samples, dtype=np.float64)
+    middle = float(np.median(values))
+    if len(values) < 2 or middle <= 0:
+        return 0.0
+    if len(values) < 5 * _BATCHES:
+        low, high = np.quantile(values, (0.25, 0.75))
+        return 1.2533 * float(high - low) / 1.349 / len(values) ** 0.5 / middle
+    medians = [float(np.median(batch)) for batch in np.array_split(values, _BATCHES)]
+    return float(np.std(medians, ddof=1)) / _BATCHES**0.5 / middle

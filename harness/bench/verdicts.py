@@ -193,8 +193,8 @@ def combine(parts: Sequence[tuple[Estimate, float, float]]) -> Estimate:
 def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
     """A verdict on each estimate, all of them one family.
 
-    SAME: both one-sided tests put the change inside the margin. SLOWER, FASTER: not SAME, and Holm's
-    adjusted p is at most ``alpha``. UNSURE: neither.
+    SAME: both one-sided tests put the change inside the margin. SLOWER, FASTER: not SAME, and
+    Holm's adjusted p is at most ``alpha``. UNSURE: neither.
     """
     if not estimates:
         return []
