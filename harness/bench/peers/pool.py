@@ -20,6 +20,7 @@ from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
 from harness.runtime.closing import Closing
 from harness.runtime.pool import WorkerPool
+from harness.runtime.timing import Samples
 
 _SECONDS = 300.0
 """What comparing one region may take, compiling and tuning by every compiler included."""
@@ -105,16 +106,31 @@ def _blamed(progress: Path, left: Sequence[str], error: HarnessError) -> dict[st
     return {name: Peer(reason=why) for name in left}
 
 
+def _set(samples: Samples) -> SampleSet:
+    return SampleSet(
+        0,
+        samples.ms,
+        samples.low,
+        samples.high,
+        samples.clock_mhz,
+        samples.excluded,
+        samples.stopped,
+        samples.drift,
+        samples.launches,
+    )
+
+
 def _record(one: Comparable, name: str, peer: Peer) -> RegionRecord:
     samples = peer.samples
-    sets = () if samples is None else (SampleSet(0, samples.ms, stopped=samples.stopped),)
     checks = {None: Check.SKIPPED, True: Check.PASSED, False: Check.FAILED}
     return RegionRecord(
         region=one.name,
         compiler=name,
         ms=peer.ms,
+        low=None if samples is None else samples.low,
+        high=None if samples is None else samples.high,
         kernels=one.kernels if name in SUBJECTS else None,
-        sets=sets,
+        sets=() if samples is None else (_set(samples),),
         check=checks[peer.passed],
         max_error=peer.error,
         reason=peer.reason,
