@@ -16,6 +16,7 @@ process can hand it to its parent.
     │   └── NoTritonConfigsError   every candidate configuration failed
     ├── CheckFailed                a kernel's result differs from its reference
     ├── NoDevice                   a GPU is needed and there is none
+    ├── CommitUnusable             the compiler of an older commit cannot be run
     ├── RecordError                a run file cannot be read or written
     └── WorkerDied                 a worker process ended without an answer
 """
@@ -119,6 +120,10 @@ class CheckFailed(HarnessError):
 
 class NoDevice(HarnessError):
     """A GPU is needed and none can be used."""
+
+
+class CommitUnusable(HarnessError):
+    """The compiler of another commit cannot be unpacked, imported or run."""
 
 
 class RecordError(HarnessError):
