@@ -17,6 +17,7 @@ process can hand it to its parent.
     │   └── GridTooLarge           a launch would need more programs than the device takes
     ├── CheckFailed                a kernel's result differs from its reference
     ├── NoDevice                   a GPU is needed and there is none
+    ├── CommitUnusable             the compiler of an older commit cannot be run
     ├── RecordError                a run file cannot be read or written
     └── WorkerDied                 a worker process ended without an answer
 """
@@ -124,6 +125,10 @@ class CheckFailed(HarnessError):
 
 class NoDevice(HarnessError):
     """A GPU is needed and none can be used."""
+
+
+class CommitUnusable(HarnessError):
+    """The compiler of another commit cannot be unpacked, imported or run."""
 
 
 class RecordError(HarnessError):
