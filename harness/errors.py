@@ -14,6 +14,7 @@ process can hand it to its parent.
     ├── InvalidProgram             the verifier found a malformed program (a bug in the compiler)
     ├── CompileFailed              Triton or the assembler rejected a kernel
     │   └── NoTritonConfigsError   every candidate configuration failed
+    ├── DamagedBinary              a saved kernel cannot be used: damaged, or not one
     ├── CheckFailed                a kernel's result differs from its reference
     ├── NoDevice                   a GPU is needed and there is none
     ├── RecordError                a run file cannot be read or written
@@ -111,6 +112,10 @@ class CompileFailed(HarnessError):
 
 class NoTritonConfigsError(CompileFailed):
     """Every candidate configuration of a kernel failed."""
+
+
+class DamagedBinary(HarnessError):
+    """A file is not a saved kernel, or a damaged one."""
 
 
 class CheckFailed(HarnessError):
