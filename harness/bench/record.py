@@ -117,7 +117,7 @@ class KernelRecord:
     the share of the arithmetic throughput (``compute``). ``low`` and ``high`` bound ``ms`` (95 %
     confidence, processes included); ``detectable`` is the smallest relative change that this
     machine's calibration can tell from noise. ``sets`` holds the samples by process, ``trials``
-    every configuration that tuning looked at. ``module`` is the emitted module's text,
+    every configuration that tuning looked at, ``mix`` the instructions by group. ``module`` is the emitted module's text,
     ``reason`` why the kernel has no numbers, if it has none.
     """
 
@@ -150,6 +150,7 @@ class KernelRecord:
     detectable: float | None = None
     sets: tuple[SampleSet, ...] = ()
     trials: tuple[TrialRecord, ...] = ()
+    mix: dict[str, int] | None = None
 
     @property
     def samples_ms(self) -> tuple[float, ...]:

@@ -320,6 +320,7 @@ def _with_metrics(record: KernelRecord, metrics: StaticMetrics) -> KernelRecord:
         instructions=metrics.instructions,
         widest_load=metrics.widest_load,
         widest_store=metrics.widest_store,
+        mix=dict(metrics.mix),
     )
 
 
