@@ -15,6 +15,7 @@ process can hand it to its parent.
     ├── CompileFailed              Triton or the assembler rejected a kernel
     │   ├── NoTritonConfigsError   every candidate configuration failed
     │   └── GridTooLarge           a launch would need more programs than the device takes
+    ├── DamagedBinary              a saved kernel cannot be used: damaged, or not one
     ├── CheckFailed                a kernel's result differs from its reference
     ├── NoDevice                   a GPU is needed and there is none
     ├── CommitUnusable             the compiler of an older commit cannot be run
@@ -117,6 +118,10 @@ class NoTritonConfigsError(CompileFailed):
 
 class GridTooLarge(CompileFailed):
     """A launch would need more programs than the device takes."""
+
+
+class DamagedBinary(HarnessError):
+    """A file is not a saved kernel, or a damaged one."""
 
 
 class CheckFailed(HarnessError):
