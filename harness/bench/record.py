@@ -189,7 +189,9 @@ class RegionRecord:
     """What a compiler made of a region of a graph: the same inputs for every ``compiler``.
 
     ``ms`` is one pass through the region, ``kernels`` how many it launches; ``check`` is against
-    eager torch in float64. ``reason`` says why there is no figure.
+    eager torch in float64. ``count`` regions of the graph launch the same kernels; one of them
+    was timed. ``reason`` says why there is no figure or, with a figure, what is not like the
+    others about it (such a figure takes no part in means).
     """
 
     region: str
@@ -202,6 +204,7 @@ class RegionRecord:
     check: Check = Check.SKIPPED
     max_error: float | None = None
     reason: str = ""
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
