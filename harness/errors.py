@@ -13,7 +13,9 @@ process can hand it to its parent.
     ├── UnsupportedOperator        no lowering, and it cannot be a library call either
     ├── InvalidProgram             the verifier found a malformed program (a bug in the compiler)
     ├── CompileFailed              Triton or the assembler rejected a kernel
-    │   └── NoTritonConfigsError   every candidate configuration failed
+    │   ├── NoTritonConfigsError   every candidate configuration failed
+    │   └── GridTooLarge           a launch would need more programs than the device takes
+    ├── DamagedBinary              a saved kernel cannot be used: damaged, or not one
     ├── CheckFailed                a kernel's result differs from its reference
     ├── NoDevice                   a GPU is needed and there is none
     ├── CommitUnusable             the compiler of an older commit cannot be run
@@ -112,6 +114,14 @@ class CompileFailed(HarnessError):
 
 class NoTritonConfigsError(CompileFailed):
     """Every candidate configuration of a kernel failed."""
+
+
+class GridTooLarge(CompileFailed):
+    """A launch would need more programs than the device takes."""
+
+
+class DamagedBinary(HarnessError):
+    """A file is not a saved kernel, or a damaged one."""
 
 
 class CheckFailed(HarnessError):

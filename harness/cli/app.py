@@ -9,6 +9,7 @@ import typer
 
 import harness
 from harness.cli.capture import capture
+from harness.cli.compare import compare
 from harness.cli.doctor import doctor
 from harness.cli.emit import emit
 from harness.cli.explain import explain_fusion
@@ -60,6 +61,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("capture", capture, "Turn a model into graph files."),
     ("list", list_, "List graphs, recorded runs or targets."),
     ("show", show, "Print a recorded run."),
+    ("compare", compare, "Say what is slower, whether it is real, and why."),
     ("explain-fusion", explain_fusion, "Say what shares a kernel, and why the rest does not."),
     ("doctor", doctor, "Say what works on this machine."),
 )
