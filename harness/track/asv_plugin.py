@@ -81,7 +81,9 @@ def _around_find(original: Callable[..., Any]) -> Callable[..., Any]:
     def command(cls: Any, conf: Any, *args: Any, **kwargs: Any) -> Any:
         asv_repository.require_repository(conf)
         # The ends name the series; what lies between is compiled when the search gets there.
-        with _measuring(conf, find, lambda commits: [commits[0], commits[-1]]):
+        with _measuring(conf, find, lambda commits: [commits[0], commits[-1]]) as site:
+            # find has no way round a commit that cannot be built; a failed benchmark it skips.
+            site.tolerant = True
             return original(cls, conf, *args, **kwargs)
 
     return command
@@ -90,7 +92,7 @@ def _around_find(original: Callable[..., Any]) -> Callable[..., Any]:
 @contextlib.contextmanager
 def _measuring(
     conf: Any, command: Any, announced: Callable[[list[str]], list[str]]
-) -> Iterator[None]:
+) -> Iterator[Site]:
     """While a command measures: machines describe themselves, and the kernels of the commits
     that are ``announced`` are known before benchmarks are discovered."""
     site = conf.site = Site(conf)
@@ -103,7 +105,7 @@ def _measuring(
             site.announce(Path(repo._path), announced(list(commit_hash)))
             return Benchmarks.discover(conf, repo, environments, commit_hash, **kwargs)
 
-    def load(_: Any, machine_name: str | None = None, **_kwargs: Any) -> Machine:
+    def load(_: Any, /, machine_name: str | None = None, **_kwargs: Any) -> Any:
         machine = Machine()
         fields = dict(site.described["machine"])
         machine.__dict__.update(fields | ({"machine": machine_name} if machine_name else {}))
@@ -113,7 +115,7 @@ def _measuring(
         asv_direction.replaced(command, Benchmarks=Tracked),
         asv_direction.replaced(Machine, load=classmethod(load)),
     ):
-        yield
+        yield site
 
 
 def _around_publish(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from harness import options
 from harness.track.asv_measure import CODEGEN_METHOD, STATIC_METHOD, collect, look_up
 
-from .declared import WANTED
+from .declared import WANTED  # noqa: TID252 - asv decides what this package is called
 
 F = TypeVar("F", bound=Callable[..., Any])
 _OVERLAY = options.current_overlay()
