@@ -10,12 +10,13 @@ means a standard deviation of one per cent.
 
 The model: ``s² / σ₀²(ms) ~ F(d, d₀)``, where ``s²`` is a kernel's own variance with ``d`` degrees
 of freedom, ``σ₀²`` follows the kernel's duration and ``d₀`` says how alike kernels are. Then the
-moderated variance ``(d₀ σ₀² + d s²) / (d₀ + d)`` makes ``effect ÷ its standard error`` a Student's t with
-``d₀ + d`` degrees of freedom.
+moderated variance ``(d₀ σ₀² + d s²) / (d₀ + d)`` makes ``effect ÷ its standard error`` a
+Student's t with ``d₀ + d`` degrees of freedom.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -40,8 +41,8 @@ _HUBER = 1.345
 
 DEFAULT_SHARE, DEFAULT_TICK_MS, DEFAULT_DF = 0.007, 1e-4, 3.0
 """The variance where nothing has been learnt: a standard deviation between processes of 0.7 %
-of the time and 0.1 µs, with the weight of three degrees of freedom. Measured on an H100 as the spread
-of 187 unchanged kernels between two runs (docs/measurements/comparing.md)."""
+of the time and 0.1 µs, with the weight of three degrees of freedom. Measured on an H100 as the
+spread of 187 unchanged kernels between two runs (docs/measurements/comparing.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Prior:
     """What is known of a kernel's variance before it is measured.
 
     ``log σ₀²`` is a polynomial (``trend``, lowest power first) in ``log ms - centre``, within the
-    durations it was fitted to (``shortest``, ``longest``); an empty ``trend`` is the stated default.
+    durations it was fitted to (``shortest``, ``longest``); no ``trend`` means the stated default.
     ``df`` is its weight in degrees of freedom, ``kernels`` how many it was learnt from.
     """
 
@@ -74,8 +75,8 @@ DEFAULT = Prior(DEFAULT_DF)
 
 
 def fit_prior(ms: Floats, variances: Floats, df: Floats) -> Prior:
-    """The prior that ``variances`` with ``df`` degrees of freedom each suggest for kernels of ``ms``
-    milliseconds. Kernels without degrees of freedom are left out; the stated default if
+    """The prior that ``variances`` with ``df`` degrees of freedom each suggest for kernels that
+    take ``ms`` milliseconds. Kernels without degrees of freedom are left out; the stated default if
     fewer than ``LEAST_KERNELS`` are left.
     """
     used = df > 0
@@ -105,10 +106,10 @@ def _robust_polynomial(x: Floats, y: Floats, degree: int) -> Floats:
     """Coefficients, lowest power first, by Huber's weights."""
     basis = np.vander(x, degree + 1, increasing=True)
     weights = np.ones_like(y)
-    found = np.zeros(degree + 1)
+    found: Floats = np.zeros(degree + 1)
     for _ in range(30):
         root = np.sqrt(weights)
-        found, *_ = np.linalg.lstsq(basis * root[:, None], y * root, rcond=None)
+        found = np.asarray(np.linalg.lstsq(basis * root[:, None], y * root, rcond=None)[0])
         residual = np.abs(y - basis @ found)
         scale = float(np.median(residual)) / 0.6745
         if scale == 0:
@@ -120,23 +121,22 @@ def _robust_polynomial(x: Floats, y: Floats, degree: int) -> Floats:
 def _most_likely(ratio: Floats, df: Floats) -> tuple[float, float]:
     """The shift of ``log σ₀²`` and the ``d₀`` under which ``ratio ~ F(df, d₀)`` is likeliest.
 
-    A grid, refined twice: the likelihood has one peak, and two grids need no derivatives.
+    A grid, refined three times: the likelihood has one peak, and grids need no derivatives.
     """
-    shifts = np.linspace(-2.0, 2.0, 41)
-    sizes = np.linspace(np.log(_LEAST_DF), np.log(_MOST_DF), 31)
-    best_shift, best_size = 0.0, 0.0
-    for _ in range(3):
-        table = np.array(
+    shift, size = 0.0, float(np.log(_MOST_DF * _LEAST_DF)) / 2
+    reach_shift, reach_size = 2.0, float(np.log(_MOST_DF / _LEAST_DF)) / 2
+    for _ in range(4):
+        shifts = shift + np.linspace(-reach_shift, reach_shift, 13)
+        sizes = np.clip(
+            size + np.linspace(-reach_size, reach_size, 13), np.log(_LEAST_DF), np.log(_MOST_DF)
+        )
+        scores = np.array(
             [[_log_likelihood(ratio, df, s, float(np.exp(z))) for s in shifts] for z in sizes]
         )
-        row, column = np.unravel_index(int(np.argmax(table)), table.shape)
-        best_size, best_shift = float(sizes[row]), float(shifts[column])
-        shifts = best_shift + np.linspace(-1, 1, 21) * (shifts[1] - shifts[0])
-        step = sizes[1] - sizes[0]
-        sizes = np.clip(
-            best_size + np.linspace(-1, 1, 11) * step, np.log(_LEAST_DF), np.log(_MOST_DF)
-        )
-    return best_shift, float(np.exp(best_size))
+        row, column = np.unravel_index(int(np.argmax(scores)), scores.shape)
+        shift, size = float(shifts[column]), float(sizes[row])
+        reach_shift, reach_size = reach_shift / 5, reach_size / 5
+    return shift, float(np.exp(size))
 
 
 def _log_likelihood(ratio: Floats, df: Floats, shift: float, prior_df: float) -> float:
@@ -166,8 +166,8 @@ def moderated(
 @dataclass(frozen=True, slots=True)
 class Session:
     """How far the same kernel moves from one run to another beyond what its processes say
-    (another day, temperature, clocks): ``variance`` of the difference, learnt from ``kernels`` that are
-    byte for byte the same on both sides, or the stated default if there are none."""
+    (another day, temperature, clocks): ``variance`` of the difference, learnt from ``kernels`` that
+    are byte for byte the same on both sides, or the stated default if there are none."""
 
     variance: float
     kernels: int = 0
@@ -179,13 +179,13 @@ DEFAULT_SESSION = Session(0.002**2)
 
 def fit_session(differences: Floats, variances: Floats, df: Floats) -> Session:
     """The extra variance that makes ``differences`` of unchanged kernels likeliest, given each
-    one's ``variances`` (of the difference) with ``df`` degrees of freedom. Not centred: a shift that
-    all kernels share is part of it.
+    one's ``variances`` (of the difference) with ``df`` degrees of freedom. Not centred: a shift
+    that all kernels share is part of it.
     """
     if len(differences) < LEAST_KERNELS:
         return DEFAULT_SESSION
     top = float(np.quantile(np.abs(differences), 0.9)) * 2
-    candidates = np.concatenate([[0.0], np.geomspace(1e-5, max(top, 2e-5), 200)]) ** 2
+    candidates = np.concatenate([[0.0], np.geomspace(1e-5, max(top, 2e-5), 80)]) ** 2
     scores = [_student_log_likelihood(differences, variances + c, df) for c in candidates]
     return Session(float(candidates[int(np.argmax(scores))]), len(differences))
 
@@ -198,3 +198,23 @@ def _student_log_likelihood(differences: Floats, variances: Floats, df: Floats) 
         - (df + 1) / 2 * np.log1p(differences**2 / (df * variances))
     )
     return float(terms.sum())
+
+
+_BATCHES = 10
+"""Batches of consecutive samples whose medians say how well a process's median is known."""
+
+
+def median_error(samples: Sequence[float]) -> float:
+    """Standard error of the median of ``samples``, relative to it, from the medians of batches of
+    consecutive samples, so that samples that hang together are not counted as independent.
+    """
+    values = np.asarray(samples, dtype=np.float64)
+    middle = float(np.median(values))
+    if len(values) < 2 or middle <= 0:
+        return 0.0
+    if len(values) < 5 * _BATCHES:
+        low, high = np.quantile(values, (0.25, 0.75))
+        return 1.2533 * float(high - low) / 1.349 / len(values) ** 0.5 / middle
+    medians = [float(np.median(batch)) for batch in np.array_split(values, _BATCHES)]
+    low, high = np.quantile(medians, (0.25, 0.75))  # one disturbed batch moves no median
+    return float(high - low) / 1.349 / _BATCHES**0.5 / middle

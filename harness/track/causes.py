@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.bench.record import KernelRecord, Machine, Run
+from harness.target import TARGETS
 from harness.track.pairing import Match
 
 SAME_CODE = "same code and configuration: noise or the machine"
@@ -49,8 +50,14 @@ def is_identical(match: Match, a: Run, b: Run) -> bool:
     if not one.module or not other.module:
         return False
     same_text = one.code == other.code and arguments(one) == arguments(other)
-    same_build = a.machine.triton == b.machine.triton and a.target == b.target
+    same_build = a.machine.triton == b.machine.triton and _device(a) == _device(b)
     return same_text and same_build and one.config == other.config
+
+
+def _device(run: Run) -> object:
+    """What a run's kernels were compiled for: targets of one capability run the same binaries."""
+    target = TARGETS.get(run.target)
+    return run.target if target is None else (target.backend, target.capability)
 
 
 def arguments(kernel: KernelRecord) -> str:
@@ -76,9 +83,13 @@ def _differences(match: Match, a: Run, b: Run) -> list[str]:
         if match.a[0].launches != match.b[0].launches:
             found.append(f"launches {match.a[0].launches} → {match.b[0].launches}")
     found += _versions(a.machine, b.machine)
-    if a.target != b.target:
+    if _device(a) != _device(b):
         found.append(f"target {a.target} → {b.target}")
     return found or ["nothing that is recorded"]
+
+
+def _kernels(number: int) -> str:
+    return f"{number} kernel{'' if number == 1 else 's'}"
 
 
 def static_differences(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> list[str]:

@@ -32,8 +32,8 @@ _WHERE = re.compile(r"^Region (?P<region>.+?); graph nodes: (?P<nodes>.*)$", re.
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Kernels of graph ``graph`` that do the same on both sides; ``how`` they were found. More than one
-    kernel on a side only where ``how`` is ``work``."""
+    """Kernels of graph ``graph`` that do the same on both sides; ``how`` they were found. More than
+    one kernel on a side only where ``how`` is ``work``."""
 
     graph: str
     a: tuple[KernelRecord, ...]
