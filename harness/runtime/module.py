@@ -40,6 +40,11 @@ def config_from_dict(values: Mapping[str, int]) -> Config:
     return Config(blocks, values["num_warps"], values.get("num_stages", 1), options)
 
 
+def config_text(config: Config) -> str:
+    """``config`` in a sentence: ``XBLOCK=1 R0_BLOCK=2048 num_warps=8 num_stages=1``."""
+    return " ".join(f"{key}={value}" for key, value in config_dict(config).items())
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class LoadedModule:
     """An emitted module ready to use; ``raw`` is the module object itself."""
