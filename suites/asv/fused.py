@@ -72,7 +72,7 @@ class Graph:
         """Graph to emitted modules."""
         return look_up(cache, "graphs", graph, "codegen_seconds")
 
-    @_tracked("graphs", "kernels", "kernels", STATIC_METHOD)
+    @_tracked("graphs", "kernels", "kernels", STATIC_METHOD, better="neither")
     def track_kernels(self, cache: dict[str, Any], graph: str) -> Any:
         """Distinct kernels."""
         return look_up(cache, "graphs", graph, "kernels")
@@ -114,7 +114,7 @@ class Kernel:
         """Bytes (modelled) over time."""
         return look_up(cache, "kernels", kernel, "gbps")
 
-    @_tracked("kernels", "registers", "registers", STATIC_METHOD)
+    @_tracked("kernels", "registers", "registers", STATIC_METHOD, better="neither")
     def track_registers(self, cache: dict[str, Any], kernel: str) -> Any:
         """Registers of a thread."""
         return look_up(cache, "kernels", kernel, "registers")
@@ -124,12 +124,12 @@ class Kernel:
         """Spill loads and stores of a thread."""
         return look_up(cache, "kernels", kernel, "spills")
 
-    @_tracked("kernels", "shared", "bytes", STATIC_METHOD)
+    @_tracked("kernels", "shared", "bytes", STATIC_METHOD, better="neither")
     def track_shared(self, cache: dict[str, Any], kernel: str) -> Any:
         """Shared memory of a block."""
         return look_up(cache, "kernels", kernel, "shared")
 
-    @_tracked("kernels", "instructions", "instructions", STATIC_METHOD)
+    @_tracked("kernels", "instructions", "instructions", STATIC_METHOD, better="neither")
     def track_instructions(self, cache: dict[str, Any], kernel: str) -> Any:
         """Instructions of the binary."""
         return look_up(cache, "kernels", kernel, "instructions")
