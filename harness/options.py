@@ -6,8 +6,9 @@ option up. Folders are absolute paths and need not exist yet.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.errors import UsageError
@@ -39,6 +40,58 @@ class Options:
     interactive: bool = True
     use_cache: bool = True
     commit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """What asv's environment tells the processes that it starts.
+
+    ``commit`` is what is measured; ``tree`` the folder with its package, ``exported`` the file
+    with what its compiler emitted (both empty before a commit is chosen). ``series`` is the
+    file that lists the kernels to track, ``target`` the device kind compiled for, ``method``
+    the way of measuring. ``folder`` is the checkout that asv was started in, ``search`` what
+    else Python searches for packages before its own folders (``PYTHONPATH``).
+    """
+
+    folder: str
+    series: str
+    target: str
+    method: str
+    search: tuple[str, ...] = ()
+    commit: str = ""
+    tree: str = ""
+    exported: str = ""
+
+    def to_environment(self) -> dict[str, str]:
+        """The variables that ``overlay`` reads."""
+        return {_OVERLAY: json.dumps(asdict(self))}
+
+
+_OVERLAY = "HARNESS_ASV"
+
+
+def overlay(environ: Mapping[str, str]) -> Overlay | None:
+    """The overlay that asv's environment has set, None outside asv."""
+    text = environ.get(_OVERLAY)
+    if not text:
+        return None
+    values = json.loads(text)
+    return Overlay(**{**values, "search": tuple(values["search"])})
+
+
+def search_path() -> tuple[str, ...]:
+    """The folders of ``PYTHONPATH``, absolute."""
+    import os
+
+    listed = os.environ.get("PYTHONPATH", "")
+    return tuple(str(Path(p).resolve()) for p in listed.split(os.pathsep) if p)
+
+
+def current_overlay() -> Overlay | None:
+    """The overlay of this process."""
+    import os
+
+    return overlay(os.environ)
 
 
 def from_environment(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import sympy
+
+from harness.codegen.frame import size_text
 from harness.codegen.steps import computes_floats, is_inexact, jumps
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
@@ -149,9 +152,9 @@ def _stand_in(graph: Graph, name: str) -> str:
     return f"{local_name(name)} = torch.zeros({shape}, dtype={dtype}, device=device)"
 
 
-def sizes_text(sizes: Sequence[object]) -> str:
+def sizes_text(sizes: Sequence[sympy.Expr]) -> str:
     """Sizes as a Python tuple."""
-    inside = ", ".join(str(s) for s in sizes)
+    inside = ", ".join(size_text(s) for s in sizes)
     return f"({inside},)" if len(sizes) == 1 else f"({inside})"
 
 

@@ -11,29 +11,33 @@ import hashlib
 import importlib.util
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from harness.errors import CompileFailed, HarnessError, RecordError
-from harness.heuristics.facts import Config
+from harness.heuristics.facts import OPTIONS, Config
+from harness.runtime.grid import checked
 
 Arguments = list[Any]
 """Kernel arguments in order: tensors, and integers for unknown sizes."""
 
 
 def config_dict(config: Config) -> dict[str, int]:
-    """``config`` as emitted modules write it: block sizes by name, warps, stages."""
-    return {**dict(config.blocks), "num_warps": config.num_warps, "num_stages": config.num_stages}
+    """``config`` as emitted modules write it: block sizes by name, warps, stages, and what
+    other options of the compiler there are."""
+    launch = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+    return {**dict(config.blocks), **launch, **dict(config.options)}
 
 
 def config_from_dict(values: Mapping[str, int]) -> Config:
     """The inverse of ``config_dict``."""
-    rest = {"num_warps", "num_stages"}
+    rest = {"num_warps", "num_stages", *OPTIONS}
     blocks = tuple((k, v) for k, v in values.items() if k not in rest)
-    return Config(blocks, values["num_warps"], values.get("num_stages", 1))
+    options = tuple((k, values[k]) for k in OPTIONS if k in values)
+    return Config(blocks, values["num_warps"], values.get("num_stages", 1), options)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -84,10 +88,18 @@ class LoadedModule:
         """Triton's jitted (or interpreted) function."""
         return getattr(self.raw, self.name)
 
-    def grid(self, config: Config) -> tuple[int, int, int]:
-        """The launch grid under ``config``."""
-        x, y, z = self.raw.grid(config_dict(config))
-        return (int(x), int(y), int(z))
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Names of sizes that only a launch knows, with the values ``get_args`` gives them; the
+        grid then depends on the arguments. Empty for most modules."""
+        return dict(getattr(self.raw, "SIZES", {}))
+
+    def grid(self, config: Config, args: Sequence[Any] | None = None) -> tuple[int, int, int]:
+        """The launch grid under ``config``; ``args`` are needed where ``sizes`` is not empty.
+        Raises ``GridTooLarge`` for one that no launch takes."""
+        values = config_dict(config)
+        raw = self.raw.grid(values, args) if self.sizes else self.raw.grid(values)
+        return checked(raw, f"{self.name} {values}")
 
     def get_args(self, device: str | None = None, seed: int = 0) -> Arguments:
         """Fresh random arguments."""
