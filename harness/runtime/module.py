@@ -94,24 +94,24 @@ class LoadedModule:
         return getattr(self.raw, self.name)
 
     @property
-    def sizes(self) -> dict[str, int]:
+    def unknown_sizes(self) -> dict[str, int]:
         """Names of sizes that only a launch knows, with the values ``get_args`` gives them; the
         grid then depends on the arguments. Empty for most modules."""
-        return dict(getattr(self.raw, "SIZES", {}))
+        return dict(getattr(self.raw, "UNKNOWN_SIZES", {}))
 
     def grid(self, config: Config, args: Sequence[Any] | None = None) -> tuple[int, int, int]:
-        """The launch grid under ``config``; ``args`` are needed where ``sizes`` is not empty.
+        """The launch grid under ``config``; ``args`` are needed where ``unknown_sizes`` are.
         Raises ``GridTooLarge`` for one that no launch takes."""
         values = config_dict(config)
         where = f"{self.name} {values}"
-        if not self.sizes:
+        if not self.unknown_sizes:
             return checked(self.raw.grid(values), where)
         if args is None:
             raise InvalidProgram(
                 "the number of programs depends on sizes that only a launch knows",
                 where=where,
                 got="no arguments",
-                expected=f"arguments with values of {', '.join(self.sizes)}",
+                expected=f"arguments with values of {', '.join(self.unknown_sizes)}",
                 remedy="ask for the grid at every launch, with its arguments",
             )
         return checked(self.raw.grid(values, args), where)
@@ -119,7 +119,7 @@ class LoadedModule:
     def get_args(
         self, device: str | None = None, seed: int = 0, sizes: Mapping[str, int] | None = None
     ) -> Arguments:
-        """Fresh random arguments; ``sizes`` in place of what ``self.sizes`` says."""
+        """Fresh random arguments; ``sizes`` in place of ``unknown_sizes``."""
         more = {"sizes": dict(sizes)} if sizes else {}
         return list(self.raw.get_args(device=device, seed=seed, **more))
 
