@@ -339,5 +339,5 @@ TAIL = _BEFORE + _KNOWN + _AFTER
 """The end of a module whose sizes are all known."""
 
 TAIL_OF_UNKNOWN_SIZES = _BEFORE + _UNKNOWN + _AFTER
-"""The end of one that takes sizes as arguments: ``arg_rows`` in place of ``ARGS``, ``UNKNOWN_SIZES``
+"""The end of one that takes sizes as arguments: ``arg_rows`` in place of ``ARGS``, UNKNOWN_SIZES
 for what ``get_args`` takes by default, and a grid that reads the arguments."""
