@@ -7,6 +7,7 @@ not get a variant of their own.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from harness.errors import CompileFailed
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.static import compile_for, reason
+from harness.runtime.trials import Resources
 from harness.target import Target
 
 _Bound = Callable[..., None]
@@ -34,6 +36,7 @@ class Launcher:
     target: Target
     cache: Path | None = None
     _pointers: tuple[tuple[int, int], ...] = field(init=False)
+    resources: Resources = field(default=Resources(), init=False)
     _spills: int = field(default=0, init=False)
     _variants: dict[tuple[int, tuple[int, ...]], _Bound] = field(default_factory=dict)
 
@@ -84,6 +87,7 @@ class Launcher:
                 remedy="another configuration may fit",
             ) from error
         self._spills = int(getattr(compiled, "n_spills", 0) or 0)
+        self.resources = _resources(compiled)
         x, y, z = self.loaded.grid(self.config)
         function, metadata = compiled.function, compiled.packed_metadata
         values = modules.config_dict(self.config)
@@ -97,6 +101,17 @@ class Launcher:
         # The binary is unloaded when its owner is collected; the closure keeps it.
         bound.__dict__["owner"] = compiled
         return bound
+
+
+def _resources(compiled: Any) -> Resources:
+    """What a loaded kernel needs, as the driver says."""
+    binary = compiled.asm.get("cubin") or compiled.asm.get("hsaco") or b""
+    return Resources(
+        registers=int(compiled.n_regs),
+        spills=int(compiled.n_spills or 0),
+        shared=int(compiled.metadata.shared),
+        artifact=hashlib.sha256(bytes(binary)).hexdigest()[:32],
+    )
 
 
 @dataclass(eq=False, slots=True)
