@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.bench.peers.regions import comparables
 from harness.bench.record import KernelRecord, LibraryCall, one_line
 from harness.bench.session import Compiled, CompiledKernel
 from harness.compiled import CompiledGraph, Failure
@@ -168,6 +169,7 @@ def summarise(compiled: CompiledGraph) -> Compiled:
         sum(seconds for _, seconds in report.seconds),
         tuple(_failed(failure) for failure in compiled.failures),
         frozenset(node.name for node in compiled.partition.graph.nodes),
+        comparables(compiled.regions),
     )
 
 

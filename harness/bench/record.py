@@ -117,8 +117,8 @@ class KernelRecord:
     the share of the arithmetic throughput (``compute``). ``low`` and ``high`` bound ``ms`` (95 %
     confidence, processes included); ``detectable`` is the smallest relative change that this
     machine's calibration can tell from noise. ``sets`` holds the samples by process, ``trials``
-    every configuration that tuning looked at. ``module`` is the emitted module's text,
-    ``reason`` why the kernel has no numbers, if it has none.
+    every configuration that tuning looked at, ``mix`` the instructions by group. ``module`` is
+    the emitted module's text, ``reason`` why the kernel has no numbers, if it has none.
     """
 
     name: str
@@ -150,6 +150,7 @@ class KernelRecord:
     detectable: float | None = None
     sets: tuple[SampleSet, ...] = ()
     trials: tuple[TrialRecord, ...] = ()
+    mix: dict[str, int] | None = None
 
     @property
     def samples_ms(self) -> tuple[float, ...]:
@@ -188,7 +189,9 @@ class RegionRecord:
     """What a compiler made of a region of a graph: the same inputs for every ``compiler``.
 
     ``ms`` is one pass through the region, ``kernels`` how many it launches; ``check`` is against
-    eager torch in float64. ``reason`` says why there is no figure.
+    eager torch in float64. ``count`` regions of the graph launch the same kernels; one of them
+    was timed. ``reason`` says why there is no figure or, with a figure, what is not like the
+    others about it (such a figure takes no part in means).
     """
 
     region: str
@@ -201,6 +204,7 @@ class RegionRecord:
     check: Check = Check.SKIPPED
     max_error: float | None = None
     reason: str = ""
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from harness.runtime.device import current_target, require
-from harness.runtime.timing import Launch, Samples
+from harness.runtime.timing import WIDTH, Launch, Samples
 
 METHOD = "events-cold-l2/1"
 
@@ -54,11 +54,16 @@ class CudaTimer:
         """Enqueue the read that leaves nothing of use in the L2 cache."""
         torch.sum(self._source, dim=1, out=self._sums)
 
-    def measure(self, launch: Launch, budget_ms: float) -> Samples:
+    def measure(self, launch: Launch, budget_ms: float, width: float = WIDTH) -> Samples:
         """Time ``launch`` for about ``budget_ms`` of wall clock (at least ten samples)."""
-        return self.compare({"": launch}, budget_ms)[""]
+        return self.compare({"": launch}, budget_ms, width)[""]
 
-    def compare(self, launches: Mapping[str, Launch], budget_ms: float) -> dict[str, Samples]:
+    def compare(
+        self,
+        launches: Mapping[str, Launch],
+        budget_ms: float,
+        width: float = WIDTH,  # noqa: ARG002
+    ) -> dict[str, Samples]:
         """Time several launches in turns, ``budget_ms`` of wall clock in all."""
         return collect(launches, budget_ms, self._warm_up, self._batch)
 

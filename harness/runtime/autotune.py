@@ -6,14 +6,16 @@ inputs and the caller's tensors end up bit for bit what they were.
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.errors import NoTritonConfigsError
+from harness.errors import NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
+from harness.heuristics.limits import SPILL_LIMIT, SPILL_LIMIT_WIDE
 from harness.runtime import module as modules
 from harness.runtime.launcher import Launcher
 from harness.runtime.race import Launchable, Prepare, Race, failure
@@ -23,14 +25,21 @@ from harness.runtime.scaling import scaled
 from harness.runtime.search import Nothing, Search
 from harness.runtime.space import Space, is_given
 from harness.runtime.timing import Timer
-from harness.runtime.trials import Origin, Trial, Tuned
+from harness.runtime.trials import Origin, Resources, Trial, Tuned
 from harness.target import H100, Target
 
-__all__ = ["Compiler", "Launchable", "Prepare", "Saved", "Settings", "Trial", "Tuned", "tune"]
+__all__ = [
+    "Compiler",
+    "SPILL_LIMIT",
+    "Launchable",
+    "Prepare",
+    "Saved",
+    "Settings",
+    "Trial",
+    "Tuned",
+    "tune",
+]
 
-SPILL_LIMIT = 16
-"""Registers a candidate may spill before it is passed over (if another one does not), on a
-device of 32 lanes; twice that on one of 64."""
 _BUDGET_MS = 20.0
 
 Ahead = Callable[[Sequence[Config]], None]
@@ -53,6 +62,18 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Ready:
+    """A compiled configuration, and what it needs."""
+
+    launcher: Launcher
+    resources: Resources
+
+    def __call__(self, args: Sequence[Any]) -> None:
+        """Enqueue the kernel on the current stream."""
+        self.launcher(args)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Compiler:
     """Compiles configurations of one module for the current device; a ``Prepare``. ``ahead``
     compiles several in parallel."""
@@ -65,7 +86,12 @@ class Compiler:
     def __call__(self, config: Config) -> tuple[Launchable, int]:
         """Compile and load one configuration. Raises ``CompileFailed``."""
         launcher = Launcher(self.loaded, config, self.target, self.cache)
-        return launcher, launcher.prepare()
+        needs = launcher.resources()
+        binary = launcher.binary()
+        name = hashlib.sha256(binary.cubin).hexdigest()[:32]
+        return Ready(launcher, Resources(needs.registers, needs.spills, binary.shared, name)), (
+            needs.spills
+        )
 
 
 def compiler(loaded: modules.LoadedModule, target: Target, cache: Path | None = None) -> Compiler:
@@ -75,7 +101,7 @@ def compiler(loaded: modules.LoadedModule, target: Target, cache: Path | None = 
 
 def spill_limit(target: Target) -> int:
     """Registers a candidate may spill on ``target``."""
-    return SPILL_LIMIT * max(1, target.warp_size // 32)
+    return SPILL_LIMIT_WIDE if target.warp_size > 32 else SPILL_LIMIT
 
 
 def tune(
@@ -132,7 +158,7 @@ class _Tuning:
                 self._ahead(batch)
                 race.measure(batch, Origin.SEARCH)
             race.final()
-        except RuntimeError as error:  # what torch raises when the device fails
+        except (RuntimeError, NoDevice) as error:  # what torch raises when the device fails, and we
             if race.best is None:
                 raise
             partial = failure(error)
@@ -149,7 +175,7 @@ class _Tuning:
             names = list(loaded.signature)
             guard = WriteGuard.of(args, names, loaded.outputs, self.settings.room)
         # A user's own list is tried as it is, spilling or not.
-        limit = None if loaded.category == "user" else spill_limit(self._target())
+        limit = None if loaded.category in ("usr", "user") else spill_limit(self._target())
         return Race(loaded, args, self.prepare, self.sampler, saved, limit, guard)
 
     def _target(self) -> Target:
@@ -170,7 +196,7 @@ class _Tuning:
         race.compile(configs, Origin.HEURISTICS)
         race.compile(pinned, Origin.PINNED)
         known = [(c, race.trials[c].resources) for c in race.compiled]
-        more = scaled(self.loaded, known, target, space)
+        more = scaled(self.loaded, self.args, known, target, space)
         if not self.settings.deterministic:
             self._ahead([c for c in more if not race.tried(c)])
             race.compile(more, Origin.SCALED)

@@ -171,7 +171,7 @@ class Race:
         trial = self.trials[config]
         if not trial.resources.artifact:
             return False
-        key = (trial.resources.artifact, self.loaded.grid(config))
+        key = (trial.resources.artifact, self.loaded.grid(config, self.args))
         twin = self._binaries.setdefault(key, config)
         known = self.trials[twin]
         if twin == config or not known.samples:

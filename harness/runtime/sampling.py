@@ -114,7 +114,7 @@ def sampler_of(timer: Timer | Sampler, budget_ms: float) -> Sampler:
     """``timer`` if it is a sampler; rounds on the device where it can empty the cache, else the
     timer as it is."""
     if isinstance(timer, EventSampler | TimerSampler) or not hasattr(timer, "measure"):
-        return cast(Sampler, timer)
+        return timer
     flush = getattr(timer, "flush", None)
     if flush is not None and torch.cuda.is_available():
         return EventSampler(flush)

@@ -8,7 +8,8 @@ more blocks at a time.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from harness.heuristics.facts import Config
 from harness.runtime.module import LoadedModule
@@ -18,7 +19,11 @@ from harness.target import Target
 
 
 def scaled(
-    loaded: LoadedModule, compiled: Iterable[tuple[Config, Resources]], target: Target, space: Space
+    loaded: LoadedModule,
+    args: Sequence[Any],
+    compiled: Iterable[tuple[Config, Resources]],
+    target: Target,
+    space: Space,
 ) -> list[Config]:
     """Configurations with the largest R block halved, for those of ``compiled`` that use more
     registers a thread than all threads of a multiprocessor could have, on a grid of more
@@ -27,8 +32,11 @@ def scaled(
         return []
     found = []
     for config, needs in compiled:
-        reduced = [(size, name) for name, size in config.blocks if name.startswith("R")]
-        if not reduced or not crowded(config, needs, target, math.prod(loaded.grid(config))):
+        reduced = [
+            (size, name) for name, size in config.blocks if name in space.free and name[0] == "R"
+        ]
+        blocks = math.prod(loaded.grid(config, args))
+        if not reduced or not crowded(config, needs, target, blocks):
             continue
         size, name = max(reduced)
         smaller = with_value(config, name, max(1, size // 2))

@@ -45,7 +45,12 @@ class View(Protocol):
 
 
 class Search(Protocol):
-    """Batches of configurations to try."""
+    """Batches of configurations to try. ``name`` tells searches apart in records and caches."""
+
+    @property
+    def name(self) -> str:
+        """Its kind and its options."""
+        ...
 
     def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
         """The next configurations, none of them tried before, until the search is done."""
@@ -63,6 +68,12 @@ class CoordinateDescent:
 
     radius: int = 1
     all_directions: bool = False
+
+    @property
+    def name(self) -> str:
+        """``descent``, the radius if it is not 1, ``all`` with all directions."""
+        far = f"-{self.radius}" if self.radius != 1 else ""
+        return f"descent{far}{'-all' if self.all_directions else ''}"
 
     def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
         """One field's neighbours at a time."""
@@ -99,6 +110,11 @@ class GuidedSearch:
     most: int = 24
     patience: int = 2
     least: float = 0.001
+
+    @property
+    def name(self) -> str:
+        """``guided`` and the most measurements it makes."""
+        return f"guided-{self.most}"
 
     def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
         """Batches by expected improvement, best first."""
@@ -139,6 +155,11 @@ class Exhaustive:
     most: int = 100
     together: int = 32
 
+    @property
+    def name(self) -> str:
+        """``exhaustive`` and the most measurements it makes."""
+        return f"exhaustive-{self.most}"
+
     def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
         """All in order of distance."""
         wanted = nearest_first(space, list(view.times))[: self.most]
@@ -151,6 +172,11 @@ class Exhaustive:
 @dataclass(frozen=True, slots=True)
 class Nothing:
     """The given candidates are all."""
+
+    @property
+    def name(self) -> str:
+        """``none``."""
+        return "none"
 
     def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
         """No batches."""

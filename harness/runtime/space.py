@@ -12,9 +12,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from harness.errors import CompileFailed
+from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import (
     MAX_BLOCK,
@@ -33,7 +33,7 @@ WARPS = "num_warps"
 STAGES = "num_stages"
 _MOST_PER_THREAD = 128
 _MOST_STAGES = 8
-_UNTUNABLE = ("tem", "fix", "user", "for")
+_UNTUNABLE = ("tem", "fix", "usr", "user", "for")
 """Categories whose configurations are given: templates, fixed, user and foreach kernels."""
 
 
@@ -47,17 +47,19 @@ class Space:
     least_per_thread: int = 0
     most_per_thread: int = _MOST_PER_THREAD
     sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
+    options: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def of(cls, loaded: LoadedModule, target: Target) -> Space:
         """The space around the module's own candidates."""
         configs = loaded.configs
-        sizes = loaded.sizes or _inferred(loaded)
+        sizes = loaded.points or _inferred(loaded)
         pinned = loaded.pinned
         values: list[tuple[str, tuple[int, ...]]] = []
         for name, _ in configs[0].blocks:
             given = sorted({c.block(name) for c in configs})
-            if is_given(loaded) or name in pinned or (loaded.category == "per" and _reduces(name)):
+            whole = loaded.category == "per" and _reduces(name)
+            if is_given(loaded) or name in pinned or whole or not name.endswith("BLOCK"):
                 values.append((name, tuple(given)))
             else:
                 values.append((name, _powers(max(given[-1], _largest(name, sizes)))))
@@ -70,7 +72,8 @@ class Space:
             stages = list(range(1, min(_MOST_STAGES, stages[-1] + 1) + 1))
         values.append((STAGES, tuple(stages)))
         most = max([_MOST_PER_THREAD, *(_per_thread(c, target.warp_size) for c in configs)])
-        return cls(tuple(values), target.warp_size, loaded.least_per_thread, most, sizes)
+        least, options = loaded.least_per_thread, configs[0].options
+        return cls(tuple(values), target.warp_size, least, most, sizes, options)
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -147,7 +150,7 @@ class Space:
         for chosen in itertools.product(*(values for _, values in self.values)):
             given = dict(zip(names, chosen, strict=True))
             blocks = tuple((n, v) for n, v in given.items() if n not in (WARPS, STAGES))
-            config = Config(blocks, given[WARPS], given[STAGES])
+            config = Config(blocks, given[WARPS], given[STAGES], self.options)
             if self.allows(config):
                 yield config
 
@@ -160,11 +163,11 @@ class Space:
 def with_value(config: Config, name: str, value: int) -> Config:
     """``config`` with one field changed."""
     if name == WARPS:
-        return Config(config.blocks, value, config.num_stages)
+        return replace(config, num_warps=value)
     if name == STAGES:
-        return Config(config.blocks, config.num_warps, value)
+        return replace(config, num_stages=value)
     blocks = tuple((n, value if n == name else size) for n, size in config.blocks)
-    return Config(blocks, config.num_warps, config.num_stages)
+    return replace(config, blocks=blocks)
 
 
 def is_given(loaded: LoadedModule) -> bool:
@@ -178,7 +181,7 @@ def _powers(largest: int) -> tuple[int, ...]:
 
 
 def _reduces(name: str) -> bool:
-    return name.startswith("R")
+    return name.startswith("R") and name.endswith("BLOCK")
 
 
 def _prefix(name: str) -> str:
@@ -201,7 +204,7 @@ def _inferred(loaded: LoadedModule) -> dict[str, int]:
     ones = tuple((name, 1) for name, _ in loaded.configs[0].blocks)
     try:
         grid = loaded.grid(Config(ones, 1))
-    except (ArithmeticError, LookupError, TypeError, ValueError, CompileFailed):
+    except (ArithmeticError, LookupError, TypeError, ValueError, HarnessError):
         return {}
     found = dict(zip("xyz", grid, strict=True))
     reduced = int(getattr(loaded.raw, "REDUCED", 1))

@@ -3,30 +3,75 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 Launch = Callable[[], None]
-"""Enqueues work on the current stream and returns at once."""
+"""Enqueues work on the current stream and returns at once. A ``Work`` is one too, and the
+kind that a timer can measure best."""
+
+WIDTH = 0.005
+"""Default of what a measurement aims at: the width of the 95 % confidence interval of the
+median, as a share of the median."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Work:
+    """A launch that a timer may run on copies of its arguments.
+
+    ``launch(args)`` enqueues work on the current stream; what it returns is kept alive until
+    the measurement is over. It is called with copies of ``args`` (tensors are copied, views
+    of one storage stay views of one storage, everything else is passed on), is recorded in a
+    CUDA graph, and so must not wait for the device after its first call. ``args`` itself is
+    left as it is.
+    """
+
+    launch: Callable[[Sequence[Any]], Any]
+    args: Sequence[Any]
+
+    def __call__(self) -> None:
+        """Enqueue once, on ``args`` itself."""
+        self.launch(self.args)
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
     """Measured times of one launch in milliseconds, in the order they were taken.
 
-    ``method`` names how, ``stopped`` why no more were taken (``budget``, ``count``,
-    ``steady``).
+    ``method`` names how, ``stopped`` why no more were taken (``width``: the interval is as
+    narrow as asked; ``budget``; ``count``; ``throttled``: nothing but throttled samples came,
+    and they are what is here). ``low`` and ``high`` are the 95 % confidence interval of the
+    median in milliseconds; ``drift`` is empty or says how the times moved (``rising 1.2 %``).
+    ``excluded`` counts samples left out because the GPU was throttling. ``launches`` is how
+    many launches a sample is the mean of, ``floor`` the timer's own share of a sample (0.01:
+    1 %). ``clock_mhz`` is the median SM clock while the samples were taken, ``cycles`` the
+    median SM cycles of one launch. What is not known is None.
     """
 
     ms: tuple[float, ...]
     method: str
     stopped: str
+    low: float | None = None
+    high: float | None = None
+    drift: str = ""
+    excluded: int = 0
+    clock_mhz: float | None = None
+    cycles: float | None = None
+    launches: int = 1
+    floor: float | None = None
 
     @property
     def median(self) -> float:
         """Median in milliseconds."""
         return statistics.median(self.ms)
+
+    @property
+    def width(self) -> float | None:
+        """Width of the confidence interval over the median; None if it is not known."""
+        if self.low is None or self.high is None or self.median == 0:
+            return None
+        return (self.high - self.low) / self.median
 
     @property
     def spread(self) -> float:
@@ -38,12 +83,18 @@ class Samples:
 
 
 class Timer(Protocol):
-    """Times launches on the device in milliseconds."""
+    """Times launches on the device in milliseconds. ``budget_ms`` is wall clock; ``width``
+    is what the confidence interval of the median should be narrower than, as a share of the
+    median: sampling ends when it is, or with the budget."""
 
-    def measure(self, launch: Launch, budget_ms: float) -> Samples:
-        """Time ``launch`` for about ``budget_ms`` of wall clock."""
+    def measure(self, launch: Launch, budget_ms: float, width: float = WIDTH) -> Samples:
+        """Time ``launch`` for at most about ``budget_ms``."""
         ...
 
-    def compare(self, launches: Mapping[str, Launch], budget_ms: float) -> dict[str, Samples]:
-        """Time several launches interleaved, for about ``budget_ms`` in all."""
+    def compare(
+        self, launches: Mapping[str, Launch], budget_ms: float, width: float = WIDTH
+    ) -> dict[str, Samples]:
+        """Time several launches in rounds, each round in a random order, for at most about
+        ``budget_ms`` in all. The i-th samples of all of them are of the same round. Works
+        that share their ``args`` run on the same copies, at the same addresses."""
         ...

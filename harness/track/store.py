@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 SUFFIX = ".parquet"
 _KEY = b"harness.run"
 _VERSION_KEY = b"harness.schema"
+_JSON_TEXT = ("config", "mix")
+"""Columns whose keys differ from kernel to kernel."""
 
 
 def run_path(results: Path, run: Run) -> Path:
@@ -140,7 +142,8 @@ def _with_kernels(
 ) -> tuple[GraphRecord, ...]:
     by_graph: dict[str, list[KernelRecord]] = {graph.name: [] for graph in run.graphs}
     for number, row in enumerate(rows):
-        row["config"] = json.loads(row["config"]) if row["config"] else None
+        for name in _JSON_TEXT:
+            row[name] = json.loads(row[name]) if row.get(name) else None
         if version < 2:
             _sets_from_samples(row)
         for trial in row["trials"]:
@@ -172,7 +175,18 @@ def _schema() -> pa.Schema:
         ("graph", pa.string()),
     ]
     floats = ("max_error", "allowed", "ms", "gbps", "fraction", "low", "high", "detectable")
-    texts = ("name", "kind", "check", "check_note", "config", "reason", "module", "region", "roof")
+    texts = (
+        "name",
+        "kind",
+        "check",
+        "check_note",
+        "config",
+        "reason",
+        "module",
+        "region",
+        "roof",
+        "mix",
+    )
     types = {
         "origins": pa.list_(pa.string()),
         "sets": pa.list_(_struct(SampleSet)),
@@ -214,7 +228,8 @@ def _table(run: Run) -> pa.Table:
     for graph in run.graphs:
         for kernel in graph.kernels:
             row = {**key, "graph": graph.name, **to_json(kernel)}
-            row["config"] = None if kernel.config is None else json.dumps(kernel.config)
+            for name in _JSON_TEXT:
+                row[name] = None if row[name] is None else json.dumps(row[name])
             for trial in row["trials"]:
                 trial["config"] = json.dumps(trial["config"])
             rows.append(row)

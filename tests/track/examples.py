@@ -66,6 +66,7 @@ KERNEL = KernelRecord(
     high=0.0127,
     detectable=0.02,
     reason="",
+    mix={"float32": 200, "load_global": 4},
     module="KERNEL = 'triton_per_fused_mul_0'\n# ü\n",
 )
 

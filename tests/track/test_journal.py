@@ -87,6 +87,12 @@ def test_a_killed_run_becomes_a_run_file_on_the_next_command(tmp_path: Path) -> 
     assert not list(tmp_path.rglob("*.journal"))
 
 
+def test_regions_of_a_graph_in_progress_are_kept(tmp_path: Path) -> None:
+    crash(tmp_path, 'kept.add_regions("second", run().graphs[0].regions); os._exit(1)')
+    (path,) = journal.recover(tmp_path)
+    assert store.load(path).graphs[1].regions == run().graphs[0].regions
+
+
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     crash(tmp_path)
     (path,) = tmp_path.rglob("*.journal")
