@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -44,6 +44,7 @@ _SUSPECT = 2.5
 _CONTENDERS = 4
 _CLOSE = 0.03
 """How far behind the best a configuration may be to be in the final."""
+_HOLDER = "holder"
 _CONTROL = "control"
 
 
@@ -229,12 +230,15 @@ class Race:
 
 @dataclass(eq=False, slots=True)
 class _Batch:
-    """Configurations in one batch. ``alive`` are still in the race."""
+    """Configurations in one batch, each compared, round by round, with the ``holder``: the best
+    one known. ``shares`` are times over the holder's in the same round (plain times where
+    launches do not take turns). ``alive`` are still in the race."""
 
     race: Race
     group: list[Config]
     holder: Config
     samples: dict[Config, list[float]] = field(default_factory=dict)
+    shares: dict[Config, list[float]] = field(default_factory=dict)
     control: list[float] = field(default_factory=list)
     alive: list[Config] = field(default_factory=list)
 
@@ -243,57 +247,48 @@ class _Batch:
 
     def stage(self, count: int) -> None:
         """``count`` rounds for everything still in the race, then drop what is behind."""
-        self._take(self._running(), count)
-        best = min(_low_high(s)[1] for s in self.samples.values())
+        self._take(self.alive, count)
+        best = min(_low_high(s)[1] for s in self.shares.values())
         if len(self.alive) > 1:
-            self.alive = [c for c in self.alive if _low_high(self.samples[c])[0] <= best]
+            self.alive = [c for c in self.alive if _low_high(self.shares[c])[0] <= best]
 
     def settled(self) -> bool:
-        """Whether more rounds would change nothing: one is left in front, or all that are left
-        are known finely."""
-        left = self._running()
-        if len(left) == 1:
-            return True
-        return all(
-            standard_error(tuple(s)) <= _FINE * statistics.median(s)
-            for s in (self.samples[c] for c in left)
-        )
+        """Whether more rounds would change nothing: the holder is left alone in front, or all
+        that are left are known finely."""
+        rivals = [self.shares[c] for c in self.alive if c != self.holder]
+        return all(standard_error(tuple(s)) <= _FINE * statistics.median(s) for s in rivals)
 
     def second_look(self) -> None:
         """Time again what is far behind; the lower of two medians that disagree is believed."""
-        if not self.samples:
-            return
-        front = min(self.samples, key=lambda c: statistics.median(self.samples[c]))
-        limit = _SUSPECT * statistics.median(self.samples[front])
-        far = [c for c in self.group if statistics.median(self.samples[c]) > limit]
+        front = min(statistics.median(s) for s in self.shares.values())
+        far = [c for c in self.group if statistics.median(self.shares[c]) > _SUSPECT * front]
         if not far:
             return
-        before = {c: self.samples.pop(c) for c in far}
+        before = {c: (self.samples.pop(c), self.shares.pop(c)) for c in far}
         self._take(far, _STAGES[0])
-        for config, old in before.items():
-            new = self.samples[config]
-            if statistics.median(new) > 0.8 * statistics.median(old):
-                self.samples[config] = old + new
-        again = [c for c in far if statistics.median(self.samples[c]) <= limit]
+        for config, (samples, shares) in before.items():
+            if statistics.median(self.shares[config]) > 0.8 * statistics.median(shares):
+                self.samples[config] = samples + self.samples[config]
+                self.shares[config] = shares + self.shares[config]
+        again = [c for c in far if statistics.median(self.shares[c]) <= _SUSPECT * front]
         if again and self.race.sampler.in_turns:
-            self._take([*again, front], sum(_STAGES[1:3]))
+            self._take(again, sum(_STAGES[1:3]))
 
     def close(self) -> None:
         """Enter what was found into the race."""
         race, holder = self.race, self.holder
-        if not self.samples:
+        if not self.shares:
             return
-        scale = self._scale()
+        unit = self._unit()
         if self.control:
-            known = statistics.median(self.samples[holder])
-            race.nulls.append(abs(statistics.median(self.control) / known - 1))
+            race.nulls.append(abs(statistics.median(self.control) - 1))
         for config, taken in self.samples.items():
             trial = race.trials[config]
             ms = (*trial.samples.ms, *taken) if trial.samples else tuple(taken)
             samples = Samples(ms, race.sampler.method, "race")
-            level, error = statistics.median(taken) * scale, standard_error(tuple(taken)) * scale
-            if config == holder and trial.level is not None:
-                level, error = trial.level, min(trial.error, error)
+            shares = tuple(self.shares.get(config, ()))
+            level = statistics.median(shares) * unit if shares else unit
+            error = standard_error(shares) * unit if shares else 0.0
             race.trials[config] = replace(trial, samples=samples, level=level, error=error)
         front = min((*self.group, holder), key=lambda c: race.time(c) or math.inf)
         if race.time(holder) is None or race.improves(front, holder):
@@ -301,36 +296,41 @@ class _Batch:
         elif race.best is None:
             race.best = holder
 
-    def _scale(self) -> float:
-        """What a time in this batch is multiplied by to be comparable with earlier ones."""
-        if not self.samples.get(self.holder):
+    def _unit(self) -> float:
+        """What a share is a share of, in milliseconds: the holder's time when it was first timed,
+        whatever the clocks have done since."""
+        if not self.race.sampler.in_turns:
             return 1.0
         level = self.race.trials[self.holder].level
-        return (level / statistics.median(self.samples[self.holder])) if level else 1.0
-
-    def _running(self) -> list[Config]:
-        if not self.race.sampler.in_turns:
-            return self.alive
-        return [c for c in self.alive if c != self.holder] + [self.holder]
+        return statistics.median(self.samples[self.holder]) if level is None else level
 
     def _take(self, configs: Sequence[Config], count: int) -> None:
         race = self.race
-        launches = {str(n): race.bound(c) for n, c in enumerate(configs)}
-        twice = self.holder in configs and race.sampler.in_turns
-        if twice:
+        rivals = [c for c in configs if c != self.holder or not race.sampler.in_turns]
+        launches = {str(n): race.bound(c) for n, c in enumerate(rivals)}
+        if race.sampler.in_turns:
+            launches[_HOLDER] = race.bound(self.holder)
             launches[_CONTROL] = race.bound(self.holder)
         found = race.sampler.rounds(launches, count)
         race.saved.restore()
-        for number, config in enumerate(configs):
+        for number, config in enumerate(rivals):
             self.samples.setdefault(config, []).extend(found[str(number)])
-        if twice:
-            self.control.extend(found[_CONTROL])
+            self.shares.setdefault(config, []).extend(self._shares(found[str(number)], found))
+        if race.sampler.in_turns:
+            self.samples.setdefault(self.holder, []).extend(found[_HOLDER])
+            self.shares.setdefault(self.holder, []).extend(1.0 for _ in found[_HOLDER])
+            self.control.extend(self._shares(found[_CONTROL], found))
+
+    def _shares(self, taken: Sequence[float], found: Mapping[str, Sequence[float]]) -> list[float]:
+        if _HOLDER not in found:
+            return list(taken)
+        return [t / h if h else 1.0 for t, h in zip(taken, found[_HOLDER], strict=True)]
 
 
 def _low_high(samples: Sequence[float]) -> tuple[float, float]:
     """The median less and plus three standard errors."""
     middle = statistics.median(samples)
-    doubt = _SURE * _finite(standard_error(tuple(samples)))
+    doubt = max(_SURE * _finite(standard_error(tuple(samples))), _FINE * middle)
     return middle - doubt, middle + doubt
 
 

@@ -37,9 +37,11 @@ def free_room(device: torch.device) -> int:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Saved:
-    """Copies of the storages of some tensors: (every byte of the storage, its copy)."""
+    """Copies of the storages of some tensors: (every byte of the storage, its copy).
+    ``host_bytes`` of them went to the host for want of room."""
 
     pairs: tuple[tuple[torch.Tensor, torch.Tensor], ...]
+    host_bytes: int = 0
 
     @classmethod
     def of(cls, tensors: Sequence[Any], room: Room = cuda_room) -> Saved:
@@ -47,12 +49,15 @@ class Saved:
         left: dict[torch.device, int] = {}
         pairs = []
         for whole in storages(tensors).values():
-            free = left.setdefault(whole.device, room(whole.device))
+            if whole.device not in left:
+                left[whole.device] = room(whole.device)
+            free = left[whole.device]
             fits = whole.numel() <= free
             pairs.append((whole, _copy(whole, fits)))
             if fits:
                 left[whole.device] = free - whole.numel()
-        return cls(tuple(pairs))
+        there = sum(whole.numel() for whole, copy in pairs if copy[1])
+        return cls(tuple((whole, copy[0]) for whole, copy in pairs), there)
 
     def restore(self) -> None:
         """Put every byte back."""
@@ -71,17 +76,18 @@ def storages(tensors: Sequence[Any]) -> dict[int, torch.Tensor]:
     return seen
 
 
-def _copy(whole: torch.Tensor, on_device: bool) -> torch.Tensor:
-    if on_device or whole.device.type == "cpu":
+def _copy(whole: torch.Tensor, on_device: bool) -> tuple[torch.Tensor, bool]:
+    """A copy, and whether it had to go to the host."""
+    if on_device:
         try:
-            return whole.clone()
+            return whole.clone(), False
         except torch.OutOfMemoryError:
             pass  # fragments: the bytes are free, though not in one piece
     try:
         copy = torch.empty(whole.numel(), dtype=torch.uint8, pin_memory=True)
     except RuntimeError:  # no pinned memory left, or no device to pin for
         copy = torch.empty(whole.numel(), dtype=torch.uint8)
-    return copy.copy_(whole)
+    return copy.copy_(whole), True
 
 
 def reset_zeros(args: Sequence[Any], zeroed: Sequence[int]) -> None:

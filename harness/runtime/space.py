@@ -150,7 +150,7 @@ class Space:
         for chosen in itertools.product(*(values for _, values in self.values)):
             given = dict(zip(names, chosen, strict=True))
             blocks = tuple((n, v) for n, v in given.items() if n not in (WARPS, STAGES))
-            config = Config(blocks, given[WARPS], given[STAGES], self.options)
+            config = Config(blocks, given[WARPS], given.get(STAGES, 1), self.options)
             if self.allows(config):
                 yield config
 
