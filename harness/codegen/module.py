@@ -92,6 +92,9 @@ def _constants(source: KernelSource, reference: Reference, target: Target) -> st
         f'CATEGORY = "{plan.category.value}"',
         f"BYTES = {plan.bytes_moved}  # bytes one launch moves (modelled)",
         f"CONFIGS = [  # candidates for {target.name}, best guess first\n{configs}]",
+        f"POINTS = {_dict_text(plan.facts.sizes)}  # points by tile: what blocks may grow to",
+        f"PINNED = {_dict_text(plan.facts.pinned)}  # blocks that the kernel's text fixes",
+        f"LEAST_PER_THREAD = {plan.facts.min_elements_per_thread}  # elements a thread must own",
         f"SIGNATURE = {_signature(plan)}",
         f"DIVISIBLE_BY_16 = {_tuple_text(pointers)}",
         f"OUTPUTS = {_tuple_text(written)}  # positions in args that the kernel writes",
@@ -120,6 +123,10 @@ def _reduced(plan: KernelPlan) -> int:
 
 def _config(config: Config) -> str:
     pairs = config_dict(config).items()
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in pairs) + "}"
+
+
+def _dict_text(pairs: Sequence[tuple[str, int]]) -> str:
     return "{" + ", ".join(f'"{name}": {value}' for name, value in pairs) + "}"
 
 

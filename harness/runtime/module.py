@@ -89,6 +89,32 @@ class LoadedModule:
         return tuple(self.raw.OUTPUTS)
 
     @property
+    def points(self) -> dict[str, int]:
+        """Points by tile prefix (``x``, ``y``, ``z``, ``r0_``), an estimate for an unknown number;
+        empty where the text does not say (older text, or not from this compiler)."""
+        return dict(getattr(self.raw, "POINTS", {}))
+
+    @property
+    def pinned(self) -> dict[str, int]:
+        """Block sizes that the kernel's text fixes."""
+        return dict(getattr(self.raw, "PINNED", {}))
+
+    @property
+    def least_per_thread(self) -> int:
+        """Elements that every thread must own at least."""
+        return int(getattr(self.raw, "LEAST_PER_THREAD", 0))
+
+    @property
+    def zeroed(self) -> tuple[int, ...]:
+        """Positions of the arguments that must hold zeros before every launch."""
+        return tuple(getattr(self.raw, "ZEROED", ()))
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether the kernel is to run in Triton's interpreter (TRITON_INTERPRET=1)."""
+        return type(self.kernel).__name__ == "InterpretedFunction"
+
+    @property
     def kernel(self) -> Any:
         """Triton's jitted (or interpreted) function."""
         return getattr(self.raw, self.name)
