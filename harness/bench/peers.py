@@ -20,7 +20,7 @@ from unittest import mock
 import sympy
 import torch
 
-from harness.bench.timer import graph_of
+from harness.bench.engine import graph_of
 from harness.dtypes import DType
 from harness.errors import HarnessError
 from harness.graph.calltext import call_kwargs, is_factory
