@@ -13,9 +13,12 @@ process can hand it to its parent.
     ├── UnsupportedOperator        no lowering, and it cannot be a library call either
     ├── InvalidProgram             the verifier found a malformed program (a bug in the compiler)
     ├── CompileFailed              Triton or the assembler rejected a kernel
-    │   └── NoTritonConfigsError   every candidate configuration failed
+    │   ├── NoTritonConfigsError   every candidate configuration failed
+    │   └── GridTooLarge           a launch would need more programs than the device takes
+    ├── DamagedBinary              a saved kernel cannot be used: damaged, or not one
     ├── CheckFailed                a kernel's result differs from its reference
     ├── NoDevice                   a GPU is needed and there is none
+    ├── CommitUnusable             the compiler of an older commit cannot be run
     ├── RecordError                a run file cannot be read or written
     └── WorkerDied                 a worker process ended without an answer
 """
@@ -113,12 +116,24 @@ class NoTritonConfigsError(CompileFailed):
     """Every candidate configuration of a kernel failed."""
 
 
+class GridTooLarge(CompileFailed):
+    """A launch would need more programs than the device takes."""
+
+
+class DamagedBinary(HarnessError):
+    """A file is not a saved kernel, or a damaged one."""
+
+
 class CheckFailed(HarnessError):
     """A kernel's result differs from its reference by more than allowed."""
 
 
 class NoDevice(HarnessError):
     """A GPU is needed and none can be used."""
+
+
+class CommitUnusable(HarnessError):
+    """The compiler of another commit cannot be unpacked, imported or run."""
 
 
 class RecordError(HarnessError):

@@ -6,8 +6,9 @@ option up. Folders are absolute paths and need not exist yet.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.errors import UsageError
@@ -27,7 +28,8 @@ class Options:
     (both still need a terminal); ``target`` names the device kind kernels are
     compiled for where there is no GPU; ``commit`` the commit that a run is recorded
     under where it is not to be, or cannot be, read off the checkout (``SHA``, or
-    ``SHA-dirty`` for a tree that differs from it).
+    ``SHA-dirty`` for a tree that differs from it); ``asv_graphs`` the graphs that asv measures
+    where time does not allow for all that its suite declares.
     """
 
     cache: Path
@@ -39,6 +41,59 @@ class Options:
     interactive: bool = True
     use_cache: bool = True
     commit: str = ""
+    asv_graphs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """What asv's environment tells the processes that it starts.
+
+    ``commit`` is what is measured; ``tree`` the folder with its package, ``exported`` the file
+    with what its compiler emitted (both empty before a commit is chosen). ``series`` is the
+    file that lists the kernels to track, ``target`` the device kind compiled for, ``method``
+    the way of measuring. ``folder`` is the checkout that asv was started in, ``search`` what
+    else Python searches for packages before its own folders (``PYTHONPATH``).
+    """
+
+    folder: str
+    series: str
+    target: str
+    method: str
+    search: tuple[str, ...] = ()
+    commit: str = ""
+    tree: str = ""
+    exported: str = ""
+
+    def to_environment(self) -> dict[str, str]:
+        """The variables that ``overlay`` reads."""
+        return {_OVERLAY: json.dumps(asdict(self))}
+
+
+_OVERLAY = "HARNESS_ASV"
+
+
+def overlay(environ: Mapping[str, str]) -> Overlay | None:
+    """The overlay that asv's environment has set, None outside asv."""
+    text = environ.get(_OVERLAY)
+    if not text:
+        return None
+    values = json.loads(text)
+    return Overlay(**{**values, "search": tuple(values["search"])})
+
+
+def search_path() -> tuple[str, ...]:
+    """The folders of ``PYTHONPATH``, absolute."""
+    import os
+
+    listed = os.environ.get("PYTHONPATH", "")
+    return tuple(str(Path(p).resolve()) for p in listed.split(os.pathsep) if p)
+
+
+def current_overlay() -> Overlay | None:
+    """The overlay of this process."""
+    import os
+
+    return overlay(os.environ)
 
 
 def from_environment(
@@ -49,7 +104,7 @@ def from_environment(
     ``HARNESS_CACHE``, ``HARNESS_RESULTS``, ``HARNESS_SUITES`` name folders (relative
     ones are relative to ``directory``); ``HARNESS_JOBS`` counts worker processes (default:
     the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_COMMIT`` is the
-    commit that runs are recorded under; ``HARNESS_NO_CACHE`` is a switch; ``CI`` and
+    commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv; ``HARNESS_NO_CACHE`` is a switch; ``CI`` and
     ``NO_COLOR`` count when they are set and not empty.
     Raises ``UsageError`` for a value that makes no sense.
     """
@@ -65,6 +120,7 @@ def from_environment(
         interactive=environ.get("CI", "").lower() in _FALSE,  # services set it to all sorts
         use_cache=not _switch(environ, "HARNESS_NO_CACHE"),
         commit=environ.get("HARNESS_COMMIT", "").strip(),
+        asv_graphs=tuple(environ.get("HARNESS_ASV_GRAPHS", "").replace(",", " ").split()),
     )
 
 

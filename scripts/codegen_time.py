@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from harness.bench.peers import inductor_codegen  # noqa: E402
+from harness.bench.peers.codegen_time import inductor_codegen  # noqa: E402
 from harness.errors import HarnessError  # noqa: E402
 from harness.graph.model import Graph  # noqa: E402
 from harness.graph.regions import partition  # noqa: E402

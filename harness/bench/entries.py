@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.bench.peers.regions import comparables
 from harness.bench.record import KernelRecord, LibraryCall, one_line
 from harness.bench.session import Compiled, CompiledKernel
 from harness.compiled import CompiledGraph, Failure
@@ -155,15 +156,20 @@ def _by_path(path: Path) -> GraphFile:
 def summarise(compiled: CompiledGraph) -> Compiled:
     """What a session needs of a compiled graph."""
     launches: dict[str, list[tuple[str, ...]]] = {}
-    for launch in compiled.launches:
-        launches.setdefault(launch.kernel.name, []).append(launch.group.origins)
+    regions: dict[str, str] = {}
+    for region in compiled.regions:
+        for launch in region.launches:
+            launches.setdefault(launch.kernel.name, []).append(launch.group.origins)
+            regions.setdefault(launch.kernel.name, region.region.name)
     report = compiled.report()
+    kernels = ((k, tuple(launches[k.name])) for k in compiled.kernels)
     return Compiled(
-        tuple(CompiledKernel(k.module, tuple(launches[k.name])) for k in compiled.kernels),
+        tuple(CompiledKernel(k.module, names, regions[k.name]) for k, names in kernels),
         tuple(LibraryCall(op, count, why) for op, count, why in report.library_calls),
         sum(seconds for _, seconds in report.seconds),
         tuple(_failed(failure) for failure in compiled.failures),
         frozenset(node.name for node in compiled.partition.graph.nodes),
+        comparables(compiled.regions),
     )
 
 

@@ -15,7 +15,7 @@ from harness.bench.entries import find_entries
 from harness.bench.lanes import Each, Inbox, Lane
 from harness.bench.record import Machine, Run
 from harness.bench.session import CheckLane, CheckOutcome, Session, StaticLane
-from harness.errors import HarnessError, NoDevice, UnknownName
+from harness.errors import HarnessError, NoDevice, UnknownName, UsageError
 from harness.heuristics.facts import Config
 from harness.options import Options
 from harness.runtime.cache import usable
@@ -23,13 +23,15 @@ from harness.target import TARGETS, Target
 
 if TYPE_CHECKING:
     from harness.bench.cuda import CudaDevice
+    from harness.bench.peers.pool import PeerPool
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a command asks for. ``names`` empty means the whole suite; ``target`` None the
     GPU here, else the options'; ``jobs`` None the options'. ``timing`` true demands a GPU, false
-    leaves it alone, None uses it if it is there and fits the target.
+    leaves it alone, None uses it if it is there and fits the target. ``against`` names other
+    compilers (``peers.names.parse``), which need a GPU.
     """
 
     suite: str = "default"
@@ -37,6 +39,7 @@ class Request:
     target: str | None = None
     jobs: int | None = None
     timing: bool | None = None
+    against: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
     target that does not exist, ``NoDevice`` where a GPU is demanded and cannot be used, before
     anything is measured.
     """
+    _require_timing(request)
     named = find_target(request.target or options.target)
     find_entries(options, request.suite, request.names, named)
     workers = request.jobs or options.jobs
@@ -67,12 +71,16 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             stack.enter_context(device)
         target = named if device is None else device.target
         inbox: Inbox = queue.SimpleQueue()
+        peers = None if device is None else open_peers(options, request, workers)
+        if peers is not None:
+            stack.enter_context(peers)
         session = Session(
             find_entries(options, request.suite, request.names, target),
             inbox,
             static_lane(options, target, workers, inbox),
             check_lane(options, workers, inbox),
             device,
+            peers,
         )
         run = new_run(options, request, target, device)
         yield Plan(session, run, device is not None, (note,) if note else ())
@@ -84,9 +92,10 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
     """
     from harness.runtime.device import is_available, require
 
+    demanded = request.timing or bool(request.against)
     if request.timing is False:
         return None
-    if request.timing:
+    if demanded:
         require()
     elif not is_available():
         return None
@@ -97,10 +106,30 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
         wanted = find_target(request.target)
         if wanted.capability != device.target.capability:
             device.close()
-            if request.timing:
+            if demanded:
                 raise _other_kind(wanted, device.target)
             return None
     return device
+
+
+def open_peers(options: Options, request: Request, workers: int) -> PeerPool | None:
+    """Other compilers, if any are asked for."""
+    if not request.against:
+        return None
+    from harness.bench.peers.pool import PeerPool
+
+    return PeerPool(request.against, options.cache, workers)
+
+
+def _require_timing(request: Request) -> None:
+    if request.against and request.timing is False:
+        raise UsageError(
+            "other compilers can only be compared by timing them",
+            where="--against with --no-timing",
+            got=",".join(request.against),
+            expected="one of the two",
+            remedy="leave out --no-timing on a machine with a GPU, or leave out --against",
+        )
 
 
 def _other_kind(wanted: Target, here: Target) -> NoDevice:

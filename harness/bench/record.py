@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import statistics
 import types
 import typing
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from harness.errors import HarnessError, RecordError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the file format; raised when a reader of the old one would be wrong."""
 
 T = TypeVar("T")
@@ -55,14 +56,69 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialRecord:
+    """One launch configuration that was tried on a kernel.
+
+    ``origin`` says where it came from: ``heuristics``, ``scaled`` (the R block halved after
+    compiling), ``descent`` (a search), ``pinned`` (given). Without samples the ``reason`` says
+    why it was not timed.
+    """
+
+    config: dict[str, int]
+    origin: str = "heuristics"
+    samples_ms: tuple[float, ...] = ()
+    registers: int | None = None
+    spills: int | None = None
+    shared: int | None = None
+    reason: str = ""
+
+    @property
+    def ms(self) -> float | None:
+        """Median in milliseconds."""
+        return statistics.median(self.samples_ms) if self.samples_ms else None
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSet:
+    """What one process measured of a kernel: times of one launch in the order taken.
+
+    ``process`` counts the run's measuring processes from 0. ``low`` and ``high`` bound the
+    median (95 % confidence). ``clock_mhz`` is the median SM clock while sampling;
+    ``excluded`` counts samples left out because the GPU was throttling. ``stopped`` says why no
+    more were taken, ``drift`` what a trend test found (empty: nothing). A sample is the mean of
+    ``launches`` launches. ``copy_gbps`` is the copy bandwidth of this process.
+    """
+
+    process: int
+    ms: tuple[float, ...]
+    low: float | None = None
+    high: float | None = None
+    clock_mhz: float | None = None
+    excluded: int = 0
+    stopped: str = ""
+    drift: str = ""
+    launches: int = 1
+    copy_gbps: float | None = None
+
+    @property
+    def median(self) -> float:
+        """Median in milliseconds."""
+        return statistics.median(self.ms)
+
+
+@dataclass(frozen=True, slots=True)
 class KernelRecord:
     """One kernel of one graph.
 
     ``kind`` is the category in the kernel's name (``poi``, ``per``, ``red``). ``launches``
     counts how often the graph launches this very text. ``check_note`` says where it was
     checked or why not, ``allowed`` the largest error that passes. ``fraction`` is ``gbps``
-    over the copy bandwidth of the same process. ``module`` is the emitted module's text,
-    ``reason`` why the kernel has no numbers, if it has none.
+    over the bandwidth that ``roof`` names (``copy``, ``read``, ``write``) in the same process, or
+    the share of the arithmetic throughput (``compute``). ``low`` and ``high`` bound ``ms`` (95 %
+    confidence, processes included); ``detectable`` is the smallest relative change that this
+    machine's calibration can tell from noise. ``sets`` holds the samples by process, ``trials``
+    every configuration that tuning looked at, ``mix`` the instructions by group. ``module`` is
+    the emitted module's text, ``reason`` why the kernel has no numbers, if it has none.
     """
 
     name: str
@@ -85,9 +141,21 @@ class KernelRecord:
     ms: float | None = None
     gbps: float | None = None
     fraction: float | None = None
-    samples_ms: tuple[float, ...] = ()
     reason: str = ""
     module: str = ""
+    region: str = ""
+    roof: str = "copy"
+    low: float | None = None
+    high: float | None = None
+    detectable: float | None = None
+    sets: tuple[SampleSet, ...] = ()
+    trials: tuple[TrialRecord, ...] = ()
+    mix: dict[str, int] | None = None
+
+    @property
+    def samples_ms(self) -> tuple[float, ...]:
+        """Every sample in milliseconds, process after process."""
+        return tuple(ms for samples in self.sets for ms in samples.ms)
 
     @property
     def code(self) -> str:
@@ -117,9 +185,49 @@ class LibraryCall:
 
 
 @dataclass(frozen=True, slots=True)
+class RegionRecord:
+    """What a compiler made of a region of a graph: the same inputs for every ``compiler``.
+
+    ``ms`` is one pass through the region, ``kernels`` how many it launches; ``check`` is against
+    eager torch in float64. ``count`` regions of the graph launch the same kernels; one of them
+    was timed. ``reason`` says why there is no figure or, with a figure, what is not like the
+    others about it (such a figure takes no part in means).
+    """
+
+    region: str
+    compiler: str
+    ms: float | None = None
+    low: float | None = None
+    high: float | None = None
+    kernels: int | None = None
+    sets: tuple[SampleSet, ...] = ()
+    check: Check = Check.SKIPPED
+    max_error: float | None = None
+    reason: str = ""
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StateSummary:
+    """The GPU's state while a run measured, from ``samples`` readings: clocks in MHz, the
+    highest temperature in degrees Celsius, the median power in watts, and how many readings
+    showed each reason for throttling.
+    """
+
+    samples: int = 0
+    sm_mhz_low: float | None = None
+    sm_mhz_median: float | None = None
+    sm_mhz_high: float | None = None
+    memory_mhz: float | None = None
+    temperature_c: float | None = None
+    power_w: float | None = None
+    throttled: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class GraphRecord:
     """One graph. ``codegen_seconds`` is graph to kernel source, wall clock; ``reason``
-    says why there are no kernels, if it could not be compiled.
+    says why there are no kernels, if it could not be compiled. ``regions`` compares compilers.
     """
 
     name: str
@@ -127,6 +235,7 @@ class GraphRecord:
     kernels: tuple[KernelRecord, ...] = ()
     codegen_seconds: float | None = None
     reason: str = ""
+    regions: tuple[RegionRecord, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -144,7 +253,8 @@ class Run:
     """One run. ``created`` is UTC in ISO form; ``commit`` is empty outside a repository,
     ``dirty`` says the tree had uncommitted changes; ``method`` names the version of the way
     of measuring (numbers of different methods are not compared); ``complete`` is false
-    for a run that was interrupted.
+    for a run that was interrupted. Bandwidths are those of the first of its measuring
+    ``processes``, ``state`` sums up clocks and throttling while it measured.
     """
 
     id: str
@@ -158,6 +268,12 @@ class Run:
     copy_gbps: float | None = None
     complete: bool = True
     graphs: tuple[GraphRecord, ...] = ()
+    read_gbps: float | None = None
+    write_gbps: float | None = None
+    fp32_tflops: float | None = None
+    tensor_tflops: float | None = None
+    processes: int = 1
+    state: StateSummary | None = None
 
     @property
     def failed(self) -> bool:
@@ -232,13 +348,13 @@ def _convert_union(kind: Any, value: Any, where: str) -> Any:
 def _convert_record(kind: Any, value: dict[str, Any], where: str) -> Any:
     hints = typing.get_type_hints(kind)
     arguments = {}
-    for field in dataclasses.fields(kind):
-        if field.name in value:
-            arguments[field.name] = _convert(
-                hints[field.name], value[field.name], f"{where}.{field.name}"
+    for each in dataclasses.fields(kind):
+        if each.name in value:
+            arguments[each.name] = _convert(
+                hints[each.name], value[each.name], f"{where}.{each.name}"
             )
-        elif field.default is dataclasses.MISSING:
-            raise _wrong(where, "nothing", f"a value for {field.name}")
+        elif each.default is dataclasses.MISSING and (each.default_factory is dataclasses.MISSING):
+            raise _wrong(where, "nothing", f"a value for {each.name}")
     return kind(**arguments)
 
 

@@ -9,17 +9,29 @@ arrived. Nothing here prints or stores: the caller does, event by event.
 from __future__ import annotations
 
 import queue
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from harness.bench.lanes import Answer, Inbox, Lane
 from harness.bench.matching import match_small
-from harness.bench.record import Check, GraphRecord, KernelRecord, LibraryCall, one_line
+from harness.bench.record import (
+    Check,
+    GraphRecord,
+    KernelRecord,
+    LibraryCall,
+    RegionRecord,
+    SampleSet,
+    one_line,
+)
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
+from harness.runtime.module import config_from_dict
 from harness.runtime.static import StaticMetrics
+
+if TYPE_CHECKING:
+    from harness.bench.peers.regions import Comparable
 
 NO_SMALL = "too large to interpret, and no small capture beside it (capture --small)"
 INTERPRETED = "interpreter, small sizes"
@@ -28,17 +40,19 @@ ON_DEVICE = "GPU, full size"
 
 @dataclass(frozen=True, slots=True)
 class CompiledKernel:
-    """A distinct kernel of a graph, and for each of its launches the nodes computed."""
+    """A distinct kernel of a graph, and for each of its launches the nodes computed;
+    ``region`` is the region of its first launch."""
 
     module: EmittedModule
     launches: tuple[tuple[str, ...], ...]
+    region: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """A graph after code generation; ``seconds`` is wall clock, Triton not included.
     ``failures`` stand for kernels that could not be generated; ``nodes`` are those of the
-    graph as captured.
+    graph as captured, ``regions`` what other compilers can be compared on.
     """
 
     kernels: tuple[CompiledKernel, ...]
@@ -46,6 +60,7 @@ class Compiled:
     seconds: float
     failures: tuple[KernelRecord, ...] = ()
     nodes: frozenset[str] = frozenset()
+    regions: tuple[Comparable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +115,16 @@ class Device(Protocol):
         """Time every candidate and keep the fastest."""
 
 
+class Peers(Protocol):
+    """Other compilers. ``compare`` raises ``NoDevice`` when nothing can be timed any more."""
+
+    def prepare(self, work: Sequence[Comparable]) -> None:
+        """Compile ahead, in parallel where possible."""
+
+    def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[RegionRecord, ...]:
+        """One row per compiler, ours first; ``configs`` are tuned ones by module text."""
+
+
 @dataclass(frozen=True, slots=True)
 class GraphStarted:
     """A graph's turn has come; ``position`` counts from 1 to ``total``."""
@@ -126,27 +151,39 @@ class KernelDone:
 
 
 @dataclass(frozen=True, slots=True)
+class RegionDone:
+    """A region is known for every compiler; ``position`` counts from 1 to ``total``."""
+
+    graph: str
+    rows: tuple[RegionRecord, ...]
+    position: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class GraphDone:
     """Everything about a graph is known; its kernels are in launch order."""
 
     record: GraphRecord
 
 
-Event = GraphStarted | GraphCompiled | KernelDone | GraphDone
+Event = GraphStarted | GraphCompiled | KernelDone | RegionDone | GraphDone
 
 
 @dataclass(eq=False, slots=True)
 class _Progress:
     """A graph in flight. ``missing`` counts, by kernel, the parts not yet known; the
-    record's own kernels are those that could not be generated.
+    record's own kernels are those that could not be generated; ``comparing`` says that other
+    compilers are still being timed.
     """
 
     record: GraphRecord
     kernels: list[KernelRecord]
     missing: list[int]
+    comparing: bool = False
 
     def done(self) -> bool:
-        return not any(self.missing)
+        return not self.comparing and not any(self.missing)
 
 
 StaticLane = Lane[tuple[str, Config | None]]
@@ -159,14 +196,15 @@ CheckLane = Lane[str]
 @dataclass(eq=False, slots=True)
 class Session:
     """One run over ``entries``. ``check`` interprets small kernels and is unused when
-    there is a ``device``. Iterate over ``events`` once; leaving the iteration early stops
-    both lanes without waiting for them."""
+    there is a ``device``; ``peers`` are used only with one. Iterate over ``events`` once;
+    leaving the iteration early stops both lanes without waiting for them."""
 
     entries: Sequence[Entry]
     inbox: Inbox
     static: StaticLane
     check: CheckLane
     device: Device | None = None
+    peers: Peers | None = None
     _flight: dict[str, _Progress] = field(default_factory=dict)
 
     def events(self) -> Generator[Event, None, None]:
@@ -248,7 +286,10 @@ class Session:
         self, device: Device, compiled: Compiled, progress: _Progress
     ) -> Iterator[Event]:
         name = progress.record.name
+        progress.comparing = self.peers is not None
         device.prepare([kernel.module for kernel in compiled.kernels])
+        if self.peers is not None:
+            self.peers.prepare(compiled.regions)
         for number, kernel in enumerate(compiled.kernels):
             record = progress.kernels[number]
             record, config = _on_device(device, kernel.module, record)
@@ -257,6 +298,19 @@ class Session:
             # The metrics recorded are those of the configuration that was timed.
             self.static.put((name, number), (kernel.module.text, config))
             yield from self._arrived(wait=False)
+        if self.peers is not None:
+            yield from self._compare(self.peers, compiled, progress)
+
+    def _compare(self, peers: Peers, compiled: Compiled, progress: _Progress) -> Iterator[Event]:
+        name, total = progress.record.name, len(compiled.regions)
+        configs = {k.module: config_from_dict(k.config) for k in progress.kernels if k.config}
+        for position, one in enumerate(compiled.regions, start=1):
+            rows = peers.compare(one, configs)
+            regions = (*progress.record.regions, *rows)
+            progress.record = replace(progress.record, regions=regions)
+            yield RegionDone(name, rows, position, total)
+            yield from self._arrived(wait=False)
+        progress.comparing = False
 
     def _arrived(self, wait: bool) -> Iterator[Event]:
         """Take the answers that are there; with ``wait``, at least one."""
@@ -304,6 +358,7 @@ def _blank(kernel: CompiledKernel) -> KernelRecord:
         launches=len(kernel.launches),
         origins=module.origins,
         module=module.text,
+        region=kernel.region,
     )
 
 
@@ -317,6 +372,7 @@ def _with_metrics(record: KernelRecord, metrics: StaticMetrics) -> KernelRecord:
         instructions=metrics.instructions,
         widest_load=metrics.widest_load,
         widest_store=metrics.widest_store,
+        mix=dict(metrics.mix),
     )
 
 
@@ -370,7 +426,7 @@ def _on_device(
             "num_stages": timing.config.num_stages,
         },
         ms=timing.ms,
-        samples_ms=timing.samples_ms,
+        sets=(SampleSet(0, timing.samples_ms, copy_gbps=timing.copy_gbps),),
         gbps=gbps,
         fraction=gbps / (timing.copy_gbps or device.copy_gbps),
     ), timing.config

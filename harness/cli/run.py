@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.bench.plan import Plan
-    from harness.bench.record import GraphRecord, KernelRecord, Run
+    from harness.bench.record import GraphRecord, KernelRecord, RegionRecord, Run
     from harness.options import Options
 
 
@@ -28,6 +28,17 @@ Timing: TypeAlias = Annotated[
     typer.Option(
         "--timing/--no-timing",
         help="Demand a GPU and time on it, or leave it alone. Default: use it if there is one.",
+        show_default=False,
+    ),
+]
+
+Against: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--against",
+        metavar="COMPILERS",
+        help="Compare with other compilers on the same regions and inputs, commas between them: "
+        "eager, inductor, inductor-tuned, or a backend of torch.compile. Needs a GPU.",
         show_default=False,
     ),
 ]
@@ -54,6 +65,7 @@ def run(
     ] = True,
     timing: Timing = None,
     commit: Commit = None,
+    against: Against = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -70,16 +82,19 @@ def run(
     harness run --json > run.json
     harness run --timing
     harness run --commit 3f2a91c
+    harness run --against inductor,eager
     """
+    from harness.bench.peers.names import parse
     from harness.bench.plan import Request, prepare
     from harness.cli.recovery import recover
 
     options = settings.current()
     if commit is not None:
         options = dataclasses.replace(options, commit=commit)
+    others = () if against is None else parse(against)
     if record:
         recover(options.results)
-    request = Request(suite, tuple(graphs or ()), target, jobs, timing)
+    request = Request(suite, tuple(graphs or ()), target, jobs, timing, others)
     with prepare(options, request) as plan:
         for note in plan.notes:
             output.note(note)
@@ -109,6 +124,9 @@ class Keeper(Protocol):
     def add_kernel(self, graph: str, kernel: KernelRecord) -> None:
         """Keep a kernel of a graph in progress."""
 
+    def add_regions(self, graph: str, rows: tuple[RegionRecord, ...]) -> None:
+        """Keep a region of a graph in progress, one row per compiler."""
+
     def add_graph(self, graph: GraphRecord) -> None:
         """Keep a finished graph."""
 
@@ -129,7 +147,13 @@ def _keeper(results: Path | None, run: Run) -> Iterator[Keeper]:
 
 def _follow(plan: Plan, keeper: Keeper, options: Options, *, quiet: bool) -> None:
     """Keep and print what the session's events bring."""
-    from harness.bench.session import GraphCompiled, GraphDone, GraphStarted, KernelDone
+    from harness.bench.session import (
+        GraphCompiled,
+        GraphDone,
+        GraphStarted,
+        KernelDone,
+        RegionDone,
+    )
     from harness.cli.tables import graph_lines
 
     done = total = 0
@@ -146,6 +170,9 @@ def _follow(plan: Plan, keeper: Keeper, options: Options, *, quiet: bool) -> Non
                     keeper.add_kernel(event.graph, event.kernel)
                     done += 1
                     bar.update(f"examining {event.graph}", done, max(total, 1))
+                case RegionDone():
+                    keeper.add_regions(event.graph, event.rows)
+                    bar.update(f"comparing {event.graph}", event.position, event.total)
                 case GraphDone():
                     keeper.add_graph(event.record)
                     if not quiet:

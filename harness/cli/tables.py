@@ -6,6 +6,7 @@ import textwrap
 from typing import Any
 
 from harness.bench.record import Check, GraphRecord, KernelRecord, Run, to_json
+from harness.cli import region_tables
 from harness.cli.output import Column, count, heading, number, row, width
 
 COLUMNS = (
@@ -48,7 +49,7 @@ def graph_lines(graph: GraphRecord, *, timed: bool) -> list[str]:
     for kernel in graph.kernels:
         lines.append(kernel_line(kernel, timed=timed))
         lines.extend(_reasons(kernel))
-    return lines
+    return [*lines, *region_tables.region_lines(graph)]
 
 
 def columns(*, timed: bool) -> tuple[Column, ...]:
@@ -94,6 +95,7 @@ def summary_lines(run: Run) -> list[str]:
     where = run.machine.gpu or f"{run.machine.cpu or run.machine.key}, no GPU"
     copy = f", copies at {run.copy_gbps:.0f} GB/s" if run.copy_gbps else ""
     lines.append(f"on {where}{copy}; compiled for {run.target}")
+    lines.extend(region_tables.summary_lines(run))
     if not run.complete:
         lines.append("this run was interrupted: what it had measured is here")
     return lines
@@ -130,6 +132,7 @@ def _graph_document(graph: GraphRecord) -> dict[str, Any]:
         "codegen_seconds": graph.codegen_seconds,
         "reason": graph.reason,
         "kernels": [_kernel_document(kernel) for kernel in graph.kernels],
+        "regions": [to_json(row) for row in graph.regions],
     }
 
 

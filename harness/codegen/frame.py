@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import sympy
 
 from harness.dtypes import DType
-from harness.heuristics.limits import MAX_BLOCK, MAX_REDUCTION_BLOCK, block_name, next_power_of_two
-from harness.ir.index_text import IndexPrinter, Language
+from harness.heuristics.limits import block_name, largest_block, next_power_of_two
+from harness.ir.index_text import IndexPrinter, Language, size_text
 from harness.ir.simplify import Simplifier
+from harness.runtime.grid import Blocks, Grid, Size, Tiled
 from harness.tiling.plan import KernelPlan, Tile
 
 
@@ -82,10 +83,10 @@ def _needs_mask(tile: Tile, plan: KernelPlan) -> bool:
     if not tile.numel.is_Integer:
         return True
     numel = int(tile.numel)
-    largest = next_power_of_two(numel)
-    if not (tile.is_reduction and plan.persistent):
-        cap = MAX_REDUCTION_BLOCK if tile.is_reduction else MAX_BLOCK[tile.prefix]
-        largest = min(largest, cap)
+    if tile.is_reduction and plan.persistent:
+        largest = next_power_of_two(numel)
+    else:
+        largest = largest_block(tile.prefix, numel)
     return numel % largest != 0 or is_layered(tile)
 
 
@@ -170,19 +171,15 @@ def entry_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list
     return lines
 
 
-def grid_text(plan: KernelPlan) -> str:
-    """The launch grid as a Python tuple over the block names."""
-    parts: list[str] = []
-    for tile in (t for t in reversed(plan.tiles) if not t.is_reduction):
-        numel = str(tile.numel)
-        count = f"-(-{numel} // {block_name(tile.prefix)})"
-        if is_layered(tile):
-            layers = f"-(-({count}) // 65535)"
-            parts += [f"-(-({count}) // ({layers}))", layers]
-        else:
-            parts.append(count)
-    parts += ["1"] * (3 - len(parts))
-    return f"({', '.join(parts)})"
+def launch_grid(plan: KernelPlan) -> Grid:
+    """How many programs the kernel of ``plan`` needs."""
+    tiles = [t for t in reversed(plan.tiles) if not t.is_reduction]
+    blocks = tuple(Blocks(_size(t.numel), block_name(t.prefix)) for t in tiles)
+    return Tiled(blocks, layered=len(tiles) == 2 and any(is_layered(t) for t in tiles))
+
+
+def _size(numel: sympy.Expr) -> Size:
+    return int(numel) if numel.is_Integer else size_text(numel)
 
 
 def tile_of(tiles: Sequence[Tile], var: sympy.Symbol) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.codegen.reference import read_value, sizes_text
 from harness.graph.model import Graph, Node, Ref
+from harness.ir.index_text import size_text
 from harness.ir.program import Buffer
 from harness.tiling.plan import ArgumentKind, KernelPlan
 
@@ -47,9 +48,10 @@ def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
     buffers = {b.name: b for b in plan.buffers}
     positive, distinct = positive_values(graph), distinct_indices(graph)
     rows: list[str] = []
+    unknown = iter(plan.sizes)
     for argument in plan.arguments:
         if argument.kind is ArgumentKind.SIZE:
-            rows.append('((), (), "int64", "size", 1)')
+            rows.append(f'((), (), "int64", "size", {next(unknown)})')
             continue
         buffer = buffers[argument.buffers[0]]
         value = read_value(argument, buffers)
@@ -61,7 +63,7 @@ def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
 
 def _row(buffer: Buffer, kind: str) -> str:
     shape, stride = sizes_text(buffer.shape), sizes_text(buffer.stride)
-    bound = int(buffer.bound) if buffer.bound is not None and buffer.bound.is_Integer else 0
+    bound = 0 if buffer.bound is None else size_text(buffer.bound)
     return f'({shape}, {stride}, "{buffer.dtype.torch_name}", "{kind}", {bound})'
 
 

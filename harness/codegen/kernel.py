@@ -12,7 +12,7 @@ from harness.codegen.body import Body
 from harness.codegen.frame import (
     Frame,
     build_frame,
-    grid_text,
+    launch_grid,
     parallel_lines,
     reduction_base,
     reduction_lines,
@@ -55,7 +55,7 @@ def render(plan: KernelPlan, number: int) -> KernelSource:
     tail = f"({', '.join(parameters)}):\n{body}"
     text = "".join((*helpers, f"@triton.jit\ndef {name}", tail))
     digest = hashlib.sha256("".join((*helpers, tail)).encode()).hexdigest()
-    return KernelSource(name, text, digest, grid_text(plan), plan)
+    return KernelSource(name, text, digest, launch_grid(plan), plan)
 
 
 def _blocks_in_order(plan: KernelPlan) -> list[Tile]:

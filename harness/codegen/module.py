@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from harness.codegen.inputs import argument_rows
 from harness.codegen.reference import Reference, reference_of, triton_signature
 from harness.codegen.source import EmittedModule, KernelSource
-from harness.codegen.tail import TAIL
+from harness.codegen.tail import TAIL, TAIL_OF_UNKNOWN_SIZES
 from harness.graph.model import Graph
 from harness.heuristics.facts import Config
 from harness.heuristics.registry import candidates
+from harness.runtime.module import config_dict
 from harness.target import Target
-from harness.tiling.plan import ArgumentKind, KernelPlan
+from harness.tiling.plan import UNKNOWN_SIZE, ArgumentKind, KernelPlan
 
 _MOST_SOURCE_LINES = 24
 _IMPORTS = """import argparse
@@ -36,16 +37,15 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
     """
     plan = source.plan
     reference = reference_of(plan, graph)
-    rows = "".join(f"    {row},\n" for row in argument_rows(plan, graph))
     parts = [
         f'"""{_summary(source, graph)}"""\n\n{_IMPORTS}',
         _constants(source, reference, target),
-        f"ARGS = [  # shape, stride, dtype, kind of contents, bound\n{rows}]\n",
+        _arguments(plan, graph),
         f"\n{source.text}",
         f"\n_KERNEL = {source.name}\n",
         "\n" + _grid(source),
-        "\n" + _reference(reference),
-        TAIL,
+        "\n" + _reference(reference, plan),
+        TAIL_OF_UNKNOWN_SIZES if plan.sizes else TAIL,
     ]
     return EmittedModule(
         name=source.name,
@@ -119,7 +119,7 @@ def _reduced(plan: KernelPlan) -> int:
 
 
 def _config(config: Config) -> str:
-    pairs = [*config.blocks, ("num_warps", config.num_warps), ("num_stages", config.num_stages)]
+    pairs = config_dict(config).items()
     return "{" + ", ".join(f'"{name}": {value}' for name, value in pairs) + "}"
 
 
@@ -128,28 +128,54 @@ def _tuple_text(items: Sequence[object]) -> str:
     return f"({inside},)" if len(items) == 1 else f"({inside})"
 
 
-def _grid(source: KernelSource) -> str:
+def _arguments(plan: KernelPlan, graph: Graph) -> str:
+    """What the arguments look like: rows, or a function of the sizes that are not known."""
+    what = "# shape, stride, dtype, kind of contents, bound"
+    rows = argument_rows(plan, graph)
+    if not plan.sizes:
+        return "".join([f"ARGS = [  {what}\n", *(f"    {row},\n" for row in rows), "]\n"])
+    names = ", ".join(str(size) for size in plan.sizes)
+    defaults = ", ".join(f'"{size}": {UNKNOWN_SIZE}' for size in plan.sizes)
     lines = [
-        "def grid(config):",
-        '    """Programs in x, y, z."""',
-        *(f'    {name} = config["{name}"]' for name in grid_blocks(source)),
-        f"    return {source.grid}",
+        f"SIZES = {{{defaults}}}  # unknown until a launch; get_args takes these by default",
+        "",
+        "",
+        f"def arg_rows({names}):",
+        f"    return [  {what}",
+        *(f"        {row}," for row in rows),
+        "    ]",
         "",
     ]
     return "\n".join(lines)
 
 
-def grid_blocks(source: KernelSource) -> list[str]:
-    """The block sizes that the launch grid depends on."""
-    return [n for n in ("XBLOCK", "YBLOCK", "ZBLOCK") if n in source.grid]
+def _grid(source: KernelSource) -> str:
+    plan = source.plan
+    names = [f'    {name} = config["{name}"]' for name in source.grid.names]
+    if plan.sizes:
+        head = [
+            "def grid(config, args):",
+            '    """Programs in x, y, z, for the sizes in ``args``."""',
+        ]
+    else:
+        head = ["def grid(config):", '    """Programs in x, y, z."""']
+    lines = [*head, *_size_lines(plan), *names, f"    return {source.grid.text()}", ""]
+    return "\n".join(lines)
 
 
-def _reference(reference: Reference) -> str:
+def _size_lines(plan: KernelPlan) -> list[str]:
+    """Unknown sizes by the names they have in the graph, read from the arguments."""
+    first = len(plan.arguments) - len(plan.sizes)
+    return [f"    {size} = args[{first + n}]" for n, size in enumerate(plan.sizes)]
+
+
+def _reference(reference: Reference, plan: KernelPlan) -> str:
     lines = [
         "def reference(args, wide=False, nudge=1.0):",
         '    """What the outputs should hold, by plain torch; ``wide``: floats as float64;',
         '    ``nudge``: a factor on functions that are not rounded exactly."""',
         "    device = next((a.device for a in args if isinstance(a, torch.Tensor)), None)",
+        *_size_lines(plan),
         *(f"    {line}" for line in reference.lines),
         "",
     ]

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import sympy
+
 from harness.codegen.steps import computes_floats, is_inexact, jumps
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.graph.calltext import float_names, local_name, needed_nodes, node_text
 from harness.graph.model import Graph, Node, Ref, TensorType
+from harness.ir.index_text import size_text
 from harness.ir.nodes import StoreMode
 from harness.ir.program import Buffer, Role
 from harness.tiling.plan import Argument, ArgumentKind, KernelPlan
@@ -149,9 +152,9 @@ def _stand_in(graph: Graph, name: str) -> str:
     return f"{local_name(name)} = torch.zeros({shape}, dtype={dtype}, device=device)"
 
 
-def sizes_text(sizes: Sequence[object]) -> str:
+def sizes_text(sizes: Sequence[sympy.Expr]) -> str:
     """Sizes as a Python tuple."""
-    inside = ", ".join(str(s) for s in sizes)
+    inside = ", ".join(size_text(s) for s in sizes)
     return f"({inside},)" if len(sizes) == 1 else f"({inside})"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.heuristics.facts import Facts
+from harness.runtime.grid import Grid
 from harness.tiling.plan import Argument, KernelPlan
 
 
@@ -12,13 +13,12 @@ from harness.tiling.plan import Argument, KernelPlan
 class KernelSource:
     """A rendered kernel. ``text`` is the ``@triton.jit`` function alone (no imports),
     named ``name``; ``body_hash`` is the hash of the text with the name taken out, by
-    which identical kernels are found. ``grid`` is the Python text of the launch grid
-    as a tuple expression over the block names (``(-(-1024 // XBLOCK), 1, 1)``)."""
+    which identical kernels are found. ``grid`` is the rule for its programs."""
 
     name: str
     text: str
     body_hash: str
-    grid: str
+    grid: Grid
     plan: KernelPlan
 
     @property

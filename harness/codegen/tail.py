@@ -2,11 +2,12 @@
 
 It is written into every module as it stands: modules are kept for years and must run
 where this package is not installed. It reads the constants above it and nothing else.
+Modules with sizes that are unknown until a launch have two functions of their own in it.
 """
 
 from __future__ import annotations
 
-TAIL = '''
+_BEFORE = '''
 # Everything below is the same in every emitted module.
 
 _POSITIVE_LEAST = 0.5
@@ -85,7 +86,9 @@ def _make_distinct(index, dim, bound, generator):
     index.copy_(drawn.movedim(-1, int(dim)) if dim else drawn.view(index.shape))
 
 
-def get_args(device=None, seed=0):
+'''
+
+_KNOWN = '''def get_args(device=None, seed=0):
     """Fresh arguments: random inputs in the recorded layout, outputs with random contents."""
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -108,7 +111,35 @@ def call(args, config=None):
     """Launch the kernel on the current stream."""
     config = dict(CONFIGS[0] if config is None else config)
     _KERNEL[grid(config)](*args, **config)
+'''
 
+_UNKNOWN = '''def get_args(device=None, seed=0, sizes=None):
+    """Fresh arguments: random inputs in the recorded layout, outputs with random contents;
+    unknown sizes as in ``sizes``, else as in SIZES."""
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    generator = torch.Generator(device=device).manual_seed(seed)
+    args = []
+    for shape, stride, dtype, kind, bound in arg_rows(**{**SIZES, **(sizes or {})}):
+        if kind == "size":
+            args.append(bound)
+            continue
+        extent = _extent(shape, stride) + _GUARD
+        made = _random(extent, getattr(torch, dtype), kind, bound, device, generator)
+        made = made.as_strided(shape, stride)
+        if kind.startswith("distinct"):
+            _make_distinct(made, kind.partition(":")[2], bound, generator)
+        args.append(made)
+    return args
+
+
+def call(args, config=None):
+    """Launch the kernel on the current stream."""
+    config = dict(CONFIGS[0] if config is None else config)
+    _KERNEL[grid(config, args)](*args, **config)
+'''
+
+_AFTER = '''
 
 def _copied(args):
     """The arguments again, in fresh memory of the same layout."""
@@ -303,3 +334,10 @@ def main(argv=None):
 if __name__ == "__main__":
     raise SystemExit(main())
 '''
+
+TAIL = _BEFORE + _KNOWN + _AFTER
+"""The end of a module whose sizes are all known."""
+
+TAIL_OF_UNKNOWN_SIZES = _BEFORE + _UNKNOWN + _AFTER
+"""The end of one that takes sizes as arguments: ``arg_rows`` in place of ``ARGS``, ``SIZES``
+for what ``get_args`` takes by default, and a grid that reads the arguments."""

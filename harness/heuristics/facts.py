@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -12,7 +14,12 @@ class Family(enum.Enum):
     POINTWISE = "pointwise"
     REDUCTION = "reduction"
     PERSISTENT = "persistent_reduction"
+    COOPERATIVE = "cooperative_reduction"
+    SPLIT_SCAN = "split_scan"
+    TEMPLATE = "template"
     FIXED = "fixed"
+    FOREACH = "foreach"
+    USER = "user"
 
 
 class Hint(enum.Enum):
@@ -26,13 +33,40 @@ class Hint(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Config:
+    """A launch configuration: block sizes by name (``XBLOCK``, ``YBLOCK``, ``ZBLOCK``,
+    ``R0_BLOCK``, ``RSPLIT``; whatever a hand-written kernel calls them), warps, pipeline
+    stages, and what some targets take besides (``OPTIONS``), none of which is there by default."""
+
+    blocks: tuple[tuple[str, int], ...]
+    num_warps: int
+    num_stages: int = 1
+    options: tuple[tuple[str, int], ...] = ()
+
+    def block(self, name: str) -> int:
+        """The block size called ``name``; ``KeyError`` if the kernel has none."""
+        return dict(self.blocks)[name]
+
+
+OPTIONS = ("num_ctas", "maxnreg")
+"""Names in a configuration that are options of Triton's compiler, not parameters of the kernel:
+blocks of one cluster (Hopper on) and the registers that a thread may use. Warp specialisation
+is a parameter of the kernel's text (``tl.range(..., warp_specialize=...)``), so a block."""
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """A kernel as the heuristics see it.
 
-    ``sizes`` are pairs (tile prefix, numel) in the order z, y, x, r0_ (only those the
-    kernel has). ``loads`` and ``reductions`` count distinct ones; ``bytes`` counts every
-    element that a launch touches once. ``min_elements_per_thread`` comes from fp8 conversions.
-    ``pinned`` are block sizes fixed by the kernel's text (``("XBLOCK", 1)``).
+    ``sizes`` are pairs (tile prefix, numel) in the order z, y, x, r0_, r1_ (only those the
+    kernel has); an unknown numel is given as an estimate. ``loads`` and ``reductions`` count
+    distinct ones; ``bytes`` counts every element that a launch touches once.
+    ``min_elements_per_thread`` comes from fp8 conversions, ``one_element_per_thread`` from
+    searches, in which every lane follows its own path (bucketize). ``pinned`` are block sizes
+    fixed by the kernel's text (``("XBLOCK", 1)``), ``given`` whole configurations: of a
+    template, of a foreach kernel, or of a user's own. ``whole`` says that each program of a
+    cooperative reduction holds its share in one block. ``tuning`` is false where the first
+    candidate is taken untimed.
     """
 
     family: Family
@@ -45,21 +79,25 @@ class Facts:
     min_elements_per_thread: int = 0
     square_tile: bool = False
     pinned: tuple[tuple[str, int], ...] = ()
+    one_element_per_thread: bool = False
+    given: tuple[Config, ...] = ()
+    whole: bool = False
+    tuning: bool = True
 
     def size(self, prefix: str) -> int:
         """Numel of the tile ``prefix``; 1 if the kernel has no such tile."""
         return dict(self.sizes).get(prefix, 1)
 
+    @property
+    def parallel(self) -> int:
+        """Points that are not reduced over, all tiles together."""
+        return _product(numel for prefix, numel in self.sizes if not prefix.startswith("r"))
 
-@dataclass(frozen=True, slots=True)
-class Config:
-    """A launch configuration: block sizes by name (``XBLOCK``, ``YBLOCK``, ``ZBLOCK``,
-    ``R0_BLOCK``), warps and pipeline stages."""
+    @property
+    def reduced(self) -> int:
+        """Points that every result reduces, all reduced tiles together."""
+        return _product(numel for prefix, numel in self.sizes if prefix.startswith("r"))
 
-    blocks: tuple[tuple[str, int], ...]
-    num_warps: int
-    num_stages: int = 1
 
-    def block(self, name: str) -> int:
-        """The block size called ``name``; ``KeyError`` if the kernel has none."""
-        return dict(self.blocks)[name]
+def _product(numels: Iterable[int]) -> int:
+    return math.prod(max(1, numel) for numel in numels)

@@ -7,31 +7,44 @@ Sizes: the largest blocks and launch limits are those of the CUDA programming gu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from harness.errors import InvalidProgram
 from harness.heuristics.facts import Config, Facts, Family
 from harness.target import Target
 
 MAX_BLOCK: dict[str, int] = {"x": 4096, "y": 1024, "z": 1024}
 MAX_REDUCTION_BLOCK = 4096
+MAX_RSPLIT = 64
+LEAST_SCAN_BLOCK = 256
+"""Smallest reduction block of a split scan: every block costs its successors a look back."""
+SPILL_LIMIT = 16
+"""Registers a candidate may spill before it is passed over (if another one does not)."""
+SPILL_LIMIT_WIDE = 32
+"""The same where a wave has 64 lanes."""
 MAX_TENSOR_ELEMENTS = 1 << 20
 MAX_GRID_X = (1 << 31) - 1
 MAX_GRID_YZ = 65535
 MAX_THREADS_X = 1 << 31
 MAX_THREADS_PER_BLOCK = 1024
+_SEARCH_ELEMENTS = 256
+"""Most elements of a program whose lanes search, one each: eight warps of 32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A candidate before the common rules: wanted blocks by tile prefix, wanted warps
-    (0: derive from the elements), elements one warp should own, and the most warps."""
+    (0: derive from the elements), elements one warp should own, and the most warps.
+    ``grow``: where a dimension is smaller than its block, others take up what is missing."""
 
     blocks: tuple[tuple[str, int], ...]
     warps: int = 0
     stages: int = 1
     elements_per_warp: int = 256
     max_warps: int = 8
+    grow: bool = True
 
 
 def next_power_of_two(value: int) -> int:
@@ -59,8 +72,32 @@ def cdiv(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
 
 
-def _max_block(prefix: str) -> int:
-    return MAX_REDUCTION_BLOCK if is_reduction(prefix) else MAX_BLOCK[prefix]
+def largest_block(prefix: str, numel: int) -> int:
+    """The largest block any candidate has along tile ``prefix``: its maximum (above it only
+    where the launch grid would pass its limit otherwise), and no more than ``numel`` rounded
+    up to a power of two. All blocks divide it, so code generation leaves the mask out where it
+    divides ``numel``. A persistent reduction's block is not bound by it.
+    """
+    hint = next_power_of_two(numel)
+    if is_reduction(prefix):
+        return min(hint, MAX_REDUCTION_BLOCK)
+    block = MAX_BLOCK[prefix]
+    while block < hint and _grid_overflows(prefix, numel, block, MAX_THREADS_PER_BLOCK):
+        block *= 2
+    return min(hint, block)
+
+
+def spill_limit(family: Family, target: Target) -> int | None:
+    """Registers that a candidate may spill before it is passed over; None: as many as it does.
+    Who wrote a kernel by hand has chosen its configurations, and keeps them."""
+    if family is Family.USER:
+        return None
+    return SPILL_LIMIT_WIDE if target.warp_size >= 64 else SPILL_LIMIT
+
+
+def _holds_all(facts: Facts, prefix: str) -> bool:
+    """Whether the block along ``prefix`` holds all that a program reduces."""
+    return is_reduction(prefix) and (facts.family is Family.PERSISTENT or facts.whole)
 
 
 def _shrunk(facts: Facts, draft: Draft) -> dict[str, int]:
@@ -70,13 +107,27 @@ def _shrunk(facts: Facts, draft: Draft) -> dict[str, int]:
     pinned = dict(facts.pinned)
     blocks: dict[str, int] = {}
     for prefix, numel in facts.sizes:
-        hint = next_power_of_two(numel)
         block = last_power_of_two(wanted.get(prefix, 1))
-        if is_reduction(prefix) and facts.family is Family.PERSISTENT:
-            block = hint
+        if _holds_all(facts, prefix):
+            block = next_power_of_two(numel)
         else:
-            block = min(block, hint, _max_block(prefix))
+            block = min(block, largest_block(prefix, numel))
         blocks[prefix] = pinned.get(block_name(prefix), block)
+    return blocks
+
+
+def _filled(facts: Facts, draft: Draft, blocks: dict[str, int]) -> dict[str, int]:
+    """Blocks grown, innermost dimension first, while their product is below what the draft
+    wanted: a matrix of 4 rows is tiled 4 x 256 where 32 x 32 was asked for."""
+    wanted = math.prod(last_power_of_two(block) for _, block in draft.blocks)
+    along_r = [p for p, _ in facts.sizes if is_reduction(p)]
+    along_x = [p for p, _ in reversed(facts.sizes) if not is_reduction(p)]
+    for prefix in (*along_x, *along_r):
+        if _is_pinned(facts, prefix) or _holds_all(facts, prefix):
+            continue
+        most = largest_block(prefix, facts.size(prefix))
+        while 2 * _product(blocks) <= wanted and blocks[prefix] < most:
+            blocks[prefix] *= 2
     return blocks
 
 
@@ -85,25 +136,21 @@ def _is_pinned(facts: Facts, prefix: str) -> bool:
 
 
 def _product(blocks: Mapping[str, int]) -> int:
-    result = 1
-    for block in blocks.values():
-        result *= block
-    return result
+    return math.prod(blocks.values())
 
 
 def _capped(facts: Facts, blocks: dict[str, int]) -> dict[str, int]:
-    """Halve the largest free block until the block fits Triton's largest tensor."""
+    """Halve free blocks, reduced and large ones first, until Triton takes the tensor."""
     while _product(blocks) > MAX_TENSOR_ELEMENTS:
         free = [
             p
             for p in blocks
-            if blocks[p] > 1
-            and not _is_pinned(facts, p)
-            and not (is_reduction(p) and facts.family is Family.PERSISTENT)
+            if blocks[p] > 1 and not _is_pinned(facts, p) and not _holds_all(facts, p)
         ]
         if not free:
             break
-        largest = max(free, key=lambda p: (blocks[p], p))
+        # Loops can be longer; a grid that is scaled to the launch limit cannot be larger.
+        largest = max(free, key=lambda p: (is_reduction(p), blocks[p], p))
         blocks[largest] //= 2
     return blocks
 
@@ -113,8 +160,8 @@ def _within_grid(facts: Facts, blocks: dict[str, int], threads: int) -> dict[str
     for prefix, numel in facts.sizes:
         if is_reduction(prefix) or _is_pinned(facts, prefix):
             continue
-        hint = next_power_of_two(numel)
-        while blocks[prefix] < hint and _grid_overflows(prefix, numel, blocks[prefix], threads):
+        most = largest_block(prefix, numel)
+        while blocks[prefix] < most and _grid_overflows(prefix, numel, blocks[prefix], threads):
             blocks[prefix] *= 2
     return blocks
 
@@ -144,7 +191,7 @@ def _warps(draft: Draft, elements: int, target: Target) -> int:
     return max(1, min(max(wanted, least), most))
 
 
-def _enough_per_thread(facts: Facts, warps: int, elements: int, target: Target) -> int:
+def enough_per_thread(facts: Facts, warps: int, elements: int, target: Target) -> int:
     """Fewer warps until each thread owns ``min_elements_per_thread`` elements."""
     least = facts.min_elements_per_thread
     while warps > 1 and elements < least * warps * target.warp_size:
@@ -158,19 +205,21 @@ def _grown(facts: Facts, blocks: dict[str, int], target: Target) -> dict[str, in
     for prefix, numel in reversed(facts.sizes):
         if is_reduction(prefix) or _is_pinned(facts, prefix):
             continue
-        hint = min(next_power_of_two(numel), _max_block(prefix))
-        while _product(blocks) < least and blocks[prefix] < hint:
+        most = largest_block(prefix, numel)
+        while _product(blocks) < least and blocks[prefix] < most:
             blocks[prefix] *= 2
     return blocks
 
 
 def finish(facts: Facts, draft: Draft, target: Target) -> Config:
     """``draft`` made to obey every rule for ``facts`` on ``target``."""
-    blocks = _capped(facts, _shrunk(facts, draft))
-    blocks = _grown(facts, blocks, target)
+    blocks = _shrunk(facts, draft)
+    if draft.grow:
+        blocks = _filled(facts, draft, blocks)
+    blocks = _grown(facts, _capped(facts, blocks), target)
     warps = _warps(draft, _product(blocks), target)
     blocks = _capped(facts, _within_grid(facts, blocks, warps * target.warp_size))
-    warps = _enough_per_thread(facts, warps, _product(blocks), target)
+    warps = enough_per_thread(facts, warps, _product(blocks), target)
     named = tuple((block_name(p), blocks[p]) for p in sorted(blocks, key=_name_order))
     return Config(named, warps, draft.stages)
 
@@ -182,4 +231,39 @@ def _name_order(prefix: str) -> tuple[int, str]:
 
 def finish_all(facts: Facts, drafts: Iterable[Draft], target: Target) -> tuple[Config, ...]:
     """Every draft finished, repeats removed, order kept."""
-    return tuple(dict.fromkeys(finish(facts, draft, target) for draft in drafts))
+    every = list(drafts)
+    if facts.one_element_per_thread:
+        every += [_one_each(draft, target) for draft in every]
+    return tuple(dict.fromkeys(finish(facts, draft, target) for draft in every))
+
+
+def _one_each(draft: Draft, target: Target) -> Draft:
+    """``draft`` with at most as many elements as a program has threads, a lane for each:
+    lanes of a search that own one element wait for one search only."""
+    blocks = dict(draft.blocks)
+    while _product(blocks) > _SEARCH_ELEMENTS:
+        largest = max(blocks, key=lambda p: (blocks[p], p))
+        blocks[largest] = last_power_of_two(blocks[largest]) // 2
+    most = MAX_THREADS_PER_BLOCK // 32
+    return replace(
+        draft,
+        blocks=tuple(blocks.items()),
+        warps=0,
+        elements_per_warp=target.warp_size,
+        max_warps=most,
+    )
+
+
+def exactly_one(facts: Facts) -> tuple[Config, ...]:
+    """The one configuration that came with the kernel.
+
+    Raises ``InvalidProgram`` if none came, or several.
+    """
+    if len(set(facts.given)) != 1:
+        raise InvalidProgram(
+            f"a {facts.family.value} kernel needs exactly one configuration",
+            got=f"{len(set(facts.given))} configurations",
+            expected="the one that its text was written for",
+            remedy="report this as a defect of the compiler",
+        )
+    return facts.given[:1]

@@ -19,10 +19,11 @@ _LONG_ROW = 256
 
 def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Candidates for a persistent reduction, by its hint."""
-    return finish_all(facts, _drafts(facts, target), target)
+    return finish_all(facts, drafts(facts, target), target)
 
 
-def _drafts(facts: Facts, target: Target) -> list[Draft]:
+def drafts(facts: Facts, target: Target) -> list[Draft]:
+    """What ``candidates`` starts from, before the rules that hold for every kernel."""
     match facts.hint:
         case Hint.INNER | Hint.DEFAULT:
             return _inner(facts, target)

@@ -61,7 +61,7 @@ def _one(facts: Facts, target: Target) -> list[Draft]:
 
 def _two(facts: Facts) -> list[Draft]:
     small = Draft((("x", 32), ("y", 32)), warps=4)
-    if facts.square_tile:
+    if facts.square_tile and not facts.tuning:
         return [small]
     large = Draft((("x", 64), ("y", 64)), warps=8)
     # Rows of 32 elements fill a 128-byte line with 32-bit types, rows of 64 with 16-bit ones.

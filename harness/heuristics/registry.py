@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.heuristics import fixed, persistent, pointwise, reduction
+from harness.heuristics import (
+    cooperative,
+    fixed,
+    foreach,
+    persistent,
+    pointwise,
+    reduction,
+    split_scan,
+    template,
+    user,
+)
 from harness.heuristics.facts import Config, Facts, Family
 from harness.target import Target
 
@@ -14,7 +24,12 @@ RULES: dict[Family, Heuristic] = {
     Family.POINTWISE: pointwise.candidates,
     Family.REDUCTION: reduction.candidates,
     Family.PERSISTENT: persistent.candidates,
+    Family.COOPERATIVE: cooperative.candidates,
+    Family.SPLIT_SCAN: split_scan.candidates,
+    Family.TEMPLATE: template.candidates,
     Family.FIXED: fixed.candidates,
+    Family.FOREACH: foreach.candidates,
+    Family.USER: user.candidates,
 }
 
 

@@ -1,13 +1,15 @@
 """Launch compiled kernels on a CUDA device without Triton's per-call dispatch.
 
-A kernel is compiled once per configuration for the device's target. Compiled code may
-assume that the pointers in the module's DIVISIBLE_BY_16 are aligned; arguments that are
-not get a variant of their own.
+A kernel is compiled once per configuration for the device's target and kept as a file, so
+that the next process loads it without compiling. Compiled code may assume that the pointers
+in the module's DIVISIBLE_BY_16 are aligned; arguments that are not get a variant of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+import weakref
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,87 +18,169 @@ import torch
 
 from harness.errors import CompileFailed
 from harness.heuristics.facts import Config
+from harness.runtime import binary as binaries
 from harness.runtime import module as modules
-from harness.runtime.static import compile_for, reason
+from harness.runtime.binary import KernelBinary
+from harness.runtime.driver import Driver, Loaded, cuda
+from harness.runtime.host import raw_stream
+from harness.runtime.native import Kernel, launching
+from harness.runtime.static import compile_for
 from harness.target import Target
 
-_Bound = Callable[..., None]
+
+def compiled_binary(
+    loaded: modules.LoadedModule,
+    target: Target,
+    config: Config,
+    unaligned: Collection[str] = (),
+    cache: Path | None = None,
+) -> KernelBinary:
+    """The kernel of ``loaded`` under ``config``: the one kept in ``cache``, or compiled and
+    kept there. ``unaligned`` names pointers that may have any address. Needs no GPU.
+
+    Raises ``CompileFailed``.
+    """
+    name = binaries.artifact(loaded.text, config, target, unaligned)
+    found = None if cache is None else binaries.find(cache, name)
+    if found is None:
+        numbers = {n for n, kind in loaded.signature.items() if not kind.startswith("*")}
+        compiled = compile_for(loaded, target, config, {*unaligned, *numbers}, cache)
+        found = binaries.of_compiled(compiled, loaded, config, unaligned)
+        if cache is not None:
+            binaries.keep(cache, name, found)
+    return found
+
+
+@dataclass(eq=False, slots=True, weakref_slot=True)
+class LoadedBinaries:
+    """Binaries loaded on devices, for as long as this object lives."""
+
+    driver: Driver
+    _loaded: dict[tuple[int, KernelBinary], Loaded] = field(default_factory=dict)
+
+    def load(self, binary: KernelBinary, device: int) -> Loaded:
+        """``binary`` on the CUDA device number ``device``. Raises ``CompileFailed`` if it does
+        not fit, ``NoDevice`` if the device does not answer."""
+        found = self._loaded.get((device, binary))
+        if found is None:
+            shape = (binary.name, binary.shared, binary.threads, device)
+            found = self._loaded[device, binary] = self.driver.load(binary.cubin, *shape)
+            # At the end of the process the device forgets by itself, maybe before us.
+            weakref.finalize(self, self.driver.unload, found).atexit = False
+        return found
+
+    def bind(self, kernel: Kernel, binary: KernelBinary, device: int) -> None:
+        """Make ``kernel`` launch ``binary`` on ``device``. This object must outlive its use."""
+        loaded = self.load(binary, device)
+        kernel.bind(
+            function=loaded.function,
+            launch=self.driver.address(binary.cooperative),
+            grid=binary.grid,
+            threads=binary.threads,
+            shared=binary.shared,
+            kinds=binary.kinds,
+            cooperative=binary.cooperative,
+        )
 
 
 @dataclass(eq=False, slots=True)
 class Launcher:
     """One module under one configuration. Calling it enqueues the kernel on the current
-    stream of the current device; ``args`` are as the module's ``call`` takes them. Triton
-    keeps binaries below ``cache``."""
+    stream of the current device; ``args`` are as the module's ``call`` takes them. Binaries
+    are kept below ``cache``."""
 
     loaded: modules.LoadedModule
     config: Config
     target: Target
     cache: Path | None = None
-    _pointers: tuple[tuple[int, int], ...] = field(init=False)
-    _spills: int = field(default=0, init=False)
-    _variants: dict[tuple[int, tuple[int, ...]], _Bound] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        aligned = self.loaded.divisible_by_16
-        self._pointers = tuple(
-            (position, 15 if name in aligned else 0)
-            for position, (name, kind) in enumerate(self.loaded.signature.items())
-            if kind.startswith("*")
-        )
+    driver: Driver | None = None
+    _stream: Callable[[int], int] = field(default_factory=raw_stream)
+    _kernels: dict[tuple[int, tuple[int, ...]], Kernel] = field(default_factory=dict)
+    _compiled: dict[tuple[str, ...], KernelBinary] = field(default_factory=dict)
+    _loaded: LoadedBinaries | None = None
 
     def __call__(self, args: Sequence[Any]) -> None:
         """Enqueue the kernel. Raises ``CompileFailed`` (out of resources included) the
         first time."""
-        # Addresses instead of tensors: Triton then asks neither torch nor the driver for them.
-        values = list(args)
-        crooked: tuple[int, ...] = ()
-        for position, mask in self._pointers:
-            address = values[position] = args[position].data_ptr()
-            if address & mask:
-                crooked += (position,)
         device = torch.cuda.current_device()
-        bound = self._variants.get((device, crooked))
-        if bound is None:
-            bound = self._variants[device, crooked] = self._bind(crooked)
-        bound(torch.cuda.current_stream(device).cuda_stream, *values)
+        kernel = self._kernels.get((device, ())) or self.kernel(device)
+        kernel(self._stream(device), *args)
+
+    def kernel(self, device: int) -> Kernel:
+        """What launches on the CUDA device number ``device``: ``kernel(stream, *args)``.
+        Raises ``CompileFailed``."""
+        return self._variant(device, ())
+
+    def bind(self, kernel: Kernel, device: int) -> None:
+        """Make ``kernel``, which the caller made, launch this. This object must outlive it."""
+        self._binaries().bind(kernel, self.binary(), device)
+
+    def crooked(self, device: int, stream: int, *args: Any) -> None:
+        """Launch with arguments of which some are not aligned."""
+        aligned = self.binary().aligned
+        places = tuple(
+            at
+            for at, (name, _) in enumerate(self.binary().signature)
+            if name in aligned and _address(args[at]) % 16
+        )
+        self._variant(device, places)(stream, *args)
+
+    def binary(self, unaligned: Collection[str] = ()) -> KernelBinary:
+        """The compiled kernel, from the cache or compiled now. Raises ``CompileFailed``."""
+        names = tuple(unaligned)
+        found = self._compiled.get(names)
+        if found is None:
+            found = compiled_binary(self.loaded, self.target, self.config, names, self.cache)
+            self._compiled[names] = found
+        return found
+
+    @property
+    def artifact(self) -> str:
+        """The name of the binary that ``prepare`` loads (see ``binary.artifact``)."""
+        return binaries.artifact(self.loaded.text, self.config, self.target)
 
     def prepare(self) -> int:
         """Compile and load for aligned arguments; the number of spilled registers."""
+        return self.resources().spills
+
+    def resources(self) -> Loaded:
+        """Compile and load; registers and spills as the driver reports them."""
         device = torch.cuda.current_device()
-        if (device, ()) not in self._variants:
-            self._variants[device, ()] = self._bind(())
-        return self._spills
+        self.kernel(device)
+        return self._binaries().load(self.binary(), device)
 
-    def _bind(self, crooked: tuple[int, ...]) -> _Bound:
-        """Compile, load on the current device, and fix everything but stream and arguments."""
-        names = list(self.loaded.signature)
-        excluded = {names[i] for i in crooked}
-        compiled = compile_for(self.loaded, self.target, self.config, excluded, self.cache)
-        try:
-            run = compiled.run
-        except Exception as error:
-            raise CompileFailed(
-                "a compiled kernel does not fit the device",
-                where=f"{self.loaded.name} {modules.config_dict(self.config)}",
-                got=reason(error),
-                expected="shared memory and threads within the device's limits",
-                remedy="another configuration may fit",
-            ) from error
-        self._spills = int(getattr(compiled, "n_spills", 0) or 0)
-        x, y, z = self.loaded.grid(self.config)
-        function, metadata = compiled.function, compiled.packed_metadata
-        values = modules.config_dict(self.config)
-        kernel = self.loaded.kernel
-        constants = tuple(values[p.name] for p in kernel.params if p.is_constexpr)
+    def _binaries(self) -> LoadedBinaries:
+        if self._loaded is None:
+            self._loaded = LoadedBinaries(self.driver or cuda())
+        return self._loaded
 
-        def bound(stream: int, *args: Any) -> None:
-            # No launch metadata and no profiler hooks: both cost time on every call.
-            run(x, y, z, stream, function, metadata, None, None, None, *args, *constants)
+    def _variant(self, device: int, crooked: tuple[int, ...]) -> Kernel:
+        found = self._kernels.get((device, crooked))
+        if found is None:
+            names = [name for name, _ in self.binary().signature] if crooked else []
+            binary = self.binary([names[at] for at in crooked])
+            found = self._empty(device)
+            self._binaries().bind(found, binary, device)
+            self._kernels[device, crooked] = found
+        return found
 
-        # The binary is unloaded when its owner is collected; the closure keeps it.
-        bound.__dict__["owner"] = compiled
-        return bound
+    def _empty(self, device: int) -> Kernel:
+        """A kernel to which nothing is bound yet."""
+        driver = self.driver or cuda()
+
+        def failed(code: int, tries: int) -> None:
+            driver.recover(code, tries, self.loaded.name, device)
+
+        crooked = functools.partial(self.crooked, device)
+        return launching(self.cache).make(_not_bound, crooked, failed)
+
+
+def _not_bound(*_: Any) -> None:
+    raise CompileFailed("a kernel was launched before it was bound")
+
+
+def _address(argument: Any) -> int:
+    return argument if isinstance(argument, int) else int(argument.data_ptr())
 
 
 @dataclass(eq=False, slots=True)

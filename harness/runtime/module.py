@@ -11,29 +11,38 @@ import hashlib
 import importlib.util
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness.errors import CompileFailed, HarnessError, RecordError
-from harness.heuristics.facts import Config
+from harness.errors import CompileFailed, HarnessError, InvalidProgram, RecordError
+from harness.heuristics.facts import OPTIONS, Config
+from harness.runtime.grid import checked
 
 Arguments = list[Any]
 """Kernel arguments in order: tensors, and integers for unknown sizes."""
 
 
 def config_dict(config: Config) -> dict[str, int]:
-    """``config`` as emitted modules write it: block sizes by name, warps, stages."""
-    return {**dict(config.blocks), "num_warps": config.num_warps, "num_stages": config.num_stages}
+    """``config`` as emitted modules write it: block sizes by name, warps, stages, and what
+    other options of the compiler there are."""
+    launch = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+    return {**dict(config.blocks), **launch, **dict(config.options)}
 
 
 def config_from_dict(values: Mapping[str, int]) -> Config:
     """The inverse of ``config_dict``."""
-    rest = {"num_warps", "num_stages"}
+    rest = {"num_warps", "num_stages", *OPTIONS}
     blocks = tuple((k, v) for k, v in values.items() if k not in rest)
-    return Config(blocks, values["num_warps"], values.get("num_stages", 1))
+    options = tuple((k, values[k]) for k in OPTIONS if k in values)
+    return Config(blocks, values["num_warps"], values.get("num_stages", 1), options)
+
+
+def config_text(config: Config) -> str:
+    """``config`` in a sentence: ``XBLOCK=1 R0_BLOCK=2048 num_warps=8 num_stages=1``."""
+    return " ".join(f"{key}={value}" for key, value in config_dict(config).items())
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -84,14 +93,35 @@ class LoadedModule:
         """Triton's jitted (or interpreted) function."""
         return getattr(self.raw, self.name)
 
-    def grid(self, config: Config) -> tuple[int, int, int]:
-        """The launch grid under ``config``."""
-        x, y, z = self.raw.grid(config_dict(config))
-        return (int(x), int(y), int(z))
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Names of sizes that only a launch knows, with the values ``get_args`` gives them; the
+        grid then depends on the arguments. Empty for most modules."""
+        return dict(getattr(self.raw, "SIZES", {}))
 
-    def get_args(self, device: str | None = None, seed: int = 0) -> Arguments:
-        """Fresh random arguments."""
-        return list(self.raw.get_args(device=device, seed=seed))
+    def grid(self, config: Config, args: Sequence[Any] | None = None) -> tuple[int, int, int]:
+        """The launch grid under ``config``; ``args`` are needed where ``sizes`` is not empty.
+        Raises ``GridTooLarge`` for one that no launch takes."""
+        values = config_dict(config)
+        where = f"{self.name} {values}"
+        if not self.sizes:
+            return checked(self.raw.grid(values), where)
+        if args is None:
+            raise InvalidProgram(
+                "the number of programs depends on sizes that only a launch knows",
+                where=where,
+                got="no arguments",
+                expected=f"arguments with values of {', '.join(self.sizes)}",
+                remedy="ask for the grid at every launch, with its arguments",
+            )
+        return checked(self.raw.grid(values, args), where)
+
+    def get_args(
+        self, device: str | None = None, seed: int = 0, sizes: Mapping[str, int] | None = None
+    ) -> Arguments:
+        """Fresh random arguments; ``sizes`` in place of what ``self.sizes`` says."""
+        more = {"sizes": dict(sizes)} if sizes else {}
+        return list(self.raw.get_args(device=device, seed=seed, **more))
 
     def call(self, args: Arguments, config: Config | None = None) -> None:
         """Launch on the current stream."""

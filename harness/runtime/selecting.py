@@ -6,83 +6,208 @@ candidate that is fastest on the arguments of the kernel's first call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from harness.errors import CompileFailed, NoTritonConfigsError
+from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
+from harness.runtime import binary as binaries
 from harness.runtime import module as modules
 from harness.runtime.autotune import SPILL_LIMIT, compiler, tune
-from harness.runtime.launcher import LauncherCache
+from harness.runtime.compiling import CompileJob, CompilePool
+from harness.runtime.driver import cuda
+from harness.runtime.launcher import Launcher, LauncherCache
+from harness.runtime.native import Kernel, launching
+from harness.runtime.static import reason
 from harness.runtime.timing import Timer
 from harness.target import Target
 
 _TUNE_MS = 10.0
-Launch = Callable[[Sequence[Any]], None]
+_FEW = 3
+"""Kernels that are compiled in this process: starting workers takes as long."""
+_log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, slots=True)
 class SelectedKernels:
-    """Kernels of one device by the text of their modules. ``cache`` is where Triton keeps
-    binaries and module files are written."""
+    """Kernels of the CUDA device number ``device`` by the text of their modules. ``cache`` is
+    where binaries and module files are kept; with more than one of ``jobs``, kernels are
+    compiled in that many processes.
+
+    ``untuned`` are reasons, by kernel, why a kernel runs in its best guess in spite of a
+    ``timer``.
+    """
 
     target: Target
     timer: Timer | None = None
     cache: Path | None = None
+    device: int = 0
+    jobs: int = 1
+    untuned: dict[str, str] = field(default_factory=dict)
     _kernels: dict[str, SelectedKernel] = field(default_factory=dict)
     _launchers: LauncherCache = field(init=False)
+    _thread: ThreadPoolExecutor | None = None
+    _pool: CompilePool | None = None
+    _compiling: list[Future[None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._launchers = LauncherCache(self.target, self.cache)
 
     def get(self, module_text: str) -> SelectedKernel:
-        """What launches the module's kernel. Nothing is compiled before its first call."""
+        """The module's kernel. Nothing is compiled before its first launch."""
         found = self._kernels.get(module_text)
         if found is None:
-            folder = None if self.cache is None else self.cache / "modules"
-            loaded = modules.load(module_text, folder)
-            found = SelectedKernel(loaded, self._launchers, self.timer)
-            self._kernels[module_text] = found
+            found = self._kernels[module_text] = SelectedKernel(module_text, self)
         return found
+
+    def prefetch(self, module_texts: Iterable[str]) -> None:
+        """Begin to compile in worker processes what the first launches of these modules will
+        need and the cache does not have: all candidates with a timer, else the best guess. A
+        launch waits for it."""
+        if self.cache is None or self.jobs < 2:
+            return
+        jobs = [job for text in dict.fromkeys(module_texts) for job in self._missing(text)]
+        if len(jobs) <= _FEW:
+            return
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "harness-compile")
+            self._pool = CompilePool(self.jobs, self.cache)
+        self._compiling.append(self._thread.submit(self._compile, jobs))
+
+    def wait(self) -> None:
+        """Wait for what ``prefetch`` began. A kernel that could not be compiled there is
+        compiled again by its launch, which says why it fails."""
+        while self._compiling:
+            self._compiling.pop().result()
+
+    def close(self) -> None:
+        """End the worker processes."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+        if self._thread is not None:
+            self._thread.shutdown(cancel_futures=True)
+            self._thread = None
+
+    def loaded(self, module_text: str) -> modules.LoadedModule:
+        """The module, loaded."""
+        folder = None if self.cache is None else self.cache / "modules"
+        return modules.load(module_text, folder)
+
+    def chosen(self) -> dict[str, Config]:
+        """The configuration of every kernel that has been launched, by its name."""
+        kernels = self._kernels.values()
+        return {k.loaded.name: k.config for k in kernels if k.config is not None}
+
+    def unbound(
+        self, first: Callable[..., None], crooked: Callable[..., None], module_text: str
+    ) -> Kernel:
+        """A kernel that calls ``first`` until something is bound to it."""
+        driver = cuda()
+
+        def failed(code: int, tries: int) -> None:
+            driver.recover(code, tries, self._kernels[module_text].loaded.name, self.device)
+
+        return launching(self.cache).make(first, crooked, failed)
+
+    def launcher(self, loaded: modules.LoadedModule, config: Config) -> Launcher:
+        """What launches ``loaded`` under ``config``."""
+        return self._launchers.get(loaded, config)
+
+    def _missing(self, module_text: str) -> list[CompileJob]:
+        if (kernel := self._kernels.get(module_text)) is not None and kernel.config is not None:
+            return []
+        loaded = self.loaded(module_text)
+        configs = loaded.configs if self.timer is not None else loaded.configs[:1]
+        names = [(c, binaries.artifact(module_text, c, self.target)) for c in configs]
+        assert self.cache is not None
+        return [
+            CompileJob(module_text, self.target, config)
+            for config, name in names
+            if not binaries.path(self.cache, name).is_file()
+        ]
+
+    def _compile(self, jobs: Sequence[CompileJob]) -> None:
+        assert self._pool is not None
+        for index, error in self._pool.warm_each(jobs):
+            if error is not None:
+                _log.info("%s: %s", modules.text_hash(jobs[index].module_text), error)
 
 
 @dataclass(eq=False, slots=True)
 class SelectedKernel:
-    """One kernel. Calling it enqueues the kernel on the current stream of the current device;
-    the first call compiles, and with a ``timer`` tunes."""
+    """One kernel. ``kernel(stream, *args)`` enqueues it; the first time it is compiled, and
+    with a timer tuned. Raises ``NoTritonConfigsError`` then when no candidate compiles."""
 
-    loaded: modules.LoadedModule
-    launchers: LauncherCache
-    timer: Timer | None = None
+    text: str
+    owner: SelectedKernels
     config: Config | None = None
-    _launch: Launch | None = None
+    kernel: Kernel = field(init=False)
+    _launcher: Launcher | None = None
+    _loaded: modules.LoadedModule | None = None
 
-    def __call__(self, args: Sequence[Any]) -> None:
-        """Enqueue the kernel. Raises ``NoTritonConfigsError`` when no candidate compiles."""
-        launch = self._launch
-        if launch is None:
-            launch = self._select(args)
-        launch(args)
+    def __post_init__(self) -> None:
+        self.kernel = self.owner.unbound(self._first_launch, self._crooked, self.text)
 
-    def _select(self, args: Sequence[Any]) -> Launch:
-        if self.timer is None or len(self.loaded.configs) == 1:
+    @property
+    def loaded(self) -> modules.LoadedModule:
+        """Its module."""
+        if self._loaded is None:
+            self._loaded = self.owner.loaded(self.text)
+        return self._loaded
+
+    def _first_launch(self, stream: int, *args: Any) -> None:
+        """Choose a configuration, then launch."""
+        self.owner.wait()
+        timer = self.owner.timer
+        device = self.owner.device
+        if timer is None or len(self.loaded.configs) == 1:
             config = self._first()
         elif torch.cuda.is_current_stream_capturing():
             # Timing waits for the device, which a recording forbids: choose for this call only.
-            return self.launchers.get(self.loaded, self._first())
+            self.owner.launcher(self.loaded, self._first()).kernel(device)(stream, *args)
+            return
         else:
-            config = self._tuned(self.timer, args)
+            config = self._tuned(timer, args)
+        self._launcher = self.owner.launcher(self.loaded, config)
+        self._launcher.bind(self.kernel, device)
         self.config = config
-        self._launch = launch = self.launchers.get(self.loaded, config)
-        return launch
+        self.kernel(stream, *args)
+
+    def _crooked(self, stream: int, *args: Any) -> None:
+        assert self._launcher is not None
+        self._launcher.crooked(self.owner.device, stream, *args)
 
     def _tuned(self, timer: Timer, args: Sequence[Any]) -> Config:
-        prepare = compiler(self.loaded, self.launchers.target, self.launchers.cache)
-        return tune(self.loaded, args, timer, prepare, _TUNE_MS).config
+        prepare = compiler(self.loaded, self.owner.target, self.owner.cache)
+        try:
+            return tune(self.loaded, args, timer, prepare, _TUNE_MS).config
+        except torch.OutOfMemoryError as error:
+            # The program itself may fit: only what tuning needs beside it does not.
+            self.owner.untuned[self.loaded.name] = why = reason(error)
+            _log.warning("%s is not tuned, and runs in its best guess: %s", self.loaded.name, why)
+            return self._first()
+        except NoDevice as error:
+            raise self._vanished(error.got or error.what) from error
+        except torch.AcceleratorError as error:
+            raise self._vanished(reason(error)) from error
+
+    def _vanished(self, why: str) -> NoDevice:
+        kept = len(self.owner.chosen())
+        return NoDevice(
+            "the GPU was lost while a kernel was tuned",
+            where=self.loaded.name,
+            got=why,
+            expected="a device that answers until the kernel is tuned",
+            remedy=f"start a new process; the {kept} kernels that were tuned before this one keep "
+            "their configurations in the cache",
+        )
 
     def _first(self) -> Config:
         """The first candidate that compiles and does not spill much; else the first that
@@ -91,9 +216,9 @@ class SelectedKernel:
         causes: list[str] = []
         for config in self.loaded.configs:
             try:
-                spills = self.launchers.get(self.loaded, config).prepare()
+                spills = self.owner.launcher(self.loaded, config).prepare()
             except CompileFailed as error:
-                causes.append(error.got or error.what)
+                causes.append(f"{modules.config_text(config)}: {error.got or error.what}")
                 continue
             if spills <= SPILL_LIMIT:
                 return config
@@ -103,7 +228,7 @@ class SelectedKernel:
         raise NoTritonConfigsError(
             "every candidate configuration of a kernel failed",
             where=self.loaded.name,
-            got="; ".join(dict.fromkeys(causes))[:1000],
+            got="\n    ".join(causes),
             expected="one that compiles and fits the device",
             remedy="see the kernel's text; the best guess may need smaller blocks",
         )

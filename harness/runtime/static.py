@@ -166,6 +166,7 @@ def compile_for(
         "num_stages": config.num_stages,
         # Said explicitly because the default changes in Triton 3.10.
         "enable_fp_fusion": True,
+        **dict(config.options),
     }
     try:
         with triton_cache(cache):

@@ -18,7 +18,7 @@ from harness.tiling import choose
 from harness.tiling.accesses import accesses
 from harness.tiling.arguments import arguments, honoured_pairs
 from harness.tiling.names import kernel_name
-from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
+from harness.tiling.plan import UNKNOWN_SIZE, Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce, loads, reductions
 from harness.tiling.softmax import online_softmax
 from harness.tiling.space import Space, iteration_space
@@ -181,8 +181,8 @@ def _facts(
 
 
 def _hint_size(numel: sympy.Expr) -> int:
-    """The number of points, for an unknown one a size that keeps every block allowed."""
-    return int(numel) if numel.is_Integer else 8192
+    """The number of points, with unknown sizes taken to be middling."""
+    return int(numel.subs(dict.fromkeys(numel.free_symbols, UNKNOWN_SIZE)))
 
 
 def _final_hint(category: Category, hint: Hint | None, rnumel: sympy.Expr) -> Hint:

@@ -12,6 +12,10 @@ from harness.heuristics.facts import Facts
 from harness.ir.nodes import Store
 from harness.ir.program import Buffer
 
+UNKNOWN_SIZE = 1024
+"""What an unknown size is taken to be where blocks are chosen, and when a module is timed by
+itself: middling for a sequence, a batch of rows, a side of an image."""
+
 
 class Category(enum.Enum):
     """Kernel kind, as it appears in the name ``triton_<category>_fused_…``."""

@@ -23,7 +23,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from harness.bench.record import SCHEMA_VERSION, GraphRecord, KernelRecord, Run, from_json, to_json
+from harness.bench.record import (
+    SCHEMA_VERSION,
+    GraphRecord,
+    KernelRecord,
+    RegionRecord,
+    Run,
+    from_json,
+    to_json,
+)
 from harness.errors import RecordError
 from harness.track import store
 
@@ -73,8 +81,13 @@ class Journal:
         self._append({"kernel": to_json(kernel), "of": graph})
         _add_kernel(self._graphs, graph, kernel)
 
+    def add_regions(self, graph: str, rows: tuple[RegionRecord, ...]) -> None:
+        """Keep what compilers made of a region of a graph that is still in progress."""
+        self._append({"regions": to_json(rows), "of": graph})
+        _add_regions(self._graphs, graph, rows)
+
     def add_graph(self, graph: GraphRecord) -> None:
-        """Keep a finished graph; it replaces the kernels kept one by one."""
+        """Keep a finished graph; it replaces what was kept of it one by one."""
         self._append({"graph": to_json(graph)})
         self._graphs[graph.name] = graph
 
@@ -192,8 +205,12 @@ class Memory:
         """Keep a kernel of the graph called ``graph``, which is still in progress."""
         _add_kernel(self._graphs, graph, kernel)
 
+    def add_regions(self, graph: str, rows: tuple[RegionRecord, ...]) -> None:
+        """Keep what compilers made of a region of a graph that is still in progress."""
+        _add_regions(self._graphs, graph, rows)
+
     def add_graph(self, graph: GraphRecord) -> None:
-        """Keep a finished graph; it replaces the kernels kept one by one."""
+        """Keep a finished graph; it replaces what was kept of it one by one."""
         self._graphs[graph.name] = graph
 
     def finish(self) -> None:
@@ -209,6 +226,11 @@ class Memory:
 def _add_kernel(graphs: dict[str, GraphRecord], name: str, kernel: KernelRecord) -> None:
     graph = graphs.get(name) or GraphRecord(name)
     graphs[name] = replace(graph, kernels=(*graph.kernels, kernel))
+
+
+def _add_regions(graphs: dict[str, GraphRecord], name: str, rows: tuple[RegionRecord, ...]) -> None:
+    graph = graphs.get(name) or GraphRecord(name)
+    graphs[name] = replace(graph, regions=(*graph.regions, *rows))
 
 
 def _what(error: RecordError) -> str:
@@ -243,6 +265,9 @@ def read(path: Path) -> Run:
         if "kernel" in line:
             kernel = from_json(KernelRecord, line["kernel"], where)
             _add_kernel(graphs, str(line.get("of", "")), kernel)
+        if "regions" in line:
+            rows = from_json(tuple[RegionRecord, ...], line["regions"], where)
+            _add_regions(graphs, str(line.get("of", "")), rows)
         if "graph" in line:
             graph = from_json(GraphRecord, line["graph"], where)
             graphs[graph.name] = graph

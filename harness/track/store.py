@@ -20,7 +20,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.bench.record import SCHEMA_VERSION, GraphRecord, KernelRecord, Run, from_json, to_json
+from harness.bench.record import (
+    SCHEMA_VERSION,
+    GraphRecord,
+    KernelRecord,
+    Run,
+    SampleSet,
+    TrialRecord,
+    from_json,
+    to_json,
+)
 from harness.errors import RecordError
 
 if TYPE_CHECKING:
@@ -29,6 +38,8 @@ if TYPE_CHECKING:
 SUFFIX = ".parquet"
 _KEY = b"harness.run"
 _VERSION_KEY = b"harness.schema"
+_JSON_TEXT = ("config", "mix")
+"""Columns whose keys differ from kernel to kernel."""
 
 
 def run_path(results: Path, run: Run) -> Path:
@@ -92,7 +103,8 @@ def load(path: Path) -> Run:
         ) from error
     metadata: dict[bytes, bytes] = dict(table.schema.metadata or {})
     run = from_json(Run, _run_metadata(metadata, path), str(path))
-    return replace(run, graphs=_with_kernels(run, rows, str(path)))
+    version = int(metadata[_VERSION_KEY])
+    return replace(run, graphs=_with_kernels(run, rows, str(path), version))
 
 
 def _run_metadata(metadata: dict[bytes, bytes], path: Path) -> Any:
@@ -118,10 +130,24 @@ def _run_metadata(metadata: dict[bytes, bytes], path: Path) -> Any:
         raise RecordError("a run file's metadata is no JSON", str(path), got=str(error)) from error
 
 
-def _with_kernels(run: Run, rows: list[dict[str, Any]], where: str) -> tuple[GraphRecord, ...]:
+def _sets_from_samples(row: dict[str, Any]) -> None:
+    """Version 1 kept the samples of its one process without saying how they were taken."""
+    samples = row.pop("samples_ms")
+    row["sets"] = [{"process": 0, "ms": samples}] if samples else []
+    row["trials"] = []
+
+
+def _with_kernels(
+    run: Run, rows: list[dict[str, Any]], where: str, version: int
+) -> tuple[GraphRecord, ...]:
     by_graph: dict[str, list[KernelRecord]] = {graph.name: [] for graph in run.graphs}
     for number, row in enumerate(rows):
-        row["config"] = json.loads(row["config"]) if row["config"] else None
+        for name in _JSON_TEXT:
+            row[name] = json.loads(row[name]) if row.get(name) else None
+        if version < 2:
+            _sets_from_samples(row)
+        for trial in row["trials"]:
+            trial["config"] = json.loads(trial["config"])
         kernel = from_json(KernelRecord, row, f"{where}: row {number}")
         if row["graph"] not in by_graph:
             raise RecordError(
@@ -148,17 +174,41 @@ def _schema() -> pa.Schema:
         ("copy_gbps", pa.float64()),
         ("graph", pa.string()),
     ]
+    floats = ("max_error", "allowed", "ms", "gbps", "fraction", "low", "high", "detectable")
+    texts = (
+        "name",
+        "kind",
+        "check",
+        "check_note",
+        "config",
+        "reason",
+        "module",
+        "region",
+        "roof",
+        "mix",
+    )
     types = {
-        "bytes": pa.int64(),
-        "launches": pa.int64(),
         "origins": pa.list_(pa.string()),
-        "samples_ms": pa.list_(pa.float64()),
-        **dict.fromkeys(("max_error", "allowed", "ms", "gbps", "fraction"), pa.float64()),
-        **dict.fromkeys(("name", "kind", "check", "check_note", "config"), pa.string()),
-        **dict.fromkeys(("reason", "module"), pa.string()),
+        "sets": pa.list_(_struct(SampleSet)),
+        "trials": pa.list_(_struct(TrialRecord)),
+        **dict.fromkeys(floats, pa.float64()),
+        **dict.fromkeys(texts, pa.string()),
     }
     kernel = [(name, types.get(name, pa.int64())) for name in KernelRecord.__slots__]
     return pa.schema([*keys, *kernel])
+
+
+def _struct(kind: type[SampleSet] | type[TrialRecord]) -> pa.DataType:
+    """The columns of a record inside a kernel's row. Configurations are JSON text, because
+    each kernel names its own block sizes."""
+    import pyarrow as pa
+
+    types = {
+        **dict.fromkeys(("low", "high", "clock_mhz", "copy_gbps"), pa.float64()),
+        **dict.fromkeys(("ms", "samples_ms"), pa.list_(pa.float64())),
+        **dict.fromkeys(("stopped", "drift", "origin", "reason", "config"), pa.string()),
+    }
+    return pa.struct([(name, types.get(name, pa.int64())) for name in kind.__slots__])
 
 
 def _table(run: Run) -> pa.Table:
@@ -178,7 +228,10 @@ def _table(run: Run) -> pa.Table:
     for graph in run.graphs:
         for kernel in graph.kernels:
             row = {**key, "graph": graph.name, **to_json(kernel)}
-            row["config"] = None if kernel.config is None else json.dumps(kernel.config)
+            for name in _JSON_TEXT:
+                row[name] = None if row[name] is None else json.dumps(row[name])
+            for trial in row["trials"]:
+                trial["config"] = json.dumps(trial["config"])
             rows.append(row)
     whole = to_json(replace(run, graphs=tuple(replace(g, kernels=()) for g in run.graphs)))
     metadata = {_KEY: json.dumps(whole).encode(), _VERSION_KEY: str(SCHEMA_VERSION).encode()}

@@ -1,1 +1,1 @@
-"""Benchmarks for asv: what the compiler itself costs."""
+"""What asv tracks: fused kernels, and what their compiler costs."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import queue
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.bench.lanes import Inbox, Lane
-from harness.bench.record import LibraryCall
+from harness.bench.peers.regions import Comparable
+from harness.bench.record import Check, LibraryCall, RegionRecord, SampleSet
 from harness.bench.session import CheckOutcome, Compiled, CompiledKernel, Session, Timing
 from harness.codegen.source import EmittedModule
 from harness.errors import CompileFailed, HarnessError
@@ -96,6 +97,7 @@ def session(
     static: Work = lambda _: METRICS,
     check: Work = lambda _: CheckOutcome(True, 1e-7, 1e-5),
     device: FakeDevice | None = None,
+    peers: FakePeers | None = None,
     jobs: list[Any] | None = None,
     checks: list[Any] | None = None,
 ) -> Session:
@@ -106,4 +108,35 @@ def session(
         lane("static", inbox, static, jobs),
         lane("check", inbox, check, checks),
         device,
+        peers,
     )
+
+
+@dataclass
+class FakePeers:
+    """Other compilers: ``inductor`` takes twice as long, ``eager`` fails."""
+
+    prepared: list[str] = field(default_factory=list)
+    configs: list[Mapping[str, Config]] = field(default_factory=list)
+
+    def prepare(self, work: Sequence[Comparable]) -> None:
+        self.prepared.extend(one.name for one in work)
+
+    def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[RegionRecord, ...]:
+        self.configs.append(configs)
+        rows = (("harness", 0.002, ""), ("inductor", 0.004, ""), ("eager", None, "it crashed"))
+        return tuple(
+            RegionRecord(
+                one.name,
+                compiler,
+                ms,
+                ms and ms * 0.99,
+                ms and ms * 1.01,
+                check=Check.PASSED if ms else Check.SKIPPED,
+                max_error=2e-3 if ms else None,
+                reason=why,
+                count=one.count,
+                sets=(SampleSet(0, (ms,) * 3),) if ms else (),
+            )
+            for compiler, ms, why in rows
+        )

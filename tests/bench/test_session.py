@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from harness.bench.peers.regions import Comparable
 from harness.bench.record import Check, GraphRecord
 from harness.bench.session import (
     NO_SMALL,
@@ -9,10 +12,11 @@ from harness.bench.session import (
     GraphDone,
     GraphStarted,
     KernelDone,
+    RegionDone,
     Session,
 )
 from harness.errors import CheckFailed, CompileFailed, UnsupportedOperator
-from tests.bench.fakes import METRICS, FakeDevice, FakeEntry, compiled, module, session
+from tests.bench.fakes import METRICS, FakeDevice, FakeEntry, FakePeers, compiled, module, session
 
 A, B = module("triton_poi_a_0", "add"), module("triton_red_b_1", "sum", "mul")
 SMALL_A, SMALL_B = module("small_a", "add"), module("small_b", "mul", "sum")
@@ -206,3 +210,28 @@ def test_a_pool_that_breaks_answers_everything() -> None:
     graphs = finished(session(*entries, static=broken))
     for graph in graphs.values():
         assert all("WorkerDied" in kernel.reason for kernel in graph.kernels)
+
+
+def test_other_compilers_are_compared_once_a_graph_is_timed() -> None:
+    one, two = Comparable("g.r0", "text"), Comparable("g.r1", "text", count=3)
+    full = replace(compiled(module("a"), module("b")), regions=(one, two))
+    peers = FakePeers()
+    events = list(session(FakeEntry("g", full), device=FakeDevice(), peers=peers).events())
+    assert peers.prepared == ["g.r0", "g.r1"]
+    (graph,) = (event.record for event in events if isinstance(event, GraphDone))
+    assert [(r.region, r.compiler, r.ms) for r in graph.regions[:3]] == [
+        ("g.r0", "harness", 0.002),
+        ("g.r0", "inductor", 0.004),
+        ("g.r0", "eager", None),
+    ]
+    done = [event for event in events if isinstance(event, RegionDone)]
+    assert [(e.position, e.total) for e in done] == [(1, 2), (2, 2)]
+    assert isinstance(events[-1], GraphDone), "a graph is done after its regions"
+    assert {text: c.num_warps for text, c in peers.configs[0].items()} == {"# a\n": 4, "# b\n": 4}
+
+
+def test_without_a_device_nothing_is_compared() -> None:
+    full = replace(compiled(module("a")), regions=(Comparable("g.r0", "text"),))
+    peers = FakePeers()
+    list(session(FakeEntry("g", full), peers=peers).events())
+    assert not peers.prepared

@@ -1,20 +1,23 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from harness.bench import plan
+from harness.bench.peers.regions import Comparable
 from harness.bench.session import CheckOutcome
 from harness.codegen.source import EmittedModule
 from harness.errors import CompileFailed, NoDevice, UnsupportedOperator
 from harness.target import A100
 from harness.track import store
-from tests.bench.fakes import METRICS, FakeDevice, FakeEntry, compiled, module, session
+from tests.bench.fakes import METRICS, FakeDevice, FakeEntry, FakePeers, compiled, module, session
 from tests.cli.conftest import Command
 from tests.track.examples import run as example
 
@@ -270,3 +273,51 @@ def test_error_as_json(harness: Command) -> None:
     answer = harness("run", "no_such_graph", "--json", "--no-record")
     assert answer.status == 2
     assert json.loads(answer.out)["error"]["condition"] == "UnknownName"
+
+
+def test_other_compilers_are_rows_with_ratio_interval_check_and_mean(
+    harness: Command, planned: Any, results: Path
+) -> None:
+    full = dataclasses.replace(GOOD.full, regions=(Comparable("block.r0", "text", count=2),))
+    planned(dataclasses.replace(GOOD, full=full), device=FakeDevice(), peers=FakePeers())
+    answer = harness("run", "--against", "inductor,eager")
+    assert answer.status == 0, answer.err
+    lines = answer.out.splitlines()
+    start = lines.index("block: other compilers") + 2
+    assert lines[start].split() == ["block.r0", "×2", "harness", "–", "0.0020", "ok", "2e-03"]
+    assert lines[start + 1].split()[:3] == ["inductor", "0.0040", "2.000"]
+    assert "[1.972, 2.028]" in lines[start + 1]
+    assert lines[start + 2].split() == ["eager", "–", "–"]
+    assert lines[start + 3] == "  eager: it crashed"
+    mean = "inductor over harness: 2.000 [1.972, 2.028], geometric mean over 1 region"
+    assert answer.out.count(mean) == 2, "of the graph, and of the run"
+    assert "eager: no region to compare; left out: 1 × eager failed" in answer.out
+    (path,) = stored(results)
+    assert [r.compiler for r in store.load(path).graphs[0].regions] == [
+        "harness",
+        "inductor",
+        "eager",
+    ]
+    document = harness("show", "--json").json()
+    assert document["graphs"][0]["regions"][1]["ms"] == 0.004
+    assert "inductor over harness" in harness("show").out
+
+
+def test_an_unknown_compiler_is_named_before_anything_is_measured(harness: Command) -> None:
+    answer = harness("run", "--against", "inducter")
+    assert answer.status == 2
+    assert "there is no such compiler" in answer.err
+    assert "inductor" in answer.err
+
+
+def test_other_compilers_need_timing(harness: Command) -> None:
+    answer = harness("run", "--against", "eager", "--no-timing")
+    assert answer.status == 2
+    assert "can only be compared by timing" in answer.err
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_other_compilers_need_a_gpu(harness: Command) -> None:
+    answer = harness("run", "--against", "eager")
+    assert answer.status == 1
+    assert "a GPU is needed" in answer.err

@@ -33,7 +33,7 @@ def test_json(harness: Command, path: Path) -> None:
     assert document["run"] == run().id
     assert document["file"] == str(path)
     assert document["graphs"][0]["kernels"][0]["ms"] == KERNEL.ms
-    assert document["graphs"][0]["kernels"][0]["samples_ms"] == list(KERNEL.samples_ms)
+    assert document["graphs"][0]["kernels"][0]["sets"][0]["ms"] == list(KERNEL.samples_ms)
 
 
 def test_module_text(harness: Command, path: Path) -> None:

@@ -43,7 +43,7 @@ def test_transpose_reads_along_y_and_writes_along_x() -> None:
     assert [t.prefix for t in source.plan.tiles] == ["y", "x"]
     assert "in_ptr0 + (y0 + 160*x0)" in source.text
     assert "out_ptr0 + (x0 + 96*y0)" in source.text
-    assert source.grid == "(-(-96 // XBLOCK), -(-160 // YBLOCK), 1)"
+    assert source.grid.text() == "(-(-96 // XBLOCK), -(-160 // YBLOCK), 1)"
 
 
 def test_contiguous_access_is_not_hidden_behind_a_split() -> None:

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.errors import InvalidProgram, UsageError
+from harness.heuristics.cooperative import rsplit
 from harness.heuristics.facts import Config, Facts, Family, Hint
 from harness.heuristics.limits import (
     MAX_GRID_X,
@@ -18,12 +20,15 @@ from harness.heuristics.limits import (
     MAX_TENSOR_ELEMENTS,
     block_name,
     cdiv,
+    largest_block,
     next_power_of_two,
+    spill_limit,
 )
 from harness.heuristics.registry import RULES, candidates
-from harness.target import A100, B200, H100, H200, Target
+from harness.target import A100, B200, H100, H200, MI300X, Target
 
-TARGETS = (A100, H100, H200, B200)
+TARGETS = (A100, H100, H200, B200, MI300X)
+NVIDIA = TARGETS[:4]
 
 
 def pointwise(*sizes: int, **rest: object) -> Facts:
@@ -39,44 +44,144 @@ def persistent(x: int, r: int, hint: Hint = Hint.INNER, **rest: object) -> Facts
     return Facts(Family.PERSISTENT, (("x", x), ("r0_", r)), hint, **rest)  # type: ignore[arg-type]
 
 
+def of_family(family: Family, *sizes: tuple[str, int], **rest: object) -> Facts:
+    return Facts(family, sizes, **rest)  # type: ignore[arg-type]
+
+
+MINE = Config((("BLOCK_M", 48), ("UNROLL", 3)), 4, 2, (("maxnreg", 64),))
+
+# facts, the first candidate's blocks, its warps on 32 lanes, on 64 lanes
 BEST = [
-    (pointwise(1 << 24, bytes=6 << 24), {"XBLOCK": 1024}, 4),
-    (pointwise(1 << 24, bytes=40 << 24), {"XBLOCK": 1024}, 8),
-    (pointwise(5), {"XBLOCK": 8}, 1),
-    (pointwise(4096, 4096, bytes=8 << 24), {"XBLOCK": 32, "YBLOCK": 32}, 4),
-    (pointwise(4096, 4096, bytes=4 << 24), {"XBLOCK": 64, "YBLOCK": 64}, 8),
-    (reduction(4096, 50257, Hint.INNER), {"XBLOCK": 1, "R0_BLOCK": 2048}, 16),
-    (reduction(64, 50257, Hint.INNER), {"XBLOCK": 1, "R0_BLOCK": 2048}, 16),
-    (reduction(1 << 16, 4096, Hint.OUTER), {"XBLOCK": 64, "R0_BLOCK": 32}, 8),
-    (reduction(1 << 16, 128, Hint.OUTER_TINY), {"XBLOCK": 64, "R0_BLOCK": 64}, 4),
-    (reduction(1 << 16, 4096, Hint.MIXED), {"XBLOCK": 32, "R0_BLOCK": 128}, 4),
-    (persistent(1 << 16, 96, Hint.MIXED), {"XBLOCK": 32, "R0_BLOCK": 128}, 2),
-    (persistent(1 << 16, 32, Hint.OUTER), {"XBLOCK": 32, "R0_BLOCK": 32}, 1),
-    (persistent(4096, 1024), {"XBLOCK": 1, "R0_BLOCK": 1024}, 1),
-    (persistent(4096, 768), {"XBLOCK": 1, "R0_BLOCK": 1024}, 1),
-    (persistent(65536, 64), {"XBLOCK": 8, "R0_BLOCK": 64}, 1),
-    (persistent(1, 3), {"XBLOCK": 1, "R0_BLOCK": 4}, 1),
+    (pointwise(1 << 24, bytes=6 << 24), {"XBLOCK": 1024}, 4, 2),
+    (pointwise(1 << 24, bytes=40 << 24), {"XBLOCK": 1024}, 8, 4),
+    (pointwise(5), {"XBLOCK": 8}, 1, 1),
+    (pointwise(4096, 4096, bytes=8 << 24), {"XBLOCK": 32, "YBLOCK": 32}, 4, 2),
+    (pointwise(4096, 4096, bytes=4 << 24), {"XBLOCK": 64, "YBLOCK": 64}, 8, 4),
+    (pointwise(4, 4096), {"XBLOCK": 256, "YBLOCK": 4}, 4, 2),
+    (pointwise(512, 512, 512), {"XBLOCK": 16, "YBLOCK": 16, "ZBLOCK": 16}, 8, 4),
+    (reduction(4096, 50257, Hint.INNER), {"XBLOCK": 1, "R0_BLOCK": 2048}, 16, 8),
+    (reduction(64, 50257, Hint.INNER), {"XBLOCK": 1, "R0_BLOCK": 2048}, 16, 8),
+    (reduction(1 << 16, 4096, Hint.OUTER), {"XBLOCK": 64, "R0_BLOCK": 32}, 8, 4),
+    (reduction(1 << 16, 128, Hint.OUTER_TINY), {"XBLOCK": 64, "R0_BLOCK": 64}, 4, 2),
+    (reduction(1 << 16, 4096, Hint.MIXED), {"XBLOCK": 32, "R0_BLOCK": 128}, 4, 2),
+    (reduction(1 << 16, 4096, Hint.DEFAULT), {"XBLOCK": 1, "R0_BLOCK": 2048}, 16, 8),
+    (persistent(1 << 16, 96, Hint.MIXED), {"XBLOCK": 32, "R0_BLOCK": 128}, 2, 1),
+    (persistent(1 << 16, 32, Hint.OUTER), {"XBLOCK": 32, "R0_BLOCK": 32}, 1, 1),
+    (persistent(4096, 1024), {"XBLOCK": 1, "R0_BLOCK": 1024}, 1, 1),
+    (persistent(4096, 768), {"XBLOCK": 1, "R0_BLOCK": 1024}, 1, 1),
+    (persistent(65536, 64), {"XBLOCK": 8, "R0_BLOCK": 64}, 1, 1),
+    (persistent(1, 3), {"XBLOCK": 1, "R0_BLOCK": 4}, 1, 1),
+    (
+        of_family(Family.SPLIT_SCAN, ("x", 8), ("r0_", 1 << 20), hint=Hint.INNER),
+        {"XBLOCK": 1, "R0_BLOCK": 2048},
+        16,
+        8,
+    ),
+    (
+        of_family(Family.SPLIT_SCAN, ("x", 8), ("r0_", 1 << 20), hint=Hint.OUTER),
+        {"XBLOCK": 1, "R0_BLOCK": 256},
+        8,
+        4,
+    ),
+    (of_family(Family.FOREACH, ("x", 1 << 20)), {"XBLOCK": 1024}, 8, 4),
+    (of_family(Family.FOREACH, ("y", 64), ("x", 64)), {"XBLOCK": 32, "YBLOCK": 32}, 8, 4),
+    (of_family(Family.FOREACH, ("x", 64), ("r0_", 4096)), {"XBLOCK": 1, "R0_BLOCK": 256}, 8, 4),
+    (of_family(Family.FIXED, ("x", 1000), pinned=(("XBLOCK", 128),)), {"XBLOCK": 128}, 4, 2),
+    (of_family(Family.FIXED, ("x", 1000), given=(MINE,)), dict(MINE.blocks), 4, 4),
+    (of_family(Family.TEMPLATE, ("x", 1000), given=(MINE,)), dict(MINE.blocks), 4, 4),
+    (of_family(Family.USER, given=(MINE,)), dict(MINE.blocks), 4, 4),
 ]
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
-@pytest.mark.parametrize(("facts", "blocks", "warps"), BEST)
-def test_best_guess(facts: Facts, blocks: dict[str, int], warps: int, target: Target) -> None:
+@pytest.mark.parametrize(("facts", "blocks", "warps", "wide"), BEST)
+def test_best_guess(
+    facts: Facts, blocks: dict[str, int], warps: int, wide: int, target: Target
+) -> None:
     best = candidates(facts, target)[0]
-    assert (dict(best.blocks), best.num_warps) == (blocks, warps)
+    expected = wide if target.warp_size == 64 else warps
+    assert (dict(best.blocks), best.num_warps) == (blocks, expected)
+
+
+COOPERATIVE = [  # rows, reduced, hint, whole; per target the first candidate's X, R, RSPLIT
+    ((1, 1 << 24, Hint.INNER, False), (1, 2048, 64), (1, 2048, 64), (1, 2048, 64)),
+    ((8, 1 << 20, Hint.INNER, False), (1, 2048, 8), (1, 2048, 16), (1, 2048, 32)),
+    ((40, 1 << 20, Hint.INNER, False), (1, 2048, 2), (1, 2048, 2), (1, 2048, 4)),
+    ((100, 1 << 20, Hint.INNER, False), (1, 2048, 1), (1, 2048, 1), (1, 2048, 2)),
+    ((4, 1 << 15, Hint.INNER, True), (1, 2048, 16), (1, 1024, 32), (1, 512, 64)),
+]
+
+
+@pytest.mark.parametrize(("row", "a100", "h100", "mi300x"), COOPERATIVE)
+def test_cooperative_splits_as_far_as_the_device_reaches(
+    row: tuple[int, int, Hint, bool], a100: object, h100: object, mi300x: object
+) -> None:
+    rows, reduced, hint, whole = row
+    facts = of_family(Family.COOPERATIVE, ("x", rows), ("r0_", reduced), hint=hint, whole=whole)
+    for target, expected in ((A100, a100), (H100, h100), (H200, h100), (MI300X, mi300x)):
+        best = candidates(facts, target)[0]
+        found = tuple(best.block(name) for name in ("XBLOCK", "R0_BLOCK", "RSPLIT"))
+        assert found == expected, target.name
+
+
+def test_columns_are_split_by_their_blocks_not_by_their_number() -> None:
+    sizes = (("x", 1024), ("r0_", 1 << 16))
+    facts = of_family(Family.COOPERATIVE, *sizes, hint=Hint.OUTER, bytes=4 << 26)
+    best = candidates(facts, H100)[0]
+    assert best.block("XBLOCK") > 1
+    assert best.block("RSPLIT") == rsplit(cdiv(1024, best.block("XBLOCK")), 1 << 16, H100) > 1
 
 
 def test_families_are_all_there() -> None:
     assert set(RULES) == set(Family)
 
 
-def test_square_tile_has_one_candidate() -> None:
-    assert len(candidates(pointwise(4096, 4096, square_tile=True), H100)) == 1
+def test_untimed_square_tile_has_one_candidate() -> None:
+    square = pointwise(4096, 4096, square_tile=True)
+    assert len(candidates(replace(square, tuning=False), H100)) == 1
+    assert len(candidates(square, H100)) > 1
 
 
-def test_fixed_is_exactly_one_and_pinned() -> None:
-    facts = Facts(Family.FIXED, (("x", 1000),), pinned=(("XBLOCK", 128),))
-    assert [dict(c.blocks) for c in candidates(facts, H100)] == [{"XBLOCK": 128}]
+def test_every_direction_of_two_and_three_tiles_is_tried() -> None:
+    two = {c.blocks for c in candidates(pointwise(4096, 4096), H100)}
+    wanted = [(32, 32), (64, 64), (256, 16), (16, 256), (1024, 1), (1, 1024)]
+    assert {(("XBLOCK", x), ("YBLOCK", y)) for x, y in wanted} <= two
+    three = {tuple(dict(c.blocks).values()) for c in candidates(pointwise(512, 2048, 2048), H100)}
+    assert {(16, 16, 16), (64, 8, 8), (8, 64, 8), (8, 8, 64), (1024, 1, 1), (1, 1024, 1)} <= three
+
+
+def test_no_hint_tries_every_direction() -> None:
+    found = {
+        dict(c.blocks)["XBLOCK"] for c in candidates(reduction(4096, 4096, Hint.DEFAULT), H100)
+    }
+    assert {1, 8, 64} <= found
+
+
+@pytest.mark.parametrize("family", [Family.TEMPLATE, Family.FIXED, Family.FOREACH])
+def test_one_given_configuration_is_the_only_one(family: Family) -> None:
+    facts = Facts(family, (("x", 1000),), given=(MINE,))
+    assert candidates(facts, H100) == (MINE,)
+    with pytest.raises(InvalidProgram, match="2 configurations"):
+        candidates(replace(facts, given=(MINE, replace(MINE, num_warps=8))), H100)
+
+
+def test_a_template_needs_its_configuration() -> None:
+    with pytest.raises(InvalidProgram, match="exactly one"):
+        candidates(Facts(Family.TEMPLATE, (("x", 10),)), H100)
+
+
+def test_a_users_list_is_kept_and_none_is_an_error() -> None:
+    other = replace(MINE, num_warps=8)
+    facts = Facts(Family.USER, (), given=(other, MINE, other))
+    assert candidates(facts, H100) == (other, MINE)
+    assert spill_limit(Family.USER, H100) is None
+    with pytest.raises(UsageError, match="list one"):
+        candidates(Facts(Family.USER, ()), H100)
+
+
+def test_spill_limits() -> None:
+    assert spill_limit(Family.REDUCTION, H100) == 16
+    assert spill_limit(Family.REDUCTION, MI300X) == 32
 
 
 def test_few_columns_get_narrow_blocks() -> None:
@@ -90,6 +195,15 @@ def test_conversions_get_their_elements_per_thread() -> None:
         assert config.block("XBLOCK") >= 4 * 32 * config.num_warps
 
 
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+def test_searches_get_a_thread_for_every_element(target: Target) -> None:
+    plain = pointwise(1 << 20, bytes=8 << 20)
+    searching = candidates(replace(plain, one_element_per_thread=True), target)
+    assert set(candidates(plain, target)) < set(searching)
+    lanes = [c.block("XBLOCK") / (c.num_warps * target.warp_size) for c in searching]
+    assert 1 in lanes
+
+
 def test_grid_limits_scale_blocks_up() -> None:
     for config in candidates(pointwise(1 << 20, 1 << 20), H100):
         assert cdiv(1 << 20, config.block("YBLOCK")) <= MAX_GRID_YZ
@@ -99,27 +213,28 @@ def test_grid_limits_scale_blocks_up() -> None:
         assert count * config.num_warps * 32 < 1 << 31
 
 
-def test_wide_warps_are_half_as_many() -> None:
-    lanes64 = replace(H100, name="lanes64", warp_size=64)
-    for facts, _, warps in BEST:
-        assert candidates(facts, lanes64)[0].num_warps <= max(1, warps // 2)
-
-
 NUMEL = st.one_of(st.integers(1, 5000), st.integers(1, 1 << 33))
 HINTS = st.sampled_from(Hint)
+GIVEN = (Family.TEMPLATE, Family.USER)
+REDUCING = (Family.REDUCTION, Family.COOPERATIVE, Family.SPLIT_SCAN)
 
 
 @st.composite
 def any_facts(draw: st.DrawFn) -> Facts:
-    family = draw(st.sampled_from(Family))
+    family = draw(st.sampled_from([f for f in Family if f not in GIVEN]))
     sizes = [("x", draw(NUMEL))]
     tiles = draw(st.integers(1, 3))
-    if tiles > 1:
+    if tiles == 2 and family is not Family.SPLIT_SCAN:
         sizes.insert(0, ("y", draw(NUMEL)))
-    if tiles > 2 and family is Family.POINTWISE:
-        sizes.insert(0, ("z", draw(NUMEL)))
-    if family is Family.REDUCTION:
-        sizes.append(("r0_", draw(NUMEL)))
+    if tiles == 3 and family is Family.POINTWISE:
+        # Two dimensions far beyond 65535 blocks cannot both be tiled with 2**20 elements.
+        sizes.insert(0, ("y", draw(st.integers(1, 1 << 20))))
+        sizes.insert(0, ("z", draw(st.integers(1, 1 << 20))))
+    whole = family is Family.COOPERATIVE and draw(st.booleans())
+    if family in REDUCING:
+        sizes.append(("r0_", draw(st.integers(1, 16384) if whole else NUMEL)))
+        if draw(st.booleans()) and not whole:
+            sizes.append(("r1_", draw(NUMEL)))
     if family is Family.PERSISTENT:
         sizes.append(("r0_", draw(st.integers(1, 16384))))
     pinned = (("XBLOCK", 1),) if draw(st.booleans()) else ()
@@ -134,10 +249,13 @@ def any_facts(draw: st.DrawFn) -> Facts:
         min_elements_per_thread=draw(st.sampled_from((0, 0, 2, 4))),
         square_tile=draw(st.booleans()),
         pinned=pinned,
+        one_element_per_thread=draw(st.booleans()),
+        whole=whole,
+        tuning=draw(st.booleans()),
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(any_facts(), st.sampled_from(TARGETS))
 def test_rules_hold_for_any_facts(facts: Facts, target: Target) -> None:
     found = candidates(facts, target)
@@ -146,26 +264,50 @@ def test_rules_hold_for_any_facts(facts: Facts, target: Target) -> None:
     assert found == candidates(facts, target)
     for config in found:
         obeys(facts, config, target)
+        launches(facts, config, target)
 
 
 def obeys(facts: Facts, config: Config, target: Target) -> None:
     pinned = dict(facts.pinned)
+    cooperative = {"RSPLIT"} if facts.family is Family.COOPERATIVE else set()
     product = 1
-    assert {name for name, _ in config.blocks} == {block_name(p) for p, _ in facts.sizes}
+    assert {n for n, _ in config.blocks} == {block_name(p) for p, _ in facts.sizes} | cooperative
+    split = config.block("RSPLIT") if cooperative else 1
     for prefix, numel in facts.sizes:
         block = config.block(block_name(prefix))
         product *= block
         assert block & (block - 1) == 0
         assert block == pinned.get(block_name(prefix), block)
         assert block <= next_power_of_two(numel)
-        if prefix == "r0_" and facts.family is Family.PERSISTENT:
-            assert block >= numel
+        holds_all = prefix == "r0_" and (facts.family is Family.PERSISTENT or facts.whole)
+        if holds_all:
+            assert block >= cdiv(numel, split)
+        else:
+            assert largest_block(prefix, numel) % block == 0
     assert product <= MAX_TENSOR_ELEMENTS
     assert config.num_warps & (config.num_warps - 1) == 0
-    assert 1 <= config.num_warps <= 16
+    assert 1 <= config.num_warps <= 32
     assert config.num_warps * target.warp_size <= 1024
     least = facts.min_elements_per_thread
     assert config.num_warps == 1 or product >= least * config.num_warps * target.warp_size
+
+
+def launches(facts: Facts, config: Config, target: Target) -> None:
+    """The grid is one that the device takes, unless a block's text is pinned too small."""
+    counts = {p: cdiv(n, config.block(block_name(p))) for p, n in facts.sizes if p in "xyz"}
+    if facts.family is Family.COOPERATIVE:
+        split, rows = config.block("RSPLIT"), 1
+        for count in counts.values():
+            rows *= count
+        assert split == 1 or split * rows <= target.multiprocessors  # all run at once
+        assert 1 <= split <= 64
+        assert split & (split - 1) == 0
+    if facts.pinned or facts.family is Family.SPLIT_SCAN:
+        return
+    assert counts["x"] <= MAX_GRID_X
+    assert counts["x"] * config.num_warps * target.warp_size <= 1 << 31
+    layered = len(counts) == 2  # the second of two tiles overflows into z
+    assert layered or all(n <= MAX_GRID_YZ for p, n in counts.items() if p != "x")
 
 
 def test_same_for_any_hash_seed() -> None:
@@ -173,7 +315,7 @@ def test_same_for_any_hash_seed() -> None:
         "from tests.heuristics.test_candidates import BEST\n"
         "from harness.heuristics.registry import candidates\n"
         "from harness.target import H100\n"
-        "print([candidates(f, H100) for f, _, _ in BEST])"
+        "print([candidates(row[0], H100) for row in BEST])"
     )
     root = Path(__file__).parents[2]
     texts = {

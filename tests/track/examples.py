@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 
-from harness.bench.record import Check, GraphRecord, KernelRecord, LibraryCall, Machine, Run
+from harness.bench.record import (
+    Check,
+    GraphRecord,
+    KernelRecord,
+    LibraryCall,
+    Machine,
+    RegionRecord,
+    Run,
+    SampleSet,
+    StateSummary,
+    TrialRecord,
+)
 
 MACHINE = Machine(
     key="testgpu-1.2",
@@ -44,8 +55,18 @@ KERNEL = KernelRecord(
     ms=0.0125,
     gbps=2500.5,
     fraction=0.83,
-    samples_ms=(0.0124, 0.0125, 0.0127),
+    sets=(SampleSet(0, (0.0124, 0.0125, 0.0127), low=0.0124, high=0.0127, stopped="width"),),
+    trials=(
+        TrialRecord({"XBLOCK": 1, "num_warps": 8}, samples_ms=(0.0125, 0.0126), registers=40),
+        TrialRecord({"XBLOCK": 64, "num_warps": 8}, "scaled", reason="out of resources"),
+    ),
+    region="block.r0",
+    roof="read",
+    low=0.0123,
+    high=0.0127,
+    detectable=0.02,
     reason="",
+    mix={"float32": 200, "load_global": 4},
     module="KERNEL = 'triton_per_fused_mul_0'\n# ü\n",
 )
 
@@ -63,6 +84,7 @@ def run(identifier: str = "20260102-030405-abcdef123456", **changes: object) -> 
             (LibraryCall("aten.mm.default", 4, "a library call"),),
             (KERNEL, dataclasses.replace(KERNEL, name="triton_poi_fused_add_1", kind="poi")),
             codegen_seconds=0.25,
+            regions=(RegionRecord("block.r0", "inductor", 0.02, kernels=2, check=Check.PASSED),),
         ),
         GraphRecord("broken", reason="UnsupportedOperator: no lowering"),
     )
@@ -78,5 +100,11 @@ def run(identifier: str = "20260102-030405-abcdef123456", **changes: object) -> 
         copy_gbps=3012.5,
         complete=True,
         graphs=graphs,
+        read_gbps=3100.0,
+        write_gbps=2900.0,
+        fp32_tflops=50.0,
+        tensor_tflops=600.0,
+        processes=2,
+        state=StateSummary(samples=12, sm_mhz_median=1980.0, throttled={"power cap": 1}),
     )
     return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.bench.record import Run
+from harness.bench.record import SCHEMA_VERSION, Run
 from harness.errors import RecordError
 from harness.track import journal, store
 from harness.track.journal import Journal
@@ -87,6 +87,12 @@ def test_a_killed_run_becomes_a_run_file_on_the_next_command(tmp_path: Path) -> 
     assert not list(tmp_path.rglob("*.journal"))
 
 
+def test_regions_of_a_graph_in_progress_are_kept(tmp_path: Path) -> None:
+    crash(tmp_path, 'kept.add_regions("second", run().graphs[0].regions); os._exit(1)')
+    (path,) = journal.recover(tmp_path)
+    assert store.load(path).graphs[1].regions == run().graphs[0].regions
+
+
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     crash(tmp_path)
     (path,) = tmp_path.rglob("*.journal")
@@ -110,7 +116,7 @@ def test_a_damaged_line_before_the_last_is_an_error_and_the_journal_stays(tmp_pa
 def test_a_journal_of_a_newer_harness_stays(tmp_path: Path) -> None:
     crash(tmp_path)
     (path,) = tmp_path.rglob("*.journal")
-    path.write_text(path.read_text().replace('{"schema":1', '{"schema":2', 1))
+    path.write_text(path.read_text().replace(f'{{"schema":{SCHEMA_VERSION}', '{"schema":99', 1))
     with pytest.raises(RecordError, match="newer harness"):
         journal.recover(tmp_path)
     assert path.exists()

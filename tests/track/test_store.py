@@ -35,7 +35,7 @@ def test_pandas_reads_a_run_in_one_line(tmp_path: Path) -> None:
     frame = pd.read_parquet(store.save(tmp_path, run()))
     assert list(frame["name"]) == ["triton_per_fused_mul_0", "triton_poi_fused_add_1"]
     assert list(frame["graph"]) == ["block", "block"]
-    assert list(frame["samples_ms"][0]) == list(KERNEL.samples_ms)
+    assert list(frame["sets"][0][0]["ms"]) == list(KERNEL.samples_ms)
     assert set(frame["commit"]) == {"abcdef1234567890"}
     assert frame["module"][0] == KERNEL.module
     assert frame.loc[0, "gbps"] == KERNEL.gbps

@@ -1,0 +1,241 @@
+"""Providers on the same inputs: results against float64, then times in turns.
+
+A region (or a user's kernel) is compared as a whole: same inputs, same process, same timer,
+every provider replayed as a CUDA graph (so that what the host costs decides nothing), in
+turns, with a cold L2 cache. Results are compared with torch in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from harness.bench.peers.names import SUBJECTS
+from harness.bench.peers.providers import Make, Provider
+from harness.bench.engine import graph_of
+from harness.errors import HarnessError
+from harness.graph.model import Graph
+from harness.graph.replay import random_inputs, replay
+from harness.runtime.static import reason
+from harness.runtime.timing import Launch, Samples, Timer
+
+_TOLERANCE = {
+    torch.float64: 1e-9,
+    torch.float32: 1e-5,
+    torch.float16: 2e-3,
+    torch.bfloat16: 1.6e-2,
+    torch.float8_e4m3fn: 0.13,
+    torch.float8_e5m2: 0.26,
+}
+"""Allowed ‖out − ref‖ / ‖ref‖ by output type: a few roundings of that type."""
+_AS_GOOD = 2.0
+"""How many times further from float64 than the nearest other compiler is still right."""
+_HOST = "no CUDA graph of it could be recorded, so its host's time is included"
+
+Step = Callable[[str], None]
+"""Hears which provider is about to be run, so that whoever loses this process knows."""
+TIMING = "timing"
+"""What a ``Step`` hears when all of them are timed in turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """One provider: its samples and its error, or why there are none. With samples a
+    ``reason`` says what is not like the others about them. ``passed`` is None where there is
+    no result to check."""
+
+    samples: Samples | None = None
+    error: float | None = None
+    reason: str = ""
+    passed: bool | None = None
+
+    @property
+    def ms(self) -> float | None:
+        """Median in milliseconds."""
+        return None if self.samples is None else self.samples.median
+
+
+@dataclass(frozen=True, slots=True)
+class RegionComparison:
+    """A region by provider (``harness``, ``inductor``, ``eager`` …)."""
+
+    region: str
+    peers: dict[str, Peer] = field(default_factory=dict)
+    allowed: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether what the others are compared with is right."""
+        return any(bool(self.peers[name].passed) for name in SUBJECTS if name in self.peers)
+
+    def speedup(self, over: str) -> float | None:
+        """Time of ``over`` divided by that of what it is compared with."""
+        subject = next((name for name in SUBJECTS if name in self.peers), "")
+        ours, other = (self.peers.get(n, Peer()).ms for n in (subject, over))
+        return other / ours if ours and other else None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Task:
+    """What all providers do. ``inputs`` makes the inputs, ``results`` picks what is compared
+    out of a provider's outputs and the inputs it was given, ``wanted`` computes the same in
+    float64."""
+
+    name: str
+    inputs: Callable[[], list[Any]]
+    results: Callable[[Sequence[torch.Tensor | None], Sequence[Any]], list[torch.Tensor]]
+    wanted: Callable[[Sequence[Any]], list[torch.Tensor]]
+
+
+def region_task(graph: Graph, device: torch.device, seed: int = 0) -> Task:
+    """A region: its outputs, then the new contents of the inputs that it changes."""
+    positions = {item.name: n for n, item in enumerate(graph.inputs)}
+    changed = [positions[mutation.input] for mutation in graph.mutations]
+    asked = without_mutations(graph)
+
+    def results(outputs: Sequence[torch.Tensor | None], given: Sequence[Any]) -> list[torch.Tensor]:
+        return [t for t in outputs if t is not None] + [given[n] for n in changed]
+
+    def wanted(given: Sequence[Any]) -> list[torch.Tensor]:
+        # A wide replay changes none of its inputs, so what they will hold is an output.
+        return [t for t in replay(asked, given, device, wide=True) if t is not None]
+
+    return Task(graph.name, lambda: list(random_inputs(graph, device, seed)), results, wanted)
+
+
+def without_mutations(graph: Graph) -> Graph:
+    """``graph`` with what mutated inputs will hold as further outputs."""
+    outputs = (*(n for n in graph.outputs if n is not None), *(m.value for m in graph.mutations))
+    return replace(graph, outputs=outputs, mutations=())
+
+
+def compare(
+    task: Task,
+    makers: Mapping[str, Make],
+    timer: Timer,
+    budget_ms: float = 300.0,
+    record: Callable[[Launch], Launch] = graph_of,
+    step: Step = lambda _: None,
+) -> RegionComparison:
+    """Run every provider on the same inputs, compare results, then time in turns.
+
+    A provider that fails is a row with its reason; after one that took the device with it
+    nothing can go on, and ``RuntimeError`` is raised. ``budget_ms`` is per provider.
+    ``record`` turns a launch into one that costs the host little.
+    """
+    inputs = task.inputs()
+    want = task.wanted(inputs)
+    peers: dict[str, Peer] = {}
+    launches: dict[str, Launch] = {}
+    allowed = 0.0
+    for name, make in makers.items():
+        step(name)
+        try:
+            provider = make(inputs)
+            got = _results(task, provider, inputs)
+            error = _error(got, want)
+            allowed = max([allowed, *(_TOLERANCE.get(g.dtype, 0.0) for g in got)])
+            del got
+            launches[name], note = _recorded(provider, [copied(t) for t in inputs], record)
+        except Exception as failure:  # noqa: BLE001 - one provider's failure is its row
+            _require_device(failure)
+            peers[name] = Peer(reason=why(failure))
+            continue
+        peers[name] = Peer(None, error, note)
+    del want
+    step(TIMING)
+    samples = timer.compare(launches, budget_ms * len(launches)) if launches else {}
+    judged = {name: replace(peers[name], samples=samples.get(name)) for name in peers}
+    return RegionComparison(task.name, _judged(judged, allowed), allowed)
+
+
+def _judged(peers: Mapping[str, Peer], allowed: float) -> dict[str, Peer]:
+    """Every provider with whether it is right: as close to float64 as its types allow, or
+    almost as close as the nearest of the others (where all are far away, it is the region)."""
+    judged = {}
+    for name, peer in peers.items():
+        others = [p.error for n, p in peers.items() if n != name and p.error is not None]
+        limit = max(allowed, _AS_GOOD * min(others, default=0.0))
+        right = None if peer.error is None else peer.error <= limit
+        judged[name] = replace(peer, passed=right)
+    return judged
+
+
+def _results(task: Task, provider: Provider, inputs: Sequence[Any]) -> list[torch.Tensor]:
+    copies = [copied(t) for t in inputs]
+    outputs = provider(copies)
+    _synchronize()
+    return task.results(outputs, copies)
+
+
+def _error(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> float:
+    if len(got) != len(want):
+        raise HarnessError(f"there are {len(got)} results, expected {len(want)}")
+    return max((distance(g, w) for g, w in zip(got, want, strict=True)), default=0.0)
+
+
+def copied(value: Any) -> Any:
+    """A copy of a tensor in the same layout; anything else as it is."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+    return made.copy_(value)
+
+
+def distance(got: torch.Tensor, want: torch.Tensor) -> float:
+    """‖got − want‖ / ‖want‖; for integers the share of elements that differ. Infinite where
+    one has a NaN or an infinity and the other has not, and where shapes differ."""
+    if got.shape != want.shape:
+        return math.inf
+    if not got.is_floating_point():
+        return float((got.double() != want.double()).double().mean()) if got.numel() else 0.0
+    a, b = got.double(), want.double()
+    odd = ~torch.isfinite(b)
+    # An overflow in the output's own type is not an error of the kernel.
+    limit = torch.finfo(got.dtype).max
+    odd |= b.abs() > limit
+    if bool((~torch.isfinite(a) & ~odd).any()):
+        return math.inf
+    a, b = a.masked_fill(odd, 0.0), b.masked_fill(odd, 0.0)
+    scale = float(torch.linalg.vector_norm(b))
+    difference = float(torch.linalg.vector_norm(a - b))
+    return difference / scale if scale else difference
+
+
+def _recorded(
+    provider: Provider, tensors: Sequence[Any], record: Callable[[Launch], Launch]
+) -> tuple[Launch, str]:
+    """A launch of ``provider`` on ``tensors``, and a remark if it could not be recorded."""
+
+    def launch() -> None:
+        provider(tensors)
+
+    try:
+        return record(launch), ""
+    except Exception as error:  # noqa: BLE001 - whatever a compiler's host code raises
+        _require_device(error)
+        launch()
+        _synchronize()
+        return launch, f"{_HOST}: {why(error)}"
+
+
+def _synchronize() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def _require_device(error: Exception) -> None:
+    """Raises ``RuntimeError`` with ``error``'s text if the device's context is lost."""
+    try:
+        _synchronize()
+    except RuntimeError as lost:
+        raise RuntimeError(f"{why(error)}; the device's context is lost") from lost
+
+
+def why(error: Exception) -> str:
+    """An error as a row's reason."""
+    return str(error).splitlines()[0] if isinstance(error, HarnessError) else reason(error)

@@ -1,0 +1,184 @@
+"""The worker process that compares compilers: one region at a time, all of them in it.
+
+Inductor and other compilers run here and nowhere else: one that crashes or never ends takes
+this process with it, and the parent, told by a file how far it came, goes on without it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.bench.measure import release
+from harness.bench.on_device import no_device
+from harness.bench.peers.comparing import RegionComparison, Task, compare, region_task, why
+from harness.bench.peers.kernels import kernel_maker, kernel_task
+from harness.bench.peers.names import INDUCTOR, SUBJECTS, TUNED
+from harness.bench.peers.providers import (
+    TUNED_OPTIONS,
+    Make,
+    Provider,
+    function_maker,
+    inductor,
+    maker,
+)
+from harness.bench.peers.regional import compiled_launch, region_provider
+from harness.bench.engine import graph_of
+from harness.bench.timer import CudaTimer
+from harness.compiled import CompiledRegion
+from harness.errors import HarnessError, NoDevice
+from harness.graph.model import Graph
+from harness.graph.replay import random_inputs
+from harness.heuristics.facts import Config
+from harness.runtime import module as modules
+from harness.runtime.device import current_target
+from harness.runtime.launcher import LauncherCache
+from harness.runtime.timing import Launch, Timer
+from harness.runtime.worker import Handler, Unusable
+
+ROLE = "harness.bench.peers.worker:handlers"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CompareJob:
+    """Compare ``names`` (what they are compared with among them) on ``work``: a region, or the
+    text of a user's kernel. ``configs`` are tuned configurations by module text; the file
+    ``progress`` is where the worker says which of the names it is about to run."""
+
+    work: CompiledRegion | str
+    names: tuple[str, ...]
+    configs: dict[str, Config]
+    progress: Path
+    budget_ms: float = 120.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class WarmJob:
+    """Compile ``graph`` with Inductor, ``tuned`` or not, so that it is in the cache."""
+
+    graph: Graph
+    tuned: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class PeerWorker:
+    """What the process does. Nothing touches the GPU before the first job.
+
+    ``timer``, ``device`` and ``record`` are given by tests.
+    """
+
+    cache: Path | None
+    device: torch.device = field(default_factory=lambda: torch.device("cuda"))
+    timer: Timer | None = None
+    record: Callable[[Launch], Launch] = graph_of
+    _launchers: LauncherCache | None = None
+
+    def compare(self, job: CompareJob) -> RegionComparison:
+        """All providers on one region. Raises ``Unusable`` when the device's context is lost."""
+        warnings.filterwarnings("ignore")
+        timer = self._open()
+        task, makers = self._prepared(job)
+
+        def step(name: str) -> None:
+            job.progress.write_text(name)
+
+        try:
+            return compare(task, makers, timer, job.budget_ms, self.record, step)
+        except (RuntimeError, HarnessError) as error:
+            self._require_device(error)
+            raise
+        finally:
+            self._forget()
+
+    def warm(self, job: WarmJob) -> str:
+        """Compile one graph with Inductor; why not, if it cannot. It fails again, with its
+        reason, when it is compared. Nothing is run: kernels are tuned where nobody disturbs."""
+        warnings.filterwarnings("ignore")
+        try:
+            inputs = random_inputs(job.graph, self.device)
+            inductor(job.graph, inputs, TUNED_OPTIONS if job.tuned else None)
+        except Exception as error:  # noqa: BLE001 - see above
+            return why(error)
+        finally:
+            torch.compiler.reset()
+            release(str(self.device))
+        return ""
+
+    def _open(self) -> Timer:
+        if self.timer is None:
+            try:
+                self.timer = CudaTimer()
+            except (RuntimeError, NoDevice) as error:
+                raise Unusable(no_device(error)) from error
+        return self.timer
+
+    def _prepared(self, job: CompareJob) -> tuple[Task, dict[str, Make]]:
+        if isinstance(job.work, str):
+            return self._kernel(job, job.work)
+        graph = job.work.region.graph
+        ours = self._ours(job, job.work)
+        return region_task(graph, self.device, job.seed), {
+            name: ours if name in SUBJECTS else maker(name, graph, self.device)
+            for name in job.names
+        }
+
+    def _ours(self, job: CompareJob, region: CompiledRegion) -> Make:
+        def make(_: Sequence[Any]) -> Provider:
+            launch = compiled_launch(self._launchers_here(), job.configs, self._folder)
+            return region_provider(region, launch, self.device)
+
+        return make
+
+    def _kernel(self, job: CompareJob, text: str) -> tuple[Task, dict[str, Make]]:
+        loaded = modules.load(text, self._folder)
+        config = job.configs.get(text)
+
+        def ours(inputs: Sequence[Any]) -> Provider:
+            launcher = self._launchers_here().get(loaded, config)
+            return kernel_maker(loaded, launcher)(inputs)
+
+        return kernel_task(loaded, self.device, job.seed), {
+            name: ours if name in SUBJECTS else function_maker(name, loaded.raw.expected)
+            for name in job.names
+        }
+
+    def _launchers_here(self) -> LauncherCache:
+        if self._launchers is None:
+            self._launchers = LauncherCache(current_target(), self.cache)
+        return self._launchers
+
+    @property
+    def _folder(self) -> Path | None:
+        return None if self.cache is None else self.cache / "modules"
+
+    def _require_device(self, error: Exception) -> None:
+        """Raises ``Unusable`` with ``error`` if the device's context is lost."""
+        if self.device.type != "cuda":
+            return
+        try:
+            torch.cuda.synchronize()
+        except RuntimeError as lost:
+            raise Unusable(HarnessError("the device's context was lost", got=why(error))) from lost
+
+    def _forget(self) -> None:
+        if self._launchers is not None:
+            self._launchers.clear()
+        torch.compiler.reset()
+        release(str(self.device))
+
+
+def needs_warming(names: Sequence[str]) -> list[bool]:
+    """For each way of compiling with Inductor among ``names`` whether it is the tuned one."""
+    return [name == TUNED for name in names if name in (INDUCTOR, TUNED)]
+
+
+def handlers(cache: str | None) -> dict[str, Handler]:
+    """The jobs of the worker."""
+    worker = PeerWorker(None if cache is None else Path(cache))
+    return {"compare": worker.compare, "warm": worker.warm}

@@ -1,0 +1,220 @@
+"""How much a kernel's time varies between processes, learnt from the whole table.
+
+A run measures a kernel in two to five processes, which says little about that kernel's own
+variance. A table of kernels says a lot about the variances there are. So each kernel's
+variance is pulled towards what kernels of its duration usually show, by as much as the
+kernels differ among themselves (empirical Bayes, as in Smyth 2004, "Linear models and
+empirical Bayes methods for assessing differential expression", and its intensity-dependent
+form of Sartor et al. 2006). Variances are of the logarithm of a process's median, so 1e-4
+means a standard deviation of one per cent.
+
+The model: ``s² / σ₀²(ms) ~ F(d, d₀)``, where ``s²`` is a kernel's own variance with ``d`` degrees
+of freedom, ``σ₀²`` follows the kernel's duration and ``d₀`` says how alike kernels are. Then the
+moderated variance ``(d₀ σ₀² + d s²) / (d₀ + d)`` makes ``effect ÷ its standard error`` a
+Student's t with ``d₀ + d`` degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Floats: TypeAlias = NDArray[np.float64]
+
+LEAST_KERNELS = 8
+"""Kernels from which a table says more about variances than the stated default does."""
+_TREND_KERNELS = 30
+"""Kernels from which the variance may follow a kernel's duration by a parabola."""
+_LEAST_DF, _MOST_DF = 1.0, 100.0
+"""Bounds of the prior's degrees of freedom: below one a variance has no scale at all; a hundred
+cannot be told from infinity by a few hundred kernels."""
+_FLOOR = 1e-10
+"""Least variance: a standard deviation of 0.001 %, finer than any timer here. Medians of
+processes can agree to the last digit that the timer has."""
+_HUBER = 1.345
+"""Tuning constant of Huber's weights: 95 % efficient where the residuals are normal."""
+
+DEFAULT_SHARE, DEFAULT_TICK_MS, DEFAULT_DF = 0.007, 1e-4, 3.0
+"""The variance where nothing has been learnt: a standard deviation between processes of 0.7 %
+of the time and 0.1 µs, with the weight of three degrees of freedom. Measured on an H100 as the
+spread of 187 unchanged kernels between two runs (docs/measurements/comparing.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What is known of a kernel's variance before it is measured.
+
+    ``log σ₀²`` is a polynomial (``trend``, lowest power first) in ``log ms - centre``, within the
+    durations it was fitted to (``shortest``, ``longest``); no ``trend`` means the stated default.
+    ``df`` is its weight in degrees of freedom, ``kernels`` how many it was learnt from.
+    """
+
+    df: float
+    kernels: int = 0
+    trend: tuple[float, ...] = ()
+    centre: float = 0.0
+    shortest: float = 0.0
+    longest: float = np.inf
+
+    def variance(self, ms: Floats) -> Floats:
+        """σ₀² of kernels that take ``ms`` milliseconds."""
+        if not self.trend:
+            return DEFAULT_SHARE**2 + (DEFAULT_TICK_MS / ms) ** 2
+        inside = np.clip(ms, self.shortest, self.longest)
+        x = np.log(inside) - self.centre
+        return np.asarray(np.exp(np.polynomial.polynomial.polyval(x, np.array(self.trend))))
+
+
+DEFAULT = Prior(DEFAULT_DF)
+"""The prior of a table too small to learn from."""
+
+
+def fit_prior(ms: Floats, variances: Floats, df: Floats) -> Prior:
+    """The prior that ``variances`` with ``df`` degrees of freedom each suggest for kernels that
+    take ``ms`` milliseconds. Kernels without degrees of freedom are left out; the stated default if
+    fewer than ``LEAST_KERNELS`` are left.
+    """
+    used = df > 0
+    if int(used.sum()) < LEAST_KERNELS:
+        return DEFAULT
+    ms, variances, df = ms[used], np.maximum(variances[used], _FLOOR), df[used]
+    x = np.log(ms)
+    centre = float(x.mean())
+    # log s² is log σ² plus the logarithm of a chi-square over d, whose mean is known.
+    observed = np.log(variances) - (special.digamma(df / 2) - np.log(df / 2))
+    degree = 2 if len(ms) >= _TREND_KERNELS and float(np.ptp(x)) > 0 else 0
+    trend = _robust_polynomial(x - centre, observed, degree)
+    residual = variances / np.exp(np.polynomial.polynomial.polyval(x - centre, trend))
+    shift, prior_df = _most_likely(residual, df)
+    trend[0] += shift
+    return Prior(
+        prior_df,
+        len(ms),
+        tuple(float(c) for c in trend),
+        centre,
+        float(ms.min()),
+        float(ms.max()),
+    )
+
+
+def _robust_polynomial(x: Floats, y: Floats, degree: int) -> Floats:
+    """Coefficients, lowest power first, by Huber's weights."""
+    basis = np.vander(x, degree + 1, increasing=True)
+    weights = np.ones_like(y)
+    found: Floats = np.zeros(degree + 1)
+    for _ in range(30):
+        root = np.sqrt(weights)
+        found = np.asarray(np.linalg.lstsq(basis * root[:, None], y * root, rcond=None)[0])
+        residual = np.abs(y - basis @ found)
+        scale = float(np.median(residual)) / 0.6745
+        if scale == 0:
+            break
+        weights = np.minimum(1.0, _HUBER * scale / np.maximum(residual, 1e-12))
+    return np.asarray(found, dtype=np.float64)
+
+
+def _most_likely(ratio: Floats, df: Floats) -> tuple[float, float]:
+    """The shift of ``log σ₀²`` and the ``d₀`` under which ``ratio ~ F(df, d₀)`` is likeliest.
+
+    A grid, refined three times: the likelihood has one peak, and grids need no derivatives.
+    """
+    shift, size = 0.0, float(np.log(_MOST_DF * _LEAST_DF)) / 2
+    reach_shift, reach_size = 2.0, float(np.log(_MOST_DF / _LEAST_DF)) / 2
+    for _ in range(4):
+        shifts = shift + np.linspace(-reach_shift, reach_shift, 13)
+        sizes = np.clip(
+            size + np.linspace(-reach_size, reach_size, 13), np.log(_LEAST_DF), np.log(_MOST_DF)
+        )
+        scores = np.array(
+            [[_log_likelihood(ratio, df, s, float(np.exp(z))) for s in shifts] for z in sizes]
+        )
+        row, column = np.unravel_index(int(np.argmax(scores)), scores.shape)
+        shift, size = float(shifts[column]), float(sizes[row])
+        reach_shift, reach_size = reach_shift / 5, reach_size / 5
+    return shift, float(np.exp(size))
+
+
+def _log_likelihood(ratio: Floats, df: Floats, shift: float, prior_df: float) -> float:
+    """Of the logarithm of ``ratio``, as ``exp(shift)`` times F(df, prior_df)."""
+    odds = df * ratio * np.exp(-shift) / prior_df
+    terms = (
+        df / 2 * np.log(odds)
+        - (df + prior_df) / 2 * np.log1p(odds)
+        - special.betaln(df / 2, prior_df / 2)
+    )
+    return float(terms.sum())
+
+
+def moderated(
+    prior: Prior, ms: Floats, variances: Floats, df: Floats, scale: float = 1.0
+) -> tuple[Floats, Floats]:
+    """Each kernel's moderated variance and its degrees of freedom.
+
+    ``variances`` of kernels with no degrees of freedom count for nothing; the prior's are taken
+    ``scale`` times.
+    """
+    own = np.where(df > 0, variances, 0.0)
+    total = prior.df + df
+    return (prior.df * prior.variance(ms) * scale + df * own) / total, total
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """How far the same kernel moves from one run to another beyond what its processes say
+    (another day, temperature, clocks): ``variance`` of the difference, learnt from ``kernels`` that
+    are byte for byte the same on both sides, or the stated default if there are none."""
+
+    variance: float
+    kernels: int = 0
+
+
+DEFAULT_SESSION = Session(0.002**2)
+"""0.2 % between two runs, where no unchanged kernel says otherwise."""
+
+
+def fit_session(differences: Floats, variances: Floats, df: Floats) -> Session:
+    """The extra variance that makes ``differences`` of unchanged kernels likeliest, given each
+    one's ``variances`` (of the difference) with ``df`` degrees of freedom. Not centred: a shift
+    that all kernels share is part of it.
+    """
+    if len(differences) < LEAST_KERNELS:
+        return DEFAULT_SESSION
+    top = float(np.quantile(np.abs(differences), 0.9)) * 2
+    candidates = np.concatenate([[0.0], np.geomspace(1e-5, max(top, 2e-5), 80)]) ** 2
+    scores = [_student_log_likelihood(differences, variances + c, df) for c in candidates]
+    return Session(float(candidates[int(np.argmax(scores))]), len(differences))
+
+
+def _student_log_likelihood(differences: Floats, variances: Floats, df: Floats) -> float:
+    terms = (
+        special.gammaln((df + 1) / 2)
+        - special.gammaln(df / 2)
+        - np.log(df * variances) / 2
+        - (df + 1) / 2 * np.log1p(differences**2 / (df * variances))
+    )
+    return float(terms.sum())
+
+
+_BATCHES = 10
+"""Batches of consecutive samples whose medians say how well a process's median is known."""
+
+
+def median_error(samples: Sequence[float]) -> float:
+    """Standard error of the median of ``samples``, relative to it, from the medians of batches of
+    consecutive samples, so that samples that hang together are not counted as independent.
+    """
+    values = np.asarray(samples, dtype=np.float64)
+    middle = float(np.median(values))
+    if len(values) < 2 or middle <= 0:
+        return 0.0
+    if len(values) < 5 * _BATCHES:
+        low, high = np.quantile(values, (0.25, 0.75))
+        return 1.2533 * float(high - low) / 1.349 / len(values) ** 0.5 / middle
+    medians = [float(np.median(batch)) for batch in np.array_split(values, _BATCHES)]
+    low, high = np.quantile(medians, (0.25, 0.75))  # one disturbed batch moves no median
+    return float(high - low) / 1.349 / _BATCHES**0.5 / middle

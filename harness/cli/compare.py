@@ -1,0 +1,65 @@
+"""``harness compare``: what is different about B next to A, with an error rate and a cause."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harness import options as settings
+from harness.cli.arguments import AsJson, Debug
+from harness.cli.comparing import Alpha, Everything, Margin, remeasured, tell
+from harness.cli.guard import guarded
+
+_SIDE = (
+    "`latest`, a run file, the beginning of a run's name, a commit, an emitted module or a "
+    "folder of them, or a compiler (harness, inductor, eager …)."
+)
+
+
+@guarded
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
+    b: Annotated[str, typer.Argument(metavar="B", help="The same, compared with A.")],
+    run: Annotated[
+        str, typer.Option("--run", help="The run from which two compilers are taken.")
+    ] = "latest",
+    remeasure: Annotated[
+        bool,
+        typer.Option(
+            "--remeasure", help="Time the modules against each other now, as `confirm` does."
+        ),
+    ] = False,
+    everything: Everything = False,
+    alpha: Alpha = 0.05,
+    margin: Margin = 0.01,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> int:
+    """Compare B with A: kernels matched by what they compute, verdicts, causes.
+
+    SAME, FASTER, SLOWER, UNSURE or INCOMPARABLE with its reason; the error rate is the whole
+    table's. Exit status 1 only if something is SLOWER. How: docs/comparing.md.
+
+    \b
+    harness compare 20260102 latest
+    harness compare HEAD~1 HEAD
+    harness compare harness inductor --run latest
+    """
+    from harness.bench.pairs import Effort
+    from harness.bench.verdicts import Rules
+    from harness.cli.recovery import recover
+    from harness.track.comparing import compare as compare_sides
+    from harness.track.sides import find_sides
+
+    options = settings.current()
+    rules = Rules(alpha=alpha, margin=margin)
+    if remeasure:
+        found = remeasured(
+            options, (a, b), (), rules, Effort(), everything=everything, quiet=as_json
+        )
+    else:
+        recover(options.results)
+        one, other = find_sides(options.results, [a, b], run)
+        found = compare_sides(one, other, rules)
+    return tell(found, options, everything=everything, as_json=as_json)

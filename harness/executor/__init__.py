@@ -1,0 +1,185 @@
+"""Running a compiled graph: regions through their kernels, library calls with torch.
+
+``prepare_graph`` and ``prepare_region`` write a host function once (``hosttext``), so that a
+run costs the host little more than its launches. Its text is the function's ``text``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+
+from harness.codegen.source import EmittedModule
+from harness.compiled import CompiledGraph, CompiledRegion
+from harness.executor.graphs import GraphWriter, WriteRegion
+from harness.executor.hosttext import HostText, listing, unpacking
+from harness.executor.layouts import Host
+from harness.executor.regions import LaunchOn, RegionWriter, Value
+from harness.graph.model import Partition, Region
+from harness.graph.replay import replay
+from harness.runtime.host import allocator, no_stream, reinterpreter
+
+LaunchKernel: TypeAlias = "Callable[[EmittedModule, list[Any]], None]"
+"""Runs an emitted module's kernel on its arguments (tensors; integers for sizes)."""
+PrepareKernel: TypeAlias = "Callable[[EmittedModule], Callable[[list[Any]], None]]"
+"""Makes what runs an emitted module's kernel, given its arguments."""
+RunGraph: TypeAlias = "Callable[[list[torch.Tensor]], list[torch.Tensor | None]]"
+"""A graph's outputs from one tensor per input, in a list that it empties."""
+RegionStep: TypeAlias = "Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]"
+"""A region's outputs from its inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launches:
+    """How a host function launches: ``kernel(module)`` gives ``launch(stream, *args)``, and
+    ``stream(device number)`` the current stream. ``finished`` is called at the end of a graph,
+    if given."""
+
+    kernel: Callable[[EmittedModule], LaunchOn]
+    stream: Callable[[int], int] = no_stream
+    finished: Callable[[], None] | None = None
+
+
+def launches_of(kernel: PrepareKernel | Launches) -> Launches:
+    """Launches by way of functions of a list of arguments, which know their stream."""
+    if isinstance(kernel, Launches):
+        return kernel
+
+    def launch_on(module: EmittedModule) -> LaunchOn:
+        launch = kernel(module)
+        return lambda _stream, *args: launch(list(args))
+
+    return Launches(launch_on)
+
+
+def prepare_graph(
+    compiled: CompiledGraph, kernel: PrepareKernel | Launches, device: torch.device | str
+) -> RunGraph:
+    """``compiled`` as a function of its inputs on ``device``; mutations are applied to them.
+
+    The function raises ``GraphError`` for inputs of other sizes, and what a step raises.
+    Regions that could not be compiled (``compiled.failures`` lists them) run with torch.
+    An input on another device or with other strides than the graph records is copied for
+    the kernels (and copied back where they change it).
+    """
+    launches, where = launches_of(kernel), torch.device(device)
+    text, host = HostText(), Host(where, allocator(where), reinterpreter())
+    by_name = {region.region.name: region for region in compiled.regions}
+    # One callable per kernel, however often it is launched.
+    made: dict[str, LaunchOn] = {}
+
+    def one_kernel(module: EmittedModule) -> LaunchOn:
+        if module.text not in made:
+            made[module.text] = launches.kernel(module)
+        return made[module.text]
+
+    def write_region(region: Region, values: list[Value]) -> list[Value]:
+        found = by_name[region.name]
+        if not found.complete or found.program is None:
+            return _write_step(text, _by_torch(found, where), values, region)
+        writer = RegionWriter(
+            text, host, found, found.program, one_kernel, values, stream="stream", fine="fine"
+        )
+        return [Value(variable, sure=True) for variable in writer.write()]
+
+    return _function(text, host, compiled.partition, write_region, launches)
+
+
+def prepare_partition(
+    partition: Partition,
+    device: torch.device | str,
+    prepare: Callable[[Region], RegionStep],
+) -> RunGraph:
+    """A partition as a function of its inputs on ``device``, each region by the step that
+    ``prepare`` gives for it."""
+    where = torch.device(device)
+    text, host = HostText(), Host(where, allocator(where), reinterpreter())
+
+    def write_region(region: Region, values: list[Value]) -> list[Value]:
+        return _write_step(text, prepare(region), values, region)
+
+    return _function(text, host, partition, write_region, Launches(_no_kernels))
+
+
+def _no_kernels(module: EmittedModule) -> LaunchOn:
+    raise ValueError(module.name)
+
+
+def _function(
+    text: HostText, host: Host, partition: Partition, region: WriteRegion, launches: Launches
+) -> RunGraph:
+    for taken in ("stream", "fine"):
+        text.fresh(taken)
+    before = [f"stream = {text.bind(launches.stream, 'current_stream')}({host.device.index or 0})"]
+    after = []
+    if launches.finished is not None:
+        after.append(f"{text.bind(launches.finished, 'finished')}()")
+    GraphWriter(text, host, partition, region).write(before, after)
+    return text.function("run", partition.graph.name)
+
+
+def _write_step(
+    text: HostText, step: RegionStep, values: Sequence[Value], region: Region
+) -> list[Value]:
+    names = [text.fresh(name) for name in region.graph.outputs if name is not None]
+    called = text.bind(step, "region")
+    call = f"{called}({listing([value.variable for value in values])})"
+    text.add(*(unpacking(names, call) or [call]))
+    return [Value(name, sure=False) for name in names]
+
+
+def _by_torch(region: CompiledRegion, device: torch.device) -> RegionStep:
+    graph = region.region.graph
+    return lambda tensors: [t for t in replay(graph, tensors, device) if t is not None]
+
+
+def run_graph(
+    compiled: CompiledGraph,
+    tensors: Sequence[torch.Tensor],
+    launch: LaunchKernel,
+    device: torch.device | str,
+) -> list[torch.Tensor | None]:
+    """The graph's outputs from ``tensors`` (one per input, on ``device``), mutations applied."""
+    return prepare_graph(compiled, _each_time(launch), device)(list(tensors))
+
+
+def prepare_region(
+    compiled: CompiledRegion, kernel: PrepareKernel | Launches, device: torch.device | str
+) -> RegionStep:
+    """A region as a function of its inputs: allocate, launch in order, free after last use.
+
+    An input on another device or with other strides than the region's graph records is
+    copied first (and copied back if the region changes it).
+    """
+    launches, where = launches_of(kernel), torch.device(device)
+    if not compiled.complete or compiled.program is None:
+        return _by_torch(compiled, where)
+    text, host = HostText(), Host(where, allocator(where), reinterpreter())
+    for taken in ("stream", "fine"):
+        text.fresh(taken)
+    inputs = [text.fresh(item.name) for item in compiled.region.graph.inputs]
+    text.add(*unpacking(inputs, "tensors"))
+    text.add(f"stream = {text.bind(launches.stream, 'current_stream')}({where.index or 0})")
+    values = [Value(variable, sure=False) for variable in inputs]
+    writer = RegionWriter(
+        text, host, compiled, compiled.program, launches.kernel, values, "stream", "False"
+    )
+    text.add(f"return {listing(writer.write())}")
+    return text.function("run", compiled.region.name)
+
+
+def run_region(
+    compiled: CompiledRegion,
+    tensors: Sequence[torch.Tensor],
+    launch: LaunchKernel,
+    device: torch.device | str,
+) -> list[torch.Tensor]:
+    """A region's outputs from its inputs, as ``prepare_region`` computes them."""
+    return list(prepare_region(compiled, _each_time(launch), device)(list(tensors)))
+
+
+def _each_time(launch: LaunchKernel) -> PrepareKernel:
+    return lambda module: lambda args: launch(module, args)

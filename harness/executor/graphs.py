@@ -1,0 +1,229 @@
+"""A graph's host function: its partition, step by step."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeGuard
+
+import sympy
+import torch
+
+from harness.dtypes import DType
+from harness.executor.hosttext import HostText, listing, unpacking
+from harness.executor.layouts import Host, Layout
+from harness.executor.regions import Value
+from harness.executor.views import Viewed, ViewPlan
+from harness.graph.calltext import call_kwargs, is_factory
+from harness.graph.model import (
+    Arg,
+    HostCall,
+    Input,
+    Node,
+    Partition,
+    Ref,
+    Region,
+    TensorType,
+    Token,
+)
+from harness.graph.replay import (
+    bind_layout,
+    check_inputs,
+    operator_function,
+    size_value,
+    torch_dtype,
+)
+
+WriteRegion: TypeAlias = "Callable[[Region, list[Value]], list[Value]]"
+"""Adds a region's lines, from its inputs' values to its outputs'."""
+
+_QUICK: dict[str, Callable[..., Any]] = {
+    "aten.addmm.default": torch.addmm,
+    "aten.as_strided.default": torch.as_strided,
+    "aten.baddbmm.default": torch.baddbmm,
+    "aten.bmm.default": torch.bmm,
+    "aten.clone.default": torch.clone,
+    "aten.convolution.default": torch.convolution,
+    "aten.expand.default": torch.Tensor.expand,
+    "aten.mm.default": torch.mm,
+    "aten.permute.default": torch.permute,
+    "aten.squeeze.dim": torch.squeeze,
+    "aten.t.default": torch.t,
+    "aten.transpose.int": torch.transpose,
+    "aten.unsqueeze.default": torch.unsqueeze,
+    "aten.view.default": torch.Tensor.view,
+    "getitem": operator.getitem,
+}
+"""Functions that are the operator with the same arguments, and reach it sooner than
+``torch.ops`` does (about half a microsecond)."""
+
+
+@dataclass(eq=False, slots=True)
+class GraphWriter:
+    """Writes ``partition`` into ``text``: regions by ``region``, everything else as calls of
+    torch on ``host``'s device."""
+
+    text: HostText
+    host: Host
+    partition: Partition
+    region: WriteRegion
+    _plan: ViewPlan = field(init=False)
+    _values: dict[str, Value] = field(default_factory=dict)
+    _originals: dict[str, str] = field(default_factory=dict)
+    _updating: bool = False
+
+    def __post_init__(self) -> None:
+        self._plan = ViewPlan(self.partition)
+
+    def write(self, before: Sequence[str] = (), after: Sequence[str] = ()) -> None:
+        """Add all lines: ``before`` the first step, ``after`` the last."""
+        graph = self.partition.graph
+        self._inputs(graph.inputs)
+        self.text.add(*before)
+        kept = {name for name in graph.outputs if name is not None}
+        kept.update(m.input for m in graph.mutations)
+        self._originals = {m.input: self._values[m.input].variable for m in graph.mutations}
+        for step, dead in zip(self.partition.steps, self._plan.last_uses(), strict=True):
+            self._step(step)
+            self._drop(name for name in dead if name not in kept)
+        self.text.add(*after)
+        outputs = ["None" if n is None else self._values[n].variable for n in graph.outputs]
+        self.text.add(f"return {listing(outputs)}")
+
+    def _inputs(self, inputs: Sequence[Input]) -> None:
+        """Name the inputs, check their sizes, find out whether kernels can read them."""
+        for item in inputs:
+            self._values[item.name] = Value(self.text.fresh(item.name), sure=False)
+        variables = [self._values[item.name].variable for item in inputs]
+        mismatch = self.text.bind(self._mismatch, "mismatch")
+        self.text.add(f"if len(tensors) != {len(inputs)}: {mismatch}(tensors)")
+        self.text.add(*unpacking(variables, "tensors"))
+        layouts = [_layout(item.type) for item in inputs]
+        pairs = list(zip(variables, layouts, strict=True))
+        if pairs:
+            wrong = " or ".join(f"{v}.shape != {layout.shape}" for v, layout in pairs)
+            self.text.add(f"if {wrong}: {mismatch}(tensors)")
+        self.text.add("tensors.clear()")
+        here = f"is_{self.host.device.type}" if self.host.device.type == "cuda" else "is_cpu"
+        fine = [f"{v}.{here} and {v}.stride() == {layout.stride}" for v, layout in pairs]
+        slow = self.text.bind(self.host.all_fit, "all_fit")
+        named = [f"({v}, {self.text.layout(layout)})" for v, layout in pairs]
+        quick = " and ".join(fine) or "True"
+        self.text.add(f"fine = ({quick}) or {slow}({listing(named)})")
+
+    def _mismatch(self, tensors: Sequence[torch.Tensor]) -> None:
+        check_inputs(self.partition.graph, tensors)
+
+    def _step(self, step: Region | HostCall) -> None:
+        if isinstance(step, Region):
+            given = [self._values[item.name] for item in step.graph.inputs]
+            names = [name for name in step.graph.outputs if name is not None]
+            self._values.update(zip(names, self.region(step, given), strict=True))
+        elif _is_update(step):
+            self._update(step.node)
+        elif self._plan.is_collapsed(step):
+            if step.node.name in self._plan.needed:
+                self._view(step.node.name, self._plan.views[step.node.name])
+        else:
+            self._call(step.node)
+
+    def _view(self, name: str, view: Viewed) -> None:
+        """A chain of views as one; of an input only if it lies as recorded."""
+        graph = self.partition.graph
+        root = self._values[view.root]
+        if view.is_all and name not in graph.outputs:
+            self._values[name] = root
+            return
+        result, variable = self.text.fresh(name), root.variable
+        if name in graph.outputs:
+            # The caller may change it in place: torch has to know that it is a view.
+            offset = f"{variable}.storage_offset() + {view.offset}"
+            made = f"{variable}.as_strided({view.shape}, {view.stride}, {offset})"
+        else:
+            reinterpret = self.text.bind(self.host.reinterpret, "reinterpret")
+            made = f"{reinterpret}({variable}, {view.shape}, {view.stride}, {view.offset})"
+        if any(item.name == view.root for item in graph.inputs):
+            chain = variable
+            for node in view.chain:
+                chain = self._called(node, {next(node.refs()): chain})
+            made = f"{made} if fine else {chain}"
+        self.text.add(f"{result} = {made}")
+        self._values[name] = Value(result, root.sure)
+
+    def _called(self, node: Node, given: Mapping[str, str]) -> str:
+        """The text of a call, values being as ``given``."""
+        function = _QUICK.get(node.op) or operator_function(node.op)
+        positional = [self._argument(arg, node, given) for arg in node.args]
+        named = [f"{key}={self._argument(arg, node, given)}" for key, arg in call_kwargs(node)]
+        if is_factory(node):
+            named.append(f"device={self.text.bind(self.host.device, 'device')}")
+        called = self.text.bind(function, node.op.split(".")[-2] if "." in node.op else node.op)
+        return f"{called}({', '.join([*positional, *named])})"
+
+    def _call(self, node: Node) -> None:
+        """A call of torch, and its result brought into the recorded layout."""
+        given = {name: self._values[name].variable for name in node.refs()}
+        result = self.text.fresh(node.name)
+        self.text.add(f"{result} = {self._called(node, given)}")
+        if isinstance(node.type, TensorType):
+            layout = _layout(node.type, node)
+            as_recorded = self.text.bind(bind_layout(node), "as_recorded")
+            odd = f"{result}.shape != {layout.shape} or {result}.stride() != {layout.stride}"
+            self.text.add(f"if {odd}: {result} = {as_recorded}({result})")
+        self._values[node.name] = Value(result, sure=False)
+
+    def _argument(self, arg: Arg, node: Node, given: Mapping[str, str]) -> str:
+        match arg:
+            case Ref(name=name):
+                return given[name]
+            case Token(name=name):
+                return self.text.bind(getattr(torch, name), name)
+            case DType():
+                return self.text.dtype(torch_dtype(arg))
+            case sympy.Expr():
+                return str(size_value(arg, node))
+            case tuple():
+                return listing([self._argument(item, node, given) for item in arg])
+            case float():
+                return f'float("{arg!r}")' if arg != arg or abs(arg) == float("inf") else repr(arg)
+            case _:
+                return repr(arg)
+
+    def _update(self, node: Node) -> None:
+        """A copy into an input; before the first one, values that live there are saved."""
+        target, source = node.refs()
+        if not self._updating:
+            self._save_old_contents()
+            self._updating = True
+        self.text.add(f"{self._originals[target]}.copy_({self._values[source].variable})")
+
+    def _save_old_contents(self) -> None:
+        graph = self.partition.graph
+        changing = [self._originals[m.input] for m in graph.mutations]
+        wanted = {name for name in graph.outputs if name is not None}
+        wanted.update(m.value for m in graph.mutations)
+        names = sorted(wanted & self._values.keys())
+        saved = [self.text.fresh(f"{self._values[name].variable}_old") for name in names]
+        old = self.text.bind(self.host.old_contents, "old_contents")
+        given = [self._values[name].variable for name in names]
+        self.text.add(*unpacking(saved, f"{old}({listing(changing)}, {listing(given)})"))
+        for name, variable in zip(names, saved, strict=True):
+            self._values[name] = Value(variable, self._values[name].sure)
+
+    def _drop(self, names: Iterable[str]) -> None:
+        """Delete variables; several values can be one variable (an input passed through)."""
+        gone = [self._values.pop(name).variable for name in names if name in self._values]
+        alive = {value.variable for value in self._values.values()} | {*self._originals.values()}
+        self.text.drop(variable for variable in gone if variable not in alive)
+
+
+def _layout(kind: TensorType, node: Node | None = None) -> Layout:
+    def numbers(sizes: Sequence[sympy.Expr]) -> tuple[int, ...]:
+        return tuple(int(n) if node is None else size_value(n, node) for n in sizes)
+
+    return Layout(numbers(kind.shape), numbers(kind.stride), torch_dtype(kind.dtype))
+
+
+def _is_update(step: Region | HostCall) -> TypeGuard[HostCall]:
+    return isinstance(step, HostCall) and step.node.op == "aten.copy_.default"

@@ -1,0 +1,114 @@
+"""Layouts of buffers on the host: allocating, taking memory over, telling what fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import sympy
+import torch
+
+from harness.errors import GraphError
+from harness.graph.replay import same_layout, torch_dtype
+from harness.ir.program import Buffer
+from harness.runtime.host import Empty, Reinterpret
+
+Sizes: TypeAlias = "dict[sympy.Symbol, int]"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A buffer's layout: integers where they are known, expressions over sizes elsewhere."""
+
+    shape: tuple[int | sympy.Expr, ...]
+    stride: tuple[int | sympy.Expr, ...]
+    dtype: torch.dtype
+
+    @classmethod
+    def of(cls, buffer: Buffer) -> Layout:
+        """The layout that the graph recorded for ``buffer``."""
+        shape, stride = (tuple(map(_plain, sizes)) for sizes in (buffer.shape, buffer.stride))
+        return cls(shape, stride, torch_dtype(buffer.dtype))
+
+    @property
+    def known(self) -> bool:
+        """Whether shape and stride are integers."""
+        return all(isinstance(n, int) for n in (*self.shape, *self.stride))
+
+    def at(self, sizes: Sizes) -> Layout:
+        """The layout at these sizes."""
+        shape, stride = (
+            tuple(n if isinstance(n, int) else int(n.subs(sizes)) for n in numbers)
+            for numbers in (self.shape, self.stride)
+        )
+        return Layout(shape, stride, self.dtype)
+
+    def over(self, old: torch.Tensor) -> torch.Tensor:
+        """A tensor of this layout in the memory of ``old``: ``old`` itself if it has it."""
+        shape: Any = self.shape
+        stride: Any = self.stride
+        if old.shape == shape and old.stride() == stride and old.dtype == self.dtype:
+            return old
+        first = old.storage_offset() * old.element_size()
+        needed = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+        end = first + (0 if 0 in shape else needed) * self.dtype.itemsize
+        if first % self.dtype.itemsize or end > old.untyped_storage().nbytes():
+            raise GraphError(
+                "a value does not fit the memory that it takes over",
+                got=f"{list(old.shape)} {old.dtype} at strides {list(old.stride())}",
+                expected=f"room for {list(shape)} {self.dtype} at strides {list(stride)}",
+                remedy="report this as a defect of the compiler, with the graph file",
+            )
+        made = torch.empty(0, dtype=self.dtype, device=old.device)
+        return made.set_(old.untyped_storage(), first // self.dtype.itemsize, shape, stride)
+
+    def fits(self, tensor: torch.Tensor, device: torch.device) -> bool:
+        """Whether kernels can read ``tensor`` where it is (single numbers, such as step
+        counts, may live on the CPU)."""
+        stride: Any = self.stride
+        if tensor.device.type != device.type:
+            return False
+        return tensor.stride() == stride or same_layout(tensor, stride)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What generated host functions call besides torch."""
+
+    device: torch.device
+    empty: Empty
+    reinterpret: Reinterpret
+
+    def adapted(self, tensor: torch.Tensor, layout: Layout) -> torch.Tensor:
+        """``tensor`` if kernels can read it where it is, otherwise a copy that they can."""
+        if layout.fits(tensor, self.device):
+            return tensor
+        shape: Any = layout.shape
+        stride: Any = layout.stride
+        return self.empty(shape, stride, layout.dtype).copy_(tensor)
+
+    def allocate(self, layout: Layout) -> torch.Tensor:
+        """Memory in ``layout``, its contents undefined."""
+        shape: Any = layout.shape
+        stride: Any = layout.stride
+        return self.empty(shape, stride, layout.dtype)
+
+    def all_fit(self, pairs: Sequence[tuple[torch.Tensor, Layout]]) -> bool:
+        """Whether kernels can read each of the tensors where it is."""
+        return all(layout.fits(tensor, self.device) for tensor, layout in pairs)
+
+    @staticmethod
+    def old_contents(
+        changing: Sequence[torch.Tensor], values: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """``values``, copied where they share memory with a tensor that is about to change."""
+        storages = {tensor.untyped_storage().data_ptr() for tensor in changing}
+        return [
+            value.clone() if value.untyped_storage().data_ptr() in storages else value
+            for value in values
+        ]
+
+
+def _plain(size: sympy.Expr) -> int | sympy.Expr:
+    return int(size) if size.is_Integer else size

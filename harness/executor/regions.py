@@ -1,0 +1,171 @@
+"""A region's part of a host function: allocate, launch in order, free after last use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import sympy
+
+from harness.codegen.source import EmittedModule
+from harness.compiled import CompiledRegion, Launch
+from harness.errors import GraphError
+from harness.executor.hosttext import HostText
+from harness.executor.layouts import Host, Layout
+from harness.ir.program import Program, Role
+from harness.tiling.plan import ArgumentKind
+
+LaunchOn: TypeAlias = "Callable[..., object]"
+"""``launch(stream, *args)`` enqueues a kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor in a host function: its variable, and whether it certainly lies on the device
+    in the layout that the graph recorded (otherwise only if ``fine`` says so)."""
+
+    variable: str
+    sure: bool
+
+
+@dataclass(eq=False, slots=True)
+class RegionWriter:
+    """Writes one region into ``text``. ``inputs`` are its inputs' values in order; ``stream``
+    and ``fine`` are the texts of the current stream and of whether inputs need no copy."""
+
+    text: HostText
+    host: Host
+    compiled: CompiledRegion
+    program: Program
+    kernel: Callable[[EmittedModule], LaunchOn]
+    inputs: Sequence[Value]
+    stream: str
+    fine: str
+    _layouts: dict[str, Layout] = field(default_factory=dict)
+    _variables: dict[str, str] = field(default_factory=dict)
+    _here: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _sizes: dict[sympy.Symbol, str] = field(default_factory=dict)
+    _made: list[str] = field(default_factory=list)
+
+    def write(self) -> list[str]:
+        """Add the region's lines; the variables of its outputs."""
+        self._layouts = {b.name: Layout.of(b) for b in self.program.buffers}
+        self._take_inputs()
+        kept = {*self._variables.values(), *self._sizes.values()}
+        launches = self.compiled.launches
+        arguments, made = [], []
+        for launch in launches:
+            arguments.append(self._arguments(launch))
+            made.append(self._made)
+            self._made = []
+        outputs = [self._tensor(name) for name in self.program.outputs]
+        kept.update(outputs)
+        steps = zip(launches, made, arguments, _last_uses(arguments), strict=True)
+        for launch, lines, given, dead in steps:
+            run = self.text.bind(self.kernel(launch.kernel.module), launch.kernel.name)
+            self.text.add(*lines, f"{run}({', '.join([self.stream, *given])})")
+            self.text.drop(name for name in dead if name not in kept)
+        self.text.add(*self._made)
+        self._give_back(outputs)
+        return outputs
+
+    def _take_inputs(self) -> None:
+        places = {item.name: n for n, item in enumerate(self.compiled.compiled_as.inputs)}
+        buffers = [b for b in self.program.buffers if b.role is Role.INPUT]
+        values = [(buffer, self.inputs[places[buffer.node]]) for buffer in buffers]
+        for buffer, value in values:
+            for axis, size in enumerate(buffer.shape):
+                if isinstance(size, sympy.Symbol) and size not in self._sizes:
+                    self._sizes[size] = self.text.fresh(str(size))
+                    self.text.add(f"{self._sizes[size]} = {value.variable}.shape[{axis}]")
+        for buffer, value in values:
+            self._variables[buffer.name] = self._usable(buffer.name, value)
+
+    def _usable(self, name: str, value: Value) -> str:
+        """The variable of an input where kernels can read it: a copy if it is elsewhere."""
+        if value.sure:
+            return value.variable
+        here = self.text.fresh(f"{value.variable}_here")
+        adapted = self.text.bind(self.host.adapted, "adapted")
+        copy = f"{adapted}({value.variable}, {self._layout(name)})"
+        self.text.add(f"{here} = {value.variable} if {self.fine} else {copy}")
+        self._here[name] = value.variable, here
+        return here
+
+    def _give_back(self, outputs: Sequence[str]) -> None:
+        """Copies of inputs that kernels changed go back to where they came from."""
+        for name in self.program.mutated:
+            if name in self._here:
+                original, here = self._here[name]
+                self.text.add(f"if {here} is not {original}: {original}.copy_({here})")
+        self.text.drop(here for _, here in self._here.values() if here not in outputs)
+
+    def _arguments(self, launch: Launch) -> list[str]:
+        """The launch's arguments; lines that allocate them are added to what is made."""
+        symbols = {str(symbol): symbol for symbol in launch.plan.sizes}
+        found = []
+        # As the plan (not the fused group) says: of the pairs that could share memory,
+        # planning drops those whose old contents are read again.
+        pairs = zip(launch.kernel.source.arguments, launch.arguments, strict=True)
+        for argument, names in pairs:
+            if argument.kind is ArgumentKind.SIZE:
+                found.append(self._sizes[symbols[names[0]]])
+            elif len(names) == 2:
+                found.append(self._taken_over(*names))
+            else:
+                found.append(self._tensor(names[0]))
+        return found
+
+    def _taken_over(self, old: str, new: str) -> str:
+        """The variable of ``new``, which lives in the memory of ``old``."""
+        variable = self._tensor(old)
+        if self._buffer_layout(old) == self._buffer_layout(new):
+            self._variables[new] = variable
+        else:
+            made = self._variables[new] = self.text.fresh(new)
+            self._made.append(f"{made} = {self._layout(new)}.over({variable})")
+        return self._variables[new]
+
+    def _tensor(self, name: str) -> str:
+        """The variable of a buffer, allocated if it has none yet."""
+        found = self._variables.get(name)
+        if found is None:
+            layout = self._buffer_layout(name)
+            found = self._variables[name] = self.text.fresh(name)
+            self._made.append(f"{found} = {self._allocation(name, layout)}")
+        return found
+
+    def _allocation(self, name: str, layout: Layout) -> str:
+        if not layout.known:
+            return f"{self.text.bind(self.host.allocate, 'allocate')}({self._layout(name)})"
+        empty, dtype = self.text.bind(self.host.empty, "empty"), self.text.dtype(layout.dtype)
+        return f"{empty}({layout.shape}, {layout.stride}, {dtype})"
+
+    def _layout(self, name: str) -> str:
+        """The text of a buffer's layout."""
+        layout = self._buffer_layout(name)
+        found = self.text.layout(layout)
+        if layout.known:
+            return found
+        sizes = [
+            f"{self.text.bind(symbol, f'size_{symbol}')}: {text}"
+            for symbol, text in self._sizes.items()
+        ]
+        return f"{found}.at({{{', '.join(sizes)}}})"
+
+    def _buffer_layout(self, name: str) -> Layout:
+        layout = self._layouts.get(name)
+        if layout is None:
+            raise GraphError("a kernel names a buffer that does not exist", got=name)
+        return layout
+
+
+def _last_uses(variables: Sequence[Sequence[str]]) -> list[list[str]]:
+    """For each launch the variables that no later launch uses."""
+    seen: set[str] = set()
+    freed: list[list[str]] = []
+    for used in reversed(variables):
+        freed.append([name for name in dict.fromkeys(used) if name not in seen])
+        seen.update(used)
+    return freed[::-1]

@@ -1,0 +1,132 @@
+"""Views between steps: chains of them as one, and those that nobody needs left out.
+
+What a chain of views does to a tensor whose layout is known is found by making it of a
+tensor without memory; the host function then makes the last view of a chain directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+import torch
+
+from harness.errors import HarnessError
+from harness.graph.model import HostCall, Node, Partition, Region, TensorType
+from harness.graph.replay import call_node, torch_dtype
+from harness.graph.views import VIEW_OPS
+
+_META = torch.device("meta")
+
+
+@dataclass(frozen=True, slots=True)
+class Viewed:
+    """A value as a view of ``root`` (in its recorded layout): sizes, strides, and the offset
+    from the root's, in elements; ``is_all`` whether it lies just as its root. ``chain`` are
+    the calls that make it."""
+
+    root: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int
+    is_all: bool
+    chain: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepUses:
+    """What a host function needs at one step: names of values."""
+
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+@dataclass(eq=False, slots=True)
+class ViewPlan:
+    """The views of a partition that can be made from their roots, by name, and which of them
+    something other than such a view reads."""
+
+    partition: Partition
+    views: dict[str, Viewed] = field(default_factory=dict)
+    needed: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        types = self.partition.graph.types()
+        metas: dict[str, torch.Tensor] = {}
+        for step in self.partition.steps:
+            if isinstance(step, HostCall) and step.node.op in VIEW_OPS:
+                self._follow(step.node, types, metas)
+        graph = self.partition.graph
+        self.needed.update(name for name in graph.outputs if name is not None)
+        self.needed.update(m.value for m in graph.mutations)
+        for step in self.partition.steps:
+            if not self.is_collapsed(step):
+                self.needed.update(_uses(step).reads)
+
+    def is_collapsed(self, step: Region | HostCall) -> bool:
+        """Whether ``step`` is one of the views."""
+        return isinstance(step, HostCall) and step.node.name in self.views
+
+    def uses(self, step: Region | HostCall) -> StepUses:
+        """What the host function reads and makes at ``step``."""
+        if isinstance(step, Region) or step.node.name not in self.views:
+            return _uses(step)
+        name = step.node.name
+        return StepUses((self.views[name].root,), (name,)) if name in self.needed else _NOTHING
+
+    def last_uses(self) -> list[list[str]]:
+        """For each step the values, inputs included, that no later step reads."""
+        seen: set[str] = set()
+        freed: list[list[str]] = []
+        for step in reversed(self.partition.steps):
+            uses = self.uses(step)
+            names = dict.fromkeys((*uses.reads, *uses.writes))
+            freed.append([name for name in names if name not in seen])
+            seen.update(names)
+        return freed[::-1]
+
+    def _follow(self, node: Node, types: Mapping[str, Any], metas: dict[str, torch.Tensor]) -> None:
+        base = next(node.refs())
+        before = self.views.get(base)
+        root = base if before is None else before.root
+        known = _numbers(types[base]), _numbers(node.type)
+        if known[0] is None or known[1] is None or any(n != base for n in node.refs()):
+            return
+        if base not in metas:
+            kind = types[base]
+            metas[base] = torch.empty_strided(
+                *known[0], dtype=torch_dtype(kind.dtype), device=_META
+            )
+        try:
+            made = call_node(node, {base: metas[base]}, _META)
+        except (RuntimeError, ValueError, HarnessError):
+            return  # the recorded layout does not allow it: the operator decides when it runs
+        found = (tuple(made.shape), tuple(made.stride()))
+        if found != known[1] or made.dtype != metas[base].dtype:
+            return
+        metas[node.name] = made
+        chain = (node,) if before is None else (*before.chain, node)
+        offset = int(made.storage_offset())
+        is_all = not offset and found == _numbers(types[root])
+        self.views[node.name] = Viewed(root, *found, offset, is_all, chain)
+
+
+_NOTHING = StepUses((), ())
+
+
+def _numbers(kind: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Shape and strides of a tensor type whose sizes are known."""
+    if not isinstance(kind, TensorType):
+        return None
+    if not all(isinstance(n, sympy.Integer) for n in (*kind.shape, *kind.stride)):
+        return None
+    return tuple(map(int, kind.shape)), tuple(map(int, kind.stride))
+
+
+def _uses(step: Region | HostCall) -> StepUses:
+    if isinstance(step, Region):
+        outputs = tuple(name for name in step.graph.outputs if name is not None)
+        return StepUses(tuple(i.name for i in step.graph.inputs), outputs)
+    return StepUses(tuple(step.node.refs()), (step.node.name,))

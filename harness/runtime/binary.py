@@ -1,0 +1,285 @@
+"""Compiled kernels with all that is needed to launch them again, as files.
+
+A file is a zip archive of ``launch.json`` and ``kernel.cubin`` (so that ``unzip`` and
+``cuobjdump`` can look into it), uncompressed and with fixed dates: equal kernels are equal
+files. Reading one needs neither Triton nor torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.metadata
+import io
+import json
+import logging
+import zipfile
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import CompileFailed, DamagedBinary, RecordError
+from harness.heuristics.facts import Config
+from harness.runtime import module as modules
+from harness.target import Target
+
+FORMAT = 1
+SUFFIX = ".kernel"
+_FACTS, _CUBIN = "launch.json", "kernel.cubin"
+_DATE = (1980, 1, 1, 0, 0, 0)
+_SCALARS = {
+    "i1": "?",
+    "u1": "?",
+    "i8": "b",
+    "i16": "h",
+    "i32": "i",
+    "i64": "q",
+    "u8": "B",
+    "u16": "H",
+    "u32": "I",
+    "u64": "Q",
+    "fp32": "f",
+    "f32": "f",
+    "fp64": "d",
+}
+"""Triton's scalar types as letters of ``launch.c``."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelBinary:
+    """One kernel under one configuration for one kind of device.
+
+    ``signature`` are argument names and Triton's types, constants left out; ``aligned`` the
+    pointers whose addresses must be multiples of 16; ``shared`` bytes per block; ``source`` the
+    module text's hash and ``triton`` the compiler's version.
+    """
+
+    name: str
+    backend: str
+    capability: int
+    warp_size: int
+    num_warps: int
+    shared: int
+    cooperative: bool
+    grid: tuple[int, int, int]
+    config: tuple[tuple[str, int], ...]
+    signature: tuple[tuple[str, str], ...]
+    aligned: tuple[str, ...]
+    source: str
+    triton: str
+    cubin: bytes
+
+    @property
+    def threads(self) -> int:
+        """Threads in a block."""
+        return self.num_warps * self.warp_size
+
+    @property
+    def kinds(self) -> bytes:
+        """How ``launch.c`` passes each argument, one letter each."""
+        letters = []
+        for name, kind in self.signature:
+            pointer = "A" if name in self.aligned else "P"
+            letters.append(pointer if kind.startswith("*") else _SCALARS[kind])
+        return "".join(letters).encode()
+
+    def to_bytes(self) -> bytes:
+        """The contents of its file."""
+        facts = dataclasses.asdict(self)
+        cubin = facts.pop("cubin")
+        facts |= {"format": FORMAT, "sha256": hashlib.sha256(cubin).hexdigest()}
+        facts |= {key: dict(facts[key]) for key in ("config", "signature")}
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
+            text = json.dumps(facts, indent=1) + "\n"
+            archive.writestr(zipfile.ZipInfo(_FACTS, _DATE), text)
+            archive.writestr(zipfile.ZipInfo(_CUBIN, _DATE), cubin)
+        return made.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, where: str = "") -> KernelBinary:
+        """What ``to_bytes`` made. Raises ``DamagedBinary`` for anything else."""
+        try:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                facts, cubin = json.loads(archive.read(_FACTS)), archive.read(_CUBIN)
+            return cls._of_facts(facts, cubin)
+        # A damaged archive makes zipfile raise almost anything; none of it is a binary.
+        except Exception as error:
+            raise DamagedBinary(
+                "a file is not a saved kernel, or a damaged one",
+                where=where,
+                got=f"{type(error).__name__}: {error}"[:300],
+                expected=f"an archive of {_FACTS} and {_CUBIN} in format {FORMAT}",
+                remedy="delete it; it is compiled again when it is needed",
+            ) from error
+
+    @classmethod
+    def _of_facts(cls, facts: dict[str, Any], cubin: bytes) -> KernelBinary:
+        if facts.pop("format") != FORMAT:
+            raise ValueError("another format")
+        if facts.pop("sha256") != hashlib.sha256(cubin).hexdigest():
+            raise ValueError("the binary is not the one that was saved")
+        facts["grid"] = _three(facts["grid"])
+        facts["config"] = tuple((str(k), int(v)) for k, v in facts["config"].items())
+        facts["signature"] = tuple((str(k), str(v)) for k, v in facts["signature"].items())
+        facts["aligned"] = tuple(map(str, facts["aligned"]))
+        made = cls(cubin=cubin, **facts)
+        if not made.kinds.isascii() or not 0 < made.threads <= 1024 or made.shared < 0:
+            raise ValueError("launch parameters out of range")
+        return made
+
+
+def _three(values: list[int]) -> tuple[int, int, int]:
+    x, y, z = map(int, values)
+    if min(x, y, z) < 1:
+        raise ValueError(f"grid {values}")
+    return x, y, z
+
+
+def of_compiled(
+    compiled: Any, loaded: modules.LoadedModule, config: Config, unaligned: Collection[str]
+) -> KernelBinary:
+    """Triton's compiled kernel of ``loaded`` under ``config`` as a binary of its own.
+
+    Raises ``CompileFailed`` for one that cannot be launched so: scratch memory, clusters,
+    arguments other than addresses and numbers.
+    """
+    facts = compiled.metadata
+    target = facts.target
+    signature = tuple((n, k) for n, k in loaded.signature.items() if k != "constexpr")
+    _require_plain(loaded.name, facts, signature)
+    return KernelBinary(
+        name=str(facts.name),
+        backend=str(target.backend),
+        capability=int(target.arch),
+        warp_size=int(target.warp_size),
+        num_warps=int(facts.num_warps),
+        shared=int(facts.shared),
+        cooperative=bool(getattr(facts, "launch_cooperative_grid", False)),
+        grid=loaded.grid(config),
+        config=tuple(modules.config_dict(config).items()),
+        signature=signature,
+        aligned=pointers_aligned(loaded, unaligned),
+        source=modules.text_hash(loaded.text),
+        triton=_triton_version(),
+        cubin=bytes(compiled.asm["cubin"]),
+    )
+
+
+def pointers_aligned(
+    loaded: modules.LoadedModule, unaligned: Collection[str] = ()
+) -> tuple[str, ...]:
+    """The pointers that compiled code may take to be multiples of 16."""
+    kinds = loaded.signature
+    names = (n for n in loaded.divisible_by_16 if kinds.get(n, "").startswith("*"))
+    return tuple(n for n in names if n not in unaligned)
+
+
+def _require_plain(name: str, facts: Any, signature: tuple[tuple[str, str], ...]) -> None:
+    asked = {
+        "scratch memory": getattr(facts, "global_scratch_size", 0),
+        "profiling memory": getattr(facts, "profile_scratch_size", 0),
+        "clusters of blocks": getattr(facts, "num_ctas", 1) > 1,
+        "arguments that are neither addresses nor numbers": [
+            kind for _, kind in signature if not kind.startswith("*") and kind not in _SCALARS
+        ],
+    }
+    needs = [what for what, found in asked.items() if found]
+    if needs:
+        raise CompileFailed(
+            "a kernel cannot be launched without Triton's own launcher",
+            where=name,
+            got=f"it needs {', '.join(needs)}",
+            expected="addresses and numbers as arguments, and no memory besides",
+            remedy="launch it through its own `call`",
+        )
+
+
+def artifact(
+    module_text: str, config: Config, target: Target, unaligned: Collection[str] = ()
+) -> str:
+    """The name of a binary, from everything that decides its contents: 40 hexadecimal digits."""
+    parts = (
+        FORMAT,
+        _triton_version(),
+        (target.backend, target.capability, target.warp_size),
+        modules.config_dict(config),
+        sorted(unaligned),
+        module_text,
+    )
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:40]
+
+
+def path(cache: Path, name: str) -> Path:
+    """Where the binary called ``name`` (as ``artifact`` gives it) is kept."""
+    return cache / "binaries" / name[:2] / f"{name}{SUFFIX}"
+
+
+def find(cache: Path, name: str) -> KernelBinary | None:
+    """The kept binary called ``name``; None if there is none, or, with a warning, a damaged
+    one."""
+    where = path(cache, name)
+    try:
+        data = where.read_bytes()
+    except OSError:
+        return None
+    try:
+        return KernelBinary.from_bytes(data, str(where))
+    except DamagedBinary as error:
+        _log.warning("%s", error)
+        return None
+
+
+def keep(cache: Path, name: str, binary: KernelBinary) -> None:
+    """Keep ``binary`` under ``name``. A folder that cannot be written costs only the next
+    compilation."""
+    try:
+        modules.write_atomically(path(cache, name), binary.to_bytes())
+    except RecordError as error:
+        _log.debug("%s", error)
+
+
+def save(where: Path, binary: KernelBinary) -> None:
+    """Write ``binary`` to the file ``where``. Raises ``RecordError``."""
+    modules.write_atomically(where, binary.to_bytes())
+
+
+def load(where: Path) -> KernelBinary:
+    """The binary in the file ``where``. Raises ``DamagedBinary``, and ``RecordError`` when
+    there is no such file."""
+    try:
+        data = where.read_bytes()
+    except OSError as error:
+        raise RecordError(
+            "a saved kernel cannot be read",
+            where=str(where),
+            got=error.strerror or str(error),
+            expected=f"a file that was saved (*{SUFFIX})",
+        ) from error
+    return KernelBinary.from_bytes(data, str(where))
+
+
+def require_target(binary: KernelBinary, capability: int, where: str = "") -> None:
+    """Raises ``CompileFailed`` unless a device of ``capability`` (90 for 9.0) runs ``binary``:
+    Triton's binaries run on the capability they were made for alone."""
+    if binary.backend != "cuda" or binary.capability != capability:
+        raise CompileFailed(
+            "a saved kernel is for another kind of device",
+            where=where or binary.name,
+            got=f"{binary.backend} capability {binary.capability}",
+            expected=f"cuda capability {capability}",
+            remedy="compile the kernel for this device",
+        )
+
+
+def _triton_version() -> str:
+    return importlib.metadata.version("triton")
+
+
+def config_of(binary: KernelBinary) -> Config:
+    """The configuration that the binary was compiled under."""
+    values: Mapping[str, int] = dict(binary.config)
+    return modules.config_from_dict(values)

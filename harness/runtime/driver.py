@@ -1,0 +1,326 @@
+"""CUDA's driver: binaries loaded and unloaded, launches, errors.
+
+Called through ctypes, so that a saved binary needs neither Triton nor a C compiler to run.
+Launching has a quicker way (``native``), which takes only the addresses from here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from harness.errors import CompileFailed, HarnessError, NoDevice
+
+_LIBRARY = "libcuda.so.1"
+_STATIC_SHARED = 48 << 10
+"""Bytes of shared memory a block may have without asking (CUDA programming guide)."""
+
+# Numbers from cuda.h.
+_DEVICE_SHARED_OPTIN, _DEVICE_MAJOR, _DEVICE_MINOR = 97, 75, 76
+_FUNCTION_THREADS, _FUNCTION_LOCAL, _FUNCTION_REGISTERS, _FUNCTION_DYNAMIC = 0, 3, 4, 8
+_PREFER_SHARED = 1
+INVALID_CONTEXT = 201
+_DOES_NOT_FIT = {
+    1: "an argument of the launch is out of range (a grid too large, say)",
+    701: "too many resources",
+}
+_BINARY_OF_ANOTHER = {200, 209, 218, 222, 223, 300}
+_BYTES_A_REGISTER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A kernel on a device. ``registers`` per thread, ``spills`` registers that local memory
+    of a thread stands for, ``threads`` the most a block may have."""
+
+    module: int
+    function: int
+    registers: int
+    spills: int
+    threads: int
+
+
+class Driver(Protocol):
+    """What loads and launches kernels on the current device."""
+
+    def load(self, cubin: bytes, name: str, shared: int, threads: int, device: int) -> Loaded:
+        """The kernel ``name`` of ``cubin`` on ``device``, ready for blocks of ``threads``
+        threads with ``shared`` bytes. Raises ``CompileFailed`` if it does not fit, and
+        ``NoDevice`` if the device does not answer."""
+        ...
+
+    def unload(self, loaded: Loaded) -> None:
+        """Give back what ``load`` took. Never fails: the device may be gone."""
+        ...
+
+    def address(self, cooperative: bool) -> int:
+        """The address of the function that launches."""
+        ...
+
+    def recover(self, code: int, tries: int, name: str, device: int) -> None:
+        """Called when a launch of ``name`` answered ``code``: returns if it should be tried
+        once more, or raises what went wrong."""
+        ...
+
+
+@functools.cache
+def cuda() -> CudaDriver:
+    """The driver of this machine. Raises ``NoDevice`` if it has none."""
+    try:
+        library = ctypes.CDLL(_LIBRARY)
+    except OSError as error:
+        raise NoDevice(
+            "CUDA's driver cannot be opened",
+            got=str(error),
+            expected=f"{_LIBRARY}, which comes with NVIDIA's driver",
+            remedy="run on a machine with an NVIDIA GPU and its driver",
+        ) from error
+    return CudaDriver(library)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CudaDriver:
+    """``Driver`` by way of the driver's own library."""
+
+    library: Any
+
+    def load(self, cubin: bytes, name: str, shared: int, threads: int, device: int) -> Loaded:
+        """As ``Driver.load``; makes the device's context current if the thread has none."""
+        self.ensure_context(device)
+        limit = self._device_attribute(_DEVICE_SHARED_OPTIN, device)
+        if shared > limit:
+            raise _too_much(name, f"{shared} bytes of shared memory", f"at most {limit}")
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        code = self.library.cuModuleLoadData(ctypes.byref(module), cubin)
+        if code in _BINARY_OF_ANOTHER:
+            raise CompileFailed(
+                "the device cannot run a binary",
+                where=name,
+                got=self.text(code),
+                expected=f"a binary for capability {self.capability(device)}",
+                remedy="compile the kernel for this device",
+            )
+        self._require(code, f"loading {name}")
+        made = Loaded(module.value or 0, 0, 0, 0, 0)
+        try:
+            entry = name.encode()
+            found = self.library.cuModuleGetFunction(ctypes.byref(function), module, entry)
+            self._require(found, f"finding {name} in its binary")
+            made = Loaded(
+                module.value or 0,
+                function.value or 0,
+                self._attribute(_FUNCTION_REGISTERS, function),
+                self._attribute(_FUNCTION_LOCAL, function) // _BYTES_A_REGISTER,
+                self._attribute(_FUNCTION_THREADS, function),
+            )
+            if threads > made.threads:
+                raise _too_much(name, f"{threads} threads in a block", f"at most {made.threads}")
+            if shared > _STATIC_SHARED:
+                self._allow_shared(function, shared, name)
+        except HarnessError:
+            self.unload(made)
+            raise
+        return made
+
+    def _allow_shared(self, function: ctypes.c_void_p, shared: int, name: str) -> None:
+        prefer = self.library.cuFuncSetCacheConfig(function, _PREFER_SHARED)
+        self._require(prefer, f"preferring shared memory for {name}")
+        code = self.library.cuFuncSetAttribute(function, _FUNCTION_DYNAMIC, shared)
+        self._require(code, f"{shared} bytes of shared memory for {name}")
+
+    def unload(self, loaded: Loaded) -> None:
+        """As ``Driver.unload``."""
+        if loaded.module:
+            self.library.cuModuleUnload(ctypes.c_void_p(loaded.module))
+
+    def address(self, cooperative: bool) -> int:
+        """As ``Driver.address``."""
+        function = self.library.cuLaunchCooperativeKernel if cooperative else None
+        chosen = function or self.library.cuLaunchKernel
+        return int(ctypes.cast(chosen, ctypes.c_void_p).value or 0)
+
+    def recover(self, code: int, tries: int, name: str, device: int) -> None:
+        """As ``Driver.recover``: a thread that has no context yet is given one."""
+        if code == INVALID_CONTEXT and tries == 0:
+            self.ensure_context(device)
+            return
+        raise launch_error(code, self.text(code), name)
+
+    def ensure_context(self, device: int) -> None:
+        """Make the primary context of ``device`` current if the thread has none."""
+        context = ctypes.c_void_p()
+        self._require(self.library.cuInit(0), "starting CUDA")
+        self._require(self.library.cuCtxGetCurrent(ctypes.byref(context)), "finding a context")
+        if context.value:
+            return
+        handle = self._device(device)
+        retained = self.library.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle)
+        self._require(retained, f"taking device {device}")
+        self._require(self.library.cuCtxSetCurrent(context), f"using device {device}")
+
+    def capability(self, device: int) -> int:
+        """The compute capability, as 90 for 9.0."""
+        major, minor = (self._device_attribute(n, device) for n in (_DEVICE_MAJOR, _DEVICE_MINOR))
+        return 10 * major + minor
+
+    def text(self, code: int) -> str:
+        """The driver's name and words for ``code``."""
+        parts = []
+        for ask in (self.library.cuGetErrorName, self.library.cuGetErrorString):
+            found = ctypes.c_char_p()
+            ask(code, ctypes.byref(found))
+            parts.append((found.value or b"unknown").decode(errors="replace"))
+        return f"{parts[0]} ({code}): {parts[1]}"
+
+    def _device(self, device: int) -> ctypes.c_int:
+        handle = ctypes.c_int()
+        code = self.library.cuDeviceGet(ctypes.byref(handle), device)
+        self._require(code, f"finding device {device}")
+        return handle
+
+    def _device_attribute(self, which: int, device: int) -> int:
+        value = ctypes.c_int()
+        handle = self._device(device)
+        code = self.library.cuDeviceGetAttribute(ctypes.byref(value), which, handle)
+        self._require(code, f"asking device {device}")
+        return value.value
+
+    def _attribute(self, which: int, function: ctypes.c_void_p) -> int:
+        value = ctypes.c_int()
+        code = self.library.cuFuncGetAttribute(ctypes.byref(value), which, function)
+        self._require(code, "asking a kernel")
+        return value.value
+
+    def _require(self, code: int, doing: str) -> None:
+        if code:
+            raise launch_error(code, self.text(code), doing)
+
+
+def launch_error(code: int, text: str, where: str) -> HarnessError:
+    """What a driver's answer other than success means."""
+    if code in _DOES_NOT_FIT:
+        return CompileFailed(
+            "a compiled kernel does not fit the device",
+            where=where,
+            got=f"{_DOES_NOT_FIT[code]}: {text}",
+            expected="grid, threads and memory within the device's limits",
+            remedy="another configuration may fit",
+        )
+    return NoDevice(
+        "the GPU did not carry out what it was asked",
+        where=where,
+        got=text,
+        expected="a device that works; an earlier kernel may have ruined this process's context",
+        remedy="start a new process; `nvidia-smi` says whether the device is still there, "
+        "compute-sanitizer finds a kernel that writes outside its memory",
+    )
+
+
+def _too_much(name: str, got: str, expected: str) -> CompileFailed:
+    return CompileFailed(
+        "a compiled kernel does not fit the device",
+        where=name,
+        got=f"OutOfResources: {got}",
+        expected=expected,
+        remedy="another configuration may fit",
+    )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PythonKernel:
+    """What ``launch.c`` is, without a C compiler: slower, the same otherwise."""
+
+    unbound: Any
+    crooked: Any
+    failed: Any
+    state: dict[str, Any]
+
+    def bind(
+        self,
+        function: int,
+        launch: int,
+        grid: tuple[int, int, int],
+        threads: int,
+        shared: int,
+        kinds: bytes,
+        cooperative: bool,
+    ) -> None:
+        """Fix what a launch needs besides stream and arguments."""
+        block = (threads, 1, 1)
+        fixed = (*map(ctypes.c_uint, (*grid, *block, shared)),)
+        self.state.update(
+            function=ctypes.c_void_p(function),
+            launch=_prototype(cooperative)(launch),
+            fixed=fixed,
+            kinds=kinds.decode(),
+            last=() if cooperative else (None,),
+        )
+
+    def unbind(self) -> None:
+        """Forget the function: calls go to ``unbound``."""
+        self.state.clear()
+
+    def __call__(self, stream: int, *args: Any) -> None:
+        """Enqueue the kernel on ``stream``."""
+        state = self.state
+        if not state:
+            self.unbound(stream, *args)
+            return
+        kinds = state["kinds"]
+        if len(args) != len(kinds):
+            raise TypeError(f"a kernel of {len(kinds)} arguments was given {len(args)}")
+        values = []
+        for kind, argument in zip(kinds, args, strict=True):
+            value = _number(argument, kind)
+            if kind == "A" and value % 16:
+                self.crooked(stream, *args)
+                return
+            values.append(_KINDS[kind](value))
+        values.extend((ctypes.c_uint64(0), ctypes.c_uint64(0)))
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+        tries = 0
+        rest = (*state["fixed"], ctypes.c_void_p(stream), pointers, *state["last"])
+        while code := state["launch"](state["function"], *rest):
+            self.failed(code, tries)
+            tries += 1
+
+
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys("APQ", ctypes.c_uint64),
+    "b": ctypes.c_int8,
+    "h": ctypes.c_int16,
+    "i": ctypes.c_int32,
+    "q": ctypes.c_int64,
+    "?": ctypes.c_uint8,
+    "B": ctypes.c_uint8,
+    "H": ctypes.c_uint16,
+    "I": ctypes.c_uint32,
+    "f": ctypes.c_float,
+    "d": ctypes.c_double,
+}
+
+
+def _number(argument: Any, kind: str) -> Any:
+    if kind in "AP":
+        if argument is None:
+            return 0
+        return argument if isinstance(argument, int) else argument.data_ptr()
+    if kind in "fd":
+        return float(argument)
+    bits = 1 if kind == "?" else 8 * ctypes.sizeof(_KINDS[kind])
+    low, high = (0, 1 << bits) if kind in "?BHIQ" else (-(1 << bits - 1), 1 << bits - 1)
+    if not low <= argument < high:
+        raise OverflowError(f"{argument} does not fit {bits} bits")
+    return argument
+
+
+@functools.cache
+def _prototype(cooperative: bool) -> Any:
+    pointer, number = ctypes.c_void_p, ctypes.c_uint
+    last: Sequence[Any] = () if cooperative else (pointer,)
+    return ctypes.CFUNCTYPE(
+        ctypes.c_int, pointer, *[number] * 7, pointer, ctypes.POINTER(pointer), *last
+    )

@@ -1,0 +1,65 @@
+"""What the host asks of torch for every launch, by the quickest way there is.
+
+The one place of the runtime that uses names of torch that are not public: each is looked up
+once, and where this torch has none of that name the public way is taken.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+Empty = Callable[[tuple[int, ...], tuple[int, ...], torch.dtype], torch.Tensor]
+"""Memory for a tensor of this shape, strides and type, its contents undefined."""
+
+Reinterpret = Callable[[torch.Tensor, tuple[int, ...], tuple[int, ...], int], torch.Tensor]
+"""The memory of a tensor in another layout, from so many elements after its first."""
+
+
+def raw_stream() -> Callable[[int], int]:
+    """What gives the current stream of a CUDA device as the driver's handle."""
+    found: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return found or (lambda device: torch.cuda.current_stream(device).cuda_stream)
+
+
+def no_stream(device: int) -> int:
+    """The stream of a CPU: there is none."""
+    del device
+    return 0
+
+
+def allocator(device: torch.device) -> Empty:
+    """What allocates on ``device``, which has to be the current one if it is a CUDA device."""
+    guards: Any = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+    quick: Any = getattr(guards, f"_empty_strided_{device.type}", None)
+    if quick is not None:
+        return quick
+    made: Any = torch.empty_strided
+    return functools.partial(_allocate, made, device)
+
+
+def _allocate(
+    made: Any,
+    device: torch.device,
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    dtype: torch.dtype,
+) -> torch.Tensor:
+    found: torch.Tensor = made(shape, stride, dtype=dtype, device=device)
+    return found
+
+
+def reinterpreter() -> Reinterpret:
+    """What lays a tensor's memory out differently."""
+    guards: Any = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+    quick: Any = getattr(guards, "_reinterpret_tensor", None)
+    return quick or _reinterpret
+
+
+def _reinterpret(
+    tensor: torch.Tensor, shape: tuple[int, ...], stride: tuple[int, ...], offset: int
+) -> torch.Tensor:
+    return tensor.as_strided(shape, stride, tensor.storage_offset() + offset)

@@ -1,0 +1,88 @@
+"""The quick way to launch: ``launch.c``, compiled once and kept in the cache folder.
+
+It is built with the compiler that Triton builds its own parts with. Where that fails,
+kernels are launched through ctypes, and ``Launching.reason`` says why.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.runtime.driver import PythonKernel
+from harness.runtime.static import reason, triton_cache
+
+_SOURCE = Path(__file__).with_name("launch.c")
+_NAME = "harness_launch"
+
+
+class Kernel(Protocol):
+    """A kernel ready to launch: ``kernel(stream, *args)``, with tensors (or addresses) for
+    pointers and numbers for the rest."""
+
+    def __call__(self, stream: int, *args: Any) -> object:
+        """Enqueue the kernel on ``stream``."""
+        ...
+
+    def bind(
+        self,
+        function: int,
+        launch: int,
+        grid: tuple[int, int, int],
+        threads: int,
+        shared: int,
+        kinds: bytes,
+        cooperative: bool,
+    ) -> object:
+        """Fix what a launch needs besides stream and arguments."""
+        ...
+
+    def unbind(self) -> object:
+        """Forget the function: calls go to ``unbound`` from now on."""
+        ...
+
+
+Make = Callable[[Callable[..., Any], Callable[..., Any], Callable[[int, int], Any]], Kernel]
+
+
+@dataclass(frozen=True, slots=True)
+class Launching:
+    """``make(unbound, crooked, failed)`` gives a ``Kernel``. ``unbound`` is called with stream
+    and arguments while nothing is bound; ``crooked`` when an address is not aligned as the
+    function needs it; ``failed`` with the driver's code and the number of tries so far.
+    ``reason`` says why the quick way cannot be had; empty if it can."""
+
+    make: Make
+    reason: str = ""
+
+
+def launching(cache: Path | None = None) -> Launching:
+    """The quickest way there is to launch; what is compiled is kept below ``cache``."""
+    return _launching(cache)
+
+
+@functools.cache
+def _launching(cache: Path | None) -> Launching:
+    try:
+        made: Make = _compiled(cache).Kernel
+    except Exception as error:  # noqa: BLE001 - no compiler, no headers, a full disk: ctypes then
+        return Launching(through_ctypes, reason(error))
+    return Launching(made)
+
+
+def through_ctypes(
+    unbound: Callable[..., Any], crooked: Callable[..., Any], failed: Callable[[int, int], Any]
+) -> Kernel:
+    """A ``Kernel`` without a C compiler: a few microseconds more for a launch."""
+    return PythonKernel(unbound, crooked, failed, {})
+
+
+def _compiled(cache: Path | None) -> Any:
+    from triton.runtime.build import compile_module_from_src
+
+    source = _SOURCE.read_text()
+    with triton_cache(cache):
+        return compile_module_from_src(src=source, name=_NAME)

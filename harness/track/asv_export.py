@@ -1,0 +1,103 @@
+"""Run by a commit's own compiler: graphs in, emitted modules out, as plain data.
+
+A script, never imported by what runs it: the package ``harness`` that it imports is the
+commit's, while everything that measures is the working tree's. So it uses nothing but what
+every commit since the first whole pipeline has (``graph.text.load``, ``target.TARGETS``,
+``pipeline.compile_graph``, kernels and launches of its result) and asks for the rest.
+
+Reads a request as JSON from standard input and writes the answer as JSON to the file that the
+request names, because a compiler may print. Request: ``tree`` (the package has to come from
+there), ``graphs`` (name to file), ``target``, ``repeats`` (timed compilations of each graph
+after a first one; 0 for none), ``out``. Answer: ``error`` (empty, or why nothing came out),
+``graphs``: per name ``reason``, ``kernels`` (``name``, ``kind``, ``bytes``, ``launches``,
+``origins``, ``text``), ``failures``, ``library_calls`` and ``seconds`` of each repeat.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+
+def main() -> int:
+    """Answer the request on standard input."""
+    request = json.load(sys.stdin)
+    answer = export(request)
+    Path(request["out"]).write_text(json.dumps(answer), encoding="utf-8")
+    return 0
+
+
+def export(request: dict[str, Any]) -> dict[str, Any]:
+    """The answer to ``request``."""
+    try:
+        target = _target(request["tree"], request["target"])
+    except Exception as error:  # noqa: BLE001 - whatever a commit does when it is imported
+        return {"error": _said(error), "graphs": {}}
+    graphs = {}
+    for name, path in request["graphs"].items():
+        try:
+            graphs[name] = _graph(path, target, request["repeats"])
+        except Exception as error:  # noqa: BLE001 - one graph that this commit cannot compile
+            graphs[name] = {"reason": _said(error)}
+    return {"error": "", "graphs": graphs}
+
+
+def _target(tree: str, name: str) -> Any:
+    import harness
+
+    found = Path(harness.__file__).resolve().parent.parent
+    if found != Path(tree).resolve():
+        raise ImportError(f"the package harness came from {found}, not from {tree}")
+    import harness.pipeline
+    from harness.target import TARGETS
+
+    return TARGETS[name]
+
+
+def _graph(path: str, target: Any, repeats: int) -> dict[str, Any]:
+    from harness.graph.text import load
+    from harness.pipeline import compile_graph
+
+    graph = load(Path(path))
+    compiled = compile_graph(graph, target)
+    seconds = []
+    for _ in range(repeats):
+        gc.collect()
+        began = time.perf_counter()
+        compile_graph(graph, target)
+        seconds.append(time.perf_counter() - began)
+    origins: dict[str, Any] = {}
+    for launch in compiled.launches:
+        origins.setdefault(launch.kernel.name, launch.group.origins)
+    counts = Counter(launch.kernel.name for launch in compiled.launches)
+    return {
+        "reason": "",
+        "kernels": [
+            {
+                "name": kernel.name,
+                "kind": str(getattr(kernel.module, "category", "")),
+                "bytes": int(kernel.module.bytes_moved),
+                "launches": counts[kernel.name],
+                "origins": list(origins.get(kernel.name, ())),
+                "text": kernel.module.text,
+            }
+            for kernel in compiled.kernels
+        ],
+        "failures": [_said(f.error) for f in getattr(compiled, "failures", ())],
+        "library_calls": len(getattr(compiled, "library_calls", ())),
+        "seconds": seconds,
+    }
+
+
+def _said(error: BaseException) -> str:
+    first = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first}"[:300]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

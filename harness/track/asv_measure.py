@@ -1,0 +1,324 @@
+"""What asv tracks: one commit's kernels measured once, and the look-ups into that.
+
+``collect`` runs in asv's ``setup_cache``, once per commit, with the working tree's measuring
+code; the modules it measures are those that the commit's compiler emitted. Its result is plain
+data: per graph and per kernel a value for each metric. A value is a number, samples in the form
+asv keeps (``{"samples": [...], "number": 1}``), a reason why there is none (``{"failed": ...}``,
+a failure in asv), or missing (``n/a`` in asv).
+
+A kernel is known across commits by the graph and the last graph node that it computes
+(``llama_block_forward/mul_12``): graphs stay, while names, numbers and fusion change.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from harness.errors import (
+    CheckFailed,
+    CommitUnusable,
+    HarnessError,
+    NoDevice,
+    UnknownName,
+    nearest,
+)
+from harness.options import Options, Overlay
+
+if TYPE_CHECKING:
+    from harness.bench.session import CheckOutcome, Timing
+
+STATIC_METHOD = "static/1"
+"""Compiled with the best guess, so that a tuner's choice between equals moves nothing."""
+CODEGEN_METHOD = "codegen/1"
+"""Graph to emitted modules in a warm process of the commit's own, Triton not included."""
+
+NOTE = "harness: "
+"""Begins a line of the measuring process that asv's user should see."""
+
+Value: TypeAlias = "float | int | dict[str, Any]"
+Row: TypeAlias = dict[str, Value]
+_CLOCK_SHARE = 0.97
+"""A kernel timed below this share of the run's fastest clock is not comparable with the rest."""
+
+
+class Device(Protocol):
+    """What times kernels; ``harness.bench.cuda.CudaDevice`` does."""
+
+    def __enter__(self) -> Device: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def prepare(self, modules: Sequence[Any]) -> None:
+        """Compile ahead."""
+
+    def check(self, module: Any) -> CheckOutcome:
+        """Compare with plain torch."""
+
+    def time(self, module: Any) -> Timing:
+        """Tune and time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A module as exported; has what a device reads of ``codegen.source.EmittedModule``."""
+
+    name: str
+    text: str
+    bytes_moved: int
+    category: str
+    launches: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to measure: ``graphs`` of the suite by name, at most ``samples`` samples kept per
+    series, ``repeats`` timed compilations per graph. ``open_device`` gives what times kernels,
+    or the sentence that says why nothing does.
+    """
+
+    graphs: tuple[str, ...]
+    samples: int = 25
+    repeats: int = 3
+    open_device: Callable[[Options], Device | str] = lambda _: "no device is declared"
+
+
+def labels(graph: str, kernels: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The series names of a graph's kernels, in order."""
+    seen: Counter[str] = Counter()
+    found = []
+    for kernel in kernels:
+        origins = kernel["origins"]
+        label = f"{graph}/{origins[-1] if origins else kernel['name']}"
+        seen[label] += 1
+        found.append(label if seen[label] == 1 else f"{label}+{seen[label]}")
+    return found
+
+
+def emitted(answer: Mapping[str, Any], graph: str) -> list[Emitted]:
+    """The modules of ``graph`` in what a commit exported."""
+    kernels = answer["graphs"].get(graph, {}).get("kernels", [])
+    return [
+        Emitted(k["name"], k["text"], k["bytes"], k["kind"], k["launches"], label)
+        for k, label in zip(kernels, labels(graph, kernels), strict=True)
+    ]
+
+
+def look_up(cache: Mapping[str, Any], table: str, row: str, metric: str) -> Value:
+    """The value of a series at this commit, for asv. Raises ``CheckFailed`` with the reason
+    for one that failed; NaN, which asv shows as n/a, where there is nothing to measure."""
+    value: Value = cache[table].get(row, {}).get(metric, math.nan)
+    if isinstance(value, dict) and "failed" in value:
+        raise CheckFailed("nothing could be measured", where=row, got=value["failed"])
+    return value
+
+
+def collect(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, Any]:
+    """Measure the commit of ``overlay``. Prints a note for what the user should know."""
+    if not overlay.exported:
+        raise CommitUnusable(
+            "the compiler of a commit cannot be used",
+            where=overlay.commit[:12],
+            remedy="see what was said when it was laid over",
+        )
+    answer = json.loads(Path(overlay.exported).read_text(encoding="utf-8"))
+    chosen = chosen_graphs(options, wanted)
+    modules = [m for graph in chosen for m in emitted(answer, graph)]
+    kernels: dict[str, Row] = {m.label: {} for m in modules}
+    _add_static(modules, kernels, overlay, options)
+    notes = _add_times(modules, kernels, options, wanted)
+    seconds = _code_generation(overlay, options, chosen, wanted.repeats)
+    graphs = {
+        graph: _graph_row(answer["graphs"].get(graph), emitted(answer, graph), kernels)
+        | ({"codegen_seconds": _samples(seconds[graph])} if seconds.get(graph) else {})
+        for graph in chosen
+    }
+    for note in notes:
+        print(f"{NOTE}{note}")  # noqa: T201 - asv hands on what this process prints
+    return {"graphs": graphs, "kernels": kernels}
+
+
+def _add_static(
+    modules: Sequence[Emitted], kernels: dict[str, Row], overlay: Overlay, options: Options
+) -> None:
+    from harness.runtime.compiling import CompileJob, CompilePool
+    from harness.target import TARGETS
+
+    cache = options.cache if options.use_cache else None
+    with CompilePool(options.jobs, cache) as pool:
+        found = pool.metrics([CompileJob(m.text, TARGETS[overlay.target]) for m in modules])
+    for module, metrics in zip(modules, found, strict=True):
+        row = kernels[module.label]
+        row["bytes"] = module.bytes_moved
+        for name in ("registers", "spills", "shared", "instructions", "widest_load"):
+            if isinstance(metrics, HarnessError):
+                row[name] = _failed(metrics)
+            else:
+                row[name] = int(getattr(metrics, name))
+
+
+def _add_times(
+    modules: Sequence[Emitted], kernels: dict[str, Row], options: Options, wanted: Wanted
+) -> list[str]:
+    """Times and GB/s; notes about what was left out."""
+    device = wanted.open_device(options)
+    if isinstance(device, str):
+        return [f"times and GB/s are left out (n/a): {device}"]
+    clocks: dict[str, float] = {}
+    with device:
+        device.prepare(modules)
+        for module in modules:
+            row = kernels[module.label]
+            try:
+                timing = _checked(device, module)
+            except NoDevice:
+                raise
+            except HarnessError as error:
+                row["seconds"] = row["gbps"] = _failed(error)
+                continue
+            seconds = [ms / 1e3 for ms in _thinned(samples_of(timing), wanted.samples)]
+            row["seconds"] = _samples(seconds)
+            row["gbps"] = _samples([module.bytes_moved / s / 1e9 for s in seconds])
+            clock = clock_of(timing)
+            if clock is not None:
+                clocks[module.label] = clock
+    return _leave_out_slow_clocks(kernels, clocks)
+
+
+def samples_of(timing: Timing) -> list[float]:
+    """All samples in milliseconds, process after process, in the order taken."""
+    sets = getattr(timing, "sets", ())
+    return [ms for s in sets for ms in s.ms] if sets else list(timing.samples_ms)
+
+
+def clock_of(timing: Timing) -> float | None:
+    """The SM clock in MHz while a kernel was timed, None where it was not read."""
+    found = [s.clock_mhz for s in getattr(timing, "sets", ()) if s.clock_mhz]
+    return float(min(found)) if found else None
+
+
+def _checked(device: Device, module: Emitted) -> Timing:
+    outcome = device.check(module)
+    if not outcome.passed:
+        raise CheckFailed(
+            "a kernel computes something else than torch",
+            where=module.name,
+            got=f"error {outcome.max_error:.3g}",
+            expected="" if outcome.allowed is None else f"at most {outcome.allowed:.3g}",
+        )
+    return device.time(module)
+
+
+def _leave_out_slow_clocks(kernels: dict[str, Row], clocks: Mapping[str, float]) -> list[str]:
+    """Take back times of kernels that ran while the clock was down; the sentence about it."""
+    if not clocks:
+        return []
+    best = max(clocks.values())
+    slow = [label for label, clock in clocks.items() if clock < _CLOCK_SHARE * best]
+    for label in slow:
+        del kernels[label]["seconds"], kernels[label]["gbps"]
+    if not slow:
+        return []
+    lowest = min(clocks.values())
+    return [
+        f"the SM clock fell from {best:.0f} to {lowest:.0f} MHz during the run: {len(slow)} of "
+        f"{len(clocks)} kernels were timed below {_CLOCK_SHARE:.0%} of it and are left out (n/a), "
+        "as are the totals of their graphs; measure this commit again once the GPU is idle and cool"
+    ]
+
+
+def chosen_graphs(options: Options, wanted: Wanted) -> tuple[str, ...]:
+    """The declared graphs, or those of them that the options choose. Raises ``UnknownName``."""
+    for name in options.asv_graphs:
+        if name not in wanted.graphs:
+            near = ", ".join(nearest(name, wanted.graphs))
+            raise UnknownName(
+                "asv's suite declares no such graph",
+                where="HARNESS_ASV_GRAPHS",
+                got=name,
+                expected=near or ", ".join(wanted.graphs),
+                remedy="name declared graphs, or unset the variable to measure all of them",
+            )
+    return options.asv_graphs or wanted.graphs
+
+
+def _code_generation(
+    overlay: Overlay, options: Options, graphs: Sequence[str], repeats: int
+) -> dict[str, list[float]]:
+    """Seconds of each repeat, by graph, in a fresh process with the commit's package."""
+    from harness.track.asv_tree import export
+
+    files = graph_files(options, graphs)
+    tree = Path(overlay.tree)
+    answer = export(tree, overlay.commit, files, overlay.target, repeats, overlay.search)
+    return {name: found.get("seconds", []) for name, found in answer["graphs"].items()}
+
+
+def graph_files(options: Options, graphs: Sequence[str]) -> dict[str, Path]:
+    """The working tree's files of ``graphs``: every commit compiles the same ones. Raises
+    ``UnknownName``."""
+    from harness.bench.entries import find_graphs
+
+    return {file.name: file.path for file in find_graphs(options, "default", graphs)}
+
+
+def _graph_row(
+    exported: Mapping[str, Any] | None, modules: Sequence[Emitted], kernels: Mapping[str, Row]
+) -> Row:
+    if exported is None or exported.get("reason"):
+        failed = {"failed": "not exported" if exported is None else exported["reason"]}
+        return dict.fromkeys(("kernels", "launches", "library_calls", "bytes"), failed)
+    moved = sum(m.launches * m.bytes_moved for m in modules)
+    row: Row = {
+        "kernels": len(modules),
+        "launches": sum(m.launches for m in modules),
+        "library_calls": exported["library_calls"],
+        "failures": len(exported["failures"]),
+        "bytes": moved,
+    }
+    values = [kernels[m.label].get("seconds") for m in modules]
+    measured = [v for v in values if isinstance(v, dict)]
+    failed_ones = [v for v in measured if "failed" in v]
+    if failed_ones:
+        row["seconds"] = row["gbps"] = failed_ones[0]
+    elif modules and len(measured) == len(modules):
+        pairs = zip(modules, measured, strict=True)
+        totals = _totals([(m.launches, v["samples"]) for m, v in pairs])
+        row["seconds"] = _samples(totals)
+        row["gbps"] = _samples([moved / s / 1e9 for s in totals])
+    return row
+
+
+def _totals(parts: Sequence[tuple[int, Sequence[float]]]) -> list[float]:
+    """Sums over the kernels, one sample of each at a time (fewer samples are gone round)."""
+    count = max(len(samples) for _, samples in parts)
+    return [sum(n * samples[i % len(samples)] for n, samples in parts) for i in range(count)]
+
+
+def _thinned(samples: Sequence[float], most: int) -> list[float]:
+    """At most ``most`` of ``samples``, evenly spread over the time they were taken in."""
+    if len(samples) <= most:
+        return list(samples)
+    return [samples[i * len(samples) // most] for i in range(most)]
+
+
+def _samples(values: Sequence[float]) -> dict[str, Any]:
+    return {"samples": [float(f"{v:.6g}") for v in values], "number": 1}
+
+
+def _failed(error: HarnessError) -> dict[str, Any]:
+    from harness.bench.record import one_line
+
+    return {"failed": one_line(error)}

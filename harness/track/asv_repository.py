@@ -1,0 +1,173 @@
+"""What asv meets in repositories and results folders that are not as it expects: sentences."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from asv import results, util
+from asv.console import log
+from asv.plugins.git import Git
+
+_FETCH = "fetch the rest of the history (git fetch --unshallow) and try again"
+
+
+def require_repository(conf: Any) -> None:
+    """Raises ``UserError`` where the configured repository is a folder without git in it."""
+    where = Path(str(conf.repo))
+    if conf.dvcs == "git" and where.is_dir() and not Git.is_local_repo(str(where)):
+        raise util.UserError(
+            f"there is no git repository in {where.resolve()}, so there are no commits to measure. "
+            "Where files travel without .git take the history along as a bundle: "
+            "git bundle create history.bundle --all, there git clone --mirror history.bundle "
+            'history.git, and "repo": "history.git" in asv.conf.json'
+        )
+
+
+def is_shallow(repo: Any) -> bool:
+    """Whether the clone lacks history."""
+    return _git(repo, "rev-parse", "--is-shallow-repository") == "true"
+
+
+def lost(repo: Any, commits: Collection[str]) -> list[str]:
+    """Which of ``commits`` no branch or tag of the repository leads to."""
+    if not commits:
+        return []
+    reachable = set(_git(repo, "rev-list", "--all", "HEAD").split())
+    return sorted(set(commits) - reachable)
+
+
+def warn_of_history(repo: Any, measured: Collection[str]) -> None:
+    """Say what of the history is missing, if something is."""
+    if is_shallow(repo):
+        log.warning(
+            "this clone has no full history: commits before its first one can be neither measured "
+            f"nor placed; {_FETCH}"
+        )
+    gone = lost(repo, measured)
+    if gone:
+        named = ", ".join(commit[:8] for commit in gone[:5]) + (" …" if len(gone) > 5 else "")
+        log.warning(
+            f"results of {len(gone)} commits that no branch leads to any more ({named}): the "
+            "branch was rewritten, or they are not fetched. They stay, but appear on no page; "
+            f"asv rm commit_hash={gone[0][:8]} removes one"
+        )
+
+
+def require_common_line(repo: Any, branches: Sequence[Any], measured: Collection[str]) -> None:
+    """Raises ``UserError`` where ``NEW`` would measure everything because none of what is
+    measured is on a branch any more."""
+    if not measured:
+        return
+    lines = [commit for branch in branches for commit in repo.get_branch_commits(branch)]
+    if set(measured).isdisjoint(lines):
+        raise util.UserError(
+            f"none of the {len(measured)} measured commits is on {', '.join(map(str, branches))} "
+            f"(the branch was rewritten, or this clone lacks history), so NEW would measure all "
+            f"{len(lines)} commits. Name a range instead: asv run A..B, or HEAD^! for one commit"
+        )
+
+
+def telling_hashes(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``Git.get_hashes_from_range`` with a sentence for a range that is not there."""
+
+    def get_hashes_from_range(self: Any, range_spec: str) -> Any:
+        try:
+            return original(self, range_spec)
+        except util.ProcessError as error:
+            said = (str(error.stderr).strip().splitlines() or ["git failed"])[0]
+            hint = _FETCH if is_shallow(self) else "git log shows which commits there are"
+            raise util.UserError(
+                f"{range_spec} is no range of commits of this repository ({said}). If the branch "
+                f"was rewritten or this clone lacks history, its ends may be gone: {hint}"
+            ) from error
+
+    return get_hashes_from_range
+
+
+def telling_parent(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``Git.get_hash_from_parent`` with a sentence for a commit without one."""
+
+    def get_hash_from_parent(self: Any, name: str) -> Any:
+        if not _git(self, "rev-parse", "--verify", "--quiet", f"{name}^"):
+            why = f"this clone has no history: {_FETCH}" if is_shallow(self) else "it is the first"
+            raise util.UserError(
+                f"commit {name[:12]} has no parent to compare with: {why}; or name both commits: "
+                "asv continuous BASE COMMIT"
+            )
+        return original(self, name)
+
+    return get_hash_from_parent
+
+
+def telling_load(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``util.load_json`` with a sentence for a result file that is not whole."""
+
+    def load_json(path: str, api_version: Any = None, js_comments: bool = False) -> Any:
+        try:
+            return original(path, api_version, js_comments=js_comments)
+        except util.UserError as error:
+            if "Error parsing JSON" not in str(error):
+                raise
+            raise util.UserError(
+                f"{os.path.relpath(path)} is half-written or damaged and is left out "
+                f"({str(error).split(': ', 1)[-1]}); measure its commit again "
+                f"(asv run {Path(path).name[:8]}^!) or restore the file"
+            ) from error
+
+    return load_json
+
+
+def setting_aside(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``Results.load_data``; a file that cannot be read is moved aside and measured anew."""
+
+    def load_data(self: Any, result_dir: str) -> None:
+        try:
+            original(self, result_dir)
+        except util.UserError as error:
+            path = Path(result_dir) / self._filename
+            aside = path.with_name(path.name + ".damaged")
+            path.replace(aside)
+            log.warning(f"{error}. It is kept as {aside.name}, the commit is measured now")
+
+    return load_data
+
+
+def write_json(path: str, data: Any, api_version: Any = None, compact: bool = False) -> None:
+    """As asv's own, but a reader sees the whole file or the old one: an interrupted run leaves
+    no half-written result."""
+    if api_version is not None:
+        data = {**data, "version": api_version}
+    target = Path(path).absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    layout: dict[str, Any] = {} if compact else {"indent": 4, "sort_keys": True}
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(data, file, **layout)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _git(repo: Any, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", repo._path, *arguments], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
+
+
+def install() -> None:
+    """Make asv say these sentences."""
+    Git.get_hashes_from_range = telling_hashes(Git.get_hashes_from_range)
+    Git.get_hash_from_parent = telling_parent(Git.get_hash_from_parent)
+    util.load_json = telling_load(util.load_json)
+    util.write_json = write_json
+    results.Results.load_data = setting_aside(results.Results.load_data)

@@ -1,0 +1,374 @@
+"""Comparing two sides: rows of matched kernels with verdicts, roll-ups, and what has no partner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.bench.record import Check, KernelRecord, Run
+from harness.bench.variance import median_error
+from harness.bench.verdicts import (
+    Effect,
+    Estimate,
+    Noise,
+    Pair,
+    Rules,
+    Source,
+    Times,
+    Verdict,
+    combine,
+    estimate,
+    judge,
+)
+from harness.track.causes import causes, is_identical
+from harness.track.pairing import Match, Pairing, pair, region_of
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A or B: what the user called it, and its kernels as a run. ``origin`` says what it is (a run
+    file's path, a folder of modules, a compiler in a run)."""
+
+    label: str
+    run: Run
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The times of a match on both sides, or the ``reason`` why there are none."""
+
+    a: Times | None = None
+    b: Times | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A match and what can be said of it. ``a_ms`` and ``b_ms`` are the geometric means of the
+    processes' medians: of one launch, or of all launches of a group of kernels."""
+
+    match: Match
+    verdict: Verdict
+    causes: tuple[str, ...]
+    identical: bool
+    reason: str = ""
+    a_ms: float | None = None
+    b_ms: float | None = None
+    processes: tuple[int, int] = (0, 0)
+    effect: Effect | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rollup:
+    """A region, graph or model (a graph's forward and backward): the sum over its ``kernels``
+    matched and timed kernels, launches counted. ``covered`` is the share of each side's timed work
+    that this is: what vanished or appeared is not in the sums."""
+
+    level: str
+    name: str
+    kernels: int
+    a_ms: float
+    b_ms: float
+    covered: tuple[float, float]
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """B next to A. ``notes`` are what a reader has to know before the rows; ``noise`` is None where
+    nothing could be timed; ``paired`` says that both sides were timed in turns."""
+
+    a: Side
+    b: Side
+    rules: Rules
+    rows: tuple[Row, ...]
+    rollups: tuple[Rollup, ...]
+    vanished: tuple[tuple[str, KernelRecord], ...]
+    appeared: tuple[tuple[str, KernelRecord], ...]
+    noise: Noise | None
+    notes: tuple[str, ...] = ()
+    paired: bool = False
+
+    @property
+    def slower(self) -> bool:
+        """Whether any kernel or roll-up is SLOWER."""
+        return any(row.verdict is Verdict.SLOWER for row in self.rows) or any(
+            rollup.effect.verdict is Verdict.SLOWER for rollup in self.rollups
+        )
+
+
+def compare(a: Side, b: Side, rules: Rules) -> Comparison:
+    """Compare by the times that both sides recorded."""
+    pairing = pair(a.run.graphs, b.run.graphs)
+    unlike = unlike_reason(a.run, b.run)
+    measured = [
+        Measured(reason=unlike) if unlike else recorded_times(match) for match in pairing.matches
+    ]
+    return assemble(a, b, pairing, measured, rules, paired=False)
+
+
+def unlike_reason(a: Run, b: Run) -> str:
+    """Why no times of the two runs can be compared; empty if they can."""
+    one, other = a.machine, b.machine
+    if one.gpu != other.gpu:
+        return f"different machines: {one.gpu or one.key} and {other.gpu or other.key}"
+    if one.driver != other.driver:
+        return f"different drivers: {one.driver or 'unknown'} and {other.driver or 'unknown'}"
+    if one.key != other.key:
+        return f"different machines: {one.key} and {other.key}"
+    if a.method != b.method:
+        return f"different methods of measuring: {a.method or 'none'} and {b.method or 'none'}"
+    return ""
+
+
+def recorded_times(match: Match) -> Measured:
+    """The times in the records of a match."""
+    sides: list[Times] = []
+    for name, kernels in (("A", match.a), ("B", match.b)):
+        why = _untimed(kernels)
+        times = None if why else _times(kernels)
+        if times is None:
+            return Measured(reason=f"{why or 'no process timed all of its kernels'} in {name}")
+        sides.append(times)
+    return Measured(sides[0], sides[1])
+
+
+def _untimed(kernels: Sequence[KernelRecord]) -> str:
+    """Why the times of ``kernels`` cannot be used; empty if they can."""
+    for kernel in kernels:
+        if kernel.check is Check.FAILED:
+            return "computes something else (check failed)"
+        if kernel.reason:
+            return f"did not run ({kernel.reason})"
+        if not any(s.ms for s in kernel.sets):
+            return "throttled throughout" if any(s.excluded for s in kernel.sets) else "not timed"
+        if all(s.excluded > len(s.ms) for s in kernel.sets):
+            return "throttled most of the time"
+    return ""
+
+
+def _times(kernels: Sequence[KernelRecord]) -> Times | None:
+    """One kernel's launch, or all launches of several, per process that timed them all; processes
+    that were throttled most of the time are left out."""
+    single = len(kernels) == 1
+    by_process = [
+        {s.process: s for s in kernel.sets if s.ms and s.excluded <= len(s.ms)}
+        for kernel in kernels
+    ]
+    common = sorted(set.intersection(*(set(found) for found in by_process)))
+    medians, errors = [], []
+    for process in common:
+        total, squares = 0.0, 0.0
+        for kernel, found in zip(kernels, by_process, strict=True):
+            weight = 1 if single else kernel.launches
+            median = float(np.median(found[process].ms))
+            total += weight * median
+            squares += (weight * median * median_error(found[process].ms)) ** 2
+        if total > 0:
+            medians.append(total)
+            errors.append(squares**0.5 / total)
+    return Times(tuple(medians), tuple(errors)) if medians else None
+
+
+def assemble(
+    a: Side,
+    b: Side,
+    pairing: Pairing,
+    measured: Sequence[Measured],
+    rules: Rules,
+    *,
+    paired: bool,
+    notes: Sequence[str] = (),
+) -> Comparison:
+    """Judge the times of ``pairing``'s matches, all rows and roll-ups as one family."""
+    same = [is_identical(match, a.run, b.run) for match in pairing.matches]
+    timed = [n for n, found in enumerate(measured) if found.a is not None and found.b is not None]
+    pairs = [_pair(measured[n], same[n]) for n in timed]
+    estimates, noise = estimate(pairs, paired=paired)
+    found = dict(zip(timed, estimates, strict=True))
+    sums = _sums(pairing.matches, measured, found)
+    effects = judge([*estimates, *(total.estimate for total in sums.values())], rules)
+    by_row = dict(zip(timed, effects, strict=False))
+    by_sum = dict(zip(sums, effects[len(timed) :], strict=True))
+    rows = tuple(
+        _row(match, measured[n], same[n], by_row.get(n), a.run, b.run)
+        for n, match in enumerate(pairing.matches)
+    )
+    rollups = _rollups(a.run, b.run, pairing.matches, list(found), sums, by_row | by_sum)
+    remarks = (*notes, *_notes(a.run, b.run, pairs, noise if pairs else None, paired))
+    return Comparison(
+        a,
+        b,
+        rules,
+        rows,
+        rollups,
+        pairing.vanished,
+        pairing.appeared,
+        noise if pairs else None,
+        remarks,
+        paired,
+    )
+
+
+def _pair(found: Measured, identical: bool) -> Pair:
+    assert found.a is not None and found.b is not None
+    return Pair(found.a, found.b, identical)
+
+
+def _row(match: Match, found: Measured, same: bool, effect: Effect | None, a: Run, b: Run) -> Row:
+    why = tuple(causes(match, a, b))
+    if effect is None or found.a is None or found.b is None:
+        return Row(match, Verdict.INCOMPARABLE, why, same, found.reason)
+    return Row(
+        match,
+        effect.verdict,
+        why,
+        same,
+        "",
+        _mean(found.a),
+        _mean(found.b),
+        (len(found.a.ms), len(found.b.ms)),
+        effect,
+    )
+
+
+def _mean(times: Times) -> float:
+    return float(np.exp(np.mean(np.log(times.ms))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    estimate: Estimate
+    a_ms: float
+    b_ms: float
+
+
+def scopes(match: Match) -> tuple[tuple[str, str], ...]:
+    """The roll-ups a match belongs to: its region, its graph, its model."""
+    return _scopes(match.graph, match.region)
+
+
+def _scopes(graph: str, region: str) -> tuple[tuple[str, str], ...]:
+    model = graph.removesuffix("_forward").removesuffix("_backward")
+    found = (("region", region), ("graph", graph), ("model", model))
+    return tuple((level, name) for level, name in found if name)
+
+
+Members = tuple[int, ...]
+
+
+def _members(matches: Sequence[Match], timed: Sequence[int]) -> dict[tuple[str, str], Members]:
+    """The timed matches of every roll-up."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for n in timed:
+        for scope in scopes(matches[n]):
+            found.setdefault(scope, []).append(n)
+    return {scope: tuple(members) for scope, members in found.items()}
+
+
+def _weighted(match: Match, found: Measured) -> tuple[float, float]:
+    """A match's time on both sides, launches counted. One kernel against one counts A's launches
+    on both sides, so that a ratio is about kernels and not about how equal ones are shared."""
+    assert found.a is not None and found.b is not None
+    weight = match.a[0].launches if len(match.a) == len(match.b) == 1 else 1
+    return weight * _mean(found.a), weight * _mean(found.b)
+
+
+def _sums(
+    matches: Sequence[Match], measured: Sequence[Measured], found: dict[int, Estimate]
+) -> dict[Members, _Sum]:
+    """Each distinct sum of two matches or more; a roll-up of one match is that match."""
+    sums: dict[Members, _Sum] = {}
+    for members in _members(matches, list(found)).values():
+        if len(members) > 1 and members not in sums:
+            parts = [(found[n], *_weighted(matches[n], measured[n])) for n in members]
+            sums[members] = _Sum(
+                combine(parts), sum(part[1] for part in parts), sum(part[2] for part in parts)
+            )
+    return sums
+
+
+def _rollups(
+    a: Run,
+    b: Run,
+    matches: Sequence[Match],
+    timed: Sequence[int],
+    sums: dict[Members, _Sum],
+    effects: dict[int | Members, Effect],
+) -> tuple[Rollup, ...]:
+    """Graphs; their regions and their models where those are other sums than the graph's."""
+    members = _members(matches, timed)
+    graphs = {found for (level, _), found in members.items() if level == "graph"}
+    rollups = []
+    for (level, name), found in members.items():
+        if found not in sums or (level != "graph" and found in graphs):
+            continue
+        total = sums[found]
+        ours = [kernel for n in found for kernel in matches[n].a]
+        theirs = [kernel for n in found for kernel in matches[n].b]
+        covered = (_covered(a, ours, level, name), _covered(b, theirs, level, name))
+        rollups.append(
+            Rollup(level, name, len(found), total.a_ms, total.b_ms, covered, effects[found])
+        )
+    return tuple(rollups)
+
+
+def _covered(run: Run, matched: Sequence[KernelRecord], level: str, name: str) -> float:
+    """The share of a scope's recorded time that ``matched`` kernels have; 1 if none is known."""
+    chosen = {id(kernel) for kernel in matched}
+    regions = {region_of(kernel) for kernel in matched}
+    total = part = 0.0
+    for graph in run.graphs:
+        for kernel in graph.kernels:
+            mine = id(kernel) in chosen
+            inside = mine or (
+                region_of(kernel) in regions
+                if level == "region"
+                else (level, name) in _scopes(graph.name, "")
+            )
+            if inside and kernel.ms:
+                total += kernel.ms * kernel.launches
+                part += kernel.ms * kernel.launches if mine else 0.0
+    return part / total if total else 1.0
+
+
+def _notes(a: Run, b: Run, pairs: Sequence[Pair], noise: Noise | None, paired: bool) -> list[str]:
+    """What limits the comparison as a whole."""
+    notes = []
+    for label, run in (("A", a), ("B", b)):
+        if not run.complete:
+            notes.append(f"{label} was interrupted: what it had measured is compared")
+        if run.dirty:
+            notes.append(f"{label} was made from a tree that differs from its commit")
+    if a.machine.gpu_uuid and b.machine.gpu_uuid and a.machine.gpu_uuid != b.machine.gpu_uuid:
+        notes.append(
+            "another GPU of the same kind: compare with harness confirm before blaming code"
+        )
+    if noise is None:
+        return notes
+    few = min((min(len(p.a.ms), len(p.b.ms)) for p in pairs), default=0)
+    if few == 1 and not paired:
+        notes.append(_one_process(noise))
+    return notes
+
+
+def _one_process(noise: Noise) -> str:
+    """What stands in for the variance between processes where a side has one."""
+    match noise.source:
+        case Source.PROCESSES:
+            return (
+                "some kernels were timed in one process on a side: the others' variance stands in"
+            )
+        case Source.IDENTICAL:
+            return (
+                "one process a side: the variance between processes is taken from "
+                f"{noise.prior.kernels} kernels whose code is the same on both sides"
+            )
+        case Source.DEFAULT:
+            return (
+                "one process a side and few kernels whose code is the same: the variance between "
+                "processes is a stated default (docs/comparing.md), so most verdicts are UNSURE"
+            )

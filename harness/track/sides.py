@@ -1,0 +1,186 @@
+"""What A and B mean: a run, a commit, a file or folder of emitted modules, or a compiler."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.bench.record import GraphRecord, KernelRecord, Machine, RegionRecord, Run
+from harness.errors import HarnessError, UnknownName, UsageError
+from harness.track import lookup, store
+from harness.track.comparing import Side
+from harness.track.pairing import region_of
+
+OWN = "harness"
+"""The name of the harness's own compiler beside those of other compilers."""
+_GIT_SECONDS = 20
+
+
+def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) -> list[Side]:
+    """The sides called ``names``. Two compilers are taken from ``run``.
+
+    Raises ``UnknownName`` for a name that is nothing of what a side can be, ``UsageError`` where
+    a compiler is put next to something else.
+    """
+    if len(names) > 1 and all(_may_be_compiler(results, name) for name in names):
+        path = lookup.find(results, run)
+        whole = store.load(path)
+        known = compilers(whole)
+        if all(name in known for name in names):
+            return [compiler_side(whole, name, str(path)) for name in names]
+    return [find_side(results, name) for name in names]
+
+
+def find_side(results: Path, name: str) -> Side:
+    """The side called ``name``: modules where it is a Python file or a folder of them, else a run
+    by any name that ``lookup.find`` takes, else the newest run of the commit that git knows by it.
+    """
+    path = Path(name)
+    if path.suffix == ".py" or path.is_dir():
+        return modules_side(path)
+    try:
+        found = lookup.find(results, name)
+    except UnknownName as unknown:
+        return _of_commit(results, name, unknown)
+    return Side(name, store.load(found), str(found))
+
+
+def _may_be_compiler(results: Path, name: str) -> bool:
+    return not Path(name).exists() and not any(
+        p.stem.startswith(name) for p in lookup.runs(results)
+    )
+
+
+def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
+    commit = resolve_commit(Path.cwd(), name)
+    if commit is None:
+        raise UnknownName(
+            "this is no run, commit, module file or compiler that is known here",
+            where=unknown.where,
+            got=name,
+            expected=unknown.expected or unknown.what,
+            remedy="list runs: harness list --runs; compilers: harness compare harness inductor",
+        ) from unknown
+    newest = [path for path in lookup.runs(results) if path.stem[16:28] == commit[:12]]
+    if not newest:
+        raise UnknownName(
+            "no run of this commit is recorded here",
+            where=str(results),
+            got=f"{name} = {commit[:12]}",
+            expected=unknown.expected,
+            remedy=f"measure it: harness run at that commit; without times: harness compare "
+            f"--static {name} …",
+        )
+    return Side(name, store.load(newest[-1]), str(newest[-1]))
+
+
+def resolve_commit(folder: Path, name: str) -> str | None:
+    """The full identifier of the commit that git calls ``name`` in ``folder``; None if it knows
+    none, or there is no git or no repository."""
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() if found.returncode == 0 else None
+
+
+def modules_side(path: Path) -> Side:
+    """Emitted modules as a run without times: one graph per graph named in their texts.
+
+    Read as text, never executed. Raises ``UsageError`` for a file that is no emitted module and
+    for a folder without one.
+    """
+    files = sorted(path.glob("*.py")) if path.is_dir() else [path]
+    graphs: dict[str, list[KernelRecord]] = {}
+    for file in files:
+        kernel = _kernel(file)
+        graphs.setdefault(region_of(kernel).rpartition(".")[0], []).append(kernel)
+    if not graphs:
+        raise UsageError(
+            "a folder holds no emitted modules",
+            where=str(path),
+            expected="files that harness emit GRAPH -o FOLDER wrote",
+        )
+    found = tuple(GraphRecord(name, kernels=tuple(kernels)) for name, kernels in graphs.items())
+    return Side(str(path), Run("", "", Machine(""), "", graphs=found), str(path))
+
+
+def _kernel(file: Path) -> KernelRecord:
+    try:
+        text = file.read_text(encoding="utf-8")
+        constants = _constants(text)
+        return KernelRecord(
+            name=str(constants["KERNEL"]),
+            kind=str(constants["CATEGORY"]),
+            bytes=int(constants["BYTES"]),
+            module=text,
+        )
+    except OSError as error:
+        raise UnknownName(
+            "there is no such file", got=str(file), expected="an emitted module"
+        ) from error
+    except (ValueError, SyntaxError, KeyError, TypeError) as error:
+        raise UsageError(
+            "a file is no emitted module",
+            where=str(file),
+            got=f"{type(error).__name__}: {error}",
+            expected="a file that harness emit GRAPH -o FOLDER wrote",
+        ) from error
+
+
+def _constants(text: str) -> dict[str, Any]:
+    """The literals that a module's names are bound to."""
+    found: dict[str, Any] = {}
+    for statement in ast.parse(text).body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            try:
+                found[statement.targets[0].id] = ast.literal_eval(statement.value)
+            except ValueError:
+                continue
+    return found
+
+
+def compilers(run: Run) -> list[str]:
+    """The compilers that ``run`` has regions of."""
+    found = (region.compiler for graph in run.graphs for region in graph.regions)
+    return list(dict.fromkeys(found))
+
+
+def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:
+    """A run's regions as one compiler made them, each in a kernel's place."""
+    graphs = []
+    for graph in run.graphs:
+        regions = [_region(found) for found in graph.regions if found.compiler == compiler]
+        if regions:
+            graphs.append(GraphRecord(graph.name, kernels=tuple(regions)))
+    if not graphs:
+        raise HarnessError("a run has no region of a compiler", where=run.id, got=compiler)
+    return Side(compiler, replace(run, graphs=tuple(graphs)), origin)
+
+
+def _region(found: RegionRecord) -> KernelRecord:
+    return KernelRecord(
+        name=found.region,
+        kind="region",
+        bytes=0,
+        origins=(found.region,),
+        region=found.region,
+        check=found.check,
+        max_error=found.max_error,
+        ms=found.ms,
+        low=found.low,
+        high=found.high,
+        sets=found.sets,
+        reason=found.reason,
+    )

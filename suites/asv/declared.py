@@ -1,0 +1,50 @@
+"""What asv measures: declarations only. ``docs/asv.md`` says how to choose less of it."""
+
+from __future__ import annotations
+
+from harness.options import Options
+from harness.track.asv_measure import Device, Wanted
+
+
+def open_device(options: Options) -> Device | str:
+    """The GPU at hand, or why there is none."""
+    from harness.runtime.device import is_available, require
+
+    if not is_available():
+        from harness.errors import NoDevice
+
+        try:
+            require()
+        except NoDevice as error:
+            return f"{error.what} ({error.got})"
+    from harness.bench.cuda import CudaDevice
+
+    return CudaDevice(options.cache, options.jobs)
+
+
+WANTED = Wanted(
+    graphs=(
+        "llama_block_forward",
+        "llama_block_backward",
+        "bert_layer_forward",
+        "bert_layer_backward",
+        "gpt2_forward",
+        "gpt2_backward",
+        "t5_block_forward",
+        "t5_block_backward",
+        "vit_forward",
+        "vit_backward",
+        "resnet50_forward",
+        "resnet50_backward",
+        "convnext_forward",
+        "convnext_backward",
+        "unet_up_block_forward",
+        "moe_router_forward",
+        "moe_router_backward",
+        "adamw_step",
+        "fp8_rowwise_forward",
+        "channels_last_forward",
+        "image_preprocess_forward",
+    ),
+    open_device=open_device,
+)

@@ -1,0 +1,134 @@
+"""A small git repository that asv measures with a fake GPU: the harness itself and a few commits.
+
+The commits are the package as it is now, with changes to what the compiler writes: the fake
+reads in a module's text what it costs. Environment variables choose what befalls the fake.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GRAPH = "image_preprocess_forward"
+OTHER = "fp8_rowwise_forward"
+
+DECLARED = '''
+import os, random, re
+from types import SimpleNamespace
+from harness.bench.session import CheckOutcome
+from harness.bench.record import SampleSet
+from harness.errors import CheckFailed
+from harness.track.asv_measure import Wanted
+
+
+class Fake:
+    """2000 GB/s, less where the text says so; 0.2 % noise."""
+
+    def __init__(self):
+        self.timed = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def prepare(self, modules):
+        with open(os.environ["FAKE_LOG"], "a") as log:
+            log.write(f"{os.getpid()} {len(modules)}\\n")
+
+    def check(self, module):
+        return CheckOutcome("# wrong" not in module.text, 0.1, 0.5)
+
+    def time(self, module):
+        if "# hangs" in module.text:
+            raise CheckFailed("a kernel took too long", got="stopped after 180 s")
+        self.timed += 1
+        costs = float((re.findall(r"# costs ([0-9.]+)", module.text) or ["1"])[-1])
+        noise = random.Random(len(module.text))
+        ms = module.bytes_moved / 2000e6 * costs
+        samples = tuple(ms * (1 + noise.gauss(0, 0.002)) for _ in range(40))
+        clock = 1300.0 if os.environ.get("FAKE") == "drops" and self.timed > 1 else 1980.0
+        sets = (SampleSet(0, samples, clock_mhz=clock),)
+        return SimpleNamespace(sets=sets, samples_ms=samples)
+
+
+def open_device(options):
+    return "there is no GPU here" if os.environ.get("FAKE") == "none" else Fake()
+
+
+GRAPHS = ("image_preprocess_forward", "fp8_rowwise_forward")
+WANTED = Wanted(graphs=GRAPHS, repeats=1, open_device=open_device)
+'''
+
+
+@dataclass(frozen=True)
+class Project:
+    """The checkout, where asv runs."""
+
+    folder: Path
+
+    def git(self, *arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.folder, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    def commit(self, message: str) -> str:
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+    def asv(self, *arguments: str, fake: str = "", folder: Path | None = None) -> tuple[int, str]:
+        """Exit status and all output of one asv command."""
+        environ = os.environ | {
+            "PYTHONPATH": "",
+            "HARNESS_CACHE": str(self.folder.parent / "cache"),
+            "HARNESS_JOBS": "2",
+            "HOME": str(self.folder.parent),
+            "FAKE": fake,
+            "FAKE_LOG": str(self.folder.parent / "fake.log"),
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "asv", *arguments],
+            cwd=folder or self.folder,
+            capture_output=True,
+            text=True,
+            env=environ,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def writes(self, line: str) -> None:
+        """Let the compiler put ``line`` above every kernel's reference."""
+        path = self.folder / "harness" / "codegen" / "module.py"
+        original = (ROOT / "harness" / "codegen" / "module.py").read_text()
+        path.write_text(
+            original + f"\n\n_emit = emit\n\n\ndef emit(*args):\n    import dataclasses\n"
+            f"    made = _emit(*args)\n    return dataclasses.replace(made, text="
+            f"made.text.replace('\\ndef reference(', '\\n{line}\\ndef reference('))\n"
+        )
+
+
+def make(folder: Path) -> Project:
+    """The repository with its first commit."""
+    project = Project(folder)
+    skip = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "harness", folder / "harness", ignore=skip)
+    shutil.copytree(ROOT / "suites" / "asv", folder / "suites" / "asv", ignore=skip)
+    (folder / "suites" / "asv" / "declared.py").write_text(DECLARED)
+    (folder / "suites" / "graphs").mkdir()
+    for name in (GRAPH, OTHER):
+        shutil.copy(ROOT / "suites" / "graphs" / f"{name}.py", folder / "suites" / "graphs")
+    for name in ("suites/default.py", "asv.conf.json", "pyproject.toml", ".gitignore"):
+        shutil.copy(ROOT / name, folder / name)
+    project.git("init", "-q", "-b", "main")
+    project.git("config", "user.name", "Test")
+    project.git("config", "user.email", "test@example.org")
+    project.git("commit", "-q", "--allow-empty", "-m", "Nothing yet")
+    return project

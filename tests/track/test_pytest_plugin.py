@@ -1,0 +1,272 @@
+"""The pytest plugin, run as its users run it: pytest in another folder."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from harness.runtime.timing import Samples
+from harness.track.gpu_benchmark import GpuBenchmark, Row, ToldClock, section
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FAKE_GPU = """
+import os
+import pytest
+import torch
+from harness.bench.roofline import CopyBandwidth
+from harness.runtime.timing import Samples
+from harness.track.gpu_benchmark import Gpu
+
+class FakeTimer:
+    def measure(self, launch, budget_ms):
+        launch()
+        ms = float(os.environ.get("FAKE_MS", "2"))
+        return Samples((ms, 1.1 * ms, 0.9 * ms), "fake/1", "count")
+
+    def compare(self, launches, budget_ms):
+        raise NotImplementedError
+
+@pytest.fixture(scope="session")
+def gpu():
+    timer = FakeTimer()
+    return Gpu(timer, CopyBandwidth(4000.0, 1, timer.measure(lambda: None, 0)))
+"""
+
+ONE = """
+import torch
+def test_double(gpu_benchmark):
+    x = torch.randn(1000)
+    result = gpu_benchmark(lambda t: 2 * t, (x,), bytes=4_000_000_000, reference=lambda t: t + t)
+    assert torch.equal(result, 2 * x)
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    out: str
+
+
+def run_pytest(folder: Path, *arguments: str, **environment: str) -> Answer:
+    """pytest in ``folder``, its plugin given by hand where the installed harness has none."""
+    entries = importlib.metadata.entry_points(group="pytest11")
+    known = any(entry.value == "harness.track.pytest_plugin" for entry in entries)
+    given = [] if known else ["-p", "harness.track.pytest_plugin"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *given, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return Answer(done.returncode, done.stdout + done.stderr)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Somebody else's project, with a GPU that always answers the same."""
+    (tmp_path / "conftest.py").write_text(FAKE_GPU)
+    (tmp_path / "test_one.py").write_text(ONE)
+    return tmp_path
+
+
+def test_samples_fill_the_table_and_the_json(project: Path) -> None:
+    answer = run_pytest(project, "--benchmark-only", "--benchmark-json=out.json")
+    assert answer.status == 0, answer.out
+    assert "1 passed" in answer.out
+    lines = answer.out[answer.out.index("= GPU benchmarks =") :].splitlines()
+    (line,) = [line for line in lines if line.startswith("test_double ")]
+    assert line.split()[1:] == ["2.0000", "2000", "50", "count"], answer.out
+    document = json.loads((project / "out.json").read_text())
+    (bench,) = document["benchmarks"]
+    assert bench["stats"]["median"] == pytest.approx(0.002)
+    assert bench["stats"]["max"] == pytest.approx(0.0022)
+    assert bench["stats"]["rounds"] == 3
+    assert bench["extra_info"]["gbps"] == pytest.approx(2000)
+    assert bench["extra_info"]["share_of_copy"] == pytest.approx(0.5)
+    assert bench["extra_info"]["method"] == "fake/1"
+    assert document["machine_info"]["harness"]["torch"]
+
+
+@pytest.mark.parametrize(("ms", "status"), [("2.02", 0), ("2.2", 1)])
+def test_compare_fail_judges_the_gpu_samples(project: Path, ms: str, status: int) -> None:
+    assert run_pytest(project, "--benchmark-save=base").status == 0
+    answer = run_pytest(
+        project, "--benchmark-compare", "--benchmark-compare-fail=median:5%", FAKE_MS=ms
+    )
+    assert answer.status == status, answer.out
+    assert ("Performance has regressed" in answer.out) == bool(status)
+
+
+def test_disabled_benchmarks_run_once_and_are_not_timed(project: Path) -> None:
+    answer = run_pytest(project, "--benchmark-disable")
+    assert answer.status == 0
+    assert "1 passed" in answer.out
+    assert "GPU benchmarks" not in answer.out
+
+
+def test_a_wrong_result_fails_before_it_is_timed(project: Path) -> None:
+    (project / "test_one.py").write_text(ONE.replace("t + t", "3 * t"))
+    answer = run_pytest(project, "--benchmark-only")
+    assert answer.status == 1
+    assert "differs from its reference" in answer.out
+    assert "GPU benchmarks" not in answer.out
+
+
+@pytest.mark.skipif("__import__('torch').cuda.is_available()", reason="there is a GPU")
+def test_without_a_gpu_the_reason_is_said(project: Path) -> None:
+    (project / "conftest.py").unlink()
+    answer = run_pytest(project, "--benchmark-only")
+    assert answer.status == 0
+    assert "1 skipped: no GPU: torch was built without CUDA" in answer.out
+
+
+@pytest.mark.skipif("__import__('torch').cuda.is_available()", reason="there is a GPU")
+def test_suites_time_code_generation_and_skip_kernels_without_a_gpu() -> None:
+    answer = run_pytest(ROOT, "suites", "--benchmark-only", "--harness-graphs=moe_router_forward")
+    assert answer.status == 0, answer.out
+    assert "test_codegen[moe_router_forward]" in answer.out
+    assert "no GPU: timing is skipped, code generation is not" in answer.out
+    assert "1 passed" in answer.out
+
+
+def test_a_graph_that_does_not_exist_is_one_sentence() -> None:
+    answer = run_pytest(ROOT, "suites", "--benchmark-only", "--harness-graphs=moe_ruoter_forward")
+    assert answer.status != 0
+    assert "moe_router_forward" in answer.out
+    assert "Traceback" not in answer.out
+
+
+FAKE_SUITE = """
+import pytest
+from harness.bench.record import Check, RegionRecord, SampleSet
+from harness.bench.session import CheckOutcome, Timing
+from harness.heuristics.facts import Config
+from harness.track.pytest_suite import RegionTimes, parametrize
+
+pytest_generate_tests = parametrize
+CONFIG = Config((("XBLOCK", 256),), 4, 2)
+
+class FakeDevice:
+    def check(self, module):
+        return CheckOutcome(RIGHT, 0.25, 1e-3)
+    def time(self, module):
+        return Timing(CONFIG, 0.5, (0.4, 0.5, 0.6), 3000.0)
+
+class FakePeers:
+    def compare(self, one, configs):
+        assert set(configs.values()) == {CONFIG}
+        yield RegionRecord(one.name, "harness", 1.0, kernels=2, sets=(SampleSet(0, (1.0, 1.2)),),
+                           check=Check.PASSED if RIGHT else Check.FAILED, max_error=0.5)
+        yield RegionRecord(one.name, "eager", 3.0, sets=(SampleSet(0, (3.0, 3.2)),))
+        yield RegionRecord(one.name, "inductor", reason="Triton could not")
+
+@pytest.fixture(scope="session")
+def suite_device():
+    return FakeDevice()
+
+@pytest.fixture(scope="session")
+def suite_regions(suite_device):
+    return RegionTimes(suite_device, FakePeers())
+"""
+
+
+def run_suite(folder: Path, file: str, right: bool, *arguments: str) -> Answer:
+    """A file of the suites' benchmarks over one graph, on a GPU that always answers the same."""
+    (folder / file).write_text((ROOT / "suites" / file).read_text())
+    (folder / "conftest.py").write_text(f"RIGHT = {right}\n{FAKE_SUITE}")
+    return run_pytest(
+        folder,
+        "--benchmark-only",
+        "--harness-graphs=moe_router_forward",
+        "--benchmark-json=out.json",
+        *arguments,
+        HARNESS_SUITES=str(ROOT / "suites"),
+    )
+
+
+def test_suite_kernels_are_grouped_by_graph(tmp_path: Path) -> None:
+    answer = run_suite(tmp_path, "test_kernels.py", True)
+    assert answer.status == 0, answer.out
+    benchmarks = json.loads((tmp_path / "out.json").read_text())["benchmarks"]
+    assert benchmarks
+    assert {bench["group"] for bench in benchmarks} == {"moe_router_forward"}
+    for bench in benchmarks:
+        assert bench["stats"]["median"] == pytest.approx(5e-4)
+        moved = bench["extra_info"]["bytes"]
+        assert bench["extra_info"]["gbps"] == pytest.approx(moved / 0.5 / 1e6)
+        assert bench["extra_info"]["config"]["XBLOCK"] == 256
+
+
+@pytest.mark.parametrize("file", ["test_kernels.py", "test_regions.py"])
+def test_what_is_wrong_is_not_timed(tmp_path: Path, file: str) -> None:
+    answer = run_suite(tmp_path, file, False)
+    assert answer.status == 1
+    assert "differs from its reference" in answer.out or "the result is wrong" in answer.out
+
+
+def test_compilers_line_up_by_region(tmp_path: Path) -> None:
+    answer = run_suite(tmp_path, "test_regions.py", True, "--harness-against=eager,inductor")
+    assert answer.status == 0, answer.out
+    groups: dict[str, dict[str, float]] = {}
+    for bench in json.loads((tmp_path / "out.json").read_text())["benchmarks"]:
+        medians = groups.setdefault(bench["group"], {})
+        medians[bench["extra_info"]["compiler"]] = bench["stats"]["median"]
+    assert groups
+    for medians in groups.values():
+        assert medians == {"harness": pytest.approx(0.0011), "eager": pytest.approx(0.0031)}
+    assert "inductor: Triton could not" in answer.out
+
+
+def test_an_unknown_compiler_is_one_sentence(tmp_path: Path) -> None:
+    answer = run_suite(tmp_path, "test_regions.py", True, "--harness-against=inducter")
+    assert answer.status != 0
+    assert "inductor" in answer.out
+    assert "Traceback" not in answer.out
+
+
+class FakeBenchmark:
+    """pytest-benchmark's fixture; keeps what the clock says of each round."""
+
+    def __init__(self, clock: ToldClock) -> None:
+        self.clock = clock
+        self.disabled = False
+        self.group = None
+        self.extra_info: dict[str, object] = {}
+        self.seconds: list[float] = []
+
+    def pedantic(self, target: object, *, rounds: int, iterations: int) -> None:
+        assert iterations == 1
+        for _ in range(rounds):
+            began = self.clock()
+            target()  # type: ignore[operator]
+            self.seconds.append(self.clock() - began)
+
+
+def test_every_sample_becomes_a_round_in_order() -> None:
+    clock = ToldClock()
+    fake = FakeBenchmark(clock)
+    rows: list[Row] = []
+    bench = GpuBenchmark("k", fake, clock, lambda: pytest.fail("no device"), rows.append)
+    bench.take(Samples((3.0, 1.0, 2.0), "m/1", "width"), nbytes=6_000_000, copy_gbps=6.0)
+    assert fake.seconds == pytest.approx([0.003, 0.001, 0.002])
+    (row,) = rows
+    assert (row.ms, row.gbps, row.share) == (2.0, 3.0, 0.5)
+
+
+def test_no_bytes_no_bandwidth() -> None:
+    clock = ToldClock()
+    rows: list[Row] = []
+    bench = GpuBenchmark("k", FakeBenchmark(clock), clock, lambda: pytest.fail("x"), rows.append)
+    bench.take(Samples((3.0,), "m/1", "width"))
+    assert rows[0].gbps is None
+    assert len({len(line) for line in section(rows)[:1]}) == 1
