@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import harness
+from harness.cli.calibrate import calibrate
 from harness.cli.capture import capture
 from harness.cli.compare import compare
 from harness.cli.confirm import confirm
@@ -65,6 +66,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("compare", compare, "Say what is slower, whether it is real, and why."),
     ("confirm", confirm, "Time two runs' kernels against each other, today."),
     ("explain-fusion", explain_fusion, "Say what shares a kernel, and why the rest does not."),
+    ("calibrate", calibrate, "Measure this machine's false alarms and what it can detect."),
     ("doctor", doctor, "Say what works on this machine."),
 )
 for _name, _command, _summary in COMMANDS:

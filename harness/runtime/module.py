@@ -21,6 +21,9 @@ from harness.errors import CompileFailed, HarnessError, InvalidProgram, RecordEr
 from harness.heuristics.facts import OPTIONS, Config
 from harness.runtime.grid import checked
 
+USER = "user"
+"""The category of hand-written kernels."""
+
 Arguments = list[Any]
 """Kernel arguments in order: tensors, and integers for unknown sizes."""
 
@@ -82,6 +85,12 @@ class LoadedModule:
     def divisible_by_16(self) -> tuple[str, ...]:
         """Arguments whose value (address, for pointers) is a multiple of 16."""
         return tuple(self.raw.DIVISIBLE_BY_16)
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """Parameters that are neither arguments nor part of a configuration, with their values
+        (a user's kernel has some)."""
+        return dict(getattr(self.raw, "CONSTANTS", {}))
 
     @property
     def outputs(self) -> tuple[int, ...]:
