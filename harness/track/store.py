@@ -83,17 +83,22 @@ def load(path: Path) -> Run:
     except FileNotFoundError as error:
         raise RecordError("there is no such run file", str(path)) from error
     except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: text that is no UTF-8
-        raise RecordError(
-            "a run file cannot be read",
-            str(path),
-            got=str(error).splitlines()[0] if str(error) else type(error).__name__,
-            expected="a whole Parquet file, as the harness writes it",
-            remedy="the file is torn or no run: restore it from version control or remove it",
-        ) from error
+        raise unreadable(path, error) from error
     metadata: dict[bytes, bytes] = dict(table.schema.metadata or {})
     run = from_json(Run, run_metadata(metadata, path), str(path))
     version = int(metadata[VERSION_KEY])
     return replace(run, graphs=_with_kernels(run, rows, str(path), version))
+
+
+def unreadable(path: Path, error: Exception) -> RecordError:
+    """The ``RecordError`` for a run file at ``path`` that is torn or none."""
+    return RecordError(
+        "a run file cannot be read",
+        str(path),
+        got=str(error).splitlines()[0] if str(error) else type(error).__name__,
+        expected="a whole Parquet file, as the harness writes it",
+        remedy="the file is torn or no run: restore it from version control or remove it",
+    )
 
 
 def run_metadata(metadata: dict[bytes, bytes], path: Path) -> Any:
