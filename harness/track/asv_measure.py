@@ -21,7 +21,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from harness.errors import CheckFailed, CommitUnusable, HarnessError, NoDevice
+from harness.errors import (
+    CheckFailed,
+    CommitUnusable,
+    HarnessError,
+    NoDevice,
+    UnknownName,
+    nearest,
+)
 from harness.options import Options, Overlay
 
 if TYPE_CHECKING:
@@ -127,15 +134,16 @@ def collect(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, Any
             remedy="see what was said when it was laid over",
         )
     answer = json.loads(Path(overlay.exported).read_text(encoding="utf-8"))
-    modules = [m for graph in wanted.graphs for m in emitted(answer, graph)]
+    chosen = chosen_graphs(options, wanted)
+    modules = [m for graph in chosen for m in emitted(answer, graph)]
     kernels: dict[str, Row] = {m.label: {} for m in modules}
     _add_static(modules, kernels, overlay, options)
     notes = _add_times(modules, kernels, options, wanted)
-    seconds = _code_generation(overlay, options, wanted)
+    seconds = _code_generation(overlay, options, chosen, wanted.repeats)
     graphs = {
         graph: _graph_row(answer["graphs"].get(graph), emitted(answer, graph), kernels)
         | ({"codegen_seconds": _samples(seconds[graph])} if seconds.get(graph) else {})
-        for graph in wanted.graphs
+        for graph in chosen
     }
     for note in notes:
         print(f"{NOTE}{note}")  # noqa: T201 - asv hands on what this process prints
@@ -231,13 +239,30 @@ def _leave_out_slow_clocks(kernels: dict[str, Row], clocks: Mapping[str, float])
     ]
 
 
-def _code_generation(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, list[float]]:
+def chosen_graphs(options: Options, wanted: Wanted) -> tuple[str, ...]:
+    """The declared graphs, or those of them that the options choose. Raises ``UnknownName``."""
+    for name in options.asv_graphs:
+        if name not in wanted.graphs:
+            near = ", ".join(nearest(name, wanted.graphs))
+            raise UnknownName(
+                "asv's suite declares no such graph",
+                where="HARNESS_ASV_GRAPHS",
+                got=name,
+                expected=near or ", ".join(wanted.graphs),
+                remedy="name declared graphs, or unset the variable to measure all of them",
+            )
+    return options.asv_graphs or wanted.graphs
+
+
+def _code_generation(
+    overlay: Overlay, options: Options, graphs: Sequence[str], repeats: int
+) -> dict[str, list[float]]:
     """Seconds of each repeat, by graph, in a fresh process with the commit's package."""
     from harness.track.asv_tree import export
 
-    files = graph_files(options, wanted.graphs)
+    files = graph_files(options, graphs)
     tree = Path(overlay.tree)
-    answer = export(tree, overlay.commit, files, overlay.target, wanted.repeats, overlay.search)
+    answer = export(tree, overlay.commit, files, overlay.target, repeats, overlay.search)
     return {name: found.get("seconds", []) for name, found in answer["graphs"].items()}
 
 

@@ -112,7 +112,8 @@ class Site:
 
     @functools.cached_property
     def _files(self) -> dict[str, Path]:
-        return asv_measure.graph_files(self.options, self.wanted.graphs)
+        chosen = asv_measure.chosen_graphs(self.options, self.wanted)
+        return asv_measure.graph_files(self.options, chosen)
 
     @functools.cached_property
     def _graphs_key(self) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GRAPH = "image_preprocess_forward"
-OTHER = "moe_router_backward"
+OTHER = "fp8_rowwise_forward"
 
 DECLARED = '''
 import os, random, re
@@ -62,7 +62,7 @@ def open_device(options):
     return "there is no GPU here" if os.environ.get("FAKE") == "none" else Fake()
 
 
-GRAPHS = ("image_preprocess_forward", "moe_router_backward")
+GRAPHS = ("image_preprocess_forward", "fp8_rowwise_forward")
 WANTED = Wanted(graphs=GRAPHS, repeats=1, open_device=open_device)
 '''
 
@@ -130,4 +130,5 @@ def make(folder: Path) -> Project:
     project.git("init", "-q", "-b", "main")
     project.git("config", "user.name", "Test")
     project.git("config", "user.email", "test@example.org")
+    project.git("commit", "-q", "--allow-empty", "-m", "Nothing yet")
     return project

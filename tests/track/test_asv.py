@@ -36,6 +36,7 @@ class History:
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     project = asv_project.make(tmp_path_factory.mktemp("asv") / "a project")
+    root = project.git("rev-parse", "HEAD")
     first = project.commit("Base")
     (project.folder / "README.md").write_text("Nothing that matters.\n")
     same = project.commit("Same kernels")
@@ -49,9 +50,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     mended = project.commit("Imports again")
     # The working tree measures: its compiler is not what is measured.
     shutil.copy(asv_project.ROOT / "harness/codegen/module.py", project.folder / "harness/codegen")
-    status, said = project.asv("run", f"{first}^!")
-    assert status == 0, said
-    status, said = project.asv("run", f"{first}..main")
+    status, said = project.asv("run", f"{root}..main")
     return History(project, first, same, slower, broken, mended, status, said)
 
 
@@ -79,7 +78,7 @@ def test_samples_versions_and_static_values_are_kept(history: History) -> None:
     document = json.loads(path.read_text())
     columns = document["result_columns"]
     row = dict(zip(columns, document["results"]["fused.Kernel.track_seconds"], strict=False))
-    assert [len(samples) for samples in row["samples"]] == [25] * 4
+    assert [len(samples) for samples in row["samples"]] == [25] * 2
     assert row["version"].startswith("events-cold-l2/")
     assert document["requirements"].keys() == {"torch", "triton"}
     assert values(history, history.same, "fused.Graph.track_kernels")[GRAPH] == 1
@@ -167,8 +166,6 @@ def test_new_measures_new_commits_without_a_gpu_and_says_what_is_left_out(own: H
     assert all(v != v for v in values(own, new, GBPS).values()), "n/a, not a failure"
     assert values(own, new, "fused.Graph.track_kernels")[GRAPH] == 1
     assert values(own, new, "fused.Graph.track_codegen")[GRAPH] > 0
-    status, said = own.project.asv("find", f"{own.mended}..main", "Graph.track_gbps", fake="none")
-    assert "nothing to search for" in said or status == 0
     status, said = own.project.asv("run", "--skip-existing-commits", "main^!", fake="none")
     assert "Setting up" not in said, "a measured commit is not measured again"
 
@@ -186,7 +183,7 @@ def test_a_damaged_result_is_left_out_moved_aside_and_measured_again(own: Histor
     assert "It is kept as" in said
     assert path.with_name(path.name + ".damaged").is_file()
     # The clock fell after the first kernel.
-    assert "the SM clock fell from 1980 to 1300 MHz during the run: 3 of 4 kernels" in said
+    assert "the SM clock fell from 1980 to 1300 MHz during the run: 1 of 2 kernels" in said
     graphs = values(own, own.mended, GBPS)
     assert graphs[GRAPH] == pytest.approx(2000 / 1.2, rel=0.01)
     assert graphs[asv_project.OTHER] != graphs[asv_project.OTHER], "no total without its kernels"
