@@ -72,7 +72,7 @@ def _table(title: str, changes: Sequence[Change]) -> Any:
 
     table = Table(title=title, title_justify="left", title_style="bold", expand=True, box=None)
     table.add_column("graph / kernel", ratio=5, overflow="fold")
-    table.add_column("metric", ratio=2, overflow="fold")
+    table.add_column("metric", no_wrap=True)
     table.add_column("size", ratio=3, justify="right", overflow="fold")
     table.add_column("confidence", justify="right", no_wrap=True)
     table.add_column("commits", ratio=4, overflow="fold")
@@ -110,10 +110,7 @@ def _level(value: float) -> str:
 def _confidence(change: Change) -> str:
     if change.series.metric.exact:
         return "exact"
-    missed = change.p
-    if missed < 1e-4:
-        return f"1 − {missed:.0e}"
-    return f"{100 * (1 - missed):.2f} %"
+    return "> 99.99 %" if change.p < 1e-4 else f"{100 * (1 - change.p):.2f} %"
 
 
 def _commits(change: Change) -> str:
