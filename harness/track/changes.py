@@ -194,13 +194,21 @@ def _of_step(
 
 
 def _undone(names: Sequence[str], step: Step, later: Sequence[Step], settings: Settings) -> str:
-    """The commit from which what is left of the step is too small to be reported."""
+    """The commit from which what is left of the step is too small to be reported, or within the
+    uncertainty of the steps themselves."""
     left = np.log1p(step.size)
+    variance = _half_width(step) ** 2
     for each in later:
         left += np.log1p(each.size)
-        if each.confirmed and left * np.sign(step.size) < np.log1p(settings.smallest):
+        variance += _half_width(each) ** 2
+        limit = max(np.log1p(settings.smallest), np.sqrt(variance))
+        if each.confirmed and left * np.sign(step.size) < limit:
             return names[each.position]
     return ""
+
+
+def _half_width(step: Step) -> float:
+    return float(np.log1p(step.high) - np.log1p(step.low)) / 2
 
 
 def _exact(known: History, series: Series) -> list[Change]:
