@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harness.bench.record import KernelRecord
 from harness.bench.verdicts import Effect, Noise, Source, Verdict
 from harness.track.causes import METRICS, clock, figure, mix
-from harness.track.comparing import Comparison, Rollup, Row
+from harness.track.comparing import Comparison, Rollup, Row, Side
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -234,8 +234,8 @@ def _noise(noise: Noise, *, paired: bool) -> str:
 def document(found: Comparison) -> dict[str, Any]:
     """The JSON of a comparison (docs/json.md)."""
     return {
-        "a": _side_document(found, "a"),
-        "b": _side_document(found, "b"),
+        "a": side_document(found.a),
+        "b": side_document(found.b),
         "rules": {
             "alpha": found.rules.alpha,
             "margin": found.rules.margin,
@@ -248,13 +248,13 @@ def document(found: Comparison) -> dict[str, Any]:
         "noise": None if found.noise is None else _noise_document(found.noise),
         "kernels": [_row_document(row) for row in found.rows],
         "rollups": [_rollup_document(rollup) for rollup in found.rollups],
-        "vanished": [_lone_document(*item) for item in found.vanished],
-        "appeared": [_lone_document(*item) for item in found.appeared],
+        "vanished": [lone_document(*item) for item in found.vanished],
+        "appeared": [lone_document(*item) for item in found.appeared],
     }
 
 
-def _side_document(found: Comparison, which: str) -> dict[str, Any]:
-    side = found.a if which == "a" else found.b
+def side_document(side: Side) -> dict[str, Any]:
+    """The JSON of A or B."""
     run = side.run
     return {
         "name": side.label,
@@ -288,25 +288,26 @@ def _row_document(row: Row) -> dict[str, Any]:
         "reason": row.reason,
         "causes": list(row.causes),
         "identical": row.identical,
-        "a": _kernels_document(row.match.a, row.a_ms, row.processes[0]),
-        "b": _kernels_document(row.match.b, row.b_ms, row.processes[1]),
+        "a": {**kernels_document(row.match.a), **_times(row.a_ms, row.processes[0])},
+        "b": {**kernels_document(row.match.b), **_times(row.b_ms, row.processes[1])},
         **_effect_document(row.effect),
     }
 
 
-def _kernels_document(
-    kernels: Sequence[KernelRecord], ms: float | None, processes: int
-) -> dict[str, Any]:
+def kernels_document(kernels: Sequence[KernelRecord]) -> dict[str, Any]:
+    """The JSON of a match's kernels on one side; figures of several are sums or the worst."""
     return {
         "kernels": [kernel.name for kernel in kernels],
         "launches": [kernel.launches for kernel in kernels],
         "config": [kernel.config for kernel in kernels],
-        "ms": ms,
-        "processes": processes,
-        "clock_mhz": clock(kernels),
         **{metric.field: figure(kernels, metric) for metric in METRICS},
         "mix": mix(kernels),
+        "clock_mhz": clock(kernels),
     }
+
+
+def _times(ms: float | None, processes: int) -> dict[str, Any]:
+    return {"ms": ms, "processes": processes}
 
 
 def _effect_document(effect: Effect | None) -> dict[str, Any]:
@@ -327,7 +328,8 @@ def _rollup_document(rollup: Rollup) -> dict[str, Any]:
     }
 
 
-def _lone_document(graph: str, kernel: KernelRecord) -> dict[str, Any]:
+def lone_document(graph: str, kernel: KernelRecord) -> dict[str, Any]:
+    """The JSON of a kernel without a partner."""
     return {
         "graph": graph,
         "kernel": kernel.name,

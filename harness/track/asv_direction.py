@@ -99,7 +99,9 @@ class Turned:
         values = [
             None if v is None or v != v else v for v in self._results.get_result_value(name, params)
         ]
-        skipped = any(v is not None and v != v for v in self._results.get_result_value(name, params))
+        skipped = any(
+            v is not None and v != v for v in self._results.get_result_value(name, params)
+        )
         if skipped and all(v is None for v in values):
             raise util.UserError(
                 f"{name} was not measured on {self._results.commit_hash[:8]}: there is nothing to "

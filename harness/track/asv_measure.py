@@ -223,17 +223,13 @@ def _leave_out_slow_clocks(kernels: dict[str, Row], clocks: Mapping[str, float])
     ]
 
 
-def _code_generation(
-    overlay: Overlay, options: Options, wanted: Wanted
-) -> dict[str, list[float]]:
+def _code_generation(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, list[float]]:
     """Seconds of each repeat, by graph, in a fresh process with the commit's package."""
     from harness.track.asv_tree import export
 
     files = graph_files(options, wanted.graphs)
     tree = Path(overlay.tree)
-    answer = export(
-        tree, overlay.commit, files, overlay.target, wanted.repeats, overlay.search
-    )
+    answer = export(tree, overlay.commit, files, overlay.target, wanted.repeats, overlay.search)
     return {name: found.get("seconds", []) for name, found in answer["graphs"].items()}
 
 
@@ -290,5 +286,3 @@ def _failed(error: HarnessError) -> dict[str, Any]:
     from harness.bench.record import one_line
 
     return {"failed": one_line(error)}
-
-

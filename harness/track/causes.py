@@ -77,7 +77,7 @@ def _differences(match: Match, a: Run, b: Run) -> list[str]:
     if (len(match.a), len(match.b)) != (1, 1):
         found.append(f"{_kernels(len(match.a))} → {len(match.b)}")
     found += static_differences(match.a, match.b)
-    found += _configuration(match)
+    found += configuration(match)
     if len(match.a) == len(match.b) == 1:
         found += _text(match.a[0], match.b[0])
         if match.a[0].launches != match.b[0].launches:
@@ -136,7 +136,8 @@ def _mix(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> list[str]:
     return [f"{group} {before.get(group, 0)} → {after.get(group, 0)}" for group in order]
 
 
-def _configuration(match: Match) -> list[str]:
+def configuration(match: Match) -> list[str]:
+    """What differs between the launch configurations of one kernel and another."""
     if len(match.a) != 1 or len(match.b) != 1:
         return []
     before, after = match.a[0].config, match.b[0].config

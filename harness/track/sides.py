@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,10 @@ from harness.track.pairing import region_of
 OWN = "harness"
 """The name of the harness's own compiler beside those of other compilers."""
 _GIT_SECONDS = 20
+
+CompileAt = Callable[[str | None, str], Side]
+"""Compiles the suite's graphs with a commit's compiler (None: the working tree's); the second
+argument is the side's name."""
 
 
 def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) -> list[Side]:
@@ -47,6 +51,24 @@ def find_side(results: Path, name: str) -> Side:
     except UnknownName as unknown:
         return _of_commit(results, name, unknown)
     return Side(name, store.load(found), str(found))
+
+
+WORKTREE = "worktree"
+"""The name of the package in the folder at hand, changes that are not committed included."""
+
+
+def find_static_side(results: Path, name: str, compile_at: CompileAt) -> Side:
+    """The side called ``name`` for a comparison without times: modules, a run by its own name, or
+    a commit (or ``worktree``), compiled now with ``compile_at``.
+    """
+    path = Path(name)
+    by_run = name == lookup.LATEST or any(p.stem.startswith(name) for p in lookup.runs(results))
+    if path.exists() or by_run:
+        return find_side(results, name)
+    if name == WORKTREE:
+        return compile_at(None, name)
+    commit = resolve_commit(Path.cwd(), name)
+    return find_side(results, name) if commit is None else compile_at(commit, name)
 
 
 def _may_be_compiler(results: Path, name: str) -> bool:
@@ -119,11 +141,11 @@ def modules_side(path: Path) -> Side:
 def _kernel(file: Path) -> KernelRecord:
     try:
         text = file.read_text(encoding="utf-8")
-        constants = _constants(text)
+        literals = constants(text)
         return KernelRecord(
-            name=str(constants["KERNEL"]),
-            kind=str(constants["CATEGORY"]),
-            bytes=int(constants["BYTES"]),
+            name=str(literals["KERNEL"]),
+            kind=str(literals["CATEGORY"]),
+            bytes=int(literals["BYTES"]),
             module=text,
         )
     except OSError as error:
@@ -139,8 +161,8 @@ def _kernel(file: Path) -> KernelRecord:
         ) from error
 
 
-def _constants(text: str) -> dict[str, Any]:
-    """The literals that a module's names are bound to."""
+def constants(text: str) -> dict[str, Any]:
+    """The literals that the names of an emitted module are bound to; nothing is executed."""
     found: dict[str, Any] = {}
     for statement in ast.parse(text).body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
