@@ -28,7 +28,8 @@ class Options:
     (both still need a terminal); ``target`` names the device kind kernels are
     compiled for where there is no GPU; ``commit`` the commit that a run is recorded
     under where it is not to be, or cannot be, read off the checkout (``SHA``, or
-    ``SHA-dirty`` for a tree that differs from it).
+    ``SHA-dirty`` for a tree that differs from it); ``asv_graphs`` the graphs that asv measures
+    where time does not allow for all that its suite declares.
     """
 
     cache: Path
@@ -40,6 +41,7 @@ class Options:
     interactive: bool = True
     use_cache: bool = True
     commit: str = ""
+    asv_graphs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def from_environment(
     ``HARNESS_CACHE``, ``HARNESS_RESULTS``, ``HARNESS_SUITES`` name folders (relative
     ones are relative to ``directory``); ``HARNESS_JOBS`` counts worker processes (default:
     the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_COMMIT`` is the
-    commit that runs are recorded under; ``HARNESS_NO_CACHE`` is a switch; ``CI`` and
+    commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv; ``HARNESS_NO_CACHE`` is a switch; ``CI`` and
     ``NO_COLOR`` count when they are set and not empty.
     Raises ``UsageError`` for a value that makes no sense.
     """
@@ -118,6 +120,7 @@ def from_environment(
         interactive=environ.get("CI", "").lower() in _FALSE,  # services set it to all sorts
         use_cache=not _switch(environ, "HARNESS_NO_CACHE"),
         commit=environ.get("HARNESS_COMMIT", "").strip(),
+        asv_graphs=tuple(environ.get("HARNESS_ASV_GRAPHS", "").replace(",", " ").split()),
     )
 
 

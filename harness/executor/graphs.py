@@ -16,7 +16,17 @@ from harness.executor.layouts import Host, Layout
 from harness.executor.regions import Value
 from harness.executor.views import Viewed, ViewPlan
 from harness.graph.calltext import call_kwargs, is_factory
-from harness.graph.model import Arg, HostCall, Input, Node, Partition, Ref, Region, TensorType, Token
+from harness.graph.model import (
+    Arg,
+    HostCall,
+    Input,
+    Node,
+    Partition,
+    Ref,
+    Region,
+    TensorType,
+    Token,
+)
 from harness.graph.replay import (
     bind_layout,
     check_inputs,

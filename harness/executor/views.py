@@ -87,9 +87,7 @@ class ViewPlan:
             seen.update(names)
         return freed[::-1]
 
-    def _follow(
-        self, node: Node, types: Mapping[str, Any], metas: dict[str, torch.Tensor]
-    ) -> None:
+    def _follow(self, node: Node, types: Mapping[str, Any], metas: dict[str, torch.Tensor]) -> None:
         base = next(node.refs())
         before = self.views.get(base)
         root = base if before is None else before.root
@@ -132,4 +130,3 @@ def _uses(step: Region | HostCall) -> StepUses:
         outputs = tuple(name for name in step.graph.outputs if name is not None)
         return StepUses(tuple(i.name for i in step.graph.inputs), outputs)
     return StepUses(tuple(step.node.refs()), (step.node.name,))
-

@@ -1,9 +1,11 @@
 """Which way is worse: asv takes lower for better everywhere, GB/s are the other way round.
 
 A benchmark function with the attribute ``better = "higher"`` is judged by it in ``compare``,
-``continuous`` (and its exit status), ``find`` and on the published pages. asv's own tests of
+``continuous`` (and its exit status), ``find`` and on the published pages; one with ``better =
+"neither"`` (more registers may be the faster kernel) is shown and not judged. asv's own tests of
 significance and its thresholds stay what they are; only the roles of before and after, or the
-sign, are exchanged. Values are shown as they were measured.
+sign, are exchanged. Values are shown as they were measured; rows without a value on either side
+are not.
 """
 
 from __future__ import annotations
@@ -17,20 +19,41 @@ from asv import util
 from asv.commands import compare, find
 from asv.plugins import regressions
 
-HIGHER = "higher"
+LOWER, HIGHER, NEITHER = "lower", "higher", "neither"
 
 
 class Rate(float):
     """A value of which more is better."""
 
 
+class Fact:
+    """A value that is not judged."""
+
+
+class FactInt(Fact, int):
+    """A whole number that is not judged."""
+
+
+class FactFloat(Fact, float):
+    """A number that is not judged."""
+
+
 class RateSteps(list[Any]):
     """The steps of a series of which more is better."""
 
 
-def is_rate(benchmark: Mapping[str, Any] | None) -> bool:
-    """Whether more of what ``benchmark`` tracks is better."""
-    return (benchmark or {}).get("better") == HIGHER
+def better_of(benchmark: Mapping[str, Any] | None) -> str:
+    """Which way is better for what ``benchmark`` tracks."""
+    return str((benchmark or {}).get("better", LOWER))
+
+
+def marked_value(value: Any, better: str) -> Any:
+    """``value`` as a number that knows which way is better."""
+    if better == HIGHER and isinstance(value, int | float):
+        return Rate(value)
+    if better == NEITHER and isinstance(value, int | float):
+        return FactInt(value) if isinstance(value, int) else FactFloat(value)
+    return value
 
 
 @contextlib.contextmanager
@@ -59,9 +82,11 @@ def directed_table(original: Callable[..., Any], load: Callable[[Any], Any]) -> 
         benchmarks = load(conf)
 
         def marked(name: str, params: Any, values: Any, *rest: Any) -> Iterator[Any]:
-            rate = is_rate(benchmarks.get(name))
+            better = better_of(benchmarks.get(name))
             for label, value, *others in unroll(name, params, values, *rest):
-                yield (label, Rate(value) if rate and value is not None else value, *others)
+                # What neither commit has would only be rows of n/a.
+                if value is None or value == value:
+                    yield (label, marked_value(value, better), *others)
 
         with replaced(compare, unroll_result=marked, _is_result_better=directed(is_better)):
             return original(cls, conf, *args, **kwargs)
@@ -75,6 +100,8 @@ def directed(is_better: Callable[..., bool]) -> Callable[..., bool]:
     def better(
         a: float, b: float, a_ss: Any, b_ss: Any, factor: float, use_stats: bool = True
     ) -> bool:
+        if isinstance(a, Fact):
+            return False
         if isinstance(a, Rate):
             # a > b · factor  is  b < a ÷ factor
             return is_better(b, a, b_ss, a_ss, factor, use_stats=use_stats)
@@ -108,7 +135,7 @@ class Turned:
                 "search for. Times and GB/s need a GPU; static metrics, kernel counts and code "
                 "generation time can be searched without one."
             )
-        sign = -1.0 if is_rate(self._benchmarks.get(name)) else 1.0
+        sign = -1.0 if better_of(self._benchmarks.get(name)) == HIGHER else 1.0
         return [None if v is None else sign * v for v in values]
 
 
@@ -122,11 +149,15 @@ def turned_runner(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def directed_filter(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``_GraphDataFilter.get_graph_data`` that marks the steps of rates."""
+    """``_GraphDataFilter.get_graph_data`` that marks the steps of rates and leaves out what is
+    not judged."""
 
     def get_graph_data(self: Any, graph: Any, benchmark: Any) -> Iterator[Any]:
+        better = better_of(benchmark)
+        if better == NEITHER:
+            return
         for index, name, steps, threshold in original(self, graph, benchmark):
-            yield index, name, RateSteps(steps) if is_rate(benchmark) else steps, threshold
+            yield index, name, RateSteps(steps) if better == HIGHER else steps, threshold
 
     return get_graph_data
 
@@ -158,7 +189,8 @@ _COLOURS = (
     (
         "var unit = $.asv.main_json.benchmarks[row.name].unit;\n                change_str",
         "var unit = $.asv.main_json.benchmarks[row.name].unit;\n"
-        "                var worse = $.asv.main_json.benchmarks[row.name].better === 'higher' ? -1 : 1;\n"
+        "                var better = $.asv.main_json.benchmarks[row.name].better;\n"
+        "                var worse = {higher: -1, neither: 0}[better] ?? 1;\n"
         "                change_str",
     ),
 )

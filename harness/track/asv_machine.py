@@ -30,7 +30,7 @@ class Described:
 
 
 def describe() -> Described:
-    """This machine."""
+    """What this machine is and can."""
     from harness.bench.timer import METHOD
     from harness.runtime.device import current_target, is_available
     from harness.target import TARGETS

@@ -21,7 +21,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from harness.errors import CheckFailed, HarnessError, NoDevice
+from harness.errors import (
+    CheckFailed,
+    CommitUnusable,
+    HarnessError,
+    NoDevice,
+    UnknownName,
+    nearest,
+)
 from harness.options import Options, Overlay
 
 if TYPE_CHECKING:
@@ -120,16 +127,23 @@ def look_up(cache: Mapping[str, Any], table: str, row: str, metric: str) -> Valu
 
 def collect(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, Any]:
     """Measure the commit of ``overlay``. Prints a note for what the user should know."""
+    if not overlay.exported:
+        raise CommitUnusable(
+            "the compiler of a commit cannot be used",
+            where=overlay.commit[:12],
+            remedy="see what was said when it was laid over",
+        )
     answer = json.loads(Path(overlay.exported).read_text(encoding="utf-8"))
-    modules = [m for graph in wanted.graphs for m in emitted(answer, graph)]
+    chosen = chosen_graphs(options, wanted)
+    modules = [m for graph in chosen for m in emitted(answer, graph)]
     kernels: dict[str, Row] = {m.label: {} for m in modules}
     _add_static(modules, kernels, overlay, options)
     notes = _add_times(modules, kernels, options, wanted)
-    seconds = _code_generation(overlay, options, wanted)
+    seconds = _code_generation(overlay, options, chosen, wanted.repeats)
     graphs = {
         graph: _graph_row(answer["graphs"].get(graph), emitted(answer, graph), kernels)
         | ({"codegen_seconds": _samples(seconds[graph])} if seconds.get(graph) else {})
-        for graph in wanted.graphs
+        for graph in chosen
     }
     for note in notes:
         print(f"{NOTE}{note}")  # noqa: T201 - asv hands on what this process prints
@@ -149,8 +163,10 @@ def _add_static(
         row = kernels[module.label]
         row["bytes"] = module.bytes_moved
         for name in ("registers", "spills", "shared", "instructions", "widest_load"):
-            failed = isinstance(metrics, HarnessError)
-            row[name] = _failed(metrics) if failed else int(getattr(metrics, name))
+            if isinstance(metrics, HarnessError):
+                row[name] = _failed(metrics)
+            else:
+                row[name] = int(getattr(metrics, name))
 
 
 def _add_times(
@@ -223,13 +239,30 @@ def _leave_out_slow_clocks(kernels: dict[str, Row], clocks: Mapping[str, float])
     ]
 
 
-def _code_generation(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, list[float]]:
+def chosen_graphs(options: Options, wanted: Wanted) -> tuple[str, ...]:
+    """The declared graphs, or those of them that the options choose. Raises ``UnknownName``."""
+    for name in options.asv_graphs:
+        if name not in wanted.graphs:
+            near = ", ".join(nearest(name, wanted.graphs))
+            raise UnknownName(
+                "asv's suite declares no such graph",
+                where="HARNESS_ASV_GRAPHS",
+                got=name,
+                expected=near or ", ".join(wanted.graphs),
+                remedy="name declared graphs, or unset the variable to measure all of them",
+            )
+    return options.asv_graphs or wanted.graphs
+
+
+def _code_generation(
+    overlay: Overlay, options: Options, graphs: Sequence[str], repeats: int
+) -> dict[str, list[float]]:
     """Seconds of each repeat, by graph, in a fresh process with the commit's package."""
     from harness.track.asv_tree import export
 
-    files = graph_files(options, wanted.graphs)
+    files = graph_files(options, graphs)
     tree = Path(overlay.tree)
-    answer = export(tree, overlay.commit, files, overlay.target, wanted.repeats, overlay.search)
+    answer = export(tree, overlay.commit, files, overlay.target, repeats, overlay.search)
     return {name: found.get("seconds", []) for name, found in answer["graphs"].items()}
 
 
@@ -247,21 +280,24 @@ def _graph_row(
     if exported is None or exported.get("reason"):
         failed = {"failed": "not exported" if exported is None else exported["reason"]}
         return dict.fromkeys(("kernels", "launches", "library_calls", "bytes"), failed)
+    moved = sum(m.launches * m.bytes_moved for m in modules)
     row: Row = {
         "kernels": len(modules),
         "launches": sum(m.launches for m in modules),
         "library_calls": exported["library_calls"],
         "failures": len(exported["failures"]),
-        "bytes": sum(m.launches * m.bytes_moved for m in modules),
+        "bytes": moved,
     }
     values = [kernels[m.label].get("seconds") for m in modules]
-    failed_ones = [v for v in values if isinstance(v, dict) and "failed" in v]
+    measured = [v for v in values if isinstance(v, dict)]
+    failed_ones = [v for v in measured if "failed" in v]
     if failed_ones:
         row["seconds"] = row["gbps"] = failed_ones[0]
-    elif values and all(isinstance(v, dict) for v in values):
-        totals = _totals([(m.launches, v["samples"]) for m, v in zip(modules, values, strict=True)])
+    elif modules and len(measured) == len(modules):
+        pairs = zip(modules, measured, strict=True)
+        totals = _totals([(m.launches, v["samples"]) for m, v in pairs])
         row["seconds"] = _samples(totals)
-        row["gbps"] = _samples([float(row["bytes"]) / s / 1e9 for s in totals])
+        row["gbps"] = _samples([moved / s / 1e9 for s in totals])
     return row
 
 

@@ -48,6 +48,8 @@ class Site:
         self._declared = self.folder / conf.benchmark_dir / DECLARED
         here = str(self.folder)
         self.search = tuple(p for p in settings.search_path() if p != here)
+        self.tolerant = False
+        """Whether a commit that cannot be used fails its benchmarks instead of the command."""
 
     @functools.cached_property
     def options(self) -> settings.Options:
@@ -110,7 +112,8 @@ class Site:
 
     @functools.cached_property
     def _files(self) -> dict[str, Path]:
-        return asv_measure.graph_files(self.options, self.wanted.graphs)
+        chosen = asv_measure.chosen_graphs(self.options, self.wanted)
+        return asv_measure.graph_files(self.options, chosen)
 
     @functools.cached_property
     def _graphs_key(self) -> str:
@@ -185,7 +188,7 @@ class CommitOverlay(Environment):
         self._python, self._requirements = python, {**requirements, **versions}
         super().__init__(conf, python, self._requirements, tagged_env_vars)
         self._site = getattr(conf, "site", None) or Site(conf)
-        self._overlay = None
+        self._overlay: Overlay | None = None
 
     @classmethod
     def matches(cls, python: str) -> bool:
@@ -204,14 +207,16 @@ class CommitOverlay(Environment):
     def create(self) -> None:
         """There is nothing to create."""
 
-    def install_project(self, conf: Any, repo: Any, commit_hash: str) -> None:
+    def install_project(self, conf: Any, repo: Any, commit_hash: str) -> None:  # noqa: ARG002
         """Lay ``commit_hash`` over. A commit that cannot be used is reported and, in asv's
         way, skipped: it raises ``ProcessError``."""
         try:
             self._overlay = self._site.lay(Path(repo._path), commit_hash)
         except HarnessError as error:
             log.error(str(error))
-            raise util.ProcessError(["overlay", commit_hash], 1, "", str(error)) from error
+            if not self._site.tolerant:
+                raise util.ProcessError(["overlay", commit_hash], 1, "", str(error)) from error
+            self._overlay = replace(self._site.overlay, commit=commit_hash)
         self._set_commit_hash(commit_hash)
 
     def find_executable(self, executable: str) -> str:

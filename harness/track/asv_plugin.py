@@ -8,21 +8,26 @@ damaged; here is what happens around ``run``, ``find`` and ``publish``.
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import math
 import os
+import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import asv
-from asv import util
+from asv import runner, util
 from asv.benchmarks import Benchmarks
 from asv.commands import continuous, find, publish, run
 from asv.machine import Machine
 from asv.repo import get_repo
 from asv.results import get_existing_hashes
 
+from harness.errors import HarnessError
 from harness.track import asv_direction, asv_repository
+from harness.track.asv_measure import look_up
 from harness.track.asv_overlay import CommitOverlay, Site
 
 _VERSION = "0.6."
@@ -81,7 +86,9 @@ def _around_find(original: Callable[..., Any]) -> Callable[..., Any]:
     def command(cls: Any, conf: Any, *args: Any, **kwargs: Any) -> Any:
         asv_repository.require_repository(conf)
         # The ends name the series; what lies between is compiled when the search gets there.
-        with _measuring(conf, find, lambda commits: [commits[0], commits[-1]]):
+        with _measuring(conf, find, lambda commits: [commits[0], commits[-1]]) as site:
+            # find has no way round a commit that cannot be built; a failed benchmark it skips.
+            site.tolerant = True
             return original(cls, conf, *args, **kwargs)
 
     return command
@@ -90,7 +97,7 @@ def _around_find(original: Callable[..., Any]) -> Callable[..., Any]:
 @contextlib.contextmanager
 def _measuring(
     conf: Any, command: Any, announced: Callable[[list[str]], list[str]]
-) -> Iterator[None]:
+) -> Iterator[Site]:
     """While a command measures: machines describe themselves, and the kernels of the commits
     that are ``announced`` are known before benchmarks are discovered."""
     site = conf.site = Site(conf)
@@ -103,7 +110,7 @@ def _measuring(
             site.announce(Path(repo._path), announced(list(commit_hash)))
             return Benchmarks.discover(conf, repo, environments, commit_hash, **kwargs)
 
-    def load(_: Any, machine_name: str | None = None, **_kwargs: Any) -> Machine:
+    def load(_: Any, /, machine_name: str | None = None, **_kwargs: Any) -> Any:
         machine = Machine()
         fields = dict(site.described["machine"])
         machine.__dict__.update(fields | ({"machine": machine_name} if machine_name else {}))
@@ -112,8 +119,59 @@ def _measuring(
     with (
         asv_direction.replaced(command, Benchmarks=Tracked),
         asv_direction.replaced(Machine, load=classmethod(load)),
+        asv_direction.replaced(runner, run_benchmark=answering(runner.run_benchmark)),
     ):
-        yield
+        try:
+            yield site
+        except HarnessError as error:
+            raise util.UserError(str(error)) from error
+
+
+def answering(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``runner.run_benchmark`` that looks a tracked value up itself. asv would start a process
+    for each row, which for thousands of kernels takes longer than measuring them."""
+
+    def run_benchmark(
+        benchmark: Any,
+        spawner: Any,
+        profile: bool,
+        selected_idx: Any = None,
+        extra_params: Any = None,
+        cwd: str | None = None,
+    ) -> Any:
+        if "table" not in benchmark or cwd is None or profile:
+            return original(benchmark, spawner, profile, selected_idx, extra_params, cwd)
+        with open(os.path.join(cwd, "cache.pickle"), "rb") as file:
+            cache = pickle.load(file)  # noqa: S301 - what this run's own setup_cache wrote
+        answers = [
+            _answer(cache, benchmark, row)
+            if selected_idx is None or index in selected_idx
+            else (math.nan, "")
+            for index, row in enumerate(benchmark["params"][0])
+        ]
+        values = [value for value, _ in answers]
+        said = "\n".join(reason for _, reason in answers if reason)
+        kept: list[dict[str, Any]] = [v if isinstance(v, dict) else {} for v in values]
+        return runner.BenchmarkResult(
+            # asv works out the median of what has samples; till then it wants something there.
+            result=[True if k else v for k, v in zip(kept, values, strict=True)],
+            samples=[k.get("samples") for k in kept],
+            number=[k.get("number") for k in kept],
+            errcode=1 if said else 0,
+            stderr=said,
+            profile=None,
+        )
+
+    return run_benchmark
+
+
+def _answer(cache: Any, benchmark: Any, row: str) -> tuple[Any, str]:
+    """The value of ``row`` (a parameter as asv writes it) and why there is none."""
+    name = ast.literal_eval(row)
+    try:
+        return look_up(cache, benchmark["table"], name, benchmark["metric"]), ""
+    except HarnessError as error:
+        return None, str(error)
 
 
 def _around_publish(original: Callable[..., Any]) -> Callable[..., Any]:

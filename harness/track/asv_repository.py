@@ -53,8 +53,8 @@ def warn_of_history(repo: Any, measured: Collection[str]) -> None:
     if gone:
         named = ", ".join(commit[:8] for commit in gone[:5]) + (" …" if len(gone) > 5 else "")
         log.warning(
-            f"results of {len(gone)} commits that no branch leads to any more ({named}): the branch "
-            "was rewritten, or they are not fetched. They stay, but appear on no page; "
+            f"results of {len(gone)} commits that no branch leads to any more ({named}): the "
+            "branch was rewritten, or they are not fetched. They stay, but appear on no page; "
             f"asv rm commit_hash={gone[0][:8]} removes one"
         )
 

@@ -105,5 +105,5 @@ def _unusable(commit: str, got: str, said: str) -> CommitUnusable:
         where=commit[:12],
         got=f"{got} ({said})" if said else got,
         expected="a package that imports with this Python, torch and triton",
-        remedy="nothing of it is measured; leave it out of the range, or take the commit that mends it",
+        remedy="nothing of it is measured; leave it out, or take the commit that mends it",
     )

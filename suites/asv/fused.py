@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from harness import options
 from harness.track.asv_measure import CODEGEN_METHOD, STATIC_METHOD, collect, look_up
 
-from .declared import WANTED
+from .declared import WANTED  # noqa: TID252 - asv decides what this package is called
 
 F = TypeVar("F", bound=Callable[..., Any])
 _OVERLAY = options.current_overlay()
@@ -38,11 +38,14 @@ def setup_cache() -> dict[str, Any]:
 setup_cache.timeout = 3600
 
 
-def _series(unit: str, version: str, better: str = "lower") -> Callable[[F], F]:
-    """What asv, and the plugin (``better``), should know of a tracked function."""
+def _tracked(
+    table: str, metric: str, unit: str, version: str, better: str = "lower"
+) -> Callable[[F], F]:
+    """What asv, and the plugin, should know of a tracked function: where its values are looked
+    up, and which way is better."""
 
     def mark(function: F) -> F:
-        vars(function).update(unit=unit, version=version, better=better)
+        vars(function).update(unit=unit, version=version, better=better, table=table, metric=metric)
         return function
 
     return mark
@@ -54,42 +57,42 @@ class Graph:
     params = (list(WANTED.graphs),)
     param_names = ("graph",)
 
-    @_series("seconds", _TIMED)
+    @_tracked("graphs", "seconds", "seconds", _TIMED)
     def track_seconds(self, cache: dict[str, Any], graph: str) -> Any:
         """Time of all launches, each measured by itself."""
         return look_up(cache, "graphs", graph, "seconds")
 
-    @_series("GB/s", _TIMED, better="higher")
+    @_tracked("graphs", "gbps", "GB/s", _TIMED, better="higher")
     def track_gbps(self, cache: dict[str, Any], graph: str) -> Any:
         """Bytes of all launches over their time."""
         return look_up(cache, "graphs", graph, "gbps")
 
-    @_series("seconds", CODEGEN_METHOD)
+    @_tracked("graphs", "codegen_seconds", "seconds", CODEGEN_METHOD)
     def track_codegen(self, cache: dict[str, Any], graph: str) -> Any:
         """Graph to emitted modules."""
         return look_up(cache, "graphs", graph, "codegen_seconds")
 
-    @_series("kernels", STATIC_METHOD)
+    @_tracked("graphs", "kernels", "kernels", STATIC_METHOD, better="neither")
     def track_kernels(self, cache: dict[str, Any], graph: str) -> Any:
         """Distinct kernels."""
         return look_up(cache, "graphs", graph, "kernels")
 
-    @_series("launches", STATIC_METHOD)
+    @_tracked("graphs", "launches", "launches", STATIC_METHOD)
     def track_launches(self, cache: dict[str, Any], graph: str) -> Any:
         """Kernel launches of one run."""
         return look_up(cache, "graphs", graph, "launches")
 
-    @_series("calls", STATIC_METHOD)
+    @_tracked("graphs", "library_calls", "calls", STATIC_METHOD)
     def track_library_calls(self, cache: dict[str, Any], graph: str) -> Any:
         """Operators left to torch."""
         return look_up(cache, "graphs", graph, "library_calls")
 
-    @_series("failures", STATIC_METHOD)
+    @_tracked("graphs", "failures", "failures", STATIC_METHOD)
     def track_failures(self, cache: dict[str, Any], graph: str) -> Any:
         """Kernels that could not be generated."""
         return look_up(cache, "graphs", graph, "failures")
 
-    @_series("bytes", STATIC_METHOD)
+    @_tracked("graphs", "bytes", "bytes", STATIC_METHOD)
     def track_bytes(self, cache: dict[str, Any], graph: str) -> Any:
         """Bytes that all launches have to move (modelled)."""
         return look_up(cache, "graphs", graph, "bytes")
@@ -101,37 +104,37 @@ class Kernel:
     params = (_labels(),)
     param_names = ("kernel",)
 
-    @_series("seconds", _TIMED)
+    @_tracked("kernels", "seconds", "seconds", _TIMED)
     def track_seconds(self, cache: dict[str, Any], kernel: str) -> Any:
         """Time of one launch with its best configuration."""
         return look_up(cache, "kernels", kernel, "seconds")
 
-    @_series("GB/s", _TIMED, better="higher")
+    @_tracked("kernels", "gbps", "GB/s", _TIMED, better="higher")
     def track_gbps(self, cache: dict[str, Any], kernel: str) -> Any:
         """Bytes (modelled) over time."""
         return look_up(cache, "kernels", kernel, "gbps")
 
-    @_series("registers", STATIC_METHOD)
+    @_tracked("kernels", "registers", "registers", STATIC_METHOD, better="neither")
     def track_registers(self, cache: dict[str, Any], kernel: str) -> Any:
         """Registers of a thread."""
         return look_up(cache, "kernels", kernel, "registers")
 
-    @_series("bytes", STATIC_METHOD)
+    @_tracked("kernels", "spills", "bytes", STATIC_METHOD)
     def track_spills(self, cache: dict[str, Any], kernel: str) -> Any:
         """Spill loads and stores of a thread."""
         return look_up(cache, "kernels", kernel, "spills")
 
-    @_series("bytes", STATIC_METHOD)
+    @_tracked("kernels", "shared", "bytes", STATIC_METHOD, better="neither")
     def track_shared(self, cache: dict[str, Any], kernel: str) -> Any:
         """Shared memory of a block."""
         return look_up(cache, "kernels", kernel, "shared")
 
-    @_series("instructions", STATIC_METHOD)
+    @_tracked("kernels", "instructions", "instructions", STATIC_METHOD, better="neither")
     def track_instructions(self, cache: dict[str, Any], kernel: str) -> Any:
         """Instructions of the binary."""
         return look_up(cache, "kernels", kernel, "instructions")
 
-    @_series("bytes", STATIC_METHOD)
+    @_tracked("kernels", "bytes", "bytes", STATIC_METHOD)
     def track_bytes(self, cache: dict[str, Any], kernel: str) -> Any:
         """Bytes that one launch has to move (modelled)."""
         return look_up(cache, "kernels", kernel, "bytes")
