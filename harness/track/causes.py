@@ -103,24 +103,26 @@ def static_differences(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> 
 
 
 def figure(kernels: Sequence[KernelRecord], metric: Metric) -> int | None:
-    """The figure of a group of kernels: bytes and instructions add up, of the rest the worst
-    kernel counts. None if it is not known of every kernel."""
+    """The figure of one kernel, or of a group: bytes and instructions add up, launches counted,
+    of the rest the worst kernel counts. None if it is not known of every kernel."""
     values = [getattr(kernel, metric.field) for kernel in kernels]
     if not values or any(value is None for value in values):
         return None
-    if metric.field in ("bytes", "instructions"):
+    if len(kernels) > 1 and metric.field in ("bytes", "instructions"):
         return int(sum(value * k.launches for value, k in zip(values, kernels, strict=True)))
     return int(max(values) if metric.worse_up else min(values))
 
 
 def mix(kernels: Sequence[KernelRecord]) -> dict[str, int]:
-    """Instructions by group, launches counted; empty if not known of every kernel."""
+    """Instructions by group, of several kernels with launches counted; empty if not known of
+    every kernel."""
     total: dict[str, int] = {}
     for kernel in kernels:
         if not kernel.mix:
             return {}
+        weight = kernel.launches if len(kernels) > 1 else 1
         for group, number in kernel.mix.items():
-            total[group] = total.get(group, 0) + number * kernel.launches
+            total[group] = total.get(group, 0) + number * weight
     return total
 
 

@@ -141,10 +141,9 @@ class StaticComparison:
 def compare_static(
     a: Side, b: Side, target: Target, triton: str, compile_all: Compile
 ) -> StaticComparison:
-    """Compare figures. Both kernels of a match are compiled under A's configuration (recorded, else
-    its best guess) where B's kernel has the same block sizes, so that figures differ for the code's
-    sake; where all is recorded for ``target`` and this ``triton`` with its configuration, nothing is
-    compiled.
+    """Compare figures. Both kernels of a match are compiled under A's configuration (recorded,
+    else its best guess) where B's kernel has the same block sizes, so that figures differ for the
+    code's sake. Where all is recorded for ``target`` and this ``triton``, nothing is compiled.
     """
     pairing = pair(a.run.graphs, b.run.graphs)
     matches, notes = list(pairing.matches), []
