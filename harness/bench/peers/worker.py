@@ -28,7 +28,8 @@ from harness.bench.peers.providers import (
     maker,
 )
 from harness.bench.peers.regional import compiled_launch, region_provider
-from harness.bench.timer import CudaTimer, graph_of
+from harness.bench.engine import graph_of
+from harness.bench.timer import CudaTimer
 from harness.compiled import CompiledRegion
 from harness.errors import HarnessError, NoDevice
 from harness.graph.model import Graph
