@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from harness.bench.record import KernelRecord, Machine, Run
 from harness.target import TARGETS
+from harness.track.emitted import best_guess
 from harness.track.pairing import Match
 
 SAME_CODE = "same code and configuration: noise or the machine"
@@ -51,7 +52,12 @@ def is_identical(match: Match, a: Run, b: Run) -> bool:
         return False
     same_text = one.code == other.code and arguments(one) == arguments(other)
     same_build = a.machine.triton == b.machine.triton and _device(a) == _device(b)
-    return same_text and same_build and one.config == other.config
+    return same_text and same_build and settings(one) == settings(other)
+
+
+def settings(kernel: KernelRecord) -> dict[str, int] | None:
+    """The configuration the kernel runs with: the recorded one, else its module's best guess."""
+    return kernel.config or best_guess(kernel.module)
 
 
 def _device(run: Run) -> object:
@@ -142,7 +148,7 @@ def configuration(match: Match) -> list[str]:
     """What differs between the launch configurations of one kernel and another."""
     if len(match.a) != 1 or len(match.b) != 1:
         return []
-    before, after = match.a[0].config, match.b[0].config
+    before, after = settings(match.a[0]), settings(match.b[0])
     if before is None or after is None or before == after:
         return []
     names = dict.fromkeys([*before, *after])

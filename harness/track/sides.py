@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from harness.bench.record import GraphRecord, KernelRecord, Machine, RegionRecord, Run
 from harness.errors import HarnessError, UnknownName, UsageError
 from harness.track import lookup, store
 from harness.track.comparing import Side
+from harness.track.emitted import constants
 from harness.track.pairing import region_of
 
 OWN = "harness"
@@ -159,18 +158,6 @@ def _kernel(file: Path) -> KernelRecord:
             got=f"{type(error).__name__}: {error}",
             expected="a file that harness emit GRAPH -o FOLDER wrote",
         ) from error
-
-
-def constants(text: str) -> dict[str, Any]:
-    """The literals that the names of an emitted module are bound to; nothing is executed."""
-    found: dict[str, Any] = {}
-    for statement in ast.parse(text).body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            try:
-                found[statement.targets[0].id] = ast.literal_eval(statement.value)
-            except ValueError:
-                continue
-    return found
 
 
 def compilers(run: Run) -> list[str]:

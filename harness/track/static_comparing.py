@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.bench.record import GraphRecord, KernelRecord, Run, one_line
-from harness.errors import CompileFailed, HarnessError
+from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime.module import config_from_dict
 from harness.runtime.static import CompileJob, StaticMetrics
 from harness.target import Target
 from harness.track.causes import METRICS, Metric, configuration, figure, static_differences
 from harness.track.comparing import Side
+from harness.track.emitted import best_guess
 from harness.track.pairing import Match, pair
 
 _MOST_BLOCKS = 32
@@ -177,8 +178,8 @@ def _is_known(run: Run, target: Target, triton: str) -> bool:
 
 def _alike(match: Match) -> Match:
     """Both kernels under A's configuration where it fits B's; else each under its own."""
-    ours = tuple(replace(k, config=k.config or _best_guess(k)) for k in match.a)
-    theirs = tuple(replace(k, config=k.config or _best_guess(k)) for k in match.b)
+    ours = tuple(replace(k, config=k.config or best_guess(k.module)) for k in match.a)
+    theirs = tuple(replace(k, config=k.config or best_guess(k.module)) for k in match.b)
     if len(ours) == len(theirs) == 1:
         one, other = ours[0].config, theirs[0].config
         if one is not None and other is not None and one.keys() == other.keys():
@@ -225,17 +226,6 @@ def _with_answer(kernel: KernelRecord, found: StaticMetrics | HarnessError) -> K
         widest_store=found.widest_store,
         mix=dict(found.mix),
     )
-
-
-def _best_guess(kernel: KernelRecord) -> dict[str, int] | None:
-    """The first of the module's configurations, read without executing it."""
-    from harness.track.sides import constants
-
-    try:
-        first = constants(kernel.module)["CONFIGS"][0]
-    except (CompileFailed, KeyError, IndexError, SyntaxError):
-        return None
-    return {str(name): int(value) for name, value in first.items()}
 
 
 def _row(match: Match, target: Target) -> StaticRow:
