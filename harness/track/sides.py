@@ -29,7 +29,8 @@ def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) ->
     Raises ``UnknownName`` for a name that is nothing of what a side can be, ``UsageError`` where
     a compiler is put next to something else.
     """
-    if len(names) > 1 and all(_may_be_compiler(results, name) for name in names):
+    maybe = all(_may_be_compiler(results, name) for name in names)
+    if maybe and (run != lookup.LATEST or lookup.runs(results)):
         path = lookup.find(results, run)
         whole = store.load(path)
         known = compilers(whole)
@@ -71,9 +72,10 @@ def find_static_side(results: Path, name: str, compile_at: CompileAt) -> Side:
 
 
 def _may_be_compiler(results: Path, name: str) -> bool:
-    return not Path(name).exists() and not any(
-        p.stem.startswith(name) for p in lookup.runs(results)
-    )
+    """A plain word that names no run. A folder of that name is not asked: a checkout has one
+    called ``harness``."""
+    plain = name.replace("-", "_").isidentifier() and name != lookup.LATEST
+    return plain and not any(p.stem.startswith(name) for p in lookup.runs(results))
 
 
 def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
