@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.bench.record import GraphRecord, KernelRecord, Machine, RegionRecord, Run
-from harness.errors import HarnessError, UnknownName, UsageError
+from harness.errors import HarnessError, UnknownName, UsageError, nearest
 from harness.track import lookup, store
 from harness.track.comparing import Side
 from harness.track.emitted import constants
@@ -26,16 +26,25 @@ argument is the side's name."""
 def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) -> list[Side]:
     """The sides called ``names``. Two compilers are taken from ``run``.
 
-    Raises ``UnknownName`` for a name that is nothing of what a side can be, ``UsageError`` where
-    a compiler is put next to something else.
+    Raises ``UnknownName`` for a name that is nothing of what a side can be, and for a compiler
+    that the run has no regions of.
     """
     maybe = all(_may_be_compiler(results, name) for name in names)
     if maybe and (run != lookup.LATEST or lookup.runs(results)):
         path = lookup.find(results, run)
         whole = store.load(path)
         known = compilers(whole)
-        if all(name in known for name in names):
+        unknown = [name for name in names if name not in known]
+        if not unknown:
             return [compiler_side(whole, name, str(path)) for name in names]
+        if len(unknown) < len(names):
+            raise UnknownName(
+                "the run has no regions of this compiler",
+                where=whole.id,
+                got=unknown[0],
+                expected=", ".join(nearest(unknown[0], known) or known),
+                remedy="measure it: harness run --against COMPILER; another run: --run RUN",
+            )
     return [find_side(results, name) for name in names]
 
 
