@@ -104,8 +104,8 @@ def from_environment(
     ``HARNESS_CACHE``, ``HARNESS_RESULTS``, ``HARNESS_SUITES`` name folders (relative
     ones are relative to ``directory``); ``HARNESS_JOBS`` counts worker processes (default:
     the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_COMMIT`` is the
-    commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv; ``HARNESS_NO_CACHE`` is a switch; ``CI`` and
-    ``NO_COLOR`` count when they are set and not empty.
+    commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv;
+    ``HARNESS_NO_CACHE`` is a switch; ``CI`` and ``NO_COLOR`` count when they are set and not empty.
     Raises ``UsageError`` for a value that makes no sense.
     """
     root = project_root(directory)

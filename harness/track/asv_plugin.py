@@ -26,7 +26,7 @@ from asv.repo import get_repo
 from asv.results import get_existing_hashes
 
 from harness.errors import HarnessError
-from harness.track import asv_direction, asv_repository
+from harness.track import asv_direction, asv_repository, asv_site
 from harness.track.asv_measure import look_up
 from harness.track.asv_overlay import CommitOverlay, Site
 
@@ -179,7 +179,7 @@ def _around_publish(original: Callable[..., Any]) -> Callable[..., Any]:
         asv_repository.require_repository(conf)
         asv_repository.warn_of_history(get_repo(conf), get_existing_hashes(conf.results_dir))
         done = original(cls, conf, *args, **kwargs)
-        asv_direction.colour_list(Path(os.path.abspath(conf.html_dir)))
+        asv_site.finish(Path(os.path.abspath(conf.html_dir)))
         return done
 
     return command
