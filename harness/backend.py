@@ -16,8 +16,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,12 +28,13 @@ from harness import options as settings
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Report
 from harness.errors import HarnessError
-from harness.executor import PrepareKernel, prepare_graph
+from harness.executor import Launches, launches_of, prepare_graph
 from harness.graph.aot import Conversion, Naming, compile_joint, convert
 from harness.graph.bounds import with_bounds
 from harness.pipeline import compile_graph
 from harness.runtime.cache import usable
 from harness.runtime.device import current_target
+from harness.runtime.host import raw_stream
 from harness.runtime.interpreter import InterpreterPool
 from harness.runtime.selecting import SelectedKernels
 from harness.runtime.timing import Timer
@@ -71,12 +71,14 @@ class Devices:
     They start with the first kernel. With a ``timer`` (``harness.bench.timer.CudaTimer``)
     kernels on CUDA are tuned by their first call. Binaries and module files are kept in the
     folder ``cache`` (None: the one the environment names); if it cannot be written, a warning
-    says so and a temporary folder does until ``close``, which also ends the interpreter's
-    process (both also end with this one).
+    says so and a temporary folder does until ``close``, which also ends the worker processes
+    (all that ends with this process as well). ``jobs`` processes compile kernels (None: as many
+    as the environment says).
     """
 
     timer: Timer | None = None
     cache: Path | None = None
+    jobs: int | None = None
     _pool: InterpreterPool | None = None
     _kernels: dict[torch.device, SelectedKernels] = field(default_factory=dict)
     _folder: Path | None = None
@@ -86,19 +88,18 @@ class Devices:
         """What to generate code for: the device itself, or for a CPU an H100."""
         return current_target(device) if device.type == "cuda" else TARGETS["sm_90"]
 
-    def launcher(self, device: torch.device) -> PrepareKernel:
-        """What makes kernels run on tensors of ``device``.
+    def launches(self, device: torch.device, modules: Iterable[EmittedModule] = ()) -> Launches:
+        """What makes kernels run on tensors of ``device``. On CUDA those of ``modules`` begin
+        to be compiled, side by side.
 
         Raises ``HarnessError`` for a device that is neither a CPU nor CUDA.
         """
         if device.type == "cuda":
-            kernels = self._kernels.get(device)
-            if kernels is None:
-                made = SelectedKernels(self.target(device), self.timer, self._usable())
-                kernels = self._kernels[device] = made
-            return lambda module: kernels.get(module.text)
+            kernels = self._on_cuda(device)
+            kernels.prefetch(module.text for module in modules)
+            return Launches(lambda module: kernels.get(module.text).kernel, raw_stream())
         if device.type == "cpu":
-            return lambda module: functools.partial(self._on_cpu, module)
+            return launches_of(lambda module: functools.partial(self._on_cpu, module))
         raise HarnessError(
             "kernels cannot run on this device",
             got=str(device),
@@ -110,6 +111,8 @@ class Devices:
         if self._pool is not None:
             self._pool.close()
             self._pool = None
+        for kernels in self._kernels.values():
+            kernels.close()
         self._kernels.clear()
         self._folder = None
         self._stack.close()
@@ -122,6 +125,16 @@ class Devices:
             if note:
                 warnings.warn(note, stacklevel=2)
         return self._folder
+
+    def _on_cuda(self, device: torch.device) -> SelectedKernels:
+        kernels = self._kernels.get(device)
+        if kernels is None:
+            number = device.index
+            jobs = self.jobs or settings.current().jobs
+            target, cache = self.target(device), self._usable()
+            kernels = SelectedKernels(target, self.timer, cache, number, jobs)
+            self._kernels[device] = kernels
+        return kernels
 
     def _on_cpu(self, module: EmittedModule, args: list[Any]) -> None:
         if self._pool is None:
@@ -191,27 +204,50 @@ def _boxed(
     converted: Conversion, compiled: CompiledGraph, devices: Devices, device: torch.device
 ) -> Runner:
     """A function of a list of arguments, which it empties, as AOTAutograd calls it."""
-    run_graph = prepare_graph(compiled, devices.launcher(device), device)
+    launches = devices.launches(device, (module for module, _ in compiled.distinct()))
+    run_graph = prepare_graph(compiled, launches, device)
+    positions, literals = converted.positions, _literals(converted)
     constants: list[torch.Tensor] = []
+    everything = len(converted.constants)
 
     def run(args: list[Any]) -> list[Any]:
-        if len(constants) < len(converted.constants):
+        if len(constants) < everything:
             constants[:] = [constant.to(device) for constant in converted.constants]
-        tensors = [args[position] for position in converted.positions]
+        tensors = [args[position] for position in positions]
         tensors.extend(constants)
         args.clear()
-        with torch.no_grad(), _current(device):
-            outputs = run_graph(tensors)
-        pairs = zip(outputs, converted.literals, strict=True)
-        return [literal if tensor is None else tensor for tensor, literal in pairs]
+        outputs = run_graph(tensors)
+        for place, literal in literals:
+            outputs[place] = literal
+        return outputs
 
-    run._boxed_call = True  # type: ignore[attr-defined]
-    return run
+    wrapped = _on_device(run, device)
+    wrapped._boxed_call = True  # type: ignore[attr-defined]
+    return wrapped
 
 
-def _current(device: torch.device) -> AbstractContextManager[object]:
-    """The device made current, as launching a kernel needs it."""
-    return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
+def _literals(converted: Conversion) -> list[tuple[int, Any]]:
+    """Places of outputs that are not tensors, and what stands there."""
+    return [(n, one) for n, one in enumerate(converted.literals) if one is not None]
+
+
+def _on_device(run: Runner, device: torch.device) -> Runner:
+    """``run`` with ``device`` current, as launching a kernel needs it, and without gradients;
+    what is so already (the usual case) is left alone, which is quicker."""
+    grad_enabled = torch.is_grad_enabled
+    current = torch.cuda.current_device
+    number = device.index if device.type == "cuda" else None
+
+    def guarded(args: list[Any]) -> list[Any]:
+        if grad_enabled():
+            with torch.no_grad():
+                return guarded(args)
+        if number is not None and current() != number:
+            with torch.cuda.device(device):
+                return run(args)
+        return run(args)
+
+    return guarded
 
 
 def _is_dynamic(value: Any) -> bool:

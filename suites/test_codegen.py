@@ -7,12 +7,7 @@ from typing import Any
 import pytest
 
 from harness.bench.entries import FileEntry
-from harness.track.pytest_suite import benchmark_codegen, parametrize
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every graph of the suite."""
-    parametrize(metafunc)
+from harness.track.pytest_suite import benchmark_codegen
 
 
 @pytest.mark.benchmark(group="code generation")

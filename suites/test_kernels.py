@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.track.gpu_benchmark import GpuBenchmark
-from harness.track.pytest_suite import SuiteKernel, benchmark_kernel, open_device, parametrize
-
-suite_device = pytest.fixture(scope="session")(open_device)
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every kernel of the suite."""
-    parametrize(metafunc)
+from harness.track.pytest_suite import SuiteKernel, benchmark_kernel
 
 
 def test_kernel(

@@ -142,8 +142,8 @@ def estimate(pairs: Sequence[Pair], *, paired: bool) -> tuple[list[Estimate], No
     between, total_df = variance.moderated(
         prior, ms, own, df, scale if source is Source.DEFAULT else 1.0
     )
-    # A mean of medians cannot be known better than its medians are.
-    squared = np.maximum(between * share, within)
+    # What several processes scatter includes what the samples do; one process shows the latter.
+    squared = np.maximum(between * share, np.where(df > 0, 0.0, within))
     session = Session(0.0)
     if not paired and source is not Source.IDENTICAL:
         session = variance.fit_session(difference[same], squared[same], total_df[same])
@@ -212,14 +212,14 @@ def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
         _verdict(bool(same[i]), bool(adjusted[i] <= rules.alpha), bool(d[i] > 0))
         for i in range(len(d))
     ]
-    low, ratio, high = (
-        np.exp(np.clip(d - half, -50, 50)),
-        np.exp(d),
-        np.exp(np.clip(d + half, -50, 50)),
-    )
+    low, high = np.exp(np.clip(d - half, -50, 50)), np.exp(np.clip(d + half, -50, 50))
+    columns = (np.exp(d), low, high, p, adjusted, detectable)
+    figures = np.stack(columns, axis=1).tolist()
     return [
-        Effect(*(float(x[i]) for x in (ratio, low, high, p, adjusted, detectable)), verdicts[i])
-        for i in range(len(d))
+        Effect(ratio, least, most, alone, together, found, verdict)
+        for (ratio, least, most, alone, together, found), verdict in zip(
+            figures, verdicts, strict=True
+        )
     ]
 
 

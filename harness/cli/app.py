@@ -10,6 +10,7 @@ import typer
 import harness
 from harness.cli.capture import capture
 from harness.cli.compare import compare
+from harness.cli.confirm import confirm
 from harness.cli.doctor import doctor
 from harness.cli.emit import emit
 from harness.cli.explain import explain_fusion
@@ -62,6 +63,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("list", list_, "List graphs, recorded runs or targets."),
     ("show", show, "Print a recorded run."),
     ("compare", compare, "Say what is slower, whether it is real, and why."),
+    ("confirm", confirm, "Time two runs' kernels against each other, today."),
     ("explain-fusion", explain_fusion, "Say what shares a kernel, and why the rest does not."),
     ("doctor", doctor, "Say what works on this machine."),
 )

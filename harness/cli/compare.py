@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from harness import options as settings
-from harness.cli import output
 from harness.cli.arguments import AsJson, Debug
-from harness.cli.guard import FAILED, FINE, guarded
+from harness.cli.comparing import Alpha, Everything, Margin, remeasured, tell
+from harness.cli.guard import guarded
 
 _SIDE = (
     "`latest`, a run file, the beginning of a run's name, a commit, an emitted module or a "
@@ -24,17 +24,15 @@ def compare(
     run: Annotated[
         str, typer.Option("--run", help="The run from which two compilers are taken.")
     ] = "latest",
-    everything: Annotated[
-        bool, typer.Option("--all", help="Print rows that are SAME too.")
+    remeasure: Annotated[
+        bool,
+        typer.Option(
+            "--remeasure", help="Time the modules against each other now, as `confirm` does."
+        ),
     ] = False,
-    alpha: Annotated[
-        float,
-        typer.Option(min=1e-6, max=0.5, help="Chance of any false SLOWER or FASTER in the table."),
-    ] = 0.05,
-    margin: Annotated[
-        float,
-        typer.Option(min=1e-4, max=1.0, help="Relative change that SAME stays within."),
-    ] = 0.01,
+    everything: Everything = False,
+    alpha: Alpha = 0.05,
+    margin: Margin = 0.01,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -48,18 +46,20 @@ def compare(
     harness compare HEAD~1 HEAD
     harness compare harness inductor --run latest
     """
+    from harness.bench.pairs import Effort
     from harness.bench.verdicts import Rules
-    from harness.cli.comparison import console, document, print_comparison
     from harness.cli.recovery import recover
     from harness.track.comparing import compare as compare_sides
     from harness.track.sides import find_sides
 
     options = settings.current()
-    recover(options.results)
-    one, other = find_sides(options.results, [a, b], run)
-    found = compare_sides(one, other, Rules(alpha=alpha, margin=margin))
-    if as_json:
-        output.emit_json(document(found))
+    rules = Rules(alpha=alpha, margin=margin)
+    if remeasure:
+        found = remeasured(
+            options, (a, b), (), rules, Effort(), everything=everything, quiet=as_json
+        )
     else:
-        print_comparison(found, console(color=options.color), everything=everything)
-    return FAILED if found.slower else FINE
+        recover(options.results)
+        one, other = find_sides(options.results, [a, b], run)
+        found = compare_sides(one, other, rules)
+    return tell(found, options, everything=everything, as_json=as_json)

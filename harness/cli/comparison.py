@@ -101,7 +101,7 @@ def _table(rows: Sequence[Row], width: int) -> Table:
         table.add_column("cause", overflow="fold", ratio=3)
     for row in rows:
         why = row.reason or "; ".join(row.causes)
-        cells = [
+        cells: list[Text | str] = [
             Text(row.verdict.value, style=_COLORS[row.verdict]),
             Text(_name(row)),
             *_figures(row),
@@ -190,8 +190,9 @@ def summary(found: Comparison) -> list[str]:
         return [*lines, "nothing could be timed on both sides"]
     rules = found.rules
     lines.append(
-        f"SLOWER and FASTER: {100 * rules.alpha:g} % chance of any false one in this table (Holm). "
-        f"SAME: within ±{100 * rules.margin:g} %, wrong at most {100 * rules.same_alpha:g} % of the time."
+        f"SLOWER, FASTER: {100 * rules.alpha:g} % chance of any false one in this table (Holm). "
+        f"SAME: within ±{100 * rules.margin:g} %, each wrong with at most "
+        f"{100 * rules.same_alpha:g} % chance."
     )
     lines.append(_noise(found.noise, paired=found.paired))
     same = [row for row in found.rows if row.identical and row.effect is not None]

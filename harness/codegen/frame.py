@@ -9,7 +9,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.heuristics.limits import block_name, largest_block, next_power_of_two
-from harness.ir.index_text import IndexPrinter, Language
+from harness.ir.index_text import IndexPrinter, Language, size_text
 from harness.ir.simplify import Simplifier
 from harness.runtime.grid import Blocks, Grid, Size, Tiled
 from harness.tiling.plan import KernelPlan, Tile
@@ -180,11 +180,6 @@ def launch_grid(plan: KernelPlan) -> Grid:
 
 def _size(numel: sympy.Expr) -> Size:
     return int(numel) if numel.is_Integer else size_text(numel)
-
-
-def size_text(expr: sympy.Expr) -> str:
-    """A size as Python, over the names that unknown sizes have in graph files."""
-    return IndexPrinter(Language.PYTHON, Simplifier({})).text(expr)
 
 
 def tile_of(tiles: Sequence[Tile], var: sympy.Symbol) -> str | None:

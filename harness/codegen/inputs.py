@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.codegen.frame import size_text
 from harness.codegen.reference import read_value, sizes_text
 from harness.graph.model import Graph, Node, Ref
+from harness.ir.index_text import size_text
 from harness.ir.program import Buffer
 from harness.tiling.plan import ArgumentKind, KernelPlan
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import sympy
 
-from harness.codegen.frame import size_text
 from harness.codegen.steps import computes_floats, is_inexact, jumps
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.graph.calltext import float_names, local_name, needed_nodes, node_text
 from harness.graph.model import Graph, Node, Ref, TensorType
+from harness.ir.index_text import size_text
 from harness.ir.nodes import StoreMode
 from harness.ir.program import Buffer, Role
 from harness.tiling.plan import Argument, ArgumentKind, KernelPlan

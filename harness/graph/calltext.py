@@ -14,6 +14,7 @@ import sympy
 from harness.dtypes import DType
 from harness.errors import GraphError
 from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token
+from harness.ir.index_text import size_text
 
 FACTORY_DTYPE = frozenset(
     {
@@ -141,10 +142,6 @@ def _text(arg: Arg) -> str:
         case sympy.Expr() if arg.is_Integer:
             return str(int(arg))
         case sympy.Expr():
-            raise GraphError(
-                "a size is not a number",
-                got=str(arg),
-                remedy="specialise the graph to concrete sizes before emitting it",
-            )
+            return size_text(arg)
         case _:
             return repr(arg)

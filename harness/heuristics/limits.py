@@ -140,7 +140,7 @@ def _product(blocks: Mapping[str, int]) -> int:
 
 
 def _capped(facts: Facts, blocks: dict[str, int]) -> dict[str, int]:
-    """Halve free blocks, largest and reduced ones first, until the block fits Triton's largest tensor."""
+    """Halve free blocks, reduced and large ones first, until Triton takes the tensor."""
     while _product(blocks) > MAX_TENSOR_ELEMENTS:
         free = [
             p

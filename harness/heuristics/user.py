@@ -7,7 +7,7 @@ from harness.heuristics.facts import Config, Facts
 from harness.target import Target
 
 
-def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
+def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:  # noqa: ARG001 - one signature
     """The author's own list as it is, repeats left out: what its parameters mean, and which
     sizes fit them, only the author knows (``limits.spill_limit`` drops none of them either).
 

@@ -138,6 +138,11 @@ class IndexPrinter:
         return made
 
 
+def size_text(expr: sympy.Expr) -> str:
+    """A size as Python, over the names that unknown sizes have in graph files."""
+    return IndexPrinter(Language.PYTHON, Simplifier({})).text(expr)
+
+
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     """A sort key by which ``x2`` comes before ``x10``."""
     parts = re.findall(r"\d+|\D+", name)

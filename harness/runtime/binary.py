@@ -29,8 +29,19 @@ SUFFIX = ".kernel"
 _FACTS, _CUBIN = "launch.json", "kernel.cubin"
 _DATE = (1980, 1, 1, 0, 0, 0)
 _SCALARS = {
-    **{"i1": "?", "u1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q"},
-    **{"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "fp32": "f", "f32": "f", "fp64": "d"},
+    "i1": "?",
+    "u1": "?",
+    "i8": "b",
+    "i16": "h",
+    "i32": "i",
+    "i64": "q",
+    "u8": "B",
+    "u16": "H",
+    "u32": "I",
+    "u64": "Q",
+    "fp32": "f",
+    "f32": "f",
+    "fp64": "d",
 }
 """Triton's scalar types as letters of ``launch.c``."""
 

@@ -76,8 +76,8 @@ class CompilePool(Closing):
         yield from self._pool.each([("warm", job) for job in jobs])
 
     def warm(self, jobs: Sequence[CompileJob]) -> list[HarnessError | None]:
-        """Only compile, so that a later launch in another process finds Triton's cache
-        full; None for each kernel that compiled."""
+        """Only compile, so that a later launch in another process finds the binary; None for
+        each kernel that compiled."""
         return self._pool.all([("warm", job) for job in jobs])
 
 
@@ -85,6 +85,7 @@ def handlers(cache: str | None) -> dict[str, Handler]:
     """What a compile worker can do."""
     from harness.runtime import module as modules
     from harness.runtime import static
+    from harness.runtime.launcher import compiled_binary
 
     folder = None if cache is None else Path(cache)
 
@@ -93,6 +94,6 @@ def handlers(cache: str | None) -> dict[str, Handler]:
 
     def warm(job: CompileJob) -> None:
         loaded = modules.load(job.module_text, None if folder is None else folder / "modules")
-        static.compile_for(loaded, job.target, job.config or loaded.configs[0], cache=folder)
+        compiled_binary(loaded, job.target, job.config or loaded.configs[0], cache=folder)
 
     return {"metrics": measure, "warm": warm}

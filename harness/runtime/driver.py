@@ -290,9 +290,16 @@ class PythonKernel:
 
 _KINDS: dict[str, Any] = {
     **dict.fromkeys("APQ", ctypes.c_uint64),
-    **{"b": ctypes.c_int8, "h": ctypes.c_int16, "i": ctypes.c_int32, "q": ctypes.c_int64},
-    **{"?": ctypes.c_uint8, "B": ctypes.c_uint8, "H": ctypes.c_uint16, "I": ctypes.c_uint32},
-    **{"f": ctypes.c_float, "d": ctypes.c_double},
+    "b": ctypes.c_int8,
+    "h": ctypes.c_int16,
+    "i": ctypes.c_int32,
+    "q": ctypes.c_int64,
+    "?": ctypes.c_uint8,
+    "B": ctypes.c_uint8,
+    "H": ctypes.c_uint16,
+    "I": ctypes.c_uint32,
+    "f": ctypes.c_float,
+    "d": ctypes.c_double,
 }
 
 

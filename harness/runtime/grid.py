@@ -180,7 +180,11 @@ class Fixed:
         """None."""
         return ()
 
-    def counts(self, config: Mapping[str, int], sizes: Mapping[str, int] = NO_SIZES) -> Counts:
+    def counts(
+        self,
+        config: Mapping[str, int],  # noqa: ARG002 - one signature
+        sizes: Mapping[str, int] = NO_SIZES,
+    ) -> Counts:
         """As given."""
         x, y, z = (size_value(p, sizes) for p in self.programs)
         return (x, y, z)

@@ -23,11 +23,12 @@ _SECONDS = 300.0
 @dataclass(frozen=True, slots=True)
 class CheckJob:
     """Check one module on fresh random inputs drawn with ``seed``; ``config`` None means
-    the module's best guess."""
+    the module's best guess, ``sizes`` are values of sizes that the module does not know."""
 
     module_text: str
     config: Config | None = None
     seed: int = 0
+    sizes: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

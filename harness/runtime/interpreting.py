@@ -42,7 +42,7 @@ class Interpreter:
         began = time.perf_counter()
         loaded = self.load(job.module_text)
         try:
-            args = loaded.get_args(device="cpu", seed=job.seed)
+            args = loaded.get_args("cpu", job.seed, dict(job.sizes))
             found = loaded.check(args, job.config)
         except HarnessError:
             raise

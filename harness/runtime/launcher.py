@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from harness.errors import CompileFailed
 from harness.heuristics.facts import Config
 from harness.runtime import binary as binaries
 from harness.runtime import module as modules
@@ -95,6 +96,7 @@ class Launcher:
     driver: Driver | None = None
     _stream: Callable[[int], int] = field(default_factory=raw_stream)
     _kernels: dict[tuple[int, tuple[int, ...]], Kernel] = field(default_factory=dict)
+    _compiled: dict[tuple[str, ...], KernelBinary] = field(default_factory=dict)
     _loaded: LoadedBinaries | None = None
 
     def __call__(self, args: Sequence[Any]) -> None:
@@ -125,7 +127,12 @@ class Launcher:
 
     def binary(self, unaligned: Collection[str] = ()) -> KernelBinary:
         """The compiled kernel, from the cache or compiled now. Raises ``CompileFailed``."""
-        return compiled_binary(self.loaded, self.target, self.config, unaligned, self.cache)
+        names = tuple(unaligned)
+        found = self._compiled.get(names)
+        if found is None:
+            found = compiled_binary(self.loaded, self.target, self.config, names, self.cache)
+            self._compiled[names] = found
+        return found
 
     @property
     def artifact(self) -> str:
@@ -150,25 +157,26 @@ class Launcher:
     def _variant(self, device: int, crooked: tuple[int, ...]) -> Kernel:
         found = self._kernels.get((device, crooked))
         if found is None:
-            names = list(self.loaded.signature)
+            names = [name for name, _ in self.binary().signature] if crooked else []
             binary = self.binary([names[at] for at in crooked])
-            found = self.empty(device, functools.partial(self._unbound, device))
+            found = self._empty(device)
             self._binaries().bind(found, binary, device)
             self._kernels[device, crooked] = found
         return found
 
-    def empty(self, device: int, unbound: Callable[..., Any]) -> Kernel:
-        """A kernel that calls ``unbound`` until something is bound to it."""
+    def _empty(self, device: int) -> Kernel:
+        """A kernel to which nothing is bound yet."""
         driver = self.driver or cuda()
 
         def failed(code: int, tries: int) -> None:
             driver.recover(code, tries, self.loaded.name, device)
 
-        make = launching(self.cache).make
-        return make(unbound, functools.partial(self.crooked, device), failed)
+        crooked = functools.partial(self.crooked, device)
+        return launching(self.cache).make(_not_bound, crooked, failed)
 
-    def _unbound(self, device: int, stream: int, *args: Any) -> None:
-        self.kernel(device)(stream, *args)
+
+def _not_bound(*_: Any) -> None:
+    raise CompileFailed("a kernel was launched before it was bound")
 
 
 def _address(argument: Any) -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness.errors import CompileFailed, HarnessError, RecordError
+from harness.errors import CompileFailed, HarnessError, InvalidProgram, RecordError
 from harness.heuristics.facts import OPTIONS, Config
 from harness.runtime.grid import checked
 
@@ -38,6 +38,11 @@ def config_from_dict(values: Mapping[str, int]) -> Config:
     blocks = tuple((k, v) for k, v in values.items() if k not in rest)
     options = tuple((k, values[k]) for k in OPTIONS if k in values)
     return Config(blocks, values["num_warps"], values.get("num_stages", 1), options)
+
+
+def config_text(config: Config) -> str:
+    """``config`` in a sentence: ``XBLOCK=1 R0_BLOCK=2048 num_warps=8 num_stages=1``."""
+    return " ".join(f"{key}={value}" for key, value in config_dict(config).items())
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -98,12 +103,25 @@ class LoadedModule:
         """The launch grid under ``config``; ``args`` are needed where ``sizes`` is not empty.
         Raises ``GridTooLarge`` for one that no launch takes."""
         values = config_dict(config)
-        raw = self.raw.grid(values, args) if self.sizes else self.raw.grid(values)
-        return checked(raw, f"{self.name} {values}")
+        where = f"{self.name} {values}"
+        if not self.sizes:
+            return checked(self.raw.grid(values), where)
+        if args is None:
+            raise InvalidProgram(
+                "the number of programs depends on sizes that only a launch knows",
+                where=where,
+                got="no arguments",
+                expected=f"arguments with values of {', '.join(self.sizes)}",
+                remedy="ask for the grid at every launch, with its arguments",
+            )
+        return checked(self.raw.grid(values, args), where)
 
-    def get_args(self, device: str | None = None, seed: int = 0) -> Arguments:
-        """Fresh random arguments."""
-        return list(self.raw.get_args(device=device, seed=seed))
+    def get_args(
+        self, device: str | None = None, seed: int = 0, sizes: Mapping[str, int] | None = None
+    ) -> Arguments:
+        """Fresh random arguments; ``sizes`` in place of what ``self.sizes`` says."""
+        more = {"sizes": dict(sizes)} if sizes else {}
+        return list(self.raw.get_args(device=device, seed=seed, **more))
 
     def call(self, args: Arguments, config: Config | None = None) -> None:
         """Launch on the current stream."""

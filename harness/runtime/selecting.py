@@ -21,8 +21,9 @@ from harness.runtime import binary as binaries
 from harness.runtime import module as modules
 from harness.runtime.autotune import SPILL_LIMIT, compiler, tune
 from harness.runtime.compiling import CompileJob, CompilePool
+from harness.runtime.driver import cuda
 from harness.runtime.launcher import Launcher, LauncherCache
-from harness.runtime.native import Kernel
+from harness.runtime.native import Kernel, launching
 from harness.runtime.static import reason
 from harness.runtime.timing import Timer
 from harness.target import Target
@@ -99,6 +100,22 @@ class SelectedKernels:
         folder = None if self.cache is None else self.cache / "modules"
         return modules.load(module_text, folder)
 
+    def chosen(self) -> dict[str, Config]:
+        """The configuration of every kernel that has been launched, by its name."""
+        kernels = self._kernels.values()
+        return {k.loaded.name: k.config for k in kernels if k.config is not None}
+
+    def unbound(
+        self, first: Callable[..., None], crooked: Callable[..., None], module_text: str
+    ) -> Kernel:
+        """A kernel that calls ``first`` until something is bound to it."""
+        driver = cuda()
+
+        def failed(code: int, tries: int) -> None:
+            driver.recover(code, tries, self._kernels[module_text].loaded.name, self.device)
+
+        return launching(self.cache).make(first, crooked, failed)
+
     def launcher(self, loaded: modules.LoadedModule, config: Config) -> Launcher:
         """What launches ``loaded`` under ``config``."""
         return self._launchers.get(loaded, config)
@@ -136,7 +153,7 @@ class SelectedKernel:
     _loaded: modules.LoadedModule | None = None
 
     def __post_init__(self) -> None:
-        self.kernel = self._made()
+        self.kernel = self.owner.unbound(self._first_launch, self._crooked, self.text)
 
     @property
     def loaded(self) -> modules.LoadedModule:
@@ -144,9 +161,6 @@ class SelectedKernel:
         if self._loaded is None:
             self._loaded = self.owner.loaded(self.text)
         return self._loaded
-
-    def _made(self) -> Kernel:
-        return self.owner.unbound(self._first_launch, self._crooked, self.text)
 
     def _first_launch(self, stream: int, *args: Any) -> None:
         """Choose a configuration, then launch."""
@@ -180,16 +194,19 @@ class SelectedKernel:
             _log.warning("%s is not tuned, and runs in its best guess: %s", self.loaded.name, why)
             return self._first()
         except NoDevice as error:
-            raise self._vanished(error) from error
+            raise self._vanished(error.got or error.what) from error
+        except torch.AcceleratorError as error:
+            raise self._vanished(reason(error)) from error
 
-    def _vanished(self, error: NoDevice) -> NoDevice:
-        kernels = self.owner.chosen()
+    def _vanished(self, why: str) -> NoDevice:
+        kept = len(self.owner.chosen())
         return NoDevice(
             "the GPU was lost while a kernel was tuned",
             where=self.loaded.name,
-            got=error.got or error.what,
-            expected=f"a device that stays; {len(kernels)} kernels were tuned before and stay so",
-            remedy="start a new process: " + error.remedy,
+            got=why,
+            expected="a device that answers until the kernel is tuned",
+            remedy=f"start a new process; the {kept} kernels that were tuned before this one keep "
+            "their configurations in the cache",
         )
 
     def _first(self) -> Config:
@@ -215,6 +232,3 @@ class SelectedKernel:
             expected="one that compiles and fits the device",
             remedy="see the kernel's text; the best guess may need smaller blocks",
         )
-
-
-Launch = Callable[[Sequence[Any]], None]

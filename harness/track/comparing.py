@@ -133,7 +133,7 @@ def recorded_times(match: Match) -> Measured:
         if times is None:
             return Measured(reason=f"{why or 'no process timed all of its kernels'} in {name}")
         sides.append(times)
-    return Measured(*sides)
+    return Measured(sides[0], sides[1])
 
 
 def _untimed(kernels: Sequence[KernelRecord]) -> str:
@@ -307,10 +307,9 @@ def _rollups(
         if found not in sums or (level != "graph" and found in graphs):
             continue
         total = sums[found]
-        covered = tuple(
-            _covered(run, [kernel for n in found for kernel in side(matches[n])], level, name)
-            for run, side in ((a, lambda m: m.a), (b, lambda m: m.b))
-        )
+        ours = [kernel for n in found for kernel in matches[n].a]
+        theirs = [kernel for n in found for kernel in matches[n].b]
+        covered = (_covered(a, ours, level, name), _covered(b, theirs, level, name))
         rollups.append(
             Rollup(level, name, len(found), total.a_ms, total.b_ms, covered, effects[found])
         )

@@ -71,6 +71,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Only these graphs of the suite (or graph files), separated by commas.",
     )
     group.addoption(
+        "--harness-against",
+        default="eager",
+        metavar="NAMES",
+        help="Compilers that the suites' regions are also timed with: eager, inductor, "
+        "inductor-tuned, torch.compile backends; commas between them (default: %(default)s).",
+    )
+    group.addoption(
         "--harness-target",
         default="",
         metavar="NAME",

@@ -16,29 +16,23 @@ import pytest
 
 from harness import options as settings
 from harness.bench.entries import FileEntry, find_graphs, read
-from harness.bench.session import CheckOutcome, CompiledKernel, Timing
+from harness.bench.peers.names import OURS, parse
+from harness.bench.peers.regions import Comparable
+from harness.bench.record import Check, RegionRecord
+from harness.bench.session import Compiled, CompiledKernel, Device, Peers, Timing
+from harness.bench.timer import METHOD
 from harness.codegen.source import EmittedModule
 from harness.errors import CheckFailed, HarnessError, NoDevice, UsageError
 from harness.pipeline import compile_graph
+from harness.runtime.timing import Samples
 from harness.target import TARGETS, Target
 from harness.track.pytest_plugin import findings
 
 if TYPE_CHECKING:
     from harness.graph.model import Graph
-    from harness.runtime.timing import Samples
     from harness.track.gpu_benchmark import GpuBenchmark
 
 T = TypeVar("T")
-
-
-class Device(Protocol):
-    """What a kernel is checked and timed on."""
-
-    def check(self, module: EmittedModule) -> CheckOutcome:
-        """Run with poisoned outputs and compare."""
-
-    def time(self, module: EmittedModule) -> Timing:
-        """Tune and time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +48,20 @@ class SuiteKernel:
         return f"{self.graph}/{self.kernel.module.name.removeprefix('triton_')}"
 
 
+@dataclass(frozen=True, slots=True)
+class SuiteRegion:
+    """A region of a graph and the compiler to time it with, as a test's parameter."""
+
+    graph: str
+    region: Comparable
+    compiler: str
+
+    @property
+    def id(self) -> str:
+        """``graph/region-compiler`` for the test's name."""
+        return f"{self.graph}/{self.region.name}-{self.compiler}"
+
+
 @dataclass(eq=False, slots=True)
 class SuiteGraphs:
     """The graphs that the command line names, compiled when first asked for."""
@@ -61,21 +69,35 @@ class SuiteGraphs:
     names: tuple[str, ...]
     suite: str
     target: Target
-    _kernels: dict[str, tuple[SuiteKernel, ...]] = field(default_factory=dict)
+    against: tuple[str, ...] = ()
+    _compiled: dict[str, Compiled] = field(default_factory=dict)
 
     def entries(self) -> tuple[FileEntry, ...]:
         """The graphs, unread. Raises ``UnknownName``."""
         files = find_graphs(settings.current(), self.suite, self.names)
         return tuple(FileEntry(file, self.target) for file in files)
 
-    def kernels(self) -> tuple[SuiteKernel, ...]:
-        """Every distinct kernel of every graph. Raises ``HarnessError``."""
+    def compiled(self) -> dict[str, Compiled]:
+        """Every graph by its name. Raises ``HarnessError``."""
         for entry in self.entries():
-            if entry.name not in self._kernels:
-                compiled = entry.compile()
-                found = (SuiteKernel(entry.name, kernel) for kernel in compiled.kernels)
-                self._kernels[entry.name] = tuple(found)
-        return tuple(kernel for kernels in self._kernels.values() for kernel in kernels)
+            if entry.name not in self._compiled:
+                self._compiled[entry.name] = entry.compile()
+        return self._compiled
+
+    def kernels(self) -> list[SuiteKernel]:
+        """Every distinct kernel of every graph. Raises ``HarnessError``."""
+        graphs = self.compiled().items()
+        return [SuiteKernel(name, kernel) for name, graph in graphs for kernel in graph.kernels]
+
+    def regions(self) -> list[SuiteRegion]:
+        """Every distinct region of every graph, once for each compiler. Raises
+        ``HarnessError``."""
+        return [
+            SuiteRegion(name, region, compiler)
+            for name, graph in self.compiled().items()
+            for region in graph.regions
+            for compiler in (OURS, *self.against)
+        ]
 
 
 _GRAPHS = pytest.StashKey[SuiteGraphs]()
@@ -92,6 +114,7 @@ def suite_graphs(config: pytest.Config) -> SuiteGraphs:
             tuple(name.strip() for name in names if name.strip()),
             config.getoption("--harness-suite"),
             TARGETS[named],
+            parse(config.getoption("--harness-against")),
         )
     return config.stash[_GRAPHS]
 
@@ -107,6 +130,9 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
         if "suite_kernel" in metafunc.fixturenames:
             kernels = graphs.kernels()
             metafunc.parametrize("suite_kernel", kernels, ids=[kernel.id for kernel in kernels])
+        if "suite_region" in metafunc.fixturenames:
+            regions = graphs.regions()
+            metafunc.parametrize("suite_region", regions, ids=[region.id for region in regions])
     except UsageError as error:
         raise pytest.UsageError(str(error)) from error
 
@@ -145,15 +171,31 @@ def open_device(request: pytest.FixtureRequest) -> Iterator[Device | str]:
         yield f"no GPU: {error.got or error.what}"
         return
     with device:
-        device.prepare([kernel.kernel.module for kernel in _selected(request.session)])
+        device.prepare(wanted_modules(request.session))
         yield device
 
 
-def _selected(session: pytest.Session) -> list[SuiteKernel]:
-    """The kernels whose tests are left after -k and the like."""
+def selected(session: pytest.Session) -> list[SuiteKernel | SuiteRegion]:
+    """The kernels and regions whose tests are left after -k and the like."""
     calls = (getattr(item, "callspec", None) for item in session.items)
-    found = (call.params.get("suite_kernel") for call in calls if call is not None)
-    return [kernel for kernel in found if isinstance(kernel, SuiteKernel)]
+    values = (value for call in calls if call is not None for value in call.params.values())
+    return [value for value in values if isinstance(value, SuiteKernel | SuiteRegion)]
+
+
+def wanted_modules(session: pytest.Session) -> list[EmittedModule]:
+    """The kernels that the selected tests will time, each text once."""
+    modules: dict[str, EmittedModule] = {}
+    for one in selected(session):
+        found = [one.kernel.module] if isinstance(one, SuiteKernel) else modules_of(one.region)
+        modules.update((module.text, module) for module in found)
+    return list(modules.values())
+
+
+def modules_of(region: Comparable) -> list[EmittedModule]:
+    """The kernels of a region, each text once."""
+    if isinstance(region.work, str):
+        return []
+    return list({x.kernel.module.text: x.kernel.module for x in region.work.launches}.values())
 
 
 def benchmark_kernel(request: pytest.FixtureRequest, bench: GpuBenchmark, one: SuiteKernel) -> None:
@@ -185,9 +227,69 @@ def benchmark_kernel(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
     )
 
 
+@dataclass(eq=False, slots=True)
+class RegionTimes:
+    """What every compiler needs for a region, measured in turns when its first test asks and
+    kept for the others. ``device`` chooses the configurations of our kernels."""
+
+    device: Device
+    peers: Peers
+    _rows: dict[Comparable, dict[str, RegionRecord]] = field(default_factory=dict)
+
+    def row(self, one: SuiteRegion) -> RegionRecord:
+        """The figures of one compiler. Raises ``HarnessError``."""
+        if one.region not in self._rows:
+            modules = modules_of(one.region)
+            configs = {module.text: self.device.time(module).config for module in modules}
+            rows = self.peers.compare(one.region, configs)
+            self._rows[one.region] = {row.compiler: row for row in rows}
+        return self._rows[one.region][one.compiler]
+
+
+def open_regions(
+    request: pytest.FixtureRequest, suite_device: Device | str
+) -> Iterator[RegionTimes | str]:
+    """The GPU and the other compilers, their kernels compiled ahead in parallel; the reason as
+    text where there is no GPU."""
+    if isinstance(suite_device, str):
+        yield suite_device
+        return
+    from harness.bench.peers.pool import PeerPool
+
+    options = settings.current()
+    against = suite_graphs(request.config).against
+    with PeerPool(against, Path(options.cache), options.jobs) as peers:
+        wanted = [one.region for one in selected(request.session) if isinstance(one, SuiteRegion)]
+        peers.prepare(list(dict.fromkeys(wanted)))
+        yield RegionTimes(suite_device, peers)
+
+
+def benchmark_region(request: pytest.FixtureRequest, bench: GpuBenchmark, one: SuiteRegion) -> None:
+    """Enter what one compiler needs for a region; the group is the region, so that compilers
+    line up. A wrong result fails the test, a compiler that cannot is skipped with its reason."""
+    times = request.getfixturevalue("suite_regions")
+    if isinstance(times, str):
+        findings(request.config).skip(times)
+    try:
+        row = times.row(one)
+    except HarnessError as error:
+        pytest.fail(str(error), pytrace=False)
+    if not row.sets:
+        if one.compiler == OURS:
+            pytest.fail(row.reason, pytrace=False)
+        findings(request.config).skip(f"{one.compiler}: {row.reason}")
+    if row.check is Check.FAILED:
+        pytest.fail(f"{one.id}: the result is wrong by {row.max_error:.3g}", pytrace=False)
+    (samples, *_) = row.sets
+    bench.benchmark.group = f"{one.graph}/{one.region.name}"
+    bench.take(
+        Samples(samples.ms, METHOD, samples.stopped, samples.low, samples.high, samples.drift),
+        compiler=one.compiler,
+        kernels=row.kernels,
+        max_error=row.max_error,
+    )
+
+
 def samples_of(timing: Timing) -> Samples:
     """The samples of a timing, as a timer gives them."""
-    from harness.bench.timer import METHOD
-    from harness.runtime.timing import Samples
-
     return Samples(timing.samples_ms, METHOD, "")

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from harness.bench.record import GraphRecord, KernelRecord, Machine, RegionRecord, Run
 from harness.errors import HarnessError, UnknownName, UsageError
@@ -62,7 +63,7 @@ def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
             where=unknown.where,
             got=name,
             expected=unknown.expected or unknown.what,
-            remedy="list runs: harness list --runs; two compilers: harness compare harness inductor",
+            remedy="list runs: harness list --runs; compilers: harness compare harness inductor",
         ) from unknown
     newest = [path for path in lookup.runs(results) if path.stem[16:28] == commit[:12]]
     if not newest:
@@ -138,9 +139,9 @@ def _kernel(file: Path) -> KernelRecord:
         ) from error
 
 
-def _constants(text: str) -> dict[str, object]:
+def _constants(text: str) -> dict[str, Any]:
     """The literals that a module's names are bound to."""
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     for statement in ast.parse(text).body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             try:

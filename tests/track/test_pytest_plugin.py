@@ -146,39 +146,57 @@ def test_a_graph_that_does_not_exist_is_one_sentence() -> None:
     assert "Traceback" not in answer.out
 
 
-FAKE_DEVICE = """
+FAKE_SUITE = """
 import pytest
+from harness.bench.record import Check, RegionRecord, SampleSet
 from harness.bench.session import CheckOutcome, Timing
 from harness.heuristics.facts import Config
+from harness.track.pytest_suite import RegionTimes, parametrize
 
-class Fake:
+pytest_generate_tests = parametrize
+CONFIG = Config((("XBLOCK", 256),), 4, 2)
+
+class FakeDevice:
     def check(self, module):
-        return CheckOutcome("cumsum" not in module.name and not WRONG, 0.25, 1e-3)
+        return CheckOutcome(RIGHT, 0.25, 1e-3)
     def time(self, module):
-        return Timing(Config((("XBLOCK", 256),), 4, 2), 0.5, (0.4, 0.5, 0.6), 3000.0)
+        return Timing(CONFIG, 0.5, (0.4, 0.5, 0.6), 3000.0)
 
-def open_device(request):
-    yield Fake()
+class FakePeers:
+    def compare(self, one, configs):
+        assert set(configs.values()) == {CONFIG}
+        yield RegionRecord(one.name, "harness", 1.0, kernels=2, sets=(SampleSet(0, (1.0, 1.2)),),
+                           check=Check.PASSED if RIGHT else Check.FAILED, max_error=0.5)
+        yield RegionRecord(one.name, "eager", 3.0, sets=(SampleSet(0, (3.0, 3.2)),))
+        yield RegionRecord(one.name, "inductor", reason="Triton could not")
+
+@pytest.fixture(scope="session")
+def suite_device():
+    return FakeDevice()
+
+@pytest.fixture(scope="session")
+def suite_regions(suite_device):
+    return RegionTimes(suite_device, FakePeers())
 """
 
 
-@pytest.mark.parametrize("wrong", [False, True])
-def test_suite_kernels_are_checked_and_grouped_by_graph(tmp_path: Path, wrong: bool) -> None:
-    text = (ROOT / "suites" / "test_kernels.py").read_text()
-    text = text.replace("benchmark_kernel, open_device,", "benchmark_kernel,")
-    text = text.replace("\nsuite_device", f"\nWRONG = {wrong}\n{FAKE_DEVICE}\nsuite_device", 1)
-    (tmp_path / "test_fake.py").write_text(text)
-    answer = run_pytest(
-        tmp_path,
+def run_suite(folder: Path, file: str, right: bool, *arguments: str) -> Answer:
+    """A file of the suites' benchmarks over one graph, on a GPU that always answers the same."""
+    (folder / file).write_text((ROOT / "suites" / file).read_text())
+    (folder / "conftest.py").write_text(f"RIGHT = {right}\n{FAKE_SUITE}")
+    return run_pytest(
+        folder,
         "--benchmark-only",
         "--harness-graphs=moe_router_forward",
         "--benchmark-json=out.json",
+        *arguments,
         HARNESS_SUITES=str(ROOT / "suites"),
     )
-    assert answer.status == int(wrong), answer.out
-    if wrong:
-        assert "a kernel differs from its reference" in answer.out
-        return
+
+
+def test_suite_kernels_are_grouped_by_graph(tmp_path: Path) -> None:
+    answer = run_suite(tmp_path, "test_kernels.py", True)
+    assert answer.status == 0, answer.out
     benchmarks = json.loads((tmp_path / "out.json").read_text())["benchmarks"]
     assert benchmarks
     assert {bench["group"] for bench in benchmarks} == {"moe_router_forward"}
@@ -187,6 +205,33 @@ def test_suite_kernels_are_checked_and_grouped_by_graph(tmp_path: Path, wrong: b
         moved = bench["extra_info"]["bytes"]
         assert bench["extra_info"]["gbps"] == pytest.approx(moved / 0.5 / 1e6)
         assert bench["extra_info"]["config"]["XBLOCK"] == 256
+
+
+@pytest.mark.parametrize("file", ["test_kernels.py", "test_regions.py"])
+def test_what_is_wrong_is_not_timed(tmp_path: Path, file: str) -> None:
+    answer = run_suite(tmp_path, file, False)
+    assert answer.status == 1
+    assert "differs from its reference" in answer.out or "the result is wrong" in answer.out
+
+
+def test_compilers_line_up_by_region(tmp_path: Path) -> None:
+    answer = run_suite(tmp_path, "test_regions.py", True, "--harness-against=eager,inductor")
+    assert answer.status == 0, answer.out
+    groups: dict[str, dict[str, float]] = {}
+    for bench in json.loads((tmp_path / "out.json").read_text())["benchmarks"]:
+        medians = groups.setdefault(bench["group"], {})
+        medians[bench["extra_info"]["compiler"]] = bench["stats"]["median"]
+    assert groups
+    for medians in groups.values():
+        assert medians == {"harness": pytest.approx(0.0011), "eager": pytest.approx(0.0031)}
+    assert "inductor: Triton could not" in answer.out
+
+
+def test_an_unknown_compiler_is_one_sentence(tmp_path: Path) -> None:
+    answer = run_suite(tmp_path, "test_regions.py", True, "--harness-against=inducter")
+    assert answer.status != 0
+    assert "inductor" in answer.out
+    assert "Traceback" not in answer.out
 
 
 class FakeBenchmark:

@@ -1,0 +1,15 @@
+"""What the suites' pytest benchmarks share: one GPU process, one pool of other compilers."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.track.pytest_suite import open_device, open_regions, parametrize
+
+suite_device = pytest.fixture(scope="session")(open_device)
+suite_regions = pytest.fixture(scope="session")(open_regions)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every graph, kernel or region of the suite, as far as a test takes them."""
+    parametrize(metafunc)

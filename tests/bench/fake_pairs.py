@@ -1,0 +1,50 @@
+"""Stands in for the worker that times pairs: what a kernel's text says is what happens."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+
+from harness.bench.on_pairs import Contender, Duel, Outcome, Ring
+from harness.bench.record import Machine
+from harness.errors import CompileFailed
+from harness.runtime.timing import Samples
+from harness.runtime.worker import Handler
+from harness.target import H100
+
+ROLE = "tests.bench.fake_pairs:handlers"
+
+
+def _time(contender: Contender, chance: random.Random) -> float:
+    (said,) = (line for line in contender.module_text.splitlines() if line.startswith("# ms "))
+    return float(said.removeprefix("# ms ")) * chance.gauss(1.0, 0.002) * contender.launches
+
+
+def handlers(cache: str | None) -> dict[str, Handler]:
+    """Notes, in the cache folder, which process had which duel in which order."""
+    assert cache is not None
+    log = Path(cache) / "log"
+
+    def take(_: object) -> Ring:
+        return Ring(H100, Machine("fake", gpu="Fake GPU", triton="3"), "fake/1")
+
+    def fight(duel: Duel) -> Outcome:
+        texts = [c.module_text for c in (*duel.a, *duel.b)]
+        with log.open("a") as file:
+            file.write(f"{os.getpid()} {duel.a_first} {duel.seed} {texts[0].splitlines()[0]}\n")
+        if any("# crashes" in text for text in texts):
+            os._exit(7)
+        if any("# hangs" in text for text in texts):
+            time.sleep(60)
+        if any("# fails" in text for text in texts):
+            raise CompileFailed("a compiled kernel does not fit the device", got="shared memory")
+        chance = random.Random(f"{texts} {duel.seed}")
+        sides = [
+            tuple(sum(_time(c, chance) for c in side) for _ in range(20))
+            for side in (duel.a, duel.b)
+        ]
+        return Outcome(*(Samples(ms, "fake/1", "width") for ms in sides))
+
+    return {"open": take, "fight": fight}

@@ -1,0 +1,132 @@
+"""Kernels whose sizes only a launch knows: one text, right for every size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import HarnessError, InvalidProgram
+from harness.graph.model import Graph
+from harness.graph.text import loads
+from harness.runtime import module as runtime
+from harness.runtime.interpreter import CheckJob, CheckResult, InterpreterPool
+from harness.tiling.plan import UNKNOWN_SIZE
+from tests.codegen.graphs import graph_of_size
+from tests.codegen.kernels import modules
+
+
+def graph(text: str) -> Graph:
+    return loads(f"# harness graph 1\n{text}", "test graph")
+
+
+SOFTMAX = graph("""def softmax(
+    x: "f32[s0, 100]",
+):
+    amax: "f32[s0, 1]" = aten.amax.default(x, [-1], True)
+    sub: "f32[s0, 100]" = aten.sub.Tensor(x, amax)
+    exp: "f32[s0, 100]" = aten.exp.default(sub)
+    total: "f32[s0, 1]" = aten.sum.dim_IntList(exp, [-1], True)
+    div: "f32[s0, 100]" = aten.div.Tensor(exp, total)
+    return (div,)
+""")
+
+ROWS = graph("""def rows(
+    x: "f32[s0, s1]",
+):
+    total: "f32[s0]" = aten.sum.dim_IntList(x, [1])
+    return (total,)
+""")
+
+COLUMNS = graph("""def columns(
+    x: "f32[s0, s1]",
+):
+    total: "f32[s1]" = aten.sum.dim_IntList(x, [0])
+    return (total,)
+""")
+
+TURNED = graph("""def turned(
+    x: "f32[s0, s1]",
+):
+    permute: "f32[s1, s0]{1, s1}" = aten.permute.default(x, [1, 0])
+    clone: "f32[s1, s0]" = aten.clone.default(permute, memory_format=torch.contiguous_format)
+    return (clone,)
+""")
+
+ADDED = graph("""def added(
+    x: "f32[s0, s1]",
+    y: "f32[s1]",
+):
+    view: "f32[s0*s1]" = aten.view.default(x, [sym("s0*s1")])
+    mul: "f32[s0*s1]" = aten.mul.Tensor(view, 2.0)
+    back: "f32[s0, s1]" = aten.view.default(mul, [sym("s0"), sym("s1")])
+    add: "f32[s0, s1]" = aten.add.Tensor(back, y)
+    return (add,)
+""")
+
+GRAPHS = (SOFTMAX, ROWS, COLUMNS, TURNED, ADDED)
+SIZES = ({"s0": 1, "s1": 1}, {"s0": 3, "s1": 130}, {"s0": 33, "s1": 7}, {"s0": 64, "s1": 64})
+
+
+def test_every_size_computes_what_torch_does(tmp_path: Path) -> None:
+    jobs: list[CheckJob] = []
+    names: list[str] = []
+    for one in GRAPHS:
+        for module in modules(one):
+            known = runtime.load(module.text, tmp_path).sizes
+            assert known
+            for sizes in SIZES:
+                asked = tuple((n, v) for n, v in sizes.items() if n in known)
+                jobs.append(CheckJob(module.text, sizes=asked))
+                names.append(f"{module.name} {asked}")
+    wrong: list[str] = []
+    with InterpreterPool(1, tmp_path) as pool:
+        for position, answer in pool.check_all(jobs):
+            if isinstance(answer, HarnessError):
+                wrong.append(f"{names[position]}: {answer}")
+            elif not (isinstance(answer, CheckResult) and answer.passed):
+                wrong.append(f"{names[position]}: {answer.max_error} > {answer.allowed}")
+    assert wrong == []
+    assert len(jobs) == len(GRAPHS) * len(SIZES)
+
+
+@pytest.mark.parametrize("one", GRAPHS, ids=lambda g: g.name)
+def test_grid_follows_the_arguments(one: Graph, tmp_path: Path) -> None:
+    (module,) = modules(one)
+    loaded = runtime.load(module.text, tmp_path)
+    config = loaded.configs[0]
+    assert set(loaded.sizes.values()) == {UNKNOWN_SIZE}
+    grids = []
+    for n in (5, 5000):
+        sizes = dict.fromkeys(loaded.sizes, n)
+        places = range(len(loaded.signature) - len(sizes), len(loaded.signature))
+        args = [n if at in places else None for at in range(len(loaded.signature))]
+        grids.append(loaded.grid(config, args))
+    assert all(a <= b for a, b in zip(*grids, strict=True))
+    assert grids[0] != grids[1]
+
+
+def test_rows_of_unknown_number_overflow_into_z(tmp_path: Path) -> None:
+    (module,) = modules(TURNED)
+    loaded = runtime.load(module.text, tmp_path)
+    config = loaded.configs[0]
+    args = [None, None, *(10_000_000 for _ in loaded.sizes)]
+    _, y, z = loaded.grid(config, args)
+    assert y <= 65535
+    assert z > 1
+    assert y * z >= 10_000_000 / config.block("YBLOCK")
+
+
+def test_a_grid_without_arguments_is_an_error(tmp_path: Path) -> None:
+    (module,) = modules(SOFTMAX)
+    loaded = runtime.load(module.text, tmp_path)
+    with pytest.raises(InvalidProgram, match="values of s0"):
+        loaded.grid(loaded.configs[0])
+
+
+def test_known_sizes_need_no_arguments(tmp_path: Path) -> None:
+    (module,) = modules(graph_of_size(64, 64))
+    loaded = runtime.load(module.text, tmp_path)
+    assert loaded.sizes == {}
+    assert loaded.grid(loaded.configs[0]) == (-(-4096 // loaded.configs[0].block("XBLOCK")), 1, 1)
+    assert "SIZES" not in module.text
