@@ -157,6 +157,16 @@ def test_an_output_that_is_a_view_can_be_changed_in_place() -> None:
     assert torch.equal(turned, whole.t())
 
 
+def test_an_output_that_shares_its_memory_with_no_other_needs_no_view() -> None:
+    b = GraphBuilder()
+    m = b.call("aten.mm.default", b.input("x", (4, 6)), b.input("w", (6, 6)), name="m")
+    graph = b.graph(b.call("aten.permute.default", m, (1, 0), name="t"))
+    run: Any = prepare_graph(compile_graph(graph, H100), lambda _: lambda _args: None, "cpu")
+    assert "reinterpret(m, (6, 4), (1, 6), 0)" in run.text and "as_strided" not in run.text
+    inputs = random_inputs(graph, "cpu", 1)
+    torch.testing.assert_close(run([*inputs]), replay(graph, inputs, "cpu"))
+
+
 def test_the_end_of_a_graph_is_announced() -> None:
     graph = host_graph(GraphBuilder())
     seen: list[str] = []
