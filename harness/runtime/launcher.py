@@ -23,6 +23,7 @@ from harness.runtime import module as modules
 from harness.runtime.binary import KernelBinary
 from harness.runtime.driver import Driver, Loaded, cuda
 from harness.runtime.host import raw_stream
+from harness.runtime.module import USER
 from harness.runtime.native import Kernel, launching
 from harness.runtime.static import compile_for
 from harness.target import Target
@@ -44,6 +45,8 @@ def compiled_binary(
     found = None if cache is None else binaries.find(cache, name)
     if found is None:
         numbers = {n for n, kind in loaded.signature.items() if not kind.startswith("*")}
+        if loaded.category == USER:
+            numbers = set()  # its arguments are always the same
         compiled = compile_for(loaded, target, config, {*unaligned, *numbers}, cache)
         found = binaries.of_compiled(compiled, loaded, config, unaligned)
         if cache is not None:
