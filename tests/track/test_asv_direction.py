@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 pytest.importorskip("asv")
 
-from asv import util  # noqa: E402
-from asv.commands import compare  # noqa: E402
-from asv.step_detect import detect_regressions  # noqa: E402
+from asv import util
+from asv.commands import compare
+from asv.step_detect import detect_regressions
 
-from harness.track import asv_direction as direction  # noqa: E402
+from harness.track import asv_direction as direction
 
 positive = st.floats(1e-6, 1e6)
 
