@@ -89,6 +89,11 @@ class Timing:
     measured: SampleSet | None = None
     limit: Limit | None = None
 
+    @property
+    def sets(self) -> tuple[SampleSet, ...]:
+        """The samples as a record keeps them; nothing where all that is known are times."""
+        return () if self.measured is None else (self.measured,)
+
 
 class Entry(Protocol):
     """A graph that can be compiled at full size, and small for the interpreter."""
