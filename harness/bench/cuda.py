@@ -74,7 +74,7 @@ class CudaDevice(Closing):
     def check(self, module: EmittedModule) -> CheckOutcome:
         """Run with poisoned outputs and compare with plain torch in float64."""
         found = self._run("check", module)
-        return CheckOutcome(found.passed, found.max_error, found.allowed)
+        return CheckOutcome(found.passed, found.max_error, found.allowed, found.message)
 
     def time(self, module: EmittedModule) -> Timing:
         """Time every candidate and keep the fastest. Raises ``HarnessError`` with the reason

@@ -13,7 +13,7 @@ from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.autotune import Prepare, Trial, compiler, tune
 from harness.runtime.static import reason
-from harness.runtime.timing import Samples, Timer
+from harness.runtime.timing import Samples, Timer, Work
 from harness.target import Target
 
 Preparer = Callable[[modules.LoadedModule], Prepare]
@@ -95,7 +95,7 @@ class Measurer:
         prepare = self._prepare(loaded)
         tuned = tune(loaded, args, self.timer, prepare, self.tune_ms)
         launch, _ = prepare(tuned.config)
-        samples = self.timer.measure(lambda: launch(args), self.time_ms)
+        samples = self.timer.measure(Work(launch, args), self.time_ms)
         return Measurement(
             loaded.name,
             loaded.bytes_moved,

@@ -199,7 +199,7 @@ def check_lane(options: Options, workers: int, inbox: Inbox) -> CheckLane:
     def outcome(result: CheckResult | HarnessError) -> CheckOutcome | HarnessError:
         if isinstance(result, HarnessError):
             return result
-        return CheckOutcome(result.passed, result.max_error, result.allowed)
+        return CheckOutcome(result.passed, result.max_error, result.allowed, result.message)
 
     @contextlib.contextmanager
     def open_pool() -> Iterator[Each[str]]:

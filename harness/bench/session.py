@@ -65,11 +65,13 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """A kernel's largest error against its reference, and the largest that passes."""
+    """A kernel's largest error against its reference, and the largest that passes; what else
+    it did wrong in ``message``."""
 
     passed: bool
     max_error: float
     allowed: float | None = None
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +387,7 @@ def _with_check(record: KernelRecord, outcome: CheckOutcome) -> KernelRecord:
         check=Check.FAILED if failed else Check.PASSED,
         max_error=worst,
         allowed=outcome.allowed if outcome.allowed is not None else record.allowed,
+        check_note="; ".join(filter(None, (record.check_note, outcome.message))),
     )
 
 

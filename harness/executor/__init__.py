@@ -79,7 +79,7 @@ def prepare_graph(
     def write_region(region: Region, values: list[Value]) -> list[Value]:
         found = by_name[region.name]
         if not found.complete or found.program is None:
-            return _write_step(text, _by_torch(found, where), values, region)
+            return _write_step(text, replay_step(region, where), values, region)
         writer = RegionWriter(
             text, host, found, found.program, one_kernel, values, stream="stream", fine="fine"
         )
@@ -131,8 +131,9 @@ def _write_step(
     return [Value(name, sure=False) for name in names]
 
 
-def _by_torch(region: CompiledRegion, device: torch.device) -> RegionStep:
-    graph = region.region.graph
+def replay_step(region: Region, device: torch.device | str) -> RegionStep:
+    """A region's step by torch, operator after operator."""
+    graph = region.graph
     return lambda tensors: [t for t in replay(graph, tensors, device) if t is not None]
 
 
@@ -156,7 +157,7 @@ def prepare_region(
     """
     launches, where = launches_of(kernel), torch.device(device)
     if not compiled.complete or compiled.program is None:
-        return _by_torch(compiled, where)
+        return replay_step(compiled.region, where)
     text, host = HostText(), Host(where, allocator(where), reinterpreter())
     for taken in ("stream", "fine"):
         text.fresh(taken)

@@ -132,12 +132,12 @@ class GraphWriter:
         """A chain of views as one; of an input only if it lies as recorded."""
         graph = self.partition.graph
         root = self._values[view.root]
-        if view.is_all and name not in graph.outputs:
+        if view.is_all and name not in self._plan.shared:
             self._values[name] = root
             return
         result, variable = self.text.fresh(name), root.variable
-        if name in graph.outputs:
-            # The caller may change it in place: torch has to know that it is a view.
+        if name in self._plan.shared:
+            # The caller may change one in place: torch has to know that they are views.
             offset = f"{variable}.storage_offset() + {view.offset}"
             made = f"{variable}.as_strided({view.shape}, {view.stride}, {offset})"
         else:
