@@ -29,7 +29,8 @@ class Options:
     compiled for where there is no GPU; ``commit`` the commit that a run is recorded
     under where it is not to be, or cannot be, read off the checkout (``SHA``, or
     ``SHA-dirty`` for a tree that differs from it); ``asv_graphs`` the graphs that asv measures
-    where time does not allow for all that its suite declares.
+    where time does not allow for all that its suite declares; ``tuning_table`` a file of launch
+    configurations that are not to be tuned (``harness tune --save-table``).
     """
 
     cache: Path
@@ -42,6 +43,7 @@ class Options:
     use_cache: bool = True
     commit: str = ""
     asv_graphs: tuple[str, ...] = ()
+    tuning_table: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +106,9 @@ def from_environment(
     ``HARNESS_CACHE``, ``HARNESS_RESULTS``, ``HARNESS_SUITES`` name folders (relative
     ones are relative to ``directory``); ``HARNESS_JOBS`` counts worker processes (default:
     the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_COMMIT`` is the
-    commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv; ``HARNESS_NO_CACHE`` is a switch; ``CI`` and
-    ``NO_COLOR`` count when they are set and not empty.
+    commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv;
+    ``HARNESS_TUNING_TABLE`` names a table of configurations; ``HARNESS_NO_CACHE`` is a switch;
+    ``CI`` and ``NO_COLOR`` count when they are set and not empty.
     Raises ``UsageError`` for a value that makes no sense.
     """
     root = project_root(directory)
@@ -120,6 +123,7 @@ def from_environment(
         interactive=environ.get("CI", "").lower() in _FALSE,  # services set it to all sorts
         use_cache=not _switch(environ, "HARNESS_NO_CACHE"),
         commit=environ.get("HARNESS_COMMIT", "").strip(),
+        tuning_table=_file(environ, "HARNESS_TUNING_TABLE", directory),
         asv_graphs=tuple(environ.get("HARNESS_ASV_GRAPHS", "").replace(",", " ").split()),
     )
 
@@ -149,6 +153,11 @@ def _suites_folder(root: Path) -> Path:
 def _folder(environ: Mapping[str, str], name: str, directory: Path, default: Path) -> Path:
     text = environ.get(name, "")
     return (directory / Path(text).expanduser()) if text else default
+
+
+def _file(environ: Mapping[str, str], name: str, directory: Path) -> Path | None:
+    text = environ.get(name, "")
+    return (directory / Path(text).expanduser()) if text else None
 
 
 def _count(environ: Mapping[str, str], name: str, default: int) -> int:

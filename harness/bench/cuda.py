@@ -5,18 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from harness.bench.measure import Measurement
-from harness.bench.on_device import ROLE, Opened
+from harness.bench.on_device import ROLE, Opened, TuneJob
 from harness.bench.record import Machine
 from harness.bench.session import CheckOutcome, Timing
+from harness.bench.tuning import trial_record
 from harness.codegen.source import EmittedModule
 from harness.errors import CheckFailed, NoDevice
 from harness.runtime.closing import Closing
 from harness.runtime.compiling import CompileJob, CompilePool
 from harness.runtime.module import load
 from harness.runtime.pool import WorkerPool
+from harness.runtime.trials import Tuned
+from harness.runtime.winners import warn_once
 from harness.target import Target
 
 _SECONDS = 180.0
@@ -67,9 +70,15 @@ class CudaDevice(Closing):
         return self._opened.machine
 
     def prepare(self, modules: Sequence[EmittedModule]) -> None:
-        """Compile every candidate of every module in parallel. What fails here fails again,
-        with its reason, when it is timed."""
-        self._pool.warm(warm_jobs([m.text for m in modules], self.target, self._cache))
+        """Compile every candidate of every module in parallel, of one that was tuned before its
+        winner alone. What fails here fails again, with its reason, when it is timed."""
+        texts = [m.text for m in modules]
+        known = self._ask("known", texts)
+        for note in self._ask("notes", None):
+            warn_once(note)
+        winners = [CompileJob(t, self.target, c) for t, c in zip(texts, known, strict=True) if c]
+        rest = [t for t, c in zip(texts, known, strict=True) if c is None]
+        self._pool.warm([*winners, *warm_jobs(rest, self.target, self._cache)])
 
     def check(self, module: EmittedModule) -> CheckOutcome:
         """Run with poisoned outputs and compare with plain torch in float64."""
@@ -88,9 +97,18 @@ class CudaDevice(Closing):
                 expected="at least one candidate that runs",
                 remedy="run the emitted module with --all-configs",
             )
-        return Timing(found.config, found.samples.median, found.samples.ms, found.copy_gbps)
+        trials = tuple(trial_record(t) for t in found.trials)
+        median, samples = found.samples.median, found.samples.ms
+        return Timing(found.config, median, samples, found.copy_gbps, trials)
+
+    def tune(self, job: TuneJob) -> Tuned:
+        """Choose a configuration as ``job`` asks. Raises ``HarnessError`` with the reason."""
+        return cast(Tuned, self._ask("tune", job))
 
     def _run(self, kind: str, module: EmittedModule) -> Any:
+        return self._ask(kind, module.text)
+
+    def _ask(self, kind: str, payload: object) -> Any:
         """One job's answer. A worker that replaces a lost one takes the device first, so that
         a device that is gone is not taken for a kernel that fails."""
         for attempt in range(_TRIES):
@@ -101,7 +119,7 @@ class CudaDevice(Closing):
                 if attempt == _TRIES - 1:
                     raise
                 time.sleep(_PAUSE_SECONDS)
-        return self._worker.run(kind, module.text)
+        return self._worker.run(kind, payload)
 
 
 def warm_jobs(module_texts: Sequence[str], target: Target, cache: Path | None) -> list[CompileJob]:

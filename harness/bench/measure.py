@@ -11,9 +11,14 @@ import torch
 from harness.errors import CompileFailed, HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
-from harness.runtime.autotune import Prepare, Trial, compiler, tune
+from harness.runtime.autotune import Prepare, Settings, Trial, Tuned, compiler
+from harness.runtime.caching import CachingAutotuner
+from harness.runtime.compiling import CompilePool
+from harness.runtime.lookup_table import LookupTable
+from harness.runtime.saved import free_room
 from harness.runtime.static import reason
 from harness.runtime.timing import Samples, Timer
+from harness.runtime.winners import Winners
 from harness.target import Target
 
 Preparer = Callable[[modules.LoadedModule], Prepare]
@@ -35,6 +40,7 @@ class Measurement:
     trials: tuple[Trial, ...] = ()
     copy_gbps: float | None = None
     reason: str = ""
+    tuned: Tuned | None = None
 
     @property
     def ms(self) -> float | None:
@@ -57,7 +63,8 @@ class Measurement:
 @dataclass(frozen=True, eq=False, slots=True)
 class Measurer:
     """Measures modules on one device. ``device`` is where arguments are made;
-    ``tune_ms`` and ``time_ms`` are wall clock for a candidate and for the winner."""
+    ``tune_ms`` and ``time_ms`` are wall clock for a candidate and for the winner. ``winners``
+    keeps what was tuned, ``table`` says what is not to be; ``pool`` compiles in parallel."""
 
     target: Target
     timer: Timer
@@ -67,6 +74,9 @@ class Measurer:
     tune_ms: float = 20.0
     time_ms: float = 100.0
     preparer: Preparer | None = None
+    winners: Winners | None = None
+    table: LookupTable | None = None
+    pool: CompilePool | None = None
 
     def measure(self, module_text: str, seed: int = 0) -> Measurement:
         """Tune and time one module. A kernel that cannot be measured is a row with its
@@ -93,7 +103,7 @@ class Measurer:
     def _measured(self, loaded: modules.LoadedModule, seed: int) -> Measurement:
         args = loaded.get_args(device=self.device, seed=seed)
         prepare = self._prepare(loaded)
-        tuned = tune(loaded, args, self.timer, prepare, self.tune_ms)
+        tuned = self.tuner(loaded.text).tune(args, self.timer, prepare)
         launch, _ = prepare(tuned.config)
         samples = self.timer.measure(lambda: launch(args), self.time_ms)
         return Measurement(
@@ -103,7 +113,30 @@ class Measurer:
             samples,
             tuned.trials,
             self.copy_gbps,
+            tuned=tuned,
         )
+
+    def tuner(
+        self, module_text: str, settings: Settings | None = None, fresh: bool = False
+    ) -> CachingAutotuner:
+        """What chooses the configuration of a module; ``settings`` ask for a search, ``fresh`` for
+        a tuning whatever is known."""
+        chosen = settings or Settings(budget_ms=self.tune_ms, room=free_room)
+        places = (self.winners, self.table, self.pool)
+        return CachingAutotuner(module_text, self.target, self.cache, chosen, *places, fresh)
+
+    def tune(
+        self, module_text: str, settings: Settings, fresh: bool = False, seed: int = 0
+    ) -> Tuned:
+        """Only tune; raises what tuning fails with. Memory is given back either way."""
+        tuner = self.tuner(module_text, settings, fresh)
+        try:
+            args = tuner.loaded.get_args(device=self.device, seed=seed)
+            make = self.preparer
+            return tuner.tune(args, self.timer, None if make is None else make(tuner.loaded))
+        finally:
+            args = []
+            release(self.device)
 
     def _prepare(self, loaded: modules.LoadedModule) -> Prepare:
         make = self.preparer

@@ -22,6 +22,7 @@ from harness.bench.record import (
     LibraryCall,
     RegionRecord,
     SampleSet,
+    TrialRecord,
     one_line,
 )
 from harness.codegen.source import EmittedModule
@@ -75,12 +76,14 @@ class CheckOutcome:
 @dataclass(frozen=True, slots=True)
 class Timing:
     """What the device says of a kernel: its fastest configuration and that one's samples;
-    ``copy_gbps`` is the copy bandwidth in the process that timed it."""
+    ``copy_gbps`` is the copy bandwidth in the process that timed it, ``trials`` are what the
+    tuning tried."""
 
     config: Config
     ms: float
     samples_ms: tuple[float, ...]
     copy_gbps: float | None = None
+    trials: tuple[TrialRecord, ...] = ()
 
 
 class Entry(Protocol):
@@ -429,4 +432,5 @@ def _on_device(
         sets=(SampleSet(0, timing.samples_ms, copy_gbps=timing.copy_gbps),),
         gbps=gbps,
         fraction=gbps / (timing.copy_gbps or device.copy_gbps),
+        trials=timing.trials,
     ), timing.config
