@@ -7,6 +7,7 @@ option up. Folders are absolute paths and need not exist yet.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,6 +32,11 @@ class Options:
     ``SHA-dirty`` for a tree that differs from it); ``asv_graphs`` the graphs that asv measures
     where time does not allow for all that its suite declares; ``tuning_table`` a file of launch
     configurations that are not to be tuned (``harness tune --save-table``).
+
+    For programs compiled with ``torch.compile(…, backend="harness")``: ``trace`` marks every
+    launch for ``torch.profiler``; ``bandwidth`` is a regular expression of the kernels that are
+    timed the first time they run (empty: all, None: none), and ``bandwidth_file`` gets what is
+    found besides the log.
     """
 
     cache: Path
@@ -44,6 +50,9 @@ class Options:
     commit: str = ""
     asv_graphs: tuple[str, ...] = ()
     tuning_table: Path | None = None
+    trace: bool = False
+    bandwidth: str | None = None
+    bandwidth_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +116,10 @@ def from_environment(
     ones are relative to ``directory``); ``HARNESS_JOBS`` counts worker processes (default:
     the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_COMMIT`` is the
     commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv;
-    ``HARNESS_TUNING_TABLE`` names a table of configurations; ``HARNESS_NO_CACHE`` is a switch;
-    ``CI`` and ``NO_COLOR`` count when they are set and not empty.
+    ``HARNESS_TUNING_TABLE`` names a table of configurations;
+    ``HARNESS_NO_CACHE`` is a switch; ``CI`` and ``NO_COLOR`` count when they are set and not empty.
+    ``HARNESS_TRACE`` and ``HARNESS_BANDWIDTH`` are switches; ``HARNESS_BANDWIDTH_KERNELS`` (a
+    regular expression of kernels' names) and ``HARNESS_BANDWIDTH_FILE`` each turn the latter on.
     Raises ``UsageError`` for a value that makes no sense.
     """
     root = project_root(directory)
@@ -123,8 +134,11 @@ def from_environment(
         interactive=environ.get("CI", "").lower() in _FALSE,  # services set it to all sorts
         use_cache=not _switch(environ, "HARNESS_NO_CACHE"),
         commit=environ.get("HARNESS_COMMIT", "").strip(),
-        tuning_table=_file(environ, "HARNESS_TUNING_TABLE", directory),
         asv_graphs=tuple(environ.get("HARNESS_ASV_GRAPHS", "").replace(",", " ").split()),
+        tuning_table=_file(environ, "HARNESS_TUNING_TABLE", directory),
+        trace=_switch(environ, "HARNESS_TRACE"),
+        bandwidth=_bandwidth(environ),
+        bandwidth_file=_file(environ, "HARNESS_BANDWIDTH_FILE", directory),
     )
 
 
@@ -157,7 +171,27 @@ def _folder(environ: Mapping[str, str], name: str, directory: Path, default: Pat
 
 def _file(environ: Mapping[str, str], name: str, directory: Path) -> Path | None:
     text = environ.get(name, "")
-    return (directory / Path(text).expanduser()) if text else None
+    return directory / Path(text).expanduser() if text else None
+
+
+def _bandwidth(environ: Mapping[str, str]) -> str | None:
+    """The pattern of the kernels to time; None if nothing asks for it."""
+    name = "HARNESS_BANDWIDTH_KERNELS"
+    text = environ.get(name, "")
+    asked = _switch(environ, "HARNESS_BANDWIDTH")
+    if not asked and not text and not environ.get("HARNESS_BANDWIDTH_FILE"):
+        return None
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise UsageError(
+            "a pattern of kernels' names is not a regular expression",
+            where=f"environment variable {name}",
+            got=f"{text!r}: {error}",
+            expected="a regular expression, such as softmax|layer_norm",
+            remedy=f"unset {name} to have all kernels",
+        ) from error
+    return text
 
 
 def _count(environ: Mapping[str, str], name: str, default: int) -> int:

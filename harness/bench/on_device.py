@@ -2,7 +2,7 @@
 
 A kernel that reads or writes outside its memory ruins the CUDA context of its process, and
 one that never ends blocks it; so the process that runs kernels is one that can be replaced.
-It measures its own copy bandwidth when it starts.
+It measures its own bandwidths when it starts, and watches the GPU's state.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import TypeVar
 import torch
 
 from harness import options
+from harness.bench import roofline
 from harness.bench.check import check_on_device
 from harness.bench.machine import fingerprint
 from harness.bench.measure import Measurement, Measurer
 from harness.bench.record import Machine
-from harness.bench.roofline import copy_bandwidth
+from harness.bench.roofline import Roofline
+from harness.bench.state import monitor
 from harness.bench.timer import CudaTimer
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
@@ -45,11 +47,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The device as the worker found it; ``copy_gbps`` was measured in its process."""
+    """The device as the worker found it; ``copy_gbps`` and the rest of the ``roofline`` were
+    measured in its process."""
 
     target: Target
     copy_gbps: float
     machine: Machine
+    roofline: Roofline | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +81,28 @@ class DeviceWorker:
     _measurer: Measurer = field(init=False)
 
     def open(self, _: object = None) -> Opened:
-        """Take the device and measure its copy bandwidth, once. Raises ``NoDevice``."""
+        """Take the device and measure what it can do, once. Raises ``NoDevice``."""
         if self._opened is None:
             try:
                 timer = CudaTimer()
-                copy = copy_bandwidth(timer)
                 machine = fingerprint(lambda: _busy(timer))
+                timer.watch = watch = monitor(machine.gpu_uuid)
+                limits = roofline.measure(timer)
                 target = current_target()
             except (RuntimeError, NoDevice) as error:
                 raise Unusable(no_device(error)) from error
+            readings = tuple if watch is None else watch.take
             self._measurer = Measurer(
-                target, timer, copy.gbps, self.cache, winners=self._winners(), table=self._table()
+                target,
+                timer,
+                limits.copy_gbps,
+                self.cache,
+                roofline=limits,
+                readings=readings,
+                winners=self._winners(),
+                table=self._table(),
             )
-            self._opened = Opened(target, copy.gbps, machine)
+            self._opened = Opened(target, limits.copy_gbps, machine, limits)
         return self._opened
 
     def check(self, module_text: str) -> CheckResult:
@@ -101,6 +114,11 @@ class DeviceWorker:
         """Time every candidate and keep the fastest."""
         self.open()
         return self._surviving(lambda: self._measurer.measure(module_text))
+
+    def again(self, job: tuple[str, Config]) -> Measurement:
+        """Time a module under a configuration that is known."""
+        self.open()
+        return self._surviving(lambda: self._measurer.again(*job))
 
     def known(self, module_texts: Sequence[str]) -> list[Config | None]:
         """The configuration of every module that needs no tuning."""
@@ -114,7 +132,6 @@ class DeviceWorker:
         return self._surviving(lambda: self._tuned(job))
 
     def _tuned(self, job: TuneJob) -> Tuned:
-        measurer = self._measurer
         if job.jobs > 1 and self._pool is None:
             self._pool = CompilePool(job.jobs, self.cache)
         settings = Settings(
@@ -124,7 +141,8 @@ class DeviceWorker:
             pinned=job.pinned,
             room=free_room,
         )
-        return replace(measurer, pool=self._pool).tune(job.module_text, settings, job.fresh)
+        measurer = replace(self._measurer, pool=self._pool)
+        return measurer.tune(job.module_text, settings, job.fresh)
 
     def notes(self, _: object = None) -> list[str]:
         """What the user should hear of the cache, each once."""
@@ -185,6 +203,7 @@ def handlers(cache: str | None) -> dict[str, Handler]:
         "open": worker.open,
         "check": worker.check,
         "time": worker.time,
+        "again": worker.again,
         "known": worker.known,
         "notes": worker.notes,
         "tune": worker.tune,

@@ -144,7 +144,7 @@ def _arguments(plan: KernelPlan, graph: Graph) -> str:
     names = ", ".join(str(size) for size in plan.sizes)
     defaults = ", ".join(f'"{size}": {UNKNOWN_SIZE}' for size in plan.sizes)
     lines = [
-        f"SIZES = {{{defaults}}}  # unknown until a launch; get_args takes these by default",
+        f"UNKNOWN_SIZES = {{{defaults}}}  # known at a launch; get_args takes these by default",
         "",
         "",
         f"def arg_rows({names}):",
