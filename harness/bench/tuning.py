@@ -33,6 +33,7 @@ def trial_record(trial: Trial) -> TrialRecord:
         spills=needs.spills,
         shared=needs.shared,
         reason=trial.reason,
+        level=trial.level,
     )
 
 
@@ -54,7 +55,7 @@ class KernelTuning:
     @property
     def timed(self) -> tuple[TrialRecord, ...]:
         """Trials with a time."""
-        return tuple(t for t in self.trials if t.ms is not None)
+        return tuple(t for t in self.trials if t.time is not None)
 
     @property
     def best(self) -> TrialRecord | None:
@@ -163,10 +164,10 @@ def geometric_mean(values: Sequence[float]) -> float | None:
 
 
 def _time(trial: TrialRecord) -> float:
-    return math.inf if trial.ms is None else trial.ms
+    return math.inf if trial.time is None else trial.time
 
 
 def _ratio(over: TrialRecord | None, best: TrialRecord | None) -> float | None:
-    if over is None or best is None or not over.ms or not best.ms:
+    if over is None or best is None or not over.time or not best.time:
         return None
-    return over.ms / best.ms
+    return over.time / best.time

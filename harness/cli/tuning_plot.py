@@ -72,22 +72,23 @@ def _canvas(rows: int) -> tuple[Any, Any]:
 
 
 def _row(axes: Any, row: int, tuning: KernelTuning, drawn: dict[str, Any]) -> None:
-    best = tuning.best.ms if tuning.best and tuning.best.ms else 1.0
+    best = tuning.best.time if tuning.best and tuning.best.time else 1.0
     axes.axhline(row, color="#eeeeee", linewidth=0.8, zorder=0)
     for origin, colour in _COLOURS.items():
-        times = [t.ms for t in tuning.timed if t.origin == origin and t.ms]
+        times = [t.time for t in tuning.timed if t.origin == origin and t.time]
         places = [min(_FARTHEST, ms / best) for ms in times]
         if places:
-            style = {"color": colour, "s": 22, "alpha": 0.75, "linewidths": 0, "zorder": 2}
+            style: dict[str, Any] = {"color": colour, "s": 22, "alpha": 0.75, "linewidths": 0}
+            style["zorder"] = 1 if origin == "descent" else 2
             drawn[_LABELS[origin]] = axes.scatter(places, [row] * len(places), **style)
     first = tuning.first
-    if first is not None and first.ms:
+    if first is not None and first.time:
         ring = {"facecolors": "none", "edgecolors": "black", "s": 70, "linewidths": 1.1}
-        at = min(_FARTHEST, first.ms / best)
+        at = min(_FARTHEST, first.time / best)
         drawn["heuristics' first choice"] = axes.scatter([at], [row], zorder=3, **ring)
     chosen = next((t for t in tuning.timed if t.config == tuning.chosen), None)
-    if chosen is not None and chosen.ms:
-        at = min(_FARTHEST, chosen.ms / best)
+    if chosen is not None and chosen.time:
+        at = min(_FARTHEST, chosen.time / best)
         cross = {"marker": "x", "color": "black", "s": 26, "linewidths": 1.2, "zorder": 4}
         drawn["chosen"] = axes.scatter([at], [row], **cross)
 
@@ -98,7 +99,7 @@ def _finish(axes: Any, timed: list[KernelTuning], title: str, drawn: dict[str, A
     for t in timed:
         name = t.name.removeprefix("triton_")
         short = name if len(name) <= 44 else f"{name[:28]}…{name[-15:]}"
-        time = t.best.ms * 1000 if t.best and t.best.ms else 0.0
+        time = t.best.time * 1000 if t.best and t.best.time else 0.0
         labels.append(f"{short}  {time:.1f} µs")
     axes.set_yticklabels(labels, fontsize=7)
     axes.set_ylim(-0.7, len(timed) - 0.3)

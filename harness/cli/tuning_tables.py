@@ -21,26 +21,24 @@ from harness.target import Target
 def kernel_table(tunings: list[KernelTuning]) -> str:
     """One row a kernel: first choice, best, regret, and what was chosen."""
     table = Table(box=None, pad_edge=False, header_style="")
-    table.add_column("kernel", overflow="fold")
+    compared = any(t.verdict for t in tunings)
+    table.add_column("kernel", no_wrap=True)
     for title in ("trials", "first µs", "best µs", "regret"):
-        table.add_column(title, justify="right")
-    table.add_column("configuration")
-    table.add_column("found by")
-    table.add_column("last run's")
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("configuration", no_wrap=True)
+    table.add_column("found by", overflow="fold")
+    if compared:
+        table.add_column("last run's", overflow="fold")
+    room = output.width() - (82 if compared else 64)
     for t in tunings:
         best = t.best
-        found = t.reason or (best.origin if best else t.source)
+        chosen = next((x.origin for x in t.trials if x.config == t.chosen), t.source)
+        found = t.reason or chosen
         pinned = f" {t.pinned:.3f}" if t.verdict == "slower" and t.pinned else ""
-        table.add_row(
-            t.name,
-            str(len(t.trials)),
-            _us(t.first),
-            _us(best),
-            "–" if t.regret is None else f"{t.regret:.3f}",
-            config_text(t.chosen),
-            found,
-            t.verdict + pinned,
-        )
+        cells = [output.shorten(t.name.removeprefix("triton_"), room), str(len(t.trials))]
+        cells += [_us(t.first), _us(best), "–" if t.regret is None else f"{t.regret:.3f}"]
+        cells += [config_text(t.chosen), found]
+        table.add_row(*cells, *([t.verdict + pinned] if compared else []))
     return _text(table)
 
 
@@ -50,18 +48,18 @@ def trial_table(tuning: KernelTuning, target: Target) -> str:
     table = Table(box=None, pad_edge=False, header_style="", title_justify="left")
     table.title = tuning.name + (f"  {tuning.reason}" if tuning.reason else "")
     table.title_style = ""
-    table.add_column("configuration")
-    table.add_column("from")
+    table.add_column("configuration", no_wrap=True)
+    table.add_column("from", no_wrap=True)
     for title in ("µs", "±", "over best") if timed else ():
         table.add_column(title, justify="right")
     for title in ("registers", "spills", "shared", "occupancy"):
         table.add_column(title, justify="right")
-    table.add_column("")
+    table.add_column("", overflow="fold")
     best = tuning.best
     for trial in tuning.trials:
         cells = [config_text(trial.config), trial.origin]
         if timed:
-            over = f"{trial.ms / best.ms:.3f}" if best and trial.ms and best.ms else "–"
+            over = f"{trial.time / best.time:.3f}" if best and trial.time and best.time else "–"
             cells += [_us(trial), _doubt(trial), over]
         share = _occupancy(trial, target)
         cells += [_count(trial.registers), _count(trial.spills), _count(trial.shared)]
@@ -88,7 +86,10 @@ def summary_lines(tunings: list[KernelTuning], earlier: Run | None) -> list[str]
             f"configurations of run {earlier.id} on today's code over the best: {sums.pinned:.3f} "
             f"({sums.pinned_kernels} kernels)"
         )
-    lines.append("times: medians with a cold L2; regret: first choice over best")
+    lines.append(
+        "times: medians with a cold L2, drift taken out; regret: first choice over best; "
+        "w: warps; s: stages"
+    )
     return lines
 
 
@@ -113,8 +114,8 @@ def _kernel(t: KernelTuning, target: Target) -> dict[str, Any]:
     return {
         "name": t.name,
         "config": t.chosen,
-        "first_ms": None if t.first is None else t.first.ms,
-        "best_ms": None if t.best is None else t.best.ms,
+        "first_ms": None if t.first is None else t.first.time,
+        "best_ms": None if t.best is None else t.best.time,
         "regret": t.regret,
         "candidates_regret": t.candidates_regret,
         "earlier_config": t.earlier,
@@ -124,14 +125,14 @@ def _kernel(t: KernelTuning, target: Target) -> dict[str, Any]:
         "source": t.source,
         "reason": t.reason,
         "trials": [
-            {**to_json(trial), "ms": trial.ms, "occupancy": _occupancy(trial, target)}
+            {**to_json(trial), "ms": trial.time, "occupancy": _occupancy(trial, target)}
             for trial in t.trials
         ],
     }
 
 
 def config_text(config: Mapping[str, int] | None) -> str:
-    """A configuration in few characters: ``X 1 R0 2048, 8 warps``."""
+    """A configuration in few characters: ``X 1 R0 2048 w8``, warps last."""
     if config is None:
         return "–"
     blocks = [
@@ -140,9 +141,8 @@ def config_text(config: Mapping[str, int] | None) -> str:
         if name not in ("num_warps", "num_stages")
     ]
     stages = config.get("num_stages", 1)
-    more = f", {stages} stages" if stages != 1 else ""
-    warps = config["num_warps"]
-    return f"{' '.join(blocks)}, {warps} warp{'s' if warps != 1 else ''}{more}"
+    more = f" s{stages}" if stages != 1 else ""
+    return f"{' '.join(blocks)} w{config['num_warps']}{more}"
 
 
 def _occupancy(trial: TrialRecord, target: Target) -> float | None:
@@ -153,7 +153,7 @@ def _occupancy(trial: TrialRecord, target: Target) -> float | None:
 
 
 def _us(trial: TrialRecord | None) -> str:
-    return "–" if trial is None or trial.ms is None else f"{trial.ms * 1000:.2f}"
+    return "–" if trial is None or trial.time is None else f"{trial.time * 1000:.2f}"
 
 
 def _doubt(trial: TrialRecord) -> str:
