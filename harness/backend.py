@@ -41,6 +41,7 @@ from harness.runtime.interpreter import InterpreterPool
 from harness.runtime.observing import Bandwidth, LaunchOn, Traced
 from harness.runtime.selecting import SelectedKernel, SelectedKernels
 from harness.runtime.timing import Timer
+from harness.runtime.winners import Winners, device_identity
 from harness.target import TARGETS, Target
 
 Runner = Callable[..., Any]
@@ -154,7 +155,10 @@ class Devices:
             number = device.index
             jobs = self.jobs or settings.current().jobs
             target, cache = self.target(device), self._usable()
-            kernels = SelectedKernels(target, self.timer, cache, number, jobs)
+            known = None
+            if self.timer is not None and settings.current().use_cache:
+                known = Winners(cache / "tuned", device_identity(number))
+            kernels = SelectedKernels(target, self.timer, cache, number, jobs, known)
             self._kernels[device] = kernels
         return kernels
 

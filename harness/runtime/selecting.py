@@ -19,13 +19,15 @@ from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
 from harness.runtime import binary as binaries
 from harness.runtime import module as modules
-from harness.runtime.autotune import SPILL_LIMIT, compiler, tune
+from harness.runtime.autotune import SPILL_LIMIT, Settings
+from harness.runtime.caching import CachingAutotuner
 from harness.runtime.compiling import CompileJob, CompilePool
 from harness.runtime.driver import cuda
 from harness.runtime.launcher import Launcher, LauncherCache
 from harness.runtime.native import Kernel, launching
 from harness.runtime.static import reason
 from harness.runtime.timing import Timer
+from harness.runtime.winners import Winners
 from harness.target import Target
 
 _TUNE_MS = 10.0
@@ -40,6 +42,7 @@ class SelectedKernels:
     where binaries and module files are kept; with more than one of ``jobs``, kernels are
     compiled in that many processes.
 
+    With a ``timer``, a configuration that ``winners`` knows is taken without timing.
     ``untuned`` are reasons, by kernel, why a kernel runs in its best guess in spite of a
     ``timer``.
     """
@@ -49,6 +52,7 @@ class SelectedKernels:
     cache: Path | None = None
     device: int = 0
     jobs: int = 1
+    winners: Winners | None = None
     untuned: dict[str, str] = field(default_factory=dict)
     _kernels: dict[str, SelectedKernel] = field(default_factory=dict)
     _launchers: LauncherCache = field(init=False)
@@ -186,9 +190,11 @@ class SelectedKernel:
         self._launcher.crooked(self.owner.device, stream, *args)
 
     def _tuned(self, timer: Timer, args: Sequence[Any]) -> Config:
-        prepare = compiler(self.loaded, self.owner.target, self.owner.cache)
+        owner = self.owner
+        settings = Settings(budget_ms=_TUNE_MS)
+        tuner = CachingAutotuner(self.text, owner.target, owner.cache, settings, owner.winners)
         try:
-            return tune(self.loaded, args, timer, prepare, _TUNE_MS).config
+            return tuner.tune(args, timer).config
         except torch.OutOfMemoryError as error:
             # The program itself may fit: only what tuning needs beside it does not.
             self.owner.untuned[self.loaded.name] = why = reason(error)
