@@ -194,7 +194,10 @@ class SelectedKernel:
         settings = Settings(budget_ms=_TUNE_MS)
         tuner = CachingAutotuner(self.text, owner.target, owner.cache, settings, owner.winners)
         try:
-            return tuner.tune(args, timer).config
+            config = tuner.tune(args, timer).config
+            # The launch may be for another stream than the one on which arguments were put back.
+            torch.cuda.synchronize()
+            return config
         except torch.OutOfMemoryError as error:
             # The program itself may fit: only what tuning needs beside it does not.
             self.owner.untuned[self.loaded.name] = why = reason(error)
