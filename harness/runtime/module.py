@@ -72,6 +72,11 @@ class LoadedModule:
         return int(self.raw.BYTES)
 
     @property
+    def flops(self) -> int:
+        """Floating-point operations of one launch, if the module says; else 0."""
+        return int(getattr(self.raw, "FLOPS", 0))
+
+    @property
     def configs(self) -> tuple[Config, ...]:
         """Candidate configurations, best guess first."""
         return tuple(config_from_dict(c) for c in self.raw.CONFIGS)
