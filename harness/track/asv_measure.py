@@ -32,8 +32,9 @@ from harness.track.asv_timing import Device, Recorded, slowed, take
 
 STATIC_METHOD = "static/1"
 """Compiled with the best guess, so that a tuner's choice between equals moves nothing."""
-CODEGEN_METHOD = "codegen/1"
-"""Graph to emitted modules in a warm process of the commit's own, Triton not included."""
+CODEGEN_METHOD = "codegen-cpu/1"
+"""Graph to emitted modules in a warm process of the commit's own, Triton not included; processor
+time."""
 
 NOTE = "harness: "
 """Begins a line of the measuring process that asv's user should see."""
@@ -63,7 +64,7 @@ class Wanted:
 
     graphs: tuple[str, ...]
     samples: int = 25
-    repeats: int = 3
+    repeats: int = 5
     processes: int = 2
     open_device: Callable[[Options], Device | str] = lambda _: "no device is declared"
 
