@@ -10,6 +10,7 @@ import typer
 import harness
 from harness.cli.capture import capture
 from harness.cli.changes import changes
+from harness.cli.collecting import gc
 from harness.cli.compare import compare
 from harness.cli.confirm import confirm
 from harness.cli.doctor import doctor
@@ -68,6 +69,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("changes", changes, "Say at which commit a kernel changed its level, and why."),
     ("confirm", confirm, "Time two runs' kernels against each other, today."),
     ("import", import_, "Make runs of what asv or pytest-benchmark measured."),
+    ("gc", gc, "Say what can go from the results, and remove it."),
     ("explain-fusion", explain_fusion, "Say what shares a kernel, and why the rest does not."),
     ("doctor", doctor, "Say what works on this machine."),
 )

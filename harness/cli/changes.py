@@ -88,7 +88,7 @@ def changes(
     runs = index.refresh(options.results)
     _say(runs, options.results)
     metrics = _metrics(metric or [], runs)
-    acknowledged = _acknowledged(ack, options.results)
+    acknowledged = acknowledgements(ack, options.results)
     known = arrange(runs, repository or Path.cwd(), by_time=order == "time")
     rules = Settings(family=alpha, smallest=smallest, shortest_run=shortest_run)
     report = find(known, metrics, rules, acknowledged, graph or [])
@@ -135,7 +135,9 @@ def _metrics(names: list[str], runs: Index) -> list[Metric]:
     return [METRICS[name] for name in dict.fromkeys(names)]
 
 
-def _acknowledged(given: Path | None, results: Path) -> tuple[Acknowledgement, ...]:
+def acknowledgements(given: Path | None, results: Path) -> tuple[Acknowledgement, ...]:
+    """What the file of acknowledged changes says: the ``given`` one, else the one in the results
+    folder, if there is one."""
     from harness.track import acknowledge
     from harness.track.series import METRICS
 
