@@ -1,3 +1,8 @@
 """Benchmarks and regression tracking for fused GPU kernels."""
 
+from __future__ import annotations
+
+from harness.declare import kernel
+
+__all__ = ["kernel"]
 __version__ = "0.1.0"

@@ -12,6 +12,8 @@ from pathlib import Path
 from harness.bench.peers.regions import comparables
 from harness.bench.record import KernelRecord, LibraryCall, one_line
 from harness.bench.session import Compiled, CompiledKernel
+from harness.bench.user.entry import UserEntry
+from harness.bench.user.source import declares_kernels
 from harness.compiled import CompiledGraph, Failure
 from harness.errors import DamagedGraph, UnknownName
 from harness.graph.model import Graph
@@ -131,9 +133,31 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
 
 def find_entries(
     options: Options, suite: str, names: Sequence[str], target: Target
-) -> tuple[FileEntry, ...]:
-    """As ``find_graphs``, to be compiled for ``target``."""
-    return tuple(FileEntry(file, target) for file in find_graphs(options, suite, names))
+) -> tuple[FileEntry | UserEntry, ...]:
+    """As ``find_graphs``, to be compiled for ``target``; a path may also be that of a file that
+    declares kernels (``harness.kernel``)."""
+    found: list[FileEntry | UserEntry] = []
+    rest: list[str] = []
+    for name in names:
+        if is_user_file(name):
+            found.append(UserEntry(Path(name)))
+        else:
+            rest.append(name)
+    if rest or not names:
+        graphs = find_graphs(options, suite, rest)
+        found.extend(FileEntry(file, target) for file in graphs)
+    return tuple(found)
+
+
+def is_user_file(name: str) -> bool:
+    """Whether ``name`` is the path of a Python file that imports the harness."""
+    path = Path(name)
+    if not is_file(name) or not path.is_file():
+        return False
+    try:
+        return declares_kernels(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def is_file(name: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import harness
+from harness.cli.calibrate import calibrate
 from harness.cli.capture import capture
 from harness.cli.changes import changes
 from harness.cli.collecting import gc
@@ -71,6 +72,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("import", import_, "Make runs of what asv or pytest-benchmark measured."),
     ("gc", gc, "Say what can go from the results, and remove it."),
     ("explain-fusion", explain_fusion, "Say what shares a kernel, and why the rest does not."),
+    ("calibrate", calibrate, "Measure this machine's false alarms and what it can detect."),
     ("doctor", doctor, "Say what works on this machine."),
 )
 for _name, _command, _summary in COMMANDS:

@@ -115,12 +115,12 @@ def call(args, config=None):
 
 _UNKNOWN = '''def get_args(device=None, seed=0, sizes=None):
     """Fresh arguments: random inputs in the recorded layout, outputs with random contents;
-    unknown sizes as in ``sizes``, else as in SIZES."""
+    unknown sizes as in ``sizes``, else as in UNKNOWN_SIZES."""
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     generator = torch.Generator(device=device).manual_seed(seed)
     args = []
-    for shape, stride, dtype, kind, bound in arg_rows(**{**SIZES, **(sizes or {})}):
+    for shape, stride, dtype, kind, bound in arg_rows(**{**UNKNOWN_SIZES, **(sizes or {})}):
         if kind == "size":
             args.append(bound)
             continue
@@ -172,6 +172,13 @@ def _outside(tensor):
     inside.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset()).fill_(True)
     raw = storage.view(torch.uint8).view(storage.numel(), storage.element_size())
     return raw[~inside]
+
+
+def _same_bytes(before, after):
+    """Whether an argument and all memory behind it is what it was."""
+    if not isinstance(before, torch.Tensor):
+        return True
+    return torch.equal(_storage(before).view(torch.uint8), _storage(after).view(torch.uint8))
 
 
 def _distance(actual, expected):
@@ -231,8 +238,9 @@ def _errors(args, outputs):
 def check(args=None, config=None):
     """Run on poisoned outputs and compare with the references, see ``_REFERENCES``.
 
-    Returns ``passed``, ``max_error`` and ``allowed`` (of the output nearest to failing)
-    and ``outside``: whether memory around the outputs was left alone.
+    Returns ``passed``, ``max_error`` and ``allowed`` (of the output nearest to failing),
+    ``outside``: whether memory around the outputs and all other arguments were left alone, and
+    in ``message`` what was not.
     """
     args = get_args() if args is None else args
     run = _copied(args)
@@ -242,12 +250,27 @@ def check(args=None, config=None):
     before = [_outside(run[position]).clone() for position in OUTPUTS]
     call(run, config)
     errors = _errors(args, [run[p] for p in OUTPUTS])
-    intact = all(
-        torch.equal(b, _outside(run[p])) for b, p in zip(before, OUTPUTS)
-    )
+    names = list(SIGNATURE)
+    changed = [
+        f"memory around {names[p]} was changed"
+        for b, p in zip(before, OUTPUTS)
+        if not torch.equal(b, _outside(run[p]))
+    ]
+    changed += [
+        f"{names[p]} was changed, which is not among the outputs"
+        for p in range(len(args))
+        if p not in OUTPUTS and not _same_bytes(args[p], run[p])
+    ]
+    intact = not changed
     worst = max(errors, key=lambda pair: (pair[0] > pair[1], pair[0] / (pair[1] or 1.0)))
     passed = intact and all(error <= allowed for error, allowed in errors)
-    return {"passed": passed, "max_error": worst[0], "allowed": worst[1], "outside": intact}
+    return {
+        "passed": passed,
+        "max_error": worst[0],
+        "allowed": worst[1],
+        "outside": intact,
+        "message": "; ".join(changed),
+    }
 
 
 def _measure(args, config, repeats=25):
@@ -308,7 +331,7 @@ def _checked(as_json):
         print(json.dumps({"kernel": KERNEL, **result}))
     else:
         word = "passed" if result["passed"] else "failed"
-        where = "" if result["outside"] else ", memory around an output was changed"
+        where = "" if result["outside"] else f", {result['message']}"
         print(f"{word}: error {result['max_error']:.3g}, allowed {result['allowed']:.3g}{where}")
     return 0 if result["passed"] else 1
 
@@ -335,9 +358,12 @@ if __name__ == "__main__":
     raise SystemExit(main())
 '''
 
+BEFORE_ARGUMENTS, AFTER_ARGUMENTS = _BEFORE, _AFTER
+"""What is around ``get_args`` and ``call`` in a module whose own text makes its arguments."""
+
 TAIL = _BEFORE + _KNOWN + _AFTER
 """The end of a module whose sizes are all known."""
 
 TAIL_OF_UNKNOWN_SIZES = _BEFORE + _UNKNOWN + _AFTER
-"""The end of one that takes sizes as arguments: ``arg_rows`` in place of ``ARGS``, ``SIZES``
+"""The end of one that takes sizes as arguments: ``arg_rows`` in place of ``ARGS``, UNKNOWN_SIZES
 for what ``get_args`` takes by default, and a grid that reads the arguments."""

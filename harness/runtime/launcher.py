@@ -23,6 +23,7 @@ from harness.runtime import module as modules
 from harness.runtime.binary import KernelBinary
 from harness.runtime.driver import Driver, Loaded, cuda
 from harness.runtime.host import raw_stream
+from harness.runtime.module import USER
 from harness.runtime.native import Kernel, launching
 from harness.runtime.static import compile_for
 from harness.target import Target
@@ -44,6 +45,8 @@ def compiled_binary(
     found = None if cache is None else binaries.find(cache, name)
     if found is None:
         numbers = {n for n, kind in loaded.signature.items() if not kind.startswith("*")}
+        if loaded.category == USER:
+            numbers = set()  # its arguments are always the same
         compiled = compile_for(loaded, target, config, {*unaligned, *numbers}, cache)
         found = binaries.of_compiled(compiled, loaded, config, unaligned)
         if cache is not None:
@@ -173,6 +176,61 @@ class Launcher:
 
         crooked = functools.partial(self.crooked, device)
         return launching(self.cache).make(_not_bound, crooked, failed)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SavedKernel:
+    """A saved kernel on one device: call it with its arguments (tensors and numbers) in the
+    order of its signature. It runs on the current stream."""
+
+    binary: KernelBinary
+    device: int
+    _kernel: Kernel
+    _loaded: LoadedBinaries
+    _stream: Callable[[int], int] = field(default_factory=raw_stream)
+
+    def __call__(self, args: Sequence[Any]) -> None:
+        """Enqueue the kernel. Raises ``CompileFailed`` for an address that is not aligned as
+        the binary needs it."""
+        self._kernel(self._stream(self.device), *args)
+
+
+def open_binary(
+    where: Path, cache: Path | None = None, driver: Driver | None = None
+) -> SavedKernel:
+    """The kernel in the file ``where``, loaded on the current CUDA device without compiling:
+    neither Triton nor the module that it was compiled from is needed.
+
+    Raises ``DamagedBinary``, ``RecordError`` (no such file), ``CompileFailed`` for a binary of
+    another kind of device or one that does not fit.
+    """
+    binary = binaries.load(where)
+    chosen = driver or cuda()
+    device = torch.cuda.current_device()
+    binaries.require_target(binary, chosen.capability(device), str(where))
+
+    def crooked(stream: int, *args: Any) -> None:
+        del stream
+        names = [name for name, _ in binary.signature]
+        odd = [n for n, a in zip(names, args, strict=True) if _odd(binary, n, a)]
+        raise CompileFailed(
+            "an argument of a saved kernel is not aligned",
+            where=f"{where}: {', '.join(odd)}",
+            expected="addresses that are multiples of 16",
+            remedy="pass a copy, or compile the kernel for unaligned arguments",
+        )
+
+    def failed(code: int, tries: int) -> None:
+        chosen.recover(code, tries, binary.name, device)
+
+    owner = LoadedBinaries(chosen)
+    kernel = launching(cache).make(_not_bound, crooked, failed)
+    owner.bind(kernel, binary, device)
+    return SavedKernel(binary, device, kernel, owner)
+
+
+def _odd(binary: KernelBinary, name: str, argument: Any) -> bool:
+    return name in binary.aligned and bool(_address(argument) % 16)
 
 
 def _not_bound(*_: Any) -> None:

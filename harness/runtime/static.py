@@ -151,7 +151,7 @@ def compile_for(
 
     kernel = loaded.kernel
     blocks = modules.config_dict(config)
-    constants = _constants(kernel, blocks, loaded.name)
+    constants = _constants(loaded, blocks)
     signature = loaded.signature
     full = {n: signature.get(n, "constexpr") for n in kernel.arg_names}
     attributes = {
@@ -194,18 +194,20 @@ def triton_cache(cache: Path | None) -> Iterator[None]:
         yield
 
 
-def _constants(kernel: Any, blocks: Mapping[str, int], name: str) -> dict[str, int]:
-    wanted = [p.name for p in kernel.params if p.is_constexpr]
-    missing = [n for n in wanted if n not in blocks]
+def _constants(loaded: modules.LoadedModule, blocks: Mapping[str, int]) -> dict[str, Any]:
+    """The value of every parameter that is none of the arguments."""
+    values = {**blocks, **loaded.constants}
+    wanted = [n for n in loaded.kernel.arg_names if n not in loaded.signature]
+    missing = [n for n in wanted if n not in values]
     if missing:
         raise CompileFailed(
             "a configuration lacks block sizes that the kernel needs",
-            where=name,
+            where=loaded.name,
             got=str(dict(blocks)),
             expected=f"values for {', '.join(missing)}",
             remedy="take a configuration from the module's CONFIGS",
         )
-    return {n: blocks[n] for n in wanted}
+    return {n: values[n] for n in wanted}
 
 
 def reason(error: BaseException) -> str:

@@ -93,7 +93,7 @@ class Journal:
 
     def update(self, run: Run) -> None:
         """Replace what is known of the run as a whole (``graphs`` ignored)."""
-        self._run = replace(run, graphs=(), complete=False)
+        self._run = replace(run, graphs=(), complete=self._run.complete)
         self._append({"run": to_json(self._run)})
 
     def finish(self) -> None:
@@ -212,6 +212,10 @@ class Memory:
     def add_graph(self, graph: GraphRecord) -> None:
         """Keep a finished graph; it replaces what was kept of it one by one."""
         self._graphs[graph.name] = graph
+
+    def update(self, run: Run) -> None:
+        """Replace what is known of the run as a whole (``graphs`` ignored)."""
+        self._run = replace(run, graphs=(), complete=self._run.complete)
 
     def finish(self) -> None:
         """Mark the run complete."""

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
+from harness.bench.engine import graph_of
 from harness.bench.peers.names import SUBJECTS
 from harness.bench.peers.providers import Make, Provider
-from harness.bench.timer import graph_of
 from harness.errors import HarnessError
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay

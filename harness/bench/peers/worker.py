@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from harness.bench.engine import graph_of
 from harness.bench.measure import release
 from harness.bench.on_device import no_device
 from harness.bench.peers.comparing import RegionComparison, Task, compare, region_task, why
@@ -28,7 +29,7 @@ from harness.bench.peers.providers import (
     maker,
 )
 from harness.bench.peers.regional import compiled_launch, region_provider
-from harness.bench.timer import CudaTimer, graph_of
+from harness.bench.timer import CudaTimer
 from harness.compiled import CompiledRegion
 from harness.errors import HarnessError, NoDevice
 from harness.graph.model import Graph

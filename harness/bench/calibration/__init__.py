@@ -1,0 +1,1 @@
+"""How honest this machine's verdicts are: false alarms, and which slowdowns are found."""

@@ -1,0 +1,145 @@
+"""A calibration from beginning to end: choose kernels, measure what is missing, judge."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from harness.bench.calibration.judging import judged
+from harness.bench.calibration.measure import Candidate, Effort, cells, compile_ahead, opened
+from harness.bench.calibration.record import (
+    CALIBRATION_METHOD,
+    Calibration,
+    Cell,
+    Subject,
+)
+from harness.bench.calibration.worker import ROLE
+from harness.bench.on_pairs import Ring
+from harness.bench.record import KernelRecord, Machine
+from harness.bench.session import Entry
+from harness.bench.verdicts import Rules
+from harness.errors import HarnessError, UsageError
+
+Follow = Callable[[str, int, int], None]
+"""Hears what is being done, and how many of how many of it are done."""
+
+
+class Keeper(Protocol):
+    """Keeps what is measured as it is measured (``track.calibrations.CalibrationJournal``)."""
+
+    cells: list[Cell]
+
+    @property
+    def done(self) -> set[tuple[int, str]]:
+        """(process, key) of every cell there is."""
+
+    @property
+    def durations(self) -> dict[str, float]:
+        """Milliseconds by key."""
+
+    def add(self, found: Subject | Cell) -> None:
+        """Keep one more."""
+
+
+def candidates(entries: Iterable[Entry], names: Sequence[str] = ()) -> list[Candidate]:
+    """The distinct kernels of ``entries``, or those whose names contain one of ``names``. Graphs
+    that cannot be compiled are left out. Raises ``UsageError`` if nothing is left."""
+    found: dict[str, Candidate] = {}
+    for entry in entries:
+        try:
+            compiled = entry.compile()
+        except HarnessError:
+            continue
+        for kernel in compiled.kernels:
+            module = kernel.module
+            key = code_key(module.name, module.text)
+            if not names or any(name in module.name for name in names):
+                found.setdefault(key, Candidate(Subject(key, module.name, entry.name), module.text))
+    if not found:
+        raise UsageError(
+            "there is no kernel to calibrate with",
+            got=", ".join(names) or "no graph that compiles",
+            expected="a part of a kernel's name, as harness run shows them",
+            remedy="leave --kernels out to take all",
+        )
+    return list(found.values())
+
+
+def code_key(name: str, text: str) -> str:
+    """What a kernel is known by: its code, whatever it is called (``KernelRecord.code``)."""
+    code = KernelRecord(name, "", 0, module=text).code
+    return hashlib.sha256(code.encode()).hexdigest()[:16]
+
+
+def header(
+    ring_machine: Machine, method: str, suite: str, commit: str, effort: Effort, rules: Rules
+) -> Calibration:
+    """A calibration that starts now."""
+    now = dt.datetime.now(dt.UTC).replace(microsecond=0)
+    return Calibration(
+        id=f"{now:%Y%m%d-%H%M%S}",
+        created=now.isoformat(),
+        machine=ring_machine,
+        method=method,
+        injection=CALIBRATION_METHOD,
+        suite=suite,
+        commit=commit,
+        processes=effort.processes,
+        width=effort.width,
+        alpha=rules.alpha,
+        margin=rules.margin,
+        complete=False,
+    )
+
+
+def measure(
+    chosen: Sequence[Candidate],
+    effort: Effort,
+    cache: Path,
+    jobs: int,
+    keep: Callable[[Ring], Keeper],
+    follow: Follow = lambda _what, _done, _total: None,
+    role: str = ROLE,
+) -> Keeper:
+    """Measure what is missing of every kernel; ``keep`` opens the journal once the device is
+    known. Everything is kept as it comes, also when this is interrupted. Raises ``NoDevice``."""
+    with opened(cache, effort, role) as (ring, pools):
+        keeper = keep(ring)
+        follow("compiling", 0, len(chosen))
+        compile_ahead(chosen, ring, cache, jobs)
+        for found in cells(
+            chosen,
+            effort,
+            pools,
+            keeper.done,
+            keeper.durations,
+            lambda done, total: follow("measuring", done, total),
+        ):
+            keeper.add(found)
+    return keeper
+
+
+def conclude(
+    start: Calibration,
+    subjects: Sequence[Subject],
+    found: Sequence[Cell],
+    failed: dict[str, str],
+    wanted: int,
+    rules: Rules,
+) -> Calibration:
+    """``start`` with what follows from the cells. ``wanted`` kernels were to be measured."""
+    verdicts = judged(subjects, found, rules)
+    measured = {(cell.process, cell.kernel) for cell in found if not cell.reason}
+    broken = len({cell.kernel for cell in found if cell.reason})
+    return replace(
+        start,
+        complete=len(measured) >= start.processes * (wanted - broken),
+        modes=verdicts.modes,
+        kernels=verdicts.kernels,
+        failed=failed,
+        noise=verdicts.noise,
+    )

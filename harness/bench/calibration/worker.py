@@ -1,0 +1,197 @@
+"""The worker process of a calibration: one kernel, as it is and slowed down, in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.bench.calibration.record import AGAIN, PLAIN, Cell, Truth, slowed
+from harness.bench.machine import fingerprint
+from harness.bench.measure import release
+from harness.bench.on_device import no_device
+from harness.bench.on_pairs import Ring
+from harness.bench.timer import METHOD, CudaTimer
+from harness.errors import CompileFailed, HarnessError, NoDevice
+from harness.runtime import module as modules
+from harness.runtime.device import current_target
+from harness.runtime.launcher import Launcher
+from harness.runtime.static import reason
+from harness.runtime.timing import Launch, Samples, Timer, Work
+from harness.runtime.worker import Handler, Unusable
+
+ROLE = "harness.bench.calibration.worker:handlers"
+_FIRST_MS = 40.0
+"""Wall clock for finding out how long a kernel takes."""
+_MOST_LEVELS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CellJob:
+    """Measure one kernel in one process. ``ms`` is how long one launch takes (None: find out
+    first), of which ``levels`` are shares; the order of the subjects follows ``seed``."""
+
+    process: int
+    kernel: str
+    module_text: str
+    levels: tuple[float, ...]
+    ms: float | None
+    seed: int
+    budget_ms: float
+    width: float
+
+
+@dataclass(eq=False, slots=True)
+class CalibrationWorker:
+    """What the process does. Nothing touches the GPU before ``open``."""
+
+    cache: Path | None
+    _ring: Ring | None = None
+    _timer: Timer = field(init=False)
+    _spin: Spin = field(init=False)
+
+    def open(self, _: object = None) -> Ring:
+        """Take the device, once. Raises ``NoDevice``."""
+        if self._ring is None:
+            try:
+                self._timer = CudaTimer()
+                self._spin = Spin(torch.device("cuda"))
+                self._ring = Ring(current_target(), fingerprint(), METHOD)
+            except (RuntimeError, NoDevice) as error:
+                raise Unusable(no_device(error)) from error
+        return self._ring
+
+    def duration(self, module_text: str) -> float:
+        """Milliseconds of one launch of a module's kernel."""
+        self.open()
+        return self._surviving(lambda: self._duration(module_text))
+
+    def cell(self, job: CellJob) -> Cell:
+        """The kernel's samples, plain twice, and slowed down."""
+        self.open()
+        return self._surviving(lambda: self._cell(job))
+
+    def _surviving(self, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise _judged(HarnessError("it could not be timed", got=reason(error))) from error
+        except HarnessError as error:
+            raise _judged(error) from error
+        finally:
+            release("cuda")
+
+    def _duration(self, module_text: str) -> float:
+        loaded = modules.load(module_text, self._folder)
+        args = loaded.get_args(device="cuda", seed=0)
+        launcher = self._launcher(loaded)
+        return self._timer.measure(Work(launcher, args), _FIRST_MS).median
+
+    def _cell(self, job: CellJob) -> Cell:
+        loaded = modules.load(job.module_text, self._folder)
+        args = loaded.get_args(device="cuda", seed=job.seed)
+        launcher = self._launcher(loaded)
+        ms = job.ms or self._timer.measure(Work(launcher, args), _FIRST_MS).median
+        subjects = {PLAIN: launcher, AGAIN: launcher}
+        works: dict[str, Launch] = {name: Work(one, args) for name, one in subjects.items()}
+        levels = (0.0, *job.levels)
+        for group, level in enumerate(levels):
+            works[slowed(level)] = Work(self._spin.after(launcher, level * ms, group), args)
+        self._spin.reset()
+        found = self._timer.compare(works, job.budget_ms, job.width)
+        names = [slowed(level) for level in levels]
+        truth = dict(zip(names, self._spin.truth(len(names)), strict=True))
+        return Cell(
+            job.process,
+            job.kernel,
+            {name: samples.ms for name, samples in found.items()},
+            truth,
+            max(_excluded(samples) for samples in found.values()),
+        )
+
+    def _launcher(self, loaded: modules.LoadedModule) -> Launcher:
+        """The first candidate that compiles and fits the device."""
+        causes = []
+        for config in loaded.configs:
+            launcher = Launcher(loaded, config, self.open().target, self.cache)
+            try:
+                launcher.prepare()
+                return launcher
+            except CompileFailed as error:
+                causes.append(error)
+        raise causes[0]
+
+    @property
+    def _folder(self) -> Path | None:
+        return None if self.cache is None else self.cache / "modules"
+
+
+class Spin:
+    """Spins of known length behind launches, and the tallies that the device keeps of them."""
+
+    def __init__(self, device: torch.device) -> None:
+        """Compiles the kernel and finds out how many cycles a millisecond has."""
+        from harness.bench.calibration import spin
+
+        self._kernel: Any = spin.spin
+        self._tally = torch.zeros((_MOST_LEVELS, spin.FIELDS), dtype=torch.int64, device=device)
+        for group in range(_MOST_LEVELS):
+            self._launch(1 << 22, group)  # compiles, and lets the clocks rise
+        torch.cuda.synchronize()
+        self.reset()
+        for group in range(_MOST_LEVELS):
+            self._launch(1 << 21, group)
+        rows = self._rows()
+        self._per_ms = 1e6 * sum(row[0] for row in rows) / sum(row[1] for row in rows)
+        self.reset()
+
+    def after(
+        self, launcher: Callable[[Sequence[Any]], Any], ms: float, group: int
+    ) -> Callable[[Sequence[Any]], Any]:
+        """``launcher``, and behind it a spin of ``ms`` that is counted as ``group``."""
+        cycles = round(ms * self._per_ms)
+
+        def launch(args: Sequence[Any]) -> None:
+            launcher(args)
+            self._launch(cycles, group)
+
+        return launch
+
+    def reset(self) -> None:
+        """Start the tallies anew."""
+        self._tally.zero_()
+
+    def truth(self, groups: int) -> list[Truth]:
+        """Mean lengths since the last reset."""
+        return [
+            Truth(n / c, y / c, c) if c else Truth(0, 0, 0) for y, n, c in self._rows()[:groups]
+        ]
+
+    def _launch(self, cycles: int, group: int) -> None:
+        self._kernel[(1,)](self._tally, cycles, GROUP=group, num_warps=1)
+
+    def _rows(self) -> list[list[int]]:
+        rows: list[list[int]] = self._tally.tolist()
+        return rows
+
+
+def _excluded(samples: Samples) -> int:
+    return samples.excluded
+
+
+def _judged(error: HarnessError) -> Exception:
+    """``error``, or ``Unusable`` with it if the device's context is lost."""
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        return Unusable(error)
+    return error
+
+
+def handlers(cache: str | None) -> dict[str, Handler]:
+    """The jobs of a calibration's worker."""
+    worker = CalibrationWorker(None if cache is None else Path(cache))
+    return {"open": worker.open, "cell": worker.cell, "duration": worker.duration}

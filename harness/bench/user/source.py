@@ -1,0 +1,203 @@
+"""Cutting a declared kernel out of the user's file, with all that it needs and nothing else.
+
+An emitted module is kept for years and must run without the file it came from, so the text of
+the kernel, of the functions in its declaration and of everything these use is copied. What
+a kernel does not use is left out: editing it must not make another kernel of this one.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.errors import UsageError
+
+_TUNERS = ("autotune", "heuristics")
+_HOST_PARTS = ("args", "reference", "grid", "bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelText:
+    """The text of one kernel. ``device`` is what must stand at the top level of a module, the
+    kernel last; ``host`` are statements that ``parts`` (expressions by keyword of the declaration)
+    need."""
+
+    name: str
+    line: int
+    imports: str
+    device: str
+    host: str
+    parts: dict[str, str]
+    summary: str
+
+
+def declares_kernels(text: str) -> bool:
+    """Whether the file with this ``text`` imports the harness, which graph files never do."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return bool(_harness_names(tree)[0] or _harness_names(tree)[1])
+
+
+def cut(text: str, where: str) -> dict[str, KernelText]:
+    """Every declared kernel of a file by name, in the file's order.
+
+    Raises ``UsageError`` for a file that does not parse, and for a declaration that is not a
+    decorator of a function at the top level.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise UsageError(
+            "a file of kernels is not Python",
+            where=where,
+            got=str(error),
+            expected="a Python file",
+            remedy="python FILE says where it goes wrong",
+        ) from error
+    file = _File(text, tree, where)
+    made = [file.kernel(node) for node in tree.body if file.declares(node)]
+    return {kernel.name: kernel for kernel in made}
+
+
+def _harness_names(tree: ast.Module) -> tuple[set[str], set[str]]:
+    """Names that mean the harness, and names that mean ``harness.kernel``."""
+    modules: set[str] = set()
+    decorators: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            modules |= {a.asname or a.name for a in node.names if a.name == "harness"}
+        elif isinstance(node, ast.ImportFrom) and node.module == "harness":
+            decorators |= {a.asname or a.name for a in node.names if a.name == "kernel"}
+    return modules, decorators
+
+
+class _File:
+    """A parsed file: which of its statements bind which names, and which they use."""
+
+    def __init__(self, text: str, tree: ast.Module, where: str) -> None:
+        self._text = text
+        self._lines = text.splitlines()
+        self._where = where
+        self._modules, self._decorators = _harness_names(tree)
+        self._body = [node for node in tree.body if not self._is_harness(node)]
+
+    def declares(self, node: ast.stmt) -> bool:
+        """Whether ``node`` is a function with the decorator."""
+        return isinstance(node, ast.FunctionDef) and self._declaration(node) is not None
+
+    def kernel(self, node: ast.stmt) -> KernelText:
+        """The kernel that ``node`` defines, with all it needs."""
+        assert isinstance(node, ast.FunctionDef)
+        declaration = self._declaration(node)
+        assert declaration is not None
+        parts = {k.arg: ast.unparse(k.value) for k in declaration.keywords if k.arg in _HOST_PARTS}
+        device = self._needed(self._used(node, inside=True), {node.name})
+        wanted = set[str]().union(
+            *(_names(k.value) for k in declaration.keywords if k.arg in _HOST_PARTS)
+        )
+        if wanted & {node.name}:
+            raise UsageError(
+                "a declaration uses the kernel that it declares",
+                where=f"{self._where}:{node.lineno}",
+                got=node.name,
+                expected="a reference in plain torch",
+                remedy="compute what the kernel writes without launching it",
+            )
+        host = self._needed(wanted, set())
+        both = [*device, *(one for one in host if one not in device)]
+        imports = [one for one in both if isinstance(one, ast.Import | ast.ImportFrom)]
+        return KernelText(
+            node.name,
+            node.lineno,
+            "\n".join(dict.fromkeys(ast.unparse(one) for one in imports)),
+            "\n\n".join([*self._texts(device), self._function(node, ["@triton.jit"])]),
+            "\n".join(ast.unparse(one) for one in host if one not in imports),
+            {str(name): text for name, text in parts.items()},
+            (ast.get_docstring(node) or "").strip().split("\n")[0],
+        )
+
+    def _is_harness(self, node: ast.stmt) -> bool:
+        if isinstance(node, ast.Import):
+            return {a.name for a in node.names} == {"harness"}
+        return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "harness"
+
+    def _declaration(self, node: ast.FunctionDef) -> ast.Call | None:
+        for decorator in node.decorator_list:
+            if isinstance(decorator, ast.Call) and self._is_ours(decorator.func):
+                return decorator
+        return None
+
+    def _is_ours(self, function: ast.expr) -> bool:
+        if isinstance(function, ast.Name):
+            return function.id in self._decorators
+        return (
+            isinstance(function, ast.Attribute)
+            and function.attr == "kernel"
+            and isinstance(function.value, ast.Name)
+            and function.value.id in self._modules
+        )
+
+    def _used(self, node: ast.stmt, *, inside: bool) -> set[str]:
+        """Names that a statement needs to exist; of a kernel without its decorators."""
+        if not (inside and isinstance(node, ast.FunctionDef)):
+            return _names(node)
+        found = _names(node.args) | set[str]().union(*(_names(one) for one in node.body))
+        kept = [d for d in node.decorator_list if not self._dropped(d)]
+        return found.union(*(_names(d) for d in kept))
+
+    def _dropped(self, decorator: ast.expr) -> bool:
+        """Decorators that say how a kernel is tuned or declared, not what it does."""
+        function = decorator.func if isinstance(decorator, ast.Call) else decorator
+        tuner = isinstance(function, ast.Attribute) and function.attr in _TUNERS
+        return tuner or self._is_ours(function)
+
+    def _needed(self, names: Iterable[str], but: set[str]) -> list[ast.stmt]:
+        """The statements that bind ``names`` and, over and over, what these use; file order."""
+        wanted, seen = set(names) - but, set(but)
+        chosen: set[int] = set()
+        while wanted - seen:
+            seen |= wanted
+            for number, node in enumerate(self._body):
+                if number not in chosen and _bound(node) & wanted - but:
+                    chosen.add(number)
+                    wanted = wanted | self._used(node, inside=True)
+        return [node for number, node in enumerate(self._body) if number in chosen]
+
+    def _texts(self, nodes: Sequence[ast.stmt]) -> Iterator[str]:
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef):
+                kept = [d for d in node.decorator_list if not self._dropped(d)]
+                yield self._function(node, [f"@{ast.unparse(d)}" for d in kept])
+            elif not isinstance(node, ast.Import | ast.ImportFrom):
+                yield ast.get_source_segment(self._text, node) or ast.unparse(node)
+
+    def _function(self, node: ast.FunctionDef, decorators: Sequence[str]) -> str:
+        lines = self._lines[node.lineno - 1 : node.end_lineno]
+        return "\n".join([*decorators, textwrap.dedent("\n".join(lines))])
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """Names that a top-level statement binds."""
+    if isinstance(node, ast.Import):
+        return {a.asname or a.name.split(".")[0] for a in node.names}
+    if isinstance(node, ast.ImportFrom):
+        return {a.asname or a.name for a in node.names}
+    found: set[str] = set()
+    pending: list[ast.AST] = [node]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, ast.FunctionDef | ast.ClassDef):
+            found.add(one.name)  # what it binds inside is its own
+            continue
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            found.add(one.id)
+        pending.extend(ast.iter_child_nodes(one))
+    return found

@@ -1,0 +1,216 @@
+"""``harness calibrate``: this machine's false alarms, and the slowdowns it can find."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness import options as settings
+from harness.cli import output
+from harness.cli.arguments import AsJson, Debug, Graphs, Jobs, Suite
+from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
+
+if TYPE_CHECKING:
+    from harness.bench.calibration.measure import Effort
+    from harness.bench.calibration.record import Calibration
+    from harness.bench.on_pairs import Ring
+    from harness.bench.verdicts import Rules
+    from harness.options import Options
+    from harness.track.calibrations import CalibrationJournal
+
+
+@guarded
+def calibrate(  # noqa: PLR0913, PLR0917 - options of a command
+    graphs: Graphs = None,
+    suite: Suite = "default",
+    kernels: Annotated[
+        list[str] | None,
+        typer.Option("--kernels", help="Only kernels whose names contain this; may be repeated."),
+    ] = None,
+    processes: Annotated[int, typer.Option(min=2, max=100, help="Fresh processes to time in.")] = 6,
+    budget: Annotated[
+        float, typer.Option(min=1.0, help="Milliseconds for a kernel in a process, at most.")
+    ] = 250.0,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=1.0, help="Begin no kernel after so long.", show_default=False),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the last one that was interrupted.")
+    ] = False,
+    jobs: Jobs = None,
+    commit: Annotated[
+        str | None, typer.Option("--commit", metavar="SHA", show_default=False, help="As in run.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Print every kernel.")] = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> int:
+    """Measure how honest this machine's verdicts are.
+
+    Every distinct kernel is timed against itself (a verdict other than SAME or UNSURE is a false
+    alarm) and against itself with a spin of known length behind it (1, 2, 5, 10 % of its time),
+    in turns, in fresh processes, and judged as `harness compare` judges. What is found is kept
+    below the results folder; `harness run` prints the smallest detectable change beside each
+    figure from then on. Ctrl-C keeps what was measured; --resume goes on. Needs a GPU.
+
+    \b
+    harness calibrate
+    harness calibrate llama_block_forward --processes 4
+    harness calibrate --resume
+    """
+    from harness.bench.calibration.measure import Effort
+    from harness.bench.verdicts import Rules
+    from harness.runtime.device import require
+
+    options = settings.current()
+    if commit is not None:
+        options = dataclasses.replace(options, commit=commit)
+    options = dataclasses.replace(options, jobs=jobs or options.jobs)
+    request = _Request(suite, tuple(graphs or ()), tuple(kernels or ()), resume)
+    journal = _unfinished(options) if resume else None
+    require()
+    effort = Effort(processes, budget, seconds=seconds)
+    if journal is not None:
+        effort = dataclasses.replace(effort, processes=journal.header.processes)
+    return _calibrate(options, request, effort, Rules(), journal, everything, as_json)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Request:
+    """What to calibrate with."""
+
+    suite: str
+    graphs: tuple[str, ...]
+    kernels: tuple[str, ...]
+    resume: bool
+
+
+def _unfinished(options: Options) -> CalibrationJournal:
+    from harness.errors import UsageError
+    from harness.track import calibrations
+
+    found = calibrations.unfinished(options.results)
+    if not found:
+        raise UsageError(
+            "there is no interrupted calibration",
+            where=str(options.results),
+            remedy="leave --resume out to begin one",
+        )
+    return calibrations.CalibrationJournal.resume(found[-1])
+
+
+def _calibrate(
+    options: Options,
+    request: _Request,
+    effort: Effort,
+    rules: Rules,
+    journal: CalibrationJournal | None,
+    everything: bool,
+    as_json: bool,
+) -> int:
+    from harness.bench.calibration import run
+    from harness.bench.entries import find_entries
+    from harness.bench.plan import find_target
+    from harness.errors import NoDevice
+    from harness.runtime.cache import usable
+    from harness.runtime.device import current_target
+
+    find_target(options.target)
+    kept: list[CalibrationJournal] = [] if journal is None else [journal]
+    with (
+        usable(options.cache) as (cache, note),
+        output.progress("compiling", options, quiet=as_json) as bar,
+    ):
+        if note:
+            output.note(note)
+        entries = find_entries(options, request.suite, request.graphs, current_target())
+        chosen = run.candidates(entries, request.kernels)
+        cause: KeyboardInterrupt | NoDevice | None = None
+        try:
+            run.measure(
+                chosen,
+                effort,
+                cache,
+                options.jobs,
+                lambda ring: _opened(kept, ring, options, request, effort, rules),
+                bar.update,
+            )
+        except (KeyboardInterrupt, NoDevice) as error:
+            cause = error
+    if not kept:
+        if isinstance(cause, NoDevice):
+            raise cause
+        output.note("interrupted; nothing had been measured yet")
+        return INTERRUPTED
+    found, path = _concluded(kept[0], len(chosen), rules)
+    _tell(found, path, everything, as_json)
+    return _status(cause, found, path)
+
+
+def _opened(
+    kept: list[CalibrationJournal],
+    ring: Ring,
+    options: Options,
+    request: _Request,
+    effort: Effort,
+    rules: Rules,
+) -> CalibrationJournal:
+    """The journal: the one that goes on, or a new one."""
+    import harness
+    from harness.bench.calibration import run
+    from harness.bench.machine import commit_of
+    from harness.errors import UsageError
+    from harness.track.calibrations import CalibrationJournal
+
+    if not kept:
+        commit = commit_of(Path(harness.__path__[0]).parent, options.commit)
+        head = run.header(ring.machine, ring.method, request.suite, commit.name, effort, rules)
+        kept.append(CalibrationJournal.start(options.results, head))
+        return kept[0]
+    before = kept[0].header
+    if (before.machine.key, before.method) != (ring.machine.key, ring.method):
+        raise UsageError(
+            "the interrupted calibration was measured elsewhere, or in another way",
+            where=str(kept[0].path),
+            got=f"{ring.machine.key}, {ring.method}",
+            expected=f"{before.machine.key}, {before.method}",
+            remedy="leave --resume out to begin a new one",
+        )
+    return kept[0]
+
+
+def _concluded(journal: CalibrationJournal, wanted: int, rules: Rules) -> tuple[Calibration, Path]:
+    from harness.bench.calibration import run
+    from harness.track import calibrations
+
+    subjects = list(journal.subjects.values())
+    failed = calibrations.failures(journal.cells, subjects)
+    found = run.conclude(journal.header, subjects, journal.cells, failed, wanted, rules)
+    return found, journal.finish(found)
+
+
+def _tell(found: Calibration, path: Path, everything: bool, as_json: bool) -> None:
+    from harness.bench.record import to_json
+    from harness.cli.calibration_tables import lines
+
+    if as_json:
+        output.emit_json({**to_json(found), "file": str(path)})
+        return
+    printed: Sequence[str] = lines(found, everything=everything)
+    for line in [*printed, f"calibration {found.id}  {path}"]:
+        output.emit(line)
+
+
+def _status(cause: BaseException | None, found: Calibration, path: Path) -> int:
+    if isinstance(cause, KeyboardInterrupt):
+        output.note(f"interrupted; what had been measured is kept in {path}; go on: --resume")
+        return INTERRUPTED
+    if cause is not None:
+        output.note(f"{cause}; what had been measured is kept in {path}")
+        return FAILED
+    return FAILED if found.failed else FINE

@@ -1,0 +1,123 @@
+"""Declaring a hand-written Triton kernel, so that it is checked, timed and tracked.
+
+    import harness
+
+    @harness.kernel(
+        args=make_args,                      # (device, **sizes) -> the kernel's arguments
+        reference=rms_norm_reference,        # plain torch -> what the kernel writes
+        outputs=["out"],                     # arguments that it writes
+        grid=lambda rows: (rows,),
+        configs=[{"BLOCK": 4096, "num_warps": 8}],
+        sizes={"rows": 8192, "columns": 4096},
+        small={"rows": 3, "columns": 100},   # for Triton's interpreter, without a GPU
+    )
+    @triton.jit
+    def rms_norm(x, weight, out, columns, eps, BLOCK: tl.constexpr): ...
+
+``harness run FILE.py`` runs what a file declares. docs/user-kernels.md has the whole story.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from harness.errors import UsageError
+
+ATTRIBUTE = "harness_declaration"
+"""Where the decorator leaves its declaration on the kernel."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What ``kernel`` was given; see there."""
+
+    args: Callable[..., Any]
+    reference: Callable[..., Any]
+    grid: Callable[..., Any]
+    outputs: tuple[str, ...] = ()
+    mutates: tuple[str, ...] = ()
+    configs: tuple[Any, ...] = ()
+    bytes: int | Callable[..., int] | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    small: Mapping[str, int] | None = None
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    tolerance: float | None = None
+
+
+def kernel(  # noqa: PLR0913 - one line of a declaration each
+    *,
+    args: Callable[..., Any],
+    reference: Callable[..., Any],
+    grid: Callable[..., Any],
+    outputs: Sequence[str] = (),
+    mutates: Sequence[str] = (),
+    configs: Sequence[Any] = (),
+    bytes: int | Callable[..., int] | None = None,  # noqa: A002 - the name of the quantity
+    sizes: Mapping[str, int] | None = None,
+    small: Mapping[str, int] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    tolerance: float | None = None,
+) -> Callable[[T], T]:
+    """Declare the Triton kernel below; it stays what it is.
+
+    ``args(device, **sizes)`` makes the arguments, a list in the kernel's order or a dict by
+    name, random numbers already seeded. ``reference`` computes what the kernel writes with
+    plain torch (one tensor, or one per name in ``outputs`` and ``mutates``, in the kernel's
+    order); ``grid`` gives the launch grid, ``bytes`` what one launch has to move (default: each
+    argument once, ``mutates`` twice). These three are called with the arguments, sizes and
+    constants that their parameters name. ``outputs`` are written only, ``mutates`` read and
+    written; whatever else the kernel changes fails its check.
+
+    ``configs`` are the candidates: dicts of block sizes with ``num_warps`` and ``num_stages``,
+    or ``triton.Config``; those of ``@triton.autotune`` if there are none here. ``constants`` are
+    values of constexpr parameters that are no part of a configuration. ``small`` are sizes for
+    Triton's interpreter. ``tolerance`` replaces the error that the check allows by type.
+
+    Raises ``UsageError`` for a declaration that makes no sense.
+    """
+    if isinstance(outputs, str) or isinstance(mutates, str):
+        raise _wrong("names of arguments are a list", repr(outputs or mutates), 'outputs=["out"]')
+    made = Declaration(
+        args,
+        reference,
+        grid,
+        tuple(outputs),
+        tuple(mutates),
+        tuple(configs),
+        bytes,
+        dict(sizes or {}),
+        None if small is None else dict(small),
+        dict(constants or {}),
+        tolerance,
+    )
+    _require_sense(made)
+
+    def declare(function: T) -> T:
+        setattr(function, ATTRIBUTE, made)
+        return function
+
+    return declare
+
+
+def _require_sense(made: Declaration) -> None:
+    for name in ("args", "reference", "grid"):
+        value = getattr(made, name)
+        if not callable(value):
+            raise _wrong(f"{name} is not a function", repr(value), "a function")
+    if not (made.outputs or made.mutates):
+        raise _wrong("a kernel writes nothing", "no outputs, no mutates", "names of arguments")
+    twice = set(made.outputs) & set(made.mutates)
+    if twice:
+        raise _wrong("an argument is written only, or read too", ", ".join(sorted(twice)), "one")
+    if set(made.small or {}) - set(made.sizes):
+        raise _wrong("small sizes have other names", f"{made.small}", f"some of {made.sizes}")
+
+
+def _wrong(what: str, got: str, expected: str) -> UsageError:
+    return UsageError(
+        what, "@harness.kernel", got, expected, "see docs/user-kernels.md, 'The declaration'"
+    )

@@ -1,0 +1,211 @@
+"""The timer on a device of paper: cold arguments, enough launches, reasons to stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from harness.bench import coldness
+from harness.bench import timer as timers
+from harness.bench.timer import METHOD, METHOD_DIRECT, GraphTimer
+from harness.runtime.timing import Work
+from tests.bench.fake_engine import FakeEngine
+
+
+def reader(engine: FakeEngine) -> Any:
+    return lambda args: engine.touch(*args)
+
+
+def work(engine: FakeEngine, *sizes: int) -> Work:
+    return Work(reader(engine), [torch.zeros(n, dtype=torch.uint8) for n in sizes])
+
+
+@pytest.mark.parametrize("size", [64, 400, 12_000, 4_000_000])
+def test_the_floor_is_under_one_percent_and_the_time_is_right(size: int) -> None:
+    engine = FakeEngine(room_bytes=1 << 26)
+    found = GraphTimer(engine).measure(work(engine, size), 1e9)
+    assert found.floor is not None
+    assert found.floor < 0.005
+    assert found.median == pytest.approx(0.001 + size / 3e6, rel=0.01)
+    assert found.method == METHOD
+    assert math.log2(found.launches).is_integer()
+    assert (found.launches == 1) == (size == 4_000_000)
+
+
+def test_memory_bounds_the_copies_and_the_floor_says_so() -> None:
+    engine = FakeEngine(room_bytes=8_000)
+    found = GraphTimer(engine).measure(work(engine, 3_000), 1e9)
+    assert found.launches == 2
+    assert found.floor is not None
+    assert found.floor > 0.1
+    engine = FakeEngine(room_bytes=2_000)
+    found = GraphTimer(engine).measure(work(engine, 3_000), 1e9)  # no room for any copy
+    assert found.launches == 1
+
+
+def test_launches_run_cold_on_copies_of_their_own() -> None:
+    engine = FakeEngine(cache_bytes=1 << 24)
+    seen: list[int] = []
+
+    def launch(args: Sequence[Any]) -> None:
+        engine.touch(*args, work=lambda: seen.append(args[0].data_ptr()))
+
+    original = torch.zeros(4_000, dtype=torch.uint8)
+    found = GraphTimer(engine).measure(Work(launch, [original]), 1e9)
+    assert original.data_ptr() not in seen
+    last = seen[-found.launches :]
+    assert len(set(last)) == found.launches
+    assert found.median == pytest.approx(0.001 + 4_000 / 3e6, rel=0.01)
+
+
+def read_all(engine: FakeEngine) -> coldness.Read:
+    return lambda tensor: engine.touch(tensor)
+
+
+def test_coldness_is_shown_and_its_absence_is_found() -> None:
+    engine = FakeEngine(launch_ms=1e-6)
+    cpu = torch.device("cpu")
+    good = coldness.examine(GraphTimer(engine), 1 << 17, cpu, read_all(engine))
+    assert good.cold
+    assert good.telling
+    engine = FakeEngine(launch_ms=1e-6, flushes=False)
+    bad = coldness.examine(GraphTimer(engine), 1 << 17, cpu, read_all(engine))
+    assert not bad.cold
+
+
+def test_coldness_finds_copies_that_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = FakeEngine(launch_ms=1e-6)
+    whole = timers.copy
+
+    def one(args: Sequence[Any], count: int) -> Any:
+        made = whole(args, 1)
+        object.__setattr__(made, "sets", made.sets * count)
+        return made
+
+    monkeypatch.setattr(timers, "copy", one)
+    bad = coldness.examine(GraphTimer(engine), 1 << 17, torch.device("cpu"), read_all(engine))
+    assert bad.copied > bad.flushed
+    assert not bad.cold
+
+
+def test_a_kernel_that_uses_what_it_wrote_is_restored_before_each_sample() -> None:
+    engine = FakeEngine()
+    values: list[float] = []
+
+    def double(args: Sequence[Any]) -> None:
+        def run() -> None:
+            values.append(float(args[0][0]))
+            args[0].mul_(2.0)
+
+        engine.touch(*args, work=run)
+
+    original = torch.full((1000,), 3.0)
+    GraphTimer(engine).measure(Work(double, [original]), 1e9)
+    assert float(original[0]) == 3.0
+    assert set(values[5:]) == {3.0}
+    assert max(values) < 3.0 * 2**6
+
+
+def test_a_kernel_that_does_not_is_not_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = FakeEngine()
+    monkeypatch.setattr(timers.Copies, "restore", lambda _: pytest.fail("restored"))
+    fill = Work(lambda args: engine.touch(*args, work=lambda: args[0].fill_(1.0)), [torch.ones(9)])
+    GraphTimer(engine).measure(fill, 1e9)
+
+
+def test_sampling_stops_when_the_interval_is_narrow_at_two_looks() -> None:
+    engine = FakeEngine(noise=0.003)
+    found = GraphTimer(engine).measure(work(engine, 600_000), 1e9)
+    assert found.stopped == "width"
+    assert found.width is not None
+    assert found.width <= 0.005
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= found.median <= found.high
+    assert 60 <= len(found.ms) < 400
+    engine = FakeEngine(noise=0.02)
+    more = GraphTimer(engine).measure(work(engine, 600_000), 1e9)
+    assert len(more.ms) > 2 * len(found.ms)
+
+
+def test_sampling_stops_at_the_count_and_at_the_budget() -> None:
+    engine = FakeEngine(noise=0.3)
+    found = GraphTimer(engine).measure(work(engine, 600_000), 1e9)
+    assert (found.stopped, len(found.ms)) == ("count", 1500)
+    found = GraphTimer(engine).measure(work(engine, 600_000), 0.0)
+    assert (found.stopped, len(found.ms)) == ("budget", 5)
+
+
+def test_drift_is_recorded() -> None:
+    engine = FakeEngine(noise=0.002, stretch=lambda note: 1 + 0.0005 * note)
+    assert GraphTimer(engine).measure(work(engine, 600_000), 1e9).drift.startswith("rising")
+    engine = FakeEngine(noise=0.002)
+    assert GraphTimer(engine).measure(work(engine, 600_000), 1e9).drift == ""
+
+
+class Throttle:
+    """Slow at certain looks."""
+
+    def __init__(self, *slow: int) -> None:
+        self.slow = slow
+        self.looks = 0
+
+    def throttled(self, begin: float, end: float) -> tuple[str, ...]:
+        self.looks += 1
+        return ("thermal",) if not self.slow or self.looks in self.slow else ()
+
+
+def test_throttled_samples_are_left_out_and_counted() -> None:
+    engine = FakeEngine()
+    found = GraphTimer(engine, Throttle(2)).measure(work(engine, 600_000), 1e9)
+    assert found.excluded > 0
+    assert found.stopped == "width"
+    assert len(found.ms) >= 60
+    found = GraphTimer(engine, Throttle()).measure(work(engine, 600_000), 1e9)
+    assert (found.stopped, found.excluded) == ("throttled", 0)
+    assert found.ms
+
+
+def test_cycles_tell_a_clock_from_a_code_change() -> None:
+    slow = FakeEngine(mhz=lambda _: 750.0, stretch=lambda _: 2.0)
+    fast = FakeEngine()
+    a = GraphTimer(fast).measure(work(fast, 600_000), 1e9)
+    b = GraphTimer(slow).measure(work(slow, 600_000), 1e9)
+    assert b.median == pytest.approx(2 * a.median)
+    assert (a.clock_mhz, b.clock_mhz) == (1500.0, 750.0)
+    assert a.cycles == pytest.approx(a.median * 1.5e6)
+    assert b.cycles == pytest.approx(a.cycles)
+    blind = FakeEngine(mhz=lambda _: None)
+    assert GraphTimer(blind).measure(work(blind, 64), 1e9).cycles is None
+
+
+def test_compared_works_take_turns_in_random_order_on_the_same_copies() -> None:
+    engine = FakeEngine()
+    order: list[str] = []
+    args = [torch.zeros(4_000, dtype=torch.uint8)]
+    places: dict[str, set[int]] = {"a": set(), "b": set()}
+
+    def named(name: str) -> Work:
+        def run(args: Sequence[Any]) -> None:
+            order.append(name)
+            places[name].add(args[0].data_ptr())
+
+        return Work(lambda args: engine.touch(*args, work=lambda: run(args)), args)
+
+    found = GraphTimer(engine).compare({"a": named("a"), "b": named("b")}, 1e9)
+    assert len(found["a"].ms) == len(found["b"].ms)
+    assert found["a"].launches == found["b"].launches
+    assert len(places["a"] & places["b"]) == found["a"].launches
+    firsts = order[-40 * found["a"].launches :: 2 * found["a"].launches]
+    assert set(firsts) == {"a", "b"}
+
+
+def test_a_launch_that_cannot_be_recorded_says_so() -> None:
+    engine = FakeEngine(recordable=False)
+    found = GraphTimer(engine).measure(work(engine, 600_000), 1e9)
+    assert found.method == METHOD_DIRECT
+    assert found.launches > 1
