@@ -10,6 +10,7 @@ import typer
 from harness import options as settings
 from harness.cli import output
 from harness.cli.arguments import AsJson, Debug
+from harness.cli.changes import AckFile, acknowledgements
 from harness.cli.guard import guarded
 
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ def gc(
     repeats: Annotated[
         int, typer.Option("--repeats", min=1, help="Runs of one commit that stay, the newest.")
     ] = 5,
-    ack: Annotated[
-        Path | None, typer.Option("--ack", help="The file of acknowledged changes.")
-    ] = None,
+    ack: AckFile = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -46,7 +45,6 @@ def gc(
     harness gc
     harness gc --days 30 --repeats 3 --yes
     """
-    from harness.cli.changes import acknowledgements
     from harness.cli.recovery import recover
     from harness.track import collect, index
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.bench.record import SCHEMA_VERSION, KernelRecord
+from harness.errors import RecordError
 from harness.track import index, journal, schema, store
 from harness.track.journal import Journal
 from tests.track.examples import KERNEL, run
@@ -76,7 +77,7 @@ def test_a_journal_of_version_1(tmp_path: Path) -> None:
 def test_a_journal_of_a_version_that_is_none(tmp_path: Path, version: object) -> None:
     path = tmp_path / "x.journal"
     path.write_text(json.dumps({"schema": version}) + "\n{}\n")
-    with pytest.raises(Exception, match="newer harness|does not say|which run"):
+    with pytest.raises(RecordError, match=r"newer harness|does not say|which run"):
         journal.read(path)
 
 
