@@ -135,6 +135,7 @@ def timed_maker(make: Make, row: Row) -> Make:
         began = time.perf_counter()
         provider = make(inputs)
         row.inductor_s = time.perf_counter() - began
+        first = True
 
         def run(tensors: Sequence[Any]) -> Any:
             nonlocal first
@@ -147,7 +148,6 @@ def timed_maker(make: Make, row: Row) -> Make:
             row.inductor_s += time.perf_counter() - began
             return outputs
 
-        first = True
         return run
 
     return made

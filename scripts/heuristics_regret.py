@@ -34,7 +34,7 @@ sys.path.insert(0, str(ROOT))
 from harness.bench.record import KernelRecord  # noqa: E402
 from harness.graph.text import load  # noqa: E402
 from harness.heuristics.facts import Config, Facts, Family, Hint  # noqa: E402
-from harness.heuristics.ranking import kind_of  # noqa: E402
+from harness.heuristics.forms import kind_of  # noqa: E402
 from harness.heuristics.registry import candidates  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
 from harness.runtime.module import config_dict, config_from_dict  # noqa: E402

@@ -105,6 +105,13 @@ def fight(
     return Duelled(ring, outcomes, tuple(scores.reasons), interrupted)
 
 
+def look(effort: Effort, cache: Path, role: str = ROLE) -> Ring:
+    """The device, seen from a process of its own. Raises ``NoDevice``."""
+    with WorkerPool(role, 1, effort.seconds, cache) as pool:
+        found: Ring = pool.run("open", None)
+        return found
+
+
 def _duels(
     bouts: Sequence[Bout], scores: _Scores, effort: Effort, process: int
 ) -> Iterator[tuple[int, tuple[int, Duel]]]:

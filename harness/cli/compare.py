@@ -68,7 +68,14 @@ def compare(
     rules = Rules(alpha=alpha, margin=margin)
     if remeasure:
         found = remeasured(
-            options, (a, b), (), rules, Effort(), everything=everything, quiet=as_json
+            options,
+            (a, b),
+            (),
+            rules,
+            Effort(),
+            everything=everything,
+            quiet=as_json,
+            run=run,
         )
     else:
         recover(options.results)

@@ -102,7 +102,7 @@ class ViewPlan:
         base = next(node.refs())
         before = self.views.get(base)
         root = base if before is None else before.root
-        known = _numbers(types[base]), _numbers(node.type)
+        known = known_layout(types[base]), known_layout(node.type)
         if known[0] is None or known[1] is None or any(n != base for n in node.refs()):
             return
         if base not in metas:
@@ -120,14 +120,14 @@ class ViewPlan:
         metas[node.name] = made
         chain = (node,) if before is None else (*before.chain, node)
         offset = int(made.storage_offset())
-        is_all = not offset and found == _numbers(types[root])
+        is_all = not offset and found == known_layout(types[root])
         self.views[node.name] = Viewed(root, *found, offset, is_all, chain)
 
 
 _NOTHING = StepUses((), ())
 
 
-def _numbers(kind: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+def known_layout(kind: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Shape and strides of a tensor type whose sizes are known."""
     if not isinstance(kind, TensorType):
         return None

@@ -70,11 +70,11 @@ class Race:
 
     @property
     def noise(self) -> float:
-        """The relative difference that two timings of one binary may show: 2.5 times the root
-        mean square of those seen; 0 before any was."""
+        """The relative difference that two timings of one binary may show: 2.5 deviations, the
+        deviation from the median of those seen, which one stray timing does not move."""
         if not self.nulls:
             return 0.0
-        return 2.5 * math.sqrt(statistics.fmean(n * n for n in self.nulls))
+        return max(_FINE, 2.5 * statistics.median(self.nulls) / 0.6745)
 
     def tried(self, config: Config) -> bool:
         """Whether there is a trial of ``config``, timed or refused."""

@@ -99,17 +99,20 @@ class GuidedSearch:
     """Asks a model of the times where an improvement is most to be expected.
 
     The model is a Gaussian process over the logarithms of the fields: what lies a factor of two
-    away in one or several fields at once is likely as fast as its neighbours. It moves along
-    diagonals (twice the block with twice the warps), which coordinate descent cannot, and
-    spends no measurement where the neighbours are slow. A batch of ``together`` is chosen at
-    a time. Ends when no configuration is expected to gain ``least`` (relative), after
-    ``patience`` batches without an improvement, or ``most`` measurements.
+    away, in one field or in several at once, is likely about as fast as its neighbours. Asked
+    about are configurations one step (in any number of fields) from one of the ``fronts``
+    fastest that are within ``close`` of the best; farther out the model knows nothing, and
+    exploring there was measured to be worse than chance. ``together`` are chosen at a time, as
+    many as compile in parallel. Ends after ``patience`` batches without an improvement, or
+    ``most`` measurements. The constants are from replays on recorded tunings
+    (docs/measurements/tuning.md).
     """
 
     together: int = 4
     most: int = 24
-    patience: int = 2
-    least: float = 0.001
+    patience: int = 3
+    fronts: int = 5
+    close: float = 0.1
 
     @property
     def name(self) -> str:
@@ -119,28 +122,32 @@ class GuidedSearch:
     def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
         """Batches by expected improvement, best first."""
         left, idle = self.most, 0
-        rest = list(space.every())
         while left > 0 and idle < self.patience and view.best is not None:
             before = view.best
-            rest = [c for c in rest if not view.tried(c)]
-            batch = self._next(space, view, rest)[:left]
+            batch = self._next(space, view)[:left]
             if not batch:
                 return
             yield batch
             left -= len(batch)
             idle = 0 if view.best != before else idle + 1
 
-    def _next(self, space: Space, view: View, rest: list[Config]) -> list[Config]:
-        """Up to ``together`` of ``rest``, each chosen as if the ones before it had come out as
-        the model thinks."""
+    def _near(self, space: Space, view: View) -> list[Config]:
+        """What has not been tried around the fastest, in a fixed order."""
+        times = view.times
+        ranked = sorted(times, key=lambda c: (times[c], space.point(c)))[: self.fronts]
+        fronts = [c for c in ranked if times[c] <= times[ranked[0]] * (1 + self.close)]
+        near = dict.fromkeys(c for front in fronts for c in space.around(front))
+        return [c for c in near if not view.tried(c)]
+
+    def _next(self, space: Space, view: View) -> list[Config]:
+        """Up to ``together``, each chosen as if the ones before it had come out as the model
+        thinks."""
         known = {space.point(c): math.log(t) for c, t in view.times.items() if t > 0}
         chosen: list[Config] = []
-        points = {c: space.point(c) for c in rest}
+        points = {c: space.point(c) for c in self._near(space, view)}
         while len(chosen) < self.together and points:
             gains = expected_improvements(known, list(points.values()))
             at = max(range(len(gains)), key=lambda n: (gains[n].gain, -n))
-            if gains[at].gain < self.least:
-                break
             config = list(points)[at]
             known[points.pop(config)] = gains[at].mean
             chosen.append(config)

@@ -71,7 +71,7 @@ def confirm(
     for n, outcomes, reason in zip(ready, found.outcomes, found.reasons, strict=True):
         why = reason or ("" if outcomes else "not timed before the interruption")
         measured[n] = Measured(reason=why) if why else _measured(outcomes)
-    sides = [_today(side, found.ring, effort.processes) for side in (a, b)]
+    sides = [as_of_today(side, found.ring, effort.processes) for side in (a, b)]
     notes = [
         f"timed in turns on {found.ring.machine.gpu or found.ring.machine.key}, "
         f"{effort.processes} fresh processes, random order ({found.ring.method})"
@@ -94,7 +94,7 @@ def confirm(
     return assemble(sides[0], sides[1], pairing, measured, rules, paired=True, notes=notes)
 
 
-def _today(side: Side, ring: Ring, processes: int) -> Side:
+def as_of_today(side: Side, ring: Ring, processes: int) -> Side:
     """``side`` as it was measured now, whatever its record says."""
     run = replace(
         side.run,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from harness.bench.peers.names import SUBJECTS, parse
 from harness.bench.record import GraphRecord, KernelRecord, Machine, RegionRecord, Run
 from harness.errors import HarnessError, UnknownName, UsageError, nearest
 from harness.track import lookup, store
@@ -14,8 +15,6 @@ from harness.track.comparing import Side
 from harness.track.emitted import constants
 from harness.track.pairing import region_of
 
-OWN = "harness"
-"""The name of the harness's own compiler beside those of other compilers."""
 _GIT_SECONDS = 20
 
 CompileAt = Callable[[str | None, str], Side]
@@ -29,7 +28,7 @@ def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) ->
     Raises ``UnknownName`` for a name that is nothing of what a side can be, and for a compiler
     that the run has no regions of.
     """
-    maybe = all(_may_be_compiler(results, name) for name in names)
+    maybe = all(may_be_compiler(results, name) for name in names)
     if maybe and (run != lookup.LATEST or lookup.runs(results)):
         path = lookup.find(results, run)
         whole = store.load(path)
@@ -80,9 +79,20 @@ def find_static_side(results: Path, name: str, compile_at: CompileAt) -> Side:
     return find_side(results, name) if commit is None else compile_at(commit, name)
 
 
-def _may_be_compiler(results: Path, name: str) -> bool:
-    """A plain word that names no run. A folder of that name is not asked: a checkout has one
-    called ``harness``."""
+def are_compilers(results: Path, names: Sequence[str]) -> bool:
+    """Whether all of ``names`` are compilers that could be run, whether a run has them or not."""
+    if not all(may_be_compiler(results, name) for name in names):
+        return False
+    others = [name for name in names if name not in SUBJECTS]
+    try:
+        return not others or bool(parse(",".join(others)))
+    except UnknownName:
+        return False
+
+
+def may_be_compiler(results: Path, name: str) -> bool:
+    """Whether ``name`` is a plain word that names no run. A folder of that name is not asked: a
+    checkout has one called ``harness``."""
     plain = name.replace("-", "_").isidentifier() and name != lookup.LATEST
     return plain and not any(p.stem.startswith(name) for p in lookup.runs(results))
 
@@ -186,7 +196,7 @@ def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:
             graphs.append(GraphRecord(graph.name, kernels=tuple(regions)))
     if not graphs:
         raise HarnessError("a run has no region of a compiler", where=run.id, got=compiler)
-    return Side(compiler, replace(run, graphs=tuple(graphs)), origin)
+    return Side(compiler, replace(run, graphs=tuple(graphs)), origin, compiler)
 
 
 def _region(found: RegionRecord) -> KernelRecord:
@@ -203,4 +213,5 @@ def _region(found: RegionRecord) -> KernelRecord:
         high=found.high,
         sets=found.sets,
         reason=found.reason,
+        launches=found.count,
     )

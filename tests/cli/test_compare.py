@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.bench import pairs
 from harness.bench.record import KernelRecord, RegionRecord, SampleSet
 from harness.runtime import device
 from harness.track import confirming, store
@@ -157,12 +156,8 @@ def test_confirm_without_a_gpu_is_a_clear_sentence(harness: Command) -> None:
 def test_confirm_tells_what_it_measured(
     harness: Command, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pairs, "_compile_ahead", lambda *_: None)
     monkeypatch.setattr(device, "require", lambda: None)
-    monkeypatch.setattr(confirming, "ROLE", fake_pairs.ROLE)
-    monkeypatch.setattr(
-        confirming.Workplace.__init__, "__defaults__", (lambda *_: None, fake_pairs.ROLE)
-    )
+    monkeypatch.setattr(confirming, "fight", fake_pairs.fight_here)
     for identifier, us in ((A, 20.0), (B, 21.0)):
         record = kernel("triton_poi_k0", "a", body=identifier)
         timed = replace(record, module=f"{record.module}# ms {us / 1000}\n")

@@ -49,7 +49,7 @@ def test_the_fastest_candidate_wins_under_noise(loaded: modules.LoadedModule) ->
         assert tuned.regret == pytest.approx(1.1, rel=0.03)
         assert {t.config for t in tuned.trials} == set(LIST)
         assert all(t.samples and t.resources.registers == 32 for t in tuned.trials)
-        assert 0 < tuned.noise < 0.05
+        assert 0 < tuned.noise < 0.1
 
 
 def test_what_is_far_behind_gets_few_samples(loaded: modules.LoadedModule) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.bench import pairs
 from harness.bench.pairs import Effort
 from harness.bench.verdicts import Rules, Verdict
 from harness.errors import UnknownName, UsageError
+from harness.track import confirming
 from harness.track.comparing import Comparison, Side
 from harness.track.confirming import CONTROLS, Workplace, confirm
 from tests.bench import fake_pairs
@@ -19,14 +19,14 @@ EFFORT = Effort(processes=3, seconds=3.0)
 
 
 @pytest.fixture(autouse=True)
-def no_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "_compile_ahead", lambda *_: None)
+def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confirming, "fight", fake_pairs.fight_here)
 
 
 @pytest.fixture
 def measure(tmp_path: Path) -> Callable[..., Comparison]:
     def call(a: Side, b: Side, *kernels: str, everything: bool = False) -> Comparison:
-        place = Workplace(tmp_path, 1, role=fake_pairs.ROLE)
+        place = Workplace(tmp_path, 1)
         return confirm(a, b, kernels, Rules(), EFFORT, place, everything=everything)
 
     return call
