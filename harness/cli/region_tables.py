@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from harness.bench.peers.names import OURS, SUBJECTS
 from harness.bench.peers.ratios import Ratio, RollUp, by_region, ratio, roll_up
 from harness.bench.record import Check, GraphRecord, RegionRecord, Run
-from harness.cli.output import Column, heading, number, row
+from harness.cli.output import Column, heading, number, row, width
 
 COLUMNS = (
     Column("region", 0),
@@ -76,7 +77,8 @@ def _check(one: RegionRecord) -> str:
 def summary_lines(run: Run) -> list[str]:
     """What a run's other compilers come to, one line each; nothing without them."""
     found = roll_up(run.graphs)
-    return [LEGEND, *(roll_up_line(one) for one in found)] if found else []
+    means = [roll_up_line(one) for one in found]
+    return [*textwrap.wrap(LEGEND, width(), break_on_hyphens=False), *means] if found else []
 
 
 def roll_up_line(found: RollUp) -> str:

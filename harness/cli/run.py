@@ -154,10 +154,11 @@ def _follow(plan: Plan, keeper: Keeper, options: Options, *, quiet: bool) -> Non
         KernelDone,
         RegionDone,
     )
+    from harness.cli.detecting import detecting
     from harness.cli.tables import graph_lines
 
     done = total = 0
-    events = plan.session.events()
+    events = detecting(plan.session.events(), options.results, plan.run)
     with output.progress("starting", options, quiet=quiet) as bar, contextlib.closing(events):
         for event in events:
             match event:
