@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import operator
+import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +38,8 @@ from harness.runtime.cache import usable
 from harness.runtime.device import current_target
 from harness.runtime.host import raw_stream
 from harness.runtime.interpreter import InterpreterPool
-from harness.runtime.selecting import SelectedKernels
+from harness.runtime.observing import Bandwidth, LaunchOn, Traced
+from harness.runtime.selecting import SelectedKernel, SelectedKernels
 from harness.runtime.timing import Timer
 from harness.target import TARGETS, Target
 
@@ -82,22 +85,25 @@ class Devices:
     _pool: InterpreterPool | None = None
     _kernels: dict[torch.device, SelectedKernels] = field(default_factory=dict)
     _folder: Path | None = None
+    _bandwidth: Bandwidth | None = None
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def target(self, device: torch.device) -> Target:
         """What to generate code for: the device itself, or for a CPU an H100."""
         return current_target(device) if device.type == "cuda" else TARGETS["sm_90"]
 
-    def launches(self, device: torch.device, modules: Iterable[EmittedModule] = ()) -> Launches:
-        """What makes kernels run on tensors of ``device``. On CUDA those of ``modules`` begin
-        to be compiled, side by side.
+    def launches(
+        self, device: torch.device, modules: Iterable[EmittedModule] = (), name: str = "graph"
+    ) -> Launches:
+        """What makes kernels of the graph ``name`` run on tensors of ``device``. On CUDA those
+        of ``modules`` begin to be compiled, side by side.
 
         Raises ``HarnessError`` for a device that is neither a CPU nor CUDA.
         """
         if device.type == "cuda":
             kernels = self._on_cuda(device)
             kernels.prefetch(module.text for module in modules)
-            return Launches(lambda module: kernels.get(module.text).kernel, raw_stream())
+            return self._watched(kernels, name)
         if device.type == "cpu":
             return launches_of(lambda module: functools.partial(self._on_cpu, module))
         raise HarnessError(
@@ -126,6 +132,22 @@ class Devices:
                 warnings.warn(note, stacklevel=2)
         return self._folder
 
+    def _watched(self, kernels: SelectedKernels, graph: str) -> Launches:
+        """Launches of ``kernels`` as the environment asks for them: plain, unless it wants
+        them marked for the profiler, or timed."""
+        options = settings.current()
+        watch: Callable[[SelectedKernel], LaunchOn] = operator.attrgetter("kernel")
+        finished = None
+        if options.bandwidth is not None:
+            if self._bandwidth is None:
+                pattern = re.compile(options.bandwidth)
+                self._bandwidth = Bandwidth(pattern, options.bandwidth_file)
+            timed = self._bandwidth.graph(graph)
+            watch, finished = timed.watch, timed.finished
+        if options.trace:
+            watch = _traced(watch)
+        return Launches(lambda module: watch(kernels.get(module.text)), raw_stream(), finished)
+
     def _on_cuda(self, device: torch.device) -> SelectedKernels:
         kernels = self._kernels.get(device)
         if kernels is None:
@@ -140,6 +162,10 @@ class Devices:
         if self._pool is None:
             self._pool = InterpreterPool(1, self._usable())
         self._pool.launch(module.text, args)
+
+
+def _traced(watch: Callable[[SelectedKernel], LaunchOn]) -> Callable[[SelectedKernel], LaunchOn]:
+    return lambda selected: Traced(selected, watch(selected))
 
 
 @dataclass(eq=False, slots=True)
@@ -204,7 +230,9 @@ def _boxed(
     converted: Conversion, compiled: CompiledGraph, devices: Devices, device: torch.device
 ) -> Runner:
     """A function of a list of arguments, which it empties, as AOTAutograd calls it."""
-    launches = devices.launches(device, (module for module, _ in compiled.distinct()))
+    launches = devices.launches(
+        device, (module for module, _ in compiled.distinct()), compiled.name
+    )
     run_graph = prepare_graph(compiled, launches, device)
     positions, literals = converted.positions, _literals(converted)
     constants: list[torch.Tensor] = []

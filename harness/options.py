@@ -7,6 +7,7 @@ option up. Folders are absolute paths and need not exist yet.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,6 +31,11 @@ class Options:
     under where it is not to be, or cannot be, read off the checkout (``SHA``, or
     ``SHA-dirty`` for a tree that differs from it); ``asv_graphs`` the graphs that asv measures
     where time does not allow for all that its suite declares.
+
+    For programs compiled with ``torch.compile(…, backend="harness")``: ``trace`` marks every
+    launch for ``torch.profiler``; ``bandwidth`` is a regular expression of the kernels that are
+    timed the first time they run (empty: all, None: none), and ``bandwidth_file`` gets what is
+    found besides the log.
     """
 
     cache: Path
@@ -42,6 +48,9 @@ class Options:
     use_cache: bool = True
     commit: str = ""
     asv_graphs: tuple[str, ...] = ()
+    trace: bool = False
+    bandwidth: str | None = None
+    bandwidth_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +113,10 @@ def from_environment(
     ``HARNESS_CACHE``, ``HARNESS_RESULTS``, ``HARNESS_SUITES`` name folders (relative
     ones are relative to ``directory``); ``HARNESS_JOBS`` counts worker processes (default:
     the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_COMMIT`` is the
-    commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv; ``HARNESS_NO_CACHE`` is a switch; ``CI`` and
-    ``NO_COLOR`` count when they are set and not empty.
+    commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv;
+    ``HARNESS_NO_CACHE`` is a switch; ``CI`` and ``NO_COLOR`` count when they are set and not empty.
+    ``HARNESS_TRACE`` and ``HARNESS_BANDWIDTH`` are switches; ``HARNESS_BANDWIDTH_KERNELS`` (a
+    regular expression of kernels' names) and ``HARNESS_BANDWIDTH_FILE`` each turn the latter on.
     Raises ``UsageError`` for a value that makes no sense.
     """
     root = project_root(directory)
@@ -121,6 +132,9 @@ def from_environment(
         use_cache=not _switch(environ, "HARNESS_NO_CACHE"),
         commit=environ.get("HARNESS_COMMIT", "").strip(),
         asv_graphs=tuple(environ.get("HARNESS_ASV_GRAPHS", "").replace(",", " ").split()),
+        trace=_switch(environ, "HARNESS_TRACE"),
+        bandwidth=_bandwidth(environ),
+        bandwidth_file=_file(environ, "HARNESS_BANDWIDTH_FILE", directory),
     )
 
 
@@ -149,6 +163,31 @@ def _suites_folder(root: Path) -> Path:
 def _folder(environ: Mapping[str, str], name: str, directory: Path, default: Path) -> Path:
     text = environ.get(name, "")
     return (directory / Path(text).expanduser()) if text else default
+
+
+def _file(environ: Mapping[str, str], name: str, directory: Path) -> Path | None:
+    text = environ.get(name, "")
+    return directory / Path(text).expanduser() if text else None
+
+
+def _bandwidth(environ: Mapping[str, str]) -> str | None:
+    """The pattern of the kernels to time; None if nothing asks for it."""
+    name = "HARNESS_BANDWIDTH_KERNELS"
+    text = environ.get(name, "")
+    asked = _switch(environ, "HARNESS_BANDWIDTH")
+    if not asked and not text and not environ.get("HARNESS_BANDWIDTH_FILE"):
+        return None
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise UsageError(
+            "a pattern of kernels' names is not a regular expression",
+            where=f"environment variable {name}",
+            got=f"{text!r}: {error}",
+            expected="a regular expression, such as softmax|layer_norm",
+            remedy=f"unset {name} to have all kernels",
+        ) from error
+    return text
 
 
 def _count(environ: Mapping[str, str], name: str, default: int) -> int:

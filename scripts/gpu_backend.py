@@ -1,6 +1,6 @@
 """``torch.compile`` with this backend, with Inductor, and eager, on the GPU at hand.
 
-    python scripts/gpu_backend.py --out FILE [CASE …]
+    python scripts/gpu_backend.py --out FILE [--ways harness …] [CASE …]
 
 Each case is a step of a model: its results (outputs, gradients, updated parameters) in this
 backend are compared with eager's, both against eager in float64 where the model allows it;
@@ -284,13 +284,14 @@ def main() -> int:
     """Run; 1 if a case failed in this backend."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cases", nargs="*", help="parts of cases' names (default: all)")
+    parser.add_argument("--ways", nargs="+", choices=ways_names(), default=list(ways_names()))
     parser.add_argument("--out", type=Path, help="file for the results")
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_float32_matmul_precision("high")
     chosen = [c for c in CASES if not given.cases or any(part in c for part in given.cases)]
     machine = asdict(fingerprint())
-    known = ways()
+    known = {name: way for name, way in ways().items() if name in ("eager", *given.ways)}
     rows = [examine(case, known) for case in chosen]
     if given.out:
         data = {"machine": machine, "rows": [asdict(row) for row in rows]}

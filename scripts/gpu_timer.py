@@ -72,18 +72,9 @@ def self_checks() -> dict[str, Any]:
     clocks = [engine.clock_mhz(a, b) for a, b in zip(notes, notes[1:], strict=False)]
     known = [c for c in clocks if c is not None]
     found["clock"] = [len(known), len(clocks), min(known or [0]), max(known or [0])]
-    block = 4096
     probe: Any = probes
-
-    def read(tensor: Any) -> Any:
-        words = tensor.view(torch.int32)
-        blocks = words.numel() // block
-        sums = torch.empty(blocks, dtype=torch.int32, device=tensor.device)
-        probe.read[(blocks,)](words, sums, BLOCK=block, num_warps=8)
-        return sums
-
     device = torch.device("cuda")
-    cold = coldness.examine(timer, current_target().l2_bytes, device, read)
+    cold = coldness.examine(timer, current_target().l2_bytes, device, coldness.probe_read)
     found["coldness"] = {
         "cold": cold.cold, "telling": cold.telling, "flushed": cold.flushed,
         "copied": cold.copied, "cached": cold.cached, "memory": cold.memory,

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import traceback
 import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sympy
 import torch
 
+from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph
 from harness.dtypes import DType
 from harness.errors import GraphError
-from harness.executor import prepare_graph
+from harness.executor import Launches, prepare_graph
 from harness.executor.layouts import Layout
+from harness.graph.model import Graph
+from harness.graph.replay import random_inputs, replay
 from harness.graph.text import load
 from harness.ir.program import Buffer, Role
 from harness.pipeline import compile_graph
+from harness.runtime import module as modules
 from harness.target import H100
+from tests.graph.building import GraphBuilder
 from tests.test_whole_graphs import GRAPHS
 
 
@@ -65,3 +76,142 @@ def test_an_input_is_freed_after_its_last_use() -> None:
     run(tensors)
     assert not tensors
     assert alive[-1] < alive[0]
+
+
+# -- host functions ------------------------------------------------------------------------
+
+
+def host_graph(b: GraphBuilder) -> Graph:
+    """A kernel, a chain of views of its result, a library call, views of an input."""
+    x, w = b.input("x", (4, 6)), b.input("w", (2, 12))
+    a = b.call("aten.exp.default", x, name="a")
+    v = b.call("aten.view.default", a, (2, 12), name="v")
+    s = b.call("aten.slice.Tensor", v, 1, 4, 12, name="s")
+    t = b.call("aten.permute.default", s, (1, 0), name="t")
+    u = b.call("aten.slice.Tensor", w, 1, 2, 8, name="u")
+    m = b.call("aten.mm.default", t, u, name="m")
+    out = b.call("aten.relu.default", m, name="out")
+    return b.graph(out)
+
+
+def launches_of_torch(compiled: CompiledGraph) -> Callable[[EmittedModule], Any]:
+    """Kernels as the modules' own references compute them."""
+
+    def kernel(module: EmittedModule) -> Callable[[list[Any]], None]:
+        loaded = modules.load(module.text)
+
+        def launch(args: list[Any]) -> None:
+            found = loaded.reference(args)
+            for place, value in zip(loaded.outputs, found, strict=True):
+                args[place].copy_(value)
+
+        return launch
+
+    return kernel
+
+
+def test_chains_of_views_are_one_and_launches_are_calls() -> None:
+    graph = host_graph(GraphBuilder())
+    compiled = compile_graph(graph, H100)
+    run: Any = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
+    assert " reinterpret(a, (8, 2), (1, 12), 4)" in run.text
+    assert run.text.count("reinterpret(w, (2, 6), (12, 1), 2) if fine else slice") == 1
+    assert "view(" not in run.text and "permute(" not in run.text
+    assert "triton_poi_fused_a_0(stream, x_here, a)" in run.text
+    inputs = random_inputs(graph, "cpu", 2)
+    wanted = replay(graph, inputs, "cpu")
+    torch.testing.assert_close(run([*inputs]), wanted)
+
+
+@pytest.mark.parametrize("turned", [(True, False), (False, True), (True, True)])
+def test_inputs_in_other_layouts(turned: tuple[bool, bool]) -> None:
+    graph = host_graph(GraphBuilder())
+    compiled = compile_graph(graph, H100)
+    run = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
+    inputs = random_inputs(graph, "cpu", 3)
+    wanted = replay(graph, inputs, "cpu")
+    given = [t.t().contiguous().t() if odd else t for t, odd in zip(inputs, turned, strict=True)]
+    torch.testing.assert_close(run(given), wanted)
+
+
+def test_inputs_of_other_sizes_and_numbers_are_errors() -> None:
+    graph = host_graph(GraphBuilder())
+    run = prepare_graph(compile_graph(graph, H100), lambda _: lambda _args: None, "cpu")
+    with pytest.raises(GraphError, match="number of tensors"):
+        run([torch.zeros(4, 6)])
+    with pytest.raises(GraphError, match="input w"):
+        run([torch.zeros(4, 6), torch.zeros(12, 2)])
+
+
+def test_an_output_that_is_a_view_can_be_changed_in_place() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (4, 6))
+    m = b.call("aten.mm.default", x, b.input("w", (6, 6)), name="m")
+    graph = b.graph(m, b.call("aten.permute.default", m, (1, 0), name="t"))
+    run = prepare_graph(compile_graph(graph, H100), lambda _: lambda _args: None, "cpu")
+    whole, turned = run(random_inputs(graph, "cpu", 1))
+    assert whole is not None and turned is not None
+    before = whole._version
+    turned.add_(1)
+    assert whole._version > before
+    assert torch.equal(turned, whole.t())
+
+
+def test_an_output_that_shares_its_memory_with_no_other_needs_no_view() -> None:
+    b = GraphBuilder()
+    m = b.call("aten.mm.default", b.input("x", (4, 6)), b.input("w", (6, 6)), name="m")
+    graph = b.graph(b.call("aten.permute.default", m, (1, 0), name="t"))
+    run: Any = prepare_graph(compile_graph(graph, H100), lambda _: lambda _args: None, "cpu")
+    assert "reinterpret(m, (6, 4), (1, 6), 0)" in run.text and "as_strided" not in run.text
+    inputs = random_inputs(graph, "cpu", 1)
+    torch.testing.assert_close(run([*inputs]), replay(graph, inputs, "cpu"))
+
+
+def test_the_end_of_a_graph_is_announced() -> None:
+    graph = host_graph(GraphBuilder())
+    seen: list[str] = []
+    launches = Launches(
+        lambda module: lambda stream, *args: seen.append(f"{module.name} {stream}"),
+        lambda device: 40 + device,
+        lambda: seen.append("end"),
+    )
+    prepare_graph(compile_graph(graph, H100), launches, "cpu")(random_inputs(graph, "cpu", 1))
+    assert seen == ["triton_poi_fused_a_0 40", "triton_poi_fused_out_1 40", "end"]
+
+
+def test_a_traceback_shows_the_line_of_the_host_function() -> None:
+    graph = host_graph(GraphBuilder())
+
+    def refuse(args: list[Any]) -> None:
+        raise ValueError("no")
+
+    run = prepare_graph(compile_graph(graph, H100), lambda _: refuse, "cpu")
+    with pytest.raises(ValueError, match="no") as caught:
+        run(random_inputs(graph, "cpu", 1))
+    lines = "".join(traceback.format_exception(caught.value))
+    assert "triton_poi_fused_a_0(stream, x_here, a)" in lines
+
+
+SAME = """
+from harness.executor import Launches, prepare_graph
+from harness.pipeline import compile_graph
+from harness.runtime import module as modules
+from harness.target import H100
+from tests.test_pipeline import train_graph
+run = prepare_graph(compile_graph(train_graph(8192, 768), H100), lambda _: lambda a: None, "cpu")
+print(run.text)
+"""
+
+
+def test_host_functions_are_the_same_for_any_hash_seed() -> None:
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", SAME],
+            env={"PYTHONHASHSEED": seed, "PATH": "/usr/bin:/bin"},
+            cwd=Path(__file__).parent.parent,
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(texts) == 1 and next(iter(texts))

@@ -54,3 +54,16 @@ def test_values_that_make_no_sense_are_named(tmp_path: Path, name: str, value: s
         from_environment({name: value}, tmp_path)
     assert name in caught.value.where
     assert value in caught.value.got
+
+
+def test_watching_kernels(tmp_path: Path) -> None:
+    off = from_environment({}, tmp_path)
+    assert (off.trace, off.bandwidth, off.bandwidth_file) == (False, None, None)
+    on = from_environment({"HARNESS_TRACE": "1", "HARNESS_BANDWIDTH": "1"}, tmp_path)
+    assert (on.trace, on.bandwidth, on.bandwidth_file) == (True, "", None)
+    some = from_environment({"HARNESS_BANDWIDTH_KERNELS": "soft|norm"}, tmp_path)
+    assert some.bandwidth == "soft|norm"
+    file = from_environment({"HARNESS_BANDWIDTH_FILE": "out.txt"}, tmp_path)
+    assert (file.bandwidth, file.bandwidth_file) == ("", tmp_path / "out.txt")
+    with pytest.raises(UsageError, match="not a regular expression"):
+        from_environment({"HARNESS_BANDWIDTH_KERNELS": "("}, tmp_path)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -19,6 +20,8 @@ _TOLERANCE = 1.05
 """A cold read may seem this much faster than memory: two measurements differ a little."""
 _POWER = 1.15
 """How much faster a read from the cache has to be for the check to mean anything."""
+
+_BLOCK = 4096
 
 Read = Callable[[torch.Tensor], object]
 """Enqueues a kernel that reads a tensor once."""
@@ -65,6 +68,18 @@ def examine(timer: GraphTimer, l2_bytes: int, device: torch.device, read: Read) 
         small.nbytes / cached / 1e6,
         large.nbytes / memory / 1e6,
     )
+
+
+def probe_read(tensor: torch.Tensor) -> object:
+    """A ``Read`` on a CUDA device."""
+    from harness.bench import probes
+
+    kernel: Any = probes.read
+    words = tensor.view(torch.int32)
+    blocks = words.numel() // _BLOCK
+    sums = torch.empty(blocks, dtype=torch.int32, device=tensor.device)
+    kernel[(blocks,)](words, sums, BLOCK=_BLOCK, num_warps=8)
+    return sums
 
 
 def _cached(timer: GraphTimer, read: Callable[[], object]) -> float:

@@ -26,8 +26,8 @@ class Copies:
         """Enqueue what gives every set the contents of the original again."""
         self._buffer.copy_(self._original)
 
-    def bytes_of(self, number: int) -> torch.Tensor:
-        """The bytes of one set, as the buffer holds them now (no copy)."""
+    def words_of(self, number: int) -> torch.Tensor:
+        """What one set holds now, as words of eight bytes (no copy)."""
         return self._buffer[number]
 
 
@@ -41,15 +41,17 @@ def copy(args: Sequence[Any], count: int) -> Copies:
     storages = _storages(args)
     size = sum(_padded(s.nbytes()) for s in storages.values())
     device = next((s.device for s in storages.values()), torch.device("cpu"))
-    original = torch.empty((1, size), dtype=torch.uint8, device=device)
+    # Words of eight bytes, because torch repeats small elements one by one.
+    original = torch.empty((1, size // 8), dtype=torch.int64, device=device)
+    flat = original.view(torch.uint8)
     places: dict[int, int] = {}
     at = 0
     for address, storage in storages.items():
         whole = torch.empty(0, dtype=torch.uint8, device=device).set_(storage)
-        original[0, at : at + storage.nbytes()].copy_(whole)
+        flat[0, at : at + storage.nbytes()].copy_(whole)
         places[address] = at
         at += _padded(storage.nbytes())
-    buffer = original.expand(count, size).contiguous() if count > 1 else original.clone()
+    buffer = original.repeat(count, 1)
     sets = tuple(
         tuple(_moved(arg, buffer, number * size, places) for arg in args) for number in range(count)
     )

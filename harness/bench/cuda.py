@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,17 +10,20 @@ from typing import Any
 
 from harness.bench.measure import Measurement
 from harness.bench.on_device import ROLE, Opened
-from harness.bench.record import Machine
+from harness.bench.record import Machine, SampleSet, StateSummary
+from harness.bench.roofline import Roofline
 from harness.bench.session import CheckOutcome, Timing
+from harness.bench.state import Reading, summary
 from harness.codegen.source import EmittedModule
 from harness.errors import CheckFailed, NoDevice
+from harness.heuristics.facts import Config
 from harness.runtime.closing import Closing
 from harness.runtime.compiling import CompileJob, CompilePool
 from harness.runtime.module import load
 from harness.runtime.pool import WorkerPool
 from harness.target import Target
 
-_SECONDS = 180.0
+SECONDS = 180.0
 """What checking or timing one kernel may take, its compilation included."""
 _TRIES = 3
 _PAUSE_SECONDS = 2.0
@@ -36,9 +40,12 @@ class CudaDevice(Closing):
     when it cannot be any more.
     """
 
-    def __init__(self, cache: Path, jobs: int, seconds: float = _SECONDS, role: str = ROLE) -> None:
+    def __init__(self, cache: Path, jobs: int, seconds: float = SECONDS, role: str = ROLE) -> None:
         self._cache = cache
-        self._worker = WorkerPool(role, 1, seconds, cache)
+        self._readings: list[Reading] = []
+        self._process = 0
+        self._start = functools.partial(WorkerPool, role, 1, seconds, cache)
+        self._worker = self._start()
         self._pool = CompilePool(jobs, cache)
         try:
             self._opened: Opened = self._worker.run("open", None)
@@ -62,6 +69,16 @@ class CudaDevice(Closing):
         return self._opened.copy_gbps
 
     @property
+    def roofline(self) -> Roofline | None:
+        """What the device can do, measured in the first worker's process."""
+        return self._opened.roofline
+
+    @property
+    def state(self) -> StateSummary | None:
+        """The GPU's state while kernels were timed, in all processes so far."""
+        return summary(self._readings)
+
+    @property
     def machine(self) -> Machine:
         """The machine, clocks under load."""
         return self._opened.machine
@@ -73,24 +90,53 @@ class CudaDevice(Closing):
 
     def check(self, module: EmittedModule) -> CheckOutcome:
         """Run with poisoned outputs and compare with plain torch in float64."""
-        found = self._run("check", module)
+        found = self._run("check", module.text)
         return CheckOutcome(found.passed, found.max_error, found.allowed, found.message)
 
     def time(self, module: EmittedModule) -> Timing:
         """Time every candidate and keep the fastest. Raises ``HarnessError`` with the reason
         for a kernel that cannot be timed."""
-        found: Measurement = self._run("time", module)
-        if found.samples is None or found.config is None:
+        return self._timing(self._run("time", module.text), module.name)
+
+    def again(self, module_text: str, name: str, config: Config) -> Timing:
+        """Time a kernel under a configuration that is known. Raises as ``time`` does."""
+        return self._timing(self._run("again", (module_text, config)), name)
+
+    def restart(self) -> None:
+        """Go on in a fresh process."""
+        self._worker.close()
+        self._worker = self._start()
+        self._process += 1
+
+    def _timing(self, found: Measurement, name: str) -> Timing:
+        self._readings.extend(found.readings)
+        samples = found.samples
+        if samples is None or found.config is None:
             raise CheckFailed(
                 "a kernel could not be timed",
-                where=module.name,
+                where=name,
                 got=found.reason,
                 expected="at least one candidate that runs",
                 remedy="run the emitted module with --all-configs",
             )
-        return Timing(found.config, found.samples.median, found.samples.ms, found.copy_gbps)
+        measured = SampleSet(
+            self._process,
+            samples.ms,
+            samples.low,
+            samples.high,
+            samples.clock_mhz,
+            samples.excluded,
+            samples.stopped,
+            samples.drift,
+            samples.launches,
+            found.copy_gbps,
+            samples.cycles,
+        )
+        return Timing(
+            found.config, samples.median, samples.ms, found.copy_gbps, measured, found.limit
+        )
 
-    def _run(self, kind: str, module: EmittedModule) -> Any:
+    def _run(self, kind: str, job: object) -> Any:
         """One job's answer. A worker that replaces a lost one takes the device first, so that
         a device that is gone is not taken for a kernel that fails."""
         for attempt in range(_TRIES):
@@ -101,7 +147,7 @@ class CudaDevice(Closing):
                 if attempt == _TRIES - 1:
                     raise
                 time.sleep(_PAUSE_SECONDS)
-        return self._worker.run(kind, module.text)
+        return self._worker.run(kind, job)
 
 
 def warm_jobs(module_texts: Sequence[str], target: Target, cache: Path | None) -> list[CompileJob]:

@@ -55,6 +55,7 @@ def examine(options: Options) -> list[Finding]:
         ("triton", lambda: package("triton")),
         ("GPU", gpu),
         ("C compiler", c_compiler),
+        ("launcher", lambda: launcher(options.cache)),
         ("interpreter", interpreter),
         ("disassembler", disassembler),
         ("capture libraries", capture_libraries),
@@ -118,8 +119,24 @@ def gpu() -> Finding:
     return Finding("GPU", Level.FINE, f"{found.name}, {driver}, {clocks}")
 
 
+def launcher(cache: Path) -> Finding:
+    """Whether kernels are launched by the compiled extension."""
+    from harness.runtime.native import launching
+
+    reason = launching(cache if cache.is_dir() else None).reason
+    if not reason:
+        return Finding("launcher", Level.FINE, "compiled (runtime/launch.c)")
+    return Finding(
+        "launcher",
+        Level.LIMITED,
+        f"through ctypes: {reason}",
+        "every launch takes the host some microseconds more",
+        "install gcc and the headers of this Python (python3-dev)",
+    )
+
+
 def c_compiler() -> Finding:
-    """Triton builds its launcher with a C compiler the first time a GPU is used."""
+    """Triton builds its own launcher with a C compiler the first time a GPU is used."""
     for name in ("cc", "gcc", "clang"):
         if path := shutil.which(name):
             return Finding("C compiler", Level.FINE, path)
@@ -127,7 +144,8 @@ def c_compiler() -> Finding:
         "C compiler",
         Level.LIMITED,
         "none",
-        "Triton cannot launch kernels on a GPU (compiling and interpreting work)",
+        "emitted modules, which launch through Triton, do not run on a GPU; launches of the "
+        "backend and of timing are slower (compiling and interpreting work)",
         "install gcc",
     )
 

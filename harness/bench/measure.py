@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
+from harness.bench.roofline import Limit, Roofline, bytes_written
+from harness.bench.state import Reading
 from harness.errors import CompileFailed, HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
@@ -24,8 +26,9 @@ Preparer = Callable[[modules.LoadedModule], Prepare]
 class Measurement:
     """A kernel on this device. Without ``samples`` the ``reason`` says why.
 
-    ``gbps`` counts the modelled bytes; ``fraction`` is ``gbps`` over the copy bandwidth
-    measured in the same process.
+    ``gbps`` counts the modelled bytes; ``limit`` says what holds the kernel back and how near
+    it comes to that, by bandwidths measured in the same process. ``readings`` are of the GPU's
+    state meanwhile.
     """
 
     name: str
@@ -35,6 +38,8 @@ class Measurement:
     trials: tuple[Trial, ...] = ()
     copy_gbps: float | None = None
     reason: str = ""
+    limit: Limit | None = None
+    readings: tuple[Reading, ...] = ()
 
     @property
     def ms(self) -> float | None:
@@ -48,16 +53,16 @@ class Measurement:
 
     @property
     def fraction(self) -> float | None:
-        """Share of the copy bandwidth."""
-        if self.gbps is None or not self.copy_gbps:
-            return None
-        return self.gbps / self.copy_gbps
+        """Share of what the device allows such a kernel."""
+        return None if self.limit is None else self.limit.fraction
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Measurer:
-    """Measures modules on one device. ``device`` is where arguments are made;
-    ``tune_ms`` and ``time_ms`` are wall clock for a candidate and for the winner."""
+    """Measures modules on one device. ``device`` is where arguments are made; ``tune_ms`` and
+    ``time_ms`` are wall clock for a candidate and, at most, for the winner. ``roofline`` is
+    what the device can do (a copy at ``copy_gbps`` is all that is known of it if None),
+    ``readings`` gives the GPU's state since it was last asked."""
 
     target: Target
     timer: Timer
@@ -65,17 +70,35 @@ class Measurer:
     cache: Path | None = None
     device: str = "cuda"
     tune_ms: float = 20.0
-    time_ms: float = 100.0
+    time_ms: float = 300.0
     preparer: Preparer | None = None
+    roofline: Roofline | None = None
+    readings: Callable[[], tuple[Reading, ...]] = tuple
 
     def measure(self, module_text: str, seed: int = 0) -> Measurement:
         """Tune and time one module. A kernel that cannot be measured is a row with its
         reason; the memory it used is given back either way."""
+        return self._row(module_text, lambda loaded: self._measured(loaded, seed))
+
+    def again(self, module_text: str, config: Config, seed: int = 0) -> Measurement:
+        """Time one module under ``config``, which another process has found. As ``measure``
+        otherwise."""
+
+        def timed(loaded: modules.LoadedModule) -> Measurement:
+            args = loaded.get_args(device=self.device, seed=seed)
+            return self._timed(loaded, args, config)
+
+        return self._row(module_text, timed)
+
+    def _row(
+        self, module_text: str, take: Callable[[modules.LoadedModule], Measurement]
+    ) -> Measurement:
         name, nbytes = "", 0
+        self.readings()  # what was read before concerns another kernel
         try:
             loaded = modules.load(module_text, self.folder)
             name, nbytes = loaded.name, loaded.bytes_moved
-            return self._measured(loaded, seed)
+            return take(loaded)
         except HarnessError as error:
             return Measurement(name, nbytes, reason=one_line(error))
         except (RuntimeError, ValueError, TypeError) as error:
@@ -94,16 +117,31 @@ class Measurer:
         args = loaded.get_args(device=self.device, seed=seed)
         prepare = self._prepare(loaded)
         tuned = tune(loaded, args, self.timer, prepare, self.tune_ms)
-        launch, _ = prepare(tuned.config)
+        return replace(self._timed(loaded, args, tuned.config), trials=tuned.trials)
+
+    def _timed(
+        self, loaded: modules.LoadedModule, args: modules.Arguments, config: Config
+    ) -> Measurement:
+        launch, _ = self._prepare(loaded)(config)
         samples = self.timer.measure(Work(launch, args), self.time_ms)
         return Measurement(
             loaded.name,
             loaded.bytes_moved,
-            tuned.config,
+            config,
             samples,
-            tuned.trials,
-            self.copy_gbps,
+            copy_gbps=self.copy_gbps,
+            limit=self._limit(loaded, args, samples.median),
+            readings=self.readings(),
         )
+
+    def _limit(
+        self, loaded: modules.LoadedModule, args: modules.Arguments, ms: float
+    ) -> Limit | None:
+        roofline = self.roofline or (Roofline(self.copy_gbps) if self.copy_gbps else None)
+        if roofline is None:
+            return None
+        nbytes = loaded.bytes_moved
+        return roofline.limit(ms, nbytes, bytes_written(nbytes, args, loaded.outputs), loaded.flops)
 
     def _prepare(self, loaded: modules.LoadedModule) -> Prepare:
         make = self.preparer

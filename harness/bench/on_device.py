@@ -2,7 +2,7 @@
 
 A kernel that reads or writes outside its memory ruins the CUDA context of its process, and
 one that never ends blocks it; so the process that runs kernels is one that can be replaced.
-It measures its own copy bandwidth when it starts.
+It measures its own bandwidths when it starts, and watches the GPU's state.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from typing import TypeVar
 
 import torch
 
+from harness.bench import roofline
 from harness.bench.check import check_on_device
 from harness.bench.machine import fingerprint
 from harness.bench.measure import Measurement, Measurer
 from harness.bench.record import Machine
-from harness.bench.roofline import copy_bandwidth
+from harness.bench.roofline import Roofline
+from harness.bench.state import monitor
 from harness.bench.timer import CudaTimer
 from harness.errors import HarnessError, NoDevice
+from harness.heuristics.facts import Config
 from harness.runtime.device import current_target
 from harness.runtime.interpreter import CheckResult
 from harness.runtime.static import reason
@@ -36,11 +39,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The device as the worker found it; ``copy_gbps`` was measured in its process."""
+    """The device as the worker found it; ``copy_gbps`` and the rest of the ``roofline`` were
+    measured in its process."""
 
     target: Target
     copy_gbps: float
     machine: Machine
+    roofline: Roofline | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -52,17 +57,21 @@ class DeviceWorker:
     _measurer: Measurer = field(init=False)
 
     def open(self, _: object = None) -> Opened:
-        """Take the device and measure its copy bandwidth, once. Raises ``NoDevice``."""
+        """Take the device and measure what it can do, once. Raises ``NoDevice``."""
         if self._opened is None:
             try:
                 timer = CudaTimer()
-                copy = copy_bandwidth(timer)
                 machine = fingerprint(lambda: _busy(timer))
+                timer.watch = watch = monitor(machine.gpu_uuid)
+                limits = roofline.measure(timer)
                 target = current_target()
             except (RuntimeError, NoDevice) as error:
                 raise Unusable(no_device(error)) from error
-            self._measurer = Measurer(target, timer, copy.gbps, self.cache)
-            self._opened = Opened(target, copy.gbps, machine)
+            readings = tuple if watch is None else watch.take
+            self._measurer = Measurer(
+                target, timer, limits.copy_gbps, self.cache, roofline=limits, readings=readings
+            )
+            self._opened = Opened(target, limits.copy_gbps, machine, limits)
         return self._opened
 
     def check(self, module_text: str) -> CheckResult:
@@ -74,6 +83,11 @@ class DeviceWorker:
         """Time every candidate and keep the fastest."""
         self.open()
         return self._surviving(lambda: self._measurer.measure(module_text))
+
+    def again(self, job: tuple[str, Config]) -> Measurement:
+        """Time a module under a configuration that is known."""
+        self.open()
+        return self._surviving(lambda: self._measurer.again(*job))
 
     def _surviving(self, work: Callable[[], T]) -> T:
         """``work``'s result; ``Unusable`` if the device's context did not survive it."""
@@ -114,4 +128,9 @@ def _busy(timer: CudaTimer) -> None:
 def handlers(cache: str | None) -> dict[str, Handler]:
     """The jobs of the worker that has the GPU."""
     worker = DeviceWorker(None if cache is None else Path(cache))
-    return {"open": worker.open, "check": worker.check, "time": worker.time}
+    return {
+        "open": worker.open,
+        "check": worker.check,
+        "time": worker.time,
+        "again": worker.again,
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,15 +42,29 @@ class Bout:
 
 @dataclass(frozen=True, slots=True)
 class Duelled:
-    """What the processes measured of each pair, in the order of the processes, or a reason."""
+    """What the processes measured of each pair, in the order of the processes, or a reason.
+    ``interrupted``: the user ended it early; what had been measured is here."""
 
     ring: Ring
     outcomes: tuple[tuple[Outcome, ...], ...]
     reasons: tuple[str, ...]
+    interrupted: bool = False
 
 
 Follow = Callable[[int, int], None]
 """Hears how many of how many measurements are done."""
+
+
+@dataclass(eq=False, slots=True)
+class _Scores:
+    """What is known of each pair so far."""
+
+    outcomes: list[list[Outcome]]
+    reasons: list[str]
+
+    def left(self) -> list[int]:
+        """Pairs that have not failed yet."""
+        return [number for number, reason in enumerate(self.reasons) if not reason]
 
 
 def fight(
@@ -62,44 +76,61 @@ def fight(
     role: str = ROLE,
 ) -> Duelled:
     """Time every pair in every process. A pair that hangs or fails is a reason and is not tried in
-    later processes; the others go on. Raises ``NoDevice`` where the GPU cannot be used.
+    later processes; the others go on. Ctrl-C ends it early. Raises ``NoDevice`` where the GPU
+    cannot be used.
     """
-    outcomes: dict[int, list[Outcome]] = {number: [] for number in range(len(bouts))}
-    reasons: dict[int, str] = {}
+    scores = _Scores([[] for _ in bouts], ["" for _ in bouts])
     total = effort.processes * len(bouts)
-    ring: Ring | None = None
+    interrupted = False
     with contextlib.ExitStack() as stack:
         pools = [
             stack.enter_context(WorkerPool(role, 1, effort.seconds, cache))
             for _ in range(effort.processes)
         ]
-        for process, pool in enumerate(pools):
-            found: Ring = pool.run("open", None)
-            if ring is None:
-                ring = found
-                _compile_ahead(bouts, ring, cache, jobs)
-            for later in pools[process + 1 : process + 2]:
-                later.start()  # imports meanwhile; it takes the device only when it is asked to
-            chance = random.Random(f"{effort.seed} {process}")
-            order = [number for number in outcomes if number not in reasons]
-            chance.shuffle(order)
-            for done, number in enumerate(order):
-                follow(process * len(bouts) + done, total)
-                duel = _duel(bouts[number], effort, process, chance)
-                try:
-                    outcomes[number].append(_once(pool, duel))
-                except NoDevice:
-                    raise
-                except HarnessError as error:
-                    reasons[number] = one_line(error)
-            pool.close()
-    assert ring is not None
+        ring: Ring = pools[0].run("open", None)
+        _compile_ahead(bouts, ring, cache, jobs)
+        try:
+            for process, pool in enumerate(pools):
+                pool.run("open", None)
+                for later in pools[process + 1 : process + 2]:
+                    later.start()  # it imports meanwhile, and takes the device when asked to
+                for done, duel in _duels(bouts, scores, effort, process):
+                    follow(process * len(bouts) + done, total)
+                    _hold(pool, duel[0], duel[1], scores)
+                pool.close()
+        except KeyboardInterrupt:
+            interrupted = True
     follow(total, total)
-    return Duelled(
-        ring,
-        tuple(tuple(outcomes[number]) for number in range(len(bouts))),
-        tuple(reasons.get(number, "") for number in range(len(bouts))),
-    )
+    outcomes = tuple(tuple(found) for found in scores.outcomes)
+    return Duelled(ring, outcomes, tuple(scores.reasons), interrupted)
+
+
+def look(effort: Effort, cache: Path, role: str = ROLE) -> Ring:
+    """The device, seen from a process of its own. Raises ``NoDevice``."""
+    with WorkerPool(role, 1, effort.seconds, cache) as pool:
+        found: Ring = pool.run("open", None)
+        return found
+
+
+def _duels(
+    bouts: Sequence[Bout], scores: _Scores, effort: Effort, process: int
+) -> Iterator[tuple[int, tuple[int, Duel]]]:
+    """The pairs that can still be timed, in a random order of this process."""
+    chance = random.Random(f"{effort.seed} {process}")
+    order = scores.left()
+    chance.shuffle(order)
+    for done, number in enumerate(order):
+        yield done, (number, _duel(bouts[number], effort, process, chance))
+
+
+def _hold(pool: WorkerPool, number: int, duel: Duel, scores: _Scores) -> None:
+    """One duel; a failure of the pair is its reason. Raises ``NoDevice``."""
+    try:
+        scores.outcomes[number].append(_once(pool, duel))
+    except NoDevice:
+        raise
+    except HarnessError as error:
+        scores.reasons[number] = one_line(error)
 
 
 def _once(pool: WorkerPool, duel: Duel) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import queue
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import harness
 from harness.bench.entries import find_entries
 from harness.bench.lanes import Each, Inbox, Lane
-from harness.bench.record import Machine, Run
+from harness.bench.record import Machine, Run, StateSummary
 from harness.bench.session import CheckLane, CheckOutcome, Session, StaticLane
 from harness.errors import HarnessError, NoDevice, UnknownName, UsageError
 from harness.heuristics.facts import Config
@@ -31,7 +31,8 @@ class Request:
     """What a command asks for. ``names`` empty means the whole suite; ``target`` None the
     GPU here, else the options'; ``jobs`` None the options'. ``timing`` true demands a GPU, false
     leaves it alone, None uses it if it is there and fits the target. ``against`` names other
-    compilers (``peers.names.parse``), which need a GPU.
+    compilers (``peers.names.parse``), which need a GPU. Every kernel is timed in ``processes``
+    fresh processes; one that takes more than ``kernel_seconds`` in one of them is given up.
     """
 
     suite: str = "default"
@@ -40,17 +41,20 @@ class Request:
     jobs: int | None = None
     timing: bool | None = None
     against: tuple[str, ...] = ()
+    processes: int = 1
+    kernel_seconds: float = 180.0
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A session and the run it will fill; ``timed`` says whether a GPU is used, ``notes`` what
-    the user should know before it starts."""
+    the user should know before it starts. ``state`` asks for the GPU's state so far."""
 
     session: Session
     run: Run
     timed: bool
     notes: tuple[str, ...] = ()
+    state: Callable[[], StateSummary | None] = lambda: None
 
 
 @contextlib.contextmanager
@@ -81,9 +85,14 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             check_lane(options, workers, inbox),
             device,
             peers,
+            request.processes,
         )
         run = new_run(options, request, target, device)
-        yield Plan(session, run, device is not None, (note,) if note else ())
+        notes = (note,) if note else ()
+        if device is None:
+            yield Plan(session, run, False, notes)
+        else:
+            yield Plan(session, run, True, notes, lambda: device.state)
 
 
 def open_device(options: Options, request: Request, workers: int) -> CudaDevice | None:
@@ -101,7 +110,7 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
         return None
     from harness.bench.cuda import CudaDevice
 
-    device = CudaDevice(options.cache, workers)
+    device = CudaDevice(options.cache, workers, request.kernel_seconds)
     if request.target is not None:
         wanted = find_target(request.target)
         if wanted.capability != device.target.capability:
@@ -163,6 +172,7 @@ def new_run(options: Options, request: Request, target: Target, device: CudaDevi
     commit = commit_of(Path(harness.__path__[0]).parent, options.commit)
     now = dt.datetime.now(dt.UTC).replace(microsecond=0)
     machine: Machine = fingerprint() if device is None else device.machine
+    limits = None if device is None else device.roofline
     return Run(
         id=f"{now:%Y%m%d-%H%M%S}-{commit.name[:12] or 'no-commit'}",
         created=now.isoformat(),
@@ -173,6 +183,11 @@ def new_run(options: Options, request: Request, target: Target, device: CudaDevi
         dirty=commit.dirty,
         method=METHOD,
         copy_gbps=None if device is None else device.copy_gbps,
+        read_gbps=None if limits is None else limits.read_gbps,
+        write_gbps=None if limits is None else limits.write_gbps,
+        fp32_tflops=None if limits is None else limits.fp32_tflops,
+        tensor_tflops=None if limits is None else limits.tensor_tflops,
+        processes=1 if device is None else request.processes,
     )
 
 

@@ -3,10 +3,10 @@
 Imports triton, so only the process that has the GPU imports this.
 """
 
-# ruff: noqa: N803 - Triton's constants are written in capitals
+# ruff: noqa: N803, ANN001, ANN201 - Triton reads annotations as types of its own, and writes
+# constants in capitals.
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
-
-from typing import Any
 
 import triton
 import triton.language as tl
@@ -17,7 +17,7 @@ STAMPS = 4096
 
 
 @triton.jit
-def stamp(counter: Any, slots: Any, SIZE: tl.constexpr) -> None:
+def stamp(counter, slots, SIZE: tl.constexpr):
     """Append (SM clock in cycles, global timer in nanoseconds, SM number) to the ring
     ``slots`` of ``SIZE`` entries. One block."""
     number = tl.atomic_add(counter, 1)
@@ -37,19 +37,19 @@ def stamp(counter: Any, slots: Any, SIZE: tl.constexpr) -> None:
 
 
 @triton.jit
-def empty(pointer: Any) -> None:
+def empty(pointer):
     """Nothing: what is left is the cost of launching."""
 
 
 @triton.jit
-def copy(source: Any, destination: Any, BLOCK: tl.constexpr) -> None:
+def copy(source, destination, BLOCK: tl.constexpr):
     """Read and write 4-byte elements, as many as a multiple of ``BLOCK``."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     tl.store(destination + at, tl.load(source + at))
 
 
 @triton.jit
-def read(source: Any, sums: Any, BLOCK: tl.constexpr) -> None:
+def read(source, sums, BLOCK: tl.constexpr):
     """Read 4-byte integers; one sum of ``BLOCK`` of them is written per block."""
     block = tl.program_id(0).to(tl.int64)
     values = tl.load(source + block * BLOCK + tl.arange(0, BLOCK))
@@ -57,16 +57,14 @@ def read(source: Any, sums: Any, BLOCK: tl.constexpr) -> None:
 
 
 @triton.jit
-def write(destination: Any, seed: Any, BLOCK: tl.constexpr) -> None:
+def write(destination, seed, BLOCK: tl.constexpr):
     """Write 4-byte elements, each another number, without reading."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     tl.store(destination + at, (at.to(tl.int32) * 747796405 + seed))
 
 
 @triton.jit
-def multiply_add(
-    results: Any, a: Any, rounds: Any, WIDTH: tl.constexpr, BLOCK: tl.constexpr
-) -> None:
+def multiply_add(results, a, rounds, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
     """``rounds`` times 16 dependent fused multiply-adds on each of ``BLOCK`` × ``WIDTH``
     values per block, all in registers."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -86,7 +86,9 @@ class SampleSet:
     median (95 % confidence). ``clock_mhz`` is the median SM clock while sampling;
     ``excluded`` counts samples left out because the GPU was throttling. ``stopped`` says why no
     more were taken, ``drift`` what a trend test found (empty: nothing). A sample is the mean of
-    ``launches`` launches. ``copy_gbps`` is the copy bandwidth of this process.
+    ``launches`` launches. ``copy_gbps`` is the copy bandwidth of this process. ``cycles`` is the
+    median number of SM cycles of one launch: where the clock changed and the code did not, the
+    cycles of arithmetic stay and the milliseconds do not.
     """
 
     process: int
@@ -99,6 +101,7 @@ class SampleSet:
     drift: str = ""
     launches: int = 1
     copy_gbps: float | None = None
+    cycles: float | None = None
 
     @property
     def median(self) -> float:

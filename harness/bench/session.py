@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from harness.bench.lanes import Answer, Inbox, Lane
 from harness.bench.matching import match_small
+from harness.bench.passes import ProcessStarted, TimedAgain, repeated, with_samples
 from harness.bench.record import (
     Check,
     GraphRecord,
@@ -24,6 +25,7 @@ from harness.bench.record import (
     SampleSet,
     one_line,
 )
+from harness.bench.roofline import Limit
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
@@ -77,12 +79,20 @@ class CheckOutcome:
 @dataclass(frozen=True, slots=True)
 class Timing:
     """What the device says of a kernel: its fastest configuration and that one's samples;
-    ``copy_gbps`` is the copy bandwidth in the process that timed it."""
+    ``copy_gbps`` is the copy bandwidth in the process that timed it, ``measured`` the samples
+    with all that is known of them, ``limit`` what holds the kernel back."""
 
     config: Config
     ms: float
     samples_ms: tuple[float, ...]
     copy_gbps: float | None = None
+    measured: SampleSet | None = None
+    limit: Limit | None = None
+
+    @property
+    def sets(self) -> tuple[SampleSet, ...]:
+        """The samples as a record keeps them; nothing where all that is known are times."""
+        return () if self.measured is None else (self.measured,)
 
 
 class Entry(Protocol):
@@ -115,6 +125,12 @@ class Device(Protocol):
 
     def time(self, module: EmittedModule) -> Timing:
         """Time every candidate and keep the fastest."""
+
+    def again(self, module_text: str, name: str, config: Config) -> Timing:
+        """Time a kernel under a configuration that is known."""
+
+    def restart(self) -> None:
+        """Go on in a fresh process."""
 
 
 class Peers(Protocol):
@@ -169,7 +185,9 @@ class GraphDone:
     record: GraphRecord
 
 
-Event = GraphStarted | GraphCompiled | KernelDone | RegionDone | GraphDone
+Event = (
+    GraphStarted | GraphCompiled | KernelDone | RegionDone | GraphDone | ProcessStarted | TimedAgain
+)
 
 
 @dataclass(eq=False, slots=True)
@@ -199,7 +217,8 @@ CheckLane = Lane[str]
 class Session:
     """One run over ``entries``. ``check`` interprets small kernels and is unused when
     there is a ``device``; ``peers`` are used only with one. Iterate over ``events`` once;
-    leaving the iteration early stops both lanes without waiting for them."""
+    leaving the iteration early stops both lanes without waiting for them. With a device, all
+    kernels are timed in ``processes`` fresh processes one after the other."""
 
     entries: Sequence[Entry]
     inbox: Inbox
@@ -207,10 +226,22 @@ class Session:
     check: CheckLane
     device: Device | None = None
     peers: Peers | None = None
+    processes: int = 1
     _flight: dict[str, _Progress] = field(default_factory=dict)
 
     def events(self) -> Generator[Event, None, None]:
-        """Compile, examine, and hand out what becomes known, in the order it does."""
+        """Compile, examine, and hand out what becomes known, in the order it does. A graph is
+        done once for each process."""
+        graphs: list[GraphRecord] = []
+        for event in self._examined():
+            if isinstance(event, GraphDone):
+                graphs.append(event.record)
+            yield event
+        if self.device is not None:
+            for again in repeated(self.device, graphs, self.processes):
+                yield GraphDone(again) if isinstance(again, GraphRecord) else again
+
+    def _examined(self) -> Generator[Event, None, None]:
         try:
             for position, entry in enumerate(self.entries, start=1):
                 yield GraphStarted(entry.name, position, len(self.entries))
@@ -420,16 +451,15 @@ def _on_device(
         raise
     except HarnessError as error:
         return replace(record, reason=one_line(error)), None
+    measured = timing.measured or SampleSet(0, timing.samples_ms, copy_gbps=timing.copy_gbps)
     gbps = record.bytes / timing.ms / 1e6
-    return replace(
+    limit = timing.limit or Limit("copy", gbps / (timing.copy_gbps or device.copy_gbps))
+    record = replace(
         record,
         config={
             **dict(timing.config.blocks),
             "num_warps": timing.config.num_warps,
             "num_stages": timing.config.num_stages,
         },
-        ms=timing.ms,
-        sets=(SampleSet(0, timing.samples_ms, copy_gbps=timing.copy_gbps),),
-        gbps=gbps,
-        fraction=gbps / (timing.copy_gbps or device.copy_gbps),
-    ), timing.config
+    )
+    return with_samples(record, measured, limit), timing.config

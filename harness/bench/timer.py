@@ -152,9 +152,9 @@ class GraphTimer:
         copies = copy(work.args, 1)
         args = copies.sets[0]
         work.launch(args)
-        once = copies.bytes_of(0).clone()
+        once = copies.words_of(0).clone()
         work.launch(args)
-        repeatable = torch.equal(once, copies.bytes_of(0))
+        repeatable = torch.equal(once, copies.words_of(0))
         found = []
         for _ in range(_ROUGH):
             self.engine.flush()

@@ -10,11 +10,13 @@ import typer
 import harness
 from harness.cli.calibrate import calibrate
 from harness.cli.capture import capture
+from harness.cli.changes import changes
 from harness.cli.compare import compare
 from harness.cli.confirm import confirm
 from harness.cli.doctor import doctor
 from harness.cli.emit import emit
 from harness.cli.explain import explain_fusion
+from harness.cli.importing import import_
 from harness.cli.listing import list_
 from harness.cli.run import run
 from harness.cli.show import show
@@ -64,7 +66,9 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("list", list_, "List graphs, recorded runs or targets."),
     ("show", show, "Print a recorded run."),
     ("compare", compare, "Say what is slower, whether it is real, and why."),
+    ("changes", changes, "Say at which commit a kernel changed its level, and why."),
     ("confirm", confirm, "Time two runs' kernels against each other, today."),
+    ("import", import_, "Make runs of what asv or pytest-benchmark measured."),
     ("explain-fusion", explain_fusion, "Say what shares a kernel, and why the rest does not."),
     ("calibrate", calibrate, "Measure this machine's false alarms and what it can detect."),
     ("doctor", doctor, "Say what works on this machine."),

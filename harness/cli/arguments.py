@@ -41,3 +41,22 @@ Jobs: TypeAlias = Annotated[
 Output: TypeAlias = Annotated[
     Path, typer.Option("--output", "-o", help="Where to write.", show_default=False)
 ]
+Processes: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--processes",
+        min=1,
+        max=64,
+        help="Fresh processes to time every kernel in, one after the other; what differs between "
+        "them no repeat within one shows. The later ones do not tune.",
+    ),
+]
+KernelSeconds: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        "--kernel-seconds",
+        min=1.0,
+        metavar="SECONDS",
+        help="Give up a kernel whose check or timing, tuning included, takes longer: it hangs.",
+    ),
+]

@@ -30,6 +30,13 @@ def compare(
             "--remeasure", help="Time the modules against each other now, as `confirm` does."
         ),
     ] = False,
+    static: Annotated[
+        bool,
+        typer.Option(
+            "--static",
+            help="Compare binaries, without times or a GPU; commits (and `worktree`) are compiled.",
+        ),
+    ] = False,
     everything: Everything = False,
     alpha: Alpha = 0.05,
     margin: Margin = 0.01,
@@ -39,24 +46,36 @@ def compare(
     """Compare B with A: kernels matched by what they compute, verdicts, causes.
 
     SAME, FASTER, SLOWER, UNSURE or INCOMPARABLE with its reason; the error rate is the whole
-    table's. Exit status 1 only if something is SLOWER. How: docs/comparing.md.
+    table's. Exit status 1 only if something is SLOWER, with --static if something is worse by
+    the rules in docs/comparing.md.
 
     \b
     harness compare 20260102 latest
     harness compare HEAD~1 HEAD
     harness compare harness inductor --run latest
+    harness compare --static main worktree
     """
     from harness.bench.pairs import Effort
     from harness.bench.verdicts import Rules
     from harness.cli.recovery import recover
+    from harness.cli.static_comparison import compare_statically
     from harness.track.comparing import compare as compare_sides
     from harness.track.sides import find_sides
 
     options = settings.current()
+    if static:
+        return compare_statically(options, (a, b), everything=everything, as_json=as_json)
     rules = Rules(alpha=alpha, margin=margin)
     if remeasure:
         found = remeasured(
-            options, (a, b), (), rules, Effort(), everything=everything, quiet=as_json
+            options,
+            (a, b),
+            (),
+            rules,
+            Effort(),
+            everything=everything,
+            quiet=as_json,
+            run=run,
         )
     else:
         recover(options.results)

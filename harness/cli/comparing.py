@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness.bench.verdicts import Rules
     from harness.options import Options
     from harness.track.comparing import Comparison
+    from harness.track.confirming import Workplace
 
 Everything: TypeAlias = Annotated[
     bool,
@@ -45,16 +46,18 @@ def remeasured(
     *,
     everything: bool,
     quiet: bool,
+    run: str = "latest",
 ) -> Comparison:
     """Time two sides against each other. Raises ``NoDevice`` before anything else without a GPU."""
     from harness.cli.recovery import recover
     from harness.runtime.cache import usable
     from harness.runtime.device import require
     from harness.track.confirming import Workplace, confirm
-    from harness.track.sides import find_sides
+    from harness.track.sides import are_compilers, find_sides
 
     recover(options.results)
-    one, other = find_sides(options.results, names)
+    compilers = are_compilers(options.results, names)
+    sides = None if compilers else find_sides(options.results, names, run)
     require()
     with (
         usable(options.cache) as (cache, note),
@@ -62,12 +65,49 @@ def remeasured(
     ):
         if note:
             output.note(note)
-        place = Workplace(
-            cache,
-            options.jobs,
-            lambda done, total: bar.update("timing in turns", done, total),
-        )
-        return confirm(one, other, kernels, rules, effort, place, everything=everything)
+
+        def follow(done: int, total: int) -> None:
+            bar.update("timing in turns", done, total)
+
+        place = Workplace(cache, options.jobs, follow)
+        if sides is None:
+            return _compilers(options, names, kernels, rules, effort, place, run)
+        return confirm(sides[0], sides[1], kernels, rules, effort, place, everything=everything)
+
+
+def _compilers(
+    options: Options,
+    names: tuple[str, str],
+    graphs: Sequence[str],
+    rules: Rules,
+    effort: Effort,
+    place: Workplace,
+    run: str,
+) -> Comparison:
+    """Two compilers on the graphs named, else on those of the run, else on the whole suite."""
+    from harness.bench.entries import find_graphs
+    from harness.bench.pairs import look
+    from harness.bench.peers.pool import PeerPool
+    from harness.bench.record import Machine, Run
+    from harness.track import lookup, store
+    from harness.track.confirming_compilers import confirm_compilers
+
+    known = bool(lookup.runs(options.results))
+    recorded = (
+        store.load(lookup.find(options.results, run)) if known else Run("", "", Machine(""), "")
+    )
+    chosen = list(graphs) or [graph.name for graph in recorded.graphs]
+    files = find_graphs(options, recorded.suite or "default", chosen)
+    return confirm_compilers(
+        recorded,
+        names,
+        files,
+        rules,
+        effort,
+        place,
+        look(effort, place.cache),
+        lambda others: PeerPool(others, place.cache, place.jobs),
+    )
 
 
 def tell(found: Comparison, options: Options, *, everything: bool, as_json: bool) -> int:

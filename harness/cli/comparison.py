@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.bench.record import KernelRecord
 from harness.bench.verdicts import Effect, Noise, Source, Verdict
-from harness.track.causes import METRICS, clock, figure, mix
-from harness.track.comparing import Comparison, Rollup, Row
+from harness.cli.output import shorten
+from harness.track.causes import METRICS, SAME_CODE, clock, figure, mix
+from harness.track.comparing import Comparison, Rollup, Row, Side
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,6 +29,9 @@ _COLORS = {
     Verdict.INCOMPARABLE: "magenta",
     Verdict.SAME: "",
 }
+_FIGURES = (("A µs", 8), ("B µs", 8), ("B÷A", 6), ("95 % interval", 13))
+"""Titles and widths of a row's figures."""
+_MOST_CAUSES = 6
 _ORDER = (
     Verdict.SLOWER,
     Verdict.FASTER,
@@ -78,38 +83,65 @@ def _side(label: str, origin: str) -> str:
 
 
 def _print_rows(rows: Sequence[Row], out: Console) -> None:
+    from rich.text import Text
+
     by_graph: dict[str, list[Row]] = {}
     for row in rows:
         by_graph.setdefault(row.match.graph, []).append(row)
     for graph, members in by_graph.items():
         out.print()
-        out.print(graph or "modules", style="bold")
-        out.print(_table(members, out.width))
+        out.print(Text(graph or "modules", style="bold"))
+        if out.width >= _ROOMY:
+            out.print(_table(members, out.width))
+        else:
+            _print_narrow(members, out)
 
 
 def _table(rows: Sequence[Row], width: int) -> Table:
+    """Causes beside the figures."""
     from rich.table import Table
     from rich.text import Text
 
-    beside = width >= _ROOMY
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), width=width, show_edge=False)
     table.add_column("verdict", no_wrap=True, width=12)
     table.add_column("kernel", no_wrap=True, overflow="ellipsis", ratio=2)
-    for title, room in (("A µs", 8), ("B µs", 8), ("B÷A", 6), ("95 % interval", 13)):
+    for title, room in _FIGURES:
         table.add_column(title, justify="right", no_wrap=True, width=room)
-    if beside:
-        table.add_column("cause", overflow="fold", ratio=3)
+    table.add_column("cause", overflow="fold", ratio=3)
     for row in rows:
-        why = row.reason or "; ".join(row.causes)
-        cells: list[Text | str] = [
-            Text(row.verdict.value, style=_COLORS[row.verdict]),
-            Text(_name(row)),
-            *_figures(row),
-        ]
-        table.add_row(*cells, *([Text(why)] if beside else []))
-        if not beside and why:
-            table.add_row("", Text(f"  {why}", style="dim", overflow="ellipsis"))
+        verdict = Text(row.verdict.value, style=_COLORS[row.verdict])
+        table.add_row(verdict, Text(_name(row)), *_figures(row), Text(_why(row)))
     return table
+
+
+def _print_narrow(rows: Sequence[Row], out: Console) -> None:
+    """Causes below the figures."""
+    from rich.text import Text
+
+    room = out.width - 13 - sum(width + 1 for _, width in _FIGURES)
+    titles = [title.rjust(width) for title, width in _FIGURES]
+    out.print(Text(" ".join(["verdict".ljust(12), "kernel".ljust(room), *titles])))
+    for row in rows:
+        line = Text(row.verdict.value.ljust(12), style=_COLORS[row.verdict])
+        cells = zip(_figures(row), _FIGURES, strict=True)
+        figures = [cell.rjust(width) for cell, (_, width) in cells]
+        name = shorten(_name(row), room).ljust(room)
+        line.append(" " + " ".join([name, *figures]), style="not bold default")
+        out.print(line)
+        if not (row.identical and row.verdict is Verdict.SAME):
+            for text in textwrap.wrap(_why(row), out.width - 13, break_on_hyphens=False):
+                out.print(Text(" " * 13 + text, style="dim"))
+
+
+def _why(row: Row) -> str:
+    """The reason or the causes, in as many words as the verdict needs."""
+    if row.reason:
+        return row.reason
+    if row.verdict is Verdict.SAME and row.causes == (SAME_CODE,):
+        return "same code and configuration"
+    named = row.causes[:_MOST_CAUSES]
+    more = len(row.causes) - len(named)
+    return "; ".join((*named, f"{more} more (--json)") if more else named)
 
 
 def _figures(row: Row) -> list[str]:
@@ -234,8 +266,8 @@ def _noise(noise: Noise, *, paired: bool) -> str:
 def document(found: Comparison) -> dict[str, Any]:
     """The JSON of a comparison (docs/json.md)."""
     return {
-        "a": _side_document(found, "a"),
-        "b": _side_document(found, "b"),
+        "a": side_document(found.a),
+        "b": side_document(found.b),
         "rules": {
             "alpha": found.rules.alpha,
             "margin": found.rules.margin,
@@ -248,13 +280,13 @@ def document(found: Comparison) -> dict[str, Any]:
         "noise": None if found.noise is None else _noise_document(found.noise),
         "kernels": [_row_document(row) for row in found.rows],
         "rollups": [_rollup_document(rollup) for rollup in found.rollups],
-        "vanished": [_lone_document(*item) for item in found.vanished],
-        "appeared": [_lone_document(*item) for item in found.appeared],
+        "vanished": [lone_document(*item) for item in found.vanished],
+        "appeared": [lone_document(*item) for item in found.appeared],
     }
 
 
-def _side_document(found: Comparison, which: str) -> dict[str, Any]:
-    side = found.a if which == "a" else found.b
+def side_document(side: Side) -> dict[str, Any]:
+    """The JSON of A or B."""
     run = side.run
     return {
         "name": side.label,
@@ -288,25 +320,26 @@ def _row_document(row: Row) -> dict[str, Any]:
         "reason": row.reason,
         "causes": list(row.causes),
         "identical": row.identical,
-        "a": _kernels_document(row.match.a, row.a_ms, row.processes[0]),
-        "b": _kernels_document(row.match.b, row.b_ms, row.processes[1]),
+        "a": {**kernels_document(row.match.a), **_times(row.a_ms, row.processes[0])},
+        "b": {**kernels_document(row.match.b), **_times(row.b_ms, row.processes[1])},
         **_effect_document(row.effect),
     }
 
 
-def _kernels_document(
-    kernels: Sequence[KernelRecord], ms: float | None, processes: int
-) -> dict[str, Any]:
+def kernels_document(kernels: Sequence[KernelRecord]) -> dict[str, Any]:
+    """The JSON of a match's kernels on one side; figures of several are sums or the worst."""
     return {
         "kernels": [kernel.name for kernel in kernels],
         "launches": [kernel.launches for kernel in kernels],
         "config": [kernel.config for kernel in kernels],
-        "ms": ms,
-        "processes": processes,
-        "clock_mhz": clock(kernels),
         **{metric.field: figure(kernels, metric) for metric in METRICS},
         "mix": mix(kernels),
+        "clock_mhz": clock(kernels),
     }
+
+
+def _times(ms: float | None, processes: int) -> dict[str, Any]:
+    return {"ms": ms, "processes": processes}
 
 
 def _effect_document(effect: Effect | None) -> dict[str, Any]:
@@ -327,7 +360,8 @@ def _rollup_document(rollup: Rollup) -> dict[str, Any]:
     }
 
 
-def _lone_document(graph: str, kernel: KernelRecord) -> dict[str, Any]:
+def lone_document(graph: str, kernel: KernelRecord) -> dict[str, Any]:
+    """The JSON of a kernel without a partner."""
     return {
         "graph": graph,
         "kernel": kernel.name,

@@ -10,6 +10,7 @@ import typer
 from harness import options as settings
 from harness.cli import output
 from harness.cli.arguments import AsJson, Debug, GraphName, Suite, TargetName
+from harness.cli.binaries import write_binaries
 from harness.cli.guard import FAILED, FINE, guarded
 from harness.errors import HarnessError
 
@@ -30,6 +31,10 @@ def emit(
     target: TargetName = None,
     small: Annotated[
         bool, typer.Option("--small", help="The small capture, for the interpreter.")
+    ] = False,
+    binaries: Annotated[
+        bool,
+        typer.Option("--binaries", help="Also each kernel compiled, with what launches it."),
     ] = False,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -61,7 +66,10 @@ def emit(
                 modules[name] = module
                 rows.append(_row(file.name, module, launches, folder / f"{name}.py"))
             failures += [{"graph": file.name, "reason": str(f.error)} for f in compiled.failures]
-    _write(folder, {name: module.text for name, module in modules.items()})
+    texts = {name: module.text for name, module in modules.items()}
+    _write(folder, texts)
+    if binaries:
+        failures += write_binaries(folder, texts, chosen, options, as_json)
     if as_json:
         output.emit_json({"kernels": rows, "failures": failures})
     else:

@@ -5,22 +5,30 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from harness import options as settings
 from harness.cli import output
-from harness.cli.arguments import AsJson, Debug, Graphs, Jobs, Suite, TargetName
+from harness.cli.arguments import (
+    AsJson,
+    Debug,
+    Graphs,
+    Jobs,
+    KernelSeconds,
+    Processes,
+    Suite,
+    TargetName,
+)
 from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
 from harness.errors import NoDevice
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.bench.plan import Plan
-    from harness.bench.record import GraphRecord, KernelRecord, RegionRecord, Run
-    from harness.options import Options
+    from harness.bench.record import Run
+    from harness.cli.following import Keeper
 
 
 Timing: TypeAlias = Annotated[
@@ -55,7 +63,7 @@ Commit: TypeAlias = Annotated[
 
 
 @guarded
-def run(
+def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     graphs: Graphs = None,
     suite: Suite = "default",
     target: TargetName = None,
@@ -66,6 +74,8 @@ def run(
     timing: Timing = None,
     commit: Commit = None,
     against: Against = None,
+    processes: Processes = 3,
+    kernel_seconds: KernelSeconds = 180.0,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -83,9 +93,11 @@ def run(
     harness run --timing
     harness run --commit 3f2a91c
     harness run --against inductor,eager
+    harness run --processes 5 --kernel-seconds 60
     """
     from harness.bench.peers.names import parse
     from harness.bench.plan import Request, prepare
+    from harness.cli.following import follow
     from harness.cli.recovery import recover
 
     options = settings.current()
@@ -94,44 +106,24 @@ def run(
     others = () if against is None else parse(against)
     if record:
         recover(options.results)
-    request = Request(suite, tuple(graphs or ()), target, jobs, timing, others)
+    names = tuple(graphs or ())
+    request = Request(suite, names, target, jobs, timing, others, processes, kernel_seconds)
     with prepare(options, request) as plan:
         for note in plan.notes:
             output.note(note)
         with _keeper(options.results if record else None, plan.run) as keeper:
             cause: KeyboardInterrupt | NoDevice | None = None
             try:
-                _follow(plan, keeper, options, quiet=as_json)
+                follow(plan, keeper, options, quiet=as_json)
                 keeper.finish()
             except (KeyboardInterrupt, NoDevice) as error:
                 cause = error
+            finally:
+                keeper.update(dataclasses.replace(keeper.run, state=plan.state()))
         return _conclude(keeper, cause, as_json)
 
 
 NOTHING = "nothing had been measured yet"
-
-
-class Keeper(Protocol):
-    """What becomes of records: ``track.journal.Journal``, or memory alone."""
-
-    path: Path | None
-    refused: bool
-
-    @property
-    def run(self) -> Run:
-        """The run as known so far."""
-
-    def add_kernel(self, graph: str, kernel: KernelRecord) -> None:
-        """Keep a kernel of a graph in progress."""
-
-    def add_regions(self, graph: str, rows: tuple[RegionRecord, ...]) -> None:
-        """Keep a region of a graph in progress, one row per compiler."""
-
-    def add_graph(self, graph: GraphRecord) -> None:
-        """Keep a finished graph."""
-
-    def finish(self) -> None:
-        """Mark the run complete."""
 
 
 @contextlib.contextmanager
@@ -143,41 +135,6 @@ def _keeper(results: Path | None, run: Run) -> Iterator[Keeper]:
     else:
         with Journal(results, run, warn=output.note) as journal:
             yield journal
-
-
-def _follow(plan: Plan, keeper: Keeper, options: Options, *, quiet: bool) -> None:
-    """Keep and print what the session's events bring."""
-    from harness.bench.session import (
-        GraphCompiled,
-        GraphDone,
-        GraphStarted,
-        KernelDone,
-        RegionDone,
-    )
-    from harness.cli.detecting import detecting
-    from harness.cli.tables import graph_lines
-
-    done = total = 0
-    events = detecting(plan.session.events(), options.results, plan.run)
-    with output.progress("starting", options, quiet=quiet) as bar, contextlib.closing(events):
-        for event in events:
-            match event:
-                case GraphStarted():
-                    bar.update(f"compiling {event.name}", done, max(total, 1))
-                case GraphCompiled():
-                    total += event.kernels
-                    bar.update(f"examining {event.name}", done, max(total, 1))
-                case KernelDone():
-                    keeper.add_kernel(event.graph, event.kernel)
-                    done += 1
-                    bar.update(f"examining {event.graph}", done, max(total, 1))
-                case RegionDone():
-                    keeper.add_regions(event.graph, event.rows)
-                    bar.update(f"comparing {event.graph}", event.position, event.total)
-                case GraphDone():
-                    keeper.add_graph(event.record)
-                    if not quiet:
-                        bar.print(graph_lines(event.record, timed=plan.timed))
 
 
 def _conclude(keeper: Keeper, cause: KeyboardInterrupt | NoDevice | None, as_json: bool) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from typing import Any
 
-from harness.bench.record import Check, GraphRecord, KernelRecord, Run, to_json
+from harness.bench.record import Check, GraphRecord, KernelRecord, Run, StateSummary, to_json
 from harness.cli import region_tables
 from harness.cli.output import Column, count, heading, number, row, width
 
@@ -19,7 +20,7 @@ COLUMNS = (
     Column("check", 8, right=True),
     Column("ms", 7, right=True),
     Column("GB/s", 6, right=True),
-    Column("copy%", 5, right=True),
+    Column("roof%", 6, right=True),
 )
 FINDS = Column("finds", 6, right=True)
 """Shown where the machine is calibrated."""
@@ -30,8 +31,9 @@ LEGEND = (
     "poi: pointwise, per: reduction with the row in one block, red: reduction in a loop; "
     "×n: launched n times. bytes: what one launch has to move. regs, spill: per thread; smem: "
     "shared memory per block; instr: instructions in the binary. check: largest error against "
-    "float64. ms: median, cold L2; copy%: GB/s as a share of a copy's; finds: the smallest change "
-    "that two such runs tell from noise (harness calibrate). More: README.md"
+    "float64. ms: median, cold L2; roof%: share of what the device allows such a kernel, "
+    "c: copying, r: reading, w: writing, a: arithmetic; finds: the smallest change that two such "
+    "runs tell from noise (harness calibrate). More: README.md"
 )
 """How to read the table; printed below it."""
 
@@ -69,7 +71,7 @@ def columns(*, timed: bool, calibrated: bool = False) -> tuple[Column, ...]:
 def kernel_line(kernel: KernelRecord, shown: tuple[Column, ...], *, timed: bool) -> str:
     """One row of the table."""
     name = kernel.name.removeprefix("triton_")
-    time = (number(kernel.ms, 4), number(kernel.gbps), _percent(kernel.fraction))
+    time = (number(kernel.ms, 4), number(kernel.gbps), _roof(kernel))
     cells = [
         name if kernel.launches == 1 else f"{name} ×{kernel.launches}",
         count(kernel.bytes),
@@ -100,12 +102,69 @@ def summary_lines(run: Run) -> list[str]:
     if uncompiled:
         lines.append(f"{_plural(uncompiled, 'kernel')} did not compile or run")
     where = run.machine.gpu or f"{run.machine.cpu or run.machine.key}, no GPU"
-    copy = f", copies at {run.copy_gbps:.0f} GB/s" if run.copy_gbps else ""
-    lines.append(f"on {where}{copy}; compiled for {run.target}")
+    lines.append(f"on {where}; compiled for {run.target}")
+    lines.extend(machine_lines(run))
     lines.extend(region_tables.summary_lines(run))
     if not run.complete:
         lines.append("this run was interrupted: what it had measured is here")
     return lines
+
+
+def machine_lines(run: Run) -> list[str]:
+    """What the device could do and how it fared while it was measured, as far as is known."""
+    speeds = (
+        ("copies", run.copy_gbps),
+        ("reads", run.read_gbps),
+        ("writes", run.write_gbps),
+    )
+    parts = [f"{name} {gbps:.0f} GB/s" for name, gbps in speeds if gbps]
+    rates = (("fp32", run.fp32_tflops), ("bf16 tensor cores", run.tensor_tflops))
+    parts += [f"{name} {tflops:.0f} Tflop/s" for name, tflops in rates if tflops]
+    lines = [f"this device, measured: {', '.join(parts)}"] if parts else []
+    kernels = [k for graph in run.graphs for k in graph.kernels if k.sets]
+    if kernels:
+        lines.append(_noise_line(run, kernels))
+    state = run.state
+    if state is not None and state.sm_mhz_median is not None:
+        slowed = ", ".join(f"{name} in {n}" for name, n in state.throttled.items())
+        lines.append(
+            f"state in {state.samples} readings: SM clock {_span(state)} MHz, up to "
+            f"{number(state.temperature_c)} °C, {number(state.power_w)} W; "
+            f"throttled: {slowed or 'never'}"
+        )
+    return lines
+
+
+def _noise_line(run: Run, kernels: list[KernelRecord]) -> str:
+    """How well the times are known."""
+    from harness.bench.noise import pooled
+
+    sets = [s for kernel in kernels for s in kernel.sets]
+    ends = ", ".join(
+        f"{n} by {why}" for why, n in Counter(s.stopped for s in sets if s.stopped).items()
+    )
+    parts = [f"timed in {_plural(run.processes, 'process', 'processes')}"]
+    if ends:
+        parts.append(f"sampling ended: {ends}")
+    drifting = sum(bool(s.drift) for s in sets)
+    excluded = sum(s.excluded for s in sets)
+    if drifting:
+        parts.append(f"{drifting} drifted")
+    if excluded:
+        parts.append(f"{excluded} samples left out as throttled")
+    found = pooled([kernel.sets for kernel in kernels])
+    if found is not None:
+        parts.append(
+            f"a process's median varies by {100 * found.between:.2f} % between processes, "
+            f"{100 * found.within:.2f} % within"
+        )
+    return "; ".join(parts)
+
+
+def _span(state: StateSummary) -> str:
+    low, high = number(state.sm_mhz_low), number(state.sm_mhz_high)
+    middle = number(state.sm_mhz_median)
+    return middle if low == high else f"{middle} ({low} to {high})"
 
 
 def legend() -> list[str]:
@@ -126,6 +185,12 @@ def run_document(run: Run) -> dict[str, Any]:
         "method": run.method,
         "machine": to_json(run.machine),
         "copy_gbps": run.copy_gbps,
+        "read_gbps": run.read_gbps,
+        "write_gbps": run.write_gbps,
+        "fp32_tflops": run.fp32_tflops,
+        "tensor_tflops": run.tensor_tflops,
+        "processes": run.processes,
+        "state": to_json(run.state),
         "graphs": [_graph_document(graph) for graph in run.graphs],
     }
 
@@ -165,8 +230,13 @@ def _short(error: float) -> str:
     return "0" if error == 0 else f"{error:.0e}"
 
 
-def _percent(fraction: float | None) -> str:
-    return "–" if fraction is None else f"{100 * fraction:.0f}"
+_ROOFS = {"copy": "c", "read": "r", "write": "w", "compute": "a"}
+
+
+def _roof(kernel: KernelRecord) -> str:
+    if kernel.fraction is None:
+        return "–"
+    return f"{100 * kernel.fraction:.0f} {_ROOFS.get(kernel.roof, '?')}"
 
 
 def _reasons(kernel: KernelRecord) -> list[str]:

@@ -92,6 +92,9 @@ def _constants(source: KernelSource, reference: Reference, target: Target) -> st
         f'CATEGORY = "{plan.category.value}"',
         f"BYTES = {plan.bytes_moved}  # bytes one launch moves (modelled)",
         f"CONFIGS = [  # candidates for {target.name}, best guess first\n{configs}]",
+        f"POINTS = {_dict_text(plan.facts.sizes)}  # points by tile: what blocks may grow to",
+        f"PINNED = {_dict_text(plan.facts.pinned)}  # blocks that the kernel's text fixes",
+        f"LEAST_PER_THREAD = {plan.facts.min_elements_per_thread}  # elements a thread must own",
         f"SIGNATURE = {_signature(plan)}",
         f"DIVISIBLE_BY_16 = {_tuple_text(pointers)}",
         f"OUTPUTS = {_tuple_text(written)}  # positions in args that the kernel writes",
@@ -123,6 +126,10 @@ def _config(config: Config) -> str:
     return "{" + ", ".join(f'"{name}": {value}' for name, value in pairs) + "}"
 
 
+def _dict_text(pairs: Sequence[tuple[str, int]]) -> str:
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in pairs) + "}"
+
+
 def _tuple_text(items: Sequence[object]) -> str:
     inside = ", ".join(f'"{i}"' if isinstance(i, str) else str(i) for i in items)
     return f"({inside},)" if len(items) == 1 else f"({inside})"
@@ -137,7 +144,7 @@ def _arguments(plan: KernelPlan, graph: Graph) -> str:
     names = ", ".join(str(size) for size in plan.sizes)
     defaults = ", ".join(f'"{size}": {UNKNOWN_SIZE}' for size in plan.sizes)
     lines = [
-        f"SIZES = {{{defaults}}}  # unknown until a launch; get_args takes these by default",
+        f"UNKNOWN_SIZES = {{{defaults}}}  # known at a launch; get_args takes these by default",
         "",
         "",
         f"def arg_rows({names}):",

@@ -115,12 +115,12 @@ def call(args, config=None):
 
 _UNKNOWN = '''def get_args(device=None, seed=0, sizes=None):
     """Fresh arguments: random inputs in the recorded layout, outputs with random contents;
-    unknown sizes as in ``sizes``, else as in SIZES."""
+    unknown sizes as in ``sizes``, else as in UNKNOWN_SIZES."""
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     generator = torch.Generator(device=device).manual_seed(seed)
     args = []
-    for shape, stride, dtype, kind, bound in arg_rows(**{**SIZES, **(sizes or {})}):
+    for shape, stride, dtype, kind, bound in arg_rows(**{**UNKNOWN_SIZES, **(sizes or {})}):
         if kind == "size":
             args.append(bound)
             continue
@@ -365,5 +365,5 @@ TAIL = _BEFORE + _KNOWN + _AFTER
 """The end of a module whose sizes are all known."""
 
 TAIL_OF_UNKNOWN_SIZES = _BEFORE + _UNKNOWN + _AFTER
-"""The end of one that takes sizes as arguments: ``arg_rows`` in place of ``ARGS``, ``SIZES``
+"""The end of one that takes sizes as arguments: ``arg_rows`` in place of ``ARGS``, UNKNOWN_SIZES
 for what ``get_args`` takes by default, and a grid that reads the arguments."""

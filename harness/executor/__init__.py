@@ -66,7 +66,7 @@ def prepare_graph(
     the kernels (and copied back where they change it).
     """
     launches, where = launches_of(kernel), torch.device(device)
-    text, host = HostText(), Host(where, allocator(where), reinterpreter())
+    text, host = HostText(), _host(where)
     by_name = {region.region.name: region for region in compiled.regions}
     # One callable per kernel, however often it is launched.
     made: dict[str, LaunchOn] = {}
@@ -79,7 +79,7 @@ def prepare_graph(
     def write_region(region: Region, values: list[Value]) -> list[Value]:
         found = by_name[region.name]
         if not found.complete or found.program is None:
-            return _write_step(text, _by_torch(found, where), values, region)
+            return _write_step(text, replay_step(region, where), values, region)
         writer = RegionWriter(
             text, host, found, found.program, one_kernel, values, stream="stream", fine="fine"
         )
@@ -96,12 +96,16 @@ def prepare_partition(
     """A partition as a function of its inputs on ``device``, each region by the step that
     ``prepare`` gives for it."""
     where = torch.device(device)
-    text, host = HostText(), Host(where, allocator(where), reinterpreter())
+    text, host = HostText(), _host(where)
 
     def write_region(region: Region, values: list[Value]) -> list[Value]:
         return _write_step(text, prepare(region), values, region)
 
     return _function(text, host, partition, write_region, Launches(_no_kernels))
+
+
+def _host(device: torch.device) -> Host:
+    return Host(device, allocator(device), reinterpreter(), pads_rows=device.type == "cuda")
 
 
 def _no_kernels(module: EmittedModule) -> LaunchOn:
@@ -131,8 +135,9 @@ def _write_step(
     return [Value(name, sure=False) for name in names]
 
 
-def _by_torch(region: CompiledRegion, device: torch.device) -> RegionStep:
-    graph = region.region.graph
+def replay_step(region: Region, device: torch.device | str) -> RegionStep:
+    """A region's step by torch, operator after operator."""
+    graph = region.graph
     return lambda tensors: [t for t in replay(graph, tensors, device) if t is not None]
 
 
@@ -156,8 +161,8 @@ def prepare_region(
     """
     launches, where = launches_of(kernel), torch.device(device)
     if not compiled.complete or compiled.program is None:
-        return _by_torch(compiled, where)
-    text, host = HostText(), Host(where, allocator(where), reinterpreter())
+        return replay_step(compiled.region, where)
+    text, host = HostText(), _host(where)
     for taken in ("stream", "fine"):
         text.fresh(taken)
     inputs = [text.fresh(item.name) for item in compiled.region.graph.inputs]

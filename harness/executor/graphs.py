@@ -13,6 +13,7 @@ import torch
 from harness.dtypes import DType
 from harness.executor.hosttext import HostText, listing, unpacking
 from harness.executor.layouts import Host, Layout
+from harness.executor.products import Memory, Product, products
 from harness.executor.regions import Value
 from harness.executor.views import Viewed, ViewPlan
 from harness.graph.calltext import call_kwargs, is_factory
@@ -26,6 +27,7 @@ from harness.graph.model import (
     Region,
     TensorType,
     Token,
+    ValueType,
 )
 from harness.graph.replay import (
     bind_layout,
@@ -72,9 +74,13 @@ class GraphWriter:
     _values: dict[str, Value] = field(default_factory=dict)
     _originals: dict[str, str] = field(default_factory=dict)
     _updating: bool = False
+    _products: dict[str, Product] = field(default_factory=dict)
+    _long: dict[Memory, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._plan = ViewPlan(self.partition)
+        if self.host.pads_rows:
+            self._products = products(self._plan)
 
     def write(self, before: Sequence[str] = (), after: Sequence[str] = ()) -> None:
         """Add all lines: ``before`` the first step, ``after`` the last."""
@@ -132,12 +138,12 @@ class GraphWriter:
         """A chain of views as one; of an input only if it lies as recorded."""
         graph = self.partition.graph
         root = self._values[view.root]
-        if view.is_all and name not in graph.outputs:
+        if view.is_all and name not in self._plan.shared:
             self._values[name] = root
             return
         result, variable = self.text.fresh(name), root.variable
-        if name in graph.outputs:
-            # The caller may change it in place: torch has to know that it is a view.
+        if name in self._plan.shared:
+            # The caller may change one in place: torch has to know that they are views.
             offset = f"{variable}.storage_offset() + {view.offset}"
             made = f"{variable}.as_strided({view.shape}, {view.stride}, {offset})"
         else:
@@ -165,13 +171,41 @@ class GraphWriter:
         """A call of torch, and its result brought into the recorded layout."""
         given = {name: self._values[name].variable for name in node.refs()}
         result = self.text.fresh(node.name)
-        self.text.add(f"{result} = {self._called(node, given)}")
+        product = self._products.get(node.name)
+        if product is None:
+            self.text.add(f"{result} = {self._called(node, given)}")
+        else:
+            self._product(result, node, product)
         if isinstance(node.type, TensorType):
             layout = _layout(node.type, node)
             as_recorded = self.text.bind(bind_layout(node), "as_recorded")
             odd = f"{result}.shape != {layout.shape} or {result}.stride() != {layout.stride}"
             self.text.add(f"if {odd}: {result} = {as_recorded}({result})")
         self._values[node.name] = Value(result, sure=False)
+
+    def _product(self, result: str, node: Node, product: Product) -> None:
+        """A matrix product by way of copies with longer rows."""
+        operands = []
+        long_rows = self.text.bind(self.host.long_rows, "long_rows")
+        for place, name in enumerate(node.refs()):
+            variable = self._values[name].variable
+            operand = product.copied.get(place)
+            if operand is None:
+                operands.append(variable)
+                continue
+            if operand.memory not in self._long:
+                made = self._long[operand.memory] = self.text.fresh(f"{variable}_rows")
+                matrix = f"{variable}.t()" if operand.turned else variable
+                self.text.add(f"{made} = {long_rows}({matrix})")
+            copy = self._long[operand.memory]
+            operands.append(f"{copy}.t()" if operand.turned else copy)
+        if product.row is not None:
+            layout = _layout(node.type, node)
+            dtype, empty = self.text.dtype(layout.dtype), self.text.bind(self.host.empty, "empty")
+            operands.append(f"out={empty}({layout.shape}, ({product.row}, 1), {dtype})")
+        self.text.add(f"{result} = {self.text.bind(torch.mm, 'mm')}({', '.join(operands)})")
+        for memory in product.last:
+            self.text.drop([self._long.pop(memory)])
 
     def _argument(self, arg: Arg, node: Node, given: Mapping[str, str]) -> str:
         match arg:
@@ -218,7 +252,9 @@ class GraphWriter:
         self.text.drop(variable for variable in gone if variable not in alive)
 
 
-def _layout(kind: TensorType, node: Node | None = None) -> Layout:
+def _layout(kind: ValueType, node: Node | None = None) -> Layout:
+    assert isinstance(kind, TensorType)
+
     def numbers(sizes: Sequence[sympy.Expr]) -> tuple[int, ...]:
         return tuple(int(n) if node is None else size_value(n, node) for n in sizes)
 

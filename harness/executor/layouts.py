@@ -10,6 +10,7 @@ import sympy
 import torch
 
 from harness.errors import GraphError
+from harness.executor.products import row_length
 from harness.graph.replay import same_layout, torch_dtype
 from harness.ir.program import Buffer
 from harness.runtime.host import Empty, Reinterpret
@@ -74,11 +75,19 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What generated host functions call besides torch."""
+    """What generated host functions call besides torch. ``pads_rows``: whether matrix products
+    may go through copies with longer rows (``products``)."""
 
     device: torch.device
     empty: Empty
     reinterpret: Reinterpret
+    pads_rows: bool = False
+
+    def long_rows(self, matrix: torch.Tensor) -> torch.Tensor:
+        """A copy of ``matrix`` whose rows start at multiples of 16 bytes."""
+        rows, columns = matrix.shape
+        row = row_length(columns, matrix.element_size())
+        return self.empty((rows, columns), (row, 1), matrix.dtype).copy_(matrix)
 
     def adapted(self, tensor: torch.Tensor, layout: Layout) -> torch.Tensor:
         """``tensor`` if kernels can read it where it is, otherwise a copy that they can."""

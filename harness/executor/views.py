@@ -45,12 +45,14 @@ class StepUses:
 
 @dataclass(eq=False, slots=True)
 class ViewPlan:
-    """The views of a partition that can be made from their roots, by name, and which of them
-    something other than such a view reads."""
+    """The views of a partition that can be made from their roots, by name; which of them
+    something other than such a view reads (``needed``); and which values the caller gets
+    together with another one in the same memory (``shared``)."""
 
     partition: Partition
     views: dict[str, Viewed] = field(default_factory=dict)
     needed: set[str] = field(default_factory=set)
+    shared: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         types = self.partition.graph.types()
@@ -64,6 +66,15 @@ class ViewPlan:
         for step in self.partition.steps:
             if not self.is_collapsed(step):
                 self.needed.update(_uses(step).reads)
+        self._find_shared()
+
+    def _find_shared(self) -> None:
+        graph = self.partition.graph
+        roots: dict[str, list[str]] = {item.name: [item.name] for item in graph.inputs}
+        for name in dict.fromkeys(n for n in graph.outputs if n is not None):
+            root = self.views[name].root if name in self.views else name
+            roots.setdefault(root, []).append(name)
+        self.shared.update(n for names in roots.values() if len(names) > 1 for n in names)
 
     def is_collapsed(self, step: Region | HostCall) -> bool:
         """Whether ``step`` is one of the views."""
@@ -91,7 +102,7 @@ class ViewPlan:
         base = next(node.refs())
         before = self.views.get(base)
         root = base if before is None else before.root
-        known = _numbers(types[base]), _numbers(node.type)
+        known = known_layout(types[base]), known_layout(node.type)
         if known[0] is None or known[1] is None or any(n != base for n in node.refs()):
             return
         if base not in metas:
@@ -109,14 +120,14 @@ class ViewPlan:
         metas[node.name] = made
         chain = (node,) if before is None else (*before.chain, node)
         offset = int(made.storage_offset())
-        is_all = not offset and found == _numbers(types[root])
+        is_all = not offset and found == known_layout(types[root])
         self.views[node.name] = Viewed(root, *found, offset, is_all, chain)
 
 
 _NOTHING = StepUses((), ())
 
 
-def _numbers(kind: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+def known_layout(kind: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Shape and strides of a tensor type whose sizes are known."""
     if not isinstance(kind, TensorType):
         return None

@@ -34,7 +34,7 @@ def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Candidates of an ordinary reduction of one program's share, each with the ``RSPLIT``
     that fills the device and no more."""
     width = _WIDTH if facts.hint in (Hint.OUTER, Hint.OUTER_TINY, Hint.MIXED) else 1
-    split = rsplit(cdiv(facts.parallel, width), facts.reduced, target)
+    split = _rsplit(facts, cdiv(facts.parallel, width), target)
     share = _share(facts, split)
     # The split fills the device: no need for narrow blocks of rows to do that.
     many = replace(share, sizes=tuple((p, n * (split if p == "x" else 1)) for p, n in share.sizes))
@@ -48,6 +48,14 @@ def rsplit(rows: int, reduced: int, target: Target) -> int:
     on every multiprocessor at most, and no more than there are elements to share."""
     room = target.multiprocessors // max(1, rows)
     return min(last_power_of_two(room), MAX_RSPLIT, last_power_of_two(reduced))
+
+
+def _rsplit(facts: Facts, rows: int, target: Target) -> int:
+    """1 where nobody knows how many rows there will be: with more programs than run at once,
+    those that run would wait for ever for those that do not."""
+    if any(not is_reduction(prefix) for prefix in facts.unknown):
+        return 1
+    return rsplit(rows, facts.reduced, target)
 
 
 def _first(facts: Facts) -> str:
@@ -69,7 +77,7 @@ def _split(facts: Facts, config: Config, target: Target) -> Config:
     blocks = dict(config.blocks)
     parallel = ((block_name(p), n) for p, n in facts.sizes if not is_reduction(p))
     rows = math.prod(cdiv(numel, blocks[name]) for name, numel in parallel)
-    split = rsplit(rows, facts.reduced, target)
+    split = _rsplit(facts, rows, target)
     first = _first(facts)
     share = next_power_of_two(cdiv(facts.size(first), split))
     name = block_name(first)

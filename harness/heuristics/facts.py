@@ -59,8 +59,8 @@ class Facts:
     """A kernel as the heuristics see it.
 
     ``sizes`` are pairs (tile prefix, numel) in the order z, y, x, r0_, r1_ (only those the
-    kernel has); an unknown numel is given as an estimate. ``loads`` and ``reductions`` count
-    distinct ones; ``bytes`` counts every element that a launch touches once.
+    kernel has); those of the tiles in ``unknown`` are estimates, known at a launch. ``loads`` and
+    ``reductions`` count distinct ones; ``bytes`` counts every element that a launch touches once.
     ``min_elements_per_thread`` comes from fp8 conversions, ``one_element_per_thread`` from
     searches, in which every lane follows its own path (bucketize). ``pinned`` are block sizes
     fixed by the kernel's text (``("XBLOCK", 1)``), ``given`` whole configurations: of a
@@ -83,6 +83,7 @@ class Facts:
     given: tuple[Config, ...] = ()
     whole: bool = False
     tuning: bool = True
+    unknown: tuple[str, ...] = ()
 
     def size(self, prefix: str) -> int:
         """Numel of the tile ``prefix``; 1 if the kernel has no such tile."""

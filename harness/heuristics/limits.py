@@ -211,6 +211,14 @@ def _grown(facts: Facts, blocks: dict[str, int], target: Target) -> dict[str, in
     return blocks
 
 
+def _within_threads(facts: Facts, blocks: dict[str, int], warps: int, target: Target) -> int:
+    """Fewer warps where blocks cannot grow any more, and there are too many threads in x."""
+    x, numel = blocks.get("x", 1), facts.size("x")
+    while warps > 1 and _grid_overflows("x", numel, x, warps * target.warp_size):
+        warps //= 2
+    return warps
+
+
 def finish(facts: Facts, draft: Draft, target: Target) -> Config:
     """``draft`` made to obey every rule for ``facts`` on ``target``."""
     blocks = _shrunk(facts, draft)
@@ -219,6 +227,7 @@ def finish(facts: Facts, draft: Draft, target: Target) -> Config:
     blocks = _grown(facts, _capped(facts, blocks), target)
     warps = _warps(draft, _product(blocks), target)
     blocks = _capped(facts, _within_grid(facts, blocks, warps * target.warp_size))
+    warps = _within_threads(facts, blocks, warps, target)
     warps = enough_per_thread(facts, warps, _product(blocks), target)
     named = tuple((block_name(p), blocks[p]) for p in sorted(blocks, key=_name_order))
     return Config(named, warps, draft.stages)

@@ -1,172 +1,264 @@
-"""Choose a launch configuration by timing the candidates on real arguments.
+"""Choose a launch configuration by timing configurations on real arguments.
 
-What the kernel writes is put back after every candidate, so that all of them see the same
+What the kernel writes is put back after every batch, so that all configurations see the same
 inputs and the caller's tensors end up bit for bit what they were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-import torch
-
-from harness.errors import CompileFailed, NoTritonConfigsError
+from harness.errors import NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
+from harness.heuristics.limits import SPILL_LIMIT, SPILL_LIMIT_WIDE
 from harness.runtime import module as modules
 from harness.runtime.launcher import Launcher
-from harness.runtime.timing import Samples, Timer
-from harness.target import Target
+from harness.runtime.race import Launchable, Prepare, Race, failure
+from harness.runtime.sampling import Sampler, sampler_of
+from harness.runtime.saved import Room, Saved, WriteGuard, cuda_room
+from harness.runtime.scaling import scaled
+from harness.runtime.search import Nothing, Search
+from harness.runtime.space import Space, is_given
+from harness.runtime.timing import Timer
+from harness.runtime.trials import Origin, Resources, Trial, Tuned
+from harness.target import H100, Target
 
-Launchable: TypeAlias = Callable[[Sequence[Any]], None]
-Prepare: TypeAlias = Callable[[Config], tuple[Launchable, int]]
-"""Compiles one configuration: what launches it, and how many registers it spills.
-Raises ``CompileFailed``."""
+__all__ = [
+    "Compiler",
+    "SPILL_LIMIT",
+    "Launchable",
+    "Prepare",
+    "Saved",
+    "Settings",
+    "Trial",
+    "Tuned",
+    "tune",
+]
 
-SPILL_LIMIT = 16
-"""Registers a candidate may spill before it is passed over (if another one does not)."""
 _BUDGET_MS = 20.0
 
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One candidate: its samples, or why it was not timed."""
-
-    config: Config
-    samples: Samples | None
-    reason: str = ""
-
-    @property
-    def ms(self) -> float | None:
-        """Median in milliseconds."""
-        return None if self.samples is None else self.samples.median
+Ahead = Callable[[Sequence[Config]], None]
+"""Compiles configurations in parallel, so that compiling them again finds a cache full."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
-    """The fastest configuration, and every trial in the order of the candidates."""
+class Settings:
+    """How to tune. ``budget_ms`` is wall clock for each configuration where the timer does not
+    take turns. ``deterministic``: results must not depend on what was tuned, so no search for
+    reductions, whose block shape decides the order of a sum. ``debug``: catch writes that
+    the module does not list. ``pinned`` are configurations to try beside the candidates."""
 
-    config: Config
-    trials: tuple[Trial, ...]
+    search: Search = field(default_factory=Nothing)
+    budget_ms: float = _BUDGET_MS
+    deterministic: bool = False
+    debug: bool = False
+    pinned: tuple[Config, ...] = ()
+    room: Room = cuda_room
 
 
-def compiler(loaded: modules.LoadedModule, target: Target, cache: Path | None = None) -> Prepare:
+@dataclass(frozen=True, eq=False, slots=True)
+class Ready:
+    """A compiled configuration, and what it needs."""
+
+    launcher: Launcher
+    resources: Resources
+
+    def __call__(self, args: Sequence[Any]) -> None:
+        """Enqueue the kernel on the current stream."""
+        self.launcher(args)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Compiler:
+    """Compiles configurations of one module for the current device; a ``Prepare``. ``ahead``
+    compiles several in parallel."""
+
+    loaded: modules.LoadedModule
+    target: Target
+    cache: Path | None = None
+    ahead: Ahead | None = None
+
+    def __call__(self, config: Config) -> tuple[Launchable, int]:
+        """Compile and load one configuration. Raises ``CompileFailed``."""
+        launcher = Launcher(self.loaded, config, self.target, self.cache)
+        needs = launcher.resources()
+        binary = launcher.binary()
+        name = hashlib.sha256(binary.cubin).hexdigest()[:32]
+        return Ready(launcher, Resources(needs.registers, needs.spills, binary.shared, name)), (
+            needs.spills
+        )
+
+
+def compiler(loaded: modules.LoadedModule, target: Target, cache: Path | None = None) -> Compiler:
     """Compile candidates of ``loaded`` for the current device, binaries kept below ``cache``."""
+    return Compiler(loaded, target, cache)
 
-    def prepare(config: Config) -> tuple[Launchable, int]:
-        launcher = Launcher(loaded, config, target, cache)
-        return launcher, launcher.prepare()
 
-    return prepare
+def spill_limit(target: Target) -> int:
+    """Registers a candidate may spill on ``target``."""
+    return SPILL_LIMIT_WIDE if target.warp_size > 32 else SPILL_LIMIT
 
 
 def tune(
     loaded: modules.LoadedModule,
     args: Sequence[Any],
-    timer: Timer,
+    timer: Timer | Sampler,
     prepare: Prepare,
     budget_ms: float = _BUDGET_MS,
+    settings: Settings | None = None,
 ) -> Tuned:
-    """The fastest of the module's candidates on ``args``.
+    """The fastest configuration of the module on ``args``: of its candidates, and of what the
+    settings' search visits from the best of those.
 
-    ``budget_ms`` is wall clock for each candidate. A candidate that does not compile, does
-    not fit the device or spills heavily is dropped with its reason; a single candidate is
-    taken without timing. Raises ``NoTritonConfigsError`` when none is left.
+    A candidate that does not compile, does not fit the device or spills heavily is dropped
+    with its reason; a single candidate is taken without timing unless there is a search. Where
+    the device fails in the middle, what was timed until then decides and ``Tuned.partial`` says
+    why. In Triton's interpreter the first candidate is taken. Raises ``NoTritonConfigsError``
+    with each candidate's reason when none is left, ``CheckFailed`` for a stray write in debug
+    mode.
     """
-    ready, dropped = _prepared(loaded.configs, prepare)
-    if not ready:
-        causes = "; ".join(dict.fromkeys(t.reason for t in dropped))
-        raise NoTritonConfigsError(
-            "every candidate configuration of a kernel failed",
-            where=loaded.name,
-            got=causes[:1000],
-            expected="one that compiles and fits the device",
-            remedy="see the kernel's text; the best guess may need smaller blocks",
-        )
-    if len(ready) == 1:
-        config = next(iter(ready))
-        return Tuned(config, _ordered(loaded.configs, [*dropped, Trial(config, None, "only one")]))
-    saved = Saved.of([args[i] for i in loaded.outputs])
-    trials = list(dropped)
-    try:
-        for config, launch in ready.items():
-            trials.append(_trial(config, launch, args, timer, budget_ms))
-            saved.restore()
-    finally:
-        saved.restore()
-    timed = [(t.samples.median, t.config) for t in trials if t.samples is not None]
-    if not timed:
-        raise NoTritonConfigsError(
-            "every candidate configuration of a kernel failed when launched",
-            where=loaded.name,
-            got="; ".join(dict.fromkeys(t.reason for t in trials))[:1000],
-            expected="one that runs",
-            remedy="run the emitted module with --check",
-        )
-    best = min(range(len(timed)), key=lambda i: timed[i][0])
-    return Tuned(timed[best][1], _ordered(loaded.configs, trials))
+    if loaded.interpreted:
+        return Tuned(loaded.configs[0], (), source="interpreter")
+    asked = settings or Settings(budget_ms=budget_ms)
+    sampler = sampler_of(timer, asked.budget_ms)
+    return _Tuning(loaded, args, sampler, prepare, asked).run()
 
 
-def _prepared(
-    configs: Sequence[Config], prepare: Prepare
-) -> tuple[dict[Config, Launchable], list[Trial]]:
-    ready: dict[Config, Launchable] = {}
-    spilled: dict[Config, Launchable] = {}
-    dropped: list[Trial] = []
-    for config in configs:
+@dataclass(eq=False, slots=True)
+class _Tuning:
+    """One tuning of one kernel."""
+
+    loaded: modules.LoadedModule
+    args: Sequence[Any]
+    sampler: Sampler
+    prepare: Prepare
+    settings: Settings
+
+    def run(self) -> Tuned:
+        """Compile, time, search, decide."""
+        began = time.perf_counter()
+        race = self._race()
+        target = getattr(self.prepare, "target", None) or H100
+        space = Space.of(self.loaded, target)
+        search = self._search(space)
+        self._compile(race, space, target)
+        if isinstance(search, Nothing) and len(race.compiled) == 1:
+            only = race.compiled[0]
+            race.trials[only] = replace(race.trials[only], reason="only one")
+            return self._answer(race, only, began, "only candidate")
+        partial = ""
         try:
-            launch, spills = prepare(config)
-        except CompileFailed as error:
-            dropped.append(Trial(config, None, error.got or error.what))
-            continue
-        (spilled if spills > SPILL_LIMIT else ready)[config] = launch
-    if not ready:
-        return spilled, dropped
-    dropped.extend(Trial(c, None, f"spills more than {SPILL_LIMIT} registers") for c in spilled)
-    return ready, dropped
+            race.measure(race.compiled, Origin.HEURISTICS)
+            for batch in search.batches(space, _RaceView(race)):
+                self._ahead(batch)
+                race.measure(batch, Origin.SEARCH)
+            race.final()
+        except (RuntimeError, NoDevice) as error:  # what torch raises when the device fails, and we
+            if race.best is None:
+                raise
+            partial = failure(error)
+        chosen = race.choice(self.loaded.configs)
+        if chosen is None:
+            raise self._none_left(race, " when launched", "run the emitted module with --check")
+        return replace(self._answer(race, chosen, began, "timed"), partial=partial)
 
+    def _race(self) -> Race:
+        loaded, args = self.loaded, self.args
+        saved = Saved.of([args[i] for i in loaded.outputs], self.settings.room)
+        guard = None
+        if self.settings.debug:
+            names = list(loaded.signature)
+            guard = WriteGuard.of(args, names, loaded.outputs, self.settings.room)
+        # A user's own list is tried as it is, spilling or not.
+        limit = None if loaded.category in ("usr", "user") else spill_limit(self._target())
+        return Race(loaded, args, self.prepare, self.sampler, saved, limit, guard)
 
-def _trial(
-    config: Config, launch: Launchable, args: Sequence[Any], timer: Timer, budget_ms: float
-) -> Trial:
-    try:
-        return Trial(config, timer.measure(lambda: launch(args), budget_ms))
-    except CompileFailed as error:
-        return Trial(config, None, error.got or error.what)
+    def _target(self) -> Target:
+        found = getattr(self.prepare, "target", None)
+        return found if isinstance(found, Target) else H100
 
+    def _search(self, space: Space) -> Search:
+        reduces = self.loaded.category in ("red", "per")
+        if is_given(self.loaded) or (self.settings.deterministic and reduces) or not space.free:
+            return Nothing()
+        return self.settings.search
 
-def _ordered(configs: Sequence[Config], trials: Sequence[Trial]) -> tuple[Trial, ...]:
-    by_config = {t.config: t for t in trials}
-    return tuple(by_config[c] for c in configs if c in by_config)
+    def _compile(self, race: Race, space: Space, target: Target) -> None:
+        """Compile the candidates, what is pinned, and what follows from the registers of those."""
+        configs = self.loaded.configs
+        pinned = [c for c in self.settings.pinned if space.allows(c)]
+        self._ahead([*configs, *pinned])
+        race.compile(configs, Origin.HEURISTICS)
+        race.compile(pinned, Origin.PINNED)
+        known = [(c, race.trials[c].resources) for c in race.compiled]
+        more = scaled(self.loaded, self.args, known, target, space)
+        if not self.settings.deterministic:
+            self._ahead([c for c in more if not race.tried(c)])
+            race.compile(more, Origin.SCALED)
+        if not race.compiled and not race.admit_spilling():
+            raise self._none_left(
+                race, "", "see the kernel's text; the best guess may need smaller blocks"
+            )
+
+    def _ahead(self, configs: Iterable[Config]) -> None:
+        ahead = getattr(self.prepare, "ahead", None)
+        wanted = list(configs)
+        if ahead is not None and len(wanted) > 1:
+            ahead(wanted)
+
+    def _answer(self, race: Race, chosen: Config, began: float, source: str) -> Tuned:
+        trial = race.trials[chosen]
+        return Tuned(
+            chosen,
+            tuple(race.trials.values()),
+            time.perf_counter() - began,
+            trial.origin is Origin.SEARCH,
+            race.noise,
+            source,
+            trial.resources.artifact,
+        )
+
+    def _none_left(self, race: Race, when: str, remedy: str) -> NoTritonConfigsError:
+        """One error that names every candidate with its reason."""
+        lines = [f"{_short(t.config)}: {t.reason or 'no time'}" for t in race.trials.values()]
+        return NoTritonConfigsError(
+            f"every candidate configuration of a kernel failed{when}",
+            where=self.loaded.name,
+            got="; ".join(lines)[:4000],
+            expected="one that compiles, fits the device and runs",
+            remedy=remedy,
+        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Saved:
-    """Copies of the storages of some tensors."""
+class _RaceView:
+    """A race as a search sees it."""
 
-    pairs: tuple[tuple[torch.Tensor, torch.Tensor], ...]
+    race: Race
 
-    @classmethod
-    def of(cls, tensors: Sequence[Any]) -> Saved:
-        """Copies on the device, or in host memory where the device has no room."""
-        seen: dict[int, torch.Tensor] = {}
-        for tensor in tensors:
-            if isinstance(tensor, torch.Tensor):
-                storage = tensor.detach().untyped_storage()
-                whole = torch.empty(0, dtype=torch.uint8, device=tensor.device)
-                seen.setdefault(storage.data_ptr(), whole.set_(storage))
-        return cls(tuple((whole, _copy(whole)) for whole in seen.values()))
+    @property
+    def best(self) -> Config | None:
+        return self.race.best
 
-    def restore(self) -> None:
-        """Put every byte back."""
-        for whole, copy in self.pairs:
-            whole.copy_(copy)
+    def tried(self, config: Config) -> bool:
+        return self.race.tried(config)
+
+    def time(self, config: Config) -> float | None:
+        return self.race.time(config)
+
+    def improves(self, config: Config, over: Config) -> bool:
+        return self.race.improves(config, over)
+
+    @property
+    def times(self) -> dict[Config, float]:
+        return {c: t.time for c, t in self.race.trials.items() if t.time is not None}
 
 
-def _copy(whole: torch.Tensor) -> torch.Tensor:
-    try:
-        return whole.clone()
-    except torch.OutOfMemoryError:
-        return whole.cpu()
+def _short(config: Config) -> str:
+    blocks = " ".join(f"{name}={size}" for name, size in config.blocks)
+    return f"{blocks} warps={config.num_warps}".strip()

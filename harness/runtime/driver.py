@@ -56,6 +56,10 @@ class Driver(Protocol):
         """Give back what ``load`` took. Never fails: the device may be gone."""
         ...
 
+    def capability(self, device: int) -> int:
+        """The compute capability of a device, as 90 for 9.0."""
+        ...
+
     def address(self, cooperative: bool) -> int:
         """The address of the function that launches."""
         ...

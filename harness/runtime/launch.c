@@ -40,6 +40,44 @@ typedef struct {
 
 static PyObject *data_ptr_name; /* an interned string, never changed */
 
+/* The first types (tensors, parameters) whose data_ptr was looked up, and that function: torch
+   has one in C that takes no arguments, and finding it again for every argument takes as long
+   as calling it. Guarded by the interpreter's lock. */
+enum { KNOWN = 2 };
+static PyTypeObject *known_types[KNOWN];
+static PyCFunction known_data_ptr[KNOWN];
+static int known;
+
+static void learn(PyTypeObject *type) {
+  PyObject *found = known < KNOWN ? PyObject_GetAttr((PyObject *)type, data_ptr_name) : NULL;
+  if (found == NULL) {
+    PyErr_Clear();
+    return;
+  }
+  if (Py_IS_TYPE(found, &PyMethodDescr_Type)) {
+    PyMethodDef *method = ((PyMethodDescrObject *)found)->d_method;
+    if (method->ml_flags == METH_NOARGS) {
+      known_types[known] = (PyTypeObject *)Py_NewRef((PyObject *)type);
+      known_data_ptr[known++] = method->ml_meth; /* the type, which is kept, keeps it */
+    }
+  }
+  Py_DECREF(found);
+}
+
+static PyObject *ask_address(PyObject *argument) {
+  PyTypeObject *type = Py_TYPE(argument);
+  for (int at = 0; at < known; at++) {
+    if (known_types[at] == type) {
+      return known_data_ptr[at](argument, NULL);
+    }
+  }
+  PyObject *found = PyObject_VectorcallMethod(data_ptr_name, &argument, 1, NULL);
+  if (found != NULL) {
+    learn(type);
+  }
+  return found;
+}
+
 static int read_address(PyObject *argument, uint64_t *value) {
   if (PyLong_Check(argument)) {
     *value = PyLong_AsUnsignedLongLong(argument);
@@ -47,7 +85,7 @@ static int read_address(PyObject *argument, uint64_t *value) {
     *value = 0;
     return 0;
   } else {
-    PyObject *found = PyObject_VectorcallMethod(data_ptr_name, &argument, 1, NULL);
+    PyObject *found = ask_address(argument);
     if (found == NULL) {
       return -1;
     }

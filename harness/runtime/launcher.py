@@ -178,6 +178,61 @@ class Launcher:
         return launching(self.cache).make(_not_bound, crooked, failed)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class SavedKernel:
+    """A saved kernel on one device: call it with its arguments (tensors and numbers) in the
+    order of its signature. It runs on the current stream."""
+
+    binary: KernelBinary
+    device: int
+    _kernel: Kernel
+    _loaded: LoadedBinaries
+    _stream: Callable[[int], int] = field(default_factory=raw_stream)
+
+    def __call__(self, args: Sequence[Any]) -> None:
+        """Enqueue the kernel. Raises ``CompileFailed`` for an address that is not aligned as
+        the binary needs it."""
+        self._kernel(self._stream(self.device), *args)
+
+
+def open_binary(
+    where: Path, cache: Path | None = None, driver: Driver | None = None
+) -> SavedKernel:
+    """The kernel in the file ``where``, loaded on the current CUDA device without compiling:
+    neither Triton nor the module that it was compiled from is needed.
+
+    Raises ``DamagedBinary``, ``RecordError`` (no such file), ``CompileFailed`` for a binary of
+    another kind of device or one that does not fit.
+    """
+    binary = binaries.load(where)
+    chosen = driver or cuda()
+    device = torch.cuda.current_device()
+    binaries.require_target(binary, chosen.capability(device), str(where))
+
+    def crooked(stream: int, *args: Any) -> None:
+        del stream
+        names = [name for name, _ in binary.signature]
+        odd = [n for n, a in zip(names, args, strict=True) if _odd(binary, n, a)]
+        raise CompileFailed(
+            "an argument of a saved kernel is not aligned",
+            where=f"{where}: {', '.join(odd)}",
+            expected="addresses that are multiples of 16",
+            remedy="pass a copy, or compile the kernel for unaligned arguments",
+        )
+
+    def failed(code: int, tries: int) -> None:
+        chosen.recover(code, tries, binary.name, device)
+
+    owner = LoadedBinaries(chosen)
+    kernel = launching(cache).make(_not_bound, crooked, failed)
+    owner.bind(kernel, binary, device)
+    return SavedKernel(binary, device, kernel, owner)
+
+
+def _odd(binary: KernelBinary, name: str, argument: Any) -> bool:
+    return name in binary.aligned and bool(_address(argument) % 16)
+
+
 def _not_bound(*_: Any) -> None:
     raise CompileFailed("a kernel was launched before it was bound")
 

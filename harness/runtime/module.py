@@ -72,6 +72,11 @@ class LoadedModule:
         return int(self.raw.BYTES)
 
     @property
+    def flops(self) -> int:
+        """Floating-point operations of one launch, if the module says; else 0."""
+        return int(getattr(self.raw, "FLOPS", 0))
+
+    @property
     def configs(self) -> tuple[Config, ...]:
         """Candidate configurations, best guess first."""
         return tuple(config_from_dict(c) for c in self.raw.CONFIGS)
@@ -98,29 +103,55 @@ class LoadedModule:
         return tuple(self.raw.OUTPUTS)
 
     @property
+    def points(self) -> dict[str, int]:
+        """Points by tile prefix (``x``, ``y``, ``z``, ``r0_``), an estimate for an unknown number;
+        empty where the text does not say (older text, or not from this compiler)."""
+        return dict(getattr(self.raw, "POINTS", {}))
+
+    @property
+    def pinned(self) -> dict[str, int]:
+        """Block sizes that the kernel's text fixes."""
+        return dict(getattr(self.raw, "PINNED", {}))
+
+    @property
+    def least_per_thread(self) -> int:
+        """Elements that every thread must own at least."""
+        return int(getattr(self.raw, "LEAST_PER_THREAD", 0))
+
+    @property
+    def zeroed(self) -> tuple[int, ...]:
+        """Positions of the arguments that must hold zeros before every launch."""
+        return tuple(getattr(self.raw, "ZEROED", ()))
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether the kernel is to run in Triton's interpreter (TRITON_INTERPRET=1)."""
+        return type(self.kernel).__name__ == "InterpretedFunction"
+
+    @property
     def kernel(self) -> Any:
         """Triton's jitted (or interpreted) function."""
         return getattr(self.raw, self.name)
 
     @property
-    def sizes(self) -> dict[str, int]:
+    def unknown_sizes(self) -> dict[str, int]:
         """Names of sizes that only a launch knows, with the values ``get_args`` gives them; the
         grid then depends on the arguments. Empty for most modules."""
-        return dict(getattr(self.raw, "SIZES", {}))
+        return dict(getattr(self.raw, "UNKNOWN_SIZES", {}))
 
     def grid(self, config: Config, args: Sequence[Any] | None = None) -> tuple[int, int, int]:
-        """The launch grid under ``config``; ``args`` are needed where ``sizes`` is not empty.
+        """The launch grid under ``config``; ``args`` are needed where ``unknown_sizes`` are.
         Raises ``GridTooLarge`` for one that no launch takes."""
         values = config_dict(config)
         where = f"{self.name} {values}"
-        if not self.sizes:
+        if not self.unknown_sizes:
             return checked(self.raw.grid(values), where)
         if args is None:
             raise InvalidProgram(
                 "the number of programs depends on sizes that only a launch knows",
                 where=where,
                 got="no arguments",
-                expected=f"arguments with values of {', '.join(self.sizes)}",
+                expected=f"arguments with values of {', '.join(self.unknown_sizes)}",
                 remedy="ask for the grid at every launch, with its arguments",
             )
         return checked(self.raw.grid(values, args), where)
@@ -128,7 +159,7 @@ class LoadedModule:
     def get_args(
         self, device: str | None = None, seed: int = 0, sizes: Mapping[str, int] | None = None
     ) -> Arguments:
-        """Fresh random arguments; ``sizes`` in place of what ``self.sizes`` says."""
+        """Fresh random arguments; ``sizes`` in place of ``unknown_sizes``."""
         more = {"sizes": dict(sizes)} if sizes else {}
         return list(self.raw.get_args(device=device, seed=seed, **more))
 

@@ -6,17 +6,26 @@ kernels are launched through ctypes, and ``Launching.reason`` says why.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
+import importlib.util
+import platform
+import sys
+import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from harness.errors import RecordError
+from harness.runtime import module as modules
 from harness.runtime.driver import PythonKernel
 from harness.runtime.static import reason, triton_cache
 
 _SOURCE = Path(__file__).with_name("launch.c")
 _NAME = "harness_launch"
+_SUFFIX = str(sysconfig.get_config_var("EXT_SUFFIX"))
 
 
 class Kernel(Protocol):
@@ -81,8 +90,32 @@ def through_ctypes(
 
 
 def _compiled(cache: Path | None) -> Any:
+    """The extension. One that lies in ``cache`` is loaded without Triton."""
+    source = _SOURCE.read_text()
+    kept = None if cache is None else cache / "native" / f"{_key(source)}{_SUFFIX}"
+    if kept is not None and kept.is_file():
+        with contextlib.suppress(ImportError):  # torn or foreign: built again
+            return _loaded(kept)
     from triton.runtime.build import compile_module_from_src
 
-    source = _SOURCE.read_text()
     with triton_cache(cache):
-        return compile_module_from_src(src=source, name=_NAME)
+        made = compile_module_from_src(src=source, name=_NAME)
+    if kept is not None:
+        with contextlib.suppress(RecordError):
+            modules.write_atomically(kept, Path(made.__file__).read_bytes())
+    return made
+
+
+def _key(source: str) -> str:
+    """What a compiled extension depends on: its text, the Python it is for, the processor."""
+    parts = (source, sys.implementation.cache_tag, platform.machine())
+    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:32]
+
+
+def _loaded(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(_NAME, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(str(path))
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made

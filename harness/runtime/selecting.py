@@ -121,9 +121,10 @@ class SelectedKernels:
         return self._launchers.get(loaded, config)
 
     def _missing(self, module_text: str) -> list[CompileJob]:
-        if (kernel := self._kernels.get(module_text)) is not None and kernel.config is not None:
+        kernel = self.get(module_text)
+        if kernel.config is not None:
             return []
-        loaded = self.loaded(module_text)
+        loaded = kernel.loaded
         configs = loaded.configs if self.timer is not None else loaded.configs[:1]
         names = [(c, binaries.artifact(module_text, c, self.target)) for c in configs]
         assert self.cache is not None

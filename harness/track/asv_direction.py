@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from asv import util
@@ -181,33 +180,6 @@ def directed_detector(original: Callable[..., Any]) -> Callable[..., Any]:
 def _inverted(step: Sequence[Any]) -> tuple[Any, ...]:
     left, right, value, _, error = step
     return left, right, 1 / value, 1 / value, error / value**2
-
-
-_COLOURS = (
-    ("if (change > 5) {", "if (worse * change > 5) {"),
-    ("else if (change < -5) {", "else if (worse * change < -5) {"),
-    (
-        "var unit = $.asv.main_json.benchmarks[row.name].unit;\n                change_str",
-        "var unit = $.asv.main_json.benchmarks[row.name].unit;\n"
-        "                var better = $.asv.main_json.benchmarks[row.name].better;\n"
-        "                var worse = {higher: -1, neither: 0}[better] ?? 1;\n"
-        "                change_str",
-    ),
-)
-
-
-def colour_list(site: Path) -> None:
-    """Teach the published list which changes are good. Raises ``UserError`` where the page is
-    not the one that this was written for."""
-    page = site / "summarylist.js"
-    text = page.read_text(encoding="utf-8")
-    for old, new in _COLOURS:
-        if text.count(old) != 1:
-            raise util.UserError(
-                f"{page} is not asv 0.6's: changes of GB/s cannot be coloured (asv<0.7 is needed)"
-            )
-        text = text.replace(old, new)
-    page.write_text(text, encoding="utf-8")
 
 
 def install(load: Callable[[Any], Any]) -> None:

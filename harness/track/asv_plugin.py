@@ -26,7 +26,7 @@ from asv.repo import get_repo
 from asv.results import get_existing_hashes
 
 from harness.errors import HarnessError
-from harness.track import asv_direction, asv_repository
+from harness.track import asv_direction, asv_repository, asv_site
 from harness.track.asv_measure import look_up
 from harness.track.asv_overlay import CommitOverlay, Site
 
@@ -66,6 +66,7 @@ def _around_run(original: Callable[..., Any]) -> Callable[..., Any]:
         asv_repository.require_repository(conf)
         if conf.environment_type != CommitOverlay.tool_name:
             return original(cls, conf, range_spec=range_spec, **kwargs)
+        _require_fresh_rounds(kwargs.get("attribute"), kwargs.get("interleave_rounds"))
         repo = get_repo(conf)
         measured = get_existing_hashes(conf.results_dir)
         if range_spec == "NEW":
@@ -80,6 +81,16 @@ def _around_run(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(cls, conf, range_spec=range_spec, **(kwargs | {"record_samples": True}))
 
     return command
+
+
+def _require_fresh_rounds(attribute: Any, interleaved: bool | None) -> None:
+    """Raises ``UserError`` for repeats that would be copies: asv measures a commit once for all
+    rounds unless they are interleaved."""
+    if attribute and int(attribute.get("rounds", 1)) > 1 and interleaved is False:
+        raise util.UserError(
+            "-a rounds=N alone would record copies of the same samples: a commit is measured once "
+            "for all rounds. Add --interleave-rounds to measure it anew in each"
+        )
 
 
 def _around_find(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -179,7 +190,7 @@ def _around_publish(original: Callable[..., Any]) -> Callable[..., Any]:
         asv_repository.require_repository(conf)
         asv_repository.warn_of_history(get_repo(conf), get_existing_hashes(conf.results_dir))
         done = original(cls, conf, *args, **kwargs)
-        asv_direction.colour_list(Path(os.path.abspath(conf.html_dir)))
+        asv_site.finish(Path(os.path.abspath(conf.html_dir)))
         return done
 
     return command

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from harness.bench.record import KernelRecord, Machine, Run
 from harness.target import TARGETS
+from harness.track.emitted import best_guess
 from harness.track.pairing import Match
 
 SAME_CODE = "same code and configuration: noise or the machine"
@@ -51,7 +52,12 @@ def is_identical(match: Match, a: Run, b: Run) -> bool:
         return False
     same_text = one.code == other.code and arguments(one) == arguments(other)
     same_build = a.machine.triton == b.machine.triton and _device(a) == _device(b)
-    return same_text and same_build and one.config == other.config
+    return same_text and same_build and settings(one) == settings(other)
+
+
+def settings(kernel: KernelRecord) -> dict[str, int] | None:
+    """The configuration the kernel runs with: the recorded one, else its module's best guess."""
+    return kernel.config or best_guess(kernel.module)
 
 
 def _device(run: Run) -> object:
@@ -77,7 +83,7 @@ def _differences(match: Match, a: Run, b: Run) -> list[str]:
     if (len(match.a), len(match.b)) != (1, 1):
         found.append(f"{_kernels(len(match.a))} → {len(match.b)}")
     found += static_differences(match.a, match.b)
-    found += _configuration(match)
+    found += configuration(match)
     if len(match.a) == len(match.b) == 1:
         found += _text(match.a[0], match.b[0])
         if match.a[0].launches != match.b[0].launches:
@@ -103,24 +109,26 @@ def static_differences(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> 
 
 
 def figure(kernels: Sequence[KernelRecord], metric: Metric) -> int | None:
-    """The figure of a group of kernels: bytes and instructions add up, of the rest the worst
-    kernel counts. None if it is not known of every kernel."""
+    """The figure of one kernel, or of a group: bytes and instructions add up, launches counted,
+    of the rest the worst kernel counts. None if it is not known of every kernel."""
     values = [getattr(kernel, metric.field) for kernel in kernels]
     if not values or any(value is None for value in values):
         return None
-    if metric.field in ("bytes", "instructions"):
+    if len(kernels) > 1 and metric.field in ("bytes", "instructions"):
         return int(sum(value * k.launches for value, k in zip(values, kernels, strict=True)))
     return int(max(values) if metric.worse_up else min(values))
 
 
 def mix(kernels: Sequence[KernelRecord]) -> dict[str, int]:
-    """Instructions by group, launches counted; empty if not known of every kernel."""
+    """Instructions by group, of several kernels with launches counted; empty if not known of
+    every kernel."""
     total: dict[str, int] = {}
     for kernel in kernels:
         if not kernel.mix:
             return {}
+        weight = kernel.launches if len(kernels) > 1 else 1
         for group, number in kernel.mix.items():
-            total[group] = total.get(group, 0) + number * kernel.launches
+            total[group] = total.get(group, 0) + number * weight
     return total
 
 
@@ -136,10 +144,11 @@ def _mix(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> list[str]:
     return [f"{group} {before.get(group, 0)} → {after.get(group, 0)}" for group in order]
 
 
-def _configuration(match: Match) -> list[str]:
+def configuration(match: Match) -> list[str]:
+    """What differs between the launch configurations of one kernel and another."""
     if len(match.a) != 1 or len(match.b) != 1:
         return []
-    before, after = match.a[0].config, match.b[0].config
+    before, after = settings(match.a[0]), settings(match.b[0])
     if before is None or after is None or before == after:
         return []
     names = dict.fromkeys([*before, *after])

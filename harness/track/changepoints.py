@@ -45,7 +45,7 @@ class Settings:
     are not reported; ``floor``: relative noise that is assumed at least (a timer's steps).
     """
 
-    alone: float = 0.005
+    alone: float = 0.003
     family: float = 0.05
     shortest_run: int = 2
     smallest: float = 0.005
@@ -134,11 +134,11 @@ def _detect_group(
     for row, (block, strays), phi, each in zip(rows, cleaned, bounds, proposed, strict=True):
         raw = np.array([series[i] for i in row])
         fits = _judge_block(block, phi, each, settings)
-        pending = _newest(raw, phi, settings)
+        pending = _newest(raw, block, fits, phi, settings)
         for j, i in enumerate(row):
             found[i] = _describe(block[j], fits[j], float(phi[j]), int(strays[j].sum()), settings)
             newest = pending[j]
-            if newest is not None and not any(s.after < 2 for s in found[i].steps):
+            if newest is not None:
                 found[i] = replace(found[i], steps=(*found[i].steps, newest))
 
 
@@ -182,7 +182,8 @@ def _propose(block: Block, phi: float, settings: Settings) -> list[list[int]]:
     proposals: list[list[int]] = [[] for _ in block]
     for j in np.flatnonzero(worth):
         model = ruptures.KernelCPD(kernel="linear", min_size=settings.shortest_run)
-        proposals[j] = model.fit(unit[j, :, None]).predict(pen=penalty)[:-1]
+        ends = model.fit(unit[j, :, None]).predict(pen=penalty)[:-1]
+        proposals[j] = [int(end) for end in ends]
     return proposals
 
 
@@ -335,34 +336,38 @@ def _where(
     return min(cut, int(near.min())), max(cut, int(near.max()))
 
 
-def _newest(block: Block, phi: Block, settings: Settings) -> list[Step | None]:
-    """For each row a step at its last point alone, if that would be certain enough."""
+def _newest(
+    raw: Block, block: Block, fits: Sequence[_Fit], phi: Block, settings: Settings
+) -> list[Step | None]:
+    """For each row a step at its last point alone, as measured (``raw``), if it lies off the level
+    before it."""
     from scipy import stats
 
     n = block.shape[1]
-    earlier = block[:, :-1]
-    width = min(n - 1, 30)
-    recent = earlier[:, -width:]
-    deviation = np.maximum(noise.scale(recent, settings.floor) / np.sqrt(1 - phi), settings.floor)
-    level = np.median(recent, axis=1)
-    expected = level + phi * (recent[:, -1] - level)
-    error = deviation * np.sqrt(1 - phi * phi + 1.57 / width)
-    t = (block[:, -1] - expected) / error
-    # A robust deviation of few points is itself uncertain: about a third of the degrees of freedom.
-    freedom = max(3, width // 3)
+    starts = np.array([fit.cuts[-1] if fit.cuts else 0 for fit in fits])
+    width = n - 1 - starts
+    sums = np.concatenate([np.zeros((len(block), 1)), np.cumsum(block, axis=1)], axis=1)
+    rows = np.arange(len(block))
+    level = (sums[rows, n - 1] - sums[rows, starts]) / np.maximum(width, 1)
+    deviation = np.array([fit.deviation for fit in fits])
+    expected = level + phi * (block[:, -2] - level)
+    inflation = (1 + phi) / (1 - phi) * (1 - phi) ** 2 / np.maximum(width, 1)
+    error = deviation * np.sqrt(1 - phi * phi + inflation)
+    freedom = np.array([max(fit.freedom - 1, 1) for fit in fits])
+    t = (raw[:, -1] - expected) / error
     p = 2 * stats.t.sf(np.abs(t), freedom)
+    half = stats.t.isf(0.025, freedom) * error
     steps: list[Step | None] = []
     for j in range(len(block)):
-        size = float(block[j, -1] - expected[j])
-        if p[j] > settings.alone or abs(np.expm1(size)) < settings.smallest:
+        size = float(raw[j, -1] - expected[j])
+        if width[j] < 3 or p[j] > settings.alone or abs(np.expm1(size)) < settings.smallest:
             steps.append(None)
             continue
-        half = float(stats.t.isf(0.025, freedom) * error[j])
-        low, high = (float(v) for v in np.expm1([size - half, size + half]))
+        low, high = (float(v) for v in np.expm1([size - half[j], size + half[j]]))
+        place = n - 1
+        relative, chance = float(np.expm1(size)), float(p[j])
         steps.append(
-            Step(
-                n - 1, n - 1, n - 1, float(np.expm1(size)), low, high, float(p[j]), width, 1, False
-            )
+            Step(place, place, place, relative, low, high, chance, int(width[j]), 1, False)
         )
     return steps
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.bench.record import Check, KernelRecord, Run
+from harness.bench.record import Check, KernelRecord, Run, SampleSet
 from harness.bench.variance import median_error
 from harness.bench.verdicts import (
     Effect,
@@ -29,11 +29,13 @@ from harness.track.pairing import Match, Pairing, pair, region_of
 @dataclass(frozen=True, slots=True)
 class Side:
     """A or B: what the user called it, and its kernels as a run. ``origin`` says what it is (a run
-    file's path, a folder of modules, a compiler in a run)."""
+    file's path, a folder of modules); ``compiler`` is set where its kernels are regions as a
+    compiler made them."""
 
     label: str
     run: Run
     origin: str = ""
+    compiler: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +103,16 @@ class Comparison:
 
 
 def compare(a: Side, b: Side, rules: Rules) -> Comparison:
-    """Compare by the times that both sides recorded."""
+    """Compare by the times that both sides recorded. Two compilers of one run were timed in turns
+    in each of its processes."""
     pairing = pair(a.run.graphs, b.run.graphs)
     unlike = unlike_reason(a.run, b.run)
+    together = bool(a.compiler and b.compiler) and a.run.id == b.run.id
     measured = [
-        Measured(reason=unlike) if unlike else recorded_times(match) for match in pairing.matches
+        Measured(reason=unlike) if unlike else recorded_times(match, together=together)
+        for match in pairing.matches
     ]
-    return assemble(a, b, pairing, measured, rules, paired=False)
+    return assemble(a, b, pairing, measured, rules, paired=together)
 
 
 def unlike_reason(a: Run, b: Run) -> str:
@@ -124,16 +129,21 @@ def unlike_reason(a: Run, b: Run) -> str:
     return ""
 
 
-def recorded_times(match: Match) -> Measured:
-    """The times in the records of a match."""
-    sides: list[Times] = []
+def recorded_times(match: Match, *, together: bool = False) -> Measured:
+    """The times in the records of a match; ``together``: only of processes that timed both sides,
+    in the same order.
+    """
     for name, kernels in (("A", match.a), ("B", match.b)):
         why = _untimed(kernels)
-        times = None if why else _times(kernels)
-        if times is None:
-            return Measured(reason=f"{why or 'no process timed all of its kernels'} in {name}")
-        sides.append(times)
-    return Measured(sides[0], sides[1])
+        if why:
+            return Measured(reason=f"{why} in {name}")
+    ours, theirs = _processes(match.a), _processes(match.b)
+    if together:
+        ours = theirs = ours & theirs
+    if not ours or not theirs:
+        which = "on both sides" if together else f"in {'B' if ours else 'A'}"
+        return Measured(reason=f"no process timed all of its kernels {which}")
+    return Measured(_times(match.a, ours), _times(match.b, theirs))
 
 
 def _untimed(kernels: Sequence[KernelRecord]) -> str:
@@ -150,27 +160,30 @@ def _untimed(kernels: Sequence[KernelRecord]) -> str:
     return ""
 
 
-def _times(kernels: Sequence[KernelRecord]) -> Times | None:
-    """One kernel's launch, or all launches of several, per process that timed them all; processes
-    that were throttled most of the time are left out."""
+def _processes(kernels: Sequence[KernelRecord]) -> set[int]:
+    """The processes that timed all of ``kernels``, throttled ones left out."""
+    return set.intersection(*({s.process for s in _usable(kernel)} for kernel in kernels))
+
+
+def _usable(kernel: KernelRecord) -> list[SampleSet]:
+    return [s for s in kernel.sets if s.ms and s.median > 0 and s.excluded <= len(s.ms)]
+
+
+def _times(kernels: Sequence[KernelRecord], processes: set[int]) -> Times:
+    """One kernel's launch, or all launches of several, in each of ``processes``."""
     single = len(kernels) == 1
-    by_process = [
-        {s.process: s for s in kernel.sets if s.ms and s.excluded <= len(s.ms)}
-        for kernel in kernels
-    ]
-    common = sorted(set.intersection(*(set(found) for found in by_process)))
+    by_process = [{s.process: s for s in _usable(kernel)} for kernel in kernels]
     medians, errors = [], []
-    for process in common:
+    for process in sorted(processes):
         total, squares = 0.0, 0.0
         for kernel, found in zip(kernels, by_process, strict=True):
             weight = 1 if single else kernel.launches
             median = float(np.median(found[process].ms))
             total += weight * median
             squares += (weight * median * median_error(found[process].ms)) ** 2
-        if total > 0:
-            medians.append(total)
-            errors.append(squares**0.5 / total)
-    return Times(tuple(medians), tuple(errors)) if medians else None
+        medians.append(total)
+        errors.append(squares**0.5 / total)
+    return Times(tuple(medians), tuple(errors))
 
 
 def assemble(
@@ -198,7 +211,7 @@ def assemble(
         for n, match in enumerate(pairing.matches)
     )
     rollups = _rollups(a.run, b.run, pairing.matches, list(found), sums, by_row | by_sum)
-    remarks = (*notes, *_notes(a.run, b.run, pairs, noise if pairs else None, paired))
+    remarks = (*notes, *_notes(a.run, b.run, pairs, noise if pairs else None))
     return Comparison(
         a,
         b,
@@ -335,7 +348,7 @@ def _covered(run: Run, matched: Sequence[KernelRecord], level: str, name: str) -
     return part / total if total else 1.0
 
 
-def _notes(a: Run, b: Run, pairs: Sequence[Pair], noise: Noise | None, paired: bool) -> list[str]:
+def _notes(a: Run, b: Run, pairs: Sequence[Pair], noise: Noise | None) -> list[str]:
     """What limits the comparison as a whole."""
     notes = []
     for label, run in (("A", a), ("B", b)):
@@ -350,7 +363,7 @@ def _notes(a: Run, b: Run, pairs: Sequence[Pair], noise: Noise | None, paired: b
     if noise is None:
         return notes
     few = min((min(len(p.a.ms), len(p.b.ms)) for p in pairs), default=0)
-    if few == 1 and not paired:
+    if few == 1:
         notes.append(_one_process(noise))
     return notes
 

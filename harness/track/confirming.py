@@ -69,12 +69,19 @@ def confirm(
     found = fight(bouts, effort, place.cache, place.jobs, place.follow, place.role)
     measured = [Measured(reason="a module is not recorded")] * len(matches)
     for n, outcomes, reason in zip(ready, found.outcomes, found.reasons, strict=True):
-        measured[n] = Measured(reason=reason) if reason or not outcomes else _measured(outcomes)
-    sides = [_today(side, found.ring, effort.processes) for side in (a, b)]
+        why = reason or ("" if outcomes else "not timed before the interruption")
+        measured[n] = Measured(reason=why) if why else _measured(outcomes)
+    sides = [as_of_today(side, found.ring, effort.processes) for side in (a, b)]
     notes = [
         f"timed in turns on {found.ring.machine.gpu or found.ring.machine.key}, "
         f"{effort.processes} fresh processes, random order ({found.ring.method})"
     ]
+    if found.interrupted:
+        done = min(
+            (len(o) for o, why in zip(found.outcomes, found.reasons, strict=True) if not why),
+            default=0,
+        )
+        notes.append(f"interrupted: what had been measured is compared (at least {done} processes)")
     if left_out:
         notes.append(
             f"{left_out} more kernels have the same code and configuration: not timed (--all)"
@@ -87,7 +94,7 @@ def confirm(
     return assemble(sides[0], sides[1], pairing, measured, rules, paired=True, notes=notes)
 
 
-def _today(side: Side, ring: Ring, processes: int) -> Side:
+def as_of_today(side: Side, ring: Ring, processes: int) -> Side:
     """``side`` as it was measured now, whatever its record says."""
     run = replace(
         side.run,

@@ -63,20 +63,25 @@ for line in sys.stdin:
 
 
 def commit_side(
-    repository: Path, commit: str, label: str, graphs: Sequence[GraphFile], target: str
+    repository: Path, commit: str | None, label: str, graphs: Sequence[GraphFile], target: str
 ) -> Side:
-    """What the compiler of ``commit`` makes of ``graphs`` for the target called ``target``.
+    """What the compiler of ``commit`` makes of ``graphs`` for the target called ``target``; that in
+    the folder ``repository`` itself if ``commit`` is None.
 
     A graph it cannot compile is a graph with a reason. Raises ``HarnessError`` for a commit that
     cannot be exported or whose package does not import.
     """
-    with tempfile.TemporaryDirectory(prefix="harness-commit-") as name:
-        folder = Path(name)
-        _export(repository, commit, folder)
-        answers = _compile(folder, commit, graphs, target)
+    if commit is None:
+        answers = _compile(repository, str(repository), graphs, target)
+        origin = str(repository)
+    else:
+        with tempfile.TemporaryDirectory(prefix="harness-commit-") as name:
+            _export(repository, commit, Path(name))
+            answers = _compile(Path(name), commit[:12], graphs, target)
+        origin = f"commit {commit[:12]}"
     found = tuple(_graph(*answer) for answer in answers)
-    run = Run("", "", Machine(""), target, commit=commit, graphs=found)
-    return Side(label, run, f"commit {commit[:12]}, compiled for {target}")
+    run = Run("", "", Machine(""), target, commit=commit or "", graphs=found)
+    return Side(label, run, f"{origin}, compiled for {target}")
 
 
 def _export(repository: Path, commit: str, folder: Path) -> None:
@@ -100,7 +105,7 @@ def _export(repository: Path, commit: str, folder: Path) -> None:
 
 
 def _compile(
-    folder: Path, commit: str, graphs: Sequence[GraphFile], target: str
+    folder: Path, where: str, graphs: Sequence[GraphFile], target: str
 ) -> list[tuple[str, list[dict[str, Any]], str]]:
     asked = "".join(json.dumps([g.name, str(g.path.resolve())]) + "\n" for g in graphs)
     code = f"import sys; sys.path.insert(0, {str(folder)!r})\n{_CHILD}"
@@ -117,7 +122,7 @@ def _compile(
     except subprocess.TimeoutExpired as error:
         raise CompileFailed(
             "a commit's compiler did not come to an end",
-            where=commit[:12],
+            where=where,
             got=f"nothing within {_SECONDS:.0f} s",
             remedy="name fewer graphs",
         ) from error
@@ -125,7 +130,7 @@ def _compile(
         lines = done.stderr.strip().splitlines() or ["no message"]
         raise CompileFailed(
             "a commit's compiler does not run here",
-            where=commit[:12],
+            where=where,
             got=lines[-1][:300],
             expected="a commit whose package imports with the torch and triton at hand",
             remedy="name another commit, or give the run file or the emitted modules of this one",

@@ -33,7 +33,7 @@ from harness.bench.record import (
     to_json,
 )
 from harness.errors import RecordError
-from harness.track import store
+from harness.track import schema, store
 
 SUFFIX = ".journal"
 
@@ -93,7 +93,7 @@ class Journal:
 
     def update(self, run: Run) -> None:
         """Replace what is known of the run as a whole (``graphs`` ignored)."""
-        self._run = replace(run, graphs=(), complete=False)
+        self._run = replace(run, graphs=(), complete=self._run.complete)
         self._append({"run": to_json(self._run)})
 
     def finish(self) -> None:
@@ -213,6 +213,10 @@ class Memory:
         """Keep a finished graph; it replaces what was kept of it one by one."""
         self._graphs[graph.name] = graph
 
+    def update(self, run: Run) -> None:
+        """Replace what is known of the run as a whole (``graphs`` ignored)."""
+        self._run = replace(run, graphs=(), complete=self._run.complete)
+
     def finish(self) -> None:
         """Mark the run complete."""
         self._run = replace(self._run, complete=True)
@@ -249,6 +253,7 @@ def read(path: Path) -> Run:
     Raises ``RecordError`` for a damaged line before that or a later schema version.
     """
     run: Run | None = None
+    version = SCHEMA_VERSION
     graphs: dict[str, GraphRecord] = {}
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     for number, text in enumerate(lines, start=1):
@@ -259,28 +264,40 @@ def read(path: Path) -> Run:
             if number == len(lines):
                 break
             raise RecordError("a journal has a damaged line", where, got=text[:60]) from error
-        _require_known_version(line, where)
+        version = _known_version(line, version, where)
         if "run" in line:
             run = from_json(Run, line["run"], where)
         if "kernel" in line:
-            kernel = from_json(KernelRecord, line["kernel"], where)
+            kernel = from_json(KernelRecord, _upgraded(line["kernel"], version), where)
             _add_kernel(graphs, str(line.get("of", "")), kernel)
         if "regions" in line:
             rows = from_json(tuple[RegionRecord, ...], line["regions"], where)
             _add_regions(graphs, str(line.get("of", "")), rows)
         if "graph" in line:
-            graph = from_json(GraphRecord, line["graph"], where)
+            graph = from_json(GraphRecord, _upgraded_graph(line["graph"], version), where)
             graphs[graph.name] = graph
     if run is None:
         raise RecordError("a journal does not say which run it is", str(path))
     return replace(run, graphs=tuple(graphs.values()), complete=False)
 
 
-def _require_known_version(line: Any, where: str) -> None:
+def _upgraded(kernel: Any, version: int) -> Any:
+    """A kernel as an older harness wrote it; what is no object is left for ``from_json``."""
+    return schema.upgrade_row(kernel, version) if isinstance(kernel, dict) else kernel
+
+
+def _upgraded_graph(graph: Any, version: int) -> Any:
+    if not isinstance(graph, dict) or not isinstance(graph.get("kernels"), list):
+        return graph
+    return {**graph, "kernels": [_upgraded(kernel, version) for kernel in graph["kernels"]]}
+
+
+def _known_version(line: Any, current: int, where: str) -> int:
+    """The schema version that ``line`` states, else the ``current`` one of the lines before."""
     if not isinstance(line, dict):
         raise RecordError("a journal has a damaged line", where, expected="an object")
-    version = line.get("schema", SCHEMA_VERSION)
-    if not isinstance(version, int) or version > SCHEMA_VERSION:
+    version = line.get("schema", current)
+    if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
         raise RecordError(
             "a journal was written by a newer harness",
             where,
@@ -288,6 +305,7 @@ def _require_known_version(line: Any, where: str) -> None:
             expected=f"schema version {SCHEMA_VERSION} or older",
             remedy="update this checkout of the harness",
         )
+    return version
 
 
 def recover(results: Path) -> list[Path]:

@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from harness.bench.peers.names import SUBJECTS, parse
 from harness.bench.record import GraphRecord, KernelRecord, Machine, RegionRecord, Run
-from harness.errors import HarnessError, UnknownName, UsageError
+from harness.errors import HarnessError, UnknownName, UsageError, nearest
 from harness.track import lookup, store
 from harness.track.comparing import Side
+from harness.track.emitted import constants
 from harness.track.pairing import region_of
 
-OWN = "harness"
-"""The name of the harness's own compiler beside those of other compilers."""
 _GIT_SECONDS = 20
+
+CompileAt = Callable[[str | None, str], Side]
+"""Compiles the suite's graphs with a commit's compiler (None: the working tree's); the second
+argument is the side's name."""
 
 
 def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) -> list[Side]:
     """The sides called ``names``. Two compilers are taken from ``run``.
 
-    Raises ``UnknownName`` for a name that is nothing of what a side can be, ``UsageError`` where
-    a compiler is put next to something else.
+    Raises ``UnknownName`` for a name that is nothing of what a side can be, and for a compiler
+    that the run has no regions of.
     """
-    if len(names) > 1 and all(_may_be_compiler(results, name) for name in names):
+    maybe = all(may_be_compiler(results, name) for name in names)
+    if maybe and (run != lookup.LATEST or lookup.runs(results)):
         path = lookup.find(results, run)
         whole = store.load(path)
         known = compilers(whole)
-        if all(name in known for name in names):
+        unknown = [name for name in names if name not in known]
+        if not unknown:
             return [compiler_side(whole, name, str(path)) for name in names]
+        if len(unknown) < len(names):
+            raise UnknownName(
+                "the run has no regions of this compiler",
+                where=whole.id,
+                got=unknown[0],
+                expected=", ".join(nearest(unknown[0], known) or known),
+                remedy="measure it: harness run --against COMPILER; another run: --run RUN",
+            )
     return [find_side(results, name) for name in names]
 
 
@@ -49,10 +61,40 @@ def find_side(results: Path, name: str) -> Side:
     return Side(name, store.load(found), str(found))
 
 
-def _may_be_compiler(results: Path, name: str) -> bool:
-    return not Path(name).exists() and not any(
-        p.stem.startswith(name) for p in lookup.runs(results)
-    )
+WORKTREE = "worktree"
+"""The name of the package in the folder at hand, changes that are not committed included."""
+
+
+def find_static_side(results: Path, name: str, compile_at: CompileAt) -> Side:
+    """The side called ``name`` for a comparison without times: modules, a run by its own name, or
+    a commit (or ``worktree``), compiled now with ``compile_at``.
+    """
+    path = Path(name)
+    by_run = name == lookup.LATEST or any(p.stem.startswith(name) for p in lookup.runs(results))
+    if path.exists() or by_run:
+        return find_side(results, name)
+    if name == WORKTREE:
+        return compile_at(None, name)
+    commit = resolve_commit(Path.cwd(), name)
+    return find_side(results, name) if commit is None else compile_at(commit, name)
+
+
+def are_compilers(results: Path, names: Sequence[str]) -> bool:
+    """Whether all of ``names`` are compilers that could be run, whether a run has them or not."""
+    if not all(may_be_compiler(results, name) for name in names):
+        return False
+    others = [name for name in names if name not in SUBJECTS]
+    try:
+        return not others or bool(parse(",".join(others)))
+    except UnknownName:
+        return False
+
+
+def may_be_compiler(results: Path, name: str) -> bool:
+    """Whether ``name`` is a plain word that names no run. A folder of that name is not asked: a
+    checkout has one called ``harness``."""
+    plain = name.replace("-", "_").isidentifier() and name != lookup.LATEST
+    return plain and not any(p.stem.startswith(name) for p in lookup.runs(results))
 
 
 def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
@@ -119,11 +161,11 @@ def modules_side(path: Path) -> Side:
 def _kernel(file: Path) -> KernelRecord:
     try:
         text = file.read_text(encoding="utf-8")
-        constants = _constants(text)
+        literals = constants(text)
         return KernelRecord(
-            name=str(constants["KERNEL"]),
-            kind=str(constants["CATEGORY"]),
-            bytes=int(constants["BYTES"]),
+            name=str(literals["KERNEL"]),
+            kind=str(literals["CATEGORY"]),
+            bytes=int(literals["BYTES"]),
             module=text,
         )
     except OSError as error:
@@ -137,18 +179,6 @@ def _kernel(file: Path) -> KernelRecord:
             got=f"{type(error).__name__}: {error}",
             expected="a file that harness emit GRAPH -o FOLDER wrote",
         ) from error
-
-
-def _constants(text: str) -> dict[str, Any]:
-    """The literals that a module's names are bound to."""
-    found: dict[str, Any] = {}
-    for statement in ast.parse(text).body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            try:
-                found[statement.targets[0].id] = ast.literal_eval(statement.value)
-            except ValueError:
-                continue
-    return found
 
 
 def compilers(run: Run) -> list[str]:
@@ -166,7 +196,7 @@ def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:
             graphs.append(GraphRecord(graph.name, kernels=tuple(regions)))
     if not graphs:
         raise HarnessError("a run has no region of a compiler", where=run.id, got=compiler)
-    return Side(compiler, replace(run, graphs=tuple(graphs)), origin)
+    return Side(compiler, replace(run, graphs=tuple(graphs)), origin, compiler)
 
 
 def _region(found: RegionRecord) -> KernelRecord:
@@ -183,4 +213,5 @@ def _region(found: RegionRecord) -> KernelRecord:
         high=found.high,
         sets=found.sets,
         reason=found.reason,
+        launches=found.count,
     )

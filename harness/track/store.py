@@ -20,26 +20,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.bench.record import (
-    SCHEMA_VERSION,
-    GraphRecord,
-    KernelRecord,
-    Run,
-    SampleSet,
-    TrialRecord,
-    from_json,
-    to_json,
-)
+from harness.bench.record import SCHEMA_VERSION, GraphRecord, KernelRecord, Run, from_json
 from harness.errors import RecordError
+from harness.track import schema
+from harness.track.schema import JSON_TEXT, RUN_KEY, VERSION_KEY
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SUFFIX = ".parquet"
-_KEY = b"harness.run"
-_VERSION_KEY = b"harness.schema"
-_JSON_TEXT = ("config", "mix")
-"""Columns whose keys differ from kernel to kernel."""
 
 
 def run_path(results: Path, run: Run) -> Path:
@@ -63,7 +52,7 @@ def save(results: Path, run: Run) -> Path:
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
-            _write_table(_table(run), file)
+            _write_table(schema.table(run), file)
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(0o644)
@@ -94,28 +83,35 @@ def load(path: Path) -> Run:
     except FileNotFoundError as error:
         raise RecordError("there is no such run file", str(path)) from error
     except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: text that is no UTF-8
-        raise RecordError(
-            "a run file cannot be read",
-            str(path),
-            got=str(error).splitlines()[0] if str(error) else type(error).__name__,
-            expected="a whole Parquet file, as the harness writes it",
-            remedy="the file is torn or no run: restore it from version control or remove it",
-        ) from error
+        raise unreadable(path, error) from error
     metadata: dict[bytes, bytes] = dict(table.schema.metadata or {})
-    run = from_json(Run, _run_metadata(metadata, path), str(path))
-    version = int(metadata[_VERSION_KEY])
+    run = from_json(Run, run_metadata(metadata, path), str(path))
+    version = int(metadata[VERSION_KEY])
     return replace(run, graphs=_with_kernels(run, rows, str(path), version))
 
 
-def _run_metadata(metadata: dict[bytes, bytes], path: Path) -> Any:
-    if _KEY not in metadata or _VERSION_KEY not in metadata:
+def unreadable(path: Path, error: Exception) -> RecordError:
+    """The ``RecordError`` for a run file at ``path`` that is torn or none."""
+    return RecordError(
+        "a run file cannot be read",
+        str(path),
+        got=str(error).splitlines()[0] if str(error) else type(error).__name__,
+        expected="a whole Parquet file, as the harness writes it",
+        remedy="the file is torn or no run: restore it from version control or remove it",
+    )
+
+
+def run_metadata(metadata: dict[bytes, bytes], path: Path) -> Any:
+    """The JSON of a run in a file's ``metadata``; ``RecordError`` if the file at ``path`` holds
+    none, or one of a later schema version."""
+    if RUN_KEY not in metadata or VERSION_KEY not in metadata:
         raise RecordError(
             "a Parquet file is no run of the harness",
             str(path),
             got="no run in its metadata",
             expected="a file written by harness run",
         )
-    version = metadata[_VERSION_KEY].decode(errors="replace")
+    version = metadata[VERSION_KEY].decode(errors="replace")
     if not version.isdecimal() or int(version) > SCHEMA_VERSION:
         raise RecordError(
             "a run file was written by a newer harness",
@@ -125,16 +121,9 @@ def _run_metadata(metadata: dict[bytes, bytes], path: Path) -> Any:
             remedy="update this checkout of the harness",
         )
     try:
-        return json.loads(metadata[_KEY])
+        return json.loads(metadata[RUN_KEY])
     except ValueError as error:
         raise RecordError("a run file's metadata is no JSON", str(path), got=str(error)) from error
-
-
-def _sets_from_samples(row: dict[str, Any]) -> None:
-    """Version 1 kept the samples of its one process without saying how they were taken."""
-    samples = row.pop("samples_ms")
-    row["sets"] = [{"process": 0, "ms": samples}] if samples else []
-    row["trials"] = []
 
 
 def _with_kernels(
@@ -142,10 +131,9 @@ def _with_kernels(
 ) -> tuple[GraphRecord, ...]:
     by_graph: dict[str, list[KernelRecord]] = {graph.name: [] for graph in run.graphs}
     for number, row in enumerate(rows):
-        for name in _JSON_TEXT:
+        for name in JSON_TEXT:
             row[name] = json.loads(row[name]) if row.get(name) else None
-        if version < 2:
-            _sets_from_samples(row)
+        row = schema.upgrade_row(row, version)
         for trial in row["trials"]:
             trial["config"] = json.loads(trial["config"])
         kernel = from_json(KernelRecord, row, f"{where}: row {number}")
@@ -158,84 +146,6 @@ def _with_kernels(
             )
         by_graph[row["graph"]].append(kernel)
     return tuple(replace(g, kernels=tuple(by_graph[g.name])) for g in run.graphs)
-
-
-def _schema() -> pa.Schema:
-    import pyarrow as pa
-
-    keys = [
-        ("run", pa.string()),
-        ("created", pa.string()),
-        ("commit", pa.string()),
-        ("machine", pa.string()),
-        ("gpu", pa.string()),
-        ("target", pa.string()),
-        ("method", pa.string()),
-        ("copy_gbps", pa.float64()),
-        ("graph", pa.string()),
-    ]
-    floats = ("max_error", "allowed", "ms", "gbps", "fraction", "low", "high", "detectable")
-    texts = (
-        "name",
-        "kind",
-        "check",
-        "check_note",
-        "config",
-        "reason",
-        "module",
-        "region",
-        "roof",
-        "mix",
-    )
-    types = {
-        "origins": pa.list_(pa.string()),
-        "sets": pa.list_(_struct(SampleSet)),
-        "trials": pa.list_(_struct(TrialRecord)),
-        **dict.fromkeys(floats, pa.float64()),
-        **dict.fromkeys(texts, pa.string()),
-    }
-    kernel = [(name, types.get(name, pa.int64())) for name in KernelRecord.__slots__]
-    return pa.schema([*keys, *kernel])
-
-
-def _struct(kind: type[SampleSet] | type[TrialRecord]) -> pa.DataType:
-    """The columns of a record inside a kernel's row. Configurations are JSON text, because
-    each kernel names its own block sizes."""
-    import pyarrow as pa
-
-    types = {
-        **dict.fromkeys(("low", "high", "clock_mhz", "copy_gbps"), pa.float64()),
-        **dict.fromkeys(("ms", "samples_ms"), pa.list_(pa.float64())),
-        **dict.fromkeys(("stopped", "drift", "origin", "reason", "config"), pa.string()),
-    }
-    return pa.struct([(name, types.get(name, pa.int64())) for name in kind.__slots__])
-
-
-def _table(run: Run) -> pa.Table:
-    import pyarrow as pa
-
-    key = {
-        "run": run.id,
-        "created": run.created,
-        "commit": run.commit,
-        "machine": run.machine.key,
-        "gpu": run.machine.gpu,
-        "target": run.target,
-        "method": run.method,
-        "copy_gbps": run.copy_gbps,
-    }
-    rows = []
-    for graph in run.graphs:
-        for kernel in graph.kernels:
-            row = {**key, "graph": graph.name, **to_json(kernel)}
-            for name in _JSON_TEXT:
-                row[name] = None if row[name] is None else json.dumps(row[name])
-            for trial in row["trials"]:
-                trial["config"] = json.dumps(trial["config"])
-            rows.append(row)
-    whole = to_json(replace(run, graphs=tuple(replace(g, kernels=()) for g in run.graphs)))
-    metadata = {_KEY: json.dumps(whole).encode(), _VERSION_KEY: str(SCHEMA_VERSION).encode()}
-    return pa.Table.from_pylist(rows, schema=_schema().with_metadata(metadata))
 
 
 def _write_table(table: pa.Table, file: Any) -> None:

@@ -82,7 +82,9 @@ def in_turns(
     offset = world.side(deviations * 5, processes, chance)
     a = np.log(ms)[:, None] + offset + world.side(deviations, processes, chance)
     b = np.log(ms)[:, None] + effect + offset + world.side(deviations, processes, chance)
-    return [Pair(Times(tuple(np.exp(x))), Times(tuple(np.exp(y)))) for x, y in zip(a, b)]
+    return [
+        Pair(Times(tuple(np.exp(x))), Times(tuple(np.exp(y)))) for x, y in zip(a, b, strict=True)
+    ]
 
 
 def samples(

@@ -65,3 +65,18 @@ def test_an_old_or_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_little_disk_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_LEAST_FREE_BYTES", 1 << 60)
     assert doctor.disk(tmp_path).level is Level.LIMITED
+
+
+def test_how_kernels_are_launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness.runtime import native
+
+    def answer(cache: Path | None) -> native.Launching:
+        assert cache == tmp_path
+        return native.Launching(native.through_ctypes, reasons.pop())
+
+    reasons = ["no C compiler", ""]
+    monkeypatch.setattr(native, "launching", answer)
+    assert doctor.launcher(tmp_path).level is doctor.Level.FINE
+    found = doctor.launcher(tmp_path)
+    assert found.level is doctor.Level.LIMITED
+    assert "no C compiler" in found.found and "python3-dev" in found.remedy

@@ -101,7 +101,9 @@ def test_failed_and_spilling_candidates_are_dropped(loaded: modules.LoadedModule
 
 def test_nothing_left_names_the_causes(loaded: modules.LoadedModule) -> None:
     prepare = by_torch(loaded, x1024="shared memory", x512="threads")
-    with pytest.raises(NoTritonConfigsError, match="shared memory; threads"):
+    with pytest.raises(
+        NoTritonConfigsError, match=r"XBLOCK=1024 warps=4: shared memory; .*512 warps=4: threads"
+    ):
         tune(loaded, loaded.get_args(), FakeTimer(1.0), prepare)
 
 
@@ -131,7 +133,8 @@ def test_measure_is_a_row_either_way(tmp_path: Path) -> None:
         preparer=lambda m: by_torch(m, x1024="A", x512="B"),
     ).measure(emitted.POINTWISE)
     assert (bad.ms, bad.gbps, bad.fraction) == (None, None, None)
-    assert "A; B" in bad.reason
+    assert "4: A; " in bad.reason
+    assert "4: B" in bad.reason
     assert measurer.measure("KERNEL = 1").reason
 
 

@@ -90,6 +90,20 @@ def test_emit_writes_one_file_per_distinct_kernel(harness: Command, tmp_path: Pa
         assert "import harness" not in file.read_text()
 
 
+def test_emit_writes_compiled_kernels_that_can_be_launched_again(
+    harness: Command, tmp_path: Path
+) -> None:
+    from harness.runtime import binary
+
+    folder = tmp_path / "kernels"
+    answer = harness("emit", QUICK, "--small", "-o", folder, "--binaries")
+    assert answer.status == 0, answer.err
+    (module,) = folder.glob("*.py")
+    found = binary.load(module.with_suffix(".kernel"))
+    assert found.name == module.stem and found.capability == 90
+    assert found.cubin.startswith(b"\x7fELF") and len(found.signature) > 1
+
+
 def test_explain_fusion(harness: Command) -> None:
     answer = harness("explain-fusion", "bert_layer_forward", "--json")
     assert answer.status == 0, answer.err

@@ -118,7 +118,7 @@ def test_json_is_as_documented_without_a_gpu(harness: Command, planned: Any) -> 
 def test_with_a_device_times_are_printed_and_in_the_json(harness: Command, planned: Any) -> None:
     planned(GOOD, device=FakeDevice())
     row = next(line for line in harness("run").out.splitlines() if "add_0" in line)
-    assert row.split()[-3:] == ["0.0020", "2000", "67"]
+    assert row.split()[-4:] == ["0.0020", "2000", "67", "c"]
     planned(GOOD, device=FakeDevice())
     document = harness("run", "--json").json()
     assert document["copy_gbps"] == 3000.0

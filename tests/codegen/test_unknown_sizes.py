@@ -73,7 +73,7 @@ def test_every_size_computes_what_torch_does(tmp_path: Path) -> None:
     names: list[str] = []
     for one in GRAPHS:
         for module in modules(one):
-            known = runtime.load(module.text, tmp_path).sizes
+            known = runtime.load(module.text, tmp_path).unknown_sizes
             assert known
             for sizes in SIZES:
                 asked = tuple((n, v) for n, v in sizes.items() if n in known)
@@ -95,10 +95,10 @@ def test_grid_follows_the_arguments(one: Graph, tmp_path: Path) -> None:
     (module,) = modules(one)
     loaded = runtime.load(module.text, tmp_path)
     config = loaded.configs[0]
-    assert set(loaded.sizes.values()) == {UNKNOWN_SIZE}
+    assert set(loaded.unknown_sizes.values()) == {UNKNOWN_SIZE}
     grids = []
     for n in (5, 5000):
-        sizes = dict.fromkeys(loaded.sizes, n)
+        sizes = dict.fromkeys(loaded.unknown_sizes, n)
         places = range(len(loaded.signature) - len(sizes), len(loaded.signature))
         args = [n if at in places else None for at in range(len(loaded.signature))]
         grids.append(loaded.grid(config, args))
@@ -110,7 +110,7 @@ def test_rows_of_unknown_number_overflow_into_z(tmp_path: Path) -> None:
     (module,) = modules(TURNED)
     loaded = runtime.load(module.text, tmp_path)
     config = loaded.configs[0]
-    args = [None, None, *(10_000_000 for _ in loaded.sizes)]
+    args = [None, None, *(10_000_000 for _ in loaded.unknown_sizes)]
     _, y, z = loaded.grid(config, args)
     assert y <= 65535
     assert z > 1
@@ -127,6 +127,6 @@ def test_a_grid_without_arguments_is_an_error(tmp_path: Path) -> None:
 def test_known_sizes_need_no_arguments(tmp_path: Path) -> None:
     (module,) = modules(graph_of_size(64, 64))
     loaded = runtime.load(module.text, tmp_path)
-    assert loaded.sizes == {}
+    assert loaded.unknown_sizes == {}
     assert loaded.grid(loaded.configs[0]) == (-(-4096 // loaded.configs[0].block("XBLOCK")), 1, 1)
-    assert "SIZES" not in module.text
+    assert "UNKNOWN_SIZES" not in module.text

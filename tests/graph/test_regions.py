@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.dtypes import DType
+from harness.executor import prepare_partition, replay_step
 from harness.graph.cleanup import clean
-from harness.graph.execute import execute, replay_region
 from harness.graph.lowering import lower, supports_node
 from harness.graph.model import Graph, HostCall, Partition, Region
 from harness.graph.regions import partition
@@ -21,7 +21,7 @@ def check(graph: Graph) -> Partition:
     wanted_inputs = random_inputs(graph, "cpu", 1)
     got_inputs = [t.clone() for t in wanted_inputs]
     wanted = replay(graph, wanted_inputs, "cpu")
-    got = execute(cut, got_inputs, "cpu", replay_region("cpu"))
+    got = prepare_partition(cut, "cpu", lambda region: replay_step(region, "cpu"))([*got_inputs])
     assert_close(got, wanted)
     assert_close(got_inputs, wanted_inputs)
     return cut

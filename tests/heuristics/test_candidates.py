@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -25,6 +26,7 @@ from harness.heuristics.limits import (
     spill_limit,
 )
 from harness.heuristics.registry import RULES, candidates
+from harness.runtime.grid import Blocks, Tiled, checked
 from harness.target import A100, B200, H100, H200, MI300X, Target
 
 TARGETS = (A100, H100, H200, B200, MI300X)
@@ -252,6 +254,7 @@ def any_facts(draw: st.DrawFn) -> Facts:
         one_element_per_thread=draw(st.booleans()),
         whole=whole,
         tuning=draw(st.booleans()),
+        unknown=tuple(p for p, _ in sizes if draw(st.integers(0, 9)) == 0),
     )
 
 
@@ -300,14 +303,39 @@ def launches(facts: Facts, config: Config, target: Target) -> None:
         for count in counts.values():
             rows *= count
         assert split == 1 or split * rows <= target.multiprocessors  # all run at once
+        assert split == 1 or not {"x", "y"} & set(facts.unknown)
         assert 1 <= split <= 64
         assert split & (split - 1) == 0
     if facts.pinned or facts.family is Family.SPLIT_SCAN:
         return
     assert counts["x"] <= MAX_GRID_X
-    assert counts["x"] * config.num_warps * target.warp_size <= 1 << 31
+    full = math.prod(size for name, size in config.blocks if name != "RSPLIT")
+    threads = counts["x"] * config.num_warps * target.warp_size
+    assert threads <= 1 << 31 or full == MAX_TENSOR_ELEMENTS  # nothing left to grow
     layered = len(counts) == 2  # the second of two tiles overflows into z
     assert layered or all(n <= MAX_GRID_YZ for p, n in counts.items() if p != "x")
+
+
+@settings(max_examples=200, deadline=None)
+@given(any_facts(), st.sampled_from(TARGETS), st.data())
+def test_unknown_sizes_launch_whatever_they_turn_out_to_be(
+    facts: Facts, target: Target, data: st.DataObject
+) -> None:
+    """Candidates are chosen for an estimate; every size up to 2**31 then has a grid, the y
+    tile's overflow lying in z, and no block counts on a size that it was not told."""
+    names = [p for p, _ in facts.sizes if p in "xyz"]
+    if "z" in names:
+        return
+    unknown = replace(facts, unknown=tuple(names))
+    actual = {f"s{n}": data.draw(st.integers(1, (1 << 31) - 1)) for n in range(len(names))}
+    for config in candidates(unknown, target):
+        blocks = tuple(Blocks(f"s{n}", block_name(p)) for n, p in enumerate(reversed(names)))
+        grid = Tiled(blocks, layered=len(blocks) == 2)
+        counts = checked(grid.counts(dict(config.blocks), actual), "kernel")
+        covered = [counts[0], counts[1] * counts[2]]
+        for n, prefix in enumerate(reversed(names)):
+            assert covered[n] * config.block(block_name(prefix)) >= actual[f"s{n}"]
+        assert dict(config.blocks).get("RSPLIT", 1) == 1
 
 
 def test_same_for_any_hash_seed() -> None:

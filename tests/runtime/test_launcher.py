@@ -179,6 +179,25 @@ def test_no_compiler_means_ctypes_and_a_reason(monkeypatch: pytest.MonkeyPatch) 
     assert found.make is native.through_ctypes and "no C compiler" in found.reason
 
 
+def test_the_extension_is_kept_and_a_torn_one_is_built_again(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if native.launching(cache).reason:
+        pytest.skip("launch.c cannot be compiled here")
+    (kept,) = (cache / "native").iterdir()
+    (tmp_path / "native").mkdir()
+    torn = tmp_path / "native" / kept.name
+    torn.write_bytes(b"torn")
+    native._compiled(tmp_path)
+    assert torn.read_bytes() == kept.read_bytes()
+
+    def refuse(**_: Any) -> Any:
+        raise AssertionError("built again")
+
+    monkeypatch.setattr("triton.runtime.build.compile_module_from_src", refuse)
+    assert native._compiled(tmp_path).Kernel
+
+
 # -- the launcher, on a device that is not there ------------------------------------------
 
 

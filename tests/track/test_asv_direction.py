@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,11 +14,13 @@ from hypothesis import strategies as st
 
 pytest.importorskip("asv")
 
-from asv import util  # noqa: E402
-from asv.commands import compare  # noqa: E402
-from asv.step_detect import detect_regressions  # noqa: E402
+import asv
+from asv import util
+from asv.commands import compare
+from asv.step_detect import detect_regressions
 
-from harness.track import asv_direction as direction  # noqa: E402
+from harness.track import asv_direction as direction
+from harness.track import asv_site
 
 positive = st.floats(1e-6, 1e6)
 
@@ -66,7 +70,7 @@ def test_a_step_down_of_a_rate_is_a_regression_told_as_a_rate() -> None:
 def test_find_turns_the_sign_of_rates_and_needs_values() -> None:
     class Results:
         commit_hash = "0123456789abcdef"
-        errcode = {"x": 0}
+        errcode = 0
 
         def get_result_value(self, name: str, params: Any) -> list[float | None]:
             return {"rate": [2.0, None], "time": [2.0], "gone": [float("nan")]}[name]
@@ -74,7 +78,7 @@ def test_find_turns_the_sign_of_rates_and_needs_values() -> None:
     turned = direction.Turned(Results(), {"rate": {"better": "higher"}})
     assert turned.get_result_value("rate", []) == [-2.0, None]
     assert turned.get_result_value("time", []) == [2.0]
-    assert turned.errcode == {"x": 0}
+    assert turned.errcode == 0
     with pytest.raises(util.UserError, match="gone was not measured on 01234567: there is nothing"):
         turned.get_result_value("gone", [])
 
@@ -89,7 +93,23 @@ def test_a_place_that_asv_does_not_have_is_noticed() -> None:
     assert owner.here == 1
 
 
-def test_a_published_list_that_is_not_the_known_one_is_noticed(tmp_path: Path) -> None:
-    (tmp_path / "summarylist.js").write_text("if (change > 7) {")
-    with pytest.raises(util.UserError, match="asv<0.7 is needed"):
-        direction.colour_list(tmp_path)
+def test_a_page_that_is_not_the_known_one_is_noticed(tmp_path: Path) -> None:
+    shutil.copytree(Path(asv.__file__).parent / "www", tmp_path / "www")
+    page = tmp_path / "www" / "index.html"
+    page.write_text(page.read_text() + '<script src="https://example.org/new.js"></script>')
+    with pytest.raises(util.UserError, match=r"loads new.js from another host .asv<0.7 is needed"):
+        asv_site.finish(tmp_path / "www")
+    (tmp_path / "www" / "summarylist.js").write_text("if (change > 7) {")
+    with pytest.raises(util.UserError, match=r"directions and units .*asv<0.7 is needed"):
+        asv_site.finish(tmp_path / "www")
+
+
+def test_the_page_needs_no_other_host(tmp_path: Path) -> None:
+    shutil.copytree(Path(asv.__file__).parent / "www", tmp_path / "www")
+    asv_site.finish(tmp_path / "www")
+    text = (tmp_path / "www" / "index.html").read_text()
+    loaded = re.findall(r'<(?:script|link)[^>]*(?:src|href)="([^"]+)"', text)
+    assert not [address for address in loaded if "//" in address]
+    missing = [a for a in loaded if a != "regressions.xml" and not (tmp_path / "www" / a).is_file()]
+    assert not missing
+    assert '<link rel="stylesheet" href="vendor/bootstrap.min.css">' in text

@@ -1,0 +1,145 @@
+"""``harness changes``: at which commits the history of the runs changed its level."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness import options as settings
+from harness.cli import output
+from harness.cli.arguments import AsJson, Debug
+from harness.cli.guard import FAILED, FINE, guarded
+from harness.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from harness.track.acknowledge import Acknowledgement
+    from harness.track.index import Index
+    from harness.track.series import Metric
+
+
+@guarded
+def changes(
+    graph: Annotated[
+        list[str] | None,
+        typer.Option("--graph", help="Report only graphs like this (* and ? allowed; repeatable)."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            help="ms, gbps, fraction, codegen, registers, spills, stack, shared, instructions, "
+            "load-width, store-width, bytes, kernels, launches; repeatable. Default: ms, or the "
+            "static ones where nothing was timed.",
+        ),
+    ] = None,
+    ack: Annotated[
+        Path | None,
+        typer.Option(
+            "--ack", help="The file of acknowledged changes. Default: acknowledged.txt there."
+        ),
+    ] = None,
+    order: Annotated[
+        str,
+        typer.Option("--order", help="history: first parents of HEAD; time: when the runs began."),
+    ] = "history",
+    repository: Annotated[
+        Path | None,
+        typer.Option("--repository", help="Whose history. Default: that of the working directory."),
+    ] = None,
+    alpha: Annotated[
+        float,
+        typer.Option("--alpha", min=1e-6, max=0.5, help="Chance of any false alarm in the report."),
+    ] = 0.05,
+    smallest: Annotated[
+        float,
+        typer.Option("--smallest", min=0, max=10, help="Least relative change worth reporting."),
+    ] = 0.005,
+    shortest_run: Annotated[
+        int,
+        typer.Option("--shortest-run", min=2, max=100, help="Points a new level has to hold for."),
+    ] = 2,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> int:
+    """Find the commits at which a kernel's or graph's level changed, and what caused it.
+
+    A fixed rate of false alarms, slow drift told from steps, breaks where the machine, the
+    driver or the method changed. Exit status 1 for a regression that is neither acknowledged
+    nor undone. How: docs/changes.md.
+
+    \b
+    harness changes
+    harness changes --graph 'llama*' --metric ms --metric registers
+    harness changes --json
+    """
+    from harness.cli.changes_tables import changes_document, print_report
+    from harness.cli.recovery import recover
+    from harness.track import index
+    from harness.track.changepoints import Settings
+    from harness.track.changes import find
+    from harness.track.series import arrange
+
+    if order not in ("history", "time"):
+        raise UsageError("an order makes no sense", "--order", order, "history or time")
+    options = settings.current()
+    recover(options.results)
+    runs = index.refresh(options.results)
+    _say(runs, options.results)
+    metrics = _metrics(metric or [], runs)
+    acknowledged = _acknowledged(ack, options.results)
+    known = arrange(runs, repository or Path.cwd(), by_time=order == "time")
+    rules = Settings(family=alpha, smallest=smallest, shortest_run=shortest_run)
+    report = find(known, metrics, rules, acknowledged, graph or [])
+    if as_json:
+        output.emit_json(changes_document(report, known))
+    else:
+        print_report(report, known, metrics, options)
+    return FAILED if report.regressions else FINE
+
+
+def _say(runs: Index, results: Path) -> None:
+    from harness.errors import RecordError, UnknownName
+
+    for line in runs.notes:
+        output.note(line)
+    for run in runs.unreadable:
+        output.note(f"error: {run.unreadable}")
+    if not runs.runs:
+        raise UnknownName(
+            "there are no runs yet", where=str(results), remedy="make one: harness run"
+        )
+    if not runs.readable:
+        raise RecordError(
+            f"none of the {len(runs.runs)} run files can be read",
+            str(results),
+            remedy="the lines above say why, file by file",
+        )
+
+
+def _metrics(names: list[str], runs: Index) -> list[Metric]:
+    from harness.track.series import METRICS
+
+    for name in names:
+        if name not in METRICS:
+            raise UsageError(
+                "there is no such metric",
+                where="--metric",
+                got=name,
+                expected=", ".join(nearest(name, METRICS) or METRICS),
+            )
+    if not names:
+        timed = runs.rows.column("ms").null_count < runs.rows.num_rows
+        names = ["ms"] if timed else [m.name for m in METRICS.values() if m.exact]
+    return [METRICS[name] for name in dict.fromkeys(names)]
+
+
+def _acknowledged(given: Path | None, results: Path) -> tuple[Acknowledgement, ...]:
+    from harness.track import acknowledge
+    from harness.track.series import METRICS
+
+    path = given or results / acknowledge.FILE
+    if given is None and not path.is_file():
+        return ()
+    return acknowledge.read(path, list(METRICS))

@@ -1,0 +1,217 @@
+"""How the changes in a history look: tables by what has to be done, and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from harness.cli import output
+
+if TYPE_CHECKING:
+    from harness.options import Options
+    from harness.track.changes import Break, Change, Report
+    from harness.track.series import History, Metric
+
+_SHORT = 10
+"""Digits of a commit that are shown."""
+LEGEND = (
+    "size: relative, 95 % interval in brackets; confidence: at least, that a flat series would not "
+    "show this; commits: last at the old level, first at the new one, in parentheses the 95 % "
+    "range if it is wider; n: points before + after"
+)
+
+
+def print_report(
+    report: Report, known: History, metrics: Sequence[Metric], options: Options
+) -> None:
+    """Print the report for people."""
+    from rich.console import Console
+
+    console = Console(
+        width=output.width(), no_color=not options.color, highlight=False, soft_wrap=False
+    )
+    for title, changes in _sections(report):
+        if changes:
+            console.print(_table(title, changes))
+    for each in report.breaks:
+        console.print(_break_line(each), markup=False)
+    if report.changes:
+        console.print(LEGEND, style="dim", markup=False)
+    for line in _summary(report, known, metrics):
+        console.print(line, markup=False)
+
+
+def _sections(report: Report) -> list[tuple[str, list[Change]]]:
+    def chosen(wanted: str) -> list[Change]:
+        return [change for change in report.changes if verdict(change) == wanted]
+
+    return [
+        ("Regressions", chosen("regression")),
+        ("Improvements", chosen("improvement")),
+        ("Acknowledged", chosen("acknowledged")),
+        ("Undone since", chosen("undone")),
+        ("Suspected: too few points, or not certain among as many series", chosen("suspected")),
+    ]
+
+
+def verdict(change: Change) -> str:
+    """The section of a change: what is to be done about it."""
+    if not change.confirmed:
+        return "suspected"
+    if change.acknowledged is not None:
+        return "acknowledged"
+    if change.undone:
+        return "undone"
+    return "regression" if change.worse else "improvement"
+
+
+def _table(title: str, changes: Sequence[Change]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", title_style="bold", expand=True, box=None)
+    table.add_column("graph / kernel", ratio=5, overflow="fold")
+    table.add_column("metric", no_wrap=True)
+    table.add_column("size", ratio=3, justify="right", overflow="fold")
+    table.add_column("confidence", justify="right", no_wrap=True)
+    table.add_column("commits", ratio=4, overflow="fold")
+    table.add_column("n", justify="right", no_wrap=True)
+    table.add_column("cause", ratio=4, overflow="fold")
+    for change in changes:
+        style = "red" if change.regression else ""
+        cells = (
+            f"{change.series.graph}\n{change.series.kernel or '(whole graph)'}",
+            change.series.metric.name,
+            _size(change),
+            _confidence(change),
+            _commits(change),
+            f"{change.points_before}+{change.points_after}",
+            _cause(change),
+        )
+        table.add_row(*(Text(cell, style=style) for cell in cells))
+    return table
+
+
+def _size(change: Change) -> str:
+    levels = f"{_level(change.old)} → {_level(change.new)} {change.series.metric.unit}".rstrip()
+    if change.size is None:
+        return levels
+    text = f"{100 * change.size:+.1f} %"
+    if change.low is not None and change.high is not None:
+        text += f"\n[{100 * change.low:+.1f}, {100 * change.high:+.1f}]"
+    return f"{text}\n{levels}"
+
+
+def _level(value: float) -> str:
+    return f"{value:.0f}" if value == int(value) else f"{value:.4g}"
+
+
+def _confidence(change: Change) -> str:
+    if change.series.metric.exact:
+        return "exact"
+    return "> 99.99 %" if change.p < 1e-4 else f"{100 * (1 - change.p):.2f} %"
+
+
+def _commits(change: Change) -> str:
+    text = f"{change.before[:_SHORT]} → {change.commit[:_SHORT]}"
+    if (change.lowest, change.highest) != (change.before, change.commit):
+        text += f"\n({change.lowest[:_SHORT]} → {change.highest[:_SHORT]})"
+    if change.undone:
+        text += f"\nundone at {change.undone[:_SHORT]}"
+    return text
+
+
+def _cause(change: Change) -> str:
+    text = ", ".join(change.causes)
+    if change.acknowledged is not None:
+        text += f"\nline {change.acknowledged.line}: {change.acknowledged.reason}"
+    return text
+
+
+def _break_line(each: Break) -> str:
+    what = "; ".join(each.earlier.differences(each.later))
+    return (
+        f"series break at {each.commit[:_SHORT]} ({each.metric.name}, "
+        f"{_plural(each.series, 'series', 'series')}): {what}; levels before and after are "
+        "not compared"
+    )
+
+
+def _summary(report: Report, known: History, metrics: Sequence[Metric]) -> list[str]:
+    order = "history's order" if known.by_history else "the order of the runs' time"
+    names = ", ".join(metric.name for metric in metrics)
+    lines = [
+        "",
+        f"{names}: {_plural(report.judged, 'series', 'series')} judged over "
+        f"{_plural(len(known.commits), 'commit')} in {order}; "
+        f"{_plural(len(report.regressions), 'regression')} to look at",
+    ]
+    if report.short:
+        lines.append(
+            f"{_plural(report.short, 'series', 'series')} too short to be judged (fewer than 6 "
+            "points in one environment): harness compare A B tells two runs apart"
+        )
+    lines.extend(f"left out: {n} {what}" for what, n in sorted(report.left_out.items()))
+    lines.extend(report.notes)
+    lines.extend(
+        f"acknowledged changes, line {each.line}: nothing changed there, so it can go "
+        f"({each.last[:_SHORT]} {each.metric} {each.series})"
+        for each in report.stale
+    )
+    return lines
+
+
+def _plural(number: int, noun: str, several: str = "") -> str:
+    return f"{number} {noun if number == 1 else several or noun + 's'}"
+
+
+def changes_document(report: Report, known: History) -> dict[str, Any]:
+    """The JSON of the report."""
+    return {
+        "regressions": len(report.regressions),
+        "judged": report.judged,
+        "short": report.short,
+        "points": report.points,
+        "order": "history" if known.by_history else "time",
+        "changes": [_change_document(change) for change in report.changes],
+        "breaks": [
+            {
+                "metric": each.metric.name,
+                "commit": each.commit,
+                "series": each.series,
+                "differences": each.earlier.differences(each.later),
+            }
+            for each in report.breaks
+        ],
+        "stale": [asdict(each) for each in report.stale],
+        "left_out": dict(sorted(report.left_out.items())),
+        "notes": list(report.notes),
+    }
+
+
+def _change_document(change: Change) -> dict[str, Any]:
+    series = change.series
+    return {
+        "verdict": verdict(change),
+        "metric": series.metric.name,
+        "graph": series.graph,
+        "kernel": series.kernel,
+        "machine": series.environment.machine,
+        "worse": change.worse,
+        "size": change.size,
+        "low": change.low,
+        "high": change.high,
+        "old": change.old,
+        "new": change.new,
+        "p": change.p,
+        "before": change.before,
+        "commit": change.commit,
+        "lowest": change.lowest,
+        "highest": change.highest,
+        "points_before": change.points_before,
+        "points_after": change.points_after,
+        "causes": list(change.causes),
+        "undone": change.undone,
+        "acknowledged": None if change.acknowledged is None else asdict(change.acknowledged),
+    }

@@ -1,0 +1,226 @@
+"""The configurations a search may visit: every one of them computes what the kernel should.
+
+A kernel's text leaves out masks where every allowed block divides its numel, so a block may
+not pass its numel rounded up to a power of two, nor the largest block of its kind; blocks
+that the text fixes stay as they are. Beyond that the space ends where a configuration cannot
+win: at a warp with less than one element a lane, and at more elements a thread than its
+registers hold (there the compiler also takes minutes).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.errors import HarnessError
+from harness.heuristics.facts import Config
+from harness.heuristics.limits import (
+    MAX_BLOCK,
+    MAX_GRID_X,
+    MAX_GRID_YZ,
+    MAX_REDUCTION_BLOCK,
+    MAX_TENSOR_ELEMENTS,
+    MAX_THREADS_PER_BLOCK,
+    block_name,
+    next_power_of_two,
+)
+from harness.runtime.module import LoadedModule, config_dict
+from harness.target import Target
+
+WARPS = "num_warps"
+STAGES = "num_stages"
+_MOST_PER_THREAD = 128
+_MOST_STAGES = 8
+_UNTUNABLE = ("tem", "fix", "usr", "user", "for")
+"""Categories whose configurations are given: templates, fixed, user and foreach kernels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Values by field (``XBLOCK`` …, ``num_warps``, ``num_stages``), ascending. A field with one
+    value is fixed. ``grid`` gives programs in x, y, z for a configuration."""
+
+    values: tuple[tuple[str, tuple[int, ...]], ...]
+    warp_size: int = 32
+    least_per_thread: int = 0
+    most_per_thread: int = _MOST_PER_THREAD
+    sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
+    options: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of(cls, loaded: LoadedModule, target: Target) -> Space:
+        """The space around the module's own candidates."""
+        configs = loaded.configs
+        sizes = loaded.points or _inferred(loaded)
+        pinned = loaded.pinned
+        values: list[tuple[str, tuple[int, ...]]] = []
+        for name, _ in configs[0].blocks:
+            given = sorted({c.block(name) for c in configs})
+            whole = loaded.category == "per" and _reduces(name)
+            if is_given(loaded) or name in pinned or whole or not name.endswith("BLOCK"):
+                values.append((name, tuple(given)))
+            else:
+                values.append((name, _powers(max(given[-1], _largest(name, sizes)))))
+        warps = MAX_THREADS_PER_BLOCK // target.warp_size
+        values.append((WARPS, _powers(warps)))
+        # Triton pipelines only loads that feed a matrix product: elsewhere the binary is the
+        # same for every number of stages, and heuristics ask for one.
+        stages = sorted({c.num_stages for c in configs})
+        if len(stages) > 1:
+            stages = list(range(1, min(_MOST_STAGES, stages[-1] + 1) + 1))
+        values.append((STAGES, tuple(stages)))
+        most = max([_MOST_PER_THREAD, *(_per_thread(c, target.warp_size) for c in configs)])
+        least, options = loaded.least_per_thread, configs[0].options
+        return cls(tuple(values), target.warp_size, least, most, sizes, options)
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """Fields with more than one value."""
+        return tuple(name for name, values in self.values if len(values) > 1)
+
+    def allows(self, config: Config) -> bool:
+        """Whether ``config`` is right for the kernel and may be fast."""
+        given = config_dict(config)
+        if any(given.get(name) not in values for name, values in self.values):
+            return False
+        elements = math.prod(size for _, size in config.blocks)
+        threads = config.num_warps * self.warp_size
+        if elements > MAX_TENSOR_ELEMENTS or threads > MAX_THREADS_PER_BLOCK:
+            return False
+        if elements > self.most_per_thread * threads:
+            return False
+        if elements < max(1, self.least_per_thread) * threads and config.num_warps > 1:
+            return False
+        return self._fits_grid(config)
+
+    def _fits_grid(self, config: Config) -> bool:
+        blocks = dict(config.blocks)
+        for prefix, numel in self.sizes.items():
+            block = blocks.get(block_name(prefix))
+            if block is None or prefix.startswith("r") or prefix == "y":
+                continue  # y overflows into z, which the grid takes care of
+            most = MAX_GRID_X if prefix == "x" else MAX_GRID_YZ
+            if -(-numel // block) > most:
+                return False
+        return True
+
+    def neighbours(self, config: Config, name: str, radius: int = 1) -> list[Config]:
+        """Allowed configurations that differ from ``config`` in the field ``name`` alone, by up
+        to ``radius`` steps, nearest first."""
+        values = dict(self.values).get(name, ())
+        given = config_dict(config)
+        if given.get(name) not in values:
+            return []
+        at = values.index(given[name])
+        found = []
+        for distance in range(1, radius + 1):
+            for step in (distance, -distance):
+                if 0 <= at + step < len(values):
+                    found.append(with_value(config, name, values[at + step]))
+        return [c for c in found if self.allows(c)]
+
+    def around(self, config: Config, radius: int = 1) -> list[Config]:
+        """Allowed configurations within ``radius`` steps of ``config`` in every field at once,
+        nearest first, ``config`` left out."""
+        found: list[tuple[int, int, Config]] = []
+        steps = [self._steps(config, name, radius) for name in self.free]
+        for number, moves in enumerate(itertools.product(*steps)):
+            distance = sum(abs(step) for step, _ in moves)
+            other = config
+            for name, (_, value) in zip(self.free, moves, strict=True):
+                other = with_value(other, name, value)
+            if distance and self.allows(other):
+                found.append((distance, number, other))
+        return [c for _, _, c in sorted(found, key=lambda item: item[:2])]
+
+    def _steps(self, config: Config, name: str, radius: int) -> list[tuple[int, int]]:
+        values = dict(self.values)[name]
+        given = config_dict(config)[name]
+        if given not in values:
+            return [(0, given)]
+        at = values.index(given)
+        low, high = max(0, at - radius), min(len(values), at + radius + 1)
+        return [(index - at, values[index]) for index in range(low, high)]
+
+    def every(self) -> Iterator[Config]:
+        """Every allowed configuration, in the order of the fields' values."""
+        names = [name for name, _ in self.values]
+        for chosen in itertools.product(*(values for _, values in self.values)):
+            given = dict(zip(names, chosen, strict=True))
+            blocks = tuple((n, v) for n, v in given.items() if n not in (WARPS, STAGES))
+            config = Config(blocks, given[WARPS], given.get(STAGES, 1), self.options)
+            if self.allows(config):
+                yield config
+
+    def point(self, config: Config) -> tuple[float, ...]:
+        """Logarithms (base 2) of the free fields' values."""
+        given = config_dict(config)
+        return tuple(math.log2(given[name]) for name in self.free)
+
+
+def with_value(config: Config, name: str, value: int) -> Config:
+    """``config`` with one field changed."""
+    if name == WARPS:
+        return replace(config, num_warps=value)
+    if name == STAGES:
+        return replace(config, num_stages=value)
+    blocks = tuple((n, value if n == name else size) for n, size in config.blocks)
+    return replace(config, blocks=blocks)
+
+
+def is_given(loaded: LoadedModule) -> bool:
+    """Whether the kernel's configurations are a given list: templates, fixed, foreach and user
+    kernels are not searched beyond it."""
+    return loaded.category in _UNTUNABLE
+
+
+def _powers(largest: int) -> tuple[int, ...]:
+    return tuple(1 << n for n in range(largest.bit_length()))
+
+
+def _reduces(name: str) -> bool:
+    return name.startswith("R") and name.endswith("BLOCK")
+
+
+def _prefix(name: str) -> str:
+    return name.removesuffix("BLOCK").lower()
+
+
+def _largest(name: str, sizes: Mapping[str, int]) -> int:
+    prefix = _prefix(name)
+    cap = MAX_REDUCTION_BLOCK if _reduces(name) else MAX_BLOCK.get(prefix, 1)
+    return min(cap, next_power_of_two(sizes.get(prefix, 1)))
+
+
+def _per_thread(config: Config, warp_size: int) -> int:
+    elements = math.prod(size for _, size in config.blocks)
+    return -(-elements // (config.num_warps * warp_size))
+
+
+def _inferred(loaded: LoadedModule) -> dict[str, int]:
+    """Numels read off the launch grid with all blocks at 1, for text that does not state them."""
+    ones = tuple((name, 1) for name, _ in loaded.configs[0].blocks)
+    try:
+        grid = loaded.grid(Config(ones, 1))
+    except (ArithmeticError, LookupError, TypeError, ValueError, HarnessError):
+        return {}
+    found = dict(zip("xyz", grid, strict=True))
+    reduced = int(getattr(loaded.raw, "REDUCED", 1))
+    names = [_prefix(name) for name, _ in ones]
+    return {n: reduced if n.startswith("r") else found.get(n, 1) for n in names}
+
+
+def spread(configs: Sequence[Config], space: Space, most: int) -> list[Config]:
+    """Up to ``most`` of ``configs``, far apart from one another: each next one is the farthest
+    from those already taken (from the first, to start with)."""
+    if not configs:
+        return []
+    taken = [configs[0]]
+    points = {c: space.point(c) for c in configs}
+    while len(taken) < min(most, len(configs)):
+        rest = [c for c in configs if c not in taken]
+        best = max(rest, key=lambda c: min(math.dist(points[c], points[t]) for t in taken))
+        taken.append(best)
+    return taken

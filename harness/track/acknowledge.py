@@ -1,0 +1,128 @@
+"""Known changes: a small text file that says which change is meant, and why it is accepted.
+
+    # commit    metric  series                       reason, to the end of the line
+    4f2a9c1     ms      llama_block_forward/*        softmax in float32 on purpose (issue 12)
+    4f2a9c1..8d00e21  *  */triton_red_*              the new tiling costs small rows
+
+``commit`` is where the level changed, or a range that it lies in (``A..B``: after A, up to B);
+``metric`` is a metric's name or ``*``; ``series`` is ``graph/kernel`` with ``*``, ``?`` and
+``[...]`` (a graph's own figures are ``graph/``). Empty lines and what follows ``#`` at the
+beginning of a line are left alone. Nothing in the file is executed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from harness.errors import UsageError
+
+FILE = "acknowledged.txt"
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_FIELDS = "commit, metric, series, reason"
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """One line of the file. ``first`` is empty unless a range is given."""
+
+    line: int
+    first: str
+    last: str
+    metric: str
+    series: str
+    reason: str
+
+    def covers(
+        self, metric: str, series: str, commits: Sequence[str], places: Mapping[str, int]
+    ) -> bool:
+        """Whether it speaks of a change of ``metric`` in ``series`` (``graph/kernel``) that lies at
+        one of ``commits``. ``places`` are positions in history, empty without it."""
+        if self.metric not in ("*", metric) or not fnmatchcase(series, self.series):
+            return False
+        if any(commit.startswith(self.last) for commit in commits):
+            return True
+        end = _place(self.last, places)
+        start = _place(self.first, places) if self.first else end
+        if start is None or end is None:
+            return False
+        span = range(start + 1 if self.first else end, end + 1)
+        return any(_place(commit, places) in span for commit in commits)
+
+
+def _place(commit: str, places: Mapping[str, int]) -> int | None:
+    if commit in places:
+        return places[commit]
+    hits = [place for name, place in places.items() if name.startswith(commit)]
+    return hits[0] if len(hits) == 1 else None
+
+
+def read(path: Path, metrics: Sequence[str]) -> tuple[Acknowledgement, ...]:
+    """The acknowledgements in the file at ``path``.
+
+    Raises ``UsageError`` with the line's number for one that cannot be understood, and for a file
+    that cannot be read or is not UTF-8.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise UsageError(
+            "the file of acknowledged changes cannot be read",
+            where=str(path),
+            got=error.strerror or str(error),
+            remedy="name another one (--ack FILE), or make it",
+        ) from error
+    except UnicodeDecodeError as error:
+        place = error.object[: error.start].count(b"\n") + 1
+        raise UsageError(
+            "the file of acknowledged changes is not UTF-8",
+            where=f"{path}:{place}",
+            got=f"byte 0x{error.object[error.start]:02x}",
+            remedy="save it as UTF-8",
+        ) from error
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            found.append(_parse(line, number, f"{path}:{number}", metrics))
+    return tuple(found)
+
+
+def _parse(line: str, number: int, where: str, metrics: Sequence[str]) -> Acknowledgement:
+    fields = line.split(None, 3)
+    if len(fields) < 4:
+        missing = _FIELDS.split(", ")[len(fields)]
+        raise UsageError(
+            f"a line of acknowledged changes has no {missing}",
+            where=where,
+            got=line.strip(),
+            expected=_FIELDS,
+            remedy="say which change is meant and why it is accepted",
+        )
+    commit, metric, series, reason = fields
+    first, dots, last = commit.rpartition("..")
+    for name in (first, last) if dots else (last,):
+        if not _COMMIT.fullmatch(name.lower()):
+            raise UsageError(
+                "an acknowledged change names no commit",
+                where=where,
+                got=commit,
+                expected="7 to 64 hexadecimal digits, or two of those with .. between",
+            )
+    if metric not in ("*", *metrics):
+        raise UsageError(
+            "an acknowledged change names no metric",
+            where=where,
+            got=metric,
+            expected=", ".join(("*", *metrics)),
+        )
+    if "/" not in series:
+        raise UsageError(
+            "an acknowledged change names no series",
+            where=where,
+            got=series,
+            expected="graph/kernel; * stands for anything",
+        )
+    return Acknowledgement(number, first.lower(), last.lower(), metric, series, reason.strip())

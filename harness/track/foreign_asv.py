@@ -1,0 +1,174 @@
+"""asv's result files (version 2) as runs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness.bench.record import KernelRecord, Machine, Run, SampleSet
+from harness.errors import RecordError
+from harness.track.foreign import Imported, graphs_of, quantity, read_json, slug
+
+VERSION = 2
+"""Of asv's result files; the only one since 2020."""
+METHOD = "asv"
+
+
+def is_result(document: dict[str, Any]) -> bool:
+    """Whether the document is a result file of asv's, of whatever version."""
+    return "commit_hash" in document and "results" in document
+
+
+def add(path: Path, document: dict[str, Any], found: Imported) -> None:
+    """Add the run in the result file at ``path``."""
+    version = document.get("version")
+    if version != VERSION:
+        raise RecordError(
+            "a result file of asv's has another version",
+            str(path),
+            got=str(version),
+            expected=str(VERSION),
+            remedy="`asv update` brings its files up to date",
+        )
+    units = _units(path)
+    columns = document.get("result_columns")
+    if not isinstance(columns, list) or not isinstance(document["results"], dict):
+        raise RecordError("a result file of asv's has no columns", str(path))
+    kernels: dict[str, dict[str, KernelRecord]] = {}
+    started = []
+    for name, row in document["results"].items():
+        if not isinstance(row, list):
+            raise RecordError(
+                "a result of asv's is no list", str(path), got=f"{name}: {row!r}"[:80]
+            )
+        fields = dict(zip(columns, row, strict=False))
+        unit = _unit(name, units)
+        if unit is None or quantity(1.0, unit) is None:
+            found.left_out[f"asv benchmarks in {unit or 'an unknown unit'}"] += 1
+            continue
+        made = _kernels(fields, unit, f"{path}: {name}")
+        if made:
+            kernels[name] = made
+        if isinstance(fields.get("started_at"), int | float):
+            started.append(float(fields["started_at"]))
+    when = min(started, default=document.get("date"))
+    found.runs.append((path, _run(path, document, when, kernels)))
+
+
+def _run(
+    path: Path, document: dict[str, Any], when: Any, kernels: dict[str, dict[str, KernelRecord]]
+) -> Run:
+    commit = str(document["commit_hash"])
+    moment = datetime.fromtimestamp(when / 1e3 if isinstance(when, int | float) else 0, UTC)
+    return Run(
+        id=f"{moment:%Y%m%d-%H%M%S}-{commit[:12]}",
+        created=moment.isoformat(timespec="seconds"),
+        machine=_machine(path, document),
+        target="",
+        suite=METHOD,
+        commit=commit,
+        method=METHOD,
+        graphs=graphs_of(kernels),
+    )
+
+
+def _machine(path: Path, document: dict[str, Any]) -> Machine:
+    fields = document.get("params")
+    if not isinstance(fields, dict):
+        fields = {}
+    file = path.parent / "machine.json"
+    if file.is_file():
+        fields = {**fields, **read_json(file, "asv's description of a machine")}
+    requirements = document.get("requirements")
+    if not isinstance(requirements, dict):
+        requirements = {}
+
+    def text(name: str) -> str:
+        return str(fields.get(name) or "")
+
+    cores = text("num_cpu")
+    return Machine(
+        key=slug("asv", text("machine") or path.parent.name),
+        cpu=text("cpu"),
+        cores=int(cores) if cores.isdecimal() else None,
+        system=" ".join(filter(None, (text("os"), text("arch")))),
+        gpu=text("gpu") or None,
+        driver=text("driver") or None,
+        python=str(document.get("python") or ""),
+        torch=str(requirements.get("torch") or ""),
+        triton=str(requirements.get("triton") or ""),
+    )
+
+
+def _units(path: Path) -> dict[str, str]:
+    """Units by benchmark from the ``benchmarks.json`` beside the machines' folders."""
+    for folder in path.parents[:2]:
+        file = folder / "benchmarks.json"
+        if file.is_file():
+            document = read_json(file, "asv's list of benchmarks")
+            return {
+                name: str(entry.get("unit", ""))
+                for name, entry in document.items()
+                if isinstance(entry, dict)
+            }
+    return {}
+
+
+def _unit(name: str, units: dict[str, str]) -> str | None:
+    """The unit that asv recorded, else what the function's name says: ``time_`` is seconds."""
+    if units.get(name):
+        return units[name]
+    return "seconds" if name.rpartition(".")[2].lower().startswith("time") else None
+
+
+def _kernels(fields: dict[str, Any], unit: str, where: str) -> dict[str, KernelRecord]:
+    result = fields.get("result")
+    values = result if isinstance(result, list) else [result]
+    parameters = fields.get("params") or []
+    names = [", ".join(map(str, each)) for each in itertools.product(*parameters)]
+    if len(names) != len(values):
+        raise RecordError(
+            "a result of asv's does not have a value per parameter combination",
+            where,
+            got=f"{len(values)} values",
+            expected=f"{len(names)}",
+        )
+    kernels = {}
+    for place, (name, value) in enumerate(zip(names, values, strict=True)):
+        record = _kernel(name or "-", value, _at(fields.get("samples"), place), unit, where)
+        if record is not None:
+            kernels[record.name] = record
+    return kernels
+
+
+def _at(column: Any, place: int) -> Any:
+    return column[place] if isinstance(column, list) and place < len(column) else None
+
+
+def _kernel(name: str, value: Any, samples: Any, unit: str, where: str) -> KernelRecord | None:
+    """One combination; None for one that asv skipped (not a number)."""
+    if value is None:
+        return KernelRecord(name, METHOD, 0, reason="asv recorded no value: the benchmark failed")
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise RecordError("a result of asv's is no number", where, got=repr(value)[:80])
+    if math.isnan(value):
+        return None
+    converted = quantity(float(value), unit)
+    assert converted is not None  # the caller has asked
+    ms, gbps = converted
+    kept = tuple(_sample(each, unit, where) for each in samples or ())
+    sets = (SampleSet(0, kept),) if kept and ms is not None else ()
+    if sets:
+        ms = statistics.median(kept)
+    return KernelRecord(name, METHOD, 0, ms=ms, gbps=gbps, sets=sets)
+
+
+def _sample(value: Any, unit: str, where: str) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise RecordError("a sample of asv's is no number", where, got=repr(value)[:80])
+    ms, gbps = quantity(float(value), unit) or (None, None)
+    return ms if ms is not None else gbps or 0.0

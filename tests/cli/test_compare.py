@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.bench.record import KernelRecord, RegionRecord, SampleSet
+from harness.runtime import device
+from harness.track import confirming, store
+from tests.bench import fake_pairs
+from tests.cli.conftest import Answer, Command
+from tests.track.examples import run
+from tests.track.kernels import graph, kernel, side
+
+A, B = "20260101-000000-aaaaaaaaaaaa", "20260102-000000-bbbbbbbbbbbb"
+
+
+def recorded(results: Path, identifier: str, *kernels: KernelRecord, **changes: object) -> None:
+    made = side(graph(*kernels), **changes).run
+    store.save(results, replace(made, id=identifier, processes=5))
+
+
+def kernels(seed: int, **slow: float) -> list[KernelRecord]:
+    made = []
+    for n in range(20):
+        chance = np.random.default_rng([seed, n])
+        factor = slow.get(f"k{n}", 1.0)
+        ms = 0.02 * factor * np.exp(chance.normal(0, 0.002, 5))
+        body = f"n{n}" if factor == 1.0 else f"n{n}; new"
+        made.append(kernel(f"triton_poi_k{n}", f"n{n}", ms=list(ms), body=body))
+    return made
+
+
+@pytest.fixture
+def two_runs(results: Path) -> None:
+    recorded(results, A, *kernels(1))
+    recorded(results, B, *kernels(2, k3=1.1))
+
+
+def table(answer: Answer) -> str:
+    return re.sub(r" +", " ", answer.out)
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_a_slower_kernel_is_a_row_with_its_cause_and_the_exit_status(harness: Command) -> None:
+    answer = harness("compare", A, "latest")
+    assert answer.status == 1
+    (row,) = (line for line in table(answer).splitlines() if line.startswith("SLOWER poi_k3 "))
+    assert re.search(r" 1\.(09|10)\d ", row)
+    assert "code −1 +1 lines" in answer.out
+    assert "SLOWER, FASTER: 5 % chance of any false one in this table (Holm)" in answer.out
+    assert "19 kernels have the same code and configuration on both sides: 0 of them" in table(
+        answer
+    )
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_faster_is_no_failure(harness: Command) -> None:
+    answer = harness("compare", "latest", A)
+    assert "FASTER" in answer.out
+    assert answer.status == 0
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_all_prints_what_is_the_same(harness: Command) -> None:
+    quiet, loud = harness("compare", A, A), harness("compare", A, A, "--all")
+    assert "SAME poi_k1 " not in table(quiet)
+    assert "SAME poi_k1 " in table(loud)
+    assert "same code and configuration" in loud.out
+
+
+@pytest.mark.usefixtures("two_runs")
+@pytest.mark.parametrize("columns", [80, 100, 140])
+def test_every_line_fits_the_terminal(
+    harness: Command, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for arguments in (("compare", A, B, "--all"), ("compare", "--static", A, B, "--all")):
+        lines = [x for x in harness(*arguments).out.splitlines() if "/" not in x and ": " not in x]
+        assert max(len(line.rstrip()) for line in lines) <= columns
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_json_is_the_whole_comparison(harness: Command) -> None:
+    document = harness("compare", A, B, "--json").json()
+    assert document["slower"] is True
+    assert document["a"]["run"] == A
+    row = next(r for r in document["kernels"] if r["verdict"] == "SLOWER")
+    assert row["a"]["kernels"] == ["triton_poi_k3"]
+    assert row["low"] < row["ratio"] < row["high"]
+    assert row["adjusted"] <= document["rules"]["alpha"]
+    assert row["causes"]
+    assert document["noise"]["source"] == "processes"
+    (total,) = document["rollups"]
+    assert (total["level"], total["kernels"], total["covered"]) == ("graph", 20, [1.0, 1.0])
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_other_methods_are_incomparable_and_no_failure(harness: Command, results: Path) -> None:
+    recorded(results, "20260103-000000-cccccccccccc", *kernels(2, k3=1.1), method="m/2")
+    answer = harness("compare", A, "20260103")
+    assert answer.status == 0
+    assert "different methods of measuring: m/1 and m/2" in answer.out
+    assert "20 INCOMPARABLE" in answer.out
+
+
+def test_compilers_side_by_side(harness: Command, results: Path) -> None:
+    regions = tuple(
+        RegionRecord("g.r0", name, ms, sets=tuple(SampleSet(n, (ms,) * 3) for n in range(3)))
+        for name, ms in (("harness", 0.02), ("inductor", 0.06))
+    )
+    made = side(replace(graph(kernel("k", "a")), regions=regions)).run
+    store.save(results, replace(made, id=A))
+    answer = harness("compare", "harness", "inductor")
+    assert "SLOWER g.r0" in table(answer)
+    assert answer.status == 1
+
+
+def test_an_unknown_side_is_wrong_usage(harness: Command, results: Path) -> None:
+    store.save(results, run())
+    answer = harness("compare", "latest", "nonsense")
+    assert answer.status == 2
+    assert "no run, commit, module file or compiler" in answer.err
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_static_gates_without_times(harness: Command, results: Path) -> None:
+    import triton
+
+    for name, spills in (("20260105-000000-a", 0), ("20260106-000000-b", 16)):
+        known = replace(kernel("triton_poi_k", "a"), spills=spills)
+        machine = replace(run().machine, triton=triton.__version__)
+        recorded(results, name, known, machine=machine)
+    answer = harness("compare", "--static", "20260105", "20260106")
+    assert answer.status == 1
+    assert "WORSE poi_k spills 0 → 16" in table(answer)
+    assert harness("compare", "--static", "20260106", "20260105").status == 0
+    document = harness("compare", "--static", "20260105", "20260106", "--json").json()
+    assert document["worse"] is True
+    assert document["kernels"][0]["decided"] == "spills 0 → 16"
+
+
+@pytest.mark.usefixtures("two_runs")
+@pytest.mark.skipif(device.is_available(), reason="there is a GPU")
+def test_confirm_without_a_gpu_is_a_clear_sentence(harness: Command) -> None:
+    for arguments in (("confirm", A, B), ("compare", A, B, "--remeasure")):
+        answer = harness(*arguments)
+        assert answer.status == 1
+        assert "a GPU is needed" in answer.err
+        assert answer.out == ""
+
+
+def test_confirm_tells_what_it_measured(
+    harness: Command, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "require", lambda: None)
+    monkeypatch.setattr(confirming, "fight", fake_pairs.fight_here)
+    for identifier, us in ((A, 20.0), (B, 21.0)):
+        record = kernel("triton_poi_k0", "a", body=identifier)
+        timed = replace(record, module=f"{record.module}# ms {us / 1000}\n")
+        recorded(results, identifier, timed, *(_control(n) for n in range(9)))
+    answer = harness("confirm", A, B, "--processes", "3")
+    assert "SLOWER poi_k0 20." in table(answer)
+    assert "timed in turns on Fake GPU, 3 fresh processes" in answer.out
+    assert answer.status == 1
+
+
+def _control(number: int) -> KernelRecord:
+    record = kernel(f"triton_poi_c{number}", f"c{number}")
+    return replace(record, module=f"{record.module}# ms 0.01\n")

@@ -1,0 +1,180 @@
+"""What one measured commit consists of, without asv."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.bench.session import CheckOutcome
+from harness.errors import CheckFailed, CommitUnusable, UnknownName
+from harness.options import Options, Overlay, overlay
+from harness.track import asv_machine, asv_measure, asv_tree
+from harness.track.asv_measure import Emitted, Wanted
+
+MODULES = [
+    Emitted("triton_a_0", "text a", 2_000_000, "poi", 2, "g/add"),
+    Emitted("triton_b_1", "text b", 4_000_000, "red", 1, "g/sum"),
+]
+
+
+def options_in(folder: Path) -> Options:
+    return Options(folder / "cache", folder / "results", folder / "suites", 1)
+
+
+def kernel(name: str, *origins: str) -> dict[str, Any]:
+    return {"name": name, "origins": list(origins)}
+
+
+def test_a_kernel_is_known_by_the_last_node_it_computes() -> None:
+    kernels = [kernel("k0", "a", "b"), kernel("k1", "c"), kernel("k2", "x", "c"), kernel("k3")]
+    assert asv_measure.labels("g", kernels) == ["g/b", "g/c", "g/c+2", "g/k3"]
+    renumbered = [kernel("other_7", "a", "b"), kernel("k9", "c"), kernel("k2", "x", "c")]
+    assert asv_measure.labels("g", renumbered) == ["g/b", "g/c", "g/c+2"]
+
+
+class Device:
+    """Times in milliseconds and clocks by name; a failed check for the names in ``wrong``."""
+
+    def __init__(
+        self, ms: dict[str, list[float]], clocks: dict[str, float], wrong: str = ""
+    ) -> None:
+        self.ms, self.clocks, self.wrong = ms, clocks, wrong
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def prepare(self, modules: Any) -> None:
+        assert len(modules) == 2
+
+    def check(self, module: Any) -> CheckOutcome:
+        return CheckOutcome(module.name != self.wrong, 0.7, 0.5)
+
+    def time(self, module: Any) -> Any:
+        ms = self.ms[module.name]
+        return SimpleNamespace(
+            samples_ms=ms,
+            sets=[SimpleNamespace(ms=ms, clock_mhz=self.clocks.get(module.name))],
+        )
+
+
+def timed(device: Device | str, tmp_path: Path) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    kernels: dict[str, Any] = {m.label: {} for m in MODULES}
+    wanted = Wanted(("g",), samples=3, open_device=lambda _: device)
+    notes = asv_measure._add_times(MODULES, kernels, options_in(tmp_path), wanted)
+    exported = {"reason": "", "library_calls": 1, "failures": []}
+    return kernels, asv_measure._graph_row(exported, MODULES, kernels), notes
+
+
+def test_a_graph_is_the_sum_of_its_launches(tmp_path: Path) -> None:
+    device = Device({"triton_a_0": [1.0, 1.2], "triton_b_1": [2.0, 2.0, 2.6, 9.0]}, {})
+    kernels, graph, notes = timed(device, tmp_path)
+    assert notes == []
+    assert kernels["g/sum"]["seconds"]["samples"] == pytest.approx([0.002, 0.002, 0.0026])
+    assert kernels["g/sum"]["gbps"]["samples"][0] == pytest.approx(2.0)
+    # 2 × a + b, a's two samples gone round
+    assert graph["seconds"]["samples"] == pytest.approx([0.004, 0.0044, 0.0046])
+    assert graph["gbps"]["samples"][0] == pytest.approx(8_000_000 / 0.004 / 1e9)
+    assert (graph["launches"], graph["kernels"], graph["bytes"]) == (3, 2, 8_000_000)
+
+
+def test_a_wrong_kernel_has_a_reason_instead_of_a_time(tmp_path: Path) -> None:
+    device = Device({"triton_a_0": [1.0], "triton_b_1": [2.0]}, {}, wrong="triton_b_1")
+    kernels, graph, _ = timed(device, tmp_path)
+    assert "something else than torch" in kernels["g/sum"]["gbps"]["failed"]
+    assert "samples" in kernels["g/add"]["gbps"]
+    assert "failed" in graph["seconds"], "a total without one of its kernels would look faster"
+    with pytest.raises(CheckFailed, match="something else than torch"):
+        asv_measure.look_up({"kernels": kernels}, "kernels", "g/sum", "gbps")
+    gone: Any = asv_measure.look_up({"kernels": kernels}, "kernels", "g/gone", "gbps")
+    assert math.isnan(gone)
+
+
+def test_kernels_timed_while_the_clock_was_down_are_left_out(tmp_path: Path) -> None:
+    ms = {"triton_a_0": [1.0], "triton_b_1": [2.0]}
+    kernels, graph, notes = timed(Device(ms, {"triton_a_0": 1980, "triton_b_1": 1700}), tmp_path)
+    assert "seconds" in kernels["g/add"] and "seconds" not in kernels["g/sum"]
+    assert "seconds" not in graph
+    assert "fell from 1980 to 1700 MHz during the run: 1 of 2 kernels" in notes[0]
+    _, graph, notes = timed(Device(ms, {"triton_a_0": 1980, "triton_b_1": 1965}), tmp_path)
+    assert (notes, "seconds" in graph) == ([], True)
+
+
+def test_no_device_is_a_note(tmp_path: Path) -> None:
+    kernels, graph, notes = timed("there is no GPU", tmp_path)
+    assert notes == ["times and GB/s are left out (n/a): there is no GPU"]
+    assert "seconds" not in graph and kernels["g/add"] == {}
+
+
+def test_a_graph_that_the_suite_does_not_declare_is_named(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    options = replace(options_in(tmp_path), asv_graphs=("lama_forward",))
+    with pytest.raises(UnknownName, match="llama_forward"):
+        asv_measure.chosen_graphs(options, Wanted(("llama_forward", "gpt2_forward")))
+
+
+def test_the_overlay_survives_the_environment() -> None:
+    given = Overlay("/a", "/b c", "sm_90", "m/1", ("/site",), "abc", "/tree", "/out.json")
+    assert overlay(given.to_environment()) == given
+    assert overlay({}) is None
+
+
+def test_a_commit_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    import subprocess
+
+    subprocess.run(["git", "init", "-q", str(tmp_path / "r")], check=True)
+    with pytest.raises(CommitUnusable, match="cannot be unpacked"):
+        asv_tree.unpack(tmp_path / "r", "0" * 40, "harness", tmp_path / "trees")
+    assert not list((tmp_path / "trees").iterdir()), "nothing half-unpacked stays"
+
+
+def test_a_compiler_that_dies_or_prints_is_told_apart(tmp_path: Path) -> None:
+    package = tmp_path / "tree" / "harness"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("import os\nprint('hello')\nos._exit(9)\n")
+    with pytest.raises(CommitUnusable, match=r"without an answer.*exit status 9"):
+        asv_tree.export(tmp_path / "tree", "abc", {}, "sm_90")
+    (package / "__init__.py").write_text("")
+    with pytest.raises(CommitUnusable, match=r"No module named 'harness\.pipeline'"):
+        asv_tree.export(tmp_path / "tree", "abc", {}, "sm_90")
+    (package / "pipeline.py").write_text("print('noise')\n")
+    (package / "target.py").write_text("TARGETS = {'sm_90': None}\n")
+    graphs = {"gone": tmp_path / "gone.py"}
+    answer = asv_tree.export(tmp_path / "tree", "abc", graphs, "sm_90")
+    assert "ModuleNotFoundError" in answer["graphs"]["gone"]["reason"], "the graph's own reason"
+
+
+def test_machines_are_named_by_gpu_driver_and_set_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nvml:
+        NVML_CLOCK_SM, NVML_CLOCK_MEM = 1, 2
+        NVMLError = RuntimeError
+        nvmlInit = nvmlShutdown = staticmethod(lambda: None)
+        nvmlDeviceGetHandleByUUID = staticmethod(lambda uuid: uuid)
+
+        @staticmethod
+        def nvmlDeviceGetApplicationsClock(_: object, kind: int) -> int:
+            if kind == 2:
+                raise RuntimeError
+            return 1755
+
+        @staticmethod
+        def nvmlDeviceGetMaxClockInfo(_: object, kind: int) -> int:
+            return 2619
+
+    gpu = SimpleNamespace(name="NVIDIA H100 80GB HBM3", driver="580.1", uuid="GPU-1")
+    monkeypatch.setattr(asv_machine, "find_gpu", lambda: gpu)
+    monkeypatch.setitem(sys.modules, "pynvml", Nvml)
+    fields = asv_machine._machine()
+    assert fields["machine"] == "nvidia-h100-80gb-hbm3-580.1-1755mhz-2619mhz"
+    assert not fields["ram"] and not fields["num_cpu"]
+    assert fields["os"] == "Linux", "no kernel release"
+    monkeypatch.setattr(asv_machine, "find_gpu", lambda: None)
+    assert "gpu" not in asv_machine._machine()

@@ -1,0 +1,232 @@
+"""Results of asv and pytest-benchmark as runs. The files are made by those tools themselves
+where they are at hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import RecordError, UsageError
+from harness.track import foreign, index, store
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def asv_results(folder: Path, **changes: Any) -> Path:
+    """A results folder as asv 0.6 writes it, through its own code."""
+    asv_results = pytest.importorskip("asv.results")
+    util = pytest.importorskip("asv.util")
+    made = asv_results.Results(
+        {"machine": "box", "arch": "x86_64", "cpu": "fast", "num_cpu": "8", "os": "Linux"},
+        {"torch": "2.13", "triton": "3.9"},
+        COMMIT,
+        1767323045000,
+        "3.12",
+        "env",
+        {},
+    )
+    made._results = {
+        "suite.Kernel.time_it": [0.002, 0.003, None, math.nan],
+        "suite.track_gbps": [1500.0],
+        "suite.peakmem_it": [12345678],
+        "suite.time_alone": [0.5],
+    }
+    made._benchmark_params = {
+        "suite.Kernel.time_it": [["'a'", "'b'"], ["1", "2"]],
+        "suite.track_gbps": [],
+        "suite.peakmem_it": [],
+        "suite.time_alone": [],
+    }
+    made._samples = {"suite.Kernel.time_it": [[0.001, 0.002, 0.009], None, None, None]}
+    made._stats = dict.fromkeys(made._results)
+    made._started_at = {"suite.Kernel.time_it": 1767326645000}
+    made._filename = f"box/{COMMIT[:8]}-env.json"
+    made.save(str(folder))
+    machine = {"machine": "box", "gpu": "Test GPU", "driver": "9", "version": 1}
+    util.write_json(str(folder / "box" / "machine.json"), machine)
+    listed = {
+        "suite.Kernel.time_it": {"unit": "seconds"},
+        "suite.track_gbps": {"unit": "GB/s"},
+        "suite.peakmem_it": {"unit": "bytes"},
+        "suite.time_alone": {"unit": "seconds"},
+        "version": 2,
+    }
+    (folder / "benchmarks.json").write_text(json.dumps(listed))
+    return folder
+
+
+def test_asv_results_become_a_run(tmp_path: Path) -> None:
+    found = foreign.read([asv_results(tmp_path)])
+    ((_, run),) = found.runs
+    assert run.commit == COMMIT
+    assert run.created == "2026-01-02T04:04:05+00:00"
+    assert run.id == "20260102-040405-0123456789ab"
+    assert (run.machine.key, run.machine.gpu, run.machine.driver) == ("asv-box", "Test GPU", "9")
+    assert (run.machine.cores, run.machine.torch, run.machine.triton) == (8, "2.13", "3.9")
+    graphs = {graph.name: {k.name: k for k in graph.kernels} for graph in run.graphs}
+    assert sorted(graphs) == ["suite.Kernel.time_it", "suite.time_alone", "suite.track_gbps"]
+    it = graphs["suite.Kernel.time_it"]
+    assert sorted(it) == ["'a', 1", "'a', 2", "'b', 1"]  # the combination that was skipped is not
+    assert it["'a', 1"].samples_ms == (1.0, 2.0, 9.0)
+    assert it["'a', 1"].ms == 2.0
+    assert it["'a', 2"].ms == 3.0
+    assert it["'a', 2"].sets == ()
+    assert "failed" in it["'b', 1"].reason
+    assert graphs["suite.track_gbps"]["-"].gbps == 1500.0
+    assert graphs["suite.track_gbps"]["-"].ms is None
+    assert found.left_out == {"asv benchmarks in bytes": 1}
+
+
+def test_without_a_list_of_benchmarks_names_say_what_is_a_time(tmp_path: Path) -> None:
+    folder = asv_results(tmp_path)
+    (folder / "benchmarks.json").unlink()
+    found = foreign.read([folder])
+    ((_, run),) = found.runs
+    assert [graph.name for graph in run.graphs] == ["suite.Kernel.time_it", "suite.time_alone"]
+    assert found.left_out == {"asv benchmarks in an unknown unit": 2}
+
+
+def test_an_import_is_stored_once_and_found_again(tmp_path: Path) -> None:
+    ((_, run),) = foreign.read([asv_results(tmp_path / "asv")]).runs
+    results = tmp_path / "results"
+    path = foreign.save(results, run)
+    assert path is not None
+    assert store.load(path) == run
+    assert foreign.save(results, run) is None
+    (entry,) = index.refresh(results).runs
+    assert (entry.kernels, entry.failed) == (5, 1)
+
+
+def test_another_version_of_asv_is_refused(tmp_path: Path) -> None:
+    folder = asv_results(tmp_path)
+    (path,) = (folder / "box").glob("0123*.json")
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps({**document, "version": 1}))
+    with pytest.raises(RecordError, match="another version") as caught:
+        foreign.read([folder])
+    assert (caught.value.got, caught.value.expected) == ("1", "2")
+
+
+@pytest.mark.parametrize("unit", ["seconds", "s", "ms", "us", "µs", "ns", "GB/s", "gbps"])
+def test_units(unit: str) -> None:
+    found = foreign.quantity(2.0, unit)
+    assert found is not None
+    ms, gbps = found
+    scale = {"s": 1e3, "m": 1.0, "u": 1e-3, "µ": 1e-3, "n": 1e-6}.get(unit[0])
+    assert (ms, gbps) == ((None, 2.0) if unit[0] in "Gg" else (2.0 * (scale or 0), None))
+
+
+def test_a_unit_that_is_neither(tmp_path: Path) -> None:
+    assert foreign.quantity(1.0, "bytes") is None
+
+
+def pytest_benchmark(folder: Path, *options: str) -> Path:
+    """What pytest-benchmark writes for a test of its own."""
+    pytest.importorskip("pytest_benchmark")
+    folder.mkdir()
+    (folder / "test_it.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.parametrize('n', [1, 2])\n"
+        "@pytest.mark.benchmark(group='sums')\n"
+        "def test_sum(benchmark, n):\n"
+        "    benchmark.extra_info.update(gbps=12.5, bytes=4096)\n"
+        "    benchmark.pedantic(sum, ([n],), rounds=5)\n"
+        "def test_plain(benchmark):\n"
+        "    benchmark.pedantic(sum, ([1],), rounds=5)\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null"]
+    subprocess.run(
+        [*command, "--rootdir", str(folder), "--benchmark-json=out.json", *options, "test_it.py"],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+    return folder / "out.json"
+
+
+def test_pytest_benchmark_becomes_a_run(tmp_path: Path) -> None:
+    path = pytest_benchmark(tmp_path / "project")
+    ((_, run),) = foreign.read([path]).runs
+    assert run.method == "pytest-benchmark"
+    assert run.machine.key.startswith("pytest-")
+    graphs = {graph.name: graph for graph in run.graphs}
+    assert sorted(graphs) == ["sums", "test_it.py"]
+    one = graphs["sums"].kernels[0]
+    assert one.name == "test_sum[1]"
+    assert (one.gbps, one.bytes) == (12.5, 4096)
+    document = json.loads(path.read_text())
+    (entry,) = [b for b in document["benchmarks"] if b["name"] == "test_sum[1]"]
+    assert one.samples_ms == pytest.approx([1e3 * s for s in entry["stats"]["data"]])
+    assert one.ms == pytest.approx(1e3 * entry["stats"]["median"])
+    assert foreign.save(tmp_path / "results", run) is not None
+    assert foreign.save(tmp_path / "results", run) is None
+
+
+def pytest_document() -> dict[str, Any]:
+    return {
+        "machine_info": {"cpu": {"brand_raw": "Fast CPU", "count": 4}, "python_version": "3.12"},
+        "commit_info": {"id": COMMIT, "dirty": True},
+        "benchmarks": [
+            {"name": "t", "fullname": "a.py::t", "group": None, "stats": {"median": 0.25}}
+        ],
+        "datetime": "2026-01-02T03:04:05",
+        "version": "5.2.0",
+    }
+
+
+def test_pytest_benchmark_without_samples(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(pytest_document()))
+    ((_, run),) = foreign.read([path]).runs
+    assert (run.commit, run.dirty, run.id) == (COMMIT, True, "20260102-030405-0123456789ab")
+    (kernel,) = run.graphs[0].kernels
+    assert (kernel.ms, kernel.sets) == (250.0, ())
+    assert run.machine.key == "pytest-fast-cpu"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"datetime": "yesterday"}, "when it was made"),
+        ({"benchmarks": [{"name": "t"}]}, "no figures"),
+        ({"benchmarks": [{"name": "t", "stats": {"median": "fast"}}]}, "no number"),
+        ({"machine_info": 3}, "describes no machine"),
+        ({"benchmarks": 3}, "no list of benchmarks"),
+    ],
+)
+def test_damaged_pytest_benchmark(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({**pytest_document(), **change}))
+    with pytest.raises(RecordError, match=message) as caught:
+        foreign.read([path])
+    assert str(path) in str(caught.value)
+
+
+def test_a_half_written_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(pytest_document())[:-40])
+    with pytest.raises(RecordError, match="no whole JSON document") as caught:
+        foreign.read([path])
+    assert "half-written" in caught.value.remedy
+
+
+def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(RecordError, match="not UTF-8") as caught:
+        foreign.read([path])
+    assert caught.value.got == "byte 0xff"
+
+
+@pytest.mark.parametrize("content", [None, "{}", ""])
+def test_nothing_to_import(tmp_path: Path, content: str | None) -> None:
+    if content:
+        (tmp_path / "x.json").write_text(content)
+    with pytest.raises(UsageError, match="nothing to import|no such file"):
+        foreign.read([tmp_path if content != "" else tmp_path / "none"])
