@@ -62,14 +62,16 @@ class Overlay:
     ``commit`` is what is measured; ``tree`` the folder with its package, ``exported`` the file
     with what its compiler emitted (both empty before a commit is chosen). ``series`` is the
     file that lists the kernels to track, ``target`` the device kind compiled for, ``method``
-    the way of measuring. ``folder`` is the checkout that asv was started in, ``search`` what
-    else Python searches for packages before its own folders (``PYTHONPATH``).
+    the way of measuring, ``series_of`` names machine, versions and method: what has to agree
+    for two numbers to be of one series. ``folder`` is the checkout that asv was started in,
+    ``search`` what else Python searches for packages before its own folders (``PYTHONPATH``).
     """
 
     folder: str
     series: str
     target: str
     method: str
+    series_of: str = ""
     search: tuple[str, ...] = ()
     commit: str = ""
     tree: str = ""

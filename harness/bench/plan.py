@@ -127,7 +127,7 @@ def open_peers(options: Options, request: Request, workers: int) -> PeerPool | N
         return None
     from harness.bench.peers.pool import PeerPool
 
-    return PeerPool(request.against, options.cache, workers)
+    return PeerPool(request.against, options.cache, workers, processes=request.processes)
 
 
 def _require_timing(request: Request) -> None:
