@@ -33,6 +33,8 @@ from harness.target import Target
 ROLE = "harness.bench.on_device:handlers"
 _FLUSHES = 500
 """Some tens of milliseconds of work: long enough to read the clocks meanwhile."""
+_CALM_SECONDS = 3.0
+"""What the clocks are given to come back after the product of matrices."""
 
 T = TypeVar("T")
 
@@ -64,6 +66,8 @@ class DeviceWorker:
                 machine = fingerprint(lambda: _busy(timer))
                 timer.watch = watch = monitor(machine.gpu_uuid)
                 limits = roofline.measure(timer)
+                if watch is not None:
+                    watch.calm(_CALM_SECONDS)
                 target = current_target()
             except (RuntimeError, NoDevice) as error:
                 raise Unusable(no_device(error)) from error
@@ -84,8 +88,8 @@ class DeviceWorker:
         self.open()
         return self._surviving(lambda: self._measurer.measure(module_text))
 
-    def again(self, job: tuple[str, Config]) -> Measurement:
-        """Time a module under a configuration that is known."""
+    def again(self, job: tuple[str, Config, int]) -> Measurement:
+        """Time a module under a configuration that is known, so many launches a sample."""
         self.open()
         return self._surviving(lambda: self._measurer.again(*job))
 
