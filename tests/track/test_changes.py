@@ -30,6 +30,12 @@ def commits(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     return folder, repository(folder, COMMITS)
 
 
+@pytest.fixture(autouse=True)
+def _quick_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of run files need not survive a power cut."""
+    monkeypatch.setattr("os.fsync", lambda handle: None)
+
+
 def report(
     results: Path,
     repository: Path,

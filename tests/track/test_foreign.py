@@ -228,5 +228,5 @@ def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
 def test_nothing_to_import(tmp_path: Path, content: str | None) -> None:
     if content:
         (tmp_path / "x.json").write_text(content)
-    with pytest.raises(UsageError, match="nothing to import|no such file"):
+    with pytest.raises(UsageError, match=r"nothing to import|no such file"):
         foreign.read([tmp_path if content != "" else tmp_path / "none"])
