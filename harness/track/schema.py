@@ -26,6 +26,9 @@ VERSION_KEY = b"harness.schema"
 JSON_TEXT = ("config", "mix")
 """Columns whose keys differ from kernel to kernel."""
 
+THROTTLED = "throttled"
+"""Why a process stopped sampling that got nothing but throttled samples (``runtime.timing``)."""
+
 RowUpgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -87,12 +90,16 @@ def table(run: Run) -> pa.Table:
 
 def _derived(kernel: KernelRecord) -> dict[str, Any]:
     """What the index needs of the nested columns and of the module, so that it need not read
-    those; readers of a run ignore it."""
+    those; readers of a run ignore it. Samples of a process that saw nothing but throttling were
+    kept for want of others, and count as excluded."""
+    fine = [each for each in kernel.sets if each.stopped != THROTTLED]
+    every = sum(len(each.ms) + each.excluded for each in kernel.sets)
+    samples = sum(len(each.ms) for each in fine)
     clocks = [each.clock_mhz for each in kernel.sets if each.clock_mhz is not None]
     return {
         "code_digest": code_digest(kernel),
-        "samples": sum(len(each.ms) for each in kernel.sets),
-        "excluded": sum(each.excluded for each in kernel.sets),
+        "samples": samples,
+        "excluded": every - samples,
         "clock_mhz": statistics.median(clocks) if clocks else None,
     }
 
