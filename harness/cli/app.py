@@ -21,6 +21,7 @@ from harness.cli.importing import import_
 from harness.cli.listing import list_
 from harness.cli.run import run
 from harness.cli.show import show
+from harness.cli.tune import tune
 
 HELP = """Benchmarks and regression tracking for fused GPU kernels.
 
@@ -62,6 +63,7 @@ def _root(
 
 COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("run", run, "Compile, check and, with a GPU, time kernels."),
+    ("tune", tune, "Tune a graph's kernels and show every trial."),
     ("emit", emit, "Write a graph's kernels, one file each."),
     ("capture", capture, "Turn a model into graph files."),
     ("list", list_, "List graphs, recorded runs or targets."),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @guarded
-def calibrate(  # noqa: PLR0913, PLR0917 - options of a command
+def calibrate(
     graphs: Graphs = None,
     suite: Suite = "default",
     kernels: Annotated[

@@ -43,7 +43,8 @@ def lines(found: Calibration, *, everything: bool) -> list[str]:
     note = (
         f"Verdicts as harness compare gives them: {100 * found.alpha:g} % chance of any false one "
         f"in a table, changes within {100 * found.margin:g} % are SAME (so a slowdown of that size "
-        "need not be found). Slowdowns are shares of the kernel's own time, made by a spin behind it."
+        "need not be found). Slowdowns are shares of the kernel's own time, made by a spin "
+        "behind it."
     )
     return [*printed, "", *textwrap.wrap(note, width(), break_on_hyphens=False)]
 

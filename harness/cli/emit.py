@@ -48,15 +48,18 @@ def emit(
     harness emit llama_block_forward -o kernels/
     python kernels/triton_per_fused_mul_0.py --check
     """
-    from harness.bench.entries import find_graphs
+    from harness.bench.entries import find_graphs, is_user_file
     from harness.bench.plan import find_target
 
     options = settings.current()
     chosen = find_target(target or options.target)
-    files = find_graphs(options, suite, [graph])
+    by_hand = is_user_file(graph)
+    files = () if by_hand else find_graphs(options, suite, [graph])
     modules: dict[str, EmittedModule] = {}
     rows: list[dict[str, Any]] = []
     failures: list[dict[str, str]] = []
+    if by_hand:
+        _add_user_kernels(Path(graph), small, folder, modules, rows, failures)
     with output.progress("compiling", options, quiet=as_json) as bar:
         for position, file in enumerate(files):
             bar.update(f"compiling {file.name}", position, len(files))
@@ -79,6 +82,24 @@ def emit(
     for failure in failures:
         output.note(f"not generated: {failure['reason']}")
     return FAILED if failures else FINE
+
+
+def _add_user_kernels(
+    path: Path,
+    small: bool,
+    folder: Path,
+    modules: dict[str, EmittedModule],
+    rows: list[dict[str, Any]],
+    failures: list[dict[str, str]],
+) -> None:
+    """The hand-written kernels of a file."""
+    from harness.bench.user.entry import UserEntry
+
+    found, failed = UserEntry(path).modules(small)
+    for module in found:
+        modules[module.name] = module
+        rows.append(_row(path.stem, module, 1, folder / f"{module.name}.py"))
+    failures += [{"graph": path.stem, "reason": f"{one.name}: {one.reason}"} for one in failed]
 
 
 def _compile(file: GraphFile, target: Target, small: bool) -> CompiledGraph:

@@ -24,7 +24,7 @@ class Work:
     the measurement is over. It is called with copies of ``args`` (tensors are copied, views
     of one storage stay views of one storage, everything else is passed on), is recorded in a
     CUDA graph, and so must not wait for the device after its first call. ``args`` itself is
-    left as it is.
+    left as it is, unless the device has no room for copies of it.
     """
 
     launch: Callable[[Sequence[Any]], Any]

@@ -17,12 +17,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from harness.bench.machine import cpu_name, find_gpu
+from harness.track.asv_timing import TUNING
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
     """``machine`` are asv's fields, all text; ``target`` the device kind that kernels are
-    compiled for here, empty without a GPU; ``method`` the timer's."""
+    compiled for here, empty without a GPU; ``method`` the timer's and the tuner's."""
 
     machine: dict[str, str]
     target: str
@@ -37,7 +38,7 @@ def describe() -> Described:
 
     capability = current_target().capability if is_available() else None
     names = [name for name, target in TARGETS.items() if target.capability == capability]
-    return Described(_machine(), names[0] if names else "", METHOD)
+    return Described(_machine(), names[0] if names else "", f"{METHOD}+{TUNING}")
 
 
 def _machine() -> dict[str, str]:

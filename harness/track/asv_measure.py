@@ -18,56 +18,29 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from harness.errors import (
     CheckFailed,
     CommitUnusable,
     HarnessError,
-    NoDevice,
     UnknownName,
     nearest,
 )
 from harness.options import Options, Overlay
-
-if TYPE_CHECKING:
-    from harness.bench.session import CheckOutcome, Timing
+from harness.track.asv_timing import Device, Recorded, slowed, take
 
 STATIC_METHOD = "static/1"
 """Compiled with the best guess, so that a tuner's choice between equals moves nothing."""
-CODEGEN_METHOD = "codegen/1"
-"""Graph to emitted modules in a warm process of the commit's own, Triton not included."""
+CODEGEN_METHOD = "codegen-cpu/1"
+"""Graph to emitted modules in a warm process of the commit's own, Triton not included; processor
+time."""
 
 NOTE = "harness: "
 """Begins a line of the measuring process that asv's user should see."""
 
 Value: TypeAlias = "float | int | dict[str, Any]"
 Row: TypeAlias = dict[str, Value]
-_CLOCK_SHARE = 0.97
-"""A kernel timed below this share of the run's fastest clock is not comparable with the rest."""
-
-
-class Device(Protocol):
-    """What times kernels; ``harness.bench.cuda.CudaDevice`` does."""
-
-    def __enter__(self) -> Device: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    def prepare(self, modules: Sequence[Any]) -> None:
-        """Compile ahead."""
-
-    def check(self, module: Any) -> CheckOutcome:
-        """Compare with plain torch."""
-
-    def time(self, module: Any) -> Timing:
-        """Tune and time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +57,15 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to measure: ``graphs`` of the suite by name, at most ``samples`` samples kept per
-    series, ``repeats`` timed compilations per graph. ``open_device`` gives what times kernels,
-    or the sentence that says why nothing does.
+    """What to measure: ``graphs`` of the suite by name, kernels in ``processes`` processes, at
+    most ``samples`` samples kept per series, ``repeats`` timed compilations per graph.
+    ``open_device`` gives what times kernels, or the sentence that says why nothing does.
     """
 
     graphs: tuple[str, ...]
     samples: int = 25
-    repeats: int = 3
+    repeats: int = 5
+    processes: int = 2
     open_device: Callable[[Options], Device | str] = lambda _: "no device is declared"
 
 
@@ -138,7 +112,8 @@ def collect(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, Any
     modules = [m for graph in chosen for m in emitted(answer, graph)]
     kernels: dict[str, Row] = {m.label: {} for m in modules}
     _add_static(modules, kernels, overlay, options)
-    notes = _add_times(modules, kernels, options, wanted)
+    kept = options.cache / "asv" / overlay.series_of if options.use_cache else None
+    notes = _add_times(modules, kernels, options, wanted, Recorded(kept))
     seconds = _code_generation(overlay, options, chosen, wanted.repeats)
     graphs = {
         graph: _graph_row(answer["graphs"].get(graph), emitted(answer, graph), kernels)
@@ -170,73 +145,32 @@ def _add_static(
 
 
 def _add_times(
-    modules: Sequence[Emitted], kernels: dict[str, Row], options: Options, wanted: Wanted
+    modules: Sequence[Emitted],
+    kernels: dict[str, Row],
+    options: Options,
+    wanted: Wanted,
+    recorded: Recorded,
 ) -> list[str]:
     """Times and GB/s; notes about what was left out."""
     device = wanted.open_device(options)
     if isinstance(device, str):
         return [f"times and GB/s are left out (n/a): {device}"]
+    found = take(device, modules, wanted.processes, recorded)
     clocks: dict[str, float] = {}
-    with device:
-        device.prepare(modules)
-        for module in modules:
-            row = kernels[module.label]
-            try:
-                timing = _checked(device, module)
-            except NoDevice:
-                raise
-            except HarnessError as error:
-                row["seconds"] = row["gbps"] = _failed(error)
-                continue
-            seconds = [ms / 1e3 for ms in _thinned(samples_of(timing), wanted.samples)]
-            row["seconds"] = _samples(seconds)
-            row["gbps"] = _samples([module.bytes_moved / s / 1e9 for s in seconds])
-            clock = clock_of(timing)
-            if clock is not None:
-                clocks[module.label] = clock
-    return _leave_out_slow_clocks(kernels, clocks)
-
-
-def samples_of(timing: Timing) -> list[float]:
-    """All samples in milliseconds, process after process, in the order taken."""
-    sets = getattr(timing, "sets", ())
-    return [ms for s in sets for ms in s.ms] if sets else list(timing.samples_ms)
-
-
-def clock_of(timing: Timing) -> float | None:
-    """The SM clock in MHz while a kernel was timed, None where it was not read."""
-    found = [s.clock_mhz for s in getattr(timing, "sets", ()) if s.clock_mhz]
-    return float(min(found)) if found else None
-
-
-def _checked(device: Device, module: Emitted) -> Timing:
-    outcome = device.check(module)
-    if not outcome.passed:
-        raise CheckFailed(
-            "a kernel computes something else than torch",
-            where=module.name,
-            got=f"error {outcome.max_error:.3g}",
-            expected="" if outcome.allowed is None else f"at most {outcome.allowed:.3g}",
-        )
-    return device.time(module)
-
-
-def _leave_out_slow_clocks(kernels: dict[str, Row], clocks: Mapping[str, float]) -> list[str]:
-    """Take back times of kernels that ran while the clock was down; the sentence about it."""
-    if not clocks:
-        return []
-    best = max(clocks.values())
-    slow = [label for label, clock in clocks.items() if clock < _CLOCK_SHARE * best]
+    for module, timed in zip(modules, found, strict=True):
+        row = kernels[module.label]
+        if timed.error is not None:
+            row["seconds"] = row["gbps"] = _failed(timed.error)
+            continue
+        seconds = [ms / 1e3 for ms in _thinned(timed.ms, wanted.samples)]
+        row["seconds"] = _samples(seconds)
+        row["gbps"] = _samples([module.bytes_moved / s / 1e9 for s in seconds])
+        if timed.clock_mhz is not None:
+            clocks[module.label] = timed.clock_mhz
+    slow, note = slowed(clocks)
     for label in slow:
         del kernels[label]["seconds"], kernels[label]["gbps"]
-    if not slow:
-        return []
-    lowest = min(clocks.values())
-    return [
-        f"the SM clock fell from {best:.0f} to {lowest:.0f} MHz during the run: {len(slow)} of "
-        f"{len(clocks)} kernels were timed below {_CLOCK_SHARE:.0%} of it and are left out (n/a), "
-        "as are the totals of their graphs; measure this commit again once the GPU is idle and cool"
-    ]
+    return [note] if note else []
 
 
 def chosen_graphs(options: Options, wanted: Wanted) -> tuple[str, ...]:

@@ -93,8 +93,13 @@ class Site:
             series=str(self.results / SERIES),
             target=self.described["target"] or self.options.target,
             method=self.described["method"],
+            series_of=self._series_of(),
             search=self.search,
         )
+
+    def _series_of(self) -> str:
+        named = [self.described["machine"]["machine"], *map(_version, _PACKAGES)]
+        return util.sanitize_filename("-".join([*named, self.described["method"]]))
 
     def lay(self, repository: Path, commit: str) -> Overlay:
         """The overlay of ``commit``: unpacked, compiled, its kernels in the list of series.

@@ -144,7 +144,7 @@ def _struct(kind: type[SampleSet] | type[TrialRecord]) -> pa.DataType:
     import pyarrow as pa
 
     types = {
-        **dict.fromkeys(("low", "high", "clock_mhz", "copy_gbps", "cycles"), pa.float64()),
+        **dict.fromkeys(("low", "high", "clock_mhz", "copy_gbps", "cycles", "level"), pa.float64()),
         **dict.fromkeys(("ms", "samples_ms"), pa.list_(pa.float64())),
         **dict.fromkeys(("stopped", "drift", "origin", "reason", "config"), pa.string()),
     }

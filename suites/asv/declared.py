@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.options import Options
-from harness.track.asv_measure import Device, Wanted
+from harness.track.asv_measure import Wanted
+from harness.track.asv_timing import Device
 
 
 def open_device(options: Options) -> Device | str:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from harness.bench.record import SampleSet
 from harness.bench.session import CheckOutcome
-from harness.errors import CheckFailed, CommitUnusable, UnknownName
+from harness.errors import CheckFailed, CommitUnusable, CompileFailed, UnknownName
+from harness.heuristics.facts import Config
 from harness.options import Options, Overlay, overlay
 from harness.track import asv_machine, asv_measure, asv_tree
 from harness.track.asv_measure import Emitted, Wanted
+from harness.track.asv_timing import Recorded
 
 MODULES = [
     Emitted("triton_a_0", "text a", 2_000_000, "poi", 2, "g/add"),
@@ -37,13 +41,19 @@ def test_a_kernel_is_known_by_the_last_node_it_computes() -> None:
     assert asv_measure.labels("g", renumbered) == ["g/b", "g/c", "g/c+2"]
 
 
+CONFIG = Config((("XBLOCK", 128),), 4, 1)
+
+
 class Device:
-    """Times in milliseconds and clocks by name; a failed check for the names in ``wrong``."""
+    """Times in milliseconds and clocks by name; a failed check for the name ``wrong``, an error
+    in the second process for ``late``. ``calls`` counts what was asked."""
 
     def __init__(
-        self, ms: dict[str, list[float]], clocks: dict[str, float], wrong: str = ""
+        self, ms: dict[str, list[float]], clocks: dict[str, float], wrong: str = "", late: str = ""
     ) -> None:
-        self.ms, self.clocks, self.wrong = ms, clocks, wrong
+        self.ms, self.clocks, self.wrong, self.late = ms, clocks, wrong, late
+        self.process = 0
+        self.calls: Counter[str] = Counter()
 
     def __enter__(self) -> Device:
         return self
@@ -55,22 +65,67 @@ class Device:
         assert len(modules) == 2
 
     def check(self, module: Any) -> CheckOutcome:
+        self.calls["check"] += 1
         return CheckOutcome(module.name != self.wrong, 0.7, 0.5)
 
     def time(self, module: Any) -> Any:
-        ms = self.ms[module.name]
-        return SimpleNamespace(
-            samples_ms=ms,
-            sets=[SimpleNamespace(ms=ms, clock_mhz=self.clocks.get(module.name))],
-        )
+        self.calls["time"] += 1
+        return self._timing(module.name)
+
+    def again(self, text: str, name: str, config: Config) -> Any:
+        assert config == CONFIG
+        self.calls["again"] += 1
+        if name == self.late:
+            raise CompileFailed("gone")
+        return self._timing(name)
+
+    def restart(self) -> None:
+        self.process += 1
+
+    def _timing(self, name: str) -> Any:
+        found = SampleSet(self.process, tuple(self.ms[name]), clock_mhz=self.clocks.get(name))
+        return SimpleNamespace(config=CONFIG, measured=found)
 
 
-def timed(device: Device | str, tmp_path: Path) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+def timed(
+    device: Device | str, tmp_path: Path, processes: int = 1, recorded: bool = False
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     kernels: dict[str, Any] = {m.label: {} for m in MODULES}
-    wanted = Wanted(("g",), samples=3, open_device=lambda _: device)
-    notes = asv_measure._add_times(MODULES, kernels, options_in(tmp_path), wanted)
+    wanted = Wanted(("g",), samples=3, processes=processes, open_device=lambda _: device)
+    kept = Recorded(tmp_path / "kept" if recorded else None)
+    notes = asv_measure._add_times(MODULES, kernels, options_in(tmp_path), wanted, kept)
     exported = {"reason": "", "library_calls": 1, "failures": []}
     return kernels, asv_measure._graph_row(exported, MODULES, kernels), notes
+
+
+def test_every_process_adds_its_samples(tmp_path: Path) -> None:
+    device = Device({"triton_a_0": [1.0], "triton_b_1": [2.0, 2.1]}, {}, late="triton_b_1")
+    kernels, _, _ = timed(device, tmp_path, processes=3)
+    assert len(kernels["g/add"]["seconds"]["samples"]) == 3
+    assert "gone" in kernels["g/sum"]["seconds"]["failed"], "half of its processes are no result"
+    assert device.process == 2
+    assert device.calls == {"check": 2, "time": 2, "again": 4}
+
+
+def test_the_same_text_is_tuned_and_checked_once(tmp_path: Path) -> None:
+    ms = {"triton_a_0": [1.0], "triton_b_1": [2.0]}
+    first, second, third = (Device(ms, {}) for _ in range(3))
+    timed(first, tmp_path, recorded=True)
+    timed(second, tmp_path, recorded=True)
+    assert first.calls == {"check": 2, "time": 2}
+    assert second.calls == {"again": 2}
+    for path in (tmp_path / "kept").iterdir():
+        path.write_text(path.read_text()[:9])
+    timed(third, tmp_path, recorded=True)
+    assert third.calls == {"check": 2, "time": 2}, "a torn record is as good as none"
+
+
+def test_a_wrong_kernel_is_not_recorded(tmp_path: Path) -> None:
+    ms = {"triton_a_0": [1.0], "triton_b_1": [2.0]}
+    timed(Device(ms, {}, wrong="triton_b_1"), tmp_path, recorded=True)
+    again = Device(ms, {}, wrong="triton_b_1")
+    kernels, _, _ = timed(again, tmp_path, recorded=True)
+    assert "failed" in kernels["g/sum"]["seconds"]
 
 
 def test_a_graph_is_the_sum_of_its_launches(tmp_path: Path) -> None:
@@ -122,7 +177,7 @@ def test_a_graph_that_the_suite_does_not_declare_is_named(tmp_path: Path) -> Non
 
 
 def test_the_overlay_survives_the_environment() -> None:
-    given = Overlay("/a", "/b c", "sm_90", "m/1", ("/site",), "abc", "/tree", "/out.json")
+    given = Overlay("/a", "/b c", "sm_90", "m/1", "h100-1", ("/site",), "abc", "/tree", "/out.json")
     assert overlay(given.to_environment()) == given
     assert overlay({}) is None
 

@@ -68,13 +68,15 @@ class _Kernel:
     truth: Mapping[float, float]
 
 
-def judged(subjects: Sequence[Subject], cells: Iterable[Cell], rules: Rules) -> Judged:
-    """Everything that the cells of a calibration say. Kernels that no two processes have
-    measured are left out."""
+def judged(
+    subjects: Sequence[Subject], cells: Iterable[Cell], rules: Rules, *, power: bool = True
+) -> Judged:
+    """Everything that the cells of a calibration say, or without ``power`` false alarms alone.
+    Kernels that no two processes have measured are left out."""
     kernels = _kernels(subjects, cells)
     if not kernels:
         return Judged((), (), None)
-    modes = tuple(_mode(name, kernels, rules) for name in (IN_TURNS, TWO_RUNS))
+    modes = tuple(_mode(name, kernels, rules, power) for name in (IN_TURNS, TWO_RUNS))
     reach = {name: _table(name, kernels, {}, rules) for name in (IN_TURNS, TWO_RUNS)}
     detectable = tuple(
         Detectable(
@@ -137,11 +139,11 @@ def _truth(cells: Sequence[Cell], ms: float, times: Mapping[str, Times]) -> dict
     return found
 
 
-def _mode(name: str, kernels: Sequence[_Kernel], rules: Rules) -> Mode:
+def _mode(name: str, kernels: Sequence[_Kernel], rules: Rules, injected: bool) -> Mode:
     effects, _ = _table(name, kernels, {}, rules)
     alarmed = [k.subject for k, e in zip(kernels, effects, strict=True) if e.verdict in _CHANGED]
     power = []
-    for level in sorted({level for k in kernels for level in k.truth}):
+    for level in sorted({level for k in kernels for level in k.truth} if injected else ()):
         verdicts = _slowed(name, kernels, level, rules)
         for size in SIZES:
             mine = [n for n in verdicts if size_class(kernels[n].ms) == size]
