@@ -34,7 +34,7 @@ def calibrate(
     processes: Annotated[int, typer.Option(min=2, max=100, help="Fresh processes to time in.")] = 6,
     budget: Annotated[
         float, typer.Option(min=1.0, help="Milliseconds for a kernel in a process, at most.")
-    ] = 250.0,
+    ] = 200.0,
     seconds: Annotated[
         float | None,
         typer.Option(min=1.0, help="Begin no kernel after so long.", show_default=False),

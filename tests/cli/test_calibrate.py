@@ -112,6 +112,29 @@ def test_a_gpu_that_vanishes_loses_nothing_and_it_can_go_on(
     assert sum(entry == "duration" for entry in log) == 11, "one was known"
 
 
+def test_ctrl_c_keeps_what_was_measured(
+    harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = measure.cells
+
+    def interrupted(*args: Any, **given: Any) -> Any:
+        for number, found in enumerate(real(*args, **given)):
+            yield found
+            if number == 30:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "cells", interrupted)
+    answer = harness("calibrate", "--processes", "2")
+    assert answer.status == 130
+    assert "go on: --resume" in answer.err
+    assert "not complete" in answer.out
+    monkeypatch.setattr(run, "cells", real)
+    answer = harness("calibrate", "--resume")
+    assert answer.status == 0
+    (path,) = kept(results)
+    assert len(calibrations.load(path).kernels) == 12
+
+
 def test_a_kernel_that_fails_is_left_out_with_its_reason(
     harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
