@@ -36,11 +36,12 @@ from harness.graph.bounds import with_bounds
 from harness.pipeline import compile_graph
 from harness.runtime.cache import usable
 from harness.runtime.device import current_target
-from harness.runtime.host import raw_stream
+from harness.runtime.host import SideStream, raw_stream
 from harness.runtime.interpreter import InterpreterPool
 from harness.runtime.observing import Bandwidth, LaunchOn, Traced
 from harness.runtime.selecting import SelectedKernel, SelectedKernels
 from harness.runtime.timing import Timer
+from harness.runtime.winners import Winners, device_identity
 from harness.target import TARGETS, Target
 
 Runner = Callable[..., Any]
@@ -146,7 +147,9 @@ class Devices:
             watch, finished = timed.watch, timed.finished
         if options.trace:
             watch = _traced(watch)
-        return Launches(lambda module: watch(kernels.get(module.text)), raw_stream(), finished)
+        # What is timed must have the device to itself.
+        side = SideStream() if options.bandwidth is None else None
+        return Launches(lambda m: watch(kernels.get(m.text)), raw_stream(), finished, side)
 
     def _on_cuda(self, device: torch.device) -> SelectedKernels:
         kernels = self._kernels.get(device)
@@ -154,7 +157,10 @@ class Devices:
             number = device.index
             jobs = self.jobs or settings.current().jobs
             target, cache = self.target(device), self._usable()
-            kernels = SelectedKernels(target, self.timer, cache, number, jobs)
+            known = None
+            if self.timer is not None and settings.current().use_cache:
+                known = Winners(cache / "tuned", device_identity(number))
+            kernels = SelectedKernels(target, self.timer, cache, number, jobs, known)
             self._kernels[device] = kernels
         return kernels
 

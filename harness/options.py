@@ -30,7 +30,8 @@ class Options:
     compiled for where there is no GPU; ``commit`` the commit that a run is recorded
     under where it is not to be, or cannot be, read off the checkout (``SHA``, or
     ``SHA-dirty`` for a tree that differs from it); ``asv_graphs`` the graphs that asv measures
-    where time does not allow for all that its suite declares.
+    where time does not allow for all that its suite declares; ``tuning_table`` a file of launch
+    configurations that are not to be tuned (``harness tune --save-table``).
 
     For programs compiled with ``torch.compile(…, backend="harness")``: ``trace`` marks every
     launch for ``torch.profiler``; ``bandwidth`` is a regular expression of the kernels that are
@@ -48,6 +49,7 @@ class Options:
     use_cache: bool = True
     commit: str = ""
     asv_graphs: tuple[str, ...] = ()
+    tuning_table: Path | None = None
     trace: bool = False
     bandwidth: str | None = None
     bandwidth_file: Path | None = None
@@ -116,6 +118,7 @@ def from_environment(
     ones are relative to ``directory``); ``HARNESS_JOBS`` counts worker processes (default:
     the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_COMMIT`` is the
     commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv;
+    ``HARNESS_TUNING_TABLE`` names a table of configurations;
     ``HARNESS_NO_CACHE`` is a switch; ``CI`` and ``NO_COLOR`` count when they are set and not empty.
     ``HARNESS_TRACE`` and ``HARNESS_BANDWIDTH`` are switches; ``HARNESS_BANDWIDTH_KERNELS`` (a
     regular expression of kernels' names) and ``HARNESS_BANDWIDTH_FILE`` each turn the latter on.
@@ -134,6 +137,7 @@ def from_environment(
         use_cache=not _switch(environ, "HARNESS_NO_CACHE"),
         commit=environ.get("HARNESS_COMMIT", "").strip(),
         asv_graphs=tuple(environ.get("HARNESS_ASV_GRAPHS", "").replace(",", " ").split()),
+        tuning_table=_file(environ, "HARNESS_TUNING_TABLE", directory),
         trace=_switch(environ, "HARNESS_TRACE"),
         bandwidth=_bandwidth(environ),
         bandwidth_file=_file(environ, "HARNESS_BANDWIDTH_FILE", directory),

@@ -1,17 +1,18 @@
 """Learn which configurations are fast from recorded tunings, and say how well that carries over.
 
-    python scripts/learn_heuristics.py FILE… [--write]
+    python scripts/learn_heuristics.py FILE… [--extra FILE…] [--write]
 
-FILEs are as for ``heuristics_regret.py``. For every kind of kernel, weights of the features in
-``harness/heuristics/ranking.py`` are fitted so that the configuration of least score has little
-regret: the loss is the expected regret of a choice that prefers lower scores (a softmax over
-each kernel's configurations), regret capped so that one accident of the machine teaches little.
+FILEs hold the tunings of a suite, ``--extra`` files those of other kernels (both as for
+``heuristics_regret.py``). For every kind of kernel a small decision tree over the kernel's traits
+is grown (``harness/heuristics/forms.py``), with a list of forms of configurations at every leaf:
+the first has the least mean regret there, each further one helps most beside those before.
+Regret is capped, so that one accident of the machine teaches little.
 
-Prints regret (geometric mean) of: the first candidate of the rules; the choice by weights that
-have seen the kernel (*seen*); the choice by weights learnt from all models but the kernel's own
-(*held out*), which is what a model that nobody has tuned yet can expect. ``--write`` keeps the
-weights of the kinds where held-out regret is better than the rules', in
-``harness/heuristics/learned.py``.
+Prints the regret of the first choice on the suite's kernels, geometric mean and worst: of the
+rules alone; of trees that have seen the kernels (*seen*); of trees that have seen neither the
+kernel's model nor, with ``--extra``, anything but the other models and the extra kernels
+(*held out*); of trees that have seen the extra kernels alone (*extra alone*). ``--write`` keeps
+trees grown from everything in ``harness/heuristics/learned.py``.
 """
 
 from __future__ import annotations
@@ -26,181 +27,198 @@ from pathlib import Path
 import numpy as np
 from heuristics_regret import ROOT, Tuning, geometric, read, without_accidents
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
-from harness.heuristics.facts import Config
-from harness.heuristics.ranking import FEATURES, features, kind_of
-from harness.heuristics.registry import candidates
+from harness.heuristics.forms import FORMS, Form, Leaf, Split, chosen, config_of, kind_of, traits
+from harness.heuristics.registry import by_rules
 from harness.target import H100, Target
 
 Floats = NDArray[np.float64]
-CAP = math.log(1.6)
-SOFTNESS = 0.04
-PENALTY = 3e-3
-LEAST_KERNELS = 6
+CAP = math.log(1.5)
+UNKNOWN = 0.2
+"""Regret (logarithm) taken for a form that was not timed on a kernel: some 20 per cent."""
+DEPTH = 3
+LEAST = 5
+"""Kernels at a leaf, at least."""
+WORTH = 0.08
+"""What a split must save, in regret (logarithms) summed over its kernels."""
+LISTED = 4
 OUTPUT = ROOT / "harness" / "heuristics" / "learned.py"
 
 
 @dataclass(frozen=True)
-class Sample:
-    """A kernel for fitting: features and regrets (logarithms) of its configurations, and which
-    of them the rules would have preferred (None: it was not timed)."""
+class Kind:
+    """Kernels of one kind: regret (logarithm, capped) of each form on each, and their traits."""
 
-    tuning: Tuning
-    configs: tuple[Config, ...]
-    features: Floats
-    regrets: Floats
-    first: int | None
+    name: str
+    tunings: tuple[Tuning, ...]
+    forms: tuple[Form, ...]
+    costs: Floats
+    traits: tuple[dict[str, float], ...]
 
+    @classmethod
+    def of(cls, name: str, tunings: Sequence[Tuning], target: Target) -> Kind:
+        """The kind as numbers."""
+        forms = FORMS[name]
+        costs = np.full((len(tunings), len(forms)), UNKNOWN)
+        for row, tuning in enumerate(tunings):
+            for column, form in enumerate(forms):
+                regret = tuning.regret(config_of(form, tuning.facts, target))
+                if regret is not None:
+                    costs[row, column] = min(CAP, math.log(regret))
+        sorts = tuple(traits(t.facts, target) for t in tunings)
+        return cls(name, tuple(tunings), forms, costs, sorts)
 
-def sample(tuning: Tuning, target: Target) -> Sample:
-    """``tuning`` as numbers."""
-    configs = tuple(tuning.times)
-    rows = np.array([features(tuning.facts, c, target) for c in configs])
-    times = np.array([tuning.times[c] for c in configs])
-    preferred = candidates(tuning.facts, target)[0]
-    first = configs.index(preferred) if preferred in tuning.times else None
-    return Sample(tuning, configs, rows, np.log(times / times.min()), first)
+    def grow(self, rows: Sequence[int], depth: int = DEPTH) -> tuple[Split | Leaf, float]:
+        """A tree for the kernels ``rows``, and the regret of its first choices, summed."""
+        costs = self.costs[list(rows)]
+        leaf = Leaf(self._listed(costs)), float(costs.sum(0).min())
+        cuts = [c for c in self._cuts(rows) if min(len(c[2]), len(c[3])) >= LEAST]
+        if depth == 0 or not cuts:
+            return leaf
+        trait, limit, low, high = min(cuts, key=lambda c: self._best(c[2]) + self._best(c[3]))
+        left, below = self.grow(low, depth - 1)
+        right, above = self.grow(high, depth - 1)
+        if below + above + WORTH < leaf[1]:
+            return Split(trait, limit, left, right), below + above + WORTH
+        return leaf
 
+    def _best(self, rows: Sequence[int]) -> float:
+        return float(self.costs[list(rows)].sum(0).min())
 
-def fit(samples: Sequence[Sample]) -> Floats:
-    """Weights of least expected regret on ``samples``, every kernel counting the same."""
-    centred = [s.features - s.features.mean(0) for s in samples]
-    scale = np.sqrt(np.mean([np.mean(c * c, axis=0) for c in centred], axis=0))
-    scale[scale < 1e-9] = np.inf
-    rows = [c / scale for c in centred]
-    costs = [np.minimum(s.regrets, CAP) for s in samples]
-    start = _ridge(rows, costs)
+    def _cuts(self, rows: Sequence[int]) -> list[tuple[str, float, list[int], list[int]]]:
+        found = []
+        for trait in self.traits[0]:
+            values = sorted({self.traits[r][trait] for r in rows})
+            for a, b in zip(values, values[1:], strict=False):
+                limit = float(f"{(a + b) / 2:.4g}")
+                low = [r for r in rows if self.traits[r][trait] <= limit]
+                high = [r for r in rows if self.traits[r][trait] > limit]
+                found.append((trait, limit, low, high))
+        return found
 
-    def loss(weights: Floats) -> tuple[float, Floats]:
-        total, slope = 0.0, np.zeros_like(weights)
-        for row, cost in zip(rows, costs, strict=True):
-            scores = -row @ weights / SOFTNESS
-            chosen = np.exp(scores - scores.max())
-            chosen /= chosen.sum()
-            expected = float(chosen @ cost)
-            total += expected
-            slope -= (chosen * (cost - expected)) @ row / SOFTNESS
-        count = len(rows)
-        return (
-            total / count + PENALTY * float(weights @ weights),
-            slope / count + 2 * PENALTY * weights,
-        )
+    def _listed(self, costs: Floats) -> tuple[Form, ...]:
+        left = np.full(len(costs), np.inf)
+        found: list[int] = []
+        for _ in range(LISTED):
+            # What a further form adds, and, little, how good it is by itself.
+            totals = np.minimum(left[:, None], costs).sum(0) + 0.05 * costs.sum(0)
+            totals[found] = np.inf
+            found.append(int(totals.argmin()))
+            left = np.minimum(left, costs[:, found[-1]])
+        return tuple(self.forms[at] for at in found)
 
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 300})
-    return np.asarray(found.x / scale)
-
-
-def _ridge(rows: Sequence[Floats], costs: Sequence[Floats]) -> Floats:
-    """Where to start: weights that predict capped regret itself, every kernel counting the same."""
-    a = np.concatenate([row / math.sqrt(len(row)) for row in rows])
-    b = np.concatenate([(c - c.mean()) / math.sqrt(len(c)) for c in costs])
-    width = a.shape[1]
-    return np.asarray(np.linalg.solve(a.T @ a + 0.02 * len(rows) * np.eye(width), a.T @ b))
-
-
-def choice(one: Sample, weights: Floats) -> float:
-    """Regret (logarithm) of the configuration of least score."""
-    return float(one.regrets[int(np.argmin(one.features @ weights))])
-
-
-def held_out(samples: Sequence[Sample]) -> dict[int, float]:
-    """Regret by position in ``samples``, chosen by weights that have not seen its model."""
-    found: dict[int, float] = {}
-    for model in dict.fromkeys(s.tuning.model for s in samples):
-        rest = [s for s in samples if s.tuning.model != model]
-        if len(rest) < LEAST_KERNELS:
-            continue
-        weights = fit(rest)
-        for at, one in enumerate(samples):
-            if one.tuning.model == model:
-                found[at] = choice(one, weights)
-    return found
+    def regret(self, tree: Split | Leaf, row: int, target: Target) -> float:
+        """Regret (a factor) of the tree's first choice on one kernel."""
+        first = chosen(tree, self.tunings[row].facts, target)[0]
+        return math.exp(self.costs[row, self.forms.index(first)])
 
 
 @dataclass(frozen=True)
 class Result:
-    """One kind of kernel: weights, and regrets (factors) of the rules, of weights that have seen
-    the kernel, and of weights that have not."""
+    """One kind: a tree grown from everything, and regrets on the suite's kernels by column."""
 
     kind: str
-    weights: Floats
-    rules: list[float]
-    seen: list[float]
-    unseen: list[float]
-
-    @property
-    def better(self) -> bool:
-        """Whether the weights do better than the rules on models that they have not seen."""
-        return bool(self.unseen) and geometric(self.unseen) < geometric(self.rules)
+    tree: Split | Leaf
+    columns: dict[str, list[float]]
 
 
-def learn(kind: str, samples: Sequence[Sample]) -> Result:
-    """Fit and judge one kind. Kernels whose first candidate was not timed, or that have no other
-    model to learn from, are left out of the judgement, so that all columns speak of the same."""
-    weights = fit(samples)
-    unseen = held_out(samples)
-    judged = [at for at in unseen if samples[at].first is not None]
-    rules = [math.exp(samples[at].regrets[samples[at].first]) for at in judged]
-    seen = [math.exp(choice(samples[at], weights)) for at in judged]
-    return Result(kind, weights, rules, seen, [math.exp(unseen[at]) for at in judged])
+def learn(name: str, suite: Sequence[Tuning], extra: Sequence[Tuning], target: Target) -> Result:
+    """Grow and judge one kind."""
+    kind = Kind.of(name, [*suite, *extra], target)
+    rows, others = range(len(suite)), range(len(suite), len(suite) + len(extra))
+    everything = kind.grow([*rows, *others])[0]
+    columns: dict[str, list[float]] = {
+        "rules": [_rules(t, target) for t in suite],
+        "seen": [kind.regret(everything, r, target) for r in rows],
+        "held out": [math.nan] * len(suite),
+        "extra alone": [],
+    }
+    for model in {t.model for t in suite}:
+        rest = [r for r in rows if suite[r].model != model] + [*others]
+        tree = kind.grow(rest)[0] if len(rest) >= LEAST else None
+        for r in rows:
+            if suite[r].model == model:
+                known = columns["rules"][r] if tree is None else kind.regret(tree, r, target)
+                columns["held out"][r] = known
+    if len(others) >= LEAST:
+        alone = kind.grow([*others])[0]
+        columns["extra alone"] = [kind.regret(alone, r, target) for r in rows]
+    return Result(name, everything, columns)
+
+
+def _rules(tuning: Tuning, target: Target) -> float:
+    """Regret of the rules' first candidate, capped as the others are."""
+    regret = tuning.regret(by_rules(tuning.facts, target)[0])
+    return math.exp(UNKNOWN) if regret is None else min(math.exp(CAP), regret)
 
 
 def table(results: Sequence[Result]) -> str:
     """Regret by kind, all kinds together last."""
-    lines = [
-        "kind                  kernels   rules (worst)    seen (worst)   held out (worst)   kept"
-    ]
-    rows = [(r.kind, r.rules, r.seen, r.unseen, "yes" if r.better else "no") for r in results]
-    merged = [[v for r in results for v in (r.rules, r.seen, r.unseen)[at]] for at in range(3)]
-    kept = [v for r in results for v in (r.unseen if r.better else r.rules)]
-    rows.append(("all", *merged, ""))
-    for kind, rules, seen, unseen, word in rows:
-        cells = [
-            f"{geometric(v):7.3f} ({max(v, default=math.nan):.2f})" for v in (rules, seen, unseen)
-        ]
-        lines.append(f"{kind:22}{len(rules):7}{cells[0]:>18}{cells[1]:>16}{cells[2]:>18}   {word}")
-    lines.append(f"what is kept, held out: {geometric(kept):.3f}")
+    names = list(results[0].columns)
+    lines = [f"{'kind':20}{'kernels':>8}" + "".join(f"{name:>18}" for name in names)]
+    every = {name: [v for r in results for v in r.columns[name]] for name in names}
+    for kind, columns in [*((r.kind, r.columns) for r in results), ("all", every)]:
+        cells = (f"{geometric(v):.3f} ({max(v):.2f})" if v else "-" for v in columns.values())
+        lines.append(f"{kind:20}{len(columns['rules']):8}" + "".join(f"{c:>18}" for c in cells))
     return "\n".join(lines)
 
 
 def written(results: Sequence[Result], sources: Sequence[Path]) -> str:
     """``learned.py`` as text."""
-    names = ", ".join(path.name for path in sources)
     lines = [
-        '"""Weights of ``ranking.FEATURES`` by kind of kernel.',
+        '"""Trees of fast forms of configurations, by kind of kernel.',
         "",
-        f"Written by ``scripts/learn_heuristics.py`` from {names};",
-        "see docs/measurements/heuristics.md. Not to be edited by hand.",
+        f"Written by ``scripts/learn_heuristics.py`` from {len(sources)} files of tunings, see",
+        "docs/measurements/heuristics.md. Not to be edited by hand.",
         '"""',
         "",
         "from __future__ import annotations",
         "",
-        "WEIGHTS: dict[str, tuple[float, ...]] = {",
+        "from collections.abc import Mapping",
+        "",
+        "from harness.heuristics.forms import Form, Leaf, Split",
+        "",
+        "TREES: Mapping[str, Split | Leaf] = {",
     ]
     for result in results:
-        if result.better:
-            lines.append(f'    "{result.kind}": (')
-            pairs = zip(FEATURES, result.weights, strict=True)
-            lines += [f"        {weight:.5g},  # {name}" for name, weight in pairs]
-            lines.append("    ),")
+        lines.append(f'    "{result.kind}": {_text(result.tree, 1)},')
     return "\n".join([*lines, "}", ""])
+
+
+def _text(tree: Split | Leaf, depth: int) -> str:
+    pad = "    " * (depth + 1)
+    if isinstance(tree, Leaf):
+        forms = "".join(f"{pad}    Form({f.x}, {f.other}, {f.share}),\n" for f in tree.forms)
+        return f"Leaf(\n{pad}(\n{forms}{pad})\n{pad[4:]})"
+    low, high = (_text(t, depth + 1) for t in (tree.low, tree.high))
+    parts = f'{pad}"{tree.trait}",\n{pad}{tree.limit!r},\n{pad}{low},\n{pad}{high},\n'
+    return f"Split(\n{parts}{pad[4:]})"
+
+
+def kinds(files: Sequence[Path]) -> dict[str, list[Tuning]]:
+    """The tunings in ``files`` by kind, those of kinds that have forms."""
+    found: dict[str, list[Tuning]] = defaultdict(list)
+    for file in files:
+        for tuning in read(file, H100):
+            name = kind_of(tuning.facts)
+            if name in FORMS:
+                found[name].append(without_accidents(tuning)[0])
+    return found
 
 
 def main() -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(description="Learn the heuristics' ranking from tunings.")
-    parser.add_argument("files", nargs="+", type=Path, help="as for heuristics_regret.py")
+    parser = argparse.ArgumentParser(description="Learn fast configurations from tunings.")
+    parser.add_argument("files", nargs="+", type=Path, help="tunings of a suite")
+    parser.add_argument("--extra", nargs="*", type=Path, default=[], help="of other kernels")
     parser.add_argument("--write", action="store_true", help="write harness/heuristics/learned.py")
     given = parser.parse_args()
-    kinds: dict[str, list[Sample]] = defaultdict(list)
-    for file in given.files:
-        for tuning in read(file, H100):
-            kinds[kind_of(tuning.facts)].append(sample(without_accidents(tuning)[0], H100))
-    results = [learn(k, kinds[k]) for k in sorted(kinds) if len(kinds[k]) >= LEAST_KERNELS]
+    suite, extra = kinds(given.files), kinds(given.extra)
+    names = [name for name in sorted(FORMS) if len(suite[name]) + len(extra[name]) >= LEAST]
+    results = [learn(name, suite[name], extra[name], H100) for name in names]
     print(table(results))
     if given.write:
-        OUTPUT.write_text(written(results, given.files))
+        OUTPUT.write_text(written(results, [*given.files, *given.extra]))
     return 0
 
 

@@ -1,8 +1,9 @@
 """The comparison with Inductor and eager as a Markdown page.
 
-    python scripts/suite_table.py results/<machine>/<run>.regions.json > PAGE.md
+    python scripts/suite_table.py results/<machine>/<run>.parquet > PAGE.md
 
-Reads what ``scripts/gpu_suite.py`` wrote. One table per graph's total over its distinct
+Reads a run made with ``harness run --against inductor,eager`` (or the ``.regions.json`` that came
+beside runs of the first format). One table per graph's total over its distinct
 regions, one of every region.
 """
 
@@ -14,6 +15,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from harness.bench.peers.ratios import by_region  # noqa: E402
+from harness.bench.record import Check, to_json  # noqa: E402
+from harness.track import store  # noqa: E402
 
 Row = dict[str, Any]
 
@@ -47,7 +55,7 @@ def heading(data: dict[str, Any], path: Path) -> list[str]:
         f"Method `{data['method']}`.",
         "",
         f"Data: [`{path.as_posix()}`](../../{path.as_posix()}) (every region's and every "
-        "candidate's samples). Command: `python scripts/gpu_suite.py --out DIR --commit SHA`.",
+        "candidate's samples). Command: `harness run --against inductor,eager --commit SHA`.",
         "",
         "A region is a largest fusible piece of a graph. All three run in one process on the same "
         "random inputs, each replayed as a CUDA graph, in turns, with a cold L2 cache; results are "
@@ -98,9 +106,39 @@ def region_table(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
+def of_run(path: Path) -> dict[str, Any]:
+    """A run file in the form of the JSON."""
+    run = store.load(path)
+    rows: list[Row] = []
+    for graph in run.graphs:
+        for group in by_region(graph.regions):
+            times = {one.compiler: one.ms for one in group}
+            rows.append(
+                {
+                    "graph": graph.name,
+                    "region": group[0].region,
+                    "count": group[0].count,
+                    "kernels": group[0].kernels,
+                    "nbytes": sum(k.bytes for k in graph.kernels if k.region == group[0].region),
+                    "passed": group[0].check is Check.PASSED,
+                    **{f"{n}_ms": times.get(m) for n, m in NAMES},
+                }
+            )
+    return {
+        "machine": to_json(run.machine),
+        "copy_gbps": run.copy_gbps,
+        "method": run.method,
+        "regions": rows,
+    }
+
+
+NAMES = (("ours", "harness"), ("inductor", "inductor"), ("eager", "eager"))
+
+
 def main(path: Path) -> None:
     """Print the page."""
-    data = json.loads(path.read_text(encoding="utf-8"))
+    old = path.suffix == ".json"
+    data = json.loads(path.read_text(encoding="utf-8")) if old else of_run(path)
     lines = heading(data, path)
     lines += ["## By graph", "", *graph_table(data["regions"]), ""]
     lines += ["## By region, slowest against Inductor first", "", *region_table(data["regions"])]

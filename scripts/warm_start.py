@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -51,13 +50,15 @@ def child(texts: Path, cache: Path, tuned: bool) -> dict[str, Any]:
     from harness.runtime import launcher
     from harness.runtime.device import current_target
     from harness.runtime.host import raw_stream
+    from harness.runtime.sampling import EventSampler
     from harness.runtime.selecting import SelectedKernels
+    from harness.runtime.winners import Winners, device_identity
 
     torch.zeros(1, device="cuda")
     counts = {"compiled": 0, "timed": 0}
     timer = CudaTimer() if tuned else None
-    if timer is not None:
-        counted(timer, counts)
+    counted(CudaTimer, "measure", counts)
+    counted(EventSampler, "rounds", counts)
     compile_for = launcher.compile_for
 
     def counting(*args: Any, **kwargs: Any) -> Any:
@@ -66,7 +67,8 @@ def child(texts: Path, cache: Path, tuned: bool) -> dict[str, Any]:
 
     launcher.compile_for = counting
     started = time.perf_counter() - began
-    kernels = SelectedKernels(current_target(), timer, cache, 0, 1)
+    winners = Winners(cache / "tuned", device_identity()) if tuned else None
+    kernels = SelectedKernels(current_target(), timer, cache, 0, 1, winners)
     ms, failed = [], []
     for text in pickle.loads(texts.read_bytes()):  # noqa: S301 - written by the parent
         args = kernels.get(text).loaded.get_args("cuda")
@@ -84,19 +86,15 @@ def child(texts: Path, cache: Path, tuned: bool) -> dict[str, Any]:
     return {"start_s": started, "ms": ms, "failed": failed, **counts}
 
 
-def counted(timer: Any, counts: dict[str, int]) -> None:
-    """Have ``timer`` count what it is asked."""
+def counted(kind: Any, name: str, counts: dict[str, int]) -> None:
+    """Have the method ``name`` of ``kind`` count how often something is timed."""
+    function = getattr(kind, name)
 
-    def counting(function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            counts["timed"] += 1
-            return function(*args, **kwargs)
+    def counting(*args: Any, **kwargs: Any) -> Any:
+        counts["timed"] += 1
+        return function(*args, **kwargs)
 
-        return call
-
-    kind = type(timer)
-    for name in ("measure", "compare"):
-        setattr(kind, name, counting(getattr(kind, name)))
+    setattr(kind, name, counting)
 
 
 def main() -> int:

@@ -138,3 +138,36 @@ def test_dropout_is_the_same_in_both_directions(compiler: Compiler) -> None:
     assert x.grad is not None
     assert torch.equal(x.grad, y.detach())
     assert 0.4 < float((y == 0).float().mean()) < 0.6
+
+
+def test_an_optimizer_on_two_streams(compiler: Compiler) -> None:
+    """Many independent small kernels, launched in turns."""
+    torch.manual_seed(1)
+    parameters = [nn.Parameter(torch.randn(1 << 20, device="cuda")) for _ in range(20)]
+    twins = [nn.Parameter(p.detach().clone()) for p in parameters]
+    for ours, theirs in zip(parameters, twins, strict=True):
+        ours.grad = torch.randn_like(ours)
+        theirs.grad = ours.grad.clone()
+    optimizers = [
+        torch.optim.AdamW(group, lr=0.1, capturable=True, foreach=True)
+        for group in (parameters, twins)
+    ]
+    run = torch.compile(optimizers[0].step, backend=compiler)
+    for _ in range(5):
+        run()
+        optimizers[1].step()
+    assert "side = fork" in graph_text(compiler)
+    for ours, theirs in zip(parameters, twins, strict=True):
+        close(ours, theirs)
+
+
+def graph_text(compiler: Compiler) -> str:
+    from harness.executor import prepare_graph
+    from harness.runtime.host import SideStream
+
+    device = torch.device("cuda", 0)
+    launches = compiler.devices.launches(device)
+    assert isinstance(launches.side, SideStream)
+    run: Any = prepare_graph(compiler.compiled[-1], launches, device)
+    text: str = run.text
+    return text

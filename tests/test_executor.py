@@ -215,3 +215,84 @@ def test_host_functions_are_the_same_for_any_hash_seed() -> None:
         for seed in ("1", "2")
     }
     assert len(texts) == 1 and next(iter(texts))
+
+
+# -- two streams ---------------------------------------------------------------------------
+
+
+class Streams:
+    """Writes down what is launched where, and when the second stream begins and ends."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def fork(self, device: int) -> int:
+        self.seen.append("fork")
+        return 2
+
+    def join(self, device: int) -> None:
+        self.seen.append("join")
+
+    def launches(self, compiled: CompiledGraph) -> Launches:
+        kernel = launches_of_torch(compiled)
+
+        def on(module: EmittedModule) -> Callable[..., None]:
+            launch = kernel(module)
+
+            def run(stream: int, *args: Any) -> None:
+                self.seen.append(stream)
+                launch(list(args))
+
+            return run
+
+        return Launches(on, lambda device: 1, side=self)
+
+
+def steps(count: int, shared: bool = False, allocates: bool = False) -> Graph:
+    """``count`` states, each changed by its own input."""
+    b = GraphBuilder()
+    mutations, outputs = [], []
+    total = b.input("total", (4, 3))
+    for n in range(count):
+        state, change = b.input(f"s{n}", (4, 3), role="buffer"), b.input(f"c{n}", (4, 3))
+        new = b.call("aten.add.Tensor", state, change, name=f"new{n}")
+        mutations.append((state, new))
+        if allocates and n == 0:
+            outputs.append(b.call("aten.exp.default", change, name="out"))
+        if shared and n == 0:
+            mutations.append((total, b.call("aten.mul.Tensor", total, change, name="t")))
+        if shared and n == 1:
+            outputs.append(b.call("aten.exp.default", total, name="out"))
+    return b.graph(*outputs, mutations=tuple(mutations))
+
+
+def run_on_two(graph: Graph, turned: bool = False) -> list[Any]:
+    streams = Streams()
+    compiled = compile_graph(graph, H100)
+    run = prepare_graph(compiled, streams.launches(compiled), "cpu")
+    inputs = random_inputs(graph, "cpu", 4)
+    wanted = [t.clone() for t in inputs]
+    outputs = replay(graph, wanted, "cpu")
+    given = [t.t().contiguous().t() if turned else t.clone() for t in inputs]
+    torch.testing.assert_close(run([*given]), outputs)
+    torch.testing.assert_close(given, wanted)
+    return streams.seen
+
+
+def test_regions_that_have_nothing_to_do_with_each_other_take_turns_on_two_streams() -> None:
+    seen = run_on_two(steps(20))
+    assert seen[0] == "fork" and seen[-1] == "join"
+    assert seen[1:-1] == [1, 2] * 10
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [steps(5), steps(20, shared=True), steps(20, allocates=True)],
+    ids=["few", "shared", "allocates"],
+)
+def test_other_graphs_stay_on_one_stream(graph: Graph) -> None:
+    assert set(run_on_two(graph)) == {1}
+
+
+def test_inputs_that_are_copied_stay_on_one_stream() -> None:
+    assert set(run_on_two(steps(20), turned=True)) == {1}

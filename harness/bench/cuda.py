@@ -6,14 +6,15 @@ import functools
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from harness.bench.measure import Measurement
-from harness.bench.on_device import ROLE, Opened
+from harness.bench.on_device import ROLE, Opened, TuneJob
 from harness.bench.record import Machine, SampleSet, StateSummary
 from harness.bench.roofline import Roofline
 from harness.bench.session import CheckOutcome, Timing
 from harness.bench.state import Reading, summary
+from harness.bench.tuning import trial_record
 from harness.codegen.source import EmittedModule
 from harness.errors import CheckFailed, NoDevice
 from harness.heuristics.facts import Config
@@ -21,6 +22,8 @@ from harness.runtime.closing import Closing
 from harness.runtime.compiling import CompileJob, CompilePool
 from harness.runtime.module import load
 from harness.runtime.pool import WorkerPool
+from harness.runtime.trials import Tuned
+from harness.runtime.winners import warn_once
 from harness.target import Target
 
 SECONDS = 180.0
@@ -84,9 +87,15 @@ class CudaDevice(Closing):
         return self._opened.machine
 
     def prepare(self, modules: Sequence[EmittedModule]) -> None:
-        """Compile every candidate of every module in parallel. What fails here fails again,
-        with its reason, when it is timed."""
-        self._pool.warm(warm_jobs([m.text for m in modules], self.target, self._cache))
+        """Compile every candidate of every module in parallel, of one that was tuned before its
+        winner alone. What fails here fails again, with its reason, when it is timed."""
+        texts = [m.text for m in modules]
+        known = self._run("known", texts)
+        for note in self._run("notes", None):
+            warn_once(note)
+        winners = [CompileJob(t, self.target, c) for t, c in zip(texts, known, strict=True) if c]
+        rest = [t for t, c in zip(texts, known, strict=True) if c is None]
+        self._pool.warm([*winners, *warm_jobs(rest, self.target, self._cache)])
 
     def check(self, module: EmittedModule) -> CheckOutcome:
         """Run with poisoned outputs and compare with plain torch in float64."""
@@ -98,9 +107,10 @@ class CudaDevice(Closing):
         for a kernel that cannot be timed."""
         return self._timing(self._run("time", module.text), module.name)
 
-    def again(self, module_text: str, name: str, config: Config) -> Timing:
-        """Time a kernel under a configuration that is known. Raises as ``time`` does."""
-        return self._timing(self._run("again", (module_text, config)), name)
+    def again(self, module_text: str, name: str, config: Config, launches: int) -> Timing:
+        """Time a kernel under a configuration that is known, ``launches`` to a sample. Raises
+        as ``time`` does."""
+        return self._timing(self._run("again", (module_text, config, launches)), name)
 
     def restart(self) -> None:
         """Go on in a fresh process."""
@@ -132,9 +142,13 @@ class CudaDevice(Closing):
             found.copy_gbps,
             samples.cycles,
         )
-        return Timing(
-            found.config, samples.median, samples.ms, found.copy_gbps, measured, found.limit
-        )
+        trials = tuple(trial_record(t) for t in found.trials)
+        given = (found.config, samples.median, samples.ms, found.copy_gbps)
+        return Timing(*given, measured, found.limit, trials)
+
+    def tune(self, job: TuneJob) -> Tuned:
+        """Choose a configuration as ``job`` asks. Raises ``HarnessError`` with the reason."""
+        return cast(Tuned, self._run("tune", job))
 
     def _run(self, kind: str, job: object) -> Any:
         """One job's answer. A worker that replaces a lost one takes the device first, so that

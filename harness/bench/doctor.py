@@ -7,6 +7,7 @@ may hang runs in a process of its own with a time limit.
 from __future__ import annotations
 
 import enum
+import json
 import os
 import shutil
 import subprocess
@@ -54,6 +55,7 @@ def examine(options: Options) -> list[Finding]:
         ("torch", lambda: package("torch")),
         ("triton", lambda: package("triton")),
         ("GPU", gpu),
+        ("timer", timer),
         ("C compiler", c_compiler),
         ("launcher", lambda: launcher(options.cache)),
         ("interpreter", interpreter),
@@ -117,6 +119,52 @@ def gpu() -> Finding:
     clocks = f"SM {found.sm_clock_mhz} MHz, memory {found.memory_clock_mhz} MHz"
     driver = f"driver {found.driver}" if found.driver else "driver unknown"
     return Finding("GPU", Level.FINE, f"{found.name}, {driver}, {clocks}")
+
+
+_TIMER = """
+import json, torch
+from harness.bench import coldness
+from harness.bench.timer import CudaTimer
+from harness.runtime.device import current_target
+timer = CudaTimer()
+device = torch.device("cuda", torch.cuda.current_device())
+found = coldness.examine(timer, current_target().l2_bytes, device, coldness.probe_read)
+read = max(found.flushed, found.copied)
+facts = [timer.floor_ms * 1000, found.cold, found.telling, read, found.cached, found.memory]
+print(json.dumps(facts))
+"""
+
+
+def timer() -> Finding:
+    """The timer's floor, and whether what it calls a cold cache is cold."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return Finding("timer", Level.FINE, "not tried: there is no GPU to time on")
+    root = str(Path(harness.__path__[0]).parent)
+    done = _python("-c", f"import sys; sys.path.insert(0, {root!r})\n{_TIMER}")
+    remedy = "end what else runs on the GPU (nvidia-smi lists it) and try again"
+    if done is None or done.returncode:
+        text = "no answer" if done is None else done.stderr.strip().splitlines()[-1:]
+        return Finding("timer", Level.BROKEN, f"{text}", "nothing can be timed", remedy)
+    return timer_finding(*json.loads(done.stdout.splitlines()[-1]))
+
+
+def timer_finding(
+    floor_us: float, cold: bool, telling: bool, read: float, cached: float, memory: float
+) -> Finding:
+    """What the timer's self-check comes to; bandwidths in GB/s."""
+    text = (
+        f"floor {floor_us:.1f} µs; data that fits the L2 cache is read at {read:.0f} GB/s when "
+        f"timed, at {cached:.0f} from the cache, far more data at {memory:.0f}"
+    )
+    if not cold:
+        effect = "kernels seem faster than they are: their data comes from the cache"
+        return Finding("timer", Level.BROKEN, text, effect, "report this, with this line")
+    if not telling:
+        effect = "reading from the cache is hardly faster here: the check of cold data says little"
+        return Finding("timer", Level.LIMITED, text, effect, "nothing: times are still taken cold")
+    return Finding("timer", Level.FINE, text)
 
 
 def launcher(cache: Path) -> Finding:

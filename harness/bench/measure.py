@@ -13,9 +13,14 @@ from harness.bench.state import Reading
 from harness.errors import CompileFailed, HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
-from harness.runtime.autotune import Prepare, Trial, compiler, tune
+from harness.runtime.autotune import Prepare, Settings, Trial, Tuned, compiler
+from harness.runtime.caching import CachingAutotuner
+from harness.runtime.compiling import CompilePool
+from harness.runtime.lookup_table import LookupTable
+from harness.runtime.saved import free_room
 from harness.runtime.static import reason
 from harness.runtime.timing import Samples, Timer, Work
+from harness.runtime.winners import Winners
 from harness.target import Target
 
 Preparer = Callable[[modules.LoadedModule], Prepare]
@@ -62,7 +67,8 @@ class Measurer:
     """Measures modules on one device. ``device`` is where arguments are made; ``tune_ms`` and
     ``time_ms`` are wall clock for a candidate and, at most, for the winner. ``roofline`` is
     what the device can do (a copy at ``copy_gbps`` is all that is known of it if None),
-    ``readings`` gives the GPU's state since it was last asked."""
+    ``readings`` gives the GPU's state since it was last asked. ``winners`` keeps what was tuned,
+    ``table`` says what is not to be; ``pool`` compiles in parallel."""
 
     target: Target
     timer: Timer
@@ -74,19 +80,24 @@ class Measurer:
     preparer: Preparer | None = None
     roofline: Roofline | None = None
     readings: Callable[[], tuple[Reading, ...]] = tuple
+    winners: Winners | None = None
+    table: LookupTable | None = None
+    pool: CompilePool | None = None
 
     def measure(self, module_text: str, seed: int = 0) -> Measurement:
         """Tune and time one module. A kernel that cannot be measured is a row with its
         reason; the memory it used is given back either way."""
         return self._row(module_text, lambda loaded: self._measured(loaded, seed))
 
-    def again(self, module_text: str, config: Config, seed: int = 0) -> Measurement:
-        """Time one module under ``config``, which another process has found. As ``measure``
-        otherwise."""
+    def again(
+        self, module_text: str, config: Config, launches: int | None = None, seed: int = 0
+    ) -> Measurement:
+        """Time one module under ``config``, ``launches`` to a sample, both of which another
+        process has found. As ``measure`` otherwise."""
 
         def timed(loaded: modules.LoadedModule) -> Measurement:
             args = loaded.get_args(device=self.device, seed=seed)
-            return self._timed(loaded, args, config)
+            return self._timed(loaded, args, config, launches)
 
         return self._row(module_text, timed)
 
@@ -116,14 +127,40 @@ class Measurer:
     def _measured(self, loaded: modules.LoadedModule, seed: int) -> Measurement:
         args = loaded.get_args(device=self.device, seed=seed)
         prepare = self._prepare(loaded)
-        tuned = tune(loaded, args, self.timer, prepare, self.tune_ms)
+        tuned = self.tuner(loaded.text).tune(args, self.timer, prepare)
         return replace(self._timed(loaded, args, tuned.config), trials=tuned.trials)
 
+    def tuner(
+        self, module_text: str, settings: Settings | None = None, fresh: bool = False
+    ) -> CachingAutotuner:
+        """What chooses the configuration of a module; ``settings`` ask for a search, ``fresh`` for
+        a tuning whatever is known."""
+        chosen = settings or Settings(budget_ms=self.tune_ms, room=free_room)
+        places = (self.winners, self.table, self.pool)
+        return CachingAutotuner(module_text, self.target, self.cache, chosen, *places, fresh)
+
+    def tune(
+        self, module_text: str, settings: Settings, fresh: bool = False, seed: int = 0
+    ) -> Tuned:
+        """Only tune; raises what tuning fails with. Memory is given back either way."""
+        tuner = self.tuner(module_text, settings, fresh)
+        try:
+            args = tuner.loaded.get_args(device=self.device, seed=seed)
+            make = self.preparer
+            return tuner.tune(args, self.timer, None if make is None else make(tuner.loaded))
+        finally:
+            args = []
+            release(self.device)
+
     def _timed(
-        self, loaded: modules.LoadedModule, args: modules.Arguments, config: Config
+        self,
+        loaded: modules.LoadedModule,
+        args: modules.Arguments,
+        config: Config,
+        launches: int | None = None,
     ) -> Measurement:
         launch, _ = self._prepare(loaded)(config)
-        samples = self.timer.measure(Work(launch, args), self.time_ms)
+        samples = self.timer.measure(Work(launch, args, launches), self.time_ms)
         return Measurement(
             loaded.name,
             loaded.bytes_moved,

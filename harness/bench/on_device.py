@@ -7,13 +7,14 @@ It measures its own bandwidths when it starts, and watches the GPU's state.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 import torch
 
+from harness import options
 from harness.bench import roofline
 from harness.bench.check import check_on_device
 from harness.bench.machine import fingerprint
@@ -24,15 +25,24 @@ from harness.bench.state import monitor
 from harness.bench.timer import CudaTimer
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
+from harness.runtime.autotune import Settings
+from harness.runtime.compiling import CompilePool
 from harness.runtime.device import current_target
 from harness.runtime.interpreter import CheckResult
+from harness.runtime.lookup_table import LookupTable
+from harness.runtime.saved import free_room
+from harness.runtime.search import search_named
 from harness.runtime.static import reason
+from harness.runtime.trials import Tuned
+from harness.runtime.winners import Winners, device_identity
 from harness.runtime.worker import Handler, Unusable
 from harness.target import Target
 
 ROLE = "harness.bench.on_device:handlers"
 _FLUSHES = 500
 """Some tens of milliseconds of work: long enough to read the clocks meanwhile."""
+_CALM_SECONDS = 3.0
+"""What the clocks are given to come back after the product of matrices."""
 
 T = TypeVar("T")
 
@@ -48,12 +58,28 @@ class Opened:
     roofline: Roofline | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class TuneJob:
+    """A kernel to tune by the search called ``search``. ``pinned`` are configurations to try
+    beside its candidates; ``fresh``: whatever was tuned before; ``jobs`` processes compile."""
+
+    module_text: str
+    search: str = "none"
+    pinned: tuple[Config, ...] = ()
+    fresh: bool = False
+    debug: bool = False
+    deterministic: bool = False
+    jobs: int = 1
+
+
 @dataclass(eq=False, slots=True)
 class DeviceWorker:
     """What the process does. Nothing touches the GPU before ``open``."""
 
     cache: Path | None
     _opened: Opened | None = None
+    _pool: CompilePool | None = None
+    _told: list[str] = field(default_factory=list)
     _measurer: Measurer = field(init=False)
 
     def open(self, _: object = None) -> Opened:
@@ -64,12 +90,21 @@ class DeviceWorker:
                 machine = fingerprint(lambda: _busy(timer))
                 timer.watch = watch = monitor(machine.gpu_uuid)
                 limits = roofline.measure(timer)
+                if watch is not None:
+                    watch.calm(_CALM_SECONDS)
                 target = current_target()
             except (RuntimeError, NoDevice) as error:
                 raise Unusable(no_device(error)) from error
             readings = tuple if watch is None else watch.take
             self._measurer = Measurer(
-                target, timer, limits.copy_gbps, self.cache, roofline=limits, readings=readings
+                target,
+                timer,
+                limits.copy_gbps,
+                self.cache,
+                roofline=limits,
+                readings=readings,
+                winners=self._winners(),
+                table=self._table(),
             )
             self._opened = Opened(target, limits.copy_gbps, machine, limits)
         return self._opened
@@ -84,10 +119,50 @@ class DeviceWorker:
         self.open()
         return self._surviving(lambda: self._measurer.measure(module_text))
 
-    def again(self, job: tuple[str, Config]) -> Measurement:
-        """Time a module under a configuration that is known."""
+    def again(self, job: tuple[str, Config, int]) -> Measurement:
+        """Time a module under a configuration that is known, so many launches a sample."""
         self.open()
         return self._surviving(lambda: self._measurer.again(*job))
+
+    def known(self, module_texts: Sequence[str]) -> list[Config | None]:
+        """The configuration of every module that needs no tuning."""
+        self.open()
+        found = (self._measurer.tuner(text).known() for text in module_texts)
+        return [None if tuned is None else tuned.config for tuned in found]
+
+    def tune(self, job: TuneJob) -> Tuned:
+        """Choose a configuration as ``job`` asks, and keep it."""
+        self.open()
+        return self._surviving(lambda: self._tuned(job))
+
+    def _tuned(self, job: TuneJob) -> Tuned:
+        if job.jobs > 1 and self._pool is None:
+            self._pool = CompilePool(job.jobs, self.cache)
+        settings = Settings(
+            search_named(job.search),
+            deterministic=job.deterministic,
+            debug=job.debug,
+            pinned=job.pinned,
+            room=free_room,
+        )
+        measurer = replace(self._measurer, pool=self._pool)
+        return measurer.tune(job.module_text, settings, job.fresh)
+
+    def notes(self, _: object = None) -> list[str]:
+        """What the user should hear of the cache, each once."""
+        told = list(self._told)
+        self._told.clear()
+        return told
+
+    def _winners(self) -> Winners | None:
+        if self.cache is None:
+            return None
+        device = device_identity(torch.cuda.current_device())
+        return Winners(self.cache / "tuned", device, self._told.append)
+
+    def _table(self) -> LookupTable | None:
+        path = options.current().tuning_table
+        return None if path is None else LookupTable.load(path)
 
     def _surviving(self, work: Callable[[], T]) -> T:
         """``work``'s result; ``Unusable`` if the device's context did not survive it."""
@@ -133,4 +208,7 @@ def handlers(cache: str | None) -> dict[str, Handler]:
         "check": worker.check,
         "time": worker.time,
         "again": worker.again,
+        "known": worker.known,
+        "notes": worker.notes,
+        "tune": worker.tune,
     }

@@ -68,7 +68,7 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
     find_entries(options, request.suite, request.names, named)
     workers = request.jobs or options.jobs
     with contextlib.ExitStack() as stack:
-        cache, note = stack.enter_context(usable(options.cache))
+        cache, note = stack.enter_context(usable(options.cache if options.use_cache else None))
         options = replace(options, cache=cache)
         device = open_device(options, request, workers)
         if device is not None:
@@ -127,7 +127,7 @@ def open_peers(options: Options, request: Request, workers: int) -> PeerPool | N
         return None
     from harness.bench.peers.pool import PeerPool
 
-    return PeerPool(request.against, options.cache, workers)
+    return PeerPool(request.against, options.cache, workers, processes=request.processes)
 
 
 def _require_timing(request: Request) -> None:

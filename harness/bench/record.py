@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from harness.errors import HarnessError, RecordError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the file format; raised when a reader of the old one would be wrong."""
 
 T = TypeVar("T")
@@ -61,7 +61,8 @@ class TrialRecord:
 
     ``origin`` says where it came from: ``heuristics``, ``scaled`` (the R block halved after
     compiling), ``descent`` (a search), ``pinned`` (given). Without samples the ``reason`` says
-    why it was not timed.
+    why it was not timed. ``level`` is its time in milliseconds with the drift between batches
+    taken out: what the trials of one kernel are compared by.
     """
 
     config: dict[str, int]
@@ -71,11 +72,17 @@ class TrialRecord:
     spills: int | None = None
     shared: int | None = None
     reason: str = ""
+    level: float | None = None
 
     @property
     def ms(self) -> float | None:
         """Median in milliseconds."""
         return statistics.median(self.samples_ms) if self.samples_ms else None
+
+    @property
+    def time(self) -> float | None:
+        """``level`` where it is known, else the median."""
+        return self.ms if self.level is None else self.level
 
 
 @dataclass(frozen=True, slots=True)

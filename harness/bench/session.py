@@ -23,13 +23,14 @@ from harness.bench.record import (
     LibraryCall,
     RegionRecord,
     SampleSet,
+    TrialRecord,
     one_line,
 )
 from harness.bench.roofline import Limit
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
-from harness.runtime.module import config_from_dict
+from harness.runtime.module import config_dict, config_from_dict
 from harness.runtime.static import StaticMetrics
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ class CheckOutcome:
 class Timing:
     """What the device says of a kernel: its fastest configuration and that one's samples;
     ``copy_gbps`` is the copy bandwidth in the process that timed it, ``measured`` the samples
-    with all that is known of them, ``limit`` what holds the kernel back."""
+    with all that is known of them, ``limit`` what holds the kernel back, ``trials`` what the
+    tuning tried."""
 
     config: Config
     ms: float
@@ -88,6 +90,7 @@ class Timing:
     copy_gbps: float | None = None
     measured: SampleSet | None = None
     limit: Limit | None = None
+    trials: tuple[TrialRecord, ...] = ()
 
     @property
     def sets(self) -> tuple[SampleSet, ...]:
@@ -126,8 +129,8 @@ class Device(Protocol):
     def time(self, module: EmittedModule) -> Timing:
         """Time every candidate and keep the fastest."""
 
-    def again(self, module_text: str, name: str, config: Config) -> Timing:
-        """Time a kernel under a configuration that is known."""
+    def again(self, module_text: str, name: str, config: Config, launches: int) -> Timing:
+        """Time a kernel under a configuration that is known, ``launches`` to a sample."""
 
     def restart(self) -> None:
         """Go on in a fresh process."""
@@ -454,12 +457,5 @@ def _on_device(
     measured = timing.measured or SampleSet(0, timing.samples_ms, copy_gbps=timing.copy_gbps)
     gbps = record.bytes / timing.ms / 1e6
     limit = timing.limit or Limit("copy", gbps / (timing.copy_gbps or device.copy_gbps))
-    record = replace(
-        record,
-        config={
-            **dict(timing.config.blocks),
-            "num_warps": timing.config.num_warps,
-            "num_stages": timing.config.num_stages,
-        },
-    )
+    record = replace(record, config=config_dict(timing.config), trials=timing.trials)
     return with_samples(record, measured, limit), timing.config

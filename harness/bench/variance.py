@@ -24,6 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from harness.bench import median
+
 Floats: TypeAlias = NDArray[np.float64]
 
 LEAST_KERNELS = 8
@@ -200,21 +202,17 @@ def _student_log_likelihood(differences: Floats, variances: Floats, df: Floats) 
     return float(terms.sum())
 
 
-_BATCHES = 10
-"""Batches of consecutive samples whose medians say how well a process's median is known."""
+_NORMAL = 1.959964
+"""Standard normal quantile of the 95 % interval of a median."""
 
 
 def median_error(samples: Sequence[float]) -> float:
-    """Standard error of the median of ``samples``, relative to it, from the medians of batches of
-    consecutive samples, so that samples that hang together are not counted as independent.
+    """Standard error of the median of ``samples``, relative to it, from its interval
+    (``bench.median``: neighbours that hang together are not counted as independent); 0 for fewer
+    than two samples.
     """
     values = np.asarray(samples, dtype=np.float64)
-    middle = float(np.median(values))
-    if len(values) < 2 or middle <= 0:
+    if len(values) < 2:
         return 0.0
-    if len(values) < 5 * _BATCHES:
-        low, high = np.quantile(values, (0.25, 0.75))
-        return 1.2533 * float(high - low) / 1.349 / len(values) ** 0.5 / middle
-    medians = [float(np.median(batch)) for batch in np.array_split(values, _BATCHES)]
-    low, high = np.quantile(medians, (0.25, 0.75))  # one disturbed batch moves no median
-    return float(high - low) / 1.349 / _BATCHES**0.5 / middle
+    found, middle = median.interval(values), float(np.median(values))
+    return (found.high - found.low) / 2 / _NORMAL / middle if middle > 0 else 0.0

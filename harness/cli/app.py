@@ -11,6 +11,7 @@ import harness
 from harness.cli.calibrate import calibrate
 from harness.cli.capture import capture
 from harness.cli.changes import changes
+from harness.cli.collecting import gc
 from harness.cli.compare import compare
 from harness.cli.confirm import confirm
 from harness.cli.doctor import doctor
@@ -20,6 +21,7 @@ from harness.cli.importing import import_
 from harness.cli.listing import list_
 from harness.cli.run import run
 from harness.cli.show import show
+from harness.cli.tune import tune
 
 HELP = """Benchmarks and regression tracking for fused GPU kernels.
 
@@ -61,6 +63,7 @@ def _root(
 
 COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("run", run, "Compile, check and, with a GPU, time kernels."),
+    ("tune", tune, "Tune a graph's kernels and show every trial."),
     ("emit", emit, "Write a graph's kernels, one file each."),
     ("capture", capture, "Turn a model into graph files."),
     ("list", list_, "List graphs, recorded runs or targets."),
@@ -69,6 +72,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("changes", changes, "Say at which commit a kernel changed its level, and why."),
     ("confirm", confirm, "Time two runs' kernels against each other, today."),
     ("import", import_, "Make runs of what asv or pytest-benchmark measured."),
+    ("gc", gc, "Say what can go from the results, and remove it."),
     ("explain-fusion", explain_fusion, "Say what shares a kernel, and why the rest does not."),
     ("calibrate", calibrate, "Measure this machine's false alarms and what it can detect."),
     ("doctor", doctor, "Say what works on this machine."),

@@ -43,7 +43,8 @@ def lines(found: Calibration, *, everything: bool) -> list[str]:
     note = (
         f"Verdicts as harness compare gives them: {100 * found.alpha:g} % chance of any false one "
         f"in a table, changes within {100 * found.margin:g} % are SAME (so a slowdown of that size "
-        "need not be found). Slowdowns are shares of the kernel's own time, made by a spin behind it."
+        "need not be found). Slowdowns are shares of the kernel's own time, made by a spin "
+        "behind it."
     )
     return [*printed, "", *textwrap.wrap(note, width(), break_on_hyphens=False)]
 
@@ -54,7 +55,9 @@ def _mode(mode: Mode) -> list[str]:
         f"{mode.name}: {alarms.found} of {alarms.kernels} unchanged kernels called SLOWER or "
         f"FASTER ({_percent(alarms)})"
     )
-    printed = ["", head, *(f"  {name}" for name in mode.alarmed), heading(_POWER)]
+    printed = ["", head, *(f"  {name}" for name in mode.alarmed)]
+    if mode.power:
+        printed.append(heading(_POWER))
     for size in SIZES:
         mine = {p.level: p for p in mode.power if p.size == size}
         if mine:

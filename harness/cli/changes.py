@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -19,47 +19,58 @@ if TYPE_CHECKING:
     from harness.track.series import Metric
 
 
+Chosen: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--graph", help="Report only graphs like this (* and ? allowed; repeatable)."),
+]
+MetricNames: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        help="ms, gbps, fraction, codegen, registers, spills, stack, shared, instructions, "
+        "load-width, store-width, bytes, kernels, launches; repeatable. Default: ms, or the "
+        "static ones where nothing was timed.",
+    ),
+]
+AckFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--ack",
+        help="The file of acknowledged changes. Default: acknowledged.txt in the results folder.",
+    ),
+]
+Order: TypeAlias = Annotated[
+    str,
+    typer.Option("--order", help="history: first parents of HEAD; time: when the runs began."),
+]
+Repository: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--repository", help="Whose history. Default: that of the working directory."),
+]
+Alpha: TypeAlias = Annotated[
+    float,
+    typer.Option("--alpha", min=1e-6, max=0.5, help="Chance of any false alarm in the report."),
+]
+Smallest: TypeAlias = Annotated[
+    float,
+    typer.Option("--smallest", min=0, max=10, help="Least relative change worth reporting."),
+]
+ShortestRun: TypeAlias = Annotated[
+    int,
+    typer.Option("--shortest-run", min=2, max=100, help="Points a new level has to hold for."),
+]
+
+
 @guarded
 def changes(
-    graph: Annotated[
-        list[str] | None,
-        typer.Option("--graph", help="Report only graphs like this (* and ? allowed; repeatable)."),
-    ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric",
-            help="ms, gbps, fraction, codegen, registers, spills, stack, shared, instructions, "
-            "load-width, store-width, bytes, kernels, launches; repeatable. Default: ms, or the "
-            "static ones where nothing was timed.",
-        ),
-    ] = None,
-    ack: Annotated[
-        Path | None,
-        typer.Option(
-            "--ack", help="The file of acknowledged changes. Default: acknowledged.txt there."
-        ),
-    ] = None,
-    order: Annotated[
-        str,
-        typer.Option("--order", help="history: first parents of HEAD; time: when the runs began."),
-    ] = "history",
-    repository: Annotated[
-        Path | None,
-        typer.Option("--repository", help="Whose history. Default: that of the working directory."),
-    ] = None,
-    alpha: Annotated[
-        float,
-        typer.Option("--alpha", min=1e-6, max=0.5, help="Chance of any false alarm in the report."),
-    ] = 0.05,
-    smallest: Annotated[
-        float,
-        typer.Option("--smallest", min=0, max=10, help="Least relative change worth reporting."),
-    ] = 0.005,
-    shortest_run: Annotated[
-        int,
-        typer.Option("--shortest-run", min=2, max=100, help="Points a new level has to hold for."),
-    ] = 2,
+    graph: Chosen = None,
+    metric: MetricNames = None,
+    ack: AckFile = None,
+    order: Order = "history",
+    repository: Repository = None,
+    alpha: Alpha = 0.05,
+    smallest: Smallest = 0.005,
+    shortest_run: ShortestRun = 2,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -88,7 +99,7 @@ def changes(
     runs = index.refresh(options.results)
     _say(runs, options.results)
     metrics = _metrics(metric or [], runs)
-    acknowledged = _acknowledged(ack, options.results)
+    acknowledged = acknowledgements(ack, options.results)
     known = arrange(runs, repository or Path.cwd(), by_time=order == "time")
     rules = Settings(family=alpha, smallest=smallest, shortest_run=shortest_run)
     report = find(known, metrics, rules, acknowledged, graph or [])
@@ -135,7 +146,9 @@ def _metrics(names: list[str], runs: Index) -> list[Metric]:
     return [METRICS[name] for name in dict.fromkeys(names)]
 
 
-def _acknowledged(given: Path | None, results: Path) -> tuple[Acknowledgement, ...]:
+def acknowledgements(given: Path | None, results: Path) -> tuple[Acknowledgement, ...]:
+    """What the file of acknowledged changes says: the ``given`` one, else the one in the results
+    folder, if there is one."""
     from harness.track import acknowledge
     from harness.track.series import METRICS
 

@@ -152,7 +152,7 @@ def _summary(report: Report, known: History, metrics: Sequence[Metric]) -> list[
             f"{_plural(report.short, 'series', 'series')} too short to be judged (fewer than 6 "
             "points in one environment): harness compare A B tells two runs apart"
         )
-    lines.extend(f"left out: {n} {what}" for what, n in sorted(report.left_out.items()))
+    lines.extend(f"left out: {what}: {n}" for what, n in sorted(report.left_out.items()))
     lines.extend(report.notes)
     lines.extend(
         f"acknowledged changes, line {each.line}: nothing changed there, so it can go "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -11,6 +11,20 @@ from harness.cli.arguments import AsJson, Debug
 from harness.cli.comparing import Alpha, Everything, Margin, remeasured, tell
 from harness.cli.guard import guarded
 
+FromRun: TypeAlias = Annotated[
+    str, typer.Option("--run", help="The run from which two compilers are taken.")
+]
+Remeasure: TypeAlias = Annotated[
+    bool,
+    typer.Option("--remeasure", help="Time the modules against each other now, as `confirm` does."),
+]
+Static: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--static",
+        help="Compare binaries, without times or a GPU; commits (and `worktree`) are compiled.",
+    ),
+]
 _SIDE = (
     "`latest`, a run file, the beginning of a run's name, a commit, an emitted module or a "
     "folder of them, or a compiler (harness, inductor, eager …)."
@@ -21,22 +35,9 @@ _SIDE = (
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
     b: Annotated[str, typer.Argument(metavar="B", help="The same, compared with A.")],
-    run: Annotated[
-        str, typer.Option("--run", help="The run from which two compilers are taken.")
-    ] = "latest",
-    remeasure: Annotated[
-        bool,
-        typer.Option(
-            "--remeasure", help="Time the modules against each other now, as `confirm` does."
-        ),
-    ] = False,
-    static: Annotated[
-        bool,
-        typer.Option(
-            "--static",
-            help="Compare binaries, without times or a GPU; commits (and `worktree`) are compiled.",
-        ),
-    ] = False,
+    run: FromRun = "latest",
+    remeasure: Remeasure = False,
+    static: Static = False,
     everything: Everything = False,
     alpha: Alpha = 0.05,
     margin: Margin = 0.01,

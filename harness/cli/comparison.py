@@ -32,6 +32,8 @@ _COLORS = {
 _FIGURES = (("A µs", 8), ("B µs", 8), ("B÷A", 6), ("95 % interval", 13))
 """Titles and widths of a row's figures."""
 _MOST_CAUSES = 6
+_MOST_ALIKE = 5
+"""Rows that cannot be compared for one reason and are still printed one by one."""
 _ORDER = (
     Verdict.SLOWER,
     Verdict.FASTER,
@@ -63,8 +65,13 @@ def print_comparison(found: Comparison, out: Console, *, everything: bool) -> No
     say(f"B  {_side(found.b.label, found.b.origin)}")
     for note in found.notes:
         say(f"note: {note}")
+    alike = Counter() if everything else _alike(found.rows)
     shown = [row for row in found.rows if everything or row.verdict is not Verdict.SAME]
-    _print_rows(shown, out)
+    _print_rows([row for row in shown if not alike[row.reason]], out)
+    if alike:
+        say()
+    for reason, number in alike.items():
+        say(f"INCOMPARABLE {number} kernels: {reason}")
     rollups = [r for r in found.rollups if everything or r.effect.verdict is not Verdict.SAME]
     _print_rollups(rollups, out)
     for title, kernels in (("only in A", found.vanished), ("only in B", found.appeared)):
@@ -76,6 +83,12 @@ def print_comparison(found: Comparison, out: Console, *, everything: bool) -> No
     say()
     for line in summary(found):
         say(line)
+
+
+def _alike(rows: Sequence[Row]) -> Counter[str]:
+    """Reasons that so many rows share that one line says it better."""
+    count = Counter(row.reason for row in rows if row.reason)
+    return Counter({reason: number for reason, number in count.items() if number > _MOST_ALIKE})
 
 
 def _side(label: str, origin: str) -> str:

@@ -48,15 +48,18 @@ def emit(
     harness emit llama_block_forward -o kernels/
     python kernels/triton_per_fused_mul_0.py --check
     """
-    from harness.bench.entries import find_graphs
+    from harness.bench.entries import find_graphs, is_user_file
     from harness.bench.plan import find_target
 
     options = settings.current()
     chosen = find_target(target or options.target)
-    files = find_graphs(options, suite, [graph])
+    by_hand = is_user_file(graph)
+    files = () if by_hand else find_graphs(options, suite, [graph])
     modules: dict[str, EmittedModule] = {}
     rows: list[dict[str, Any]] = []
     failures: list[dict[str, str]] = []
+    if by_hand:
+        _add_user_kernels(Path(graph), small, folder, modules, rows, failures)
     with output.progress("compiling", options, quiet=as_json) as bar:
         for position, file in enumerate(files):
             bar.update(f"compiling {file.name}", position, len(files))
@@ -70,15 +73,39 @@ def emit(
     _write(folder, texts)
     if binaries:
         failures += write_binaries(folder, texts, chosen, options, as_json)
+    _report(len(modules), rows, failures, as_json)
+    return FAILED if failures else FINE
+
+
+def _report(
+    files: int, rows: list[dict[str, Any]], failures: list[dict[str, str]], as_json: bool
+) -> None:
     if as_json:
         output.emit_json({"kernels": rows, "failures": failures})
     else:
         for path in dict.fromkeys(row["file"] for row in rows):
             output.emit(path)
-        output.emit(f"{len(modules)} files, {len(rows)} kernels")
+        output.emit(f"{files} files, {len(rows)} kernels")
     for failure in failures:
         output.note(f"not generated: {failure['reason']}")
-    return FAILED if failures else FINE
+
+
+def _add_user_kernels(
+    path: Path,
+    small: bool,
+    folder: Path,
+    modules: dict[str, EmittedModule],
+    rows: list[dict[str, Any]],
+    failures: list[dict[str, str]],
+) -> None:
+    """The hand-written kernels of a file."""
+    from harness.bench.user.entry import UserEntry
+
+    found, failed = UserEntry(path).modules(small)
+    for module in found:
+        modules[module.name] = module
+        rows.append(_row(path.stem, module, 1, folder / f"{module.name}.py"))
+    failures += [{"graph": path.stem, "reason": f"{one.name}: {one.reason}"} for one in failed]
 
 
 def _compile(file: GraphFile, target: Target, small: bool) -> CompiledGraph:

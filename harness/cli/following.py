@@ -16,6 +16,7 @@ from harness.bench.session import (
     RegionDone,
 )
 from harness.cli import output
+from harness.cli.detecting import detecting
 from harness.cli.tables import graph_lines
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Keeper(Protocol):
 def follow(plan: Plan, keeper: Keeper, options: Options, *, quiet: bool) -> None:
     """Keep and print what the session's events bring. A graph that will be timed in further
     processes is printed once its figures are final, or when there will be no better ones."""
-    events = plan.session.events()
+    events = detecting(plan.session.events(), options.results, plan.run)
     final = not plan.timed or plan.session.processes == 1
     unprinted: dict[str, GraphRecord] = {}
     with output.progress("starting", options, quiet=quiet) as bar, contextlib.closing(events):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -97,29 +98,32 @@ _TARGET_COLUMNS = (
 def _runs(options: Options) -> list[dict[str, Any]]:
     from harness.cli.recovery import recover
     from harness.errors import RecordError
-    from harness.track import lookup, store
+    from harness.track import index
 
     recover(options.results)
-    rows = []
-    for path in lookup.runs(options.results):
-        try:
-            run = store.load(path)
-        except RecordError as error:
-            output.note(f"error: {error}")
-            continue
-        counts = run.counts()
-        rows.append(
-            {
-                "run": path.stem,
-                "machine": run.machine.gpu or run.machine.key,
-                "graphs": len(run.graphs),
-                "kernels": counts["total"],
-                "failed": sum(k.failed for g in run.graphs for k in g.kernels),
-                "suite": run.suite,
-                "file": str(path),
-            }
+    found = index.refresh(options.results)
+    for note in found.notes:
+        output.note(note)
+    for run in found.unreadable:
+        output.note(f"error: {run.unreadable}")
+    if found.runs and not found.readable:
+        raise RecordError(
+            f"none of the {len(found.runs)} run files can be read",
+            str(options.results),
+            remedy="the lines above say why, file by file",
         )
-    return rows
+    return [
+        {
+            "run": Path(run.file).stem,
+            "machine": run.gpu or run.machine,
+            "graphs": run.graphs,
+            "kernels": run.kernels,
+            "failed": run.failed,
+            "suite": run.suite,
+            "file": str(options.results / run.file),
+        }
+        for run in found.readable
+    ]
 
 
 def _targets() -> list[dict[str, Any]]:

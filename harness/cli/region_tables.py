@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from harness.bench.peers.names import OURS, SUBJECTS
-from harness.bench.peers.ratios import Ratio, RollUp, by_region, ratio, roll_up
+from harness.bench.peers.ratios import Ratio, RollUp, by_region, ratios, roll_up
 from harness.bench.record import Check, GraphRecord, RegionRecord, Run
-from harness.cli.output import Column, heading, number, row
+from harness.cli.output import Column, heading, number, row, width
 
 COLUMNS = (
     Column("region", 0),
@@ -17,6 +18,8 @@ COLUMNS = (
     Column("ratio", 20),
     Column("check", 12, right=True),
 )
+REASON = 300
+"""Characters of a reason that are printed; all of it is in the record."""
 LEGEND = (
     "ratio: the compiler's time over ours with its 95 % interval, above 1 ours is faster; *: not "
     "replayed as a CUDA graph, so its host's time is in it. check: relative distance from float64."
@@ -29,15 +32,16 @@ def region_lines(graph: GraphRecord) -> list[str]:
     groups = by_region(graph.regions)
     if not groups:
         return []
+    known = ratios([graph])
     lines = ["", f"{graph.name}: other compilers", heading(COLUMNS)]
     for group in groups:
         for position, one in enumerate(group):
-            lines.extend(_lines(group[0], one, first=position == 0))
+            found = known.get((one.region, one.compiler))
+            lines.extend(_lines(one, found, first=position == 0))
     return [*lines, *(roll_up_line(found) for found in roll_up([graph]))]
 
 
-def _lines(ours: RegionRecord, one: RegionRecord, *, first: bool) -> list[str]:
-    found = None if one.compiler in SUBJECTS else ratio(ours, one)
+def _lines(one: RegionRecord, found: Ratio | None, *, first: bool) -> list[str]:
     starred = bool(one.reason and one.ms is not None)
     times = "" if one.count == 1 else f" ×{one.count}"
     cells = [
@@ -50,15 +54,13 @@ def _lines(ours: RegionRecord, one: RegionRecord, *, first: bool) -> list[str]:
     ]
     lines = [row(COLUMNS, cells)]
     if one.reason:
-        lines.append(f"  {one.compiler}: {one.reason}")
+        lines.append(f"  {one.compiler}: {one.reason[:REASON]}")
     return lines
 
 
 def _ratio(found: Ratio | None) -> str:
     if found is None:
         return ""
-    if found.low is None or found.high is None:
-        return f"{found.value:.3f}"
     return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
@@ -76,7 +78,8 @@ def _check(one: RegionRecord) -> str:
 def summary_lines(run: Run) -> list[str]:
     """What a run's other compilers come to, one line each; nothing without them."""
     found = roll_up(run.graphs)
-    return [LEGEND, *(roll_up_line(one) for one in found)] if found else []
+    means = [roll_up_line(one) for one in found]
+    return [*textwrap.wrap(LEGEND, width(), break_on_hyphens=False), *means] if found else []
 
 
 def roll_up_line(found: RollUp) -> str:

@@ -63,7 +63,7 @@ Commit: TypeAlias = Annotated[
 
 
 @guarded
-def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
+def run(
     graphs: Graphs = None,
     suite: Suite = "default",
     target: TargetName = None,

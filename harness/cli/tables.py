@@ -22,6 +22,8 @@ COLUMNS = (
     Column("GB/s", 6, right=True),
     Column("roof%", 6, right=True),
 )
+FINDS = Column("finds", 6, right=True)
+"""Shown where the machine is calibrated."""
 ROOMY = 100
 """Columns of a terminal from which a table without times keeps its empty columns."""
 NO_GPU = "no GPU"
@@ -30,7 +32,8 @@ LEGEND = (
     "×n: launched n times. bytes: what one launch has to move. regs, spill: per thread; smem: "
     "shared memory per block; instr: instructions in the binary. check: largest error against "
     "float64. ms: median, cold L2; roof%: share of what the device allows such a kernel, "
-    "c: copying, r: reading, w: writing, a: arithmetic. More: README.md"
+    "c: copying, r: reading, w: writing, a: arithmetic; finds: the smallest change that two such "
+    "runs tell from noise (harness calibrate). More: README.md"
 )
 """How to read the table; printed below it."""
 
@@ -45,23 +48,27 @@ def graph_lines(graph: GraphRecord, *, timed: bool) -> list[str]:
         f"{graph.name}  {_plural(len(graph.kernels), 'kernel')}, "
         f"{_plural(graph.launches, 'launch', 'launches')}, {_plural(calls, 'library call')}"
     )
+    calibrated = any(kernel.detectable is not None for kernel in graph.kernels)
+    shown = columns(timed=timed, calibrated=calibrated)
     lines = ["", title]
     if graph.kernels:
-        lines.append(heading(columns(timed=timed)))
+        lines.append(heading(shown))
     for kernel in graph.kernels:
-        lines.append(kernel_line(kernel, timed=timed))
+        lines.append(kernel_line(kernel, shown, timed=timed))
         lines.extend(_reasons(kernel))
     return [*lines, *region_tables.region_lines(graph)]
 
 
-def columns(*, timed: bool) -> tuple[Column, ...]:
+def columns(*, timed: bool, calibrated: bool = False) -> tuple[Column, ...]:
     """The table's columns. In a narrow terminal the kernel's name gets the room of the columns
     that would only hold dashes.
     """
+    if timed and calibrated:
+        return (*COLUMNS, FINDS)
     return COLUMNS if timed or width() >= ROOMY else COLUMNS[:-2]
 
 
-def kernel_line(kernel: KernelRecord, *, timed: bool) -> str:
+def kernel_line(kernel: KernelRecord, shown: tuple[Column, ...], *, timed: bool) -> str:
     """One row of the table."""
     name = kernel.name.removeprefix("triton_")
     time = (number(kernel.ms, 4), number(kernel.gbps), _roof(kernel))
@@ -74,8 +81,8 @@ def kernel_line(kernel: KernelRecord, *, timed: bool) -> str:
         number(kernel.instructions),
         _check(kernel),
         *(time if timed else (NO_GPU, "–", "–")),
+        "–" if kernel.detectable is None else f"{kernel.detectable:.1%}",
     ]
-    shown = columns(timed=timed)
     return row(shown, cells[: len(shown)])
 
 

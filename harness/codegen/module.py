@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.codegen.inputs import argument_rows
+from harness.codegen.operations import floating_operations
 from harness.codegen.reference import Reference, reference_of, triton_signature
 from harness.codegen.source import EmittedModule, KernelSource
 from harness.codegen.tail import TAIL, TAIL_OF_UNKNOWN_SIZES
@@ -87,10 +88,12 @@ def _constants(source: KernelSource, reference: Reference, target: Target) -> st
         if a.kind in (ArgumentKind.OUTPUT, ArgumentKind.IN_OUT)
     ]
     pointers = [a.name for a in plan.arguments if a.kind is not ArgumentKind.SIZE]
+    counted = "modelled, for UNKNOWN_SIZES" if plan.sizes else "modelled"
     lines = [
         f'KERNEL = "{source.name}"',
         f'CATEGORY = "{plan.category.value}"',
-        f"BYTES = {plan.bytes_moved}  # bytes one launch moves (modelled)",
+        f"BYTES = {plan.bytes_moved}  # bytes one launch moves ({counted})",
+        f"FLOPS = {floating_operations(plan)}  # floating-point operations of one (modelled)",
         f"CONFIGS = [  # candidates for {target.name}, best guess first\n{configs}]",
         f"POINTS = {_dict_text(plan.facts.sizes)}  # points by tile: what blocks may grow to",
         f"PINNED = {_dict_text(plan.facts.pinned)}  # blocks that the kernel's text fixes",

@@ -6,8 +6,9 @@ run costs the host little more than its launches. Its text is the function's ``t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import torch
@@ -16,11 +17,12 @@ from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, CompiledRegion
 from harness.executor.graphs import GraphWriter, WriteRegion
 from harness.executor.hosttext import HostText, listing, unpacking
+from harness.executor.lanes import has_lanes
 from harness.executor.layouts import Host
 from harness.executor.regions import LaunchOn, RegionWriter, Value
 from harness.graph.model import Partition, Region
 from harness.graph.replay import replay
-from harness.runtime.host import allocator, no_stream, reinterpreter
+from harness.runtime.host import Side, allocator, no_stream, reinterpreter
 
 LaunchKernel: TypeAlias = "Callable[[EmittedModule, list[Any]], None]"
 """Runs an emitted module's kernel on its arguments (tensors; integers for sizes)."""
@@ -35,12 +37,14 @@ RegionStep: TypeAlias = "Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]"
 @dataclass(frozen=True, slots=True)
 class Launches:
     """How a host function launches: ``kernel(module)`` gives ``launch(stream, *args)``, and
-    ``stream(device number)`` the current stream. ``finished`` is called at the end of a graph,
-    if given."""
+    ``stream(device number)`` the current stream. ``side`` is a second stream for regions that
+    have nothing to do with each other; ``finished`` is called at the end of a graph; either is
+    optional."""
 
     kernel: Callable[[EmittedModule], LaunchOn]
     stream: Callable[[int], int] = no_stream
     finished: Callable[[], None] | None = None
+    side: Side | None = None
 
 
 def launches_of(kernel: PrepareKernel | Launches) -> Launches:
@@ -76,12 +80,16 @@ def prepare_graph(
             made[module.text] = launches.kernel(module)
         return made[module.text]
 
+    if launches.side is not None and not has_lanes(compiled):
+        launches = replace(launches, side=None)
+    lanes = itertools.cycle(("stream",) if launches.side is None else ("stream", "side"))
+
     def write_region(region: Region, values: list[Value]) -> list[Value]:
         found = by_name[region.name]
         if not found.complete or found.program is None:
             return _write_step(text, replay_step(region, where), values, region)
         writer = RegionWriter(
-            text, host, found, found.program, one_kernel, values, stream="stream", fine="fine"
+            text, host, found, found.program, one_kernel, values, next(lanes), fine="fine"
         )
         return [Value(variable, sure=True) for variable in writer.write()]
 
@@ -115,13 +123,18 @@ def _no_kernels(module: EmittedModule) -> LaunchOn:
 def _function(
     text: HostText, host: Host, partition: Partition, region: WriteRegion, launches: Launches
 ) -> RunGraph:
-    for taken in ("stream", "fine"):
+    for taken in ("stream", "side", "fine"):
         text.fresh(taken)
-    before = [f"stream = {text.bind(launches.stream, 'current_stream')}({host.device.index or 0})"]
+    device, side = host.device.index or 0, launches.side
+    before = [f"stream = {text.bind(launches.stream, 'current_stream')}({device})"]
     after = []
+    if side is not None:
+        # Copies of inputs that are not where kernels can read them are made on one stream.
+        before.append(f"side = {text.bind(side.fork, 'fork')}({device}) if fine else stream")
+        after.append(f"if side != stream: {text.bind(side.join, 'join')}({device})")
     if launches.finished is not None:
         after.append(f"{text.bind(launches.finished, 'finished')}()")
-    GraphWriter(text, host, partition, region).write(before, after)
+    GraphWriter(text, host, partition, region, holds=side is not None).write(before, after)
     return text.function("run", partition.graph.name)
 
 

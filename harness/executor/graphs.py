@@ -64,12 +64,14 @@ _QUICK: dict[str, Callable[..., Any]] = {
 @dataclass(eq=False, slots=True)
 class GraphWriter:
     """Writes ``partition`` into ``text``: regions by ``region``, everything else as calls of
-    torch on ``host``'s device."""
+    torch on ``host``'s device. ``holds``: everything is kept until the end, because more than
+    one stream uses it."""
 
     text: HostText
     host: Host
     partition: Partition
     region: WriteRegion
+    holds: bool = False
     _plan: ViewPlan = field(init=False)
     _values: dict[str, Value] = field(default_factory=dict)
     _originals: dict[str, str] = field(default_factory=dict)
@@ -92,7 +94,8 @@ class GraphWriter:
         self._originals = {m.input: self._values[m.input].variable for m in graph.mutations}
         for step, dead in zip(self.partition.steps, self._plan.last_uses(), strict=True):
             self._step(step)
-            self._drop(name for name in dead if name not in kept)
+            if not self.holds:
+                self._drop(name for name in dead if name not in kept)
         self.text.add(*after)
         outputs = ["None" if n is None else self._values[n].variable for n in graph.outputs]
         self.text.add(f"return {listing(outputs)}")

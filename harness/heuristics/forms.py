@@ -8,6 +8,7 @@ configuration of some kernel (docs/measurements/heuristics.md).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,6 +28,48 @@ class Form:
     x: int
     other: int
     share: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """Forms that were fast on kernels of one sort, the best first."""
+
+    forms: tuple[Form, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Kernels whose ``trait`` is at most ``limit`` go ``low``, the others ``high``."""
+
+    trait: str
+    limit: float
+    low: Split | Leaf
+    high: Split | Leaf
+
+
+def traits(facts: Facts, target: Target) -> dict[str, float]:
+    """What sorts of kernels are told apart by. Sizes are logarithms to base 2, relative to the
+    device where its size matters."""
+    points = facts.parallel * facts.reduced
+    each = facts.bytes / points
+    return {
+        "loads": facts.loads,
+        "stores": facts.stores,
+        "full stores": max(0, facts.stores - facts.reductions),
+        "reductions": facts.reductions,
+        "reduced": math.log2(facts.reduced),
+        "parallel per multiprocessor": math.log2(facts.parallel / target.multiprocessors),
+        "points per multiprocessor": math.log2(points / target.multiprocessors),
+        "bytes per point": math.log2(max(0.125, each)),
+    }
+
+
+def chosen(tree: Split | Leaf, facts: Facts, target: Target) -> tuple[Form, ...]:
+    """The forms of the leaf that ``facts`` lead to."""
+    known = traits(facts, target)
+    while isinstance(tree, Split):
+        tree = tree.low if known[tree.trait] <= tree.limit else tree.high
+    return tree.forms
 
 
 def kind_of(facts: Facts) -> str:
@@ -52,7 +95,7 @@ def draft(form: Form, facts: Facts) -> Draft:
     return Draft(blocks, warps=form.share, max_warps=_MAX_WARPS)
 
 
-def config(form: Form, facts: Facts, target: Target) -> Config:
+def config_of(form: Form, facts: Facts, target: Target) -> Config:
     """The configuration that ``form`` means for a kernel on ``target``."""
     return finish(facts, draft(form, facts), target)
 
@@ -141,4 +184,4 @@ FORMS: Mapping[str, tuple[Form, ...]] = {
 
 def menu(facts: Facts, target: Target) -> dict[Form, Config]:
     """Every form of the kernel's kind with its configuration; nothing for other kinds."""
-    return {form: config(form, facts, target) for form in FORMS.get(kind_of(facts), ())}
+    return {form: config_of(form, facts, target) for form in FORMS.get(kind_of(facts), ())}

@@ -16,6 +16,8 @@ from harness.heuristics import (
     user,
 )
 from harness.heuristics.facts import Config, Facts, Family
+from harness.heuristics.forms import chosen, config_of, kind_of
+from harness.heuristics.learned import TREES
 from harness.target import Target
 
 Heuristic = Callable[[Facts, Target], tuple[Config, ...]]
@@ -34,10 +36,36 @@ RULES: dict[Family, Heuristic] = {
 
 
 def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
-    """Launch configurations worth trying for ``facts`` on ``target``, best guess first.
+    """Launch configurations worth trying for ``facts`` on ``target``, best guess first: those
+    that were fast on kernels like it, then those of the family's rules.
 
     Never empty, no repeats, the same for the same arguments. Every block is a power of
     two no larger than its numel rounded up to one, and one block of a kernel holds at
     most 2**20 elements.
     """
+    known, rules = learnt(facts, target), by_rules(facts, target)
+    return tuple(dict.fromkeys((*known, *rules[:BESIDE]))) if known else rules
+
+
+def by_rules(facts: Facts, target: Target) -> tuple[Config, ...]:
+    """The candidates of the family's rules."""
     return RULES[facts.family](facts, target)
+
+
+def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
+    """Configurations that recorded tunings speak for; nothing for kinds they do not speak of."""
+    special = facts.one_element_per_thread or (facts.square_tile and not facts.tuning)
+    if facts.family not in LEARNING or special:
+        return ()
+    tree = TREES.get(kind_of(facts))
+    if tree is None:
+        return ()
+    return tuple(config_of(form, facts, target) for form in chosen(tree, facts, target))
+
+
+BESIDE = 3
+"""Candidates of the rules that are timed beside learnt ones: more of them found next to
+nothing on the kernels that were learnt from, and every one costs time."""
+
+LEARNING = (Family.POINTWISE, Family.REDUCTION, Family.PERSISTENT)
+"""Families whose kernels have been tuned in numbers."""

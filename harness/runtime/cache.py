@@ -12,10 +12,15 @@ _NEEDED = 1 << 20
 
 
 @contextlib.contextmanager
-def usable(folder: Path) -> Iterator[tuple[Path, str]]:
+def usable(folder: Path | None) -> Iterator[tuple[Path, str]]:
     """``folder`` if it can be written, else a temporary one that goes away afterwards; and, for
-    the latter, a sentence that says why.
+    the latter, a sentence that says why. None asks for a temporary one: nothing found, nothing
+    kept (HARNESS_NO_CACHE).
     """
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="harness-", ignore_cleanup_errors=True) as other:
+            yield Path(other), ""
+        return
     reason = refusal(folder)
     if not reason:
         yield folder, ""

@@ -35,7 +35,8 @@ class CachingAutotuner:
     """Tunes the kernel of ``module_text`` for ``target``; binaries go below ``cache``.
 
     ``winners`` and ``table`` are asked before anything is timed (None: not asked; with neither
-    and no ``cache`` nothing persists). ``pool`` compiles candidates in parallel. ``refused``
+    and no ``cache`` nothing persists). ``pool`` compiles candidates in parallel. ``fresh``: tune
+    even where the answer is known. ``refused``
     holds, after ``compile``, the candidates that cannot be used, each with its reason.
     """
 
@@ -46,6 +47,7 @@ class CachingAutotuner:
     winners: Winners | None = None
     table: LookupTable | None = None
     pool: CompilePool | None = None
+    fresh: bool = False
     tuned: Tuned | None = None
     refused: dict[Config, str] = field(default_factory=dict)
 
@@ -88,6 +90,8 @@ class CachingAutotuner:
             return self.tuned
         if self.loaded.interpreted:
             return Tuned(self.loaded.configs[0], (), source="interpreter")
+        if self.fresh:
+            return None
         if self.table is not None and (config := self.table.get(self.loaded)) is not None:
             return Tuned(config, (), source="lookup table")
         if self.winners is None:
@@ -102,7 +106,9 @@ class CachingAutotuner:
         was timed, else the result of ``autotune.tune`` (whose errors are raised), which is
         kept. ``prepare`` compiles for the device (default: for the current one)."""
         with self._lock:
-            compiles = prepare or Compiler(self.loaded, self.target, self.cache, self._ahead())
+            parallel = 1 if self.pool is None else self.pool.workers
+            places = (self.target, self.cache, self._ahead(), parallel)
+            compiles = prepare or Compiler(self.loaded, *places)
             found = self.known()
             if found is not None and self._holds(found, compiles):
                 self.tuned = found

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
 
@@ -17,6 +18,42 @@ Empty = Callable[[tuple[int, ...], tuple[int, ...], torch.dtype], torch.Tensor]
 
 Reinterpret = Callable[[torch.Tensor, tuple[int, ...], tuple[int, ...], int], torch.Tensor]
 """The memory of a tensor in another layout, from so many elements after its first."""
+
+
+class Side(Protocol):
+    """A second stream."""
+
+    def fork(self, device: int) -> int:
+        """Let it wait for what the current stream of ``device`` has; its handle."""
+        ...
+
+    def join(self, device: int) -> None:
+        """Let the current stream of ``device`` wait for it."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class SideStream:
+    """A second stream of a CUDA device, which can be part of a recorded graph."""
+
+    _stream: Any = None
+    _events: Any = None
+
+    def fork(self, device: int) -> int:
+        """As ``Side.fork``."""
+        if self._stream is None:
+            cuda: Any = torch.cuda
+            self._stream = cuda.Stream(device)
+            self._events = cuda.Event(), cuda.Event()
+        self._events[0].record(torch.cuda.current_stream(device))
+        self._stream.wait_event(self._events[0])
+        handle: int = self._stream.cuda_stream
+        return handle
+
+    def join(self, device: int) -> None:
+        """As ``Side.join``."""
+        self._events[1].record(self._stream)
+        torch.cuda.current_stream(device).wait_event(self._events[1])
 
 
 def raw_stream() -> Callable[[int], int]:

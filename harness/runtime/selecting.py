@@ -7,30 +7,32 @@ candidate that is fastest on the arguments of the kernel's first call.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError
+from harness.errors import CompileFailed, HarnessError, NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
 from harness.runtime import binary as binaries
 from harness.runtime import module as modules
-from harness.runtime.autotune import SPILL_LIMIT, compiler, tune
+from harness.runtime.autotune import SPILL_LIMIT, Settings
+from harness.runtime.caching import CachingAutotuner
 from harness.runtime.compiling import CompileJob, CompilePool
 from harness.runtime.driver import cuda
 from harness.runtime.launcher import Launcher, LauncherCache
 from harness.runtime.native import Kernel, launching
 from harness.runtime.static import reason
 from harness.runtime.timing import Timer
+from harness.runtime.winners import Winners
 from harness.target import Target
 
 _TUNE_MS = 10.0
-_FEW = 3
-"""Kernels that are compiled in this process: starting workers takes as long."""
+_FEW = 6
+"""So few are compiled here: starting worker processes takes as long (3 s on 16 cores)."""
 _log = logging.getLogger(__name__)
 
 
@@ -40,6 +42,7 @@ class SelectedKernels:
     where binaries and module files are kept; with more than one of ``jobs``, kernels are
     compiled in that many processes.
 
+    With a ``timer``, a configuration that ``winners`` knows is taken without timing.
     ``untuned`` are reasons, by kernel, why a kernel runs in its best guess in spite of a
     ``timer``.
     """
@@ -49,12 +52,13 @@ class SelectedKernels:
     cache: Path | None = None
     device: int = 0
     jobs: int = 1
+    winners: Winners | None = None
     untuned: dict[str, str] = field(default_factory=dict)
     _kernels: dict[str, SelectedKernel] = field(default_factory=dict)
     _launchers: LauncherCache = field(init=False)
-    _thread: ThreadPoolExecutor | None = None
     _pool: CompilePool | None = None
-    _compiling: list[Future[None]] = field(default_factory=list)
+    _compiling: list[threading.Thread] = field(default_factory=list)
+    _closed: bool = False
 
     def __post_init__(self) -> None:
         self._launchers = LauncherCache(self.target, self.cache)
@@ -68,32 +72,37 @@ class SelectedKernels:
 
     def prefetch(self, module_texts: Iterable[str]) -> None:
         """Begin to compile in worker processes what the first launches of these modules will
-        need and the cache does not have: all candidates with a timer, else the best guess. A
-        launch waits for it."""
+        need and the cache does not have: all candidates with a timer, else the best guess.
+
+        No launch waits for it: what is not there yet is compiled by the launch. Launches come
+        in the order of the modules, so the workers begin at the other end.
+        """
         if self.cache is None or self.jobs < 2:
             return
         jobs = [job for text in dict.fromkeys(module_texts) for job in self._missing(text)]
         if len(jobs) <= _FEW:
             return
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "harness-compile")
-            self._pool = CompilePool(self.jobs, self.cache)
-        self._compiling.append(self._thread.submit(self._compile, jobs))
+        if self._pool is None:
+            self._pool = CompilePool(min(self.jobs, len(jobs) // 2), self.cache)
+        # A daemon, so that the end of the program waits for nothing that is compiled ahead.
+        given = (self._pool, jobs[::-1])
+        thread = threading.Thread(target=self._compile, args=given, daemon=True)
+        self._compiling.append(thread)
+        thread.start()
 
     def wait(self) -> None:
-        """Wait for what ``prefetch`` began. A kernel that could not be compiled there is
+        """Wait until everything that ``prefetch`` began is compiled. What could not be is
         compiled again by its launch, which says why it fails."""
         while self._compiling:
-            self._compiling.pop().result()
+            self._compiling.pop().join()
 
     def close(self) -> None:
         """End the worker processes."""
+        self._closed = True
+        self.wait()
         if self._pool is not None:
             self._pool.close()
             self._pool = None
-        if self._thread is not None:
-            self._thread.shutdown(cancel_futures=True)
-            self._thread = None
 
     def loaded(self, module_text: str) -> modules.LoadedModule:
         """The module, loaded."""
@@ -134,11 +143,15 @@ class SelectedKernels:
             if not binaries.path(self.cache, name).is_file()
         ]
 
-    def _compile(self, jobs: Sequence[CompileJob]) -> None:
-        assert self._pool is not None
-        for index, error in self._pool.warm_each(jobs):
-            if error is not None:
-                _log.info("%s: %s", modules.text_hash(jobs[index].module_text), error)
+    def _compile(self, pool: CompilePool, jobs: Sequence[CompileJob]) -> None:
+        try:
+            for index, error in pool.warm_each(jobs):
+                if error is not None:
+                    _log.info("%s: %s", modules.text_hash(jobs[index].module_text), error)
+                if self._closed:
+                    return
+        except HarnessError as error:  # no workers: every launch compiles for itself
+            _log.warning("kernels are not compiled ahead: %s", error)
 
 
 @dataclass(eq=False, slots=True)
@@ -165,7 +178,6 @@ class SelectedKernel:
 
     def _first_launch(self, stream: int, *args: Any) -> None:
         """Choose a configuration, then launch."""
-        self.owner.wait()
         timer = self.owner.timer
         device = self.owner.device
         if timer is None or len(self.loaded.configs) == 1:
@@ -186,9 +198,14 @@ class SelectedKernel:
         self._launcher.crooked(self.owner.device, stream, *args)
 
     def _tuned(self, timer: Timer, args: Sequence[Any]) -> Config:
-        prepare = compiler(self.loaded, self.owner.target, self.owner.cache)
+        owner = self.owner
+        settings = Settings(budget_ms=_TUNE_MS)
+        tuner = CachingAutotuner(self.text, owner.target, owner.cache, settings, owner.winners)
         try:
-            return tune(self.loaded, args, timer, prepare, _TUNE_MS).config
+            config = tuner.tune(args, timer).config
+            # The launch may be for another stream than the one on which arguments were put back.
+            torch.cuda.synchronize()
+            return config
         except torch.OutOfMemoryError as error:
             # The program itself may fit: only what tuning needs beside it does not.
             self.owner.untuned[self.loaded.name] = why = reason(error)

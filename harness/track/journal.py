@@ -333,6 +333,15 @@ def recover(results: Path) -> list[Path]:
     return found
 
 
+def is_being_written(path: Path) -> bool:
+    """Whether the run of the journal at ``path`` is in progress."""
+    try:
+        with path.open("r+b") as file:
+            return not _take_lock(file.fileno())
+    except OSError:
+        return False
+
+
 def _take_lock(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

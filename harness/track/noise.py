@@ -31,9 +31,9 @@ CHANCE = 1.3
 1.3 for 20 to 200 points)."""
 INNER = 2.073
 """Width of the inner 70 % of a normal distribution in standard deviations."""
-QUANTILE = 1.645
-"""One-sided 95 % quantile of the normal distribution: a series is judged with the upper bound
-of its correlation."""
+QUANTILE = 1.96
+"""97.5 % quantile of the normal distribution: a series is judged with the upper end of the 95 %
+interval of its correlation."""
 
 
 def scale(block: Block, floor: float) -> Block:
@@ -58,7 +58,7 @@ def without_strays(block: Block, floor: float) -> tuple[Block, NDArray[np.bool_]
 
 
 def correlations(blocks: Sequence[Block], residuals: Sequence[Block]) -> list[Block]:
-    """For each row of each block the upper bound (95 %) of its lag-one correlation.
+    """For each row of each block the upper end (97.5 %) of its lag-one correlation.
 
     The blocks are histories of one machine and method, so their rows share what makes noise
     correlated: a common value and its spread are estimated over all of them, and each row's own
@@ -111,13 +111,17 @@ def _own(residuals: Block) -> tuple[Block, Block]:
 
 
 def _pooled(own: Sequence[tuple[Block, Block]], start: float, error: float) -> tuple[float, float]:
-    """The common correlation and its error with the rows' own estimates taken into account; their
-    median, because a step that was not found makes its row look correlated."""
+    """The common correlation and its error with the rows' own estimates taken into account.
+
+    Steps that were not found make their rows look correlated. A few of them don't matter to the
+    median; many do, but not to the differences, which then say how far the rows may be believed.
+    """
     values = np.concatenate([v for v, _ in own])
     variances = np.concatenate([s for _, s in own])
     own_error = 1.25**2 * float(variances.mean()) / len(values)
     weight = error**2 / (error**2 + own_error)
     pooled = start + weight * (float(np.median(values)) - start)
+    pooled = min(pooled, start + error)
     return pooled, float(np.sqrt(weight * own_error))
 
 

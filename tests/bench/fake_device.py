@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from harness.bench.measure import Measurement
 from harness.bench.on_device import Opened
 from harness.bench.record import Machine
+from harness.bench.roofline import Roofline
+from harness.bench.state import Reading
 from harness.errors import CompileFailed, HarnessError, NoDevice
 from harness.heuristics.facts import Config
 from harness.runtime.interpreter import CheckResult
@@ -17,6 +20,14 @@ from harness.runtime.worker import Handler, Unusable
 from harness.target import H100
 
 CONFIG = Config((("XBLOCK", 256),), 4, 1)
+
+
+def known(texts: list[str]) -> list[Config | None]:
+    return [CONFIG if "# tuned before" in text else None for text in texts]
+
+
+def notes(_: object) -> list[str]:
+    return []
 
 
 def handlers(cache: str | None) -> dict[str, Handler]:
@@ -37,18 +48,36 @@ def handlers(cache: str | None) -> dict[str, Handler]:
 
     def check(text: str) -> CheckResult:
         take(None)
-        if "# faults" in text:
-            raise Unusable(HarnessError("a kernel could not be run", got="illegal memory access"))
-        if "# crashes" in text:
-            os._exit(7)
-        if "# refused" in text:
-            raise CompileFailed("no")
-        return CheckResult(True, 0.25, 0.5, "", 0.0)
+        return _checked(text)
 
     def measure(text: str) -> Measurement:
         if "# hangs" in text:
             time.sleep(60)
         samples = Samples((0.002,) * 3, "fake", "count")
-        return Measurement("k", 4_000_000, CONFIG, samples, (), take(None).copy_gbps)
+        gbps = take(None).copy_gbps
+        now = time.monotonic()
+        seen = (Reading(now, 1980.0), Reading(now + 1, 1755.0, reasons=("power cap",)))
+        limit = Roofline(gbps).limit(samples.median, 4_000_000, 2_000_000)
+        return Measurement("k", 4_000_000, CONFIG, samples, (), gbps, "", limit, seen)
 
-    return {"open": take, "check": check, "time": measure}
+    def again(job: tuple[str, Config, int]) -> Measurement:
+        return replace(measure(job[0]), config=job[1])
+
+    return {
+        "open": take,
+        "check": check,
+        "time": measure,
+        "again": again,
+        "known": known,
+        "notes": notes,
+    }
+
+
+def _checked(text: str) -> CheckResult:
+    if "# faults" in text:
+        raise Unusable(HarnessError("a kernel could not be run", got="illegal memory access"))
+    if "# crashes" in text:
+        os._exit(7)
+    if "# refused" in text:
+        raise CompileFailed("no")
+    return CheckResult(True, 0.25, 0.5, "", 0.0)

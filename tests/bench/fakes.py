@@ -11,9 +11,10 @@ from typing import Any
 from harness.bench.lanes import Inbox, Lane
 from harness.bench.peers.regions import Comparable
 from harness.bench.record import Check, LibraryCall, RegionRecord, SampleSet
+from harness.bench.roofline import Limit
 from harness.bench.session import CheckOutcome, Compiled, CompiledKernel, Session, Timing
 from harness.codegen.source import EmittedModule
-from harness.errors import CompileFailed, HarnessError
+from harness.errors import CompileFailed, HarnessError, NoDevice
 from harness.heuristics.facts import Config, Facts, Family
 from harness.runtime.static import StaticMetrics
 
@@ -73,6 +74,33 @@ class FakeDevice:
         return Timing(Config((("XBLOCK", 256),), 4, 2), 0.002, (0.0019, 0.002, 0.0021))
 
 
+@dataclass
+class RepeatableDevice(FakeDevice):
+    """Goes on in fresh processes: times there are the process's number plus one milliseconds.
+    ``broken`` fails in process 1, ``gone`` ends the device there, ``interrupted`` is Ctrl-C."""
+
+    process: int = 0
+    broken: str = ""
+    gone: bool = False
+    interrupted: bool = False
+    asked: list[tuple[int, str, Config]] = field(default_factory=list)
+
+    def restart(self) -> None:
+        self.process += 1
+
+    def again(self, module_text: str, name: str, config: Config, launches: int) -> Timing:
+        self.asked.append((self.process, name, config))
+        if self.gone:
+            raise NoDevice("the GPU is gone")
+        if self.interrupted:
+            raise KeyboardInterrupt
+        if name == self.broken and self.process == 1:
+            raise CompileFailed("it broke")
+        ms = float(self.process + 1)
+        samples = SampleSet(self.process, (ms,) * 3, ms, ms, stopped="width")
+        return Timing(config, ms, samples.ms, 3000.0, samples, Limit("read", 0.5))
+
+
 Work = Callable[[Any], Any]
 
 
@@ -100,6 +128,7 @@ def session(
     peers: FakePeers | None = None,
     jobs: list[Any] | None = None,
     checks: list[Any] | None = None,
+    processes: int = 1,
 ) -> Session:
     inbox: Inbox = queue.SimpleQueue()
     return Session(
@@ -109,6 +138,7 @@ def session(
         lane("check", inbox, check, checks),
         device,
         peers,
+        processes,
     )
 
 

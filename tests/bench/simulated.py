@@ -88,18 +88,23 @@ def in_turns(
 
 
 def samples(
-    kernels: int, processes: int, count: int, noise: str, chance: np.random.Generator
+    kernels: int,
+    processes: int,
+    count: int,
+    noise: str,
+    chance: np.random.Generator,
+    offset: float = 0.003,
 ) -> Array:
-    """Samples (kernels, processes, count) of kernels that take 1, with a process offset of 0.3 %
-    and 1 % of noise inside: ``white``, ``correlated`` (autoregression of strength 0.6 and 0.95), or
-    ``bimodal`` (a fifth of the samples 5 % slower, in runs)."""
+    """Samples (kernels, processes, count) of kernels that take 1, with a process ``offset`` (its
+    standard deviation) and 1 % of noise inside: ``white``, ``correlated R`` (autoregression of that
+    strength), or ``bimodal`` (a fifth of the samples 5 % slower, five in a row)."""
     shape = (kernels, processes, count)
-    offset = chance.normal(0, 0.003, (kernels, processes, 1))
+    shift = chance.normal(0, offset, (kernels, processes, 1))
     inner = chance.normal(0, 0.01, shape)
-    if noise == "correlated":
-        strength = 0.95 if kernels % 2 else 0.6
+    if noise.startswith("correlated"):
+        strength = float(noise.split()[1])
         inner = signal.lfilter([np.sqrt(1 - strength**2)], [1, -strength], inner, axis=-1)
     if noise == "bimodal":
         blocks = chance.random((kernels, processes, -(-count // 5))) < 0.2
         inner = inner * 0.2 + 0.05 * np.repeat(blocks, 5, axis=-1)[..., :count]
-    return np.exp(offset + inner)
+    return np.exp(shift + inner)

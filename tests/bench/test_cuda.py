@@ -14,6 +14,7 @@ from harness.bench.record import Check
 from harness.bench.session import GraphDone
 from harness.codegen.source import EmittedModule
 from harness.errors import CompileFailed, HarnessError, NoDevice, WorkerDied
+from harness.heuristics.facts import Config
 from tests.bench.fakes import FakeEntry, compiled, module, session
 from tests.runtime import emitted
 
@@ -60,6 +61,31 @@ def test_a_refused_kernel_keeps_the_worker(device: CudaDevice, tmp_path: Path) -
         device.check(module("k", text="# refused"))
     assert device.check(module("good")).passed
     assert (tmp_path / "taken").read_text() == "x"
+
+
+def test_a_fresh_process_times_with_the_configuration_given(
+    device: CudaDevice, tmp_path: Path
+) -> None:
+    given = Config((("XBLOCK", 64),), 2, 1)
+    first = device.time(module("k"))
+    device.restart()
+    second = device.again("# k", "k", given, 8)
+    assert (tmp_path / "taken").read_text() == "xx"
+    assert first.measured is not None
+    assert second.measured is not None
+    assert (first.measured.process, second.measured.process) == (0, 1)
+    assert (first.measured.copy_gbps, second.measured.copy_gbps) == (1000.0, 2000.0)
+    assert second.config == given
+    assert first.limit is not None
+    assert first.limit.fraction == pytest.approx(2.0)
+    with pytest.raises(WorkerDied, match="no answer within 2 s"):
+        device.again("# hangs", "k", given, 8)
+    third = device.again("# k", "k", given, 8)
+    assert third.measured is not None
+    assert third.measured.process == 1
+    state = device.state
+    assert state is not None
+    assert (state.samples, state.sm_mhz_low, state.throttled) == (6, 1755.0, {"power cap": 3})
 
 
 def test_a_device_that_is_gone_ends_the_run(

@@ -125,3 +125,13 @@ def test_a_kernel_against_itself_on_the_gpu(tmp_path: Path) -> None:
     (outcomes,) = fight([same], Effort(processes=2), tmp_path, 1).outcomes
     for outcome in outcomes:
         assert outcome.a.median == pytest.approx(outcome.b.median, rel=0.5)
+
+
+def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
+    def follow(done: int, total: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    found = fight([bout("a"), bout("b")], EFFORT, tmp_path, 1, follow, fake_pairs.ROLE)
+    assert found.interrupted
+    assert sorted(len(outcomes) for outcomes in found.outcomes) == [1, 2]

@@ -2,49 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import pytest
 
 from harness.bench.passes import ProcessStarted, TimedAgain
-from harness.bench.record import GraphRecord, KernelRecord, SampleSet
-from harness.bench.roofline import Limit
-from harness.bench.session import GraphDone, Timing
-from harness.errors import CompileFailed, NoDevice
+from harness.bench.record import GraphRecord, KernelRecord
+from harness.bench.session import GraphDone
+from harness.errors import NoDevice
 from harness.heuristics.facts import Config
-from tests.bench.fakes import FakeDevice, FakeEntry, compiled, module, session
+from tests.bench.fakes import FakeEntry, RepeatableDevice, compiled, module, session
 
 A, B = module("triton_poi_fused_add_0", "add"), module("triton_red_fused_sum_1", "sum")
 FOUND = Config((("XBLOCK", 256),), 4, 2)
 
 
-@dataclass
-class Restarting(FakeDevice):
-    """Times are the process's number plus one milliseconds; ``broken`` fails in process 1."""
-
-    process: int = 0
-    broken: str = ""
-    gone: bool = False
-    asked: list[tuple[int, str, Config]] = field(default_factory=list)
-
-    def restart(self) -> None:
-        self.process += 1
-
-    def again(self, module_text: str, name: str, config: Config) -> Timing:
-        self.asked.append((self.process, name, config))
-        if self.gone:
-            raise NoDevice("the GPU is gone")
-        if name == self.broken and self.process == 1:
-            raise CompileFailed("it broke")
-        ms = float(self.process + 1)
-        samples = SampleSet(self.process, (ms,) * 3, ms, ms, stopped="width")
-        return Timing(config, ms, samples.ms, 3000.0, samples, Limit("read", 0.5))
-
-
-def run(device: Restarting, processes: int) -> list[object]:
-    made = session(FakeEntry("g", compiled(A, B)), FakeEntry("h", compiled(A)), device=device)
-    made.processes = processes
-    return list(made.events())
+def run(device: RepeatableDevice, processes: int) -> list[object]:
+    entries = FakeEntry("g", compiled(A, B)), FakeEntry("h", compiled(A))
+    return list(session(*entries, device=device, processes=processes).events())
 
 
 def last(events: list[object]) -> dict[str, GraphRecord]:
@@ -52,7 +25,7 @@ def last(events: list[object]) -> dict[str, GraphRecord]:
 
 
 def test_every_kernel_is_timed_again_with_the_configuration_found_first() -> None:
-    device = Restarting()
+    device = RepeatableDevice()
     events = run(device, 3)
     assert {config for _, _, config in device.asked} == {FOUND}
     # The same text in two graphs is timed once in a process.
@@ -79,7 +52,7 @@ def test_every_kernel_is_timed_again_with_the_configuration_found_first() -> Non
 
 
 def test_a_kernel_that_fails_later_keeps_what_it_has() -> None:
-    device = Restarting(broken=A.name)
+    device = RepeatableDevice(broken=A.name)
     events = run(device, 3)
     bad = [e for e in events if isinstance(e, TimedAgain) and e.reason]
     assert [(e.kernel, e.reason) for e in bad] == [(A.name, "it broke")] * 2
@@ -89,15 +62,15 @@ def test_a_kernel_that_fails_later_keeps_what_it_has() -> None:
 
 
 def test_one_process_and_nothing_timed_need_no_other() -> None:
-    device = Restarting()
+    device = RepeatableDevice()
     run(device, 1)
     assert device.process == 0
-    device = Restarting(unlaunchable=(A.name, B.name))
+    device = RepeatableDevice(unlaunchable=(A.name, B.name))
     run(device, 3)
     assert device.process == 0
 
 
 def test_a_device_that_goes_ends_the_run() -> None:
-    device = Restarting(gone=True)
+    device = RepeatableDevice(gone=True)
     with pytest.raises(NoDevice):
         run(device, 2)

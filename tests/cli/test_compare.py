@@ -105,6 +105,8 @@ def test_other_methods_are_incomparable_and_no_failure(harness: Command, results
     assert answer.status == 0
     assert "different methods of measuring: m/1 and m/2" in answer.out
     assert "20 INCOMPARABLE" in answer.out
+    assert answer.out.count("different methods") == 1, "said once, not twenty times"
+    assert harness("compare", A, "20260103", "--all").out.count("different methods") == 20
 
 
 def test_compilers_side_by_side(harness: Command, results: Path) -> None:

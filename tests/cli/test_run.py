@@ -12,12 +12,22 @@ import torch
 
 from harness.bench import plan
 from harness.bench.peers.regions import Comparable
+from harness.bench.record import StateSummary
 from harness.bench.session import CheckOutcome
 from harness.codegen.source import EmittedModule
 from harness.errors import CompileFailed, NoDevice, UnsupportedOperator
 from harness.target import A100
 from harness.track import store
-from tests.bench.fakes import METRICS, FakeDevice, FakeEntry, FakePeers, compiled, module, session
+from tests.bench.fakes import (
+    METRICS,
+    FakeDevice,
+    FakeEntry,
+    FakePeers,
+    RepeatableDevice,
+    compiled,
+    module,
+    session,
+)
 from tests.cli.conftest import Command
 from tests.track.examples import run as example
 
@@ -284,12 +294,15 @@ def test_other_compilers_are_rows_with_ratio_interval_check_and_mean(
     assert answer.status == 0, answer.err
     lines = answer.out.splitlines()
     start = lines.index("block: other compilers") + 2
+    interval = lines[start + 1].partition(" 2.000 ")[2].partition("ok")[0].strip()
+    low, high = (float(x) for x in interval.strip("[]").split(", "))
+    assert 1.2 < low < 2.0 < high < 3.0
     assert lines[start].split() == ["block.r0", "×2", "harness", "–", "0.0020", "ok", "2e-03"]
     assert lines[start + 1].split()[:3] == ["inductor", "0.0040", "2.000"]
-    assert "[1.972, 2.028]" in lines[start + 1]
+    assert lines[start + 1].split()[3:5] == interval.split()
     assert lines[start + 2].split() == ["eager", "–", "–"]
     assert lines[start + 3] == "  eager: it crashed"
-    mean = "inductor over harness: 2.000 [1.972, 2.028], geometric mean over 1 region"
+    mean = f"inductor over harness: 2.000 {interval}, geometric mean over 1 region"
     assert answer.out.count(mean) == 2, "of the graph, and of the run"
     assert "eager: no region to compare; left out: 1 × eager failed" in answer.out
     (path,) = stored(results)
@@ -321,3 +334,76 @@ def test_other_compilers_need_a_gpu(harness: Command) -> None:
     answer = harness("run", "--against", "eager")
     assert answer.status == 1
     assert "a GPU is needed" in answer.err
+
+
+def test_with_several_processes_a_graph_is_printed_once_with_its_final_times(
+    harness: Command, results: Path, planned: Any
+) -> None:
+    planned(GOOD, device=RepeatableDevice(), processes=3)
+    answer = harness("run")
+    assert answer.status == 0, answer.err
+    rows = [line for line in answer.out.splitlines() if "poi_fused_add_0" in line]
+    assert len(rows) == 1
+    assert "2.0000" in rows[0]  # the median of 0.002, 2 and 3 ms
+    (path,) = stored(results)
+    kernel = store.load(path).graphs[0].kernels[0]
+    assert [s.process for s in kernel.sets] == [0, 1, 2]
+    assert kernel.ms == 2.0
+
+
+def test_ctrl_c_in_a_later_process_keeps_and_prints_the_first(
+    harness: Command, results: Path, planned: Any
+) -> None:
+    planned(GOOD, device=RepeatableDevice(interrupted=True), processes=3)
+    answer = harness("run")
+    assert answer.status == 130
+    assert sum("poi_fused_add_0" in line for line in answer.out.splitlines()) == 1
+    kept = store.load(stored(results)[0])
+    assert not kept.complete
+    assert kept.graphs[0].kernels[0].ms == 0.002
+
+
+def test_a_kernel_that_fails_in_a_later_process_is_a_note(harness: Command, planned: Any) -> None:
+    planned(GOOD, device=RepeatableDevice(broken=A.name), processes=3)
+    answer = harness("run", "--no-record")
+    assert answer.status == 0
+    assert "process 2 of 3: it broke" in " ".join(answer.err.split())
+
+
+def test_processes_and_the_limit_reach_the_plan(
+    harness: Command, planned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned(GOOD)
+    use, asked = plan.prepare, []
+    monkeypatch.setattr(plan, "prepare", lambda *given: asked.append(given[1]) or use(*given))
+    assert harness("run", "--processes", "5", "--kernel-seconds", "9").status == 0
+    assert harness("run").status == 0
+    assert [(r.processes, r.kernel_seconds) for r in asked] == [(5, 9.0), (3, 180.0)]
+    for wrong in (("--processes", "0"), ("--kernel-seconds", "0"), ("--processes", "many")):
+        assert harness("run", *wrong).status == 2
+
+
+def test_the_summary_says_how_well_times_are_known_and_how_the_gpu_fared(
+    harness: Command, planned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = StateSummary(40, 1755, 1980, 1980, 2619, 61, 412.5, {"power cap": 3})
+    planned(GOOD, device=RepeatableDevice(), processes=2)
+    use = plan.prepare
+
+    @contextlib.contextmanager
+    def prepare(*given: object) -> Iterator[plan.Plan]:
+        with use(*given) as made:
+            run = dataclasses.replace(made.run, read_gbps=3300.0, fp32_tflops=51.0, processes=2)
+            yield dataclasses.replace(made, run=run, state=lambda: state)
+
+    monkeypatch.setattr(plan, "prepare", prepare)
+    out = " ".join(harness("run", "--no-record").out.split())
+    assert "copies 3000 GB/s, reads 3300 GB/s" in out
+    assert "fp32 51 Tflop/s" in out
+    assert "timed in 2 processes" in out
+    assert "sampling ended: 2 by width" in out
+    assert "SM clock 1980 (1755 to 1980) MHz" in out
+    assert "power cap in 3" in out
+    document = harness("run", "--no-record", "--json").json()
+    assert document["state"]["temperature_c"] == 61
+    assert document["read_gbps"] == 3300.0

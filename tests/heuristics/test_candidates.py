@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from harness.errors import InvalidProgram, UsageError
 from harness.heuristics.cooperative import rsplit
 from harness.heuristics.facts import Config, Facts, Family, Hint
+from harness.heuristics.forms import Form, Leaf, Split, chosen, config_of, kind_of
+from harness.heuristics.learned import TREES
 from harness.heuristics.limits import (
     MAX_GRID_X,
     MAX_GRID_YZ,
@@ -25,7 +27,7 @@ from harness.heuristics.limits import (
     next_power_of_two,
     spill_limit,
 )
-from harness.heuristics.registry import RULES, candidates
+from harness.heuristics.registry import LEARNING, RULES, by_rules, candidates, learnt
 from harness.runtime.grid import Blocks, Tiled, checked
 from harness.target import A100, B200, H100, H200, MI300X, Target
 
@@ -100,9 +102,10 @@ BEST = [
 def test_best_guess(
     facts: Facts, blocks: dict[str, int], warps: int, wide: int, target: Target
 ) -> None:
-    best = candidates(facts, target)[0]
+    best = by_rules(facts, target)[0]
     expected = wide if target.warp_size == 64 else warps
     assert (dict(best.blocks), best.num_warps) == (blocks, expected)
+    assert best in candidates(facts, target)
 
 
 COOPERATIVE = [  # rows, reduced, hint, whole; per target the first candidate's X, R, RSPLIT
@@ -134,6 +137,30 @@ def test_columns_are_split_by_their_blocks_not_by_their_number() -> None:
     assert best.block("RSPLIT") == rsplit(cdiv(1024, best.block("XBLOCK")), 1 << 16, H100) > 1
 
 
+@pytest.mark.parametrize("name", sorted(TREES))
+def test_what_was_learnt_comes_first(name: str) -> None:
+    facts = next(f for f, *_ in BEST if f.family in LEARNING and kind_of(f) == name)
+    found = learnt(facts, H100)
+    assert found
+    assert candidates(facts, H100)[: len(set(found))] == tuple(dict.fromkeys(found))
+    assert set(by_rules(facts, H100)[:3]) <= set(candidates(facts, H100))
+
+
+def test_a_tree_sends_a_kernel_where_its_trait_says() -> None:
+    few, many = (Leaf((Form(x, 0, 4),)) for x in (256, 1024))
+    tree = Split("loads", 2.5, few, many)
+    assert chosen(tree, pointwise(1 << 20, loads=2, bytes=1), H100) == few.forms
+    assert chosen(tree, pointwise(1 << 20, loads=3, bytes=1), H100) == many.forms
+
+
+def test_a_form_means_the_same_for_rows_of_any_length() -> None:
+    """512 elements a block, 16 a thread, whatever a row has."""
+    for row, rows in ((64, 8), (512, 1), (4096, 1)):
+        made = config_of(Form(512, 0, 16), persistent(1 << 16, row), H100)
+        assert made.block("XBLOCK") == rows
+        assert rows * row // (made.num_warps * 32) == 16
+
+
 def test_families_are_all_there() -> None:
     assert set(RULES) == set(Family)
 
@@ -145,17 +172,15 @@ def test_untimed_square_tile_has_one_candidate() -> None:
 
 
 def test_every_direction_of_two_and_three_tiles_is_tried() -> None:
-    two = {c.blocks for c in candidates(pointwise(4096, 4096), H100)}
+    two = {c.blocks for c in by_rules(pointwise(4096, 4096), H100)}
     wanted = [(32, 32), (64, 64), (256, 16), (16, 256), (1024, 1), (1, 1024)]
     assert {(("XBLOCK", x), ("YBLOCK", y)) for x, y in wanted} <= two
-    three = {tuple(dict(c.blocks).values()) for c in candidates(pointwise(512, 2048, 2048), H100)}
+    three = {tuple(dict(c.blocks).values()) for c in by_rules(pointwise(512, 2048, 2048), H100)}
     assert {(16, 16, 16), (64, 8, 8), (8, 64, 8), (8, 8, 64), (1024, 1, 1), (1, 1024, 1)} <= three
 
 
 def test_no_hint_tries_every_direction() -> None:
-    found = {
-        dict(c.blocks)["XBLOCK"] for c in candidates(reduction(4096, 4096, Hint.DEFAULT), H100)
-    }
+    found = {dict(c.blocks)["XBLOCK"] for c in by_rules(reduction(4096, 4096, Hint.DEFAULT), H100)}
     assert {1, 8, 64} <= found
 
 
@@ -187,7 +212,7 @@ def test_spill_limits() -> None:
 
 
 def test_few_columns_get_narrow_blocks() -> None:
-    wide, narrow = (candidates(reduction(x, 8192, Hint.OUTER), H100)[0] for x in (1 << 16, 1024))
+    wide, narrow = (by_rules(reduction(x, 8192, Hint.OUTER), H100)[0] for x in (1 << 16, 1024))
     assert narrow.block("XBLOCK") < wide.block("XBLOCK")
     assert narrow.block("R0_BLOCK") > wide.block("R0_BLOCK")
 
@@ -201,7 +226,7 @@ def test_conversions_get_their_elements_per_thread() -> None:
 def test_searches_get_a_thread_for_every_element(target: Target) -> None:
     plain = pointwise(1 << 20, bytes=8 << 20)
     searching = candidates(replace(plain, one_element_per_thread=True), target)
-    assert set(candidates(plain, target)) < set(searching)
+    assert set(by_rules(plain, target)) < set(searching)
     lanes = [c.block("XBLOCK") / (c.num_warps * target.warp_size) for c in searching]
     assert 1 in lanes
 

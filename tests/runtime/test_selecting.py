@@ -16,16 +16,17 @@ from harness.runtime import binary as binaries
 from harness.runtime.launcher import Launcher
 from harness.runtime.selecting import SelectedKernels
 from harness.runtime.timing import Launch, Samples
+from harness.runtime.winners import Winners
 from harness.target import H100
 from tests.runtime import emitted
 from tests.runtime.fake_driver import FakeDriver
 
 
 class FakeTimer:
-    """Says that the second candidate is the fastest, or raises."""
+    """Says that candidates with smaller grids are slower, or raises."""
 
-    def __init__(self, error: Exception | None = None) -> None:
-        self.error = error
+    def __init__(self, driver: FakeDriver, error: Exception | None = None) -> None:
+        self.driver, self.error = driver, error
         self.calls = 0
 
     def measure(self, launch: Launch, budget_ms: float, **_: Any) -> Samples:
@@ -33,7 +34,8 @@ class FakeTimer:
             raise self.error
         launch()
         self.calls += 1
-        return Samples((3.0 / self.calls,), "fake", "count")
+        (blocks, _, _) = self.driver.launches[-1][1]
+        return Samples((1.0 / blocks,) * 5, "fake", "count")
 
     def compare(self, launches: Mapping[str, Launch], budget_ms: float) -> dict[str, Samples]:
         return {name: self.measure(launch, budget_ms) for name, launch in launches.items()}
@@ -51,6 +53,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     monkeypatch.setattr("harness.runtime.launcher.cuda", lambda: made)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     stream = SimpleNamespace(cuda_stream=0)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: stream)
     return made
@@ -108,33 +111,54 @@ def test_every_candidate_fails_with_each_reason(
 
 
 def test_the_fastest_candidate_is_kept(driver: FakeDriver, cache: Path) -> None:
-    kernel = SelectedKernels(H100, FakeTimer(), cache).get(emitted.POINTWISE)
+    kernel = SelectedKernels(H100, FakeTimer(driver), cache).get(emitted.POINTWISE)
     kernel.kernel(0, *arguments())
     assert kernel.config == kernel.loaded.configs[1]
-    assert len(driver.launches) == 3
+    assert driver.launches[-1][1] == (4, 1, 1)
+
+
+def test_a_known_winner_is_neither_timed_nor_compiled_again(
+    driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    winners = Winners(tmp_path / "winners", (("name", "fake"),))
+    first = FakeTimer(driver)
+    SelectedKernels(H100, first, tmp_path, winners=winners).get(emitted.POINTWISE).kernel(
+        0, *arguments()
+    )
+    assert first.calls
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr("harness.runtime.launcher.compile_for", refuse)
+    second = FakeTimer(driver)
+    kernel = SelectedKernels(H100, second, tmp_path, winners=winners).get(emitted.POINTWISE)
+    kernel.kernel(0, *arguments())
+    assert not second.calls and kernel.config == kernel.loaded.configs[1]
 
 
 def test_while_a_graph_is_recorded_nothing_is_timed(
     driver: FakeDriver, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    timer = FakeTimer()
+    timer = FakeTimer(driver)
     kernel = SelectedKernels(H100, timer, cache).get(emitted.POINTWISE)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     kernel.kernel(0, *arguments())
     assert timer.calls == 0 and len(driver.launches) == 1 and kernel.config is None
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     kernel.kernel(0, *arguments())
-    assert timer.calls == 2 and kernel.config is not None
+    assert timer.calls and kernel.config is not None
 
 
 def test_too_little_memory_to_tune_means_the_best_guess_and_a_reason(
     driver: FakeDriver, cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     error = torch.OutOfMemoryError("CUDA out of memory")
-    kernels = SelectedKernels(H100, FakeTimer(error), cache)
+    kernels = SelectedKernels(H100, FakeTimer(driver, error), cache)
     kernel = kernels.get(emitted.POINTWISE)
     kernel.kernel(0, *arguments())
-    assert kernel.config == kernel.loaded.configs[0] and len(driver.launches) == 1
+    assert kernel.config == kernel.loaded.configs[0]
+    assert driver.launches[-1][1] == (2, 1, 1)
     assert "out of memory" in kernels.untuned[kernel.loaded.name]
     assert "is not tuned" in caplog.text
 
@@ -146,7 +170,7 @@ def test_too_little_memory_to_tune_means_the_best_guess_and_a_reason(
 def test_a_lost_device_is_named_and_what_was_tuned_stays(
     driver: FakeDriver, cache: Path, error: Exception
 ) -> None:
-    timer = FakeTimer()
+    timer = FakeTimer(driver)
     kernels = SelectedKernels(H100, timer, cache)
     first = kernels.get(emitted.POINTWISE)
     first.kernel(0, *arguments())
@@ -172,7 +196,7 @@ def test_crooked_arguments_reach_a_variant(driver: FakeDriver, cache: Path) -> N
 def test_many_kernels_are_compiled_ahead_in_worker_processes(
     driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = [emitted.POINTWISE.replace("BYTES = 3", f"BYTES = {n}") for n in range(4)]
+    texts = [emitted.POINTWISE.replace("BYTES = 3", f"BYTES = {n}") for n in range(6)]
     kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
     kernels.prefetch([*texts, emitted.BROKEN])
     kernels.wait()
@@ -188,7 +212,7 @@ def test_many_kernels_are_compiled_ahead_in_worker_processes(
     monkeypatch.setattr("harness.runtime.launcher.compile_for", refuse)
     for text in texts:
         kernels.get(text).kernel(0, *arguments())
-    assert len(driver.launches) == 4
+    assert len(driver.launches) == 6
     with pytest.raises(NoTritonConfigsError):
         kernels.get(emitted.BROKEN).kernel(0, *arguments())
 

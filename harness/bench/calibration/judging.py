@@ -22,6 +22,7 @@ from harness.bench.calibration.record import (
     PLAIN,
     Cell,
     Detectable,
+    Medians,
     Mode,
     NoiseModel,
     Power,
@@ -44,7 +45,7 @@ from harness.bench.verdicts import (
 
 GROUPS = 10
 """Of so many groups of kernels one at a time is slowed down."""
-IN_TURNS, TWO_RUNS = "in turns", "two runs"
+IN_TURNS, TWO_RUNS, SITTING = "in turns", "two runs", "another sitting"
 SIZES = ("long", "medium", "short")
 _CHANGED = (Verdict.SLOWER, Verdict.FASTER)
 
@@ -56,6 +57,7 @@ class Judged:
     modes: tuple[Mode, ...]
     kernels: tuple[Detectable, ...]
     noise: NoiseModel | None
+    medians: tuple[Medians, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +70,15 @@ class _Kernel:
     truth: Mapping[float, float]
 
 
-def judged(subjects: Sequence[Subject], cells: Iterable[Cell], rules: Rules) -> Judged:
-    """Everything that the cells of a calibration say. Kernels that no two processes have
-    measured are left out."""
+def judged(
+    subjects: Sequence[Subject], cells: Iterable[Cell], rules: Rules, *, power: bool = True
+) -> Judged:
+    """Everything that the cells of a calibration say, or without ``power`` false alarms alone.
+    Kernels that no two processes have measured are left out."""
     kernels = _kernels(subjects, cells)
     if not kernels:
         return Judged((), (), None)
-    modes = tuple(_mode(name, kernels, rules) for name in (IN_TURNS, TWO_RUNS))
+    modes = tuple(_mode(name, kernels, rules, power) for name in (IN_TURNS, TWO_RUNS))
     reach = {name: _table(name, kernels, {}, rules) for name in (IN_TURNS, TWO_RUNS)}
     detectable = tuple(
         Detectable(
@@ -87,7 +91,35 @@ def judged(subjects: Sequence[Subject], cells: Iterable[Cell], rules: Rules) -> 
         )
         for n, k in enumerate(kernels)
     )
-    return Judged(modes, detectable, _model(reach[TWO_RUNS][1]))
+    return Judged(modes, detectable, _model(reach[TWO_RUNS][1]), tuple(map(_medians, kernels)))
+
+
+def _medians(kernel: _Kernel) -> Medians:
+    plain, one = kernel.times[PLAIN], kernel.subject
+    return Medians(one.key, one.name, one.graph, plain.ms, plain.errors)
+
+
+def another_sitting(
+    earlier: Sequence[Medians], now: Sequence[Medians], when: str, rules: Rules
+) -> Mode | None:
+    """The kernels of an earlier calibration of this machine against the same kernels today, as
+    two recorded runs are compared; None if they have none in common."""
+    before = {one.key: one for one in earlier}
+    common = [one for one in now if one.key in before]
+    if not common:
+        return None
+    pairs = [
+        Pair(Times(before[m.key].ms, before[m.key].errors), Times(m.ms, m.errors), identical=True)
+        for m in common
+    ]
+    effects = judge(estimate(pairs, paired=False)[0], rules)
+    alarmed = [m for m, e in zip(common, effects, strict=True) if e.verdict in _CHANGED]
+    return Mode(
+        f"{SITTING} ({when})",
+        max(len(m.ms) for m in common),
+        share(len(alarmed), len(common)),
+        tuple(f"{m.graph}: {m.name}" for m in alarmed),
+    )
 
 
 def _kernels(subjects: Sequence[Subject], cells: Iterable[Cell]) -> list[_Kernel]:
@@ -137,11 +169,11 @@ def _truth(cells: Sequence[Cell], ms: float, times: Mapping[str, Times]) -> dict
     return found
 
 
-def _mode(name: str, kernels: Sequence[_Kernel], rules: Rules) -> Mode:
+def _mode(name: str, kernels: Sequence[_Kernel], rules: Rules, injected: bool) -> Mode:
     effects, _ = _table(name, kernels, {}, rules)
     alarmed = [k.subject for k, e in zip(kernels, effects, strict=True) if e.verdict in _CHANGED]
     power = []
-    for level in sorted({level for k in kernels for level in k.truth}):
+    for level in sorted({level for k in kernels for level in k.truth} if injected else ()):
         verdicts = _slowed(name, kernels, level, rules)
         for size in SIZES:
             mine = [n for n in verdicts if size_class(kernels[n].ms) == size]

@@ -10,8 +10,6 @@ Imports triton, so only the process that has the GPU imports this.
 # ruff: noqa: N803 - Triton's constants are written in capitals
 from __future__ import annotations
 
-from typing import Any
-
 import triton
 import triton.language as tl
 
@@ -20,7 +18,7 @@ FIELDS = 3
 
 
 @triton.jit(do_not_specialize=["cycles"])
-def spin(tally: Any, cycles: Any, GROUP: tl.constexpr) -> None:
+def spin(tally, cycles, GROUP: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Wait for ``cycles`` (none: end at once) and count it in ``tally``."""
     began = tl.inline_asm_elementwise(
         "mov.u64 $0, %globaltimer;", "=l", [], dtype=tl.int64, is_pure=False, pack=1

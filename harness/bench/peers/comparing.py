@@ -2,7 +2,8 @@
 
 A region (or a user's kernel) is compared as a whole: same inputs, same process, same timer,
 every provider replayed as a CUDA graph (so that what the host costs decides nothing), in
-turns, with a cold L2 cache. Results are compared with torch in float64.
+turns, with a cold L2 cache, on the same copies of the inputs. Results are compared with torch
+in float64.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from typing import Any
 
 import torch
 
-from harness.bench.engine import graph_of
 from harness.bench.peers.names import SUBJECTS
 from harness.bench.peers.providers import Make, Provider
+from harness.bench.timer import METHOD_DIRECT
 from harness.errors import HarnessError
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay
 from harness.runtime.static import reason
-from harness.runtime.timing import Launch, Samples, Timer
+from harness.runtime.timing import Samples, Timer, Work
 
 _TOLERANCE = {
     torch.float64: 1e-9,
@@ -34,7 +35,8 @@ _TOLERANCE = {
 """Allowed ‖out − ref‖ / ‖ref‖ by output type: a few roundings of that type."""
 _AS_GOOD = 2.0
 """How many times further from float64 than the nearest other compiler is still right."""
-_HOST = "no CUDA graph of it could be recorded, so its host's time is included"
+HOST = "no CUDA graph of it can be recorded: its host's time is included"
+"""The remark on a provider that is enqueued anew for each sample."""
 
 Step = Callable[[str], None]
 """Hears which provider is about to be run, so that whoever loses this process knows."""
@@ -118,19 +120,17 @@ def compare(
     makers: Mapping[str, Make],
     timer: Timer,
     budget_ms: float = 300.0,
-    record: Callable[[Launch], Launch] = graph_of,
     step: Step = lambda _: None,
 ) -> RegionComparison:
     """Run every provider on the same inputs, compare results, then time in turns.
 
     A provider that fails is a row with its reason; after one that took the device with it
     nothing can go on, and ``RuntimeError`` is raised. ``budget_ms`` is per provider.
-    ``record`` turns a launch into one that costs the host little.
     """
     inputs = task.inputs()
     want = task.wanted(inputs)
     peers: dict[str, Peer] = {}
-    launches: dict[str, Launch] = {}
+    works: dict[str, Work] = {}
     allowed = 0.0
     for name, make in makers.items():
         step(name)
@@ -140,17 +140,49 @@ def compare(
             error = _error(got, want)
             allowed = max([allowed, *(_TOLERANCE.get(g.dtype, 0.0) for g in got)])
             del got
-            launches[name], note = _recorded(provider, [copied(t) for t in inputs], record)
         except Exception as failure:  # noqa: BLE001 - one provider's failure is its row
             _require_device(failure)
             peers[name] = Peer(reason=why(failure))
             continue
-        peers[name] = Peer(None, error, note)
+        works[name] = Work(_listing(provider), inputs)
+        peers[name] = Peer(None, error)
     del want
     step(TIMING)
-    samples = timer.compare(launches, budget_ms * len(launches)) if launches else {}
-    judged = {name: replace(peers[name], samples=samples.get(name)) for name in peers}
-    return RegionComparison(task.name, _judged(judged, allowed), allowed)
+    peers |= {n: _timed_peer(peers[n], s) for n, s in _timed(works, timer, budget_ms).items()}
+    return RegionComparison(task.name, _judged(peers, allowed), allowed)
+
+
+def _listing(provider: Provider) -> Callable[[Sequence[Any]], Any]:
+    return lambda args: provider(list(args))
+
+
+def _timed(
+    works: Mapping[str, Work], timer: Timer, budget_ms: float
+) -> dict[str, Samples | Exception]:
+    """Samples of all works, taken in turns; where that fails, the works that fail alone are
+    left out and the others are timed again."""
+    if not works:
+        return {}
+    try:
+        return dict(timer.compare(works, budget_ms * len(works)))
+    except Exception as failure:  # noqa: BLE001 - one provider's failure is its row
+        _require_device(failure)
+    failed: dict[str, Samples | Exception] = {}
+    for name, work in works.items():
+        try:
+            timer.measure(work, 1.0)
+        except Exception as failure:  # noqa: BLE001 - one provider's failure is its row
+            _require_device(failure)
+            failed[name] = failure
+    left = {name: work for name, work in works.items() if name not in failed}
+    return failed | (dict(timer.compare(left, budget_ms * len(left))) if left else {})
+
+
+def _timed_peer(peer: Peer, found: Samples | Exception) -> Peer:
+    if isinstance(found, Exception):
+        return replace(peer, reason=why(found))
+    note = HOST if found.method == METHOD_DIRECT else ""
+    return replace(peer, samples=found, reason=note)
 
 
 def _judged(peers: Mapping[str, Peer], allowed: float) -> dict[str, Peer]:
@@ -204,23 +236,6 @@ def distance(got: torch.Tensor, want: torch.Tensor) -> float:
     scale = float(torch.linalg.vector_norm(b))
     difference = float(torch.linalg.vector_norm(a - b))
     return difference / scale if scale else difference
-
-
-def _recorded(
-    provider: Provider, tensors: Sequence[Any], record: Callable[[Launch], Launch]
-) -> tuple[Launch, str]:
-    """A launch of ``provider`` on ``tensors``, and a remark if it could not be recorded."""
-
-    def launch() -> None:
-        provider(tensors)
-
-    try:
-        return record(launch), ""
-    except Exception as error:  # noqa: BLE001 - whatever a compiler's host code raises
-        _require_device(error)
-        launch()
-        _synchronize()
-        return launch, f"{_HOST}: {why(error)}"
 
 
 def _synchronize() -> None:

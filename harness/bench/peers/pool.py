@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from harness.bench.noise import combined
 from harness.bench.peers.comparing import TIMING, Peer, RegionComparison
 from harness.bench.peers.names import OURS, SUBJECTS, USER
 from harness.bench.peers.regions import Comparable
@@ -30,8 +32,9 @@ _TIMING_FAILED = "the process was lost while all compilers were timed in turns"
 
 
 class PeerPool(Closing):
-    """Compares the compilers ``against`` with ours. ``jobs`` processes compile ahead;
-    everything worth keeping goes below ``cache``. Comparing a region may take ``seconds``.
+    """Compares the compilers ``against`` with ours, in each of ``processes`` fresh processes.
+    ``jobs`` processes compile ahead; everything worth keeping goes below ``cache``. Comparing a
+    region may take ``seconds`` in one process.
 
     A compiler that fails, crashes or hangs costs its own row. Raises ``NoDevice`` where the
     GPU cannot be used any more.
@@ -44,18 +47,20 @@ class PeerPool(Closing):
         jobs: int,
         seconds: float = _SECONDS,
         role: str = ROLE,
+        processes: int = 1,
     ) -> None:
         self.against = tuple(against)
         kept = {"TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor")}
         # Compiling ahead is what runs in parallel, so each process compiles alone.
         alone = {**kept, "TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        self._worker = WorkerPool(role, 1, seconds, cache, kept)
+        self._workers = [WorkerPool(role, 1, seconds, cache, kept) for _ in range(processes)]
         self._warming = WorkerPool(role, max(1, min(jobs, _MOST_WARMING)), seconds, cache, alone)
         self._folder = tempfile.TemporaryDirectory(prefix="harness-peers-")
 
     def close(self) -> None:
         """End the processes."""
-        self._worker.close()
+        for worker in self._workers:
+            worker.close()
         self._warming.close()
         self._folder.cleanup()
 
@@ -75,22 +80,35 @@ class PeerPool(Closing):
         """A row for ours and for each of the others, in that order. ``configs`` are tuned
         configurations by module text."""
         subject = USER if isinstance(one.work, str) else OURS
-        names = (subject, *self.against)
+        rows = {name: RegionRecord(one.name, name) for name in (subject, *self.against)}
+        for process, worker in enumerate(self._workers):
+            left = [name for name, row in rows.items() if process == 0 or row.sets]
+            found = self._compared(worker, one, left, configs)
+            for name, peer in found.items():
+                rows[name] = _joined(rows[name], one, process, peer)
+        return tuple(rows.values())
+
+    def _compared(
+        self,
+        worker: WorkerPool,
+        one: Comparable,
+        names: Sequence[str],
+        configs: Mapping[str, Config],
+    ) -> dict[str, Peer]:
+        """The compilers called ``names`` in one process, and in another where that is lost."""
         lost: dict[str, Peer] = {}
-        found = RegionComparison(one.name)
         while left := [name for name in names if name not in lost]:
             progress = Path(self._folder.name) / "progress"
             progress.unlink(missing_ok=True)
             job = CompareJob(one.work, tuple(left), dict(configs), progress)
             try:
-                found = self._worker.run("compare", job)
-                break
+                found: RegionComparison = worker.run("compare", job)
+                return {**found.peers, **lost}
             except NoDevice:
                 raise
             except HarnessError as error:
                 lost.update(_blamed(progress, left, error))
-        peers = {**found.peers, **lost}
-        return tuple(_record(one, name, peers[name]) for name in names)
+        return lost
 
 
 def _blamed(progress: Path, left: Sequence[str], error: HarnessError) -> dict[str, Peer]:
@@ -106,9 +124,33 @@ def _blamed(progress: Path, left: Sequence[str], error: HarnessError) -> dict[st
     return {name: Peer(reason=why) for name in left}
 
 
-def _set(samples: Samples) -> SampleSet:
+def _joined(row: RegionRecord, one: Comparable, process: int, peer: Peer) -> RegionRecord:
+    """``row`` with what one more process found. A compiler that fails later on keeps what it
+    has; one that is wrong once is wrong."""
+    if peer.samples is None and row.sets:
+        return row
+    sets = row.sets if peer.samples is None else (*row.sets, _set(process, peer.samples))
+    known = combined(sets) if sets else None
+    wrong = row.check is Check.FAILED or peer.passed is False
+    right = Check.SKIPPED if peer.passed is None else Check.PASSED
+    errors = [e for e in (row.max_error, peer.error) if e is not None]
+    return replace(
+        row,
+        ms=None if known is None else known.ms,
+        low=None if known is None else known.low,
+        high=None if known is None else known.high,
+        kernels=one.kernels if row.compiler in SUBJECTS else None,
+        sets=sets,
+        check=Check.FAILED if wrong else right,
+        max_error=max(errors, default=None),
+        reason=peer.reason,
+        count=one.count,
+    )
+
+
+def _set(process: int, samples: Samples) -> SampleSet:
     return SampleSet(
-        0,
+        process,
         samples.ms,
         samples.low,
         samples.high,
@@ -117,22 +159,4 @@ def _set(samples: Samples) -> SampleSet:
         samples.stopped,
         samples.drift,
         samples.launches,
-    )
-
-
-def _record(one: Comparable, name: str, peer: Peer) -> RegionRecord:
-    samples = peer.samples
-    checks = {None: Check.SKIPPED, True: Check.PASSED, False: Check.FAILED}
-    return RegionRecord(
-        region=one.name,
-        compiler=name,
-        ms=peer.ms,
-        low=None if samples is None else samples.low,
-        high=None if samples is None else samples.high,
-        kernels=one.kernels if name in SUBJECTS else None,
-        sets=() if samples is None else (_set(samples),),
-        check=checks[peer.passed],
-        max_error=peer.error,
-        reason=peer.reason,
-        count=one.count,
     )

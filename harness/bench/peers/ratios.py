@@ -1,4 +1,8 @@
-"""How much faster: ratios with their intervals, and means over matched coverage only."""
+"""How much faster: ratios with their intervals, and means over matched coverage only.
+
+Intervals come from what ``harness compare`` judges with: a region's compilers were timed in turns
+in each process, so that what a process does to all of them cancels.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +10,39 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harness.bench.peers.names import SUBJECTS
 from harness.bench.record import Check, GraphRecord, RegionRecord
 
-_NORMAL_95 = 1.959964
-"""Half width of a 95 % interval in standard errors."""
+if TYPE_CHECKING:
+    from harness.bench.verdicts import Times
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """A compiler's time over that of what it is compared with (above 1: ours is faster), with
-    its 95 % interval where both times have one."""
+    its 95 % interval."""
 
     value: float
-    low: float | None = None
-    high: float | None = None
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
 class RollUp:
     """A compiler over many regions: the geometric mean of its ratios over the ``matched`` ones,
-    where both were timed in the same way and are right. ``left_out`` counts the others by why."""
+    where both were timed in the same way and are right. ``left_out`` counts the others by why.
+    The interval is an upper bound: it holds however the regions' errors hang together."""
 
     compiler: str
     mean: Ratio | None
     matched: int
     left_out: tuple[tuple[str, int], ...] = ()
+
+
+Key = tuple[str, str]
+"""Names of a region and of a compiler."""
 
 
 def by_region(rows: Iterable[RegionRecord]) -> list[tuple[RegionRecord, ...]]:
@@ -45,46 +55,69 @@ def by_region(rows: Iterable[RegionRecord]) -> list[tuple[RegionRecord, ...]]:
     ]
 
 
-def ratio(ours: RegionRecord, other: RegionRecord) -> Ratio | None:
-    """``other`` over ``ours``; None where one of them has no time."""
-    if not ours.ms or not other.ms:
-        return None
-    value = other.ms / ours.ms
-    errors = [_relative_error(row) for row in (ours, other)]
-    if None in errors:
-        return Ratio(value)
-    spread = math.exp(_NORMAL_95 * math.hypot(*(e for e in errors if e is not None)))
-    return Ratio(value, value / spread, value * spread)
+def ratios(graphs: Sequence[GraphRecord]) -> dict[Key, Ratio]:
+    """Of every region's compilers that have times, over what they are compared with. What is
+    known of the spread between processes is learnt from all of them together."""
+    pairs: dict[Key, tuple[RegionRecord, RegionRecord]] = {}
+    for graph in graphs:
+        for group in by_region(graph.regions):
+            for other in group:
+                if group[0].compiler in SUBJECTS and other.compiler not in SUBJECTS:
+                    pairs[other.region, other.compiler] = (group[0], other)
+    return _ratios({key: pair for key, pair in pairs.items() if all(row.ms for row in pair)})
 
 
-def _relative_error(row: RegionRecord) -> float | None:
-    """Standard error of the logarithm of a row's time."""
-    if not row.low or not row.high:
-        return None
-    return math.log(row.high / row.low) / (2 * _NORMAL_95)
+def _ratios(pairs: dict[Key, tuple[RegionRecord, RegionRecord]]) -> dict[Key, Ratio]:
+    if not pairs:
+        return {}
+    from harness.bench.verdicts import Pair, Rules, estimate, judge
+
+    matched = {key: Pair(*_times(*pair)) for key, pair in pairs.items()}
+    matched = {key: pair for key, pair in matched.items() if pair.a.ms}
+    found, _ = estimate(list(matched.values()), paired=True)
+    effects = judge(found, Rules())
+    return {k: Ratio(e.ratio, e.low, e.high) for k, e in zip(matched, effects, strict=True)}
+
+
+def _times(ours: RegionRecord, other: RegionRecord) -> tuple[Times, Times]:
+    """Medians of the processes that timed both."""
+    from harness.bench.variance import median_error
+    from harness.bench.verdicts import Times
+
+    sides = [{s.process: s for s in row.sets if s.ms} for row in (ours, other)]
+    common = sorted(set(sides[0]) & set(sides[1]))
+    one, two = (
+        Times(
+            tuple(side[n].median for n in common), tuple(median_error(side[n].ms) for n in common)
+        )
+        for side in sides
+    )
+    return one, two
 
 
 def roll_up(graphs: Sequence[GraphRecord]) -> tuple[RollUp, ...]:
     """Every compiler in ``graphs`` but ours, over all of their regions, each distinct one once."""
     groups = [group for graph in graphs for group in by_region(graph.regions)]
+    known = ratios(graphs)
     names = dict.fromkeys(
         row.compiler for group in groups for row in group if row.compiler not in SUBJECTS
     )
-    return tuple(_roll_up(name, groups) for name in names)
+    return tuple(_roll_up(name, groups, known) for name in names)
 
 
-def _roll_up(name: str, groups: Sequence[tuple[RegionRecord, ...]]) -> RollUp:
+def _roll_up(
+    name: str, groups: Sequence[tuple[RegionRecord, ...]], known: dict[Key, Ratio]
+) -> RollUp:
     found: list[Ratio] = []
     missing: Counter[str] = Counter()
     for group in groups:
         other = next((row for row in group if row.compiler == name), None)
         if other is None:
             continue
-        ours = group[0]
-        why = _left_out(ours, other)
-        one = None if why else ratio(ours, other)
+        why = _left_out(group[0], other)
+        one = None if why else known.get((other.region, name))
         if one is None:
-            missing[why or "not timed"] += 1
+            missing[why or "not timed in the same process"] += 1
         else:
             found.append(one)
     return RollUp(name, _geometric_mean(found), len(found), tuple(sorted(missing.items())))
@@ -105,14 +138,11 @@ def _left_out(ours: RegionRecord, other: RegionRecord) -> str:
     return ""
 
 
-def _geometric_mean(ratios: Sequence[Ratio]) -> Ratio | None:
-    """The mean, and its interval from those of the ratios, which are independent."""
-    if not ratios:
+def _geometric_mean(found: Sequence[Ratio]) -> Ratio | None:
+    if not found:
         return None
-    count = len(ratios)
-    mean = math.exp(math.fsum(math.log(r.value) for r in ratios) / count)
-    squares = [math.log(r.high / r.low) ** 2 / 4 for r in ratios if r.low and r.high]
-    if len(squares) < count:
-        return Ratio(mean)
-    spread = math.exp(math.sqrt(math.fsum(squares)) / count)
-    return Ratio(mean, mean / spread, mean * spread)
+    value, low, high = (
+        math.exp(math.fsum(math.log(x) for x in column) / len(found))
+        for column in zip(*((r.value, r.low, r.high) for r in found), strict=True)
+    )
+    return Ratio(value, low, high)

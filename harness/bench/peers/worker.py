@@ -7,14 +7,13 @@ this process with it, and the parent, told by a file how far it came, goes on wi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from harness.bench.engine import graph_of
 from harness.bench.measure import release
 from harness.bench.on_device import no_device
 from harness.bench.peers.comparing import RegionComparison, Task, compare, region_task, why
@@ -38,7 +37,7 @@ from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.device import current_target
 from harness.runtime.launcher import LauncherCache
-from harness.runtime.timing import Launch, Timer
+from harness.runtime.timing import Timer
 from harness.runtime.worker import Handler, Unusable
 
 ROLE = "harness.bench.peers.worker:handlers"
@@ -70,13 +69,12 @@ class WarmJob:
 class PeerWorker:
     """What the process does. Nothing touches the GPU before the first job.
 
-    ``timer``, ``device`` and ``record`` are given by tests.
+    ``timer`` and ``device`` are given by tests.
     """
 
     cache: Path | None
     device: torch.device = field(default_factory=lambda: torch.device("cuda"))
     timer: Timer | None = None
-    record: Callable[[Launch], Launch] = graph_of
     _launchers: LauncherCache | None = None
 
     def compare(self, job: CompareJob) -> RegionComparison:
@@ -89,7 +87,7 @@ class PeerWorker:
             job.progress.write_text(name)
 
         try:
-            return compare(task, makers, timer, job.budget_ms, self.record, step)
+            return compare(task, makers, timer, job.budget_ms, step)
         except (RuntimeError, HarnessError) as error:
             self._require_device(error)
             raise

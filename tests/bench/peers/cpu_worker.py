@@ -15,19 +15,19 @@ from harness.runtime.worker import Handler
 class FakeTimer:
     """Every launch takes as many milliseconds as its name has letters."""
 
-    def measure(self, launch: Launch, budget_ms: float) -> Samples:
-        raise NotImplementedError
+    method = "fake"
 
-    def compare(self, launches: Mapping[str, Launch], budget_ms: float) -> dict[str, Samples]:
+    def measure(self, launch: Launch, budget_ms: float, width: float = 0.005) -> Samples:
+        return self.compare({"": launch}, budget_ms, width)[""]
+
+    def compare(
+        self, launches: Mapping[str, Launch], budget_ms: float, width: float = 0.005
+    ) -> dict[str, Samples]:
         for launch in launches.values():
             launch()
-        return {n: Samples((float(len(n)),) * 3, "fake", "count") for n in launches}
-
-
-def same(launch: Launch) -> Launch:
-    return launch
+        return {n: Samples((float(len(n)),) * 3, self.method, "count") for n in launches}
 
 
 def handlers(cache: str | None) -> dict[str, Handler]:
-    worker = PeerWorker(Path(cache or "."), torch.device("cpu"), FakeTimer(), same)
+    worker = PeerWorker(Path(cache or "."), torch.device("cpu"), FakeTimer())
     return {"compare": worker.compare, "warm": worker.warm}

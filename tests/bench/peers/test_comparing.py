@@ -17,6 +17,7 @@ from harness.bench.peers.providers import Make, graph_module, maker
 from harness.bench.peers.regional import region_provider
 from harness.bench.peers.regions import comparables
 from harness.bench.record import Check
+from harness.bench.timer import METHOD_DIRECT
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError
 from harness.graph.model import Graph
@@ -25,9 +26,8 @@ from harness.graph.replay import random_inputs, replay
 from harness.graph.text import load
 from harness.pipeline import compile_graph
 from harness.runtime.interpreter import InterpreterPool
-from harness.runtime.timing import Launch
 from harness.target import H100
-from tests.bench.peers.cpu_worker import FakeTimer, same
+from tests.bench.peers.cpu_worker import FakeTimer
 
 SUITES = Path(__file__).parents[3] / "suites" / "graphs"
 CPU = torch.device("cpu")
@@ -40,7 +40,7 @@ def graph() -> Graph:
 
 
 def compared(graph: Graph, **makers: Make) -> RegionComparison:
-    return compare(region_task(graph, CPU), makers, FakeTimer(), record=same)
+    return compare(region_task(graph, CPU), makers, FakeTimer())
 
 
 def scaled(graph: Graph, factor: float) -> Make:
@@ -106,19 +106,32 @@ def test_outputs_of_another_shape_are_an_infinite_error(graph: Graph) -> None:
 
 
 def test_what_cannot_be_recorded_is_timed_with_a_remark(graph: Graph) -> None:
-    def refuse(_: Launch) -> Launch:
-        raise RuntimeError("operation not permitted when stream is capturing")
-
-    makers = {"harness": maker("eager", graph, CPU)}
-    found = compare(region_task(graph, CPU), makers, FakeTimer(), record=refuse)
+    timer = FakeTimer()
+    timer.method = METHOD_DIRECT
+    found = compare(region_task(graph, CPU), {"harness": maker("eager", graph, CPU)}, timer)
     assert found.peers["harness"].ms == 7.0
     assert "its host's time is included" in found.peers["harness"].reason
+
+
+def test_one_that_fails_only_when_timed_costs_its_own_row(graph: Graph) -> None:
+    calls: list[int] = []
+
+    def tired(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+        calls.append(1)
+        if len(calls) > 1:
+            raise RuntimeError("out of memory")
+        return replay(graph, tensors, CPU)
+
+    found = compared(graph, harness=maker("eager", graph, CPU), inductor=lambda _: tired)
+    assert found.peers["harness"].ms == 7.0
+    assert found.peers["inductor"].ms is None
+    assert "out of memory" in found.peers["inductor"].reason
 
 
 def test_each_provider_is_announced_before_it_runs(graph: Graph) -> None:
     heard: list[str] = []
     makers = {n: maker("eager", graph, CPU) for n in ("harness", "eager")}
-    compare(region_task(graph, CPU), makers, FakeTimer(), record=same, step=heard.append)
+    compare(region_task(graph, CPU), makers, FakeTimer(), step=heard.append)
     assert heard == ["harness", "eager", "timing"]
 
 

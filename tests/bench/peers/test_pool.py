@@ -50,6 +50,16 @@ def test_a_lost_process_costs_the_row_of_whom_it_ran(tmp_path: Path, name: str, 
     assert (tmp_path / "started").read_text() == "xx", "one process more, and no further one"
 
 
+def test_fresh_processes_are_sets_and_failures_are_not_tried_again(tmp_path: Path) -> None:
+    with PeerPool(("eager", "crashes"), tmp_path, 1, 20.0, ROLE, processes=3) as pool:
+        ours, eager, crashed = pool.compare(Comparable("g.r0", "# text of a kernel"), {})
+    assert [s.process for s in ours.sets] == [s.process for s in eager.sets] == [0, 1, 2]
+    assert ours.ms == 2.0
+    assert crashed.sets == ()
+    assert "exit status 7" in crashed.reason
+    assert (tmp_path / "started").read_text() == "x" * 4
+
+
 def test_two_that_crash_cost_two_rows(tmp_path: Path) -> None:
     found = rows(tmp_path, "crashes", "faults", "eager", seconds=5.0)
     assert [found[n].ms for n in ("user", "crashes", "faults", "eager")] == [2.0, None, None, 2.0]

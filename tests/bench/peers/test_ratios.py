@@ -1,31 +1,51 @@
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
 
-from harness.bench.peers.ratios import ratio, roll_up
-from harness.bench.record import Check, GraphRecord, RegionRecord
+from harness.bench.peers.ratios import ratios, roll_up
+from harness.bench.record import Check, GraphRecord, RegionRecord, SampleSet
 
 
-def row(region: str, compiler: str, ms: float | None, **changes: object) -> RegionRecord:
-    made = RegionRecord(region, compiler, ms, check=Check.PASSED if ms else Check.SKIPPED)
+def row(region: str, compiler: str, *ms: float, **changes: object) -> RegionRecord:
+    """A compiler's times, one process each."""
+    sets = tuple(SampleSet(n, (one,) * 30) for n, one in enumerate(ms))
+    check = Check.PASSED if ms else Check.SKIPPED
+    made = RegionRecord(region, compiler, ms[0] if ms else None, check=check, sets=sets)
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def test_a_ratio_has_the_interval_of_both_times() -> None:
-    ours = row("r", "harness", 1.0, low=0.99, high=1.01)
-    other = row("r", "eager", 2.0, low=1.96, high=2.04)
-    found = ratio(ours, other)
-    assert found is not None and found.low is not None and found.high is not None
-    assert found.value == 2.0
-    width = math.hypot(math.log(1.01 / 0.99) / 2, math.log(2.04 / 1.96) / 2)
-    assert found.low == pytest.approx(2.0 / math.exp(width))
-    assert found.high == pytest.approx(2.0 * math.exp(width))
-    without = ratio(replace(ours, low=None), other)
-    assert without is not None and without.low is None
-    assert ratio(ours, row("r", "eager", None)) is None
+def test_what_a_process_does_to_both_cancels() -> None:
+    slow = (1.0, 1.2, 0.9, 1.1)
+    rows = []
+    for n in range(10):
+        rows += [row(f"r{n}", "harness", *slow), row(f"r{n}", "eager", *(2.001 * s for s in slow))]
+    found = ratios([GraphRecord("g", regions=tuple(rows))])
+    one = found["r3", "eager"]
+    assert one.value == pytest.approx(2.001)
+    assert one.low < 2.001 < one.high
+    assert one.high / one.low < 1.001
+
+
+def test_processes_that_disagree_widen_the_interval() -> None:
+    rows = []
+    for n in range(10):
+        rows += [
+            row(f"r{n}", "harness", 1.0, 1.0, 1.0),
+            row(f"r{n}", "eager", 2.0, 2.1 + n / 100, 1.9),
+        ]
+    one = ratios([GraphRecord("g", regions=tuple(rows))])["r0", "eager"]
+    assert one.high / one.low > 1.05
+
+
+def test_only_processes_that_timed_both_count() -> None:
+    ours = row("r", "harness", 1.0, 5.0)
+    other = replace(row("r", "eager", 2.0), sets=(SampleSet(1, (10.0,) * 9),))
+    found = ratios([GraphRecord("g", regions=(ours, other))])
+    assert found["r", "eager"].value == pytest.approx(2.0)
+    nowhere = replace(other, sets=(SampleSet(7, (10.0,) * 9),))
+    assert ratios([GraphRecord("g", regions=(ours, nowhere))]) == {}
 
 
 def test_a_mean_is_over_matched_regions_and_says_what_is_not() -> None:
@@ -36,12 +56,12 @@ def test_a_mean_is_over_matched_regions_and_says_what_is_not() -> None:
                 row("a.r0", "harness", 1.0),
                 row("a.r0", "inductor", 2.0),
                 row("a.r1", "harness", 1.0),
-                row("a.r1", "inductor", None, reason="it crashed"),
+                row("a.r1", "inductor", reason="it crashed"),
                 row("a.r2", "harness", 1.0),
                 row("a.r2", "inductor", 100.0, check=Check.FAILED),
                 row("a.r3", "harness", 1.0),
                 row("a.r3", "inductor", 100.0, reason="no CUDA graph of it could be recorded"),
-                row("a.r4", "harness", None, reason="no kernels"),
+                row("a.r4", "harness", reason="no kernels"),
                 row("a.r4", "inductor", 100.0),
             ),
         ),
@@ -59,22 +79,8 @@ def test_a_mean_is_over_matched_regions_and_says_what_is_not() -> None:
     }
 
 
-def test_independent_intervals_shrink_with_the_number_of_regions() -> None:
-    rows = [
-        one
-        for n in range(16)
-        for one in (
-            row(f"r{n}", "harness", 1.0, low=0.98, high=1.0 / 0.98),
-            row(f"r{n}", "eager", 1.0, low=1.0, high=1.0 + 1e-12),
-        )
-    ]
-    (found,) = roll_up([GraphRecord("g", regions=tuple(rows))])
-    assert found.mean is not None and found.mean.high is not None
-    assert math.log(found.mean.high) == pytest.approx(-math.log(0.98) / 4, rel=1e-3)
-
-
 def test_nothing_matched_is_no_mean() -> None:
-    rows = (row("r", "harness", None), row("r", "eager", 1.0))
+    rows = (row("r", "harness"), row("r", "eager", 1.0))
     (found,) = roll_up([GraphRecord("g", regions=rows)])
     assert found.mean is None
     assert roll_up([GraphRecord("g")]) == ()

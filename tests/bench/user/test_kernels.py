@@ -247,7 +247,7 @@ def test_peers_compute_the_reference_of_a_kernel(tmp_path: Path) -> None:
     from harness.bench.peers.comparing import compare
     from harness.bench.peers.kernels import kernel_maker, kernel_task
     from harness.bench.peers.providers import function_maker
-    from tests.bench.peers.cpu_worker import FakeTimer, same
+    from tests.bench.peers.cpu_worker import FakeTimer
 
     (module,) = emitted(write(tmp_path, SCALE), small=True)
     loaded = modules.load(module.text, tmp_path)
@@ -260,7 +260,7 @@ def test_peers_compute_the_reference_of_a_kernel(tmp_path: Path) -> None:
         "user": kernel_maker(loaded, launch),
         "eager": function_maker("eager", loaded.raw.expected),
     }
-    found = compare(kernel_task(loaded, torch.device("cpu")), makers, FakeTimer(), record=same)
+    found = compare(kernel_task(loaded, torch.device("cpu")), makers, FakeTimer())
     assert found.passed
     assert found.peers["eager"].passed
     assert found.speedup("eager") == 5 / 4

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from harness.bench.calibration import measure, run
+from harness.runtime import device
+from harness.target import H100
+from harness.track import calibrations
+from tests.bench.fakes import FakeEntry, compiled, module
+from tests.cli.conftest import Command
+
+ROLE = "tests.bench.calibration.fake_worker:handlers"
+KERNELS = [module(f"triton_poi_{n}", f"n{n}", text=f"# kernel {n}\n") for n in range(12)]
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A simulated GPU and a suite of twelve kernels; the cache folder, where it keeps a log."""
+    entries = [FakeEntry("g", compiled(*KERNELS)), FakeEntry("again", compiled(KERNELS[0]))]
+    monkeypatch.setattr(device, "require", lambda: torch.device("cpu"))
+    monkeypatch.setattr(device, "current_target", lambda: H100)
+    monkeypatch.setattr("harness.bench.entries.find_entries", lambda *_: entries)
+    monkeypatch.setattr(run, "compile_ahead", lambda *_: None)
+    real = run.measure
+
+    def measured(*args: Any, **_: Any) -> Any:
+        return real(*args, role=ROLE)
+
+    monkeypatch.setattr(run, "measure", measured)
+    monkeypatch.setattr(measure, "_SECONDS", 30.0)
+    return tmp_path / "cache"
+
+
+def kept(results: Path) -> list[Path]:
+    return sorted(results.rglob("calibration-*"))
+
+
+def test_a_calibration_is_reported_and_kept(harness: Command, machine: Path, results: Path) -> None:
+    answer = harness("calibrate", "--processes", "4")
+    assert answer.status == 0, answer.err
+    assert "Fake GPU, fake/1, 4 processes, 12 distinct kernels" in answer.out
+    assert "in turns: 0 of 12 unchanged kernels called SLOWER or FASTER" in answer.out
+    assert "two runs: 0 of 12" in answer.out
+    (line, *_) = (x for x in answer.out.splitlines() if x.startswith("over 20 µs"))
+    assert line.split()[-1] == "–", "10 % is not injected into long kernels"
+    assert "100% found" in line
+    assert "smallest slowdown found with 95 % probability" in answer.out
+    (path,) = kept(results)
+    assert path.suffix == ".json"
+    found = calibrations.load(path)
+    assert found.complete
+    assert len(found.kernels) == 12, "the kernel of two graphs is measured once"
+    log = (machine / "log").read_text().splitlines()
+    assert sum(entry == "duration" for entry in log) == 12, "once, in the first process"
+    assert sum(entry.startswith("cell") for entry in log) == 48
+    assert calibrations.newest(results, "fake-gpu", "fake/1") == found
+    assert calibrations.newest(results, "fake-gpu", "other/1") is None
+    assert calibrations.newest(results, "elsewhere", "fake/1") is None
+
+
+def test_an_earlier_sitting_is_held_against_this_one(
+    harness: Command, machine: Path, results: Path
+) -> None:
+    assert "no machine has been calibrated" in harness("calibrate", "--show").err
+    first = harness("calibrate", "--processes", "3")
+    assert "another sitting" not in first.out
+    (path,) = kept(results)
+    path.rename(path.with_name("calibration-20200101-000000.json"))
+    text = (path.parent / "calibration-20200101-000000.json").read_text()
+    path = path.with_name("calibration-20200101-000000.json")
+    path.write_text(text.replace(calibrations.load(path).id, "20200101-000000"))
+    second = harness("calibrate", "--processes", "3")
+    assert "another sitting" in second.out
+    assert ": 0 of 12 unchanged kernels called SLOWER or FASTER" in second.out
+    again = harness("calibrate", "--show")
+    assert again.out == second.out
+
+
+def test_json_is_the_record(harness: Command, machine: Path) -> None:
+    document = harness("calibrate", "--processes", "2", "--json").json()
+    assert document["modes"][0]["false_alarms"]["kernels"] == 12
+    assert {"schema", "method", "injection", "machine", "kernels", "noise", "file"} <= set(document)
+
+
+def test_a_gpu_that_vanishes_loses_nothing_and_it_can_go_on(
+    harness: Command, machine: Path, results: Path
+) -> None:
+    machine.mkdir(exist_ok=True)
+    whole = harness("calibrate", "--processes", "2", "--kernels", "poi_1")
+    assert whole.status == 0
+    for path in kept(results):
+        path.unlink()
+    (machine / "log").unlink()
+    (machine / "stop").touch()
+    answer = harness("calibrate", "--processes", "4")
+    assert answer.status == 1
+    assert "go on with --resume" in answer.out
+    assert {path.suffix for path in kept(results)} == {".json", ".jsonl"}
+    for name in ("stop", "gone", "log"):
+        (machine / name).unlink()
+    answer = harness("calibrate", "--resume")
+    assert answer.status == 0, answer.err
+    (path,) = kept(results)
+    assert calibrations.load(path).complete
+    log = (machine / "log").read_text().splitlines()
+    assert sum(entry.startswith("cell") for entry in log) == 48
+    assert sum(entry == "duration" for entry in log) == 11, "one was known"
+
+
+def test_a_kernel_that_fails_is_left_out_with_its_reason(
+    harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = [module("crashing", "x", text="# crashes"), module("failing", "y", text="# fails")]
+    entries = [FakeEntry("g", compiled(*KERNELS, *bad))]
+    monkeypatch.setattr("harness.bench.entries.find_entries", lambda *_: entries)
+    answer = harness("calibrate", "--processes", "3")
+    assert answer.status == 1
+    assert "left out: g: crashing" in answer.out
+    assert "out of memory" in answer.out
+    (path,) = kept(results)
+    found = calibrations.load(path)
+    assert found.complete
+    assert len(found.kernels) == 12
+    log = (machine / "log").read_text()
+    assert log.count(f"cell 1 {run.code_key('failing', '# fails')}") == 0, "not tried again"
+
+
+def test_time_can_be_limited(harness: Command, machine: Path, results: Path) -> None:
+    answer = harness("calibrate", "--processes", "50", "--seconds", "1")
+    assert answer.status == 0
+    assert "not complete" in answer.out
+
+
+def test_there_may_be_nothing_to_resume_or_measure(harness: Command, machine: Path) -> None:
+    answer = harness("calibrate", "--resume")
+    assert answer.status == 2
+    assert "no interrupted calibration" in answer.err
+    answer = harness("calibrate", "--kernels", "nothing_like_it")
+    assert answer.status == 2
+    assert "no kernel to calibrate with" in answer.err
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_it_needs_a_gpu(harness: Command) -> None:
+    answer = harness("calibrate")
+    assert answer.status == 1
+    assert "a GPU is needed" in answer.err
+
+
+def test_runs_say_what_a_calibrated_machine_can_detect(
+    harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harness.bench.record import GraphRecord, KernelRecord, SampleSet
+    from harness.bench.session import GraphDone, KernelDone
+    from harness.cli.detecting import detecting
+    from harness.cli.tables import graph_lines
+    from tests.track.examples import run as example
+
+    assert harness("calibrate", "--processes", "6").status == 0
+    made = example(method="fake/1")
+    made = dataclasses.replace(made, machine=dataclasses.replace(made.machine, key="fake-gpu"))
+    sets = tuple(SampleSet(n, (0.03,) * 9) for n in range(3))
+    fast = KernelRecord("k", "poi", 4_000_000, ms=0.03, gbps=1.0, fraction=0.5, sets=sets)
+    untimed = KernelRecord("u", "poi", 4_000_000)
+
+    def events() -> Any:
+        yield KernelDone("g", fast)
+        yield GraphDone(GraphRecord("g", kernels=(fast, untimed)))
+
+    one, graph = detecting(events(), results, made)
+    assert isinstance(one, KernelDone)
+    assert isinstance(graph, GraphDone)
+    assert one.kernel.detectable is not None
+    assert 0.002 < one.kernel.detectable < 0.1
+    assert [k.detectable for k in graph.record.kernels] == [one.kernel.detectable, None]
+    lines = graph_lines(graph.record, timed=True)
+    assert lines[2].endswith("finds")
+    assert lines[3].endswith(f"{one.kernel.detectable:.1%}")
+    other = dataclasses.replace(made, method="fake/2")
+    same, _ = detecting(events(), results, other)
+    assert isinstance(same, KernelDone)
+    assert same.kernel.detectable is None, "another method of measuring"
+
+
+def test_a_file_of_a_newer_harness_is_said_so(tmp_path: Path) -> None:
+    from harness.errors import RecordError
+
+    path = tmp_path / "m" / "calibration-1.json"
+    path.parent.mkdir()
+    path.write_text('{"schema": 99}')
+    with pytest.raises(RecordError, match="newer harness"):
+        calibrations.load(path)
+    path.write_text('{"schema": 1, "id"')
+    with pytest.raises(RecordError, match="cannot be read"):
+        calibrations.load(path)
+    assert calibrations.newest(tmp_path, "m", "any") is None

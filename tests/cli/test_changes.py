@@ -1,0 +1,197 @@
+"""The commands that look at the history of runs: changes, list --runs, import, gc."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.track import store
+from tests.cli.conftest import Command
+from tests.track.examples import run
+from tests.track.histories import noise, repository, save_history
+
+POINTS = 16
+
+
+@pytest.fixture(scope="module")
+def commits(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    folder = tmp_path_factory.mktemp("repository")
+    return folder, repository(folder, POINTS)
+
+
+@pytest.fixture
+def regression(results: Path, commits: tuple[Path, list[str]]) -> str:
+    """A history with one regression; the commit that it came with."""
+    values = 0.02 * np.exp(0.01 * noise(np.random.default_rng(1), 6, POINTS, 0.0))
+    values[2, 10:] *= 1.2
+    save_history(results, commits[1], values)
+    return commits[1][10]
+
+
+def test_a_regression_ends_with_status_1(
+    harness: Command, regression: str, commits: tuple[Path, list[str]]
+) -> None:
+    answer = harness("changes", "--repository", commits[0])
+    assert answer.status == 1
+    assert "Regressions" in answer.out
+    assert regression[:10] in answer.out
+    assert "k2" in answer.out
+    assert "> 99.99 %" in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 120
+
+
+def test_json(harness: Command, regression: str, commits: tuple[Path, list[str]]) -> None:
+    document = harness("changes", "--repository", commits[0], "--json").json()
+    assert document["order"] == "history"
+    assert document["judged"] == 7
+    change = document["changes"][0]
+    assert (change["verdict"], change["kernel"], change["commit"]) == (
+        "regression",
+        "k2",
+        regression,
+    )
+    assert change["low"] < 0.2 < change["high"]
+    assert change["causes"] == ["same code and configuration"]
+
+
+def test_an_acknowledged_regression_ends_with_status_0(
+    harness: Command, regression: str, commits: tuple[Path, list[str]], results: Path
+) -> None:
+    (results / "acknowledged.txt").write_text(
+        f"# known\n\n{regression[:9]}  ms  block/*  slower on purpose (issue 12)\n"
+        f"{commits[1][3][:9]}  ms  block/*  nothing is here\n"
+    )
+    answer = harness("changes", "--repository", commits[0])
+    assert answer.status == 0
+    assert "Acknowledged" in answer.out
+    assert "line 3:" in answer.out
+    assert "acknowledged changes, line 4: nothing changed there" in " ".join(answer.out.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "line"),
+    [
+        (b"abcdef1 ms block/*", "has no reason", 1),
+        (b"\n# x\nabcdef1 ms", "has no series", 3),
+        (b"HEAD ms block/* why", "names no commit", 1),
+        (b"abcdef1..x ms block/* why", "names no commit", 1),
+        (b"abcdef1 speed block/* why", "names no metric", 1),
+        (b"abcdef1 ms block why", "names no series", 1),
+        (b"abcdef1 ms block/* why\n\xff\xfe", "not UTF-8", 2),
+    ],
+)
+def test_a_line_that_makes_no_sense_is_named(
+    harness: Command, regression: str, tmp_path: Path, text: bytes, message: str, line: int
+) -> None:
+    path = tmp_path / "known.txt"
+    path.write_bytes(text)
+    answer = harness("changes", "--ack", path, "--json")
+    assert answer.status == 2
+    error = answer.json()["error"]
+    assert message in error["what"]
+    assert error["where"] == f"{path}:{line}"
+
+
+def test_a_file_of_acknowledgements_that_is_not_there(harness: Command, regression: str) -> None:
+    answer = harness("changes", "--ack", "/nowhere/known.txt")
+    assert answer.status == 2
+    assert "cannot be read" in answer.err
+
+
+def test_graphs_and_metrics_can_be_chosen(
+    harness: Command, regression: str, commits: tuple[Path, list[str]]
+) -> None:
+    place = ("--repository", commits[0])
+    assert harness("changes", *place, "--graph", "other*").status == 0
+    assert harness("changes", *place, "--graph", "bl*").status == 1
+    assert harness("changes", *place, "--metric", "registers", "--metric", "spills").status == 0
+    answer = harness("changes", *place, "--metric", "register")
+    assert answer.status == 2
+    assert "registers" in answer.err
+
+
+def test_an_order_that_makes_no_sense(harness: Command, regression: str) -> None:
+    assert harness("changes", "--order", "random").status == 2
+
+
+def test_outside_a_repository_the_time_orders(
+    harness: Command, regression: str, tmp_path: Path
+) -> None:
+    answer = harness("changes", "--repository", tmp_path)
+    assert answer.status == 1
+    assert "no history of commits" in answer.out
+
+
+def test_changes_without_runs(harness: Command) -> None:
+    answer = harness("changes")
+    assert answer.status == 2
+    assert "no runs yet" in answer.err
+
+
+def test_unreadable_runs_are_named_and_the_rest_is_judged(
+    harness: Command, regression: str, commits: tuple[Path, list[str]], results: Path
+) -> None:
+    first = min(results.rglob("*.parquet"))
+    first.write_bytes(first.read_bytes()[:50])
+    answer = harness("changes", "--repository", commits[0])
+    assert answer.status == 1
+    assert f"{first}: a run file cannot be read" in answer.err
+    assert "left out: runs that cannot be read: 1" in answer.out
+
+
+@pytest.mark.parametrize("command", [("list", "--runs"), ("changes",)])
+def test_when_no_run_can_be_read_that_is_no_empty_list(
+    harness: Command, results: Path, command: tuple[str, ...]
+) -> None:
+    for name in ("20260101-000000-aaaaaaa", "20260102-000000-bbbbbbb"):
+        path = store.save(results, run(name))
+        path.write_bytes(path.read_bytes()[:50])
+    answer = harness(*command)
+    assert answer.status == 1
+    assert answer.err.count("a run file cannot be read") == 2
+    assert "none of the 2 run files can be read" in answer.err
+    assert "no runs yet" not in answer.out
+
+
+def test_list_runs(harness: Command, results: Path) -> None:
+    assert "no runs yet" in harness("list", "--runs").out
+    path = store.save(results, run())
+    (row,) = harness("list", "--runs", "--json").json()["runs"]
+    assert row["file"] == str(path)
+    assert (row["graphs"], row["kernels"], row["failed"]) == (2, 2, 1)
+
+
+def test_gc_removes_nothing_without_yes(harness: Command, results: Path) -> None:
+    path = store.save(results, run(dirty=True, created="2020-01-01T00:00:00+00:00"))
+    answer = harness("gc")
+    assert answer.status == 0
+    assert f"{path}: of a tree with uncommitted changes" in answer.out
+    assert "nothing was removed" in answer.out
+    assert path.exists()
+    document = harness("gc", "--yes", "--json").json()
+    assert document["files"] == [str(path)]
+    assert not path.exists()
+    assert harness("gc").out == "0 files (0 bytes) can go\n"
+
+
+def test_import(harness: Command, results: Path, tmp_path: Path) -> None:
+    document = {
+        "machine_info": {"cpu": {"brand_raw": "Fast CPU"}},
+        "commit_info": {"id": "abcdef1234567890"},
+        "benchmarks": [{"name": "t", "fullname": "a.py::t", "stats": {"median": 0.25}}],
+        "datetime": "2026-01-02T03:04:05",
+    }
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(document))
+    assert "would be imported" in harness("import", "--dry-run", path).out
+    assert not results.exists()
+    (row,) = harness("import", path, "--json").json()["runs"]
+    assert Path(row["file"]).is_file()
+    assert "is there already" in harness("import", path).out
+    (listed,) = harness("list", "--runs", "--json").json()["runs"]
+    assert listed["kernels"] == 1
+    path.write_text("[")
+    assert harness("import", path).status == 1

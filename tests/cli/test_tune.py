@@ -1,0 +1,107 @@
+"""``harness tune`` without a GPU, and on recorded tunings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness.bench.record import GraphRecord, Run
+from harness.track import store
+from tests.bench.test_tuning import TUNING
+from tests.cli.conftest import Command
+from tests.track.examples import KERNEL, run
+
+needs_none = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+GRAPH = "channels_last_forward"
+
+
+@pytest.fixture
+def tuned(results: Path) -> Run:
+    kernel = replace(KERNEL, trials=TUNING.trials, config=dict(TUNING.chosen or {}))
+    record = run(graphs=(GraphRecord(GRAPH, (), (kernel,)),))
+    store.save(results, record)
+    return record
+
+
+@needs_none
+def test_without_a_gpu_candidates_are_listed_and_the_message_says_so(harness: Command) -> None:
+    answer = harness("tune", GRAPH, "--jobs", "1")
+    assert answer.status == 0
+    assert "no GPU here" in answer.err
+    assert "--run RUN" in answer.err
+    assert "registers" in answer.out
+    assert "occupancy" in answer.out
+    assert "no GPU: not timed" in answer.out
+    document = harness("tune", GRAPH, "--json", "--jobs", "1").json()
+    assert document["status"] == "static"
+    assert "nothing is timed" in document["message"]
+    trial = document["kernels"][0]["trials"][0]
+    assert trial["registers"] > 0
+    assert 0 < trial["occupancy"] <= 1
+    assert trial["ms"] is None
+
+
+@needs_none
+@pytest.mark.parametrize("option", ["--plot", "--save-table"])
+def test_what_needs_times_says_so(harness: Command, tmp_path: Path, option: str) -> None:
+    answer = harness("tune", GRAPH, option, tmp_path / "file.png")
+    assert answer.status == 1
+    assert f"{option}: this needs times" in answer.err
+    assert not (tmp_path / "file.png").exists()
+
+
+@needs_none
+def test_times_that_are_demanded_are_an_error(harness: Command) -> None:
+    answer = harness("tune", GRAPH, "--timing")
+    assert answer.status == 1
+    assert "GPU is needed" in answer.err
+
+
+def test_names_that_are_wrong(harness: Command, tmp_path: Path) -> None:
+    assert "did you mean descent" in harness("tune", GRAPH, "--search", "decsent").err
+    assert harness("tune", "no_such_graph").status == 2
+    assert harness("tune", GRAPH, "--plot", tmp_path / "x.gif").status == 2
+
+
+def test_a_recorded_tuning_is_shown_anywhere(harness: Command, tuned: Run) -> None:
+    answer = harness("tune", GRAPH, "--run", "latest")
+    assert answer.status == 0
+    assert "1.200" in answer.out
+    assert "X 256 w4" in answer.out
+    assert "best candidate over the best found: 1.100" in answer.out
+    every = harness("tune", GRAPH, "--run", tuned.id, "--kernel", KERNEL.name).out
+    assert every.count("descent") == 1
+    assert "chosen" in every
+    assert "1.250" in every
+    document = harness("tune", GRAPH, "--run", "latest", "--json").json()
+    assert document["status"] == "recorded"
+    assert document["totals"]["regret"] == pytest.approx(1.2)
+    assert len(document["kernels"][0]["trials"]) == 5
+    assert harness("tune", GRAPH, "--run", "latest", "--kernel", "other").status == 2
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_plot_is_a_picture(harness: Command, tuned: Run, tmp_path: Path, ending: str) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / f"tuning.{ending}"
+    assert harness("tune", GRAPH, "--run", "latest", "--plot", path).status == 0
+    data = path.read_bytes()
+    assert len(data) > 5000
+    assert data[:4] in (b"\x89PNG", b"<?xm", b"%PDF")
+    (tmp_path / "in_the_way").write_text("")
+    answer = harness(
+        "tune", GRAPH, "--run", "latest", "--plot", tmp_path / "in_the_way" / f"x.{ending}"
+    )
+    assert answer.status == 1
+    assert "could not be written" in answer.err
+
+
+def test_a_run_without_trials_says_so(harness: Command, results: Path) -> None:
+    store.save(results, run(graphs=(GraphRecord(GRAPH, (), (replace(KERNEL, trials=()),)),)))
+    answer = harness("tune", GRAPH, "--run", "latest")
+    assert answer.status == 1
+    assert "holds no tuning" in answer.err
+    assert harness("tune", "elsewhere", "--run", "latest").status == 2
