@@ -63,8 +63,14 @@ def handlers(cache: str | None) -> dict[str, Handler]:
     def again(job: tuple[str, Config, int]) -> Measurement:
         return replace(measure(job[0]), config=job[1])
 
-<<<<<<< HEAD
-    return {"open": take, "check": check, "time": measure, "again": again}
+    return {
+        "open": take,
+        "check": check,
+        "time": measure,
+        "again": again,
+        "known": known,
+        "notes": notes,
+    }
 
 
 def _checked(text: str) -> CheckResult:
@@ -75,13 +81,3 @@ def _checked(text: str) -> CheckResult:
     if "# refused" in text:
         raise CompileFailed("no")
     return CheckResult(True, 0.25, 0.5, "", 0.0)
-=======
-    return {
-        "open": take,
-        "check": check,
-        "time": measure,
-        "again": again,
-        "known": known,
-        "notes": notes,
-    }
->>>>>>> main
