@@ -93,9 +93,10 @@ class SampleSet:
     median (95 % confidence). ``clock_mhz`` is the median SM clock while sampling;
     ``excluded`` counts samples left out because the GPU was throttling or launched at another
     pace than usual. ``stopped`` says why no more were taken, ``drift`` what a trend test found
-    (empty: nothing). A sample is the mean of ``launches`` launches. ``copy_gbps`` is the copy bandwidth of this process. ``cycles`` is the
-    median number of SM cycles of one launch: where the clock changed and the code did not, the
-    cycles of arithmetic stay and the milliseconds do not.
+    (empty: nothing). A sample is the mean of ``launches`` launches. ``copy_gbps`` is the copy
+    bandwidth of this process. ``cycles`` is the median number of SM cycles of one launch: where
+    the clock changed and the code did not, the cycles of arithmetic stay and the milliseconds
+    do not.
     """
 
     process: int
