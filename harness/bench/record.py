@@ -96,7 +96,7 @@ class SampleSet:
     (empty: nothing). A sample is the mean of ``launches`` launches. ``copy_gbps`` is the copy
     bandwidth of this process. ``cycles`` is the median number of SM cycles of one launch: where
     the clock changed and the code did not, the cycles of arithmetic stay and the milliseconds
-    do not.
+    do not. ``method`` is empty, or names the way of measuring where it is not the run's.
     """
 
     process: int
@@ -110,6 +110,7 @@ class SampleSet:
     launches: int = 1
     copy_gbps: float | None = None
     cycles: float | None = None
+    method: str = ""
 
     @property
     def median(self) -> float:

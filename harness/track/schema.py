@@ -139,6 +139,6 @@ def _struct(kind: type[SampleSet] | type[TrialRecord]) -> pa.DataType:
     types = {
         **dict.fromkeys(("low", "high", "clock_mhz", "copy_gbps", "cycles", "level"), pa.float64()),
         **dict.fromkeys(("ms", "samples_ms"), pa.list_(pa.float64())),
-        **dict.fromkeys(("stopped", "drift", "origin", "reason", "config"), pa.string()),
+        **dict.fromkeys(("stopped", "drift", "method", "origin", "reason", "config"), pa.string()),
     }
     return pa.struct([(name, types.get(name, pa.int64())) for name in kind.__slots__])
