@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from harness.errors import HarnessError, RecordError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the file format; raised when a reader of the old one would be wrong."""
 
 T = TypeVar("T")

@@ -71,7 +71,7 @@ def _run(
         target="",
         suite=METHOD,
         commit=commit,
-        method=METHOD,
+        method=f"{METHOD}/{document.get('env_name') or ''}".rstrip("/"),
         graphs=graphs_of(kernels),
     )
 

@@ -1,7 +1,8 @@
 """The columns of a run file, and how files of older versions are brought up to date.
 
 Version 1: one row per kernel, ``samples_ms`` a list. Version 2: samples by process (``sets``),
-every configuration that tuning tried (``trials``), regions of other compilers.
+every configuration that tuning tried (``trials``), regions of other compilers in the metadata.
+Version 3: those regions in a column, because their samples are most of a file.
 
 Columns only ever get added within a version; one that is renamed or changes its meaning makes a
 new version, with a step in ``UPGRADES`` and a file of the old version in ``tests/track/fixtures``.
@@ -9,22 +10,33 @@ new version, with a step in ``UPGRADES`` and a file of the old version in ``test
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import statistics
+import types
+import typing
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harness.bench.record import SCHEMA_VERSION, KernelRecord, Run, SampleSet, TrialRecord, to_json
+from harness.bench.record import (
+    SCHEMA_VERSION,
+    GraphRecord,
+    KernelRecord,
+    RegionRecord,
+    Run,
+    from_json,
+    to_json,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 RUN_KEY = b"harness.run"
 VERSION_KEY = b"harness.schema"
-JSON_TEXT = ("config", "mix")
-"""Columns whose keys differ from kernel to kernel."""
+THROTTLED = "throttled"
+"""Why a process stopped sampling that got nothing but throttled samples (``runtime.timing``)."""
 
 RowUpgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -36,7 +48,12 @@ def _row_1_to_2(row: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "sets": [{"process": 0, "ms": samples}] if samples else [], "trials": []}
 
 
-UPGRADES: dict[int, RowUpgrade] = {1: _row_1_to_2}
+def _row_2_to_3(row: dict[str, Any]) -> dict[str, Any]:
+    """Version 2 kept the regions with the graphs, in the metadata, where they still are read."""
+    return row
+
+
+UPGRADES: dict[int, RowUpgrade] = {1: _row_1_to_2, 2: _row_2_to_3}
 """For each old version the step to the next: a kernel's row, in a run file or in a journal."""
 
 
@@ -58,7 +75,10 @@ def digest_of_code(code: str) -> str:
 
 
 def table(run: Run) -> pa.Table:
-    """``run`` as a table of kernels, everything else in the table's metadata."""
+    """``run`` as a table of kernels, everything else in the table's metadata.
+
+    What other compilers made of a graph's regions is a list in the graph's first row.
+    """
     import pyarrow as pa
 
     key = {
@@ -73,26 +93,83 @@ def table(run: Run) -> pa.Table:
     }
     rows = []
     for graph in run.graphs:
-        for kernel in graph.kernels:
-            row = {**key, "graph": graph.name, **to_json(kernel), **_derived(kernel)}
-            for name in JSON_TEXT:
-                row[name] = None if row[name] is None else json.dumps(row[name])
-            for trial in row["trials"]:
-                trial["config"] = json.dumps(trial["config"])
-            rows.append(row)
-    whole = to_json(replace(run, graphs=tuple(replace(g, kernels=()) for g in run.graphs)))
+        for place, kernel in enumerate(graph.kernels):
+            regions = [] if place else [_pack(region) for region in graph.regions]
+            row = {**key, "graph": graph.name, **_pack(kernel), "regions": regions}
+            rows.append({**row, **_derived(kernel)})
+    whole = to_json(replace(run, graphs=tuple(_bare(graph) for graph in run.graphs)))
     metadata = {RUN_KEY: json.dumps(whole).encode(), VERSION_KEY: str(SCHEMA_VERSION).encode()}
     return pa.Table.from_pylist(rows, schema=columns().with_metadata(metadata))
 
 
+def _bare(graph: GraphRecord) -> GraphRecord:
+    """What of ``graph`` is not in rows: of one without kernels, everything."""
+    return replace(graph, kernels=(), regions=()) if graph.kernels else graph
+
+
+def kernel_of(row: dict[str, Any], version: int, where: str) -> KernelRecord:
+    """The kernel in a ``row`` of a file of schema ``version``."""
+    return from_json(KernelRecord, upgrade_row(_unpack(KernelRecord, row), version), where)
+
+
+def regions_of(row: dict[str, Any], where: str) -> tuple[RegionRecord, ...]:
+    """The regions in the ``row`` of a graph's first kernel."""
+    packed = row.get("regions") or []
+    return from_json(
+        tuple[RegionRecord, ...], [_unpack(RegionRecord, each) for each in packed], where
+    )
+
+
+def _pack(record: Any) -> dict[str, Any]:
+    """A record as a row or a struct: mappings become JSON text, because their keys (block sizes,
+    groups of instructions) differ from kernel to kernel."""
+    return {f.name: _packed(getattr(record, f.name)) for f in dataclasses.fields(record)}
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return json.dumps(value)
+    if isinstance(value, tuple):
+        return [_packed(item) for item in value]
+    return _pack(value) if dataclasses.is_dataclass(value) else to_json(value)
+
+
+def _unpack(kind: Any, row: dict[str, Any]) -> dict[str, Any]:
+    """The opposite of ``_pack``, so far as the columns are there."""
+    found = dict(row)
+    for name, hint in typing.get_type_hints(kind).items():
+        inner = _inner(hint)
+        value = found.get(name)
+        if value is None:
+            continue
+        if typing.get_origin(inner) is dict:
+            found[name] = json.loads(value)
+        elif typing.get_origin(inner) is tuple:
+            item = typing.get_args(inner)[0]
+            if dataclasses.is_dataclass(item):
+                found[name] = [_unpack(item, each) for each in value]
+    return found
+
+
+def _inner(hint: Any) -> Any:
+    """``hint`` without its None."""
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        (hint,) = (each for each in typing.get_args(hint) if each is not type(None))
+    return hint
+
+
 def _derived(kernel: KernelRecord) -> dict[str, Any]:
     """What the index needs of the nested columns and of the module, so that it need not read
-    those; readers of a run ignore it."""
+    those; readers of a run ignore it. Samples of a process that saw nothing but throttling were
+    kept for want of others, and count as excluded."""
+    fine = [each for each in kernel.sets if each.stopped != THROTTLED]
+    every = sum(len(each.ms) + each.excluded for each in kernel.sets)
+    samples = sum(len(each.ms) for each in fine)
     clocks = [each.clock_mhz for each in kernel.sets if each.clock_mhz is not None]
     return {
         "code_digest": code_digest(kernel),
-        "samples": sum(len(each.ms) for each in kernel.sets),
-        "excluded": sum(each.excluded for each in kernel.sets),
+        "samples": samples,
+        "excluded": every - samples,
         "clock_mhz": statistics.median(clocks) if clocks else None,
     }
 
@@ -112,33 +189,30 @@ def columns() -> pa.Schema:
         ("copy_gbps", pa.float64()),
         ("graph", pa.string()),
     ]
-    floats = ("max_error", "allowed", "ms", "gbps", "fraction", "low", "high", "detectable")
-    texts = ("name", "kind", "check", "check_note", "reason", "module", "region", "roof")
-    types = {
-        "origins": pa.list_(pa.string()),
-        "sets": pa.list_(_struct(SampleSet)),
-        "trials": pa.list_(_struct(TrialRecord)),
-        **dict.fromkeys(floats, pa.float64()),
-        **dict.fromkeys((*texts, *JSON_TEXT), pa.string()),
-    }
-    kernel = [(name, types.get(name, pa.int64())) for name in KernelRecord.__slots__]
+    kernel = list(_fields(KernelRecord))
     derived = [
         ("code_digest", pa.string()),
         ("samples", pa.int64()),
         ("excluded", pa.int64()),
         ("clock_mhz", pa.float64()),
     ]
-    return pa.schema([*keys, *kernel, *derived])
+    regions = ("regions", pa.list_(pa.struct(_fields(RegionRecord))))
+    return pa.schema([*keys, *kernel, regions, *derived])
 
 
-def _struct(kind: type[SampleSet] | type[TrialRecord]) -> pa.DataType:
-    """The columns of a record inside a kernel's row. Configurations are JSON text, because
-    each kernel names its own block sizes."""
+def _fields(kind: Any) -> list[tuple[str, pa.DataType]]:
+    """The columns of a record, from its annotations."""
+    hints = typing.get_type_hints(kind)
+    return [(each.name, _type(hints[each.name])) for each in dataclasses.fields(kind)]
+
+
+def _type(hint: Any) -> pa.DataType:
     import pyarrow as pa
 
-    types = {
-        **dict.fromkeys(("low", "high", "clock_mhz", "copy_gbps", "cycles", "level"), pa.float64()),
-        **dict.fromkeys(("ms", "samples_ms"), pa.list_(pa.float64())),
-        **dict.fromkeys(("stopped", "drift", "method", "origin", "reason", "config"), pa.string()),
-    }
-    return pa.struct([(name, types.get(name, pa.int64())) for name in kind.__slots__])
+    inner = _inner(hint)
+    if typing.get_origin(inner) is tuple:
+        return pa.list_(_type(typing.get_args(inner)[0]))
+    if dataclasses.is_dataclass(inner):
+        return pa.struct(_fields(inner))
+    scalars = {bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+    return scalars.get(inner, pa.string())  # text, enumerations, mappings as JSON

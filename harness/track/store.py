@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from harness.bench.record import SCHEMA_VERSION, GraphRecord, KernelRecord, Run, from_json
 from harness.errors import RecordError
 from harness.track import schema
-from harness.track.schema import JSON_TEXT, RUN_KEY, VERSION_KEY
+from harness.track.schema import RUN_KEY, VERSION_KEY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -129,23 +129,27 @@ def run_metadata(metadata: dict[bytes, bytes], path: Path) -> Any:
 def _with_kernels(
     run: Run, rows: list[dict[str, Any]], where: str, version: int
 ) -> tuple[GraphRecord, ...]:
-    by_graph: dict[str, list[KernelRecord]] = {graph.name: [] for graph in run.graphs}
+    kernels: dict[str, list[KernelRecord]] = {graph.name: [] for graph in run.graphs}
+    regions = {graph.name: graph.regions for graph in run.graphs}
     for number, row in enumerate(rows):
-        for name in JSON_TEXT:
-            row[name] = json.loads(row[name]) if row.get(name) else None
-        row = schema.upgrade_row(row, version)
-        for trial in row["trials"]:
-            trial["config"] = json.loads(trial["config"])
-        kernel = from_json(KernelRecord, row, f"{where}: row {number}")
-        if row["graph"] not in by_graph:
+        place = f"{where}: row {number}"
+        try:
+            kernel = schema.kernel_of(row, version, place)
+            found = schema.regions_of(row, place)
+        except ValueError as error:  # a mapping that is no JSON
+            raise RecordError("a run file's row is damaged", place, got=str(error)) from error
+        if row["graph"] not in kernels:
             raise RecordError(
                 "a run file's row belongs to no graph of the run",
                 where,
                 got=str(row["graph"]),
-                expected=", ".join(by_graph),
+                expected=", ".join(kernels),
             )
-        by_graph[row["graph"]].append(kernel)
-    return tuple(replace(g, kernels=tuple(by_graph[g.name])) for g in run.graphs)
+        kernels[row["graph"]].append(kernel)
+        regions[row["graph"]] += found
+    return tuple(
+        replace(g, kernels=tuple(kernels[g.name]), regions=regions[g.name]) for g in run.graphs
+    )
 
 
 def _write_table(table: pa.Table, file: Any) -> None:

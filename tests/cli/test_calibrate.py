@@ -63,6 +63,24 @@ def test_a_calibration_is_reported_and_kept(harness: Command, machine: Path, res
     assert calibrations.newest(results, "elsewhere", "fake/1") is None
 
 
+def test_an_earlier_sitting_is_held_against_this_one(
+    harness: Command, machine: Path, results: Path
+) -> None:
+    assert "no machine has been calibrated" in harness("calibrate", "--show").err
+    first = harness("calibrate", "--processes", "3")
+    assert "another sitting" not in first.out
+    (path,) = kept(results)
+    path.rename(path.with_name("calibration-20200101-000000.json"))
+    text = (path.parent / "calibration-20200101-000000.json").read_text()
+    path = path.with_name("calibration-20200101-000000.json")
+    path.write_text(text.replace(calibrations.load(path).id, "20200101-000000"))
+    second = harness("calibrate", "--processes", "3")
+    assert "another sitting" in second.out
+    assert ": 0 of 12 unchanged kernels called SLOWER or FASTER" in second.out
+    again = harness("calibrate", "--show")
+    assert again.out == second.out
+
+
 def test_json_is_the_record(harness: Command, machine: Path) -> None:
     document = harness("calibrate", "--processes", "2", "--json").json()
     assert document["modes"][0]["false_alarms"]["kernels"] == 12

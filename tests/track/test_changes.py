@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -213,8 +214,9 @@ def test_runs_under_throttling_are_left_out_with_a_count(
     assert found.left_out == {"runs in which the GPU was throttling": 4}
 
 
+@pytest.mark.parametrize("spoilt", [{"excluded": 9}, {"stopped": "throttled"}])
 def test_figures_whose_samples_were_thrown_away_are_left_out(
-    tmp_path: Path, commits: tuple[Path, list[str]]
+    tmp_path: Path, commits: tuple[Path, list[str]], spoilt: dict[str, Any]
 ) -> None:
     folder, names = commits
     values = flat()
@@ -224,7 +226,7 @@ def test_figures_whose_samples_were_thrown_away_are_left_out(
         if row != 1 or point < 20:
             return kernel
         assert kernel.ms is not None
-        return dataclasses.replace(kernel, sets=(SampleSet(0, (kernel.ms,), excluded=9),))
+        return dataclasses.replace(kernel, sets=(SampleSet(0, (kernel.ms,), **spoilt),))
 
     save_history(tmp_path, names, values, edit=dropped)
     found = report(tmp_path, folder)

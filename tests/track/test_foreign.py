@@ -69,6 +69,7 @@ def test_asv_results_become_a_run(tmp_path: Path) -> None:
     assert run.id == "20260102-040405-0123456789ab"
     assert (run.machine.key, run.machine.gpu, run.machine.driver) == ("asv-box", "Test GPU", "9")
     assert (run.machine.cores, run.machine.torch, run.machine.triton) == (8, "2.13", "3.9")
+    assert run.method == "asv/env"  # asv compares no two environments, and no more do we
     graphs = {graph.name: {k.name: k for k in graph.kernels} for graph in run.graphs}
     assert sorted(graphs) == ["suite.Kernel.time_it", "suite.time_alone", "suite.track_gbps"]
     it = graphs["suite.Kernel.time_it"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -126,3 +127,46 @@ def test_duckdb_reads_old_and_new_versions_together(tmp_path: Path) -> None:
             union_by_name=true)
     """
     assert duckdb.sql(query).fetchall() == [(4, 4)]
+
+
+def test_a_run_of_version_2(tmp_path: Path) -> None:
+    """Its regions are in the metadata; stored again they are a column."""
+    path = FIXTURES / "schema-2.parquet"
+    assert pq.read_schema(path).metadata[schema.VERSION_KEY] == b"2"
+    found = store.load(path)
+    (graph,) = found.graphs
+    assert [(r.region, len(r.sets[0].ms)) for r in graph.regions if r.sets]
+    assert graph.kernels[0].sets[0].ms
+    assert graph.kernels[0].mix
+    again = store.save(tmp_path, found)
+    assert store.load(again) == found
+    metadata = json.loads(pq.read_schema(again).metadata[schema.RUN_KEY])
+    assert metadata["graphs"][0]["regions"] == []
+    column = pq.read_table(again).column("regions").to_pylist()
+    assert [each["compiler"] for each in column[0]] == [r.compiler for r in graph.regions]
+    assert column[1] == []
+
+
+def test_regions_can_be_queried(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    path = store.save(tmp_path, run())
+    query = f"select graph, unnest(regions, recursive := true) from '{path}'"
+    frame = duckdb.sql(query).df()
+    assert list(frame["compiler"]) == ["inductor"]
+    assert list(frame["kernels"]) == [2]
+
+
+def test_a_graph_without_kernels_keeps_its_regions(tmp_path: Path) -> None:
+    (block, broken) = run().graphs
+    graphs = (dataclasses.replace(block, kernels=()), broken)
+    assert store.load(store.save(tmp_path, run(graphs=graphs))).graphs == graphs
+
+
+def test_a_mapping_that_is_no_json_is_named(tmp_path: Path) -> None:
+    path = store.save(tmp_path, run())
+    table = pq.read_table(path)
+    place = table.schema.get_field_index("config")
+    pq.write_table(table.set_column(place, "config", [["{", "{}"]]), path)
+    with pytest.raises(RecordError, match="row is damaged") as caught:
+        store.load(path)
+    assert caught.value.where == f"{path}: row 0"
