@@ -239,9 +239,9 @@ def time_steps(step: Step) -> float:
 def ways() -> dict[str, Callable[[Row], Compile]]:
     """How a step can be run."""
 
-    def ours(timer: CudaTimer | None) -> Callable[[Row], Compile]:
+    def ours(timer: Callable[[], CudaTimer | None]) -> Callable[[Row], Compile]:
         def way(row: Row) -> Compile:
-            compiler = Compiler(devices=Devices(timer))
+            compiler = Compiler(devices=Devices(timer()))
 
             def compile_with(function: Callable[..., Any]) -> Callable[..., Any]:
                 compiled: Callable[..., Any] = torch.compile(function, backend=compiler)
@@ -255,8 +255,8 @@ def ways() -> dict[str, Callable[[Row], Compile]]:
     return {
         "eager": lambda _: lambda function: function,
         "inductor": lambda _: torch.compile,
-        "harness": ours(None),
-        "harness, tuned": ours(CudaTimer()),
+        "harness": ours(lambda: None),
+        "harness, tuned": ours(CudaTimer),
     }
 
 

@@ -157,6 +157,8 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
     warnings.filterwarnings("ignore")
     import torch
 
+    from harness.bench import roofline
+    from harness.bench.state import monitor, summary
     from harness.bench.timer import CudaTimer
     from harness.runtime import module as modules
     from harness.runtime.autotune import compiler
@@ -168,7 +170,13 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
     target = current_target()
     began = time.monotonic()
     timer = CudaTimer()
+    timer.watch = watch = monitor(None)
+    limits = roofline.measure(timer)
+    if watch is not None:
+        watch.calm(3.0)
+    print(f"process {process}: {limits}, floor {1000 * timer.floor_ms:.2f} µs", flush=True)
     start = time.monotonic() - began
+    known = launches_of(Path(out) / "pass0.jsonl") if process else {}
     with (Path(out) / f"pass{process}.jsonl").open("w") as file:
         for number, text in enumerate(texts):
             if time.monotonic() > deadline:
@@ -182,12 +190,13 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
                 torch.cuda.synchronize()
                 row["args_s"] = time.monotonic() - begin
                 launch, _ = compiler(loaded, target, cache)(loaded.configs[0])
-                found = timer.measure(Work(launch, args), 400.0)
+                found = timer.measure(Work(launch, args, known.get(number)), 300.0)
                 row |= {
                     "median": found.median, "low": found.low, "high": found.high,
                     "stopped": found.stopped, "drift": found.drift, "k": found.launches,
                     "floor": found.floor, "mhz": found.clock_mhz, "cycles": found.cycles,
                     "samples": len(found.ms), "method": found.method,
+                    "excluded": found.excluded,
                     "ms": list(found.ms), "seconds": time.monotonic() - begin,
                 }  # fmt: skip
             except Exception as error:  # noqa: BLE001 - a row
@@ -196,6 +205,15 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
             file.flush()
             args = launch = loaded = None
             torch.cuda.empty_cache()
+    if watch is not None:
+        print(f"process {process}: {summary(watch.take())}", flush=True)
+        watch.close()
+
+
+def launches_of(path: Path) -> dict[int, int]:
+    """Launches per sample that the first process found, by kernel."""
+    rows = [json.loads(line) for line in path.open()]
+    return {row["n"]: row["k"] for row in rows if "k" in row}
 
 
 def main() -> int:
@@ -231,7 +249,7 @@ def main() -> int:
         print(f"pass {process}: {time.monotonic() - began:.0f} s", flush=True)
         name = f"pass{process}.jsonl"
         (given.out / name).write_text((given.work / name).read_text())
-        summary(given.work)
+        report(given.work)
     return 0
 
 
@@ -244,7 +262,7 @@ def compile_ahead(texts: list[str], target: Any, cache: Path, jobs: int) -> None
         pool.warm([CompileJob(t, target, load(t, cache / "modules").configs[0]) for t in texts])
 
 
-def summary(work: Path) -> None:
+def report(work: Path) -> None:
     """What the passes so far come to."""
     rows = [json.loads(x) for p in sorted(work.glob("pass*.jsonl")) for x in p.open()]
     good = [r for r in rows if "median" in r]
@@ -265,7 +283,8 @@ def summary(work: Path) -> None:
         f"{seconds[-1]:.3f}; width median {statistics.median(widths):.4f} p90 "
         f"{widths[int(0.9 * len(widths))]:.4f} most {widths[-1]:.4f}; stopped {stopped}; drift "
         f"{sum(bool(r['drift']) for r in latest)}; floor most {max(r['floor'] for r in latest):.4f}"
-        f"; samples median {statistics.median(r['samples'] for r in latest)}"
+        f"; samples median {statistics.median(r['samples'] for r in latest)}; left out "
+        f"{sum(r['excluded'] for r in latest)} in {sum(r['excluded'] > 0 for r in latest)} kernels"
     )
     between = []
     for number in {r["n"] for r in good}:

@@ -106,7 +106,7 @@ class Bench:
             self.pool.warm([CompileJob(text, self.target, c) for c in configs])
 
         args = module.get_args(device="cuda")
-        prepare = Compiler(module, self.target, self.cache, ahead)
+        prepare = Compiler(module, self.target, self.cache, ahead, self.pool.workers)
         settings = Settings(search=self.search, room=free_room)
         found = tune(module, args, self.timer, prepare, settings=settings)
         self.configs[text] = found.config

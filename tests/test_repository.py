@@ -30,7 +30,7 @@ def tracked() -> list[Path]:
 
 def texts() -> Iterator[tuple[Path, str]]:
     for path in tracked():
-        if path.is_file() and path.suffix not in (".parquet", ".png"):
+        if path.is_file() and path.suffix not in (".parquet", ".png", ".gz"):
             yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
 
 

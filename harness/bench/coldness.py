@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from harness.bench.timer import GraphTimer
-from harness.runtime.timing import Work
+from harness.runtime.timing import Samples, Work
 
 _BUDGET_MS = 60.0
 _LARGE = 16
@@ -29,10 +29,10 @@ Read = Callable[[torch.Tensor], object]
 
 @dataclass(frozen=True, slots=True)
 class Coldness:
-    """Bandwidths of reading, in GB/s (10^9 bytes per second): half the L2 cache's size, a
-    plain launch under the timer (``flushed``), the same on copies (``copied``), the same
-    with the data left in the cache (``cached``), and far more than the cache holds
-    (``memory``)."""
+    """Bandwidths of reading, in GB/s (10^9 bytes per second), the timer's floor taken off:
+    half the L2 cache's size by a plain launch under the timer (``flushed``), the same on copies
+    (``copied``), the same with the data left in the cache (``cached``), and far more than the
+    cache holds (``memory``)."""
 
     nbytes: int
     flushed: float
@@ -57,17 +57,23 @@ def examine(timer: GraphTimer, l2_bytes: int, device: torch.device, read: Read) 
         torch.randint(-(1 << 31), 1 << 31, (n // 8,), dtype=torch.int64, device=device)
         for n in (l2_bytes // 2, _LARGE * l2_bytes)
     )
-    flushed = timer.measure(lambda: _ignored(read(small)), _BUDGET_MS).median
-    copied = timer.measure(Work(lambda args: read(args[0]), (small,)), _BUDGET_MS).median
-    memory = timer.measure(lambda: _ignored(read(large)), _BUDGET_MS).median
+    plain = timer.measure(lambda: _ignored(read(small)), _BUDGET_MS)
+    copied = timer.measure(Work(lambda args: read(args[0]), (small,)), _BUDGET_MS)
+    memory = timer.measure(lambda: _ignored(read(large)), _BUDGET_MS)
     cached = _cached(timer, lambda: read(small))
     return Coldness(
         small.nbytes,
-        small.nbytes / flushed / 1e6,
-        small.nbytes / copied / 1e6,
+        small.nbytes / _net(timer, plain) / 1e6,
+        small.nbytes / _net(timer, copied) / 1e6,
         small.nbytes / cached / 1e6,
-        large.nbytes / memory / 1e6,
+        large.nbytes / _net(timer, memory) / 1e6,
     )
+
+
+def _net(timer: GraphTimer, samples: Samples) -> float:
+    """Milliseconds of one launch without the timer's floor, which hides a single short read."""
+    floor = timer.engine.floor_ms - timer.engine.launch_ms
+    return samples.median - floor / samples.launches
 
 
 def probe_read(tensor: torch.Tensor) -> object:
@@ -93,8 +99,9 @@ def _cached(timer: GraphTimer, read: Callable[[], object]) -> float:
         replay()
         engine.mark(1)
         engine.wait()
-        times.append(engine.elapsed_ms(0, 1) / 2)
-    return sorted(times)[len(times) // 2]
+        times.append(engine.elapsed_ms(0, 1))
+    floor = engine.floor_ms - engine.launch_ms
+    return (sorted(times)[len(times) // 2] - floor) / 2
 
 
 def _ignored(_: object) -> None:

@@ -35,6 +35,10 @@ class Engine(Protocol):
     def launch_ms(self) -> float:
         """What each further empty kernel of a recording adds."""
 
+    def probe(self) -> None:
+        """Enqueue a recording of some tens of empty kernels: how long it takes shows the pace
+        at which the device launches just now."""
+
     def flush(self) -> int:
         """Enqueue what leaves nothing of use, and nothing to write back, in the L2 cache, then
         note the device's clocks. Returns the note's number, for ``clock_mhz``."""
@@ -85,6 +89,7 @@ class CudaEngine:
     _notes: int = 0
     _read: list[list[int]] = field(default_factory=list)
     _flush: Launch = field(init=False)
+    _many: Launch = field(init=False)
     _floor_ms: float = 0.0
     _launch_ms: float = 0.0
 
@@ -102,8 +107,9 @@ class CudaEngine:
         self._slots = torch.zeros(fields, dtype=torch.int64, device=device)
         self._flush = graph_of(self._flush_once)
         self._counter.zero_()
-        self._floor_ms = self._empties(1)
-        self._launch_ms = max(0.0, (self._empties(_MANY) - self._floor_ms) / (_MANY - 1))
+        self._many = self._empties(_MANY)
+        self._floor_ms = self._median(self._empties(1))
+        self._launch_ms = max(0.0, (self._median(self._many) - self._floor_ms) / (_MANY - 1))
 
     @property
     def floor_ms(self) -> float:
@@ -114,6 +120,10 @@ class CudaEngine:
     def launch_ms(self) -> float:
         """From recordings of one and of many empty kernels."""
         return self._launch_ms
+
+    def probe(self) -> None:
+        """Replay many empty kernels."""
+        self._many()
 
     def flush(self) -> int:
         """Read the buffer, then note the clocks."""
@@ -167,12 +177,15 @@ class CudaEngine:
         stamp: Any = probes.stamp
         stamp[(1,)](self._counter, self._slots, SIZE=probes.STAMPS, num_warps=1)
 
-    def _empties(self, count: int) -> float:
-        """Median of what ``count`` empty kernels, recorded, show."""
+    def _empties(self, count: int) -> Launch:
+        """``count`` empty kernels, recorded."""
         from harness.bench import probes
 
         empty: Any = probes.empty
-        replay = graph_of(lambda: [empty[(1,)](self._sums, num_warps=1) for _ in range(count)])
+        return graph_of(lambda: [empty[(1,)](self._sums, num_warps=1) for _ in range(count)])
+
+    def _median(self, replay: Launch) -> float:
+        """Median of what ``replay`` shows, in milliseconds."""
         for number in range(_FLOOR_SAMPLES):
             self.flush()
             self.mark(2 * number)

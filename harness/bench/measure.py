@@ -89,13 +89,15 @@ class Measurer:
         reason; the memory it used is given back either way."""
         return self._row(module_text, lambda loaded: self._measured(loaded, seed))
 
-    def again(self, module_text: str, config: Config, seed: int = 0) -> Measurement:
-        """Time one module under ``config``, which another process has found. As ``measure``
-        otherwise."""
+    def again(
+        self, module_text: str, config: Config, launches: int | None = None, seed: int = 0
+    ) -> Measurement:
+        """Time one module under ``config``, ``launches`` to a sample, both of which another
+        process has found. As ``measure`` otherwise."""
 
         def timed(loaded: modules.LoadedModule) -> Measurement:
             args = loaded.get_args(device=self.device, seed=seed)
-            return self._timed(loaded, args, config)
+            return self._timed(loaded, args, config, launches)
 
         return self._row(module_text, timed)
 
@@ -151,10 +153,14 @@ class Measurer:
             release(self.device)
 
     def _timed(
-        self, loaded: modules.LoadedModule, args: modules.Arguments, config: Config
+        self,
+        loaded: modules.LoadedModule,
+        args: modules.Arguments,
+        config: Config,
+        launches: int | None = None,
     ) -> Measurement:
         launch, _ = self._prepare(loaded)(config)
-        samples = self.timer.measure(Work(launch, args), self.time_ms)
+        samples = self.timer.measure(Work(launch, args, launches), self.time_ms)
         return Measurement(
             loaded.name,
             loaded.bytes_moved,

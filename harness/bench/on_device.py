@@ -41,6 +41,8 @@ from harness.target import Target
 ROLE = "harness.bench.on_device:handlers"
 _FLUSHES = 500
 """Some tens of milliseconds of work: long enough to read the clocks meanwhile."""
+_CALM_SECONDS = 3.0
+"""What the clocks are given to come back after the product of matrices."""
 
 T = TypeVar("T")
 
@@ -88,6 +90,8 @@ class DeviceWorker:
                 machine = fingerprint(lambda: _busy(timer))
                 timer.watch = watch = monitor(machine.gpu_uuid)
                 limits = roofline.measure(timer)
+                if watch is not None:
+                    watch.calm(_CALM_SECONDS)
                 target = current_target()
             except (RuntimeError, NoDevice) as error:
                 raise Unusable(no_device(error)) from error
@@ -115,8 +119,8 @@ class DeviceWorker:
         self.open()
         return self._surviving(lambda: self._measurer.measure(module_text))
 
-    def again(self, job: tuple[str, Config]) -> Measurement:
-        """Time a module under a configuration that is known."""
+    def again(self, job: tuple[str, Config, int]) -> Measurement:
+        """Time a module under a configuration that is known, so many launches a sample."""
         self.open()
         return self._surviving(lambda: self._measurer.again(*job))
 

@@ -97,7 +97,8 @@ def _again(
     device: Device, kernel: KernelRecord, process: int
 ) -> tuple[SampleSet, Limit | None] | HarnessError:
     try:
-        found = device.again(kernel.module, kernel.name, config_from_dict(kernel.config or {}))
+        config = config_from_dict(kernel.config or {})
+        found = device.again(kernel.module, kernel.name, config, kernel.sets[0].launches)
     except NoDevice:
         raise
     except HarnessError as error:

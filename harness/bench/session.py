@@ -129,8 +129,8 @@ class Device(Protocol):
     def time(self, module: EmittedModule) -> Timing:
         """Time every candidate and keep the fastest."""
 
-    def again(self, module_text: str, name: str, config: Config) -> Timing:
-        """Time a kernel under a configuration that is known."""
+    def again(self, module_text: str, name: str, config: Config, launches: int) -> Timing:
+        """Time a kernel under a configuration that is known, ``launches`` to a sample."""
 
     def restart(self) -> None:
         """Go on in a fresh process."""

@@ -118,6 +118,7 @@ class Monitor(Closing):
 
     read: Callable[[], Reading]
     interval: float = INTERVAL_SECONDS
+    clock: Callable[[], float] = time.monotonic
     _readings: list[Reading] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _over: threading.Event = field(default_factory=threading.Event)
@@ -147,6 +148,12 @@ class Monitor(Closing):
         """Reasons seen between two times, or at the readings next to them."""
         found = dict.fromkeys(r for reading in self._around(begin, end) for r in reading.reasons)
         return tuple(found)
+
+    def calm(self, seconds: float) -> None:
+        """Wait until nothing throttles, for at most so long."""
+        end = self.clock() + seconds
+        while self.clock() < end and self.throttled(self.clock(), self.clock()):
+            self._over.wait(self.interval)
 
     def take(self) -> tuple[Reading, ...]:
         """The readings since this was last asked. The latest one is kept as well, as what

@@ -12,7 +12,10 @@ finds its arguments restored before every sample. Launches that are compared tak
 random order each round.
 
 Sampling ends when the confidence interval of the median is narrow enough at two looks in a
-row (``harness.bench.median``). Samples taken while the GPU was throttling are left out.
+row (``harness.bench.median``). Samples taken while the GPU was throttling are left out; so are
+those taken while it launched kernels at another pace than it usually does, which an H100 does
+for half a second now and then (0.8 instead of 1.15 µs from kernel to kernel): a probe of empty
+kernels after every few samples shows it.
 A launch that a CUDA graph cannot hold is enqueued as it is: method ``stream-cold-l2/2``.
 """
 
@@ -21,6 +24,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -48,6 +52,10 @@ _LEAST_SAMPLES = 5
 _CHUNK_MS = 20.0
 """About how much is enqueued before the host waits and looks at the budget."""
 _MOST_CHUNK = 40
+_PACE = 0.06
+"""How far the probe may be from its usual time."""
+_PACES = 101
+"""Probes that say what is usual: some seconds of sampling."""
 _STEADY = 0.01
 _WARM_ROUNDS = 4
 _MOST_WARM_MS = 300.0
@@ -89,6 +97,7 @@ class GraphTimer:
     engine: Engine
     watch: Watch | None = None
     _random: random.Random = field(default_factory=lambda: random.Random(0))
+    _paces: deque[float] = field(default_factory=lambda: deque(maxlen=_PACES))
 
     @property
     def floor_ms(self) -> float:
@@ -132,6 +141,9 @@ class GraphTimer:
         rough = [self._rough(work) for work in works.values()]
         args = next(iter(works.values())).args
         count = self._count(min(r.ms for r in rough), set_bytes(args), width)
+        given = [work.count for work in works.values() if work.count is not None]
+        if given:
+            count = self._fitting(max(given), set_bytes(args))
         copies = copy(args, count)
         restored = None if all(r.repeatable for r in rough) else copies
         return {
@@ -171,8 +183,15 @@ class GraphTimer:
         floor, least = self.engine.floor_ms, self.engine.launch_ms
         wanted = floor / min(_MOST_FLOOR, _FLOOR_SHARE * width) / max(ms - floor + least, least)
         count = 1
-        while count < min(wanted, _MOST_LAUNCHES) and 2 * count * nbytes <= self.engine.room():
+        while count < min(wanted, _MOST_LAUNCHES):
             count *= 2
+        return self._fitting(count, nbytes)
+
+    def _fitting(self, count: int, nbytes: int) -> int:
+        """``count``, halved until as many copies of ``nbytes`` fit the device."""
+        room = self.engine.room()
+        while count > 1 and count * nbytes > room:
+            count //= 2
         return count
 
     def _warm(self, subjects: Mapping[str, _Subject]) -> None:
@@ -224,10 +243,17 @@ class GraphTimer:
             subjects[name].ms.extend(ms for ms, _ in taken)
             subjects[name].mhz.extend(mhz for _, mhz in taken)
         ended = time.monotonic()
-        bad = bool(self.watch and self.watch.throttled(began, ended))
+        bad = self._unusual_pace() or bool(self.watch and self.watch.throttled(began, ended))
         for marks in slowed.values():
             marks.extend([bad] * rounds)
         return max(1000 * (ended - began), 1e-3)
+
+    def _unusual_pace(self) -> bool:
+        """Whether the latest probe, or the one before, at the other end of the samples between
+        them, differs from what is usual in this process."""
+        usual = statistics.median(self._paces)
+        latest = list(self._paces)[-2:]
+        return any(abs(pace - usual) > _PACE * usual for pace in latest)
 
     def _rounds(
         self, subjects: Mapping[str, _Subject], rounds: int
@@ -249,7 +275,11 @@ class GraphTimer:
                 engine.mark(2 * len(taken) + 1)
                 taken.append((name, note))
         last = engine.flush()
+        engine.mark(2 * len(taken))
+        engine.probe()
+        engine.mark(2 * len(taken) + 1)
         engine.wait()
+        self._paces.append(engine.elapsed_ms(2 * len(taken), 2 * len(taken) + 1))
         found: dict[str, list[tuple[float, float | None]]] = {name: [] for name in subjects}
         for at, (name, note) in enumerate(taken):
             ms = engine.elapsed_ms(2 * at, 2 * at + 1) / subjects[name].count
@@ -276,7 +306,7 @@ class GraphTimer:
         ms, mhz = _left(subject.ms, slowed), _left(subject.mhz, slowed)
         excluded = len(subject.ms) - len(ms)
         if not ms:
-            ms, mhz, excluded, stopped = subject.ms, subject.mhz, 0, "throttled"
+            ms, mhz, excluded, stopped = subject.ms, subject.mhz, 0, "disturbed"
         found = median.interval(ms, max(0, looked - 1))
         middle = statistics.median(ms)
         both = [(m, c) for m, c in zip(ms, mhz, strict=True) if c is not None]
@@ -286,7 +316,7 @@ class GraphTimer:
             stopped=stopped,
             low=found.low,
             high=found.high,
-            drift=median.drift(ms, width / 2),
+            drift=median.drift(ms, width),
             excluded=excluded,
             clock_mhz=statistics.median(c for _, c in both) if both else None,
             cycles=statistics.median(m * c * 1000 for m, c in both) if both else None,

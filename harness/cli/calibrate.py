@@ -34,13 +34,16 @@ def calibrate(
     processes: Annotated[int, typer.Option(min=2, max=100, help="Fresh processes to time in.")] = 6,
     budget: Annotated[
         float, typer.Option(min=1.0, help="Milliseconds for a kernel in a process, at most.")
-    ] = 250.0,
+    ] = 200.0,
     seconds: Annotated[
         float | None,
         typer.Option(min=1.0, help="Begin no kernel after so long.", show_default=False),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the last one that was interrupted.")
+    ] = False,
+    show: Annotated[
+        bool, typer.Option("--show", help="Print the newest one again; measure nothing.")
     ] = False,
     jobs: Jobs = None,
     commit: Annotated[
@@ -59,9 +62,9 @@ def calibrate(
     figure from then on. Ctrl-C keeps what was measured; --resume goes on. Needs a GPU.
 
     \b
-    harness calibrate
     harness calibrate llama_block_forward --processes 4
     harness calibrate --resume
+    harness calibrate --show --all
     """
     from harness.bench.calibration.measure import Effort
     from harness.bench.verdicts import Rules
@@ -71,6 +74,8 @@ def calibrate(
     if commit is not None:
         options = dataclasses.replace(options, commit=commit)
     options = dataclasses.replace(options, jobs=jobs or options.jobs)
+    if show:
+        return _show(options, everything, as_json)
     request = _Request(suite, tuple(graphs or ()), tuple(kernels or ()), resume)
     journal = _unfinished(options) if resume else None
     require()
@@ -88,6 +93,21 @@ class _Request:
     graphs: tuple[str, ...]
     kernels: tuple[str, ...]
     resume: bool
+
+
+def _show(options: Options, everything: bool, as_json: bool) -> int:
+    from harness.errors import UsageError
+    from harness.track import calibrations
+
+    path = calibrations.latest(options.results)
+    if path is None:
+        raise UsageError(
+            "no machine has been calibrated yet",
+            where=str(options.results),
+            remedy="harness calibrate, on a machine with a GPU",
+        )
+    _tell(calibrations.load(path), path, everything, as_json)
+    return FINE
 
 
 def _unfinished(options: Options) -> CalibrationJournal:
@@ -147,7 +167,7 @@ def _calibrate(
             raise cause
         output.note("interrupted; nothing had been measured yet")
         return INTERRUPTED
-    found, path = _concluded(kept[0], len(chosen), rules)
+    found, path = _concluded(kept[0], options.results, len(chosen), rules)
     _tell(found, path, everything, as_json)
     return _status(cause, found, path)
 
@@ -184,13 +204,17 @@ def _opened(
     return kept[0]
 
 
-def _concluded(journal: CalibrationJournal, wanted: int, rules: Rules) -> tuple[Calibration, Path]:
+def _concluded(
+    journal: CalibrationJournal, results: Path, wanted: int, rules: Rules
+) -> tuple[Calibration, Path]:
     from harness.bench.calibration import run
     from harness.track import calibrations
 
     subjects = list(journal.subjects.values())
     failed = calibrations.failures(journal.cells, subjects)
-    found = run.conclude(journal.header, subjects, journal.cells, failed, wanted, rules)
+    head = journal.header
+    earlier = calibrations.newest(results, head.machine.key, head.method, but=head.id)
+    found = run.conclude(head, subjects, journal.cells, failed, wanted, rules, earlier)
     return found, journal.finish(found)
 
 

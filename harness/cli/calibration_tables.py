@@ -55,7 +55,9 @@ def _mode(mode: Mode) -> list[str]:
         f"{mode.name}: {alarms.found} of {alarms.kernels} unchanged kernels called SLOWER or "
         f"FASTER ({_percent(alarms)})"
     )
-    printed = ["", head, *(f"  {name}" for name in mode.alarmed), heading(_POWER)]
+    printed = ["", head, *(f"  {name}" for name in mode.alarmed)]
+    if mode.power:
+        printed.append(heading(_POWER))
     for size in SIZES:
         mine = {p.level: p for p in mode.power if p.size == size}
         if mine:

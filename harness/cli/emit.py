@@ -73,15 +73,21 @@ def emit(
     _write(folder, texts)
     if binaries:
         failures += write_binaries(folder, texts, chosen, options, as_json)
+    _report(len(modules), rows, failures, as_json)
+    return FAILED if failures else FINE
+
+
+def _report(
+    files: int, rows: list[dict[str, Any]], failures: list[dict[str, str]], as_json: bool
+) -> None:
     if as_json:
         output.emit_json({"kernels": rows, "failures": failures})
     else:
         for path in dict.fromkeys(row["file"] for row in rows):
             output.emit(path)
-        output.emit(f"{len(modules)} files, {len(rows)} kernels")
+        output.emit(f"{files} files, {len(rows)} kernels")
     for failure in failures:
         output.note(f"not generated: {failure['reason']}")
-    return FAILED if failures else FINE
 
 
 def _add_user_kernels(

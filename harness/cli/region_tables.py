@@ -61,7 +61,9 @@ def _lines(one: RegionRecord, found: Ratio | None, *, first: bool) -> list[str]:
 def _ratio(found: Ratio | None) -> str:
     if found is None:
         return ""
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+    digits = 3 if found.high < 10 else 1
+    value, low, high = (f"{x:.{digits}f}" for x in (found.value, found.low, found.high))
+    return f"{value} [{low}, {high}]"
 
 
 def _check(one: RegionRecord) -> str:

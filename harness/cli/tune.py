@@ -10,7 +10,7 @@ import typer
 from harness import options as settings
 from harness.cli import output
 from harness.cli.arguments import AsJson, Debug, GraphName, Jobs, Suite, TargetName
-from harness.cli.guard import FAILED, FINE, guarded
+from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
 from harness.errors import HarnessError, NoDevice, UnknownName, UsageError, nearest
 
 if TYPE_CHECKING:
@@ -138,16 +138,25 @@ def _live(options: Options, request: TuneRequest, wanted: Wanted) -> int:
         found = []
         from harness.bench.tuning import chosen_before
 
+        interrupted = False
         with output.progress("tuning", options, quiet=wanted.as_json) as bar:
-            for tuning in session.tunings(chosen_before(earlier)):
-                found.append(tuning)
-                bar.update(f"tuning {request.graph}", len(found), len(session.modules))
+            try:
+                for tuning in session.tunings(chosen_before(earlier)):
+                    found.append(tuning)
+                    bar.update(f"tuning {request.graph}", len(found), len(session.modules))
+            except KeyboardInterrupt:
+                interrupted = True
+        if interrupted:
+            left = len(session.modules) - len(found)
+            output.note(f"interrupted: {left} kernels are left; what was tuned stays in the cache")
         for failure in session.failures:
             output.note(f"not generated: {failure}")
         if wanted.table is not None:
             _save_table(wanted.table, found, {m.name: m.text for m in session.modules})
         status = "timed" if session.timed else "static"
         _show(request.graph, found, session.target, status, wanted, earlier)
+        if interrupted:
+            return INTERRUPTED
         failed = session.failures or any(t.reason for t in found)
         return FAILED if failed else FINE
 

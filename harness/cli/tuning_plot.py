@@ -64,7 +64,7 @@ def _canvas(rows: int) -> tuple[Any, Any]:
             where="--plot",
             got=str(error),
             expected="matplotlib 3.7 or newer",
-            remedy="pip install matplotlib, or leave --plot out",
+            remedy="pip install 'harness[plot]', or leave --plot out",
         ) from error
     figure = Figure(figsize=(9, 1.6 + _ROW_INCHES * rows))
     FigureCanvasAgg(figure)

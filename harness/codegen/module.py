@@ -88,10 +88,11 @@ def _constants(source: KernelSource, reference: Reference, target: Target) -> st
         if a.kind in (ArgumentKind.OUTPUT, ArgumentKind.IN_OUT)
     ]
     pointers = [a.name for a in plan.arguments if a.kind is not ArgumentKind.SIZE]
+    counted = "modelled, for UNKNOWN_SIZES" if plan.sizes else "modelled"
     lines = [
         f'KERNEL = "{source.name}"',
         f'CATEGORY = "{plan.category.value}"',
-        f"BYTES = {plan.bytes_moved}  # bytes one launch moves (modelled)",
+        f"BYTES = {plan.bytes_moved}  # bytes one launch moves ({counted})",
         f"FLOPS = {floating_operations(plan)}  # floating-point operations of one (modelled)",
         f"CONFIGS = [  # candidates for {target.name}, best guess first\n{configs}]",
         f"POINTS = {_dict_text(plan.facts.sizes)}  # points by tile: what blocks may grow to",

@@ -33,21 +33,13 @@ def drafts(facts: Facts, target: Target) -> list[Draft]:
             return _mixed(facts)
 
 
-def _rows(facts: Facts) -> int:
-    rows = 1
-    for prefix, numel in facts.sizes:
-        if not prefix.startswith("r"):
-            rows *= max(1, numel)
-    return rows
-
-
 def _draft(x: int, warps: int) -> Draft:
     return Draft((("x", x),), warps=max(1, warps), max_warps=_MAX_WARPS)
 
 
 def _inner(facts: Facts, target: Target) -> list[Draft]:
-    rows = _rows(facts)
-    row = next_power_of_two(facts.size("r0_"))
+    rows = facts.parallel
+    row = next_power_of_two(facts.reduced)
     if row >= 2 * _LONG_ROW:
         # 32 elements a thread, fewer for few rows: those cannot hide latency with other blocks.
         usual = max(1, row // 1024)
@@ -68,7 +60,7 @@ def _inner(facts: Facts, target: Target) -> list[Draft]:
 def _mixed(facts: Facts) -> list[Draft]:
     """Blocks of 16 rows or more: what is contiguous across them then fills sectors too.
     Measured best with as many elements a thread as registers allow."""
-    row = next_power_of_two(facts.size("r0_"))
+    row = next_power_of_two(facts.reduced)
     usual = 32 if row <= _LONG_ROW // 2 else 16
     blocks = [(usual, 2048), (usual, 1024), (usual // 2, 2048), (32, 2048), (32, 1024)]
     blocks += [(32, 512), (64, 2048)]
@@ -79,8 +71,8 @@ def _mixed(facts: Facts) -> list[Draft]:
 def _outer(facts: Facts, target: Target) -> list[Draft]:
     """One warp adds up 32 elements a thread without leaving its registers; blocks narrower
     than 16 would no longer fill sectors."""
-    points = _rows(facts)
-    depth = next_power_of_two(facts.size("r0_"))
+    points = facts.parallel
+    depth = next_power_of_two(facts.reduced)
     width = max(16, min(128, 1024 // depth))
     while width > 32 and cdiv(points, width) < target.multiprocessors:
         width //= 2

@@ -28,20 +28,13 @@ def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
     return finish_all(facts, drafts, target)
 
 
-def _points(facts: Facts) -> int:
-    points = 1
-    for _, numel in facts.sizes:
-        points *= max(1, numel)
-    return points
-
-
 def _bytes_per_point(facts: Facts) -> float:
-    return facts.bytes / _points(facts)
+    return facts.bytes / facts.parallel
 
 
 def _base(facts: Facts) -> int:
     """1024, less where that would leave multiprocessors without a block."""
-    return max(256, min(last_power_of_two(_points(facts) // 512), 1024))
+    return max(256, min(last_power_of_two(facts.parallel // 512), 1024))
 
 
 def _one(facts: Facts, target: Target) -> list[Draft]:
@@ -53,7 +46,7 @@ def _one(facts: Facts, target: Target) -> list[Draft]:
     thinnest = Draft((("x", base // 2),), elements_per_warp=64)
     drafts = [thin, usual, thinnest] if heavy else [usual, thin, thinnest]
     # Wider blocks only where they still fill the device twice.
-    if cdiv(_points(facts), 2 * base) >= 2 * target.multiprocessors:
+    if cdiv(facts.parallel, 2 * base) >= 2 * target.multiprocessors:
         drafts.append(Draft((("x", 2 * base),), warps=base // 256))
         drafts.append(Draft((("x", 2 * base),), warps=base // 128))
     return drafts
@@ -65,7 +58,7 @@ def _two(facts: Facts) -> list[Draft]:
         return [small]
     large = Draft((("x", 64), ("y", 64)), warps=8)
     # Rows of 32 elements fill a 128-byte line with 32-bit types, rows of 64 with 16-bit ones.
-    narrow = _bytes_per_point(facts) <= 6 and _points(facts) >= 1 << 20
+    narrow = _bytes_per_point(facts) <= 6 and facts.parallel >= 1 << 20
     base = _base(facts)
     return [
         *([large, small] if narrow else [small, large]),

@@ -24,6 +24,7 @@ _IN_FLIGHT = 8192
 """Elements being loaded on one multiprocessor: 32 kB of 4-byte ones, about what hides the
 latency of device memory on a Hopper-class part."""
 _MOST_ELEMENTS = 4096
+_MANY_VALUES = 10
 _SMALL_BYTES = 1 << 20
 """Traffic below which a kernel's time is latency and launch."""
 
@@ -64,28 +65,27 @@ def _draft(x: int, r: int, warps: int) -> Draft:
     return Draft((("x", x), ("r0_", r)), warps=warps, max_warps=_MAX_WARPS)
 
 
-def _parallel(facts: Facts) -> int:
-    """Points that are not reduced over, all tiles together."""
-    points = 1
-    for prefix, numel in facts.sizes:
-        if not prefix.startswith("r"):
-            points *= max(1, numel)
-    return points
-
-
 def _inner(facts: Facts, target: Target) -> list[Draft]:
     first = [_draft(1, 2048, 16), _draft(1, 4096, 16)]
-    if _parallel(facts) < 2 * target.multiprocessors:
+    if facts.parallel < 2 * target.multiprocessors:
         # Few rows: each one must keep a whole multiprocessor busy by itself.
         return [*first, _draft(1, 1024, 16), _draft(1, 4096, 8)]
-    if facts.size("r0_") <= 512:
+    if facts.reduced <= 512:
         return [_draft(4, 512, 8), _draft(1, 512, 2), _draft(1, 512, 4)]
     rest = [_draft(1, 2048, 8), _draft(1, 4096, 8), _draft(1, 4096, 4), _draft(1, 1024, 4)]
+    if _register_intensive(facts):
+        first.insert(1, _draft(1, 1024, _MAX_WARPS // 2))
     return [*first, *rest]
 
 
+def _register_intensive(facts: Facts) -> bool:
+    """Whether so much is loaded and summed up at once that a smaller block may keep more of
+    them in registers; with few rows, large blocks are needed to keep the device busy."""
+    return facts.parallel >= 1024 and facts.loads + facts.reductions >= _MANY_VALUES
+
+
 def _outer(facts: Facts, target: Target) -> list[Draft]:
-    points = _parallel(facts)
+    points = facts.parallel
     width = 64
     while width > 16 and cdiv(points, width) < target.multiprocessors:
         width //= 2
@@ -128,6 +128,6 @@ def _warps(elements: int) -> int:
 
 
 def _tiny(facts: Facts) -> Draft:
-    rnumel = max(1, facts.size("r0_"))
+    rnumel = max(1, facts.reduced)
     x = 2 * (256 // rnumel) if rnumel <= 256 else 1
     return Draft((("x", x), ("r0_", min(rnumel, MAX_REDUCTION_BLOCK))), max_warps=_MAX_WARPS)

@@ -41,6 +41,8 @@ __all__ = [
 ]
 
 _BUDGET_MS = 20.0
+_MANY = 4
+"""Processes from which on compiling what may not be needed costs no time."""
 
 Ahead = Callable[[Sequence[Config]], None]
 """Compiles configurations in parallel, so that compiling them again finds a cache full."""
@@ -76,12 +78,13 @@ class Ready:
 @dataclass(frozen=True, eq=False, slots=True)
 class Compiler:
     """Compiles configurations of one module for the current device; a ``Prepare``. ``ahead``
-    compiles several in parallel."""
+    compiles several, ``parallel`` at a time."""
 
     loaded: modules.LoadedModule
     target: Target
     cache: Path | None = None
     ahead: Ahead | None = None
+    parallel: int = 1
 
     def __call__(self, config: Config) -> tuple[Launchable, int]:
         """Compile and load one configuration. Raises ``CompileFailed``."""
@@ -192,7 +195,7 @@ class _Tuning:
         """Compile the candidates, what is pinned, and what follows from the registers of those."""
         configs = self.loaded.configs
         pinned = [c for c in self.settings.pinned if space.allows(c)]
-        self._ahead([*configs, *pinned])
+        self._ahead([*configs, *pinned, *self._likely(space)])
         race.compile(configs, Origin.HEURISTICS)
         race.compile(pinned, Origin.PINNED)
         known = [(c, race.trials[c].resources) for c in race.compiled]
@@ -204,6 +207,13 @@ class _Tuning:
             raise self._none_left(
                 race, "", "see the kernel's text; the best guess may need smaller blocks"
             )
+
+    def _likely(self, space: Space) -> list[Config]:
+        """What a search will ask for first, as many as idle processes compile meanwhile."""
+        parallel = getattr(self.prepare, "parallel", 1)
+        if parallel < _MANY or isinstance(self._search(space), Nothing):
+            return []
+        return space.around(self.loaded.configs[0])[:parallel]
 
     def _ahead(self, configs: Iterable[Config]) -> None:
         ahead = getattr(self.prepare, "ahead", None)

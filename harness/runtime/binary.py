@@ -48,6 +48,10 @@ _SCALARS = {
 _log = logging.getLogger(__name__)
 
 
+ASKED = (0, 0, 0)
+"""The grid of a kernel whose sizes only a launch knows: the module's ``grid`` is asked then."""
+
+
 @dataclass(frozen=True, slots=True)
 class KernelBinary:
     """One kernel under one configuration for one kind of device.
@@ -134,7 +138,7 @@ class KernelBinary:
 
 def _three(values: list[int]) -> tuple[int, int, int]:
     x, y, z = map(int, values)
-    if min(x, y, z) < 1:
+    if min(x, y, z) < 1 and (x, y, z) != ASKED:
         raise ValueError(f"grid {values}")
     return x, y, z
 
@@ -159,7 +163,7 @@ def of_compiled(
         num_warps=int(facts.num_warps),
         shared=int(facts.shared),
         cooperative=bool(getattr(facts, "launch_cooperative_grid", False)),
-        grid=loaded.grid(config),
+        grid=ASKED if loaded.unknown_sizes else loaded.grid(config),
         config=tuple(modules.config_dict(config).items()),
         signature=signature,
         aligned=pointers_aligned(loaded, unaligned),

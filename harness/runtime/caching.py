@@ -106,7 +106,9 @@ class CachingAutotuner:
         was timed, else the result of ``autotune.tune`` (whose errors are raised), which is
         kept. ``prepare`` compiles for the device (default: for the current one)."""
         with self._lock:
-            compiles = prepare or Compiler(self.loaded, self.target, self.cache, self._ahead())
+            parallel = 1 if self.pool is None else self.pool.workers
+            places = (self.target, self.cache, self._ahead(), parallel)
+            compiles = prepare or Compiler(self.loaded, *places)
             found = self.known()
             if found is not None and self._holds(found, compiles):
                 self.tuned = found

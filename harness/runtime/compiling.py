@@ -33,6 +33,11 @@ class CompilePool(Closing):
         """End the workers."""
         self._pool.close()
 
+    @property
+    def workers(self) -> int:
+        """How many processes compile."""
+        return self._pool.workers
+
     def each(
         self, jobs: Sequence[CompileJob]
     ) -> Iterator[tuple[int, StaticMetrics | HarnessError]]:

@@ -16,12 +16,13 @@ from typing import Any
 
 import torch
 
-from harness.errors import CompileFailed
+from harness.errors import CompileFailed, InvalidProgram
 from harness.heuristics.facts import Config
 from harness.runtime import binary as binaries
 from harness.runtime import module as modules
-from harness.runtime.binary import KernelBinary
+from harness.runtime.binary import ASKED, KernelBinary
 from harness.runtime.driver import Driver, Loaded, cuda
+from harness.runtime.grid import Counts
 from harness.runtime.host import raw_stream
 from harness.runtime.module import USER
 from harness.runtime.native import Kernel, launching
@@ -72,13 +73,24 @@ class LoadedBinaries:
             weakref.finalize(self, self.driver.unload, found).atexit = False
         return found
 
-    def bind(self, kernel: Kernel, binary: KernelBinary, device: int) -> None:
-        """Make ``kernel`` launch ``binary`` on ``device``. This object must outlive its use."""
+    def bind(
+        self, kernel: Kernel, binary: KernelBinary, device: int, grid: Counts | None = None
+    ) -> None:
+        """Make ``kernel`` launch ``binary`` on ``device``, with the binary's own grid if None is
+        given. This object must outlive its use. Raises ``InvalidProgram`` for a binary whose
+        grid depends on sizes that only a launch knows."""
+        if grid is None and binary.grid == ASKED:
+            raise InvalidProgram(
+                "the number of programs depends on sizes that only a launch knows",
+                where=binary.name,
+                expected="a launch through the kernel's module, which computes it",
+                remedy="call the module, or a Launcher, with the arguments",
+            )
         loaded = self.load(binary, device)
         kernel.bind(
             function=loaded.function,
             launch=self.driver.address(binary.cooperative),
-            grid=binary.grid,
+            grid=grid or binary.grid,
             threads=binary.threads,
             shared=binary.shared,
             kinds=binary.kinds,
@@ -98,15 +110,22 @@ class Launcher:
     cache: Path | None = None
     driver: Driver | None = None
     _stream: Callable[[int], int] = field(default_factory=raw_stream)
-    _kernels: dict[tuple[int, tuple[int, ...]], Kernel] = field(default_factory=dict)
+    _kernels: dict[tuple[int, tuple[int, ...], Counts | None], Kernel] = field(default_factory=dict)
     _compiled: dict[tuple[str, ...], KernelBinary] = field(default_factory=dict)
     _loaded: LoadedBinaries | None = None
+    _sized: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sized = bool(self.loaded.unknown_sizes)
 
     def __call__(self, args: Sequence[Any]) -> None:
         """Enqueue the kernel. Raises ``CompileFailed`` (out of resources included) the
         first time."""
         device = torch.cuda.current_device()
-        kernel = self._kernels.get((device, ())) or self.kernel(device)
+        if self._sized:
+            kernel = self._variant(device, (), self._grid(args))
+        else:
+            kernel = self._kernels.get((device, (), None)) or self.kernel(device)
         kernel(self._stream(device), *args)
 
     def kernel(self, device: int) -> Kernel:
@@ -126,7 +145,7 @@ class Launcher:
             for at, (name, _) in enumerate(self.binary().signature)
             if name in aligned and _address(args[at]) % 16
         )
-        self._variant(device, places)(stream, *args)
+        self._variant(device, places, self._grid(args))(stream, *args)
 
     def binary(self, unaligned: Collection[str] = ()) -> KernelBinary:
         """The compiled kernel, from the cache or compiled now. Raises ``CompileFailed``."""
@@ -149,7 +168,8 @@ class Launcher:
     def resources(self) -> Loaded:
         """Compile and load; registers and spills as the driver reports them."""
         device = torch.cuda.current_device()
-        self.kernel(device)
+        if not self._sized:
+            self.kernel(device)
         return self._binaries().load(self.binary(), device)
 
     def _binaries(self) -> LoadedBinaries:
@@ -157,14 +177,18 @@ class Launcher:
             self._loaded = LoadedBinaries(self.driver or cuda())
         return self._loaded
 
-    def _variant(self, device: int, crooked: tuple[int, ...]) -> Kernel:
-        found = self._kernels.get((device, crooked))
+    def _grid(self, args: Sequence[Any]) -> Counts | None:
+        """The grid for these arguments, where it depends on them."""
+        return self.loaded.grid(self.config, args) if self._sized else None
+
+    def _variant(self, device: int, crooked: tuple[int, ...], grid: Counts | None = None) -> Kernel:
+        found = self._kernels.get((device, crooked, grid))
         if found is None:
             names = [name for name, _ in self.binary().signature] if crooked else []
             binary = self.binary([names[at] for at in crooked])
             found = self._empty(device)
-            self._binaries().bind(found, binary, device)
-            self._kernels[device, crooked] = found
+            self._binaries().bind(found, binary, device, grid)
+            self._kernels[device, crooked, grid] = found
         return found
 
     def _empty(self, device: int) -> Kernel:

@@ -56,7 +56,8 @@ class Traced:
         facts = f"{loaded.name} file={loaded.path} hash={digest} stream={stream}"
         if config is None:  # the first launch chooses
             return facts
-        grid = "x".join(map(str, loaded.grid(config)))
+        sized = loaded.unknown_sizes
+        grid = "by size" if sized else "x".join(map(str, loaded.grid(config)))
         return f"{facts} grid={grid} {modules.config_text(config)}"
 
 

@@ -24,11 +24,14 @@ class Work:
     the measurement is over. It is called with copies of ``args`` (tensors are copied, views
     of one storage stay views of one storage, everything else is passed on), is recorded in a
     CUDA graph, and so must not wait for the device after its first call. ``args`` itself is
-    left as it is, unless the device has no room for copies of it.
+    left as it is, unless the device has no room for copies of it. ``count`` is how many launches
+    a sample should be the mean of, because another measurement had as many; the timer finds
+    it if None.
     """
 
     launch: Callable[[Sequence[Any]], Any]
     args: Sequence[Any]
+    count: int | None = None
 
     def __call__(self) -> None:
         """Enqueue once, on ``args`` itself."""
@@ -40,10 +43,11 @@ class Samples:
     """Measured times of one launch in milliseconds, in the order they were taken.
 
     ``method`` names how, ``stopped`` why no more were taken (``width``: the interval is as
-    narrow as asked; ``budget``; ``count``; ``throttled``: nothing but throttled samples came,
-    and they are what is here). ``low`` and ``high`` are the 95 % confidence interval of the
+    narrow as asked; ``budget``; ``count``; ``disturbed``: nothing but samples to be left out
+    came, and they are what is here). ``low`` and ``high`` are the 95 % confidence interval of the
     median in milliseconds; ``drift`` is empty or says how the times moved (``rising 1.2 %``).
-    ``excluded`` counts samples left out because the GPU was throttling. ``launches`` is how
+    ``excluded`` counts samples left out because the GPU was throttling, or launched kernels at
+    another pace than it usually does. ``launches`` is how
     many launches a sample is the mean of, ``floor`` the timer's own share of a sample (0.01:
     1 %). ``clock_mhz`` is the median SM clock while the samples were taken, ``cycles`` the
     median SM cycles of one launch. What is not known is None.

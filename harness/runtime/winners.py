@@ -224,12 +224,12 @@ def trial_values(trial: Trial) -> dict[str, Any]:
     }
 
 
-def trial_from_values(values: Mapping[str, Any]) -> Trial:
-    """The inverse of ``trial_values``."""
+def trial_from_values(values: Mapping[str, Any], like: Config) -> Trial:
+    """The inverse of ``trial_values``; fields are in the order of ``like``'s."""
     ms = tuple(float(v) for v in values["samples_ms"])
     needs = (values["registers"], values["spills"], values["shared"], values["artifact"])
     return Trial(
-        modules.config_from_dict(values["config"]),
+        _config(values["config"], like),
         Samples(ms, values["method"], "race") if ms else None,
         values["reason"],
         Origin(values["origin"]),
@@ -239,18 +239,24 @@ def trial_from_values(values: Mapping[str, Any]) -> Trial:
 
 
 def _tuned(body: Mapping[str, Any], candidates: tuple[Config, ...]) -> Tuned:
-    config = modules.config_from_dict(body["config"])
-    if [n for n, _ in config.blocks] != [n for n, _ in candidates[0].blocks]:
-        raise ValueError("its configuration has other fields than the kernel")
+    like = candidates[0]
     return Tuned(
-        config,
-        tuple(trial_from_values(t) for t in body["trials"]),
+        _config(body["config"], like),
+        tuple(trial_from_values(t, like) for t in body["trials"]),
         float(body["seconds"]),
         bool(body["found_by_coordesc"]),
         float(body["noise"]),
         "cache",
         str(body["artifact"]),
     )
+
+
+def _config(values: Mapping[str, int], like: Config) -> Config:
+    """A configuration out of JSON, which has no order of fields."""
+    names = list(modules.config_dict(like))
+    if set(names) != set(values):
+        raise ValueError("its configuration has other fields than the kernel")
+    return modules.config_from_dict({name: values[name] for name in names})
 
 
 def _said(error: Exception) -> str:

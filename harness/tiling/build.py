@@ -54,6 +54,7 @@ def plan(
     sizes = _unknown_sizes(tiles, buffers)
     pairs = honoured_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
+    assumed = dict.fromkeys(sizes, UNKNOWN_SIZE)
     return KernelPlan(
         name=kernel_name(category.value, group.origins),
         category=category,
@@ -64,8 +65,10 @@ def plan(
         internal=frozenset(b.name for b in buffers if b.name in group.internal),
         sizes=sizes,
         index_dtype=_index_dtype(group, buffers),
-        facts=_facts(category, space, segments, buffers, group, bytes_touched([*reads, *writes])),
-        bytes_moved=bytes_moved(reads, writes),
+        facts=_facts(
+            category, space, segments, buffers, group, bytes_touched([*reads, *writes], assumed)
+        ),
+        bytes_moved=bytes_moved(reads, writes, assumed),
         origins=group.origins,
         initial=_initial(program, group),
     )

@@ -86,7 +86,8 @@ class KernelPlan:
     """A kernel, decided. ``name`` lacks the running number. ``buffers`` holds every
     buffer named by the stores, internal ones included; ``internal`` are never stored.
     ``sizes`` are the unknown size symbols, arguments in this order after the pointers.
-    ``bytes_moved`` counts each distinct element read or written once. ``initial`` are
+    ``bytes_moved`` counts each distinct element read or written once (unknown sizes taken to be
+    ``UNKNOWN_SIZE``). ``initial`` are
     written buffers that hold the state before a scatter which another kernel does."""
 
     name: str

@@ -99,7 +99,7 @@ class CalibrationJournal:
         """Write ``found`` as the calibration's file; the journal goes if it is complete."""
         self.close()
         path = self.path.with_suffix(SUFFIX)
-        write_atomically(path, (json.dumps(to_json(found), indent=1) + "\n").encode())
+        write_atomically(path, (json.dumps(to_json(found)) + "\n").encode())
         if found.complete:
             self.path.unlink(missing_ok=True)
         return path
@@ -173,17 +173,25 @@ def _header(value: Any, where: str) -> Calibration:
     return from_json(Calibration, value, where)
 
 
-def newest(results: Path, machine: str, method: str) -> Calibration | None:
-    """The newest calibration of the machine called ``machine`` that was made by ``method``; None
-    if there is none. Files that cannot be read are passed over."""
+def newest(results: Path, machine: str, method: str, but: str = "") -> Calibration | None:
+    """The newest calibration of the machine called ``machine`` that was made by ``method``, the
+    one called ``but`` left out; None if there is none. Files that cannot be read are passed
+    over."""
     for path in sorted((results / machine).glob(f"{PREFIX}*{SUFFIX}"), reverse=True):
         try:
             found = load(path)
         except RecordError:
             continue
-        if found.method == method and found.injection == CALIBRATION_METHOD and found.noise:
+        fits = found.method == method and found.injection == CALIBRATION_METHOD
+        if fits and found.noise and found.id != but:
             return found
     return None
+
+
+def latest(results: Path) -> Path | None:
+    """The file of the newest calibration of whatever machine; None if there is none."""
+    found = results.glob(f"*/{PREFIX}*{SUFFIX}")
+    return max(found, key=lambda path: path.name, default=None)
 
 
 def unfinished(results: Path) -> list[Path]:

@@ -48,13 +48,7 @@ def handlers(cache: str | None) -> dict[str, Handler]:
 
     def check(text: str) -> CheckResult:
         take(None)
-        if "# faults" in text:
-            raise Unusable(HarnessError("a kernel could not be run", got="illegal memory access"))
-        if "# crashes" in text:
-            os._exit(7)
-        if "# refused" in text:
-            raise CompileFailed("no")
-        return CheckResult(True, 0.25, 0.5, "", 0.0)
+        return _checked(text)
 
     def measure(text: str) -> Measurement:
         if "# hangs" in text:
@@ -66,7 +60,7 @@ def handlers(cache: str | None) -> dict[str, Handler]:
         limit = Roofline(gbps).limit(samples.median, 4_000_000, 2_000_000)
         return Measurement("k", 4_000_000, CONFIG, samples, (), gbps, "", limit, seen)
 
-    def again(job: tuple[str, Config]) -> Measurement:
+    def again(job: tuple[str, Config, int]) -> Measurement:
         return replace(measure(job[0]), config=job[1])
 
     return {
@@ -77,3 +71,13 @@ def handlers(cache: str | None) -> dict[str, Handler]:
         "known": known,
         "notes": notes,
     }
+
+
+def _checked(text: str) -> CheckResult:
+    if "# faults" in text:
+        raise Unusable(HarnessError("a kernel could not be run", got="illegal memory access"))
+    if "# crashes" in text:
+        os._exit(7)
+    if "# refused" in text:
+        raise CompileFailed("no")
+    return CheckResult(True, 0.25, 0.5, "", 0.0)

@@ -21,7 +21,8 @@ from harness.runtime.timing import Launch
 @dataclass
 class FakeEngine:
     """Speeds in bytes per millisecond; ``noise`` is a relative standard deviation; ``mhz``
-    gives the clock at a note's number; ``sped`` multiplies durations by sample."""
+    gives the clock at a note's number; ``stretch``
+    multiplies a sample's duration, ``pace`` a probe's."""
 
     cache_bytes: int = 1 << 17
     memory: float = 3e6
@@ -34,6 +35,7 @@ class FakeEngine:
     flushes: bool = True
     recordable: bool = True
     mhz: Callable[[int], float | None] = lambda _: 1500.0
+    pace: Callable[[int], float] = lambda _: 1.0
     stretch: Callable[[int], float] = lambda _: 1.0
     now: float = 0.0
     notes: int = 0
@@ -95,6 +97,9 @@ class FakeEngine:
         self.kept.move_to_end(place)
         while self.used > self.cache_bytes:
             self.used -= self.kept.popitem(last=False)[1]
+
+    def probe(self) -> None:
+        self.now += (self.floor_ms + 32 * self.launch_ms) * self.pace(self.notes)
 
     def mark(self, number: int) -> None:
         self.marks[number] = self.now

@@ -88,7 +88,7 @@ class RepeatableDevice(FakeDevice):
     def restart(self) -> None:
         self.process += 1
 
-    def again(self, module_text: str, name: str, config: Config) -> Timing:
+    def again(self, module_text: str, name: str, config: Config, launches: int) -> Timing:
         self.asked.append((self.process, name, config))
         if self.gone:
             raise NoDevice("the GPU is gone")

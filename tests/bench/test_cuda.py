@@ -69,7 +69,7 @@ def test_a_fresh_process_times_with_the_configuration_given(
     given = Config((("XBLOCK", 64),), 2, 1)
     first = device.time(module("k"))
     device.restart()
-    second = device.again("# k", "k", given)
+    second = device.again("# k", "k", given, 8)
     assert (tmp_path / "taken").read_text() == "xx"
     assert first.measured is not None
     assert second.measured is not None
@@ -79,8 +79,8 @@ def test_a_fresh_process_times_with_the_configuration_given(
     assert first.limit is not None
     assert first.limit.fraction == pytest.approx(2.0)
     with pytest.raises(WorkerDied, match="no answer within 2 s"):
-        device.again("# hangs", "k", given)
-    third = device.again("# k", "k", given)
+        device.again("# hangs", "k", given, 8)
+    third = device.again("# k", "k", given, 8)
     assert third.measured is not None
     assert third.measured.process == 1
     state = device.state

@@ -63,6 +63,24 @@ def test_a_calibration_is_reported_and_kept(harness: Command, machine: Path, res
     assert calibrations.newest(results, "elsewhere", "fake/1") is None
 
 
+def test_an_earlier_sitting_is_held_against_this_one(
+    harness: Command, machine: Path, results: Path
+) -> None:
+    assert "no machine has been calibrated" in harness("calibrate", "--show").err
+    first = harness("calibrate", "--processes", "3")
+    assert "another sitting" not in first.out
+    (path,) = kept(results)
+    path.rename(path.with_name("calibration-20200101-000000.json"))
+    text = (path.parent / "calibration-20200101-000000.json").read_text()
+    path = path.with_name("calibration-20200101-000000.json")
+    path.write_text(text.replace(calibrations.load(path).id, "20200101-000000"))
+    second = harness("calibrate", "--processes", "3")
+    assert "another sitting" in second.out
+    assert ": 0 of 12 unchanged kernels called SLOWER or FASTER" in second.out
+    again = harness("calibrate", "--show")
+    assert again.out == second.out
+
+
 def test_json_is_the_record(harness: Command, machine: Path) -> None:
     document = harness("calibrate", "--processes", "2", "--json").json()
     assert document["modes"][0]["false_alarms"]["kernels"] == 12
@@ -92,6 +110,29 @@ def test_a_gpu_that_vanishes_loses_nothing_and_it_can_go_on(
     log = (machine / "log").read_text().splitlines()
     assert sum(entry.startswith("cell") for entry in log) == 48
     assert sum(entry == "duration" for entry in log) == 11, "one was known"
+
+
+def test_ctrl_c_keeps_what_was_measured(
+    harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = measure.cells
+
+    def interrupted(*args: Any, **given: Any) -> Any:
+        for number, found in enumerate(real(*args, **given)):
+            yield found
+            if number == 30:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "cells", interrupted)
+    answer = harness("calibrate", "--processes", "2")
+    assert answer.status == 130
+    assert "go on: --resume" in answer.err
+    assert "not complete" in answer.out
+    monkeypatch.setattr(run, "cells", real)
+    answer = harness("calibrate", "--resume")
+    assert answer.status == 0
+    (path,) = kept(results)
+    assert len(calibrations.load(path).kernels) == 12
 
 
 def test_a_kernel_that_fails_is_left_out_with_its_reason(

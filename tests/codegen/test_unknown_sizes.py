@@ -130,3 +130,11 @@ def test_known_sizes_need_no_arguments(tmp_path: Path) -> None:
     assert loaded.unknown_sizes == {}
     assert loaded.grid(loaded.configs[0]) == (-(-4096 // loaded.configs[0].block("XBLOCK")), 1, 1)
     assert "UNKNOWN_SIZES" not in module.text
+
+
+def test_bytes_are_those_of_the_sizes_that_are_timed(tmp_path: Path) -> None:
+    (module,) = modules(TURNED)
+    loaded = runtime.load(module.text, tmp_path)
+    assert loaded.bytes_moved == 2 * 4 * UNKNOWN_SIZE**2
+    assert module.facts.bytes == loaded.bytes_moved
+    assert set(module.facts.unknown) == {"x", "y"}

@@ -211,6 +211,14 @@ def test_spill_limits() -> None:
     assert spill_limit(Family.REDUCTION, MI300X) == 32
 
 
+def test_many_values_at_once_get_a_smaller_block_with_half_the_warps() -> None:
+    small = Config((("XBLOCK", 1), ("R0_BLOCK", 1024)), 8)
+    many = reduction(4096, 50257, Hint.INNER, loads=8, reductions=2)
+    assert small in by_rules(many, H100)[:3]
+    assert small not in by_rules(replace(many, loads=7), H100)
+    assert small not in by_rules(reduction(512, 50257, Hint.INNER, loads=9), H100)
+
+
 def test_few_columns_get_narrow_blocks() -> None:
     wide, narrow = (by_rules(reduction(x, 8192, Hint.OUTER), H100)[0] for x in (1 << 16, 1024))
     assert narrow.block("XBLOCK") < wide.block("XBLOCK")

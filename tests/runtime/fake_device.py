@@ -53,6 +53,8 @@ class FakeDevice:
     compiled: Counter[Config] = field(default_factory=Counter)
     timed: list[Config] = field(default_factory=list)
     target: Any = None
+    ahead: Callable[[Sequence[Config]], None] | None = None
+    parallel: int = 1
     method: str = "fake"
     in_turns: bool = True
 

@@ -342,3 +342,16 @@ def test_an_earlier_runs_winner_is_tried_and_named(loaded: modules.LoadedModule)
     assert tuned.config == last
     assert next(t for t in tuned.trials if t.config == last).origin is Origin.PINNED
     assert not tuned.found_by_coordesc
+
+
+def test_idle_processes_compile_what_a_search_will_ask_for(loaded: modules.LoadedModule) -> None:
+    asked: list[list[Config]] = []
+    for parallel, expected in ((16, True), (2, False)):
+        asked.clear()
+        device = FakeDevice(lambda _: 1.0)
+        device.ahead = lambda configs: asked.append(list(configs))
+        device.parallel = parallel
+        settings = Settings(search=GuidedSearch(most=4))
+        tune(loaded, loaded.get_args(), device, device, settings=settings)
+        assert set(LIST) <= set(asked[0])
+        assert (len(asked[0]) > len(LIST)) is expected

@@ -11,12 +11,16 @@ from typing import Any
 import pytest
 import torch
 
-from harness.errors import CompileFailed, NoDevice
+from harness.errors import CompileFailed, InvalidProgram, NoDevice
+from harness.graph.text import loads
+from harness.heuristics.facts import Config
 from harness.runtime import native
+from harness.runtime.binary import KernelBinary
 from harness.runtime.launcher import Launcher
 from harness.runtime.module import load
 from harness.runtime.native import Kernel, Make
 from harness.target import H100
+from tests.codegen.kernels import modules
 from tests.runtime import emitted
 from tests.runtime.fake_driver import FakeDriver
 
@@ -282,3 +286,53 @@ def test_a_kept_binary_is_loaded_without_compiling(
     driver = FakeDriver()
     launcher(driver)([aligned() for _ in range(3)])
     assert len(driver.launches) == 1
+
+
+# -- kernels whose sizes only a launch knows ---------------------------------------------
+
+
+def sized(cache: Path, driver: FakeDriver) -> Launcher:
+    graph = loads(
+        '# harness graph 1\ndef twice(\n    x: "f32[s0]",\n):\n'
+        '    mul: "f32[s0]" = aten.mul.Tensor(x, 2.0)\n    return (mul,)\n',
+        "test graph",
+    )
+    (module,) = modules(graph)
+    loaded = load(module.text, cache / "modules")
+    driver.arguments = 3
+    config = Config((("XBLOCK", 512),), 4)
+    return Launcher(loaded, config, H100, cache, driver, _stream=lambda device: 9 + device)
+
+
+def test_the_grid_follows_the_sizes_of_each_launch(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    driver = FakeDriver()
+    launch = sized(cache, driver)
+    assert launch.prepare() == 0
+    for n in (512, 5120, 512):
+        launch([aligned(), aligned(), n])
+    assert [grid for _, grid, *_ in driver.launches] == [(1, 1, 1), (10, 1, 1), (1, 1, 1)]
+    assert [row[-1][2] for row in driver.launches] == [512, 5120, 512]
+    assert len(driver.loaded) == 1
+
+
+def test_unaligned_arguments_of_unknown_size_find_their_grid(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    driver = FakeDriver()
+    sized(cache, driver)([aligned(1), aligned(), 1024])
+    assert driver.launches[0][1] == (2, 1, 1)
+
+
+def test_a_binary_without_its_module_cannot_know_its_grid(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    launch = sized(cache, FakeDriver())
+    again = KernelBinary.from_bytes(launch.binary().to_bytes())
+    assert again == launch.binary()
+    with pytest.raises(InvalidProgram, match="sizes that only a launch knows"):
+        launch.kernel(0)

@@ -23,6 +23,7 @@ from harness.runtime import module as modules
 from harness.runtime.caching import CachingAutotuner
 from harness.runtime.lookup_table import LookupTable
 from harness.runtime.search import CoordinateDescent
+from harness.runtime.timing import Samples
 from harness.runtime.trials import Origin, Resources, Trial, Tuned
 from harness.runtime.winners import Winners, device_identity, driver_version, source_hash
 from harness.target import H100
@@ -60,6 +61,18 @@ def test_what_is_kept_comes_back(loaded: modules.LoadedModule, tmp_path: Path) -
     assert winners.put(loaded, found, "descent")
     assert Winners(tmp_path / "tuned", DEVICE).get(loaded) == replace(found, source="cache")
     assert not list((tmp_path / "tuned").glob("*.tmp"))
+
+
+def test_fields_keep_their_order(tmp_path: Path) -> None:
+    loaded = modules.load(emitted.ROW_SUM, tmp_path / "modules")
+    (first,) = loaded.configs
+    trials = (Trial(first, Samples((0.1, 0.2), "fake", "race"), level=0.15),)
+    found = Tuned(first, trials, 0.1)
+    told = Told()
+    winners = Winners(tmp_path / "tuned", DEVICE, told)
+    winners.put(loaded, found)
+    assert winners.get(loaded) == replace(found, source="cache")
+    assert not told
 
 
 def test_the_key_has_everything_that_decides(loaded: modules.LoadedModule, tmp_path: Path) -> None:

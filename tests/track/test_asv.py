@@ -24,6 +24,8 @@ from tests.track.asv_project import GRAPH, Project
 
 pytest.importorskip("asv")
 
+pytestmark = pytest.mark.slow
+
 GBPS = "fused.Graph.track_gbps"
 
 

@@ -31,7 +31,7 @@ class Effort:
     begun after ``seconds``. ``seed`` decides orders and contents."""
 
     processes: int = 6
-    budget_ms: float = 250.0
+    budget_ms: float = 200.0
     width: float = 0.004
     seconds: float | None = None
     seed: int = 0

@@ -89,8 +89,9 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One way of comparing: ``in turns`` (both in every process) or ``two runs`` (some processes
-    each). ``false_alarms`` are kernels called SLOWER or FASTER though nothing changed."""
+    """One way of comparing: ``in turns`` (both in every process), ``two runs`` (some processes
+    each), ``another sitting`` (an earlier calibration against this one). ``false_alarms`` are
+    kernels called SLOWER or FASTER though nothing changed."""
 
     name: str
     processes: int
@@ -110,6 +111,18 @@ class Detectable:
     ms: float
     two_runs: float
     in_turns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Medians:
+    """A kernel's plain times, one per process, and each one's relative standard error: what a
+    later sitting is held against."""
+
+    key: str
+    name: str
+    graph: str
+    ms: tuple[float, ...]
+    errors: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,4 +159,5 @@ class Calibration:
     kernels: tuple[Detectable, ...] = ()
     failed: dict[str, str] = field(default_factory=dict)
     noise: NoiseModel | None = None
+    medians: tuple[Medians, ...] = ()
     schema: int = SCHEMA_VERSION

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from harness.bench.calibration.judging import judged
+from harness.bench.calibration.judging import another_sitting, judged
 from harness.bench.calibration.measure import Candidate, Effort, cells, compile_ahead, opened
 from harness.bench.calibration.record import (
     CALIBRATION_METHOD,
@@ -130,16 +130,23 @@ def conclude(
     failed: dict[str, str],
     wanted: int,
     rules: Rules,
+    earlier: Calibration | None = None,
 ) -> Calibration:
-    """``start`` with what follows from the cells. ``wanted`` kernels were to be measured."""
+    """``start`` with what follows from the cells. ``wanted`` kernels were to be measured;
+    ``earlier`` is a calibration of the same machine and method, to be held against this one."""
     verdicts = judged(subjects, found, rules)
+    modes = verdicts.modes
+    if earlier is not None:
+        sitting = another_sitting(earlier.medians, verdicts.medians, earlier.created, rules)
+        modes = modes if sitting is None else (*modes, sitting)
     measured = {(cell.process, cell.kernel) for cell in found if not cell.reason}
     broken = len({cell.kernel for cell in found if cell.reason})
     return replace(
         start,
         complete=len(measured) >= start.processes * (wanted - broken),
-        modes=verdicts.modes,
+        modes=modes,
         kernels=verdicts.kernels,
         failed=failed,
         noise=verdicts.noise,
+        medians=verdicts.medians,
     )

@@ -137,7 +137,7 @@ class Spin:
         from harness.bench.calibration import spin
 
         self._kernel: Any = spin.spin
-        self._tally = torch.zeros((_MOST_LEVELS, spin.FIELDS), dtype=torch.int64, device=device)
+        self._tally = torch.zeros((_MOST_LEVELS, spin.STRIDE), dtype=torch.int64, device=device)
         for group in range(_MOST_LEVELS):
             self._launch(1 << 22, group)  # compiles, and lets the clocks rise
         torch.cuda.synchronize()

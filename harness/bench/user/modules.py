@@ -108,7 +108,7 @@ def emit(kernel: UserKernel, small: bool = False) -> EmittedModule:
         name=kernel.name,
         text="\n".join(parts),
         bytes_moved=facts.nbytes,
-        facts=Facts(Family.FIXED, (), bytes=facts.nbytes),
+        facts=Facts(Family.USER, (), bytes=facts.nbytes),
         category=USER,
         origins=(kernel.name,),
     )
