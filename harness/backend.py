@@ -38,7 +38,8 @@ from harness.runtime.cache import usable
 from harness.runtime.device import current_target
 from harness.runtime.host import SideStream, raw_stream
 from harness.runtime.interpreter import InterpreterPool
-from harness.runtime.observing import Bandwidth, LaunchOn, Traced
+from harness.runtime.launcher import LaunchOn
+from harness.runtime.observing import Bandwidth, Traced
 from harness.runtime.selecting import SelectedKernel, SelectedKernels
 from harness.runtime.timing import Timer
 from harness.runtime.winners import Winners, device_identity

@@ -19,10 +19,11 @@ from harness.executor.graphs import GraphWriter, WriteRegion
 from harness.executor.hosttext import HostText, listing, unpacking
 from harness.executor.lanes import has_lanes
 from harness.executor.layouts import Host
-from harness.executor.regions import LaunchOn, RegionWriter, Value
+from harness.executor.regions import RegionWriter, Value
 from harness.graph.model import Partition, Region
 from harness.graph.replay import replay
 from harness.runtime.host import Side, allocator, no_stream, reinterpreter
+from harness.runtime.launcher import LaunchOn
 
 LaunchKernel: TypeAlias = "Callable[[EmittedModule, list[Any]], None]"
 """Runs an emitted module's kernel on its arguments (tensors; integers for sizes)."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import sympy
 
@@ -14,10 +13,8 @@ from harness.errors import GraphError
 from harness.executor.hosttext import HostText
 from harness.executor.layouts import Host, Layout
 from harness.ir.program import Program, Role
+from harness.runtime.launcher import LaunchOn
 from harness.tiling.plan import ArgumentKind
-
-LaunchOn: TypeAlias = "Callable[..., object]"
-"""``launch(stream, *args)`` enqueues a kernel."""
 
 
 @dataclass(frozen=True, slots=True)

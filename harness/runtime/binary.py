@@ -52,9 +52,10 @@ _log = logging.getLogger(__name__)
 class KernelBinary:
     """One kernel under one configuration for one kind of device.
 
-    ``signature`` are argument names and Triton's types, constants left out; ``aligned`` the
-    pointers whose addresses must be multiples of 16; ``shared`` bytes per block; ``source`` the
-    module text's hash and ``triton`` the compiler's version.
+    ``grid`` is None where it depends on sizes among the arguments. ``signature`` are argument
+    names and Triton's types, constants left out; ``aligned`` the pointers whose addresses must
+    be multiples of 16; ``shared`` bytes per block; ``source`` the module text's hash and
+    ``triton`` the compiler's version.
     """
 
     name: str
@@ -64,7 +65,7 @@ class KernelBinary:
     num_warps: int
     shared: int
     cooperative: bool
-    grid: tuple[int, int, int]
+    grid: tuple[int, int, int] | None
     config: tuple[tuple[str, int], ...]
     signature: tuple[tuple[str, str], ...]
     aligned: tuple[str, ...]
@@ -122,7 +123,7 @@ class KernelBinary:
             raise ValueError("another format")
         if facts.pop("sha256") != hashlib.sha256(cubin).hexdigest():
             raise ValueError("the binary is not the one that was saved")
-        facts["grid"] = _three(facts["grid"])
+        facts["grid"] = None if facts["grid"] is None else _three(facts["grid"])
         facts["config"] = tuple((str(k), int(v)) for k, v in facts["config"].items())
         facts["signature"] = tuple((str(k), str(v)) for k, v in facts["signature"].items())
         facts["aligned"] = tuple(map(str, facts["aligned"]))
@@ -159,7 +160,7 @@ def of_compiled(
         num_warps=int(facts.num_warps),
         shared=int(facts.shared),
         cooperative=bool(getattr(facts, "launch_cooperative_grid", False)),
-        grid=loaded.grid(config),
+        grid=None if loaded.unknown_sizes else loaded.grid(config),
         config=tuple(modules.config_dict(config).items()),
         signature=signature,
         aligned=pointers_aligned(loaded, unaligned),

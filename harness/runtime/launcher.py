@@ -28,6 +28,10 @@ from harness.runtime.native import Kernel, launching
 from harness.runtime.static import compile_for
 from harness.target import Target
 
+Grid = tuple[int, int, int]
+LaunchOn = Callable[..., object]
+"""``launch(stream, *args)`` enqueues a kernel."""
+
 
 def compiled_binary(
     loaded: modules.LoadedModule,
@@ -72,13 +76,18 @@ class LoadedBinaries:
             weakref.finalize(self, self.driver.unload, found).atexit = False
         return found
 
-    def bind(self, kernel: Kernel, binary: KernelBinary, device: int) -> None:
-        """Make ``kernel`` launch ``binary`` on ``device``. This object must outlive its use."""
+    def bind(
+        self, kernel: Kernel, binary: KernelBinary, device: int, grid: Grid | None = None
+    ) -> None:
+        """Make ``kernel`` launch ``binary`` on ``device``, with ``grid`` where the binary has
+        none of its own. This object must outlive its use."""
         loaded = self.load(binary, device)
+        chosen = grid or binary.grid
+        assert chosen is not None, f"{binary.name} needs a grid"
         kernel.bind(
             function=loaded.function,
             launch=self.driver.address(binary.cooperative),
-            grid=binary.grid,
+            grid=chosen,
             threads=binary.threads,
             shared=binary.shared,
             kinds=binary.kinds,
@@ -98,7 +107,7 @@ class Launcher:
     cache: Path | None = None
     driver: Driver | None = None
     _stream: Callable[[int], int] = field(default_factory=raw_stream)
-    _kernels: dict[tuple[int, tuple[int, ...]], Kernel] = field(default_factory=dict)
+    _kernels: dict[tuple[int, tuple[int, ...]], LaunchOn] = field(default_factory=dict)
     _compiled: dict[tuple[str, ...], KernelBinary] = field(default_factory=dict)
     _loaded: LoadedBinaries | None = None
 
@@ -109,14 +118,18 @@ class Launcher:
         kernel = self._kernels.get((device, ())) or self.kernel(device)
         kernel(self._stream(device), *args)
 
-    def kernel(self, device: int) -> Kernel:
+    def kernel(self, device: int) -> LaunchOn:
         """What launches on the CUDA device number ``device``: ``kernel(stream, *args)``.
         Raises ``CompileFailed``."""
         return self._variant(device, ())
 
-    def bind(self, kernel: Kernel, device: int) -> None:
-        """Make ``kernel``, which the caller made, launch this. This object must outlive it."""
+    def bind(self, kernel: Kernel, device: int) -> bool:
+        """Make ``kernel``, which the caller made, launch this, and whether that can be: not
+        where the grid depends on the arguments. This object must outlive it."""
+        if self.binary().grid is None:
+            return False
         self._binaries().bind(kernel, self.binary(), device)
+        return True
 
     def crooked(self, device: int, stream: int, *args: Any) -> None:
         """Launch with arguments of which some are not aligned."""
@@ -157,15 +170,32 @@ class Launcher:
             self._loaded = LoadedBinaries(self.driver or cuda())
         return self._loaded
 
-    def _variant(self, device: int, crooked: tuple[int, ...]) -> Kernel:
+    def _variant(self, device: int, crooked: tuple[int, ...]) -> LaunchOn:
         found = self._kernels.get((device, crooked))
         if found is None:
             names = [name for name, _ in self.binary().signature] if crooked else []
             binary = self.binary([names[at] for at in crooked])
-            found = self._empty(device)
-            self._binaries().bind(found, binary, device)
-            self._kernels[device, crooked] = found
+            found = self._kernels[device, crooked] = self._made(binary, device)
         return found
+
+    def _made(self, binary: KernelBinary, device: int) -> LaunchOn:
+        if binary.grid is not None:
+            made = self._empty(device)
+            self._binaries().bind(made, binary, device)
+            return made
+        self._binaries().load(binary, device)
+        by_grid: dict[Grid, Kernel] = {}
+
+        def launch(stream: int, *args: Any) -> None:
+            grid = self.loaded.grid(self.config, args)
+            kernel = by_grid.get(grid)
+            if kernel is None:
+                kernel = self._empty(device)
+                self._binaries().bind(kernel, binary, device, grid)
+                by_grid[grid] = kernel
+            kernel(stream, *args)
+
+        return launch
 
     def _empty(self, device: int) -> Kernel:
         """A kernel to which nothing is bound yet."""
@@ -189,9 +219,19 @@ class SavedKernel:
     _loaded: LoadedBinaries
     _stream: Callable[[int], int] = field(default_factory=raw_stream)
 
-    def __call__(self, args: Sequence[Any]) -> None:
-        """Enqueue the kernel. Raises ``CompileFailed`` for an address that is not aligned as
-        the binary needs it."""
+    def __call__(self, args: Sequence[Any], grid: Grid | None = None) -> None:
+        """Enqueue the kernel. ``grid`` must be given if the binary has none, because it depends
+        on the arguments. Raises ``CompileFailed`` if it is missing, and for an address that is
+        not aligned as the binary needs it."""
+        if self.binary.grid is None:
+            if grid is None:
+                raise CompileFailed(
+                    "the grid of a saved kernel depends on its arguments",
+                    where=self.binary.name,
+                    expected="the number of programs in x, y, z, as the module's `grid` gives it",
+                    remedy="pass grid=(x, y, z)",
+                )
+            self._loaded.bind(self._kernel, self.binary, self.device, grid)
         self._kernel(self._stream(self.device), *args)
 
 
@@ -225,7 +265,9 @@ def open_binary(
 
     owner = LoadedBinaries(chosen)
     kernel = launching(cache).make(_not_bound, crooked, failed)
-    owner.bind(kernel, binary, device)
+    owner.load(binary, device)
+    if binary.grid is not None:
+        owner.bind(kernel, binary, device)
     return SavedKernel(binary, device, kernel, owner)
 
 

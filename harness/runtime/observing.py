@@ -20,11 +20,9 @@ import torch
 from harness.errors import RecordError
 from harness.runtime import module as modules
 from harness.runtime.autotune import Saved
+from harness.runtime.launcher import LaunchOn
 from harness.runtime.selecting import SelectedKernel
 from harness.runtime.timing import Launch as Work
-
-LaunchOn = Callable[..., object]
-"""``launch(stream, *args)`` enqueues a kernel."""
 
 _log = logging.getLogger("harness.bandwidth")
 _REPEATS = 10
@@ -46,17 +44,17 @@ class Traced:
 
     def __call__(self, stream: int, *args: Any) -> None:
         """Enqueue the kernel inside its mark."""
-        with torch.profiler.record_function(self.mark(stream)):
+        with torch.profiler.record_function(self.mark(stream, args)):
             self.launch(stream, *args)
 
-    def mark(self, stream: int) -> str:
+    def mark(self, stream: int, args: Sequence[Any]) -> str:
         """The event's name."""
         loaded, config = self.selected.loaded, self.selected.config
         digest = modules.text_hash(loaded.text)
         facts = f"{loaded.name} file={loaded.path} hash={digest} stream={stream}"
         if config is None:  # the first launch chooses
             return facts
-        grid = "x".join(map(str, loaded.grid(config)))
+        grid = "x".join(map(str, loaded.grid(config, args)))
         return f"{facts} grid={grid} {modules.config_text(config)}"
 
 

@@ -177,7 +177,11 @@ class SelectedKernel:
         return self._loaded
 
     def _first_launch(self, stream: int, *args: Any) -> None:
-        """Choose a configuration, then launch."""
+        """Choose a configuration, then launch. Where the grid depends on the arguments, every
+        launch comes here."""
+        if self._launcher is not None:
+            self._launcher.kernel(self.owner.device)(stream, *args)
+            return
         timer = self.owner.timer
         device = self.owner.device
         if timer is None or len(self.loaded.configs) == 1:
@@ -188,9 +192,9 @@ class SelectedKernel:
             return
         else:
             config = self._tuned(timer, args)
-        self._launcher = self.owner.launcher(self.loaded, config)
-        self._launcher.bind(self.kernel, device)
-        self.config = config
+        chosen = self.owner.launcher(self.loaded, config)
+        chosen.bind(self.kernel, device)
+        self._launcher, self.config = chosen, config
         self.kernel(stream, *args)
 
     def _crooked(self, stream: int, *args: Any) -> None:

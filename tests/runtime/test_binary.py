@@ -74,7 +74,7 @@ kinds = st.sampled_from(["*fp32", "*i8", "i1", "i32", "i64", "u8", "fp32", "fp64
     name=names,
     num_warps=st.sampled_from([1, 2, 4, 8, 16, 32]),
     shared=st.integers(0, 1 << 18),
-    grid=st.tuples(*[st.integers(1, (1 << 31) - 1)] * 3),
+    grid=st.none() | st.tuples(*[st.integers(1, (1 << 31) - 1)] * 3),
     config=st.dictionaries(names, st.integers(1, 1 << 20), max_size=5),
     signature=st.dictionaries(names, kinds, max_size=8),
     cubin=st.binary(max_size=300),

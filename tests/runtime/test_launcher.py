@@ -282,3 +282,18 @@ def test_a_kept_binary_is_loaded_without_compiling(
     driver = FakeDriver()
     launcher(driver)([aligned() for _ in range(3)])
     assert len(driver.launches) == 1
+
+
+def test_a_grid_that_depends_on_sizes_among_the_arguments(
+    launcher: Callable[[FakeDriver], Launcher], cache: Path
+) -> None:
+    driver = FakeDriver()
+    launch = launcher(driver)
+    launch.loaded = load(emitted.SIZED, cache / "modules")
+    driver.arguments = 4
+    args = [aligned() for _ in range(3)]
+    for size in (2000, 1000, 2000):
+        launch([*args, size])
+    assert [one[1] for one in driver.launches] == [(2, 1, 1), (1, 1, 1), (2, 1, 1)]
+    assert [one[5][3] & 0xFFFFFFFF for one in driver.launches] == [2000, 1000, 2000]
+    assert len(driver.loaded) == 1 and launch.binary().grid is None

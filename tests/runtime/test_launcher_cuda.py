@@ -111,6 +111,25 @@ def test_a_thread_without_a_context(launcher: Launcher) -> None:
     torch.testing.assert_close(args[2], expected(args))
 
 
+def test_a_grid_that_depends_on_sizes_among_the_arguments(
+    launcher: Launcher, tmp_path: Path
+) -> None:
+    loaded = load(emitted.SIZED, tmp_path / "modules")
+    sized = Launcher(loaded, loaded.configs[0], launcher.target, tmp_path)
+    a, b = torch.randn(2, 3000, device="cuda")
+    binaries.save(tmp_path / "sized.kernel", sized.binary())
+    saved = open_binary(tmp_path / "sized.kernel")
+    for size in (2000, 3000, 10):
+        out, again = torch.zeros(2, 3000, device="cuda")
+        sized([a, b, out, size])
+        saved([a, b, again, size], grid=loaded.grid(sized.config, [a, b, out, size]))
+        for got in (out, again):
+            torch.testing.assert_close(got[:size], (torch.tanh(a) + b)[:size])
+            assert got[size:].eq(0).all()
+    with pytest.raises(CompileFailed, match="depends on its arguments"):
+        saved([a, b, out, 10])
+
+
 FRESH = """
 import sys
 from pathlib import Path
