@@ -249,6 +249,11 @@ def summary(found: Comparison) -> list[str]:
             f"{len(same)} kernels have the same code and configuration on both sides: {flagged} of "
             f"them flagged, median B÷A {_ratio(2.718281828**found.noise.shift)}"
         )
+    unsure = sum(row.verdict is Verdict.UNSURE for row in found.rows)
+    if unsure and not found.paired:
+        lines.append(
+            f"to settle the {unsure} UNSURE: harness confirm {found.a.label} {found.b.label}"
+        )
     return lines
 
 
