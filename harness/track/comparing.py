@@ -364,10 +364,13 @@ def _identity(kernel: KernelRecord) -> tuple[str, str, str]:
 
 def _notes(a: Run, b: Run, pairs: Sequence[Pair], noise: Noise | None) -> list[str]:
     """What limits the comparison as a whole."""
-    notes = []
+    notes: list[str] = []
+    untimed: list[str] = []
     for label, run in (("A", a), ("B", b)):
         if not run.complete:
             notes.append(f"{label} was interrupted: what it had measured is compared")
+        if not any(kernel.sets for graph in run.graphs for kernel in graph.kernels):
+            untimed.append(label)
         if run.dirty:
             notes.append(f"{label} was made from a tree that differs from its commit")
     if a.machine.gpu_uuid and b.machine.gpu_uuid and a.machine.gpu_uuid != b.machine.gpu_uuid:
@@ -375,6 +378,11 @@ def _notes(a: Run, b: Run, pairs: Sequence[Pair], noise: Noise | None) -> list[s
             "another GPU of the same kind: compare with harness confirm before blaming code"
         )
     if noise is None:
+        if untimed:
+            notes.append(
+                f"{' and '.join(untimed)} without times: compare binaries with --static, or time "
+                "both now with --remeasure"
+            )
         return notes
     few = min((min(len(p.a.ms), len(p.b.ms)) for p in pairs), default=0)
     if few == 1:
