@@ -82,7 +82,8 @@ class Environment:
 class Series:
     """``positions`` are those of the commits, ascending; ``values`` logarithms, or for exact
     metrics the numbers themselves; ``runs`` and ``rows`` for each point its last run and that run's
-    row of the frame (-1 for a graph as a whole, whose ``kernel`` is empty)."""
+    row of the frame (-1 for a graph as a whole, whose ``kernel`` is empty). ``kernel`` is the label
+    under which a kernel is known over the commits (``track.schema.labels``)."""
 
     metric: Metric
     graph: str
@@ -254,7 +255,8 @@ def _kernel_rows(known: History, metric: Metric) -> pd.DataFrame:
     bad = rows["failed"].to_numpy(bool)
     if not metric.exact:
         bad = bad | _throttled(rows)
-    table = rows[["run", "graph", "kernel"]].assign(value=value, row=np.arange(len(rows)))
+    columns = rows[["run", "graph", "label"]].rename(columns={"label": "kernel"})
+    table = columns.assign(value=value, row=np.arange(len(rows)))
     _count_bad(known, rows, bad & np.isfinite(value))
     return table[~bad]
 
