@@ -158,7 +158,7 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
     import torch
 
     from harness.bench import roofline
-    from harness.bench.state import monitor, summary
+    from harness.bench.state import summary
     from harness.bench.timer import CudaTimer
     from harness.runtime import module as modules
     from harness.runtime.autotune import compiler
@@ -170,7 +170,7 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
     target = current_target()
     began = time.monotonic()
     timer = CudaTimer()
-    timer.watch = watch = monitor(None)
+    watch = timer.state
     limits = roofline.measure(timer)
     if watch is not None:
         watch.calm(3.0)

@@ -14,6 +14,7 @@ from harness.bench.record import Machine, SampleSet, StateSummary
 from harness.bench.roofline import Roofline
 from harness.bench.session import CheckOutcome, Timing
 from harness.bench.state import Reading, summary
+from harness.bench.timer import METHOD
 from harness.bench.tuning import trial_record
 from harness.codegen.source import EmittedModule
 from harness.errors import CheckFailed, NoDevice
@@ -141,6 +142,7 @@ class CudaDevice(Closing):
             samples.launches,
             found.copy_gbps,
             samples.cycles,
+            "" if samples.method == METHOD else samples.method,
         )
         trials = tuple(trial_record(t) for t in found.trials)
         given = (found.config, samples.median, samples.ms, found.copy_gbps)

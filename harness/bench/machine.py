@@ -77,11 +77,18 @@ def find_gpu(under_load: Callable[[], None] | None = None) -> Gpu | None:
 
     if not torch.cuda.is_available():
         return None
-    index = torch.cuda.current_device()
-    properties = torch.cuda.get_device_properties(index)
-    uuid = getattr(properties, "uuid", None)
-    known = Gpu(str(properties.name), None if uuid is None else f"GPU-{uuid}")
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    known = Gpu(str(properties.name), current_uuid())
     return _with_driver(known, under_load)
+
+
+def current_uuid() -> str | None:
+    """The current CUDA device as the driver's management library names it."""
+    import torch
+
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    uuid = getattr(properties, "uuid", None)
+    return None if uuid is None else f"GPU-{uuid}"
 
 
 def _with_driver(known: Gpu, under_load: Callable[[], None] | None) -> Gpu:

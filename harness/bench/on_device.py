@@ -21,7 +21,6 @@ from harness.bench.machine import fingerprint
 from harness.bench.measure import Measurement, Measurer
 from harness.bench.record import Machine
 from harness.bench.roofline import Roofline
-from harness.bench.state import monitor
 from harness.bench.timer import CudaTimer
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
@@ -88,14 +87,13 @@ class DeviceWorker:
             try:
                 timer = CudaTimer()
                 machine = fingerprint(lambda: _busy(timer))
-                timer.watch = watch = monitor(machine.gpu_uuid)
                 limits = roofline.measure(timer)
-                if watch is not None:
-                    watch.calm(_CALM_SECONDS)
+                if timer.state is not None:
+                    timer.state.calm(_CALM_SECONDS)
                 target = current_target()
             except (RuntimeError, NoDevice) as error:
                 raise Unusable(no_device(error)) from error
-            readings = tuple if watch is None else watch.take
+            readings = tuple if timer.state is None else timer.state.take
             self._measurer = Measurer(
                 target,
                 timer,

@@ -91,11 +91,12 @@ class SampleSet:
 
     ``process`` counts the run's measuring processes from 0. ``low`` and ``high`` bound the
     median (95 % confidence). ``clock_mhz`` is the median SM clock while sampling;
-    ``excluded`` counts samples left out because the GPU was throttling. ``stopped`` says why no
-    more were taken, ``drift`` what a trend test found (empty: nothing). A sample is the mean of
-    ``launches`` launches. ``copy_gbps`` is the copy bandwidth of this process. ``cycles`` is the
-    median number of SM cycles of one launch: where the clock changed and the code did not, the
-    cycles of arithmetic stay and the milliseconds do not.
+    ``excluded`` counts samples left out because the GPU was throttling or launched at another
+    pace than usual. ``stopped`` says why no more were taken, ``drift`` what a trend test found
+    (empty: nothing). A sample is the mean of ``launches`` launches. ``copy_gbps`` is the copy
+    bandwidth of this process. ``cycles`` is the median number of SM cycles of one launch: where
+    the clock changed and the code did not, the cycles of arithmetic stay and the milliseconds
+    do not. ``method`` is empty, or names the way of measuring where it is not the run's.
     """
 
     process: int
@@ -109,6 +110,7 @@ class SampleSet:
     launches: int = 1
     copy_gbps: float | None = None
     cycles: float | None = None
+    method: str = ""
 
     @property
     def median(self) -> float:

@@ -24,6 +24,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ import torch
 from harness.bench import median
 from harness.bench.copies import Copies, copy, set_bytes
 from harness.bench.engine import CudaEngine, Engine, NotRecordable
+from harness.bench.machine import current_uuid
+from harness.bench.state import monitor
 from harness.runtime.timing import WIDTH, Launch, Samples, Work
 
 METHOD = "graph-cold-l2/2"
@@ -326,11 +329,16 @@ class GraphTimer:
 
 
 class CudaTimer(GraphTimer):
-    """Times on the current CUDA device. Holds the buffer that empties the cache; drop the
-    timer to free that memory. Raises ``NoDevice``."""
+    """Times on the current CUDA device and watches its state meanwhile, where the driver's
+    management library is there. Holds the buffer that empties the cache; drop the timer to
+    free that memory. Raises ``NoDevice``."""
 
-    def __init__(self, watch: Watch | None = None) -> None:
-        super().__init__(CudaEngine(), watch)
+    def __init__(self) -> None:
+        super().__init__(CudaEngine())
+        self.state = monitor(current_uuid())
+        self.watch = self.state
+        if self.state is not None:
+            weakref.finalize(self, self.state.close)
 
 
 def _in_turn(work: Work, sets: Sequence[Sequence[Any]]) -> Callable[[], object]:

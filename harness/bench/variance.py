@@ -38,6 +38,13 @@ cannot be told from infinity by a few hundred kernels."""
 _FLOOR = 1e-10
 """Least variance: a standard deviation of 0.001 %, finer than any timer here. Medians of
 processes can agree to the last digit that the timer has."""
+_FAR = 40.0
+"""Times the usual variance from which a kernel is taken to have levels between processes: with two
+degrees of freedom 1 in 10^12 of equal kernels vary so much, and 1 in 300 where kernels differ as
+F(2, 4) does."""
+_NEAR, _LEAST_JUMPS, _REACH = 60, 2, 1.25
+"""Kernels of the nearest durations that are looked at for levels; how many of them have to jump
+before it is more than one odd kernel; by how much farther than theirs a jump may reach."""
 _HUBER = 1.345
 """Tuning constant of Huber's weights: 95 % efficient where the residuals are normal."""
 
@@ -91,8 +98,8 @@ def fit_prior(ms: Floats, variances: Floats, df: Floats) -> Prior:
     observed = np.log(variances) - (special.digamma(df / 2) - np.log(df / 2))
     degree = 2 if len(ms) >= _TREND_KERNELS and float(np.ptp(x)) > 0 else 0
     trend = _robust_polynomial(x - centre, observed, degree)
-    residual = variances / np.exp(np.polynomial.polynomial.polyval(x - centre, trend))
-    shift, prior_df = _most_likely(residual, df)
+    ratio = variances / np.exp(np.polynomial.polynomial.polyval(x - centre, trend))
+    shift, prior_df = _most_likely(ratio, df)
     trend[0] += shift
     return Prior(
         prior_df,
@@ -163,6 +170,32 @@ def moderated(
     own = np.where(df > 0, variances, 0.0)
     total = prior.df + df
     return (prior.df * prior.variance(ms) * scale + df * own) / total, total
+
+
+def levels(
+    ms: Floats, variances: Floats, ranges: Floats, processes: Floats, *, paired: bool
+) -> tuple[Floats, Floats]:
+    """Whether a difference may be a kernel that was at one level on all of A's processes and at
+    another on all of B's, which no variance shows: the chance of that, and how far (in
+    milliseconds) it would reach, from what the ``_NEAR`` kernels of the nearest durations did.
+
+    Of those, kernels whose variance is ``_FAR`` times their median's have levels; ``ranges`` is how
+    far (milliseconds) each kernel's medians lay apart. The chance is the share of these kernels
+    times that of ``processes`` tosses of a coin falling so. Unknown variances are NaN.
+    """
+    chance, reach = np.zeros(len(ms)), np.zeros(len(ms))
+    known = np.flatnonzero(np.isfinite(variances))
+    for n, at in enumerate(np.log(ms)):
+        order = np.argsort(np.abs(np.log(ms[known]) - at), kind="stable")
+        near = known[order[:_NEAR]]
+        usual = np.median(variances[near]) if len(near) else np.inf
+        those = near[variances[near] > _FAR * max(float(usual), _FLOOR)]
+        if len(those) >= _LEAST_JUMPS:
+            share = len(those) / len(near)
+            tosses = 2.0 if paired else 1.0  # of a process both sides have to fall right
+            chance[n] = share * 2.0 ** (1.0 - tosses * processes[n])
+            reach[n] = _REACH * float(ranges[those].max())
+    return chance, reach
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from harness.bench import variance
@@ -67,11 +68,14 @@ class Pair:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """An effect before any verdict: ``log_ratio`` of B to A, its standard error and that one's
-    degrees of freedom."""
+    degrees of freedom. ``doubt`` is the chance that levels between processes, which no variance
+    shows, make a difference of up to ``reach`` (as ``log_ratio``)."""
 
     log_ratio: float
     error: float
     df: float
+    doubt: float = 0.0
+    reach: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +152,31 @@ def estimate(pairs: Sequence[Pair], *, paired: bool) -> tuple[list[Estimate], No
     if not paired and source is not Source.IDENTICAL:
         session = variance.fit_session(difference[same], squared[same], total_df[same])
     error = np.sqrt(squared + session.variance)
-    found = [
-        Estimate(float(d), float(e), float(f))
-        for d, e, f in zip(difference, error, total_df, strict=True)
-    ]
+    doubt, reach = _doubts(pairs, ms, np.where(df > 0, own, np.nan), same, paired=paired)
+    columns = (difference, error, total_df, doubt, np.log1p(reach / ms))
+    found = [Estimate(*row) for row in np.stack(columns, axis=1).tolist()]
     return found, Noise(source, prior, session, shift)
+
+
+def _doubts(
+    pairs: Sequence[Pair], ms: Floats, own: Floats, same: NDArray[np.bool_], *, paired: bool
+) -> tuple[Floats, Floats]:
+    """``variance.levels`` of a table: from the variances if any is known (NaN: it is not), else
+    from how far the kernels that are identical on both sides lie apart."""
+    if np.isfinite(own).any():
+        ranges = [_range(pair) for pair in pairs]
+    else:
+        apart = [np.log(p.b.ms[0] / p.a.ms[0]) ** 2 / 2 for p in pairs]
+        own = np.where(same, apart, np.nan)
+        ranges = [abs(p.b.ms[0] - p.a.ms[0]) for p in pairs]
+    count = [len(p.a.ms) if paired else len(p.a.ms) + len(p.b.ms) for p in pairs]
+    processes = np.array(count, dtype=np.float64)
+    return variance.levels(ms, own, np.array(ranges), processes, paired=paired)
+
+
+def _range(pair: Pair) -> float:
+    """How far the processes of a side lie apart, in milliseconds."""
+    return max(max(side.ms) - min(side.ms) for side in (pair.a, pair.b))
 
 
 def _means(pair: Pair) -> tuple[float, float, float, float]:
@@ -187,7 +211,11 @@ def combine(parts: Sequence[tuple[Estimate, float, float]]) -> Estimate:
     """
     a, b = sum(part[1] for part in parts), sum(part[2] for part in parts)
     error = sum(e.error * (in_a / a + in_b / b) / 2 for e, in_a, in_b in parts)
-    return Estimate(float(np.log(b / a)), float(error), min(e.df for e, _, _ in parts))
+    doubt = min(1.0, sum(e.doubt for e, _, _ in parts))
+    reach = max(e.reach * in_a / a for e, in_a, _ in parts)
+    return Estimate(
+        float(np.log(b / a)), float(error), min(e.df for e, _, _ in parts), doubt, reach
+    )
 
 
 def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
@@ -201,7 +229,8 @@ def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
     d = np.array([e.log_ratio for e in estimates])
     error = np.maximum([e.error for e in estimates], 1e-9)
     df = np.array([e.df for e in estimates])
-    p = 2 * special.stdtr(df, -np.abs(d) / error)
+    doubt = np.array([e.doubt if abs(e.log_ratio) <= e.reach else 0.0 for e in estimates])
+    p = np.minimum(1.0, 2 * special.stdtr(df, -np.abs(d) / error) + doubt)
     adjusted = holm(p)
     half = special.stdtrit(df, (1 + rules.level) / 2) * error
     reach = special.stdtrit(df, 1 - rules.same_alpha) * error

@@ -249,6 +249,20 @@ def _reasons(kernel: KernelRecord) -> list[str]:
         lines.append(f"  check failed ({kernel.check_note}) {error}{allowed}".rstrip())
     if kernel.check is Check.SKIPPED and kernel.check_note:
         lines.append(f"  not checked: {kernel.check_note}")
+    return [*lines, *_remarks(kernel)]
+
+
+def _remarks(kernel: KernelRecord) -> list[str]:
+    """What is not as usual about the times of a kernel, process by process."""
+    lines = []
+    for one in kernel.sets:
+        odd = [one.drift] if one.drift else []
+        if one.stopped == "disturbed":
+            odd.append("the GPU was throttling, or launched at another pace, all the time")
+        if one.method:
+            odd.append(f"method {one.method}: not comparable with the others")
+        if odd:
+            lines.append(f"  times in process {one.process + 1}: {'; '.join(odd)}")
     return lines
 
 

@@ -76,6 +76,7 @@ def test_a_fresh_process_times_with_the_configuration_given(
     assert (first.measured.process, second.measured.process) == (0, 1)
     assert (first.measured.copy_gbps, second.measured.copy_gbps) == (1000.0, 2000.0)
     assert second.config == given
+    assert second.measured.method == "fake"
     assert first.limit is not None
     assert first.limit.fraction == pytest.approx(2.0)
     with pytest.raises(WorkerDied, match="no answer within 2 s"):

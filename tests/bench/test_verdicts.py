@@ -203,6 +203,32 @@ def test_holm_is_monotone_and_never_below_the_raw_p(p: list[float]) -> None:
     assert adjusted[order[0]] == min(1.0, raw.min() * len(raw))
 
 
+def _levels(processes: int, chance: np.random.Generator, high: int) -> list[Pair]:
+    """250 kernels of 2 to 4 µs, a quarter of which have a second level 0.35 µs up; ``high`` of them
+    are at it on all of B's processes and on none of A's. As measured once on an H100."""
+    ms = chance.uniform(0.002, 0.004, 250)
+    jumps = np.arange(250) % 4 == 0
+    pairs = []
+    for n in range(250):
+        up = chance.random((2, processes)) < 1 / 3 if jumps[n] else np.zeros((2, processes))
+        if n // 4 < high and jumps[n]:
+            up = np.array([[False] * processes, [True] * processes])
+        both = (ms[n] + 0.00035 * up) * np.exp(chance.normal(0, 0.0003, (2, processes)))
+        pairs.append(Pair(Times(tuple(both[0])), Times(tuple(both[1])), identical=True))
+    return pairs
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_levels_between_processes_are_no_change(processes: int) -> None:
+    chance = seeded("levels", processes)
+    assert flagged(effects(_levels(processes, chance, high=3))) == 0
+    changed = _levels(processes, chance, high=0)
+    slow = Pair(changed[1].a, Times(tuple(2 * x for x in changed[1].b.ms)))
+    found = effects([slow, *changed])[0]
+    if processes > 1:
+        assert found.verdict is Verdict.SLOWER, "twice as long is farther than levels lie apart"
+
+
 def test_holm_by_hand() -> None:
     assert holm(np.array([0.01, 0.04, 0.03])) == pytest.approx([0.03, 0.06, 0.06])
 

@@ -407,3 +407,17 @@ def test_the_summary_says_how_well_times_are_known_and_how_the_gpu_fared(
     document = harness("run", "--no-record", "--json").json()
     assert document["state"]["temperature_c"] == 61
     assert document["read_gbps"] == 3300.0
+
+
+def test_what_is_odd_about_times_stands_below_the_row(harness: Command, planned: Any) -> None:
+    class Odd(RepeatableDevice):
+        def again(self, *given: Any) -> Any:
+            timing = super().again(*given)
+            odd = dataclasses.replace(timing.measured, drift="rising 1.2 %", method="stream/2")
+            return dataclasses.replace(timing, measured=odd)
+
+    planned(GOOD, device=Odd(), processes=2)
+    out = harness("run", "--no-record").out
+    line = "times in process 2: rising 1.2 %; method stream/2: not comparable with the others"
+    assert out.count(line) == 2
+    assert "times in process 1" not in out
