@@ -241,9 +241,10 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
             metadata: Mapping[bytes, bytes] = file.schema_arrow.metadata or {}
             run = from_json(Run, store.run_metadata(dict(metadata), path), str(path))
             table = _rows_of(file)
+            table.validate(full=True)  # texts are UTF-8
     except RecordError as error:
         return IndexedRun(name, size, changed, unreadable=str(error)), _empty_rows()
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         return (
             IndexedRun(name, size, changed, unreadable=str(store.unreadable(path, error))),
             _empty_rows(),

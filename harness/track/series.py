@@ -22,6 +22,7 @@ from harness.track.index import Index, IndexedRun
 if TYPE_CHECKING:
     import pandas as pd
 
+_NO_COMMITS = "no run names its commit: runs are in the order of their time"
 MOSTLY = 0.5
 """Share of readings or samples under throttling from which a run or a figure is left out."""
 
@@ -126,7 +127,9 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
         left_out[reason] += 1
     commits = {run.commit for run, why in zip(runs, usable, strict=True) if run.commit and not why}
     found = history.Order({}, False)
-    if not by_time:
+    if not by_time and not commits:
+        found = history.Order({}, False, notes=(_NO_COMMITS,))
+    elif not by_time:
         found = history.order(commits, repository)
     if found.by_history and found.positions:
         names, position = _by_history(runs, usable, found, left_out)

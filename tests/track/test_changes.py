@@ -414,3 +414,15 @@ def test_abbreviated_commits_are_recognised(
     found = report(tmp_path, folder)
     assert found.notes == ()
     assert names[20] in {c.commit for c in found.regressions}
+
+
+def test_runs_that_name_no_commit_are_points_of_their_own(
+    tmp_path: Path, commits: tuple[Path, list[str]]
+) -> None:
+    folder, names = commits
+    values = flat()
+    values[3, 20:] *= 1.2
+    save_history(tmp_path, names, values, commit="", dirty=False)
+    found = report(tmp_path, folder)
+    assert [c.series.kernel for c in found.regressions if c.series.kernel] == ["k3"]
+    assert found.notes == ("no run names its commit: runs are in the order of their time",)
