@@ -122,7 +122,7 @@ def estimate(pairs: Sequence[Pair], *, paired: bool) -> tuple[list[Estimate], No
     change between runs is added. Every side needs at least one process.
     """
     raw = [_differences(pair) if paired else _means(pair) for pair in pairs]
-    ms = np.array([float(np.exp(np.mean(np.log(pair.a.ms)))) for pair in pairs])
+    ms = np.array([_middle(pair) for pair in pairs])
     difference, own, df, share = (
         (np.array(column, dtype=np.float64) for column in zip(*raw, strict=True))
         if raw
@@ -153,7 +153,8 @@ def estimate(pairs: Sequence[Pair], *, paired: bool) -> tuple[list[Estimate], No
         session = variance.fit_session(difference[same], squared[same], total_df[same])
     error = np.sqrt(squared + session.variance)
     doubt, reach = _doubts(pairs, ms, np.where(df > 0, own, np.nan), same, paired=paired)
-    columns = (difference, error, total_df, doubt, np.log1p(reach / ms))
+    # b − a = 2 ms sinh(d / 2), ms being the geometric mean of the two.
+    columns = (difference, error, total_df, doubt, 2 * np.arcsinh(reach / ms / 2))
     found = [Estimate(*row) for row in np.stack(columns, axis=1).tolist()]
     return found, Noise(source, prior, session, shift)
 
@@ -161,22 +162,26 @@ def estimate(pairs: Sequence[Pair], *, paired: bool) -> tuple[list[Estimate], No
 def _doubts(
     pairs: Sequence[Pair], ms: Floats, own: Floats, same: NDArray[np.bool_], *, paired: bool
 ) -> tuple[Floats, Floats]:
-    """``variance.levels`` of a table: from the variances if any is known (NaN: it is not), else
-    from how far the kernels that are identical on both sides lie apart."""
-    if np.isfinite(own).any():
-        ranges = [_range(pair) for pair in pairs]
-    else:
-        apart = [np.log(p.b.ms[0] / p.a.ms[0]) ** 2 / 2 for p in pairs]
-        own = np.where(same, apart, np.nan)
-        ranges = [abs(p.b.ms[0] - p.a.ms[0]) for p in pairs]
+    """``variance.levels`` of a table. Kernels that are identical on both sides show their levels
+    between the sides as well; of others only a side's own scatter counts (NaN: unknown)."""
+    if not paired:
+        whole = [float(np.var(np.log((*p.a.ms, *p.b.ms)), ddof=1)) for p in pairs]
+        own = np.where(same, whole, own)
+    ranges = [_range(p, together=bool(s) and not paired) for p, s in zip(pairs, same, strict=True)]
     count = [len(p.a.ms) if paired else len(p.a.ms) + len(p.b.ms) for p in pairs]
     processes = np.array(count, dtype=np.float64)
     return variance.levels(ms, own, np.array(ranges), processes, paired=paired)
 
 
-def _range(pair: Pair) -> float:
-    """How far the processes of a side lie apart, in milliseconds."""
-    return max(max(side.ms) - min(side.ms) for side in (pair.a, pair.b))
+def _range(pair: Pair, *, together: bool) -> float:
+    """How far the processes lie apart, in milliseconds: those of a side, or all."""
+    groups = [(*pair.a.ms, *pair.b.ms)] if together else [pair.a.ms, pair.b.ms]
+    return max(max(group) - min(group) for group in groups)
+
+
+def _middle(pair: Pair) -> float:
+    """The geometric mean of both sides, in milliseconds."""
+    return float(np.exp((np.mean(np.log(pair.a.ms)) + np.mean(np.log(pair.b.ms))) / 2))
 
 
 def _means(pair: Pair) -> tuple[float, float, float, float]:

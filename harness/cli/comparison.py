@@ -153,7 +153,9 @@ def _why(row: Row) -> str:
     if row.verdict is Verdict.SAME and row.causes == (SAME_CODE,):
         return "same code and configuration"
     named = row.causes[:_MOST_CAUSES]
-    more = len(row.causes) - len(named)
+    if row.cycles_ratio is not None and any(c.startswith("SM clock") for c in row.causes):
+        named = (*named, f"B÷A in cycles {row.cycles_ratio:.3f}")
+    more = max(0, len(row.causes) - _MOST_CAUSES)
     return "; ".join((*named, f"{more} more (--json)") if more else named)
 
 
@@ -247,6 +249,11 @@ def summary(found: Comparison) -> list[str]:
             f"{len(same)} kernels have the same code and configuration on both sides: {flagged} of "
             f"them flagged, median B÷A {_ratio(2.718281828**found.noise.shift)}"
         )
+    unsure = sum(row.verdict is Verdict.UNSURE for row in found.rows)
+    if unsure and not found.paired:
+        lines.append(
+            f"to settle the {unsure} UNSURE: harness confirm {found.a.label} {found.b.label}"
+        )
     return lines
 
 
@@ -336,6 +343,7 @@ def _row_document(row: Row) -> dict[str, Any]:
         "a": {**kernels_document(row.match.a), **_times(row.a_ms, row.processes[0])},
         "b": {**kernels_document(row.match.b), **_times(row.b_ms, row.processes[1])},
         **_effect_document(row.effect),
+        "cycles_ratio": row.cycles_ratio,
     }
 
 

@@ -22,7 +22,7 @@ from harness.bench.verdicts import (
     estimate,
     judge,
 )
-from harness.track.causes import causes, is_identical
+from harness.track.causes import causes, clock, is_identical
 from harness.track.pairing import Match, Pairing, pair, region_of
 
 
@@ -61,6 +61,15 @@ class Row:
     b_ms: float | None = None
     processes: tuple[int, int] = (0, 0)
     effect: Effect | None = None
+
+    @property
+    def cycles_ratio(self) -> float | None:
+        """B ÷ A in SM cycles, which a change of the clock leaves as it is where the kernel waits
+        for the multiprocessors; None where a clock was not read."""
+        before, after = clock(self.match.a), clock(self.match.b)
+        if self.effect is None or not before or not after:
+            return None
+        return self.effect.ratio * after / before
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,12 +340,12 @@ def _rollups(
 
 def _covered(run: Run, matched: Sequence[KernelRecord], level: str, name: str) -> float:
     """The share of a scope's recorded time that ``matched`` kernels have; 1 if none is known."""
-    chosen = {id(kernel) for kernel in matched}
+    chosen = {_identity(kernel) for kernel in matched}
     regions = {region_of(kernel) for kernel in matched}
     total = part = 0.0
     for graph in run.graphs:
         for kernel in graph.kernels:
-            mine = id(kernel) in chosen
+            mine = _identity(kernel) in chosen
             inside = mine or (
                 region_of(kernel) in regions
                 if level == "region"
@@ -348,12 +357,20 @@ def _covered(run: Run, matched: Sequence[KernelRecord], level: str, name: str) -
     return part / total if total else 1.0
 
 
+def _identity(kernel: KernelRecord) -> tuple[str, str, str]:
+    """What tells a kernel from the others of its run."""
+    return kernel.name, region_of(kernel), kernel.module
+
+
 def _notes(a: Run, b: Run, pairs: Sequence[Pair], noise: Noise | None) -> list[str]:
     """What limits the comparison as a whole."""
-    notes = []
+    notes: list[str] = []
+    untimed: list[str] = []
     for label, run in (("A", a), ("B", b)):
         if not run.complete:
             notes.append(f"{label} was interrupted: what it had measured is compared")
+        if not any(kernel.sets for graph in run.graphs for kernel in graph.kernels):
+            untimed.append(label)
         if run.dirty:
             notes.append(f"{label} was made from a tree that differs from its commit")
     if a.machine.gpu_uuid and b.machine.gpu_uuid and a.machine.gpu_uuid != b.machine.gpu_uuid:
@@ -361,6 +378,11 @@ def _notes(a: Run, b: Run, pairs: Sequence[Pair], noise: Noise | None) -> list[s
             "another GPU of the same kind: compare with harness confirm before blaming code"
         )
     if noise is None:
+        if untimed:
+            notes.append(
+                f"{' and '.join(untimed)} without times: compare binaries with --static, or time "
+                "both now with --remeasure"
+            )
         return notes
     few = min((min(len(p.a.ms), len(p.b.ms)) for p in pairs), default=0)
     if few == 1:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.bench.on_pairs import ROLE, Contender, Outcome, Ring
 from harness.bench.pairs import Bout, Effort, Follow, fight
-from harness.bench.record import KernelRecord
+from harness.bench.record import KernelRecord, SampleSet
 from harness.bench.variance import median_error
 from harness.bench.verdicts import Rules, Times
 from harness.errors import UnknownName, UsageError, nearest
@@ -68,9 +68,11 @@ def confirm(
     bouts = [Bout(_contenders(matches[n].a), _contenders(matches[n].b)) for n in ready]
     found = fight(bouts, effort, place.cache, place.jobs, place.follow, place.role)
     measured = [Measured(reason="a module is not recorded")] * len(matches)
+    matches = [_without_samples(match) for match in matches]
     for n, outcomes, reason in zip(ready, found.outcomes, found.reasons, strict=True):
         why = reason or ("" if outcomes else "not timed before the interruption")
         measured[n] = Measured(reason=why) if why else _measured(outcomes)
+        matches[n] = _with_samples(matches[n], outcomes)
     sides = [as_of_today(side, found.ring, effort.processes) for side in (a, b)]
     notes = [
         f"timed in turns on {found.ring.machine.gpu or found.ring.machine.key}, "
@@ -92,6 +94,36 @@ def confirm(
         tuple(matches), () if kernels else whole.vanished, () if kernels else whole.appeared
     )
     return assemble(sides[0], sides[1], pairing, measured, rules, paired=True, notes=notes)
+
+
+def _without_samples(match: Match) -> Match:
+    """What was recorded of times and clocks is no cause of what is measured now."""
+    a, b = (tuple(replace(k, sets=()) for k in side) for side in (match.a, match.b))
+    return replace(match, a=a, b=b)
+
+
+def _with_samples(match: Match, outcomes: Sequence[Outcome]) -> Match:
+    """A pair of single kernels with what was measured of them now."""
+    if len(match.a) != 1 or len(match.b) != 1:
+        return match
+    ours = tuple(_set(n, outcome.a) for n, outcome in enumerate(outcomes))
+    theirs = tuple(_set(n, outcome.b) for n, outcome in enumerate(outcomes))
+    a, b = replace(match.a[0], sets=ours), replace(match.b[0], sets=theirs)
+    return replace(match, a=(a,), b=(b,))
+
+
+def _set(process: int, samples: Samples) -> SampleSet:
+    return SampleSet(
+        process,
+        samples.ms,
+        samples.low,
+        samples.high,
+        samples.clock_mhz,
+        samples.excluded,
+        samples.stopped,
+        samples.drift,
+        samples.launches,
+    )
 
 
 def as_of_today(side: Side, ring: Ring, processes: int) -> Side:

@@ -105,6 +105,7 @@ def test_other_methods_are_incomparable_and_no_failure(harness: Command, results
     assert answer.status == 0
     assert "different methods of measuring: m/1 and m/2" in answer.out
     assert "20 INCOMPARABLE" in answer.out
+    assert "to settle" not in answer.out
     assert answer.out.count("different methods") == 1, "said once, not twenty times"
     assert harness("compare", A, "20260103", "--all").out.count("different methods") == 20
 
@@ -173,3 +174,13 @@ def test_confirm_tells_what_it_measured(
 def _control(number: int) -> KernelRecord:
     record = kernel(f"triton_poi_c{number}", f"c{number}")
     return replace(record, module=f"{record.module}# ms 0.01\n")
+
+
+def test_what_is_unsure_comes_with_the_command_that_settles_it(
+    harness: Command, results: Path
+) -> None:
+    for identifier, ms in ((A, 0.0100), (B, 0.0103)):
+        recorded(results, identifier, kernel("triton_poi_k", "a", ms=[ms]))
+    answer = harness("compare", A, B)
+    assert answer.status == 0
+    assert f"to settle the 1 UNSURE: harness confirm {A} {B}" in answer.out

@@ -210,3 +210,19 @@ def test_clock_triton_and_arguments_are_causes() -> None:
     other = match(module=ONE.module.replace('"f32"', '"f16"'))
     assert not is_identical(other, A, B)
     assert causes(other, A, B) == ["arguments"]
+
+
+def test_a_clock_change_is_told_from_a_change_of_code() -> None:
+    def at(mhz: float, ms: float, label: str) -> Side:
+        sets = tuple(SampleSet(n, (ms,) * 3, clock_mhz=mhz) for n in range(4))
+        return side(graph(kernel("k", "a", sets=sets)), label=label)
+
+    (row,) = compare(at(2000.0, 0.010, "A"), at(1600.0, 0.0125, "B"), Rules()).rows
+    assert row.causes == (SAME_CODE, "SM clock 2000 → 1600 MHz")
+    assert row.cycles_ratio == pytest.approx(1.0)
+
+
+def test_sides_without_times_say_what_to_do() -> None:
+    bare = side(graph(kernel("k", "a")))
+    notes = compare(bare, many(1, "B", 2), Rules()).notes
+    assert any("A without times" in note and "--static" in note for note in notes)

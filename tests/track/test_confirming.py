@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.bench.pairs import Effort
+from harness.bench.record import SampleSet
 from harness.bench.verdicts import Rules, Verdict
 from harness.errors import UnknownName, UsageError
 from harness.track import confirming
@@ -101,3 +102,26 @@ def test_a_kernel_without_its_module_is_a_row(measure: Callable[..., Comparison]
     a = replace(a, run=replace(a.run, graphs=(replace(whole, kernels=(bare, whole.kernels[1])),)))
     found = measure(a, b)
     assert found.rows[0].reason == "a module is not recorded"
+
+
+def test_recorded_clocks_are_no_cause_of_what_is_measured_now(
+    measure: Callable[..., Comparison],
+) -> None:
+    a, b = sides(2)
+    (whole,) = b.run.graphs
+    hot = tuple(replace(k, sets=(SampleSet(0, (1.0,), clock_mhz=1000.0),)) for k in whole.kernels)
+    b = replace(b, run=replace(b.run, graphs=(replace(whole, kernels=hot),)))
+    (_, row) = measure(a, b).rows
+    assert not any("clock" in cause for cause in row.causes)
+    assert len(row.match.b[0].sets) == 3, "what is measured now stands in for it"
+
+
+def test_sums_say_how_much_of_the_recorded_time_they_are(
+    measure: Callable[..., Comparison],
+) -> None:
+    a, b = sides(4, k1=1.1)
+    (whole,) = a.run.graphs
+    timed = tuple(replace(k, ms=0.02) for k in whole.kernels)
+    a = replace(a, run=replace(a.run, graphs=(replace(whole, kernels=timed),)))
+    (total,) = measure(a, b, "k1", "k2").rollups
+    assert total.covered[0] == pytest.approx(0.5)
