@@ -56,8 +56,7 @@ class Traced:
         facts = f"{loaded.name} file={loaded.path} hash={digest} stream={stream}"
         if config is None:  # the first launch chooses
             return facts
-        sized = loaded.unknown_sizes
-        grid = "by size" if sized else "x".join(map(str, loaded.grid(config, args)))
+        grid = "x".join(map(str, loaded.grid(config, args)))
         return f"{facts} grid={grid} {modules.config_text(config)}"
 
 
