@@ -127,7 +127,8 @@ class Devices:
     def _usable(self) -> Path:
         """A cache folder that can be written."""
         if self._folder is None:
-            wanted = self.cache or settings.current().cache
+            options = settings.current()
+            wanted = self.cache or (options.cache if options.use_cache else None)
             self._folder, note = self._stack.enter_context(usable(wanted))
             if note:
                 warnings.warn(note, stacklevel=2)
@@ -158,7 +159,7 @@ class Devices:
             jobs = self.jobs or settings.current().jobs
             target, cache = self.target(device), self._usable()
             known = None
-            if self.timer is not None and settings.current().use_cache:
+            if self.timer is not None:
                 known = Winners(cache / "tuned", device_identity(number))
             kernels = SelectedKernels(target, self.timer, cache, number, jobs, known)
             self._kernels[device] = kernels

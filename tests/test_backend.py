@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -171,3 +172,14 @@ def test_a_cache_that_cannot_be_written_is_replaced_and_the_user_warned(
     finally:
         compiler.close()
     torch.testing.assert_close(got, torch.sin(x) + 1)
+
+
+def test_the_switch_turns_the_cache_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    with contextlib.closing(Devices()) as kept:
+        assert kept._usable() == tmp_path / "cache"
+    monkeypatch.setenv("HARNESS_NO_CACHE", "1")
+    with contextlib.closing(Devices()) as off:
+        folder = off._usable()
+        assert folder != tmp_path / "cache" and folder.is_dir()
+    assert not folder.exists()

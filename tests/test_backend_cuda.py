@@ -141,7 +141,7 @@ def test_dropout_is_the_same_in_both_directions(compiler: Compiler) -> None:
 
 
 def test_an_optimizer_on_two_streams(compiler: Compiler) -> None:
-    """Many independent small kernels, launched in turns."""
+    """Many independent small kernels, launched in turns, and recorded so."""
     torch.manual_seed(1)
     parameters = [nn.Parameter(torch.randn(1 << 20, device="cuda")) for _ in range(20)]
     twins = [nn.Parameter(p.detach().clone()) for p in parameters]
@@ -157,6 +157,13 @@ def test_an_optimizer_on_two_streams(compiler: Compiler) -> None:
         run()
         optimizers[1].step()
     assert "side = fork" in graph_text(compiler)
+    torch.cuda.synchronize()
+    recorded = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(recorded):
+        run()
+    for _ in range(2):
+        recorded.replay()
+        optimizers[1].step()
     for ours, theirs in zip(parameters, twins, strict=True):
         close(ours, theirs)
 
@@ -171,3 +178,24 @@ def graph_text(compiler: Compiler) -> str:
     run: Any = prepare_graph(compiler.compiled[-1], launches, device)
     text: str = run.text
     return text
+
+
+def test_a_product_with_odd_rows(compiler: Compiler) -> None:
+    """Through copies with longer rows, as far from float64 as torch's own way."""
+
+    def f(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.sin(x @ w.t())
+
+    x = torch.randn(512, 768, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    w = (torch.randn(5003, 768, device="cuda") / 28).bfloat16().requires_grad_()
+    run = torch.compile(f, backend=compiler)
+    found = []
+    for function in (f, run):
+        x.grad = w.grad = None
+        y = function(x, w)
+        y.float().square().sum().backward()
+        found.append([y.detach(), x.grad, w.grad])
+    assert found[1][0].stride() == (5003, 1)
+    for ours, eager in zip(found[1], found[0], strict=True):
+        assert ours is not None and eager is not None
+        torch.testing.assert_close(ours, eager, rtol=2e-2, atol=2e-1)

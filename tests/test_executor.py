@@ -167,6 +167,18 @@ def test_an_output_that_shares_its_memory_with_no_other_needs_no_view() -> None:
     torch.testing.assert_close(run([*inputs]), replay(graph, inputs, "cpu"))
 
 
+def test_values_may_be_called_like_anything() -> None:
+    b = GraphBuilder()
+    x = b.input("tensors", (4, 6))
+    low = b.call("aten.clamp.default", x, float("-inf"), 1.0, name="len")
+    m = b.call("aten.mm.default", low, b.input("class", (6, 6)), name="mm")
+    graph = b.graph(m, b.call("aten.exp.default", m, name="float"))
+    compiled = compile_graph(graph, H100)
+    inputs = random_inputs(graph, "cpu", 1)
+    run = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
+    torch.testing.assert_close(run([*inputs]), replay(graph, inputs, "cpu"))
+
+
 def test_the_end_of_a_graph_is_announced() -> None:
     graph = host_graph(GraphBuilder())
     seen: list[str] = []

@@ -81,7 +81,7 @@ def _table(title: str, changes: Sequence[Change]) -> Any:
     for change in changes:
         style = "red" if change.regression else ""
         cells = (
-            f"{change.series.graph}\n{change.series.kernel or '(whole graph)'}",
+            _where(change),
             change.series.metric.name,
             _size(change),
             _confidence(change),
@@ -91,6 +91,16 @@ def _table(title: str, changes: Sequence[Change]) -> Any:
         )
         table.add_row(*(Text(cell, style=style) for cell in cells))
     return table
+
+
+def _where(change: Change) -> str:
+    """Graph, node and the kernel's name of today."""
+    if not change.series.kernel:
+        return f"{change.series.graph}\n(whole graph)"
+    lines = [change.series.graph, change.series.kernel]
+    if change.name != change.series.kernel:
+        lines.append(change.name.removeprefix("triton_"))
+    return "\n".join(lines)
 
 
 def _size(change: Change) -> str:
@@ -197,6 +207,7 @@ def _change_document(change: Change) -> dict[str, Any]:
         "metric": series.metric.name,
         "graph": series.graph,
         "kernel": series.kernel,
+        "name": change.name,
         "machine": series.environment.machine,
         "worse": change.worse,
         "size": change.size,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from harness.bench.peers.names import OURS, SUBJECTS
+from harness.bench.peers.names import SUBJECTS
 from harness.bench.peers.ratios import Ratio, RollUp, by_region, ratios, roll_up
 from harness.bench.record import Check, GraphRecord, RegionRecord, Run
 from harness.cli.output import Column, heading, number, row, width
@@ -91,6 +91,6 @@ def roll_up_line(found: RollUp) -> str:
     if found.mean is None:
         return f"{found.compiler}: no region to compare{rest}"
     return (
-        f"{found.compiler} over {OURS}: {_ratio(found.mean)}, geometric mean over "
+        f"{found.compiler} over {found.subject}: {_ratio(found.mean)}, geometric mean over "
         f"{found.matched} {'region' if found.matched == 1 else 'regions'}{rest}"
     )

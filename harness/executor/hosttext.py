@@ -98,7 +98,7 @@ class HostText:
         return made
 
 
-_BUILT_IN = frozenset({"tensors", "len", "run", "list"})
+_BUILT_IN = frozenset({"float", "len", "run", "tensors"})
 
 
 def unpacking(variables: Sequence[str], value: str) -> list[str]:

@@ -8,6 +8,7 @@ in the module's DIVISIBLE_BY_16 are aligned; arguments that are not get a varian
 from __future__ import annotations
 
 import functools
+import os
 import weakref
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -70,7 +71,7 @@ class LoadedBinaries:
             shape = (binary.name, binary.shared, binary.threads, device)
             found = self._loaded[device, binary] = self.driver.load(binary.cubin, *shape)
             # At the end of the process the device forgets by itself, maybe before us.
-            weakref.finalize(self, self.driver.unload, found).atexit = False
+            weakref.finalize(self, _unload, self.driver, found, os.getpid()).atexit = False
         return found
 
     def bind(
@@ -96,6 +97,12 @@ class LoadedBinaries:
             kinds=binary.kinds,
             cooperative=binary.cooperative,
         )
+
+
+def _unload(driver: Driver, loaded: Loaded, owner: int) -> None:
+    """Unload, unless this is a forked child, whose parent goes on using it."""
+    if os.getpid() == owner:
+        driver.unload(loaded)
 
 
 @dataclass(eq=False, slots=True)

@@ -31,10 +31,12 @@ class Change:
     relative with its 95 % interval (None for a static figure that was 0), ``old`` and ``new`` are
     levels in the metric's unit. ``p``: at most the chance of such a step in a flat series, 0 for a
     static figure. ``confirmed`` is false for one that needs more points or does not stand out
-    among as many series. ``undone`` is the commit from which the old level is back.
+    among as many series. ``undone`` is the commit from which the old level is back. ``name`` is
+    the kernel's own name at ``commit``.
     """
 
     series: Series
+    name: str
     worse: bool
     before: str
     commit: str
@@ -173,6 +175,7 @@ def _of_step(
     names = [known.commits[i] for i in at]
     return Change(
         series,
+        _name(known, series, step.position),
         worse=worse,
         before=names[step.position - 1],
         commit=names[step.position],
@@ -191,6 +194,11 @@ def _of_step(
         candidates=tuple(names[step.earliest : step.latest + 1]),
         undone=_undone(names, step, later, settings),
     )
+
+
+def _name(known: History, series: Series, point: int) -> str:
+    row = int(series.rows[point])
+    return "" if row < 0 else str(known.frame["kernel"].iloc[row])
 
 
 def _undone(names: Sequence[str], step: Step, later: Sequence[Step], settings: Settings) -> str:
@@ -225,6 +233,7 @@ def _exact(known: History, series: Series) -> list[Change]:
         found.append(
             Change(
                 series,
+                _name(known, series, int(place)),
                 worse=worse,
                 before=names[place - 1],
                 commit=names[place],
@@ -254,10 +263,11 @@ def _acknowledge(
     used = set()
     answered = []
     for change in changes:
-        name = f"{change.series.graph}/{change.series.kernel}"
+        graph = change.series.graph
+        names = {f"{graph}/{change.series.kernel}", f"{graph}/{change.name}"}
         commits = _between(change, places, line)
         for each in acknowledged:
-            if each.covers(change.series.metric.name, name, commits, places):
+            if any(each.covers(change.series.metric.name, name, commits, places) for name in names):
                 used.add(each.line)
                 change = replace(change, acknowledged=each)
                 break

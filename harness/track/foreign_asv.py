@@ -130,6 +130,8 @@ def _kernels(fields: dict[str, Any], unit: str, where: str) -> dict[str, KernelR
     values = result if isinstance(result, list) else [result]
     parameters = fields.get("params") or []
     names = [", ".join(map(str, each)) for each in itertools.product(*parameters)]
+    if values == [None]:  # its set-up failed, for all combinations at once
+        values = [None] * len(names)
     if len(names) != len(values):
         raise RecordError(
             "a result of asv's does not have a value per parameter combination",

@@ -10,6 +10,7 @@ with a file as good as the other's. A folder that cannot be written has its inde
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import tempfile
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FOLDER = ".index"
-VERSION = "1"
+VERSION = "2"
 """Of the index's own format; one of another version is made again."""
 _RUNS, _FORMAT = b"harness.index.runs", b"harness.index"
 
-TEXTS = ("graph", "kernel", "kind", "region", "roof", "check", "config", "code")
+TEXTS = ("graph", "label", "kernel", "kind", "region", "roof", "check", "config", "code")
 COUNTS = (
     "launches",
     "bytes",
@@ -155,7 +156,8 @@ def _refresh_folder(results: Path, folder: Path) -> tuple[list[IndexedRun], pa.T
     if len(kept) == len(known):
         tables.append(rows)
     elif kept:
-        places = pa.array([kept.index(i) if i in set(kept) else None for i in range(len(known))])
+        new = {i: place for place, i in enumerate(kept)}
+        places = pa.array([new.get(i) for i in range(len(known))], pa.int32())
         column = places.take(rows.column("run").combine_chunks()).cast(pa.int32())
         rows = rows.set_column(0, "run", column)
         tables.append(rows.filter(pc.is_valid(rows.column("run"))))
@@ -239,9 +241,10 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
             metadata: Mapping[bytes, bytes] = file.schema_arrow.metadata or {}
             run = from_json(Run, store.run_metadata(dict(metadata), path), str(path))
             table = _rows_of(file)
+            table.validate(full=True)  # texts are UTF-8
     except RecordError as error:
         return IndexedRun(name, size, changed, unreadable=str(error)), _empty_rows()
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         return (
             IndexedRun(name, size, changed, unreadable=str(store.unreadable(path, error))),
             _empty_rows(),
@@ -254,7 +257,9 @@ def _rows_of(file: Any) -> pa.Table:
 
     present = set(file.schema_arrow.names)
     wanted = [_NAMES.get(name, name) for name in (*TEXTS, *COUNTS, *FIGURES)]
-    extra = ["reason"] if "code_digest" in present else ["reason", "name", "module"]
+    extra = ["reason"] if "code_digest" in present else ["reason", "module"]
+    if "label" not in present:
+        extra.append("origins")
     read = file.read(columns=[n for n in (*wanted, *extra) if n in present], use_threads=False)
     columns: dict[str, Any] = {}
     for name in (*TEXTS, *COUNTS, *FIGURES):
@@ -264,6 +269,8 @@ def _rows_of(file: Any) -> pa.Table:
             column = read.column(source).combine_chunks()
         elif source == "code_digest" and "module" in read.column_names:
             column = pa.array(_digests(read))
+        elif name == "label" and "origins" in read.column_names:
+            column = pa.array(_labels(read))
         else:
             column = pa.nulls(read.num_rows, kind)
         columns[name] = _as(column, kind)
@@ -275,6 +282,15 @@ def _rows_of(file: Any) -> pa.Table:
     ]
     columns["failed"] = pa.array(failed, pa.bool_())
     return pa.table(columns)
+
+
+def _labels(read: pa.Table) -> list[str]:
+    """Labels of a file that was written before there were any. Graphs come one after another."""
+    columns = [read.column(name).to_pylist() for name in ("graph", "name", "origins")]
+    found: list[str] = []
+    for _, rows in itertools.groupby(zip(*columns, strict=True), key=lambda row: row[0]):
+        found.extend(schema.labels((name, origins or ()) for _, name, origins in rows))
+    return found
 
 
 def _digests(read: pa.Table) -> list[str]:

@@ -33,9 +33,10 @@ def causes(known: History, series: Series, before: int, after: int) -> tuple[str
 
 def _of_kernel(old: Any, new: Any) -> tuple[str, ...]:
     found = []
-    code = _differs(old["code"], new["code"])
-    if code:
+    if _differs(old["code"], new["code"]):
         found.append("code")
+    if _work(old["kernel"]) != _work(new["kernel"]):
+        found.append(f"{_work(old['kernel'])} → {_work(new['kernel'])}")
     found.extend(_configuration(old["config"], new["config"]))
     for column, name in _FIGURES:
         if _differs(old[column], new[column]):
@@ -47,6 +48,11 @@ def _of_kernel(old: Any, new: Any) -> tuple[str, ...]:
         known_code = _known(old["code"]) and _known(new["code"]) and bool(old["code"])
         found.append("same code and configuration" if known_code else "nothing known")
     return tuple(found)
+
+
+def _work(name: Any) -> str:
+    """A kernel's name without the number that it has among its graph's."""
+    return str(name).removeprefix("triton_").rstrip("0123456789").rstrip("_")
 
 
 def _configuration(old: Any, new: Any) -> list[str]:
@@ -70,7 +76,7 @@ def _of_graph(known: History, graph: str, old: int, new: int) -> tuple[str, ...]
     sides = []
     for run in (old, new):
         rows = frame[(frame["run"] == run) & (frame["graph"] == graph)]
-        sides.append({str(row["kernel"]): row for _, row in rows.iterrows()})
+        sides.append({str(row["label"]): row for _, row in rows.iterrows()})
     before, after = sides
     found = []
     both = [name for name in before if name in after]

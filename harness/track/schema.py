@@ -16,7 +16,8 @@ import json
 import statistics
 import types
 import typing
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,21 @@ def digest_of_code(code: str) -> str:
     return hashlib.blake2b(code.encode(), digest_size=8).hexdigest()
 
 
+def labels(kernels: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """What the kernels of a graph (name, origins) are called in the history, in order.
+
+    A kernel's own name says what was fused and counts kernels, so it changes with either. The last
+    graph node that it computes stays, whatever else comes to share the kernel.
+    """
+    seen: Counter[str] = Counter()
+    found = []
+    for name, origins in kernels:
+        label = origins[-1] if origins else name
+        seen[label] += 1
+        found.append(label if seen[label] == 1 else f"{label}+{seen[label]}")
+    return found
+
+
 def table(run: Run) -> pa.Table:
     """``run`` as a table of kernels, everything else in the table's metadata.
 
@@ -93,10 +109,11 @@ def table(run: Run) -> pa.Table:
     }
     rows = []
     for graph in run.graphs:
-        for place, kernel in enumerate(graph.kernels):
+        names = labels((kernel.name, kernel.origins) for kernel in graph.kernels)
+        for place, (kernel, label) in enumerate(zip(graph.kernels, names, strict=True)):
             regions = [] if place else [_pack(region) for region in graph.regions]
             row = {**key, "graph": graph.name, **_pack(kernel), "regions": regions}
-            rows.append({**row, **_derived(kernel)})
+            rows.append({**row, "label": label, **_derived(kernel)})
     whole = to_json(replace(run, graphs=tuple(_bare(graph) for graph in run.graphs)))
     metadata = {RUN_KEY: json.dumps(whole).encode(), VERSION_KEY: str(SCHEMA_VERSION).encode()}
     return pa.Table.from_pylist(rows, schema=columns().with_metadata(metadata))
@@ -191,6 +208,7 @@ def columns() -> pa.Schema:
     ]
     kernel = list(_fields(KernelRecord))
     derived = [
+        ("label", pa.string()),
         ("code_digest", pa.string()),
         ("samples", pa.int64()),
         ("excluded", pa.int64()),

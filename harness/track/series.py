@@ -22,6 +22,7 @@ from harness.track.index import Index, IndexedRun
 if TYPE_CHECKING:
     import pandas as pd
 
+_NO_COMMITS = "no run names its commit: runs are in the order of their time"
 MOSTLY = 0.5
 """Share of readings or samples under throttling from which a run or a figure is left out."""
 
@@ -82,7 +83,8 @@ class Environment:
 class Series:
     """``positions`` are those of the commits, ascending; ``values`` logarithms, or for exact
     metrics the numbers themselves; ``runs`` and ``rows`` for each point its last run and that run's
-    row of the frame (-1 for a graph as a whole, whose ``kernel`` is empty)."""
+    row of the frame (-1 for a graph as a whole, whose ``kernel`` is empty). ``kernel`` is the label
+    under which a kernel is known over the commits (``track.schema.labels``)."""
 
     metric: Metric
     graph: str
@@ -125,7 +127,9 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
         left_out[reason] += 1
     commits = {run.commit for run, why in zip(runs, usable, strict=True) if run.commit and not why}
     found = history.Order({}, False)
-    if not by_time:
+    if not by_time and not commits:
+        found = history.Order({}, False, notes=(_NO_COMMITS,))
+    elif not by_time:
         found = history.order(commits, repository)
     if found.by_history and found.positions:
         names, position = _by_history(runs, usable, found, left_out)
@@ -254,7 +258,8 @@ def _kernel_rows(known: History, metric: Metric) -> pd.DataFrame:
     bad = rows["failed"].to_numpy(bool)
     if not metric.exact:
         bad = bad | _throttled(rows)
-    table = rows[["run", "graph", "kernel"]].assign(value=value, row=np.arange(len(rows)))
+    columns = rows[["run", "graph", "label"]].rename(columns={"label": "kernel"})
+    table = columns.assign(value=value, row=np.arange(len(rows)))
     _count_bad(known, rows, bad & np.isfinite(value))
     return table[~bad]
 

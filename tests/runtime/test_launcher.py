@@ -267,6 +267,18 @@ def test_binaries_are_unloaded_with_their_launcher(
     assert driver.unloaded == [1]
 
 
+def test_a_forked_child_unloads_nothing(
+    launcher: Callable[[FakeDriver], Launcher], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = FakeDriver()
+    launch = launcher(driver)
+    launch([aligned() for _ in range(3)])
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    del launch
+    gc.collect()
+    assert not driver.unloaded
+
+
 def test_too_much_shared_memory_is_an_error(
     launcher: Callable[[FakeDriver], Launcher],
 ) -> None:

@@ -78,7 +78,15 @@ def save_history(
 
 
 def _kernel(name: str, ms: float) -> KernelRecord:
-    text = f"SIGNATURE = {{}}\n@triton.jit\ndef {name}(): pass\ndef reference(): pass\n"
+    text = (
+        f"SIGNATURE = {{}}\n@triton.jit\ndef triton_poi_{name}_0(): pass\ndef reference(): pass\n"
+    )
     return dataclasses.replace(
-        KERNEL, name=name, ms=ms, module=text, sets=(SampleSet(0, (ms, ms)),), trials=()
+        KERNEL,
+        name=f"triton_poi_{name}_0",
+        origins=("x", name),
+        ms=ms,
+        module=text,
+        sets=(SampleSet(0, (ms, ms)),),
+        trials=(),
     )

@@ -85,6 +85,30 @@ def test_a_regression_with_its_place_size_and_cause(
     assert set(change.causes) == {"code", "XBLOCK 1 → 2", "registers 32 → 64"}
 
 
+def test_a_kernel_that_gets_another_name_stays_in_its_series(
+    tmp_path: Path, commits: tuple[Path, list[str]]
+) -> None:
+    """A kernel before it is split, or something else comes to share it: its name changes."""
+    folder, names = commits
+    values = flat()
+    values[3, 20:] *= 1.2
+
+    def rename(kernel: KernelRecord, row: int, point: int) -> KernelRecord:
+        if row != 3 or point < 20:
+            return kernel
+        return dataclasses.replace(kernel, name="triton_poi_fused_add_k3_7")
+
+    save_history(tmp_path, names, values, edit=rename)
+    found = report(tmp_path, folder)
+    (change,) = [c for c in found.regressions if c.series.kernel]
+    assert (change.series.kernel, change.name) == ("k3", "triton_poi_fused_add_k3_7")
+    assert "poi_k3 → poi_fused_add_k3" in change.causes
+    assert found.judged == KERNELS + 1
+    known = acknowledgement(last=names[20], series="block/*fused_add*")
+    found = report(tmp_path, folder, acknowledged=(known,))
+    assert [c for c in found.regressions if c.series.kernel] == []
+
+
 def test_a_loss_of_bandwidth_is_a_regression(
     tmp_path: Path, commits: tuple[Path, list[str]]
 ) -> None:
@@ -390,3 +414,15 @@ def test_abbreviated_commits_are_recognised(
     found = report(tmp_path, folder)
     assert found.notes == ()
     assert names[20] in {c.commit for c in found.regressions}
+
+
+def test_runs_that_name_no_commit_are_points_of_their_own(
+    tmp_path: Path, commits: tuple[Path, list[str]]
+) -> None:
+    folder, names = commits
+    values = flat()
+    values[3, 20:] *= 1.2
+    save_history(tmp_path, names, values, commit="", dirty=False)
+    found = report(tmp_path, folder)
+    assert [c.series.kernel for c in found.regressions if c.series.kernel] == ["k3"]
+    assert found.notes == ("no run names its commit: runs are in the order of their time",)

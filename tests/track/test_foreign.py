@@ -93,6 +93,30 @@ def test_without_a_list_of_benchmarks_names_say_what_is_a_time(tmp_path: Path) -
     assert found.left_out == {"asv benchmarks in an unknown unit": 2}
 
 
+@pytest.mark.parametrize("result", [None, [None]])
+def test_a_set_up_that_failed_fails_every_combination(tmp_path: Path, result: object) -> None:
+    folder = asv_results(tmp_path)
+    (path,) = (folder / "box").glob("0123*.json")
+    document = json.loads(path.read_text())
+    row = document["results"]["suite.Kernel.time_it"]
+    row[document["result_columns"].index("result")] = result
+    path.write_text(json.dumps(document))
+    ((_, run),) = foreign.read([folder]).runs
+    (it,) = [graph for graph in run.graphs if graph.name == "suite.Kernel.time_it"]
+    assert [bool(kernel.reason) for kernel in it.kernels] == [True] * 4
+
+
+def test_a_value_too_few_is_damage(tmp_path: Path) -> None:
+    folder = asv_results(tmp_path)
+    (path,) = (folder / "box").glob("0123*.json")
+    document = json.loads(path.read_text())
+    row = document["results"]["suite.Kernel.time_it"]
+    row[document["result_columns"].index("result")] = [0.1, 0.2]
+    path.write_text(json.dumps(document))
+    with pytest.raises(RecordError, match="a value per parameter combination"):
+        foreign.read([folder])
+
+
 def test_an_import_is_stored_once_and_found_again(tmp_path: Path) -> None:
     ((_, run),) = foreign.read([asv_results(tmp_path / "asv")]).runs
     results = tmp_path / "results"

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from harness.track import index, schema, store
@@ -195,3 +197,41 @@ def test_many_runs_of_many_kernels(tmp_path: Path) -> None:
     found = index.refresh(tmp_path)
     assert found.rows.num_rows == 800
     assert len(set(found.rows.column("kernel").to_pylist())) == 20
+
+
+def damage_text(path: Path, column: str) -> None:
+    """Put bytes that are no UTF-8 into a text column, as a faulty disk would."""
+    table = pq.read_table(path)
+    bad = pa.array([b"\xff\xfe"] * table.num_rows, pa.binary())
+    text = pa.Array.from_buffers(pa.string(), len(bad), bad.buffers())
+    place = table.schema.get_field_index(column)
+    pq.write_table(table.set_column(place, column, text), path)
+
+
+@pytest.mark.parametrize("column", ["name", "graph", "config", "code_digest", "check"])
+def test_text_that_is_not_utf_8_is_a_damaged_run(tmp_path: Path, column: str) -> None:
+    path = store.save(tmp_path, run())
+    damage_text(path, column)
+    (damaged,) = index.refresh(tmp_path).unreadable
+    assert "cannot be read" in damaged.unreadable
+    assert str(path) in damaged.unreadable
+
+
+def test_a_run_of_a_newer_version_is_listed_with_its_reason(tmp_path: Path) -> None:
+    path = store.save(tmp_path, run())
+    table = pq.read_table(path)
+    metadata = {**table.schema.metadata, schema.VERSION_KEY: b"99"}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+    (newer,) = index.refresh(tmp_path).unreadable
+    assert "newer harness" in newer.unreadable
+    assert "schema version 99" in newer.unreadable
+
+
+def test_a_run_file_of_other_columns(tmp_path: Path) -> None:
+    """A file with a run's metadata and none of its columns is damaged, not a crash."""
+    path = store.save(tmp_path, run())
+    metadata = pq.read_schema(path).metadata
+    for table in (pa.table({"a": [1]}), pa.table({"graph": [1], "reason": ["x"], "ms": ["fast"]})):
+        pq.write_table(table.replace_schema_metadata(metadata), path)
+        (damaged,) = index.refresh(tmp_path).unreadable
+        assert str(path) in damaged.unreadable

@@ -170,3 +170,11 @@ def test_a_mapping_that_is_no_json_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="row is damaged") as caught:
         store.load(path)
     assert caught.value.where == f"{path}: row 0"
+
+
+def test_labels_stay_when_names_change() -> None:
+    before = [("poi_mul_0", ("mul",)), ("red_sum_1", ("mul", "sum")), ("poi_2", ())]
+    after = [("poi_mul_0", ("mul",)), ("poi_new_1", ("new",)), ("red_sum_add_2", ("add", "sum"))]
+    assert schema.labels(before) == ["mul", "sum", "poi_2"]
+    assert schema.labels(after) == ["mul", "new", "sum"]
+    assert schema.labels([("a", ("x",)), ("b", ("y", "x")), ("c", ("x",))]) == ["x", "x+2", "x+3"]

@@ -161,3 +161,13 @@ def test_reading_a_run_needs_neither_torch_nor_triton(tmp_path: Path) -> None:
         "sys.exit(bool({'torch', 'triton', 'pandas'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_text_that_is_not_utf_8_is_a_damaged_file(tmp_path: Path) -> None:
+    path = store.save(tmp_path, run())
+    table = pq.read_table(path)
+    bad = pa.array([b"\xff\xfe"] * table.num_rows, pa.binary())
+    text = pa.Array.from_buffers(pa.string(), len(bad), bad.buffers())
+    pq.write_table(table.set_column(table.schema.get_field_index("name"), "name", text), path)
+    with pytest.raises(RecordError, match="cannot be read"):
+        store.load(path)

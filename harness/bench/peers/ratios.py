@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.bench.peers.names import SUBJECTS
+from harness.bench.peers.names import OURS, SUBJECTS
 from harness.bench.record import Check, GraphRecord, RegionRecord
 
 if TYPE_CHECKING:
@@ -33,12 +33,14 @@ class Ratio:
 class RollUp:
     """A compiler over many regions: the geometric mean of its ratios over the ``matched`` ones,
     where both were timed in the same way and are right. ``left_out`` counts the others by why.
-    The interval is an upper bound: it holds however the regions' errors hang together."""
+    The interval is an upper bound: it holds however the regions' errors hang together. What they
+    are compared with is ``subject``, hand-written kernels among them or not."""
 
     compiler: str
     mean: Ratio | None
     matched: int
     left_out: tuple[tuple[str, int], ...] = ()
+    subject: str = OURS
 
 
 Key = tuple[str, str]
@@ -120,7 +122,10 @@ def _roll_up(
             missing[why or "not timed in the same process"] += 1
         else:
             found.append(one)
-    return RollUp(name, _geometric_mean(found), len(found), tuple(sorted(missing.items())))
+    subjects = dict.fromkeys(g[0].compiler for g in groups if g[0].compiler in SUBJECTS)
+    left_out = tuple(sorted(missing.items()))
+    subject = " and ".join(subjects) or OURS
+    return RollUp(name, _geometric_mean(found), len(found), left_out, subject)
 
 
 def _left_out(ours: RegionRecord, other: RegionRecord) -> str:

@@ -83,4 +83,7 @@ def test_nothing_matched_is_no_mean() -> None:
     rows = (row("r", "harness"), row("r", "eager", 1.0))
     (found,) = roll_up([GraphRecord("g", regions=rows)])
     assert found.mean is None
+    assert found.subject == "harness"
+    by_hand = (row("k", "user", 1.0), row("k", "eager", 1.0))
+    assert roll_up([GraphRecord("g", regions=by_hand)])[0].subject == "user"
     assert roll_up([GraphRecord("g")]) == ()
