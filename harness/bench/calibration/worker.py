@@ -27,6 +27,9 @@ ROLE = "harness.bench.calibration.worker:handlers"
 _FIRST_MS = 40.0
 """Wall clock for finding out how long a kernel takes."""
 _MOST_LEVELS = 8
+_LONG_CYCLES = 1 << 22
+_MOST_ROUNDS, _STEADY = 25, 0.001
+"""The clock is known once two rounds of long spins agree; after half a second it has to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +135,28 @@ class CalibrationWorker:
 class Spin:
     """Spins of known length behind launches, and the tallies that the device keeps of them."""
 
-    def __init__(self, device: torch.device) -> None:
-        """Compiles the kernel and finds out how many cycles a millisecond has."""
+    def __init__(self, device: torch.device, kernel: Any = None) -> None:
+        """Compiles the kernel and finds out how many cycles a millisecond has, once the clocks
+        of an idle device have risen. ``kernel`` is given by tests."""
         from harness.bench.calibration import spin
 
-        self._kernel: Any = spin.spin
+        self._kernel: Any = kernel or spin.spin
         self._tally = torch.zeros((_MOST_LEVELS, spin.STRIDE), dtype=torch.int64, device=device)
-        for group in range(_MOST_LEVELS):
-            self._launch(1 << 22, group)  # compiles, and lets the clocks rise
-        torch.cuda.synchronize()
+        before = 0.0
+        for _ in range(_MOST_ROUNDS):
+            self._per_ms = self._rate()
+            if abs(self._per_ms - before) <= _STEADY * before:
+                break
+            before = self._per_ms
+        self.reset()
+
+    def _rate(self) -> float:
+        """Cycles per millisecond while spinning for some 20 milliseconds."""
         self.reset()
         for group in range(_MOST_LEVELS):
-            self._launch(1 << 21, group)
+            self._launch(_LONG_CYCLES, group)
         rows = self._rows()
-        self._per_ms = 1e6 * sum(row[0] for row in rows) / sum(row[1] for row in rows)
-        self.reset()
+        return 1e6 * sum(row[0] for row in rows) / sum(row[1] for row in rows)
 
     def after(
         self, launcher: Callable[[Sequence[Any]], Any], ms: float, group: int
@@ -166,9 +176,11 @@ class Spin:
 
     def truth(self, groups: int) -> list[Truth]:
         """Mean lengths since the last reset."""
-        return [
-            Truth(n / c, y / c, c) if c else Truth(0, 0, 0) for y, n, c in self._rows()[:groups]
-        ]
+        found = []
+        for cycles, nanoseconds, launches, *_ in self._rows()[:groups]:
+            count = max(1, launches)
+            found.append(Truth(nanoseconds / count, cycles / count, launches))
+        return found
 
     def _launch(self, cycles: int, group: int) -> None:
         self._kernel[(1,)](self._tally, cycles, GROUP=group, num_warps=1)
