@@ -18,6 +18,8 @@ from harness.track.series import METRICS, arrange
 from tests.track.examples import MACHINE
 from tests.track.histories import git, noise, repository, save_history
 
+pytest.importorskip("ruptures")
+
 COMMITS, KERNELS = 30, 8
 
 
