@@ -148,6 +148,11 @@ class CudaDevice(Closing):
         given = (found.config, samples.median, samples.ms, found.copy_gbps)
         return Timing(*given, measured, found.limit, trials)
 
+    def compilers(self, jobs: int) -> None:
+        """Have the worker start ``jobs`` processes of its own, which compile what a search asks
+        for; they take seconds to start, so say it early."""
+        self._run("compilers", jobs)
+
     def tune(self, job: TuneJob) -> Tuned:
         """Choose a configuration as ``job`` asks. Raises ``HarnessError`` with the reason."""
         return cast(Tuned, self._run("tune", job))

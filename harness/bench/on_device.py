@@ -133,9 +133,14 @@ class DeviceWorker:
         self.open()
         return self._surviving(lambda: self._tuned(job))
 
+    def compilers(self, jobs: int) -> None:
+        """Start the processes that compile for ``tune``, without waiting for them."""
+        if jobs > 1 and self._pool is None:
+            self._pool = CompilePool(jobs, self.cache)
+            self._pool.start()
+
     def _tuned(self, job: TuneJob) -> Tuned:
-        if job.jobs > 1 and self._pool is None:
-            self._pool = CompilePool(job.jobs, self.cache)
+        self.compilers(job.jobs)
         settings = Settings(
             search_named(job.search),
             deterministic=job.deterministic,
@@ -209,4 +214,5 @@ def handlers(cache: str | None) -> dict[str, Handler]:
         "known": worker.known,
         "notes": worker.notes,
         "tune": worker.tune,
+        "compilers": worker.compilers,
     }

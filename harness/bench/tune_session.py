@@ -76,6 +76,7 @@ class TuneSession:
             return
         lost: NoDevice | None = None
         try:
+            self.device.compilers(self.jobs)
             self.device.prepare(self.modules)
         except NoDevice as error:
             lost = error

@@ -18,7 +18,7 @@ _COLOURS = {
 _LABELS = {
     "heuristics": "candidate",
     "scaled": "R block halved",
-    "descent": "found by the search",
+    "descent": "tried by the search",
     "pinned": "last run's",
 }
 _FARTHEST = 3.0

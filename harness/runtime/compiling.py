@@ -33,6 +33,10 @@ class CompilePool(Closing):
         """End the workers."""
         self._pool.close()
 
+    def start(self) -> None:
+        """Start the workers without waiting for them."""
+        self._pool.start()
+
     @property
     def workers(self) -> int:
         """How many processes compile."""

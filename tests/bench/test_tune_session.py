@@ -37,6 +37,9 @@ class Device:
         if "prepare" in self.fail:
             raise self.fail["prepare"]
 
+    def compilers(self, jobs: int) -> None:
+        self.compilers_started = jobs
+
     def tune(self, job: TuneJob) -> Tuned:
         self.jobs.append(job)
         for name, error in self.fail.items():
