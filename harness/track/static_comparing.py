@@ -144,7 +144,8 @@ def compare_static(
 ) -> StaticComparison:
     """Compare figures. Both kernels of a match are compiled under A's configuration (recorded,
     else its best guess) where B's kernel has the same block sizes, so that figures differ for the
-    code's sake. Where all is recorded for ``target`` and this ``triton``, nothing is compiled.
+    code's sake. What is equal on both sides is not compiled, nor anything where all is recorded
+    for ``target`` and this ``triton``.
     """
     pairing = pair(a.run.graphs, b.run.graphs)
     matches, notes = list(pairing.matches), []
@@ -188,10 +189,11 @@ def _alike(match: Match) -> Match:
 
 
 def _compiled(matches: Sequence[Match], target: Target, compile_all: Compile) -> list[Match]:
-    """The matches with the figures of a compile for ``target`` now; equal kernels once."""
+    """The matches with the figures of a compile for ``target`` now; kernels that are equal on
+    both sides, whose figures cannot differ, keep those they have."""
     wanted: dict[_Key, CompileJob] = {}
     for match in matches:
-        for kernel in (*match.a, *match.b):
+        for kernel in () if _are_equal(match) else (*match.a, *match.b):
             if kernel.module:
                 wanted[_key(kernel)] = CompileJob(kernel.module, target, _config(kernel))
     answers = dict(zip(wanted, compile_all(list(wanted.values())), strict=True))
@@ -201,6 +203,12 @@ def _compiled(matches: Sequence[Match], target: Target, compile_all: Compile) ->
         return tuple(k if answer is None else _with_answer(k, answer) for k, answer in found)
 
     return [replace(match, a=known(match.a), b=known(match.b)) for match in matches]
+
+
+def _are_equal(match: Match) -> bool:
+    """Whether both sides are the same code under the same configurations."""
+    ours, theirs = ([(k.code, k.config) for k in side] for side in (match.a, match.b))
+    return ours == theirs and all(kernel.module for kernel in match.a)
 
 
 def _key(kernel: KernelRecord) -> _Key:

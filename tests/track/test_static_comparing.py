@@ -86,6 +86,22 @@ def test_the_code_difference_is_there_to_read() -> None:
     assert "+    y" in row.diff
 
 
+def test_what_is_equal_on_both_sides_is_not_compiled() -> None:
+    bare, renamed = (replace(kernel(name, "a"), mix=None) for name in ("k", "k7"))
+    changed = replace(kernel("k2", "b", body="x"), mix=None)
+    asked: list[CompileJob] = []
+
+    def compile_all(jobs: Sequence[CompileJob]) -> list[StaticMetrics | HarnessError]:
+        asked.extend(jobs)
+        return [CompileFailed("no") for _ in jobs]
+
+    a, b = graph(bare, changed), graph(renamed, kernel("k2", "b", body="y"))
+    found = compare_static(side(a), side(b, label="B"), H100, TRITON, compile_all)
+    assert found.rows[0].change is Change.SAME
+    assert len(asked) == 2
+    assert bare.module not in {job.module_text for job in asked}
+
+
 def test_what_is_not_recorded_is_compiled_alike() -> None:
     a = replace(ONE, mix=None, config={**CONFIG, "XBLOCK": 256})
     b = replace(ONE, mix=None, config=None, module=kernel("k", "a", body="y").module)
