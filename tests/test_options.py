@@ -67,3 +67,9 @@ def test_watching_kernels(tmp_path: Path) -> None:
     assert (file.bandwidth, file.bandwidth_file) == ("", tmp_path / "out.txt")
     with pytest.raises(UsageError, match="not a regular expression"):
         from_environment({"HARNESS_BANDWIDTH_KERNELS": "("}, tmp_path)
+
+
+def test_a_table_of_configurations(tmp_path: Path) -> None:
+    found = from_environment({"HARNESS_TUNING_TABLE": "tables/h100.json"}, tmp_path)
+    assert found.tuning_table == tmp_path / "tables" / "h100.json"
+    assert from_environment({}, tmp_path).tuning_table is None

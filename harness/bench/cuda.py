@@ -108,9 +108,11 @@ class CudaDevice(Closing):
         for a kernel that cannot be timed."""
         return self._timing(self._run("time", module.text), module.name)
 
-    def again(self, module_text: str, name: str, config: Config, launches: int) -> Timing:
-        """Time a kernel under a configuration that is known, ``launches`` to a sample. Raises
-        as ``time`` does."""
+    def again(
+        self, module_text: str, name: str, config: Config, launches: int | None = None
+    ) -> Timing:
+        """Time a kernel under a configuration that is known, ``launches`` to a sample (the
+        timer finds how many if None). Raises as ``time`` does."""
         return self._timing(self._run("again", (module_text, config, launches)), name)
 
     def restart(self) -> None:

@@ -117,7 +117,7 @@ class DeviceWorker:
         self.open()
         return self._surviving(lambda: self._measurer.measure(module_text))
 
-    def again(self, job: tuple[str, Config, int]) -> Measurement:
+    def again(self, job: tuple[str, Config, int | None]) -> Measurement:
         """Time a module under a configuration that is known, so many launches a sample."""
         self.open()
         return self._surviving(lambda: self._measurer.again(*job))

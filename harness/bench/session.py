@@ -129,8 +129,11 @@ class Device(Protocol):
     def time(self, module: EmittedModule) -> Timing:
         """Time every candidate and keep the fastest."""
 
-    def again(self, module_text: str, name: str, config: Config, launches: int) -> Timing:
-        """Time a kernel under a configuration that is known, ``launches`` to a sample."""
+    def again(
+        self, module_text: str, name: str, config: Config, launches: int | None = None
+    ) -> Timing:
+        """Time a kernel under a configuration that is known, ``launches`` to a sample (the
+        timer finds how many if None)."""
 
     def restart(self) -> None:
         """Go on in a fresh process."""

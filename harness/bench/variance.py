@@ -48,10 +48,14 @@ before it is more than one odd kernel; by how much farther than theirs a jump ma
 _HUBER = 1.345
 """Tuning constant of Huber's weights: 95 % efficient where the residuals are normal."""
 
-DEFAULT_SHARE, DEFAULT_TICK_MS, DEFAULT_DF = 0.007, 1e-4, 3.0
-"""The variance where nothing has been learnt: a standard deviation between processes of 0.7 %
-of the time and 0.1 µs, with the weight of three degrees of freedom. Measured on an H100 as the
-spread of 187 unchanged kernels between two runs (docs/measurements/comparing.md)."""
+DEFAULT_DF = 3.0
+"""Weight of the stated default in degrees of freedom: kernels differ much in their noise."""
+OLD_METHOD = "events-cold-l2/1"
+_DEFAULTS = {OLD_METHOD: (0.007, 1e-4)}
+_DEFAULT = (0.0015, 5e-5)
+"""Where nothing has been learnt, the standard deviation between processes: a share of the time, and
+milliseconds. Measured on an H100 (docs/measurements/comparing.md), rounded up: by the old method
+between two runs of 187 unchanged kernels, since then between three processes of 252."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,8 @@ class Prior:
     """What is known of a kernel's variance before it is measured.
 
     ``log σ₀²`` is a polynomial (``trend``, lowest power first) in ``log ms - centre``, within the
-    durations it was fitted to (``shortest``, ``longest``); no ``trend`` means the stated default.
+    durations it was fitted to (``shortest``, ``longest``). Without a ``trend`` σ₀ is the stated
+    default: ``share`` of the time and ``tick`` milliseconds.
     ``df`` is its weight in degrees of freedom, ``kernels`` how many it was learnt from.
     """
 
@@ -69,18 +74,22 @@ class Prior:
     centre: float = 0.0
     shortest: float = 0.0
     longest: float = np.inf
+    share: float = _DEFAULT[0]
+    tick: float = _DEFAULT[1]
 
     def variance(self, ms: Floats) -> Floats:
         """σ₀² of kernels that take ``ms`` milliseconds."""
         if not self.trend:
-            return DEFAULT_SHARE**2 + (DEFAULT_TICK_MS / ms) ** 2
+            return self.share**2 + (self.tick / ms) ** 2
         inside = np.clip(ms, self.shortest, self.longest)
         x = np.log(inside) - self.centre
         return np.asarray(np.exp(np.polynomial.polynomial.polyval(x, np.array(self.trend))))
 
 
-DEFAULT = Prior(DEFAULT_DF)
-"""The prior of a table too small to learn from."""
+def stated(method: str = "") -> Prior:
+    """The prior of a table too small to learn from, measured by ``method``."""
+    share, tick = _DEFAULTS.get(method, _DEFAULT)
+    return Prior(DEFAULT_DF, share=share, tick=tick)
 
 
 def fit_prior(ms: Floats, variances: Floats, df: Floats) -> Prior:
@@ -90,7 +99,7 @@ def fit_prior(ms: Floats, variances: Floats, df: Floats) -> Prior:
     """
     used = df > 0
     if int(used.sum()) < LEAST_KERNELS:
-        return DEFAULT
+        return stated()
     ms, variances, df = ms[used], np.maximum(variances[used], _FLOOR), df[used]
     x = np.log(ms)
     centre = float(x.mean())

@@ -114,12 +114,15 @@ class Noise:
     shift: float | None = None
 
 
-def estimate(pairs: Sequence[Pair], *, paired: bool) -> tuple[list[Estimate], Noise]:
+def estimate(
+    pairs: Sequence[Pair], *, paired: bool, method: str = ""
+) -> tuple[list[Estimate], Noise]:
     """The effect of each pair, and the noise that the table as a whole showed.
 
     ``paired``: process i of A is process i of B, in which both were timed in turns; what such a
     process does to both cancels. Otherwise the processes belong to two runs, and what may
-    change between runs is added. Every side needs at least one process.
+    change between runs is added. Every side needs at least one process. ``method`` names the way
+    of measuring, for what is taken to be known of a table too small to say itself.
     """
     raw = [_differences(pair) if paired else _means(pair) for pair in pairs]
     ms = np.array([_middle(pair) for pair in pairs])
@@ -142,7 +145,9 @@ def estimate(pairs: Sequence[Pair], *, paired: bool) -> tuple[list[Estimate], No
             Source.IDENTICAL,
         )
     else:
-        prior, source = variance.DEFAULT, Source.DEFAULT
+        # Kernels that show nothing of their own variance get the wider of the defaults.
+        known = method if (df > 0).any() else variance.OLD_METHOD
+        prior, source = variance.stated(known), Source.DEFAULT
     between, total_df = variance.moderated(
         prior, ms, own, df, scale if source is Source.DEFAULT else 1.0
     )

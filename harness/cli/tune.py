@@ -167,10 +167,12 @@ def _recorded(options: Options, graph: str, suite: str, name: str, wanted: Wante
     from harness.bench.tuning import tunings_of
     from harness.track import lookup, store
 
-    run = store.load(lookup.find(options.results, name))
+    path = lookup.find(options.results, name)
+    run = store.load(path)
+    earlier = _latest(options, run.machine.key, before=path.name)
     names = _graphs_of(options, graph, suite, run)
     kernels = [k for g in run.graphs if g.name in names for k in g.kernels]
-    tunings = [t for t in tunings_of(kernels) if t.trials or t.reason]
+    tunings = [t for t in tunings_of(kernels, earlier) if t.trials or t.reason]
     if not any(t.trials for t in tunings):
         raise HarnessError(
             "the run holds no tuning of the graph",
@@ -179,7 +181,7 @@ def _recorded(options: Options, graph: str, suite: str, name: str, wanted: Wante
             expected="a run made on a machine with a GPU",
             remedy="list the runs: harness list --runs",
         )
-    _show(graph, tunings, find_target(run.target), "recorded", wanted, None)
+    _show(graph, tunings, find_target(run.target), "recorded", wanted, earlier)
     return FAILED if any(t.reason for t in tunings) else FINE
 
 
@@ -202,11 +204,13 @@ def _graphs_of(options: Options, graph: str, suite: str, run: Run) -> set[str]:
     )
 
 
-def _latest(options: Options, machine: str) -> Run | None:
-    """The newest run of this machine that can be read."""
+def _latest(options: Options, machine: str, before: str = "") -> Run | None:
+    """The newest run of this machine that can be read, of those whose file name comes
+    ``before`` another's (empty: of all)."""
     from harness.track import lookup, store
 
     mine = [p for p in lookup.runs(options.results) if p.parent.name == machine]
+    mine = [p for p in mine if not before or p.name < before]
     for path in reversed(mine):
         try:
             return store.load(path)

@@ -1,12 +1,12 @@
 """Matrix products whose rows start at odd addresses, through copies whose rows do not.
 
 The libraries' fast kernels for 16-bit matrices need rows that start at multiples of 16 bytes
-(cuBLAS's documentation, "Tensor Core Usage"). A vocabulary of 50257 gives none: such a product
-takes four times as long. Where that costs more than copying, the host function copies operands
-into memory with longer rows, and has the result written to such memory.
+(cuBLAS's documentation, "Tensor Core Usage"). A vocabulary of 50257 gives none. Where that
+costs more than copying, the host function copies operands into memory with longer rows, and
+has the result written to such memory.
 
-On an H100 (docs/measurements/launch.md): 138 TFLOP/s with odd rows, 600 with aligned ones;
-copies move 2.5 TB/s.
+Measured on an H100: 95 to 143 TFLOP/s with odd rows. The other two figures below are
+assumptions; what the copies gave in all is in docs/measurements/backend.md.
 """
 
 from __future__ import annotations

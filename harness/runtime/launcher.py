@@ -135,6 +135,11 @@ class Launcher:
             kernel = self._kernels.get((device, (), None)) or self.kernel(device)
         kernel(self._stream(device), *args)
 
+    def launch(self, device: int, stream: int, *args: Any) -> None:
+        """Enqueue on ``stream`` of ``device``, which is current; the grid may depend on sizes
+        among the arguments."""
+        self._variant(device, (), self._grid(args))(stream, *args)
+
     def kernel(self, device: int) -> Kernel:
         """What launches on the CUDA device number ``device``: ``kernel(stream, *args)``.
         Raises ``CompileFailed``."""

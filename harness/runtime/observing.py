@@ -46,18 +46,17 @@ class Traced:
 
     def __call__(self, stream: int, *args: Any) -> None:
         """Enqueue the kernel inside its mark."""
-        with torch.profiler.record_function(self.mark(stream)):
+        with torch.profiler.record_function(self.mark(stream, args)):
             self.launch(stream, *args)
 
-    def mark(self, stream: int) -> str:
+    def mark(self, stream: int, args: Sequence[Any]) -> str:
         """The event's name."""
         loaded, config = self.selected.loaded, self.selected.config
         digest = modules.text_hash(loaded.text)
         facts = f"{loaded.name} file={loaded.path} hash={digest} stream={stream}"
         if config is None:  # the first launch chooses
             return facts
-        sized = loaded.unknown_sizes
-        grid = "by size" if sized else "x".join(map(str, loaded.grid(config)))
+        grid = "x".join(map(str, loaded.grid(config, args)))
         return f"{facts} grid={grid} {modules.config_text(config)}"
 
 

@@ -177,20 +177,25 @@ class SelectedKernel:
         return self._loaded
 
     def _first_launch(self, stream: int, *args: Any) -> None:
-        """Choose a configuration, then launch."""
+        """Choose a configuration, then launch. Where the grid depends on sizes among the
+        arguments, every launch comes here."""
+        if self._launcher is not None:
+            self._launcher.launch(self.owner.device, stream, *args)
+            return
         timer = self.owner.timer
         device = self.owner.device
         if timer is None or len(self.loaded.configs) == 1:
             config = self._first()
         elif torch.cuda.is_current_stream_capturing():
             # Timing waits for the device, which a recording forbids: choose for this call only.
-            self.owner.launcher(self.loaded, self._first()).kernel(device)(stream, *args)
+            self.owner.launcher(self.loaded, self._first()).launch(device, stream, *args)
             return
         else:
             config = self._tuned(timer, args)
-        self._launcher = self.owner.launcher(self.loaded, config)
-        self._launcher.bind(self.kernel, device)
-        self.config = config
+        chosen = self.owner.launcher(self.loaded, config)
+        if not self.loaded.unknown_sizes:
+            chosen.bind(self.kernel, device)
+        self._launcher, self.config = chosen, config
         self.kernel(stream, *args)
 
     def _crooked(self, stream: int, *args: Any) -> None:

@@ -28,7 +28,7 @@ from harness.errors import (
     nearest,
 )
 from harness.options import Options, Overlay
-from harness.track.asv_timing import Device, Recorded, slowed, take
+from harness.track.asv_timing import Checked, Device, slowed, take
 
 STATIC_METHOD = "static/1"
 """Compiled with the best guess, so that a tuner's choice between equals moves nothing."""
@@ -113,7 +113,7 @@ def collect(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, Any
     kernels: dict[str, Row] = {m.label: {} for m in modules}
     _add_static(modules, kernels, overlay, options)
     kept = options.cache / "asv" / overlay.series_of if options.use_cache else None
-    notes = _add_times(modules, kernels, options, wanted, Recorded(kept))
+    notes = _add_times(modules, kernels, options, wanted, Checked(kept))
     seconds = _code_generation(overlay, options, chosen, wanted.repeats)
     graphs = {
         graph: _graph_row(answer["graphs"].get(graph), emitted(answer, graph), kernels)
@@ -149,13 +149,13 @@ def _add_times(
     kernels: dict[str, Row],
     options: Options,
     wanted: Wanted,
-    recorded: Recorded,
+    checked: Checked,
 ) -> list[str]:
     """Times and GB/s; notes about what was left out."""
     device = wanted.open_device(options)
     if isinstance(device, str):
         return [f"times and GB/s are left out (n/a): {device}"]
-    found = take(device, modules, wanted.processes, recorded)
+    found = take(device, modules, wanted.processes, checked)
     clocks: dict[str, float] = {}
     for module, timed in zip(modules, found, strict=True):
         row = kernels[module.label]

@@ -1,28 +1,29 @@
 """Times of one commit's kernels, for asv: tuned once, timed in fresh processes, judged by clock.
 
-A kernel whose very text was tuned and found right before, on the same machine with the same
-versions by the same method, is timed again and not tuned again: another commit's identical
-kernel differs in its time only by what measuring it differs by.
+The device's tuner knows kernels that it has tuned before, so another commit's identical kernel
+is timed under the same configuration; one that was found right before, on the same machine with
+the same versions, is not checked again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harness.errors import CheckFailed, HarnessError, NoDevice
+from harness.errors import CheckFailed, HarnessError, NoDevice, RecordError
+from harness.options import Options
 
 if TYPE_CHECKING:
     from harness.bench.record import SampleSet
     from harness.bench.session import CheckOutcome, Timing
     from harness.heuristics.facts import Config
 
-TUNING = "candidates/1"
+TUNING = "race/1"
 """How the configuration to time is chosen; part of the series. Raise it when the tuner that
 ``Device.time`` uses would choose otherwise, or a better tuner looks like faster kernels."""
 
@@ -63,8 +64,8 @@ class Device(Protocol):
     def time(self, module: Any) -> Timing:
         """Tune and time."""
 
-    def again(self, module_text: str, name: str, config: Config) -> Timing:
-        """Time under a configuration that is known."""
+    def again(self, module_text: str, name: str, config: Config, launches: int) -> Timing:
+        """Time under a configuration that is known, ``launches`` to a sample."""
 
     def restart(self) -> None:
         """Go on in a fresh process."""
@@ -75,6 +76,7 @@ class Timed:
     """A kernel's samples, one set for each process; without any, the error says why."""
 
     sets: tuple[SampleSet, ...] = ()
+    config: Config | None = None
     error: HarnessError | None = None
 
     @property
@@ -89,82 +91,79 @@ class Timed:
         return min(known) if known else None
 
 
-class Recorded:
-    """Configurations of kernels that were tuned and found right, by their text, in ``folder``
-    (None: nothing is kept). A file that cannot be read or written is as good as none."""
+def open_cuda(options: Options) -> Device | str:
+    """The GPU at hand, or the sentence that says why there is none."""
+    from harness.runtime.device import require
+
+    try:
+        require()
+    except NoDevice as error:
+        return f"{error.what} ({error.got})"
+    from harness.bench.cuda import CudaDevice
+
+    # Here the type checker sees whether the device is one as ``take`` uses it.
+    device: Device = CudaDevice(options.cache, options.jobs)
+    return device
+
+
+class Checked:
+    """Which kernels, by their text, were found right: empty files in ``folder`` (None: nothing
+    is kept). Where nothing can be written, kernels are checked each time."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
 
-    def _path(self, text: str) -> Path | None:
-        if self._folder is None:
-            return None
-        return self._folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+    def __contains__(self, text: str) -> bool:
+        return self._folder is not None and self._path(self._folder, text).is_file()
 
-    def config(self, text: str) -> Config | None:
-        """The configuration of the kernel with this text, if it is known."""
-        from harness.runtime.module import config_from_dict
+    def add(self, text: str) -> None:
+        """Remember that the kernel with this text is right."""
+        from harness.runtime.module import write_atomically
 
-        path = self._path(text)
-        try:
-            return None if path is None else config_from_dict(json.loads(path.read_text()))
-        except (OSError, ValueError, KeyError, AttributeError):
-            return None
+        if self._folder is not None:
+            with contextlib.suppress(RecordError):
+                write_atomically(self._path(self._folder, text), b"")
 
-    def keep(self, text: str, config: Config) -> None:
-        """Remember it."""
-        from harness.errors import RecordError
-        from harness.runtime.module import config_dict, write_atomically
-
-        path = self._path(text)
-        if path is None:
-            return
-        try:
-            write_atomically(path, json.dumps(config_dict(config)).encode())
-        except RecordError:
-            return
+    @staticmethod
+    def _path(folder: Path, text: str) -> Path:
+        return folder / hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def take(
-    device: Device, modules: Sequence[Module], processes: int, recorded: Recorded
+    device: Device, modules: Sequence[Module], processes: int, checked: Checked
 ) -> list[Timed]:
     """Check, tune and time ``modules``, in ``processes`` processes one after the other. Raises
     ``NoDevice`` when nothing can be timed any more."""
     with device:
         device.prepare(modules)
-        found, configs = [], []
-        for module in modules:
-            timed, config = _first(device, module, recorded)
-            found.append(timed)
-            configs.append(config)
+        found = [_first(device, module, checked) for module in modules]
         for _ in range(1, processes):
             device.restart()
-            for index, (module, config) in enumerate(zip(modules, configs, strict=True)):
-                if config is not None:
-                    found[index] = _once_more(device, module, config, found[index])
+            pairs = zip(modules, found, strict=True)
+            found = [_once_more(device, module, so_far) for module, so_far in pairs]
     return found
 
 
-def _first(device: Device, module: Module, recorded: Recorded) -> tuple[Timed, Config | None]:
+def _first(device: Device, module: Module, checked: Checked) -> Timed:
     try:
-        config = recorded.config(module.text)
-        if config is None:
+        if module.text not in checked:
             _require_right(device.check(module), module.name)
-            timing = device.time(module)
-            recorded.keep(module.text, timing.config)
-        else:
-            timing = device.again(module.text, module.name, config)
-        return Timed((_measured(timing),)), timing.config
+            checked.add(module.text)
+        timing = device.time(module)
+        return Timed((_measured(timing),), timing.config)
     except NoDevice:
         raise
     except HarnessError as error:
-        return Timed(error=error), None
+        return Timed(error=error)
 
 
-def _once_more(device: Device, module: Module, config: Config, so_far: Timed) -> Timed:
+def _once_more(device: Device, module: Module, so_far: Timed) -> Timed:
+    if so_far.config is None:
+        return so_far
+    launches = so_far.sets[0].launches
     try:
-        timing = device.again(module.text, module.name, config)
-        return Timed((*so_far.sets, _measured(timing)))
+        timing = device.again(module.text, module.name, so_far.config, launches)
+        return Timed((*so_far.sets, _measured(timing)), so_far.config)
     except NoDevice:
         raise
     except HarnessError as error:

@@ -14,12 +14,15 @@ What is stated holds for normal noise; docs/measurements/changes.md shows others
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.errors import UsageError
 from harness.track import noise
 from harness.track.noise import Block
 
@@ -91,8 +94,11 @@ def detect(
     settings: Settings | None = None,
 ) -> list[Judged]:
     """The steps of each series (logarithms, finite, in order). Series with the same entry in
-    ``groups`` (default: all) come from one machine and method."""
+    ``groups`` (default: all) come from one machine and method.
+
+    Raises ``UsageError`` where ruptures or SciPy is missing."""
     settings = settings or Settings()
+    _require_libraries()
     labels = list(groups) if groups is not None else [0] * len(series)
     found = [Judged(judged=False) for _ in series]
     members: dict[Hashable, list[int]] = {}
@@ -102,6 +108,17 @@ def detect(
     for chosen in members.values():
         _detect_group(series, chosen, found, settings)
     return _hold_family(found, settings)
+
+
+def _require_libraries() -> None:
+    for name in ("ruptures", "scipy"):
+        if importlib.util.find_spec(name) is None:
+            raise UsageError(
+                f"{name} is needed to judge changes and is not installed",
+                where=sys.executable,
+                remedy=f"pip install {name}, or judge static figures, which need "
+                "neither: --metric registers",
+            )
 
 
 def _detect_group(

@@ -209,7 +209,7 @@ def assemble(
     same = [is_identical(match, a.run, b.run) for match in pairing.matches]
     timed = [n for n, found in enumerate(measured) if found.a is not None and found.b is not None]
     pairs = [_pair(measured[n], same[n]) for n in timed]
-    estimates, noise = estimate(pairs, paired=paired)
+    estimates, noise = estimate(pairs, paired=paired, method=a.run.method)
     found = dict(zip(timed, estimates, strict=True))
     sums = _sums(pairing.matches, measured, found)
     effects = judge([*estimates, *(total.estimate for total in sums.values())], rules)

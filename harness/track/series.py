@@ -194,10 +194,10 @@ def _by_time(
 def series_of(known: History, metric: Metric) -> list[Series]:
     """Every series of ``metric``, by graph, kernel and environment."""
     table = _graph_rows(known, metric) if metric.of_graph else _kernel_rows(known, metric)
-    if not metric.of_graph and metric.name == "ms":
+    if metric.name in ("ms", "gbps"):
         import pandas as pd
 
-        table = pd.concat([table, _totals(known)], ignore_index=True)
+        table = pd.concat([table, _totals(known, metric)], ignore_index=True)
     environments, codes = _environments(known, metric)
     run = table["run"].to_numpy()
     position = known.position_of_run[run]
@@ -281,15 +281,19 @@ def _count_bad(known: History, rows: pd.DataFrame, bad: NDArray[np.bool_]) -> No
             known.left_out[reason] = int(which.sum())
 
 
-def _totals(known: History) -> pd.DataFrame:
-    """The time of all launches of a graph, where each of its kernels has one."""
+def _totals(known: History, metric: Metric) -> pd.DataFrame:
+    """The time of all launches of a graph, where each of its kernels has one, or its GB/s."""
     rows = known.frame
-    value = rows["ms"].to_numpy(np.float64) * rows["launches"].to_numpy(np.float64, na_value=1)
-    bad = rows["failed"].to_numpy(bool) | _throttled(rows) | ~np.isfinite(value)
-    table = rows[["run", "graph"]].assign(value=value, bad=bad)
+    launches = rows["launches"].to_numpy(np.float64, na_value=1)
+    ms = rows["ms"].to_numpy(np.float64) * launches
+    moved = rows["bytes"].to_numpy(np.float64, na_value=0) * launches
+    bad = rows["failed"].to_numpy(bool) | _throttled(rows) | ~np.isfinite(ms)
+    table = rows[["run", "graph"]].assign(ms=ms, moved=moved, bad=bad)
     grouped = table.groupby(["run", "graph"], observed=True, sort=False)
-    totals = grouped.agg(value=("value", "sum"), bad=("bad", "any")).reset_index()
-    return totals[~totals["bad"]].assign(kernel="", row=-1).drop(columns="bad")
+    totals = grouped.agg(ms=("ms", "sum"), moved=("moved", "sum"), bad=("bad", "any"))
+    totals = totals[~totals["bad"]].reset_index()
+    value = totals["ms"] if metric.name == "ms" else totals["moved"] / (1e6 * totals["ms"])
+    return totals[["run", "graph"]].assign(value=value, kernel="", row=-1)
 
 
 def _graph_rows(known: History, metric: Metric) -> pd.DataFrame:

@@ -2,26 +2,8 @@
 
 from __future__ import annotations
 
-from harness.options import Options
 from harness.track.asv_measure import Wanted
-from harness.track.asv_timing import Device
-
-
-def open_device(options: Options) -> Device | str:
-    """The GPU at hand, or why there is none."""
-    from harness.runtime.device import is_available, require
-
-    if not is_available():
-        from harness.errors import NoDevice
-
-        try:
-            require()
-        except NoDevice as error:
-            return f"{error.what} ({error.got})"
-    from harness.bench.cuda import CudaDevice
-
-    return CudaDevice(options.cache, options.jobs)
-
+from harness.track.asv_timing import open_cuda
 
 WANTED = Wanted(
     graphs=(
@@ -47,5 +29,5 @@ WANTED = Wanted(
         "channels_last_forward",
         "image_preprocess_forward",
     ),
-    open_device=open_device,
+    open_device=open_cuda,
 )

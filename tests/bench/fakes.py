@@ -88,7 +88,9 @@ class RepeatableDevice(FakeDevice):
     def restart(self) -> None:
         self.process += 1
 
-    def again(self, module_text: str, name: str, config: Config, launches: int) -> Timing:
+    def again(
+        self, module_text: str, name: str, config: Config, launches: int | None = None
+    ) -> Timing:
         self.asked.append((self.process, name, config))
         if self.gone:
             raise NoDevice("the GPU is gone")

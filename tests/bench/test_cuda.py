@@ -81,7 +81,7 @@ def test_a_fresh_process_times_with_the_configuration_given(
     assert first.limit.fraction == pytest.approx(2.0)
     with pytest.raises(WorkerDied, match="no answer within 2 s"):
         device.again("# hangs", "k", given, 8)
-    third = device.again("# k", "k", given, 8)
+    third = device.again("# k", "k", given)
     assert third.measured is not None
     assert third.measured.process == 1
     state = device.state

@@ -117,6 +117,13 @@ def test_a_kernel_that_does_not_is_not_restored(monkeypatch: pytest.MonkeyPatch)
     GraphTimer(engine).measure(fill, 1e9)
 
 
+def test_samples_count_from_when_the_device_is_warm() -> None:
+    engine = FakeEngine(stretch=lambda note: max(1.0, 3.0 - 0.05 * note))
+    found = GraphTimer(engine).measure(work(engine, 600_000), 1e9)
+    assert max(found.ms) < 1.05 * found.median
+    assert found.median == pytest.approx(0.001 + 600_000 / 3e6, rel=0.01)
+
+
 def test_sampling_stops_when_the_interval_is_narrow_at_two_looks() -> None:
     engine = FakeEngine(noise=0.003)
     found = GraphTimer(engine).measure(work(engine, 600_000), 1e9)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.bench.variance import Prior, fit_prior, median_error
+from harness.bench.variance import OLD_METHOD, Prior, fit_prior, median_error
 from harness.bench.verdicts import (
     Effect,
     Estimate,
@@ -173,6 +173,13 @@ def test_one_process_and_no_identical_kernel_is_unsure() -> None:
     assert judge(estimates, RULES)[0].verdict is Verdict.UNSURE
     (gross,) = effects([Pair(Times((0.010,)), Times((0.030,)))])
     assert gross.verdict is Verdict.SLOWER, "three times as long is no noise"
+
+
+def test_a_small_table_is_judged_by_what_its_method_is_known_for() -> None:
+    pairs = [Pair(Times((0.0100, 0.01001, 0.00999)), Times((0.0102, 0.01021, 0.01019)))]
+    old, new = (estimate(pairs, paired=False, method=m)[0][0] for m in (OLD_METHOD, "later"))
+    assert new.error < old.error / 1.5
+    assert judge([new], RULES)[0].verdict is Verdict.SLOWER
 
 
 def test_samples_that_scatter_widen_a_single_process() -> None:

@@ -13,6 +13,8 @@ from tests.cli.conftest import Command
 from tests.track.examples import run
 from tests.track.histories import noise, repository, save_history
 
+pytest.importorskip("ruptures")
+
 POINTS = 16
 
 

@@ -105,3 +105,15 @@ def test_a_run_without_trials_says_so(harness: Command, results: Path) -> None:
     assert answer.status == 1
     assert "holds no tuning" in answer.err
     assert harness("tune", "elsewhere", "--run", "latest").status == 2
+
+
+def test_the_run_before_is_compared_on_todays_trials(
+    harness: Command, results: Path, tuned: Run
+) -> None:
+    """What the run before had chosen was timed today, too: slower by a quarter."""
+    kernel = replace(KERNEL, trials=(), config=dict(TUNING.earlier or {}))
+    store.save(results, run("20000101-000000-a", graphs=(GraphRecord(GRAPH, (), (kernel,)),)))
+    answer = harness("tune", GRAPH, "--run", tuned.id)
+    assert "slower 1.250" in " ".join(answer.out.split())
+    assert "configurations of run 20000101-000000-a on today's code" in answer.out
+    assert harness("tune", GRAPH, "--run", tuned.id, "--json").json()["totals"]["pinned"] == 1.25

@@ -133,3 +133,13 @@ CRASHING = POINTWISE.replace(
     "def get_args(device=None, seed=0):\n    import os; os._exit(3)",
 )
 """Takes its process with it."""
+
+
+SIZED = (
+    POINTWISE.replace('"out_ptr0": "*fp32"}', '"out_ptr0": "*fp32", "xnumel": "i32"}')
+    .replace("out_ptr0, XBLOCK: tl.constexpr", "out_ptr0, xnumel, XBLOCK: tl.constexpr")
+    .replace("    xnumel = 2000\n", "")
+    .replace("def grid(config):", 'UNKNOWN_SIZES = {"xnumel": 2000}\n\n\ndef grid(config, args):')
+    .replace("(-(-2000 //", "(-(-args[3] //")
+)
+"""Takes its number of elements as an argument."""

@@ -23,3 +23,11 @@ def test_one_that_cannot_is_replaced_and_the_user_told(tmp_path: Path) -> None:
         assert str(file / "cache") in note
         assert "Not a directory" in note
     assert not folder.exists()
+
+
+def test_without_caches_everything_goes_to_a_folder_that_goes_away(tmp_path: Path) -> None:
+    with usable(None) as (folder, note):
+        assert not note
+        assert not list(folder.iterdir())
+        (folder / "tuned").mkdir()
+    assert not folder.exists()

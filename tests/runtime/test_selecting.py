@@ -193,6 +193,15 @@ def test_crooked_arguments_reach_a_variant(driver: FakeDriver, cache: Path) -> N
     assert len(driver.loaded) == 2 and len(driver.launches) == 2
 
 
+def test_a_grid_that_depends_on_sizes_among_the_arguments(driver: FakeDriver, cache: Path) -> None:
+    kernel = SelectedKernels(H100, cache=cache).get(emitted.SIZED)
+    for size in (2000, 1000, 2000):
+        kernel.kernel(7, *arguments(), size)
+    assert [one[1] for one in driver.launches] == [(2, 1, 1), (1, 1, 1), (2, 1, 1)]
+    assert {one[4] for one in driver.launches} == {7}
+    assert kernel.config is not None and len(driver.loaded) == 1
+
+
 def test_many_kernels_are_compiled_ahead_in_worker_processes(
     driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

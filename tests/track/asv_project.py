@@ -13,62 +13,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.track.asv_fake import GRAPHS
+
 ROOT = Path(__file__).resolve().parent.parent.parent
-GRAPH = "image_preprocess_forward"
-OTHER = "fp8_rowwise_forward"
-
-DECLARED = '''
-import os, random, re
-from types import SimpleNamespace
-from harness.bench.session import CheckOutcome
-from harness.bench.record import SampleSet
-from harness.heuristics.facts import Config
-from harness.track.asv_measure import Wanted
-
-
-class Fake:
-    """2000 GB/s, less where the text says so; 0.2 % noise."""
-
-    def __init__(self):
-        self.timed = self.process = 0
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return None
-
-    def prepare(self, modules):
-        with open(os.environ["FAKE_LOG"], "a") as log:
-            log.write(f"{os.getpid()} {len(modules)}\\n")
-
-    def check(self, module):
-        return CheckOutcome("# wrong" not in module.text, 0.1, 0.5)
-
-    def time(self, module):
-        return self.again(module.text, module.name, Config((("XBLOCK", 1),), 4, 1))
-
-    def restart(self):
-        self.process += 1
-
-    def again(self, text, name, config):
-        self.timed += 1
-        costs = float((re.findall(r"# costs ([0-9.]+)", text) or ["1"])[-1])
-        noise = random.Random(len(text) + self.process)
-        ms = int(re.search(r"(?m)^BYTES = ([0-9]+)", text)[1]) / 2000e6 * costs
-        samples = tuple(ms * (1 + noise.gauss(0, 0.002)) for _ in range(20))
-        down = os.environ.get("FAKE") == "drops" and self.timed % 2 == 0
-        found = SampleSet(self.process, samples, clock_mhz=1300.0 if down else 1980.0)
-        return SimpleNamespace(config=config, measured=found)
-
-
-def open_device(options):
-    return "there is no GPU here" if os.environ.get("FAKE") == "none" else Fake()
-
-
-GRAPHS = ("image_preprocess_forward", "fp8_rowwise_forward")
-WANTED = Wanted(graphs=GRAPHS, repeats=1, open_device=open_device)
-'''
+GRAPH, OTHER = GRAPHS
 
 
 @dataclass(frozen=True)
@@ -125,7 +73,7 @@ def make(folder: Path) -> Project:
     skip = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "harness", folder / "harness", ignore=skip)
     shutil.copytree(ROOT / "suites" / "asv", folder / "suites" / "asv", ignore=skip)
-    (folder / "suites" / "asv" / "declared.py").write_text(DECLARED)
+    shutil.copy(Path(__file__).parent / "asv_fake.py", folder / "suites" / "asv" / "declared.py")
     (folder / "suites" / "graphs").mkdir()
     for name in (GRAPH, OTHER):
         shutil.copy(ROOT / "suites" / "graphs" / f"{name}.py", folder / "suites" / "graphs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from collections import Counter
@@ -10,7 +11,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
+from harness.bench.cuda import CudaDevice
 from harness.bench.record import SampleSet
 from harness.bench.session import CheckOutcome
 from harness.errors import CheckFailed, CommitUnusable, CompileFailed, UnknownName
@@ -18,7 +21,8 @@ from harness.heuristics.facts import Config
 from harness.options import Options, Overlay, overlay
 from harness.track import asv_machine, asv_measure, asv_tree
 from harness.track.asv_measure import Emitted, Wanted
-from harness.track.asv_timing import Recorded
+from harness.track.asv_timing import Checked, open_cuda
+from tests.track.asv_fake import FakeDevice
 
 MODULES = [
     Emitted("triton_a_0", "text a", 2_000_000, "poi", 2, "g/add"),
@@ -41,6 +45,10 @@ def test_a_kernel_is_known_by_the_last_node_it_computes() -> None:
     assert asv_measure.labels("g", renumbered) == ["g/b", "g/c", "g/c+2"]
 
 
+EMPTY_MODULE = (
+    'CATEGORY = "poi"; BYTES = 4000000; SIGNATURE = {}; DIVISIBLE_BY_16 = (); OUTPUTS = ()',
+    "grid = get_args = call = reference = check = benchmark_all_configs = None",
+)
 CONFIG = Config((("XBLOCK", 128),), 4, 1)
 
 
@@ -72,8 +80,8 @@ class Device:
         self.calls["time"] += 1
         return self._timing(module.name)
 
-    def again(self, text: str, name: str, config: Config) -> Any:
-        assert config == CONFIG
+    def again(self, module_text: str, name: str, config: Config, launches: int) -> Any:
+        assert (config, launches) == (CONFIG, 7)
         self.calls["again"] += 1
         if name == self.late:
             raise CompileFailed("gone")
@@ -83,17 +91,19 @@ class Device:
         self.process += 1
 
     def _timing(self, name: str) -> Any:
-        found = SampleSet(self.process, tuple(self.ms[name]), clock_mhz=self.clocks.get(name))
+        found = SampleSet(
+            self.process, tuple(self.ms[name]), clock_mhz=self.clocks.get(name), launches=7
+        )
         return SimpleNamespace(config=CONFIG, measured=found)
 
 
 def timed(
-    device: Device | str, tmp_path: Path, processes: int = 1, recorded: bool = False
+    device: Device | str, tmp_path: Path, processes: int = 1, kept: bool = False
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     kernels: dict[str, Any] = {m.label: {} for m in MODULES}
     wanted = Wanted(("g",), samples=3, processes=processes, open_device=lambda _: device)
-    kept = Recorded(tmp_path / "kept" if recorded else None)
-    notes = asv_measure._add_times(MODULES, kernels, options_in(tmp_path), wanted, kept)
+    checked = Checked(tmp_path / "kept" if kept else None)
+    notes = asv_measure._add_times(MODULES, kernels, options_in(tmp_path), wanted, checked)
     exported = {"reason": "", "library_calls": 1, "failures": []}
     return kernels, asv_measure._graph_row(exported, MODULES, kernels), notes
 
@@ -104,28 +114,39 @@ def test_every_process_adds_its_samples(tmp_path: Path) -> None:
     assert len(kernels["g/add"]["seconds"]["samples"]) == 3
     assert "gone" in kernels["g/sum"]["seconds"]["failed"], "half of its processes are no result"
     assert device.process == 2
-    assert device.calls == {"check": 2, "time": 2, "again": 4}
+    assert device.calls == {"check": 2, "time": 2, "again": 3}
 
 
-def test_the_same_text_is_tuned_and_checked_once(tmp_path: Path) -> None:
+def test_the_same_text_is_checked_once_and_a_wrong_one_each_time(tmp_path: Path) -> None:
     ms = {"triton_a_0": [1.0], "triton_b_1": [2.0]}
-    first, second, third = (Device(ms, {}) for _ in range(3))
-    timed(first, tmp_path, recorded=True)
-    timed(second, tmp_path, recorded=True)
-    assert first.calls == {"check": 2, "time": 2}
-    assert second.calls == {"again": 2}
-    for path in (tmp_path / "kept").iterdir():
-        path.write_text(path.read_text()[:9])
-    timed(third, tmp_path, recorded=True)
-    assert third.calls == {"check": 2, "time": 2}, "a torn record is as good as none"
-
-
-def test_a_wrong_kernel_is_not_recorded(tmp_path: Path) -> None:
-    ms = {"triton_a_0": [1.0], "triton_b_1": [2.0]}
-    timed(Device(ms, {}, wrong="triton_b_1"), tmp_path, recorded=True)
-    again = Device(ms, {}, wrong="triton_b_1")
-    kernels, _, _ = timed(again, tmp_path, recorded=True)
+    first, second = (Device(ms, {}, wrong="triton_b_1") for _ in range(2))
+    timed(first, tmp_path, kept=True)
+    kernels, _, _ = timed(second, tmp_path, kept=True)
+    assert first.calls == {"check": 2, "time": 1}
+    assert second.calls == {"check": 1, "time": 1}
     assert "failed" in kernels["g/sum"]["seconds"]
+
+
+@pytest.mark.parametrize("fake", [Device, FakeDevice])
+def test_fakes_are_called_as_the_real_device_is(fake: type) -> None:
+    for name in ("prepare", "check", "time", "again", "restart"):
+        real = list(inspect.signature(getattr(CudaDevice, name)).parameters)
+        assert list(inspect.signature(getattr(fake, name)).parameters) == real, name
+
+
+def test_the_real_device_goes_the_whole_way(tmp_path: Path) -> None:
+    """Its worker process is a fake one; everything on this side of it is what a GPU gets."""
+    text = "\n".join(('KERNEL = "k"', "CONFIGS = []", "def k(): ...", *EMPTY_MODULE))
+    modules = [Emitted("k", text, 4_000_000, "poi", 1, "g/a")]
+    kernels: dict[str, Any] = {"g/a": {}}
+    (tmp_path / "cache").mkdir()
+    device = CudaDevice(tmp_path / "cache", 1, role="tests.bench.fake_device:handlers")
+    wanted = Wanted(("g",), processes=2, open_device=lambda _: device)
+    notes = asv_measure._add_times(modules, kernels, options_in(tmp_path), wanted, Checked(None))
+    assert notes == []
+    assert kernels["g/a"]["seconds"]["samples"] == pytest.approx([2e-6] * 6), "two processes"
+    assert kernels["g/a"]["gbps"]["samples"] == pytest.approx([2000] * 6)
+    assert (tmp_path / "cache" / "taken").read_text() == "xx"
 
 
 def test_a_graph_is_the_sum_of_its_launches(tmp_path: Path) -> None:
@@ -166,6 +187,11 @@ def test_no_device_is_a_note(tmp_path: Path) -> None:
     kernels, graph, notes = timed("there is no GPU", tmp_path)
     assert notes == ["times and GB/s are left out (n/a): there is no GPU"]
     assert "seconds" not in graph and kernels["g/add"] == {}
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_a_gpu_opening_it_says_why(tmp_path: Path) -> None:
+    assert str(open_cuda(options_in(tmp_path))).startswith("a GPU is needed and none can be used (")
 
 
 def test_a_graph_that_the_suite_does_not_declare_is_named(tmp_path: Path) -> None:

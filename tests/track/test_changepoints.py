@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from harness.errors import UsageError
 from harness.track.changepoints import Judged, Settings, Step, detect
 from tests.track.histories import noise
+
+pytest.importorskip("ruptures")
 
 ALONE = Settings(family=1e9)
 """Each series judged by itself, as if there were no others."""
@@ -197,3 +200,10 @@ def test_the_answer_does_not_depend_on_the_order_of_the_series() -> None:
     for a, b in zip(there, back, strict=True):
         assert [s.position for s in a.steps] == [s.position for s in b.steps]
         assert [s.size for s in a.steps] == pytest.approx([s.size for s in b.steps])
+
+
+def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="ruptures is needed") as caught:
+        detect([np.zeros(30)])
+    assert "--metric registers" in caught.value.remedy

@@ -15,8 +15,10 @@ from harness.track.acknowledge import Acknowledgement
 from harness.track.changepoints import Settings
 from harness.track.changes import Report, find
 from harness.track.series import METRICS, arrange
-from tests.track.examples import MACHINE
+from tests.track.examples import KERNEL, MACHINE
 from tests.track.histories import git, noise, repository, save_history
+
+pytest.importorskip("ruptures")
 
 COMMITS, KERNELS = 30, 8
 
@@ -121,8 +123,12 @@ def test_a_loss_of_bandwidth_is_a_regression(
         return dataclasses.replace(kernel, gbps=1.0 / kernel.ms)
 
     save_history(tmp_path, names, values, edit=bandwidth)
-    (change,) = report(tmp_path, folder, "gbps").regressions
-    assert change.series.kernel == "k2"
+    change, whole = report(tmp_path, folder, "gbps").regressions
+    assert (change.series.kernel, whole.series.kernel) == ("k2", "")
+    kernel = wider(KERNEL, 0, 0)
+    moved = KERNELS * kernel.bytes * kernel.launches
+    taken = kernel.launches * values[:, 20:].sum(axis=0).mean()
+    assert whole.new == pytest.approx(moved / taken / 1e6, rel=0.02)
     assert change.size == pytest.approx(-0.09, abs=0.02)
     assert change.causes == ("same code and configuration",)
 
