@@ -79,19 +79,31 @@ def judged(
     if not kernels:
         return Judged((), (), None)
     modes = tuple(_mode(name, kernels, rules, power) for name in (IN_TURNS, TWO_RUNS))
-    reach = {name: _table(name, kernels, {}, rules) for name in (IN_TURNS, TWO_RUNS)}
+    tables = {name: _table(name, kernels, {}, rules) for name in (IN_TURNS, TWO_RUNS)}
+    reach = {name: _reach(table, rules) for name, table in tables.items()}
     detectable = tuple(
         Detectable(
             k.subject.key,
             k.subject.name,
             k.subject.graph,
             k.ms,
-            reach[TWO_RUNS][0][n].detectable,
-            reach[IN_TURNS][0][n].detectable,
+            reach[TWO_RUNS][n],
+            reach[IN_TURNS][n],
         )
         for n, k in enumerate(kernels)
     )
-    return Judged(modes, detectable, _model(reach[TWO_RUNS][1]), tuple(map(_medians, kernels)))
+    return Judged(modes, detectable, _model(tables[TWO_RUNS].noise), tuple(map(_medians, kernels)))
+
+
+def _reach(table: _Table, rules: Rules) -> list[float]:
+    """The smallest change of each kernel that is found: what its scatter allows, and no less than
+    what levels between processes may amount to where they cannot be ruled out."""
+    found = []
+    for one, effect in zip(table.estimates, table.effects, strict=True):
+        doubted = one.doubt * len(table.effects) > rules.alpha
+        levels = float(np.expm1(one.reach)) if doubted else 0.0
+        found.append(max(effect.detectable, levels))
+    return found
 
 
 def _medians(kernel: _Kernel) -> Medians:
@@ -170,7 +182,7 @@ def _truth(cells: Sequence[Cell], ms: float, times: Mapping[str, Times]) -> dict
 
 
 def _mode(name: str, kernels: Sequence[_Kernel], rules: Rules, injected: bool) -> Mode:
-    effects, _ = _table(name, kernels, {}, rules)
+    effects = _table(name, kernels, {}, rules).effects
     alarmed = [k.subject for k, e in zip(kernels, effects, strict=True) if e.verdict in _CHANGED]
     power = []
     for level in sorted({level for k in kernels for level in k.truth} if injected else ()):
@@ -213,14 +225,23 @@ def _slowed(
     found: dict[int, Verdict] = {}
     for group in range(GROUPS):
         chosen = able[group::GROUPS]
-        effects, _ = _table(name, kernels, dict.fromkeys(chosen, level), rules)
+        effects = _table(name, kernels, dict.fromkeys(chosen, level), rules).effects
         found.update((n, effects[n].verdict) for n in chosen)
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """One comparison of all kernels."""
+
+    estimates: Sequence[Estimate]
+    effects: Sequence[Effect]
+    noise: Noise
+
+
 def _table(
     name: str, kernels: Sequence[_Kernel], levels: Mapping[int, float], rules: Rules
-) -> tuple[list[Effect], Noise]:
+) -> _Table:
     """One comparison of all kernels, those in ``levels`` slowed down."""
     pairs = []
     for n, kernel in enumerate(kernels):
@@ -231,7 +252,7 @@ def _table(
             one, other = _every_other(one, 0), _every_other(other, 1)
         pairs.append(Pair(one, other, identical=level is None))
     found, noise = estimate(pairs, paired=name == IN_TURNS)
-    return judge(found, rules), noise
+    return _Table(found, judge(found, rules), noise)
 
 
 def _every_other(times: Times, first: int) -> Times:

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from harness.bench.calibration.judging import IN_TURNS, TWO_RUNS, Judged, detectable, judged, share
-from harness.bench.calibration.record import Mode
+from harness.bench.calibration.record import Cell, Mode
 from harness.bench.verdicts import Rules
 from tests.bench.calibration.simulation import Machine, measured
 
@@ -102,6 +102,25 @@ def test_the_noise_model_gives_other_kernels_their_detectable_change(quiet: Judg
     assert three == pytest.approx(sum(own) / len(own), rel=0.35)
     assert detectable(quiet.noise, 0.05, 12, 60, rules) < three
     assert detectable(quiet.noise, 0.05, 3, 600, rules) > three
+
+
+def test_levels_between_processes_bound_what_two_runs_can_tell() -> None:
+    """Some kernels run at one of two speeds, a process at a time: with few processes a change of
+    that size may be chance, and then it is not said to be detectable."""
+    subjects, cells = measured(Machine(process=0.0005), kernels=60, processes=4)
+    jumping = {f"k{n}" for n in range(20, 30)}
+
+    def jumped(cell: Cell) -> Cell:
+        up = 1.05 if cell.kernel in jumping and cell.process in (0, 1) else 1.0
+        samples = {n: tuple(up * x for x in s) for n, s in cell.samples.items()}
+        return dataclasses.replace(cell, samples=samples)
+
+    plain = judged(subjects, cells, Rules(), power=False)
+    levels = judged(subjects, [jumped(cell) for cell in cells], Rules(), power=False)
+    near = [n for n, k in enumerate(levels.kernels) if k.key in ("k15", "k35")]
+    for n in near:
+        assert levels.kernels[n].two_runs > 1.5 * plain.kernels[n].two_runs
+    assert mode(levels, IN_TURNS).false_alarms.found == 0
 
 
 def test_kernels_with_too_little_are_left_out() -> None:
