@@ -10,11 +10,11 @@ from typing import Any, cast
 
 from harness.bench.measure import Measurement
 from harness.bench.on_device import ROLE, Opened, TuneJob
-from harness.bench.record import Machine, SampleSet, StateSummary
+from harness.bench.record import Machine, StateSummary
 from harness.bench.roofline import Roofline
 from harness.bench.session import CheckOutcome, Timing
+from harness.bench.sets import sample_set
 from harness.bench.state import Reading, summary
-from harness.bench.timer import METHOD
 from harness.bench.tuning import trial_record
 from harness.codegen.source import EmittedModule
 from harness.errors import CheckFailed, NoDevice
@@ -132,20 +132,7 @@ class CudaDevice(Closing):
                 expected="at least one candidate that runs",
                 remedy="run the emitted module with --all-configs",
             )
-        measured = SampleSet(
-            self._process,
-            samples.ms,
-            samples.low,
-            samples.high,
-            samples.clock_mhz,
-            samples.excluded,
-            samples.stopped,
-            samples.drift,
-            samples.launches,
-            found.copy_gbps,
-            samples.cycles,
-            "" if samples.method == METHOD else samples.method,
-        )
+        measured = sample_set(self._process, samples, found.copy_gbps)
         trials = tuple(trial_record(t) for t in found.trials)
         given = (found.config, samples.median, samples.ms, found.copy_gbps)
         return Timing(*given, measured, found.limit, trials)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from harness.bench.on_pairs import ROLE, Contender, Outcome, Ring
 from harness.bench.pairs import Bout, Effort, Follow, fight
-from harness.bench.record import KernelRecord, SampleSet
+from harness.bench.record import KernelRecord
+from harness.bench.sets import sample_set
 from harness.bench.variance import median_error
 from harness.bench.verdicts import Rules, Times
 from harness.errors import UnknownName, UsageError, nearest
@@ -106,24 +107,10 @@ def _with_samples(match: Match, outcomes: Sequence[Outcome]) -> Match:
     """A pair of single kernels with what was measured of them now."""
     if len(match.a) != 1 or len(match.b) != 1:
         return match
-    ours = tuple(_set(n, outcome.a) for n, outcome in enumerate(outcomes))
-    theirs = tuple(_set(n, outcome.b) for n, outcome in enumerate(outcomes))
+    ours = tuple(sample_set(n, outcome.a) for n, outcome in enumerate(outcomes))
+    theirs = tuple(sample_set(n, outcome.b) for n, outcome in enumerate(outcomes))
     a, b = replace(match.a[0], sets=ours), replace(match.b[0], sets=theirs)
     return replace(match, a=(a,), b=(b,))
-
-
-def _set(process: int, samples: Samples) -> SampleSet:
-    return SampleSet(
-        process,
-        samples.ms,
-        samples.low,
-        samples.high,
-        samples.clock_mhz,
-        samples.excluded,
-        samples.stopped,
-        samples.drift,
-        samples.launches,
-    )
 
 
 def as_of_today(side: Side, ring: Ring, processes: int) -> Side:

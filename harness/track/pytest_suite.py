@@ -18,13 +18,12 @@ from harness import options as settings
 from harness.bench.entries import FileEntry, find_graphs, read
 from harness.bench.peers.names import OURS, parse
 from harness.bench.peers.regions import Comparable
-from harness.bench.record import Check, RegionRecord
-from harness.bench.session import Compiled, CompiledKernel, Device, Peers, Timing
-from harness.bench.timer import METHOD
+from harness.bench.record import Check, RegionRecord, SampleSet
+from harness.bench.session import Compiled, CompiledKernel, Device, Peers
+from harness.bench.sets import samples_of
 from harness.codegen.source import EmittedModule
 from harness.errors import CheckFailed, HarnessError, NoDevice, UsageError
 from harness.pipeline import compile_graph
-from harness.runtime.timing import Samples
 from harness.target import TARGETS, Target
 from harness.track.pytest_plugin import findings
 
@@ -218,7 +217,7 @@ def benchmark_kernel(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
         pytest.fail(str(error), pytrace=False)
     bench.benchmark.group = one.graph
     bench.take(
-        samples_of(timing),
+        samples_of(timing.measured or SampleSet(0, timing.samples_ms)),
         nbytes=module.bytes_moved,
         copy_gbps=timing.copy_gbps,
         region=one.kernel.region,
@@ -283,13 +282,8 @@ def benchmark_region(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
     (samples, *_) = row.sets
     bench.benchmark.group = f"{one.graph}/{one.region.name}"
     bench.take(
-        Samples(samples.ms, METHOD, samples.stopped, samples.low, samples.high, samples.drift),
+        samples_of(samples),
         compiler=one.compiler,
         kernels=row.kernels,
         max_error=row.max_error,
     )
-
-
-def samples_of(timing: Timing) -> Samples:
-    """The samples of a timing, as a timer gives them."""
-    return Samples(timing.samples_ms, METHOD, "")

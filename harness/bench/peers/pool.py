@@ -16,13 +16,13 @@ from harness.bench.peers.comparing import TIMING, Peer, RegionComparison
 from harness.bench.peers.names import OURS, SUBJECTS, USER
 from harness.bench.peers.regions import Comparable
 from harness.bench.peers.worker import ROLE, CompareJob, WarmJob, needs_warming
-from harness.bench.record import Check, RegionRecord, SampleSet, one_line
+from harness.bench.record import Check, RegionRecord, one_line
+from harness.bench.sets import sample_set
 from harness.compiled import CompiledRegion
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
 from harness.runtime.closing import Closing
 from harness.runtime.pool import WorkerPool
-from harness.runtime.timing import Samples
 
 _SECONDS = 300.0
 """What comparing one region may take, compiling and tuning by every compiler included."""
@@ -129,7 +129,7 @@ def _joined(row: RegionRecord, one: Comparable, process: int, peer: Peer) -> Reg
     has; one that is wrong once is wrong."""
     if peer.samples is None and row.sets:
         return row
-    sets = row.sets if peer.samples is None else (*row.sets, _set(process, peer.samples))
+    sets = row.sets if peer.samples is None else (*row.sets, sample_set(process, peer.samples))
     known = combined(sets) if sets else None
     wrong = row.check is Check.FAILED or peer.passed is False
     right = Check.SKIPPED if peer.passed is None else Check.PASSED
@@ -145,18 +145,4 @@ def _joined(row: RegionRecord, one: Comparable, process: int, peer: Peer) -> Reg
         max_error=max(errors, default=None),
         reason=peer.reason,
         count=one.count,
-    )
-
-
-def _set(process: int, samples: Samples) -> SampleSet:
-    return SampleSet(
-        process,
-        samples.ms,
-        samples.low,
-        samples.high,
-        samples.clock_mhz,
-        samples.excluded,
-        samples.stopped,
-        samples.drift,
-        samples.launches,
     )
