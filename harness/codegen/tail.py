@@ -88,13 +88,17 @@ def _make_distinct(index, dim, bound, generator):
 
 '''
 
-_KNOWN = '''def get_args(device=None, seed=0):
-    """Fresh arguments: random inputs in the recorded layout, outputs with random contents."""
+
+def _arguments(signature: str, contents: str, rows: str, where: str) -> str:
+    """``get_args`` and ``call`` of a module: the signature and documentation of the first, the
+    rows it goes through, what the grid depends on."""
+    return f"""def get_args({signature}):
+    \"\"\"Fresh arguments: random inputs in the recorded layout, outputs with random {contents}
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     generator = torch.Generator(device=device).manual_seed(seed)
     args = []
-    for shape, stride, dtype, kind, bound in ARGS:
+    for shape, stride, dtype, kind, bound in {rows}:
         if kind == "size":
             args.append(bound)
             continue
@@ -108,36 +112,19 @@ _KNOWN = '''def get_args(device=None, seed=0):
 
 
 def call(args, config=None):
-    """Launch the kernel on the current stream."""
+    \"\"\"Launch the kernel on the current stream.\"\"\"
     config = dict(CONFIGS[0] if config is None else config)
-    _KERNEL[grid(config)](*args, **config)
-'''
-
-_UNKNOWN = '''def get_args(device=None, seed=0, sizes=None):
-    """Fresh arguments: random inputs in the recorded layout, outputs with random contents;
-    unknown sizes as in ``sizes``, else as in UNKNOWN_SIZES."""
-    if device is None:
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    generator = torch.Generator(device=device).manual_seed(seed)
-    args = []
-    for shape, stride, dtype, kind, bound in arg_rows(**{**UNKNOWN_SIZES, **(sizes or {})}):
-        if kind == "size":
-            args.append(bound)
-            continue
-        extent = _extent(shape, stride) + _GUARD
-        made = _random(extent, getattr(torch, dtype), kind, bound, device, generator)
-        made = made.as_strided(shape, stride)
-        if kind.startswith("distinct"):
-            _make_distinct(made, kind.partition(":")[2], bound, generator)
-        args.append(made)
-    return args
+    _KERNEL[grid({where})](*args, **config)
+"""
 
 
-def call(args, config=None):
-    """Launch the kernel on the current stream."""
-    config = dict(CONFIGS[0] if config is None else config)
-    _KERNEL[grid(config, args)](*args, **config)
-'''
+_KNOWN = _arguments("device=None, seed=0", 'contents."""', "ARGS", "config")
+_UNKNOWN = _arguments(
+    "device=None, seed=0, sizes=None",
+    'contents;\n    unknown sizes as in ``sizes``, else as in UNKNOWN_SIZES."""',
+    "arg_rows(**{**UNKNOWN_SIZES, **(sizes or {})})",
+    "config, args",
+)
 
 _AFTER = '''
 
