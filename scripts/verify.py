@@ -5,9 +5,14 @@ from __future__ import annotations
 import importlib.util
 import sys
 
-NEEDED = ("torch", "triton", "numpy", "sympy", "pandas", "pyarrow", "rich", "typer", "harness")
-FOR_TESTS = ("pytest", "hypothesis", "scipy")
+NEEDED = (
+    *("torch", "triton", "numpy", "scipy", "sympy"),
+    *("pandas", "pyarrow", "rich", "typer", "harness"),
+)
+FOR_TESTS = ("pytest", "hypothesis")
 FOR_CHECKS = ("ruff", "mypy", "importlinter")
+FOR_TRACKING = ("asv", "pytest_benchmark", "ruptures")
+FOR_DRAWING = ("matplotlib",)
 FOR_CAPTURE = ("transformers", "diffusers")
 
 
@@ -21,6 +26,8 @@ def main() -> int:
     for purpose, names in (
         ("make test", FOR_TESTS),
         ("make check", FOR_CHECKS),
+        ("tracking (asv, pytest --benchmark-only, harness changes)", FOR_TRACKING),
+        ("harness tune --plot", FOR_DRAWING),
         ("capturing from model libraries", FOR_CAPTURE),
     ):
         if lacking := missing(names):
