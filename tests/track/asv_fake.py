@@ -62,4 +62,4 @@ def open_device(_: Options) -> FakeDevice | str:
     return "there is no GPU here" if os.environ.get("FAKE") == "none" else FakeDevice()
 
 
-WANTED = Wanted(graphs=GRAPHS, repeats=1, open_device=open_device)
+WANTED = Wanted(graphs=GRAPHS, repeats=1, compilers=1, open_device=open_device)
