@@ -17,7 +17,7 @@ from harness.errors import CheckFailed, UsageError
 from harness.runtime.timing import Samples, Work
 
 if TYPE_CHECKING:
-    from harness.bench.roofline import CopyBandwidth
+    from harness.bench.roofline import Limit, Roofline
     from harness.runtime.timing import Timer
 
 DEFAULT_BUDGET_MS = 500.0
@@ -53,24 +53,24 @@ class Benchmark(Protocol):
 @dataclass(frozen=True, slots=True)
 class Row:
     """One benchmark in the GPU section. ``ms`` is the median of a launch, ``low`` and ``high``
-    bound it where the timer says so; ``gbps`` is None where no bytes are known, ``share`` is of
-    the copy bandwidth."""
+    bound it where the timer says so; ``gbps`` is None where no bytes are known, ``limit`` is what
+    holds the kernel back on this device."""
 
     name: str
     ms: float
     low: float | None = None
     high: float | None = None
     gbps: float | None = None
-    share: float | None = None
+    limit: Limit | None = None
     stopped: str = ""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Gpu:
-    """A device to time on, and what a copy reaches there by the same method."""
+    """A device to time on, and what it can do by the same method."""
 
     timer: Timer
-    copy: CopyBandwidth | None = None
+    roofline: Roofline | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -94,16 +94,18 @@ class GpuBenchmark:
         args: Sequence[Any] = (),
         *,
         bytes: int | None = None,  # noqa: A002 - the word users write
+        flops: int = 0,
         reference: Callable[..., Any] | None = None,
         rtol: float | None = None,
         atol: float | None = None,
     ) -> Any:
         """Time ``function(*args)`` on the device and return its result.
 
-        ``bytes`` is what one call has to move; with it GB/s and the share of the copy bandwidth
-        are reported. ``reference(*args)`` is compared before timing (``torch.testing``'s
-        tolerances unless given; raises ``CheckFailed``): it must not change what ``function``
-        reads. With benchmarks disabled (``--benchmark-disable``, xdist) the function runs once.
+        ``bytes`` is what one call has to move; with it GB/s and the share of what a copy reaches
+        are reported; with ``flops`` too, of the arithmetic where that is the limit.
+        ``reference(*args)`` is compared before timing (``torch.testing``'s tolerances unless
+        given; raises ``CheckFailed``): it must not change what ``function`` reads. With
+        benchmarks disabled (``--benchmark-disable``, xdist) the function runs once.
         """
         gpu = self.open_gpu()
         if bytes is not None and bytes <= 0:
@@ -121,8 +123,11 @@ class GpuBenchmark:
             return result
         work = Work(lambda copies: function(*copies), args)
         samples = gpu.timer.measure(work, self.budget_ms)
-        copy_gbps = None if gpu.copy is None else gpu.copy.gbps
-        self.take(samples, nbytes=bytes, copy_gbps=copy_gbps)
+        limit = None
+        if gpu.roofline is not None and bytes is not None:
+            # Reads and writes are not told apart here: half of each, as in a copy.
+            limit = gpu.roofline.limit(samples.median, bytes, bytes // 2, flops)
+        self.take(samples, nbytes=bytes, limit=limit)
         return result
 
     def take(
@@ -130,11 +135,11 @@ class GpuBenchmark:
         samples: Samples,
         *,
         nbytes: int | None = None,
-        copy_gbps: float | None = None,
+        limit: Limit | None = None,
         **extra: Any,
     ) -> None:
-        """Enter samples that were measured already: ``nbytes`` moved by a launch, what a copy
-        reaches in the same process, and ``extra`` facts for the JSON."""
+        """Enter samples that were measured already: ``nbytes`` moved by a launch, what holds it
+        back, and ``extra`` facts for the JSON."""
         if not samples.ms:
             raise UsageError(
                 "a benchmark without samples",
@@ -143,13 +148,12 @@ class GpuBenchmark:
             )
         median = statistics.median(samples.ms)
         gbps = None if nbytes is None or median == 0 else nbytes / median / 1e6
-        share = gbps / copy_gbps if gbps is not None and copy_gbps else None
         self.benchmark.extra_info.update(
             {
                 "bytes": nbytes,
                 "gbps": gbps,
-                "share_of_copy": share,
-                "copy_gbps": copy_gbps,
+                "roof": None if limit is None else limit.roof,
+                "share_of_roof": None if limit is None else limit.fraction,
                 "method": samples.method,
                 "stopped": samples.stopped,
                 "median_low_ms": samples.low,
@@ -161,7 +165,7 @@ class GpuBenchmark:
                 **extra,
             }
         )
-        row = Row(self.name, median, samples.low, samples.high, gbps, share, samples.stopped)
+        row = Row(self.name, median, samples.low, samples.high, gbps, limit, samples.stopped)
         self.report(row)
         rest = iter(samples.ms)
         self.benchmark.pedantic(
@@ -186,14 +190,14 @@ def _compare(name: str, result: Any, expected: Any, rtol: float | None, atol: fl
 def section(rows: Sequence[Row]) -> list[str]:
     """The GPU section as lines of text: a heading, then a benchmark each."""
     width = max([len(row.name) for row in rows] + [len("benchmark")])
-    lines = [f"{'benchmark':{width}}  {'ms':>9}  {'±%':>5}  {'GB/s':>7}  {'copy%':>5}  stopped"]
+    lines = [f"{'benchmark':{width}}  {'ms':>9}  {'±%':>5}  {'GB/s':>7}  {'roof%':>7}  stopped"]
     for row in rows:
         around = ""
         if row.low is not None and row.high is not None and row.ms:
             around = f"{50 * (row.high - row.low) / row.ms:.2f}"
         gbps = "" if row.gbps is None else f"{row.gbps:.0f}"
-        share = "" if row.share is None else f"{100 * row.share:.0f}"
+        share = "" if row.limit is None else f"{100 * row.limit.fraction:.0f} {row.limit.roof[0]}"
         lines.append(
-            f"{row.name:{width}}  {row.ms:9.4f}  {around:>5}  {gbps:>7}  {share:>5}  {row.stopped}"
+            f"{row.name:{width}}  {row.ms:9.4f}  {around:>5}  {gbps:>7}  {share:>7}  {row.stopped}"
         )
     return lines

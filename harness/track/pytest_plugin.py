@@ -106,15 +106,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def gpu() -> Gpu | str:
-    """The CUDA device to time on, its copy bandwidth measured once; a reason if there is none."""
+    """The CUDA device to time on, its limits measured once; a reason if there is none."""
     from harness.errors import NoDevice
 
     try:
-        from harness.bench.roofline import copy_bandwidth
+        from harness.bench.roofline import measure
         from harness.bench.timer import CudaTimer
 
         timer = CudaTimer()
-        return Gpu(timer, copy_bandwidth(timer))
+        return Gpu(timer, measure(timer))
     except NoDevice as error:
         return f"no GPU: {error.got or error.what}"
 
@@ -168,7 +168,7 @@ def pytest_benchmark_update_machine_info(
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """The GPU section: milliseconds, GB/s, share of the copy bandwidth, and what was skipped."""
+    """The GPU section: milliseconds, GB/s, share of the device's limit, what was skipped."""
     known = findings(config)
     if not known.rows and not known.skipped:
         return

@@ -219,7 +219,7 @@ def benchmark_kernel(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
     bench.take(
         samples_of(timing.measured or SampleSet(0, timing.samples_ms)),
         nbytes=module.bytes_moved,
-        copy_gbps=timing.copy_gbps,
+        limit=timing.limit,
         region=one.kernel.region,
         launches=len(one.kernel.launches),
         config={**dict(timing.config.blocks), "num_warps": timing.config.num_warps},

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.bench.roofline import Limit
 from harness.runtime.timing import Samples
 from harness.track.gpu_benchmark import GpuBenchmark, Row, ToldClock, section
 
@@ -21,7 +22,8 @@ FAKE_GPU = """
 import os
 import pytest
 import torch
-from harness.bench.roofline import CopyBandwidth
+from harness.bench.roofline import Roofline
+
 from harness.runtime.timing import Samples
 from harness.track.gpu_benchmark import Gpu
 
@@ -36,8 +38,7 @@ class FakeTimer:
 
 @pytest.fixture(scope="session")
 def gpu():
-    timer = FakeTimer()
-    return Gpu(timer, CopyBandwidth(4000.0, 1, timer.measure(lambda: None, 0)))
+    return Gpu(FakeTimer(), Roofline(4000.0))
 """
 
 ONE = """
@@ -85,14 +86,15 @@ def test_samples_fill_the_table_and_the_json(project: Path) -> None:
     assert "1 passed" in answer.out
     lines = answer.out[answer.out.index("= GPU benchmarks =") :].splitlines()
     (line,) = [line for line in lines if line.startswith("test_double ")]
-    assert line.split()[1:] == ["2.0000", "2000", "50", "count"], answer.out
+    assert line.split()[1:] == ["2.0000", "2000", "50", "c", "count"], answer.out
     document = json.loads((project / "out.json").read_text())
     (bench,) = document["benchmarks"]
     assert bench["stats"]["median"] == pytest.approx(0.002)
     assert bench["stats"]["max"] == pytest.approx(0.0022)
     assert bench["stats"]["rounds"] == 3
     assert bench["extra_info"]["gbps"] == pytest.approx(2000)
-    assert bench["extra_info"]["share_of_copy"] == pytest.approx(0.5)
+    assert bench["extra_info"]["share_of_roof"] == pytest.approx(0.5)
+    assert bench["extra_info"]["roof"] == "copy"
     assert bench["extra_info"]["method"] == "fake/1"
     assert document["machine_info"]["harness"]["torch"]
 
@@ -257,10 +259,10 @@ def test_every_sample_becomes_a_round_in_order() -> None:
     fake = FakeBenchmark(clock)
     rows: list[Row] = []
     bench = GpuBenchmark("k", fake, clock, lambda: pytest.fail("no device"), rows.append)
-    bench.take(Samples((3.0, 1.0, 2.0), "m/1", "width"), nbytes=6_000_000, copy_gbps=6.0)
+    bench.take(Samples((3.0, 1.0, 2.0), "m/1", "width"), nbytes=6_000_000, limit=Limit("read", 0.5))
     assert fake.seconds == pytest.approx([0.003, 0.001, 0.002])
     (row,) = rows
-    assert (row.ms, row.gbps, row.share) == (2.0, 3.0, 0.5)
+    assert (row.ms, row.gbps, row.limit) == (2.0, 3.0, Limit("read", 0.5))
 
 
 def test_no_bytes_no_bandwidth() -> None:
