@@ -10,8 +10,8 @@ request names, because a compiler may print. Request: ``tree`` (the package has 
 there), ``graphs`` (name to file), ``target``, ``repeats`` (timed compilations of each graph
 after a first one; 0 for none), ``out``. Answer: ``error`` (empty, or why nothing came out),
 ``graphs``: per name ``reason``, ``kernels`` (``name``, ``kind``, ``bytes``, ``launches``,
-``origins``, ``text``), ``failures``, ``library_calls`` and ``seconds`` of each repeat
-(processor time).
+``region`` of the first launch, ``origins``, ``text``), ``failures``, ``library_calls`` and
+``seconds`` of each repeat (processor time).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import json
 import sys
 import time
 from collections import Counter
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,27 @@ def export(request: dict[str, Any]) -> dict[str, Any]:
     return {"error": "", "graphs": graphs}
 
 
+class OnlyFrom:
+    """Finds the modules of the package ``harness`` below ``tree`` alone. An installed checkout
+    puts a finder of its own into ``sys.meta_path`` that would otherwise answer for modules which
+    the commit does not have."""
+
+    def __init__(self, tree: str) -> None:
+        self._tree = tree
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """The module's place below the tree; None for other packages. Raises
+        ``ModuleNotFoundError``."""
+        if name.partition(".")[0] != "harness":
+            return None
+        found = PathFinder.find_spec(name, [self._tree] if path is None else path, target)
+        if found is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return found
+
+
 def _target(tree: str, name: str) -> Any:
+    sys.meta_path.insert(0, OnlyFrom(tree))
     import harness
 
     found = Path(harness.__file__).resolve().parent.parent
@@ -78,6 +99,10 @@ def _graph(path: str, target: Any, repeats: int) -> dict[str, Any]:
     for launch in compiled.launches:
         origins.setdefault(launch.kernel.name, launch.group.origins)
     counts = Counter(launch.kernel.name for launch in compiled.launches)
+    regions: dict[str, str] = {}
+    for region in getattr(compiled, "regions", ()):
+        for launch in region.launches:
+            regions.setdefault(launch.kernel.name, region.region.name)
     return {
         "reason": "",
         "kernels": [
@@ -86,6 +111,7 @@ def _graph(path: str, target: Any, repeats: int) -> dict[str, Any]:
                 "kind": str(getattr(kernel.module, "category", "")),
                 "bytes": int(kernel.module.bytes_moved),
                 "launches": counts[kernel.name],
+                "region": regions.get(kernel.name, ""),
                 "origins": list(origins.get(kernel.name, ())),
                 "text": kernel.module.text,
             }

@@ -19,7 +19,7 @@ from harness.bench.session import CheckOutcome
 from harness.errors import CheckFailed, CommitUnusable, CompileFailed, UnknownName
 from harness.heuristics.facts import Config
 from harness.options import Options, Overlay, overlay
-from harness.track import asv_machine, asv_measure, asv_tree
+from harness.track import asv_export, asv_machine, asv_measure, asv_tree
 from harness.track.asv_measure import Emitted, Wanted
 from harness.track.asv_timing import Checked, open_cuda
 from tests.track.asv_fake import FakeDevice
@@ -231,6 +231,19 @@ def test_a_compiler_that_dies_or_prints_is_told_apart(tmp_path: Path) -> None:
     graphs = {"gone": tmp_path / "gone.py"}
     answer = asv_tree.export(tmp_path / "tree", "abc", graphs, "sm_90")
     assert "ModuleNotFoundError" in answer["graphs"]["gone"]["reason"], "the graph's own reason"
+
+
+def test_modules_that_a_commit_lacks_are_not_taken_from_an_installed_checkout(
+    tmp_path: Path,
+) -> None:
+    package = tmp_path / "harness"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    finder = asv_export.OnlyFrom(str(tmp_path))
+    assert Path(finder.find_spec("harness").origin) == package / "__init__.py"
+    assert finder.find_spec("json") is None
+    with pytest.raises(ModuleNotFoundError, match=r"harness\.pipeline"):
+        finder.find_spec("harness.pipeline", [str(package)])
 
 
 def test_machines_are_named_by_gpu_driver_and_set_clocks(monkeypatch: pytest.MonkeyPatch) -> None:

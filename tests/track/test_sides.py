@@ -9,7 +9,7 @@ import pytest
 
 from harness.bench.entries import GraphFile
 from harness.bench.record import RegionRecord, SampleSet
-from harness.errors import CompileFailed, HarnessError, UnknownName, UsageError
+from harness.errors import CommitUnusable, UnknownName, UsageError
 from harness.track import store
 from harness.track.comparing import Side
 from harness.track.emitted import best_guess
@@ -165,14 +165,14 @@ def test_a_graph_that_does_not_compile_is_a_reason(tmp_path: Path) -> None:
 
 def test_a_commit_that_does_not_import_says_so(repository: Path) -> None:
     commit = git(repository, "rev-parse", "HEAD~1")
-    with pytest.raises(CompileFailed, match="does not run here") as caught:
+    with pytest.raises(CommitUnusable, match="cannot be used") as caught:
         commit_side(repository, commit, "HEAD~1", [], "sm_90")
     assert "wheel" in caught.value.got
 
 
 def test_a_commit_without_the_package_says_so(repository: Path) -> None:
     commit = git(repository, "rev-parse", "HEAD")
-    with pytest.raises(HarnessError, match="cannot be exported"):
+    with pytest.raises(CommitUnusable, match="cannot be unpacked"):
         commit_side(repository, commit, "HEAD", [], "sm_90")
 
 
