@@ -24,6 +24,7 @@ from harness.bench.record import from_json, to_json
 from harness.errors import RecordError
 from harness.runtime.module import write_atomically
 from harness.track import store
+from harness.track.lines import journal_lines
 
 PREFIX, SUFFIX, JOURNAL = "calibration-", ".json", ".jsonl"
 
@@ -118,20 +119,13 @@ def read_journal(path: Path) -> CalibrationJournal:
     """What the journal at ``path`` holds. Raises ``RecordError`` for a damaged line before the
     last, and for a later schema version."""
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = list(journal_lines(path))
     except OSError as error:
         raise RecordError("a calibration cannot be read", str(path), got=str(error)) from error
     header: Calibration | None = None
     subjects: dict[str, Subject] = {}
     cells: list[Cell] = []
-    for number, text in enumerate(lines, start=1):
-        where = f"{path}:{number}"
-        try:
-            line = json.loads(text)
-        except ValueError as error:
-            if number == len(lines):
-                break
-            raise RecordError("a calibration has a damaged line", where, text[:60]) from error
+    for where, line in lines:
         if "calibration" in line:
             header = _header(line["calibration"], where)
         if "subject" in line:

@@ -34,6 +34,7 @@ from harness.bench.record import (
 )
 from harness.errors import RecordError
 from harness.track import schema, store
+from harness.track.lines import journal_lines
 
 SUFFIX = ".journal"
 
@@ -255,15 +256,7 @@ def read(path: Path) -> Run:
     run: Run | None = None
     version = SCHEMA_VERSION
     graphs: dict[str, GraphRecord] = {}
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    for number, text in enumerate(lines, start=1):
-        where = f"{path}:{number}"
-        try:
-            line = json.loads(text)
-        except ValueError as error:
-            if number == len(lines):
-                break
-            raise RecordError("a journal has a damaged line", where, got=text[:60]) from error
+    for where, line in journal_lines(path):
         version = _known_version(line, version, where)
         if "run" in line:
             run = from_json(Run, line["run"], where)

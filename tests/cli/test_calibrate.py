@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     entries = [FakeEntry("g", compiled(*KERNELS)), FakeEntry("again", compiled(KERNELS[0]))]
     monkeypatch.setattr(device, "require", lambda: torch.device("cpu"))
     monkeypatch.setattr(device, "current_target", lambda: H100)
+    # What imports the name has to have done so before, or it keeps the replacement for good.
+    importlib.import_module("harness.bench.plan")
     monkeypatch.setattr("harness.bench.entries.find_entries", lambda *_: entries)
     monkeypatch.setattr(run, "compile_ahead", lambda *_: None)
     real = run.measure
