@@ -401,7 +401,8 @@ def _blank(kernel: CompiledKernel) -> KernelRecord:
     )
 
 
-def _with_metrics(record: KernelRecord, metrics: StaticMetrics) -> KernelRecord:
+def with_metrics(record: KernelRecord, metrics: StaticMetrics) -> KernelRecord:
+    """``record`` with what its compiled binary says."""
     return replace(
         record,
         registers=metrics.registers,
@@ -431,7 +432,7 @@ def _with_check(record: KernelRecord, outcome: CheckOutcome) -> KernelRecord:
 def _with_answer(record: KernelRecord, value: object, is_check: bool) -> KernelRecord:
     match value:
         case StaticMetrics():
-            return _with_metrics(record, value)
+            return with_metrics(record, value)
         case CheckOutcome():
             return _with_check(record, value)
         case HarnessError() if is_check:

@@ -189,15 +189,5 @@ def prepare_region(
     return text.function("run", compiled.region.name)
 
 
-def run_region(
-    compiled: CompiledRegion,
-    tensors: Sequence[torch.Tensor],
-    launch: LaunchKernel,
-    device: torch.device | str,
-) -> list[torch.Tensor]:
-    """A region's outputs from its inputs, as ``prepare_region`` computes them."""
-    return list(prepare_region(compiled, _each_time(launch), device)(list(tensors)))
-
-
 def _each_time(launch: LaunchKernel) -> PrepareKernel:
     return lambda module: lambda args: launch(module, args)

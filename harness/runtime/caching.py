@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -158,8 +158,3 @@ class CachingAutotuner:
         except CompileFailed as error:
             return error
         return None
-
-
-def with_pins(tuner: CachingAutotuner, pinned: Sequence[Config]) -> CachingAutotuner:
-    """``tuner`` with configurations to try beside its candidates (an earlier run's winners)."""
-    return replace(tuner, settings=replace(tuner.settings, pinned=tuple(pinned)))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.bench.record import GraphRecord, KernelRecord, Run, one_line
+from harness.bench.session import with_metrics
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime.module import config_from_dict
@@ -222,18 +223,7 @@ def _config(kernel: KernelRecord) -> Config | None:
 def _with_answer(kernel: KernelRecord, found: StaticMetrics | HarnessError) -> KernelRecord:
     if isinstance(found, HarnessError):
         return replace(kernel, reason=one_line(found))
-    return replace(
-        kernel,
-        reason="",
-        registers=found.registers,
-        spills=found.spills,
-        stack=found.stack,
-        shared=found.shared,
-        instructions=found.instructions,
-        widest_load=found.widest_load,
-        widest_store=found.widest_store,
-        mix=dict(found.mix),
-    )
+    return with_metrics(replace(kernel, reason=""), found)
 
 
 def _row(match: Match, target: Target) -> StaticRow:
