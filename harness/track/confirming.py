@@ -178,14 +178,10 @@ def _contenders(kernels: Sequence[KernelRecord]) -> tuple[Contender, ...]:
 
 def _measured(outcomes: Sequence[Outcome]) -> Measured:
     """The processes' medians; processes that were throttled most of the time are left out."""
-    kept = [o for o in outcomes if not any(_throttled(s) for s in (o.a, o.b))]
+    kept = [o for o in outcomes if not (o.a.disturbed or o.b.disturbed)]
     if not kept:
         return Measured(reason="throttled most of the time in every process")
     return Measured(_times([o.a for o in kept]), _times([o.b for o in kept]))
-
-
-def _throttled(samples: Samples) -> bool:
-    return samples.stopped == "throttled" or samples.excluded > len(samples.ms)
 
 
 def _times(found: Sequence[Samples]) -> Times:

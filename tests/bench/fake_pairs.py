@@ -55,7 +55,8 @@ def _fought(duel: Duel) -> Outcome:
     sides = [
         tuple(sum(_time(c, chance) for c in side) for _ in range(20)) for side in (duel.a, duel.b)
     ]
-    return Outcome(*(Samples(ms, "fake/1", "width") for ms in sides))
+    stopped = "disturbed" if any("# disturbed" in text for text in texts) else "width"
+    return Outcome(*(Samples(ms, "fake/1", stopped) for ms in sides))
 
 
 def handlers(cache: str | None) -> dict[str, Handler]:
