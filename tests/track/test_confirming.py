@@ -21,7 +21,7 @@ EFFORT = Effort(processes=3, seconds=3.0)
 
 @pytest.fixture(autouse=True)
 def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confirming, "fight", fake_pairs.fight_here)
+    monkeypatch.setattr(confirming, "time_pairs", fake_pairs.time_pairs_here)
 
 
 @pytest.fixture
