@@ -8,12 +8,12 @@ acknowledged change speaks of, or nobody can read, stays in any case.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.bench import git
 from harness.errors import RecordError
 from harness.track import index, journal
 from harness.track.acknowledge import Acknowledgement
@@ -49,7 +49,8 @@ def survey(
     acknowledged: Sequence[Acknowledgement] = (),
     now: datetime | None = None,
 ) -> list[Finding]:
-    """What can go from ``results``, and what could but stays. Removes nothing."""
+    """What can go from ``results``, and what could but stays. Removes nothing. Raises
+    ``RecordError`` in a checkout where git does not answer."""
     now = now or datetime.now(UTC)
     found = [*_remains(results, now.timestamp()), *_journals(results)]
     known = index.refresh(results)
@@ -78,7 +79,10 @@ def remove(findings: Iterable[Finding]) -> list[Path]:
                 continue  # somebody else's gc
             except OSError as error:
                 raise RecordError(
-                    "a file cannot be removed", str(file), got=error.strerror or str(error)
+                    "a file cannot be removed",
+                    str(file),
+                    got=error.strerror or str(error),
+                    remedy="look at its permissions; the files before it are gone",
                 ) from error
             gone.append(file)
     return gone
@@ -185,26 +189,25 @@ def _in_version_control(
     results: Path, runs: Sequence[IndexedRun]
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Of ``runs`` the files that git tracks, and the identifiers that a tracked file mentions."""
-    files = frozenset(filter(None, _git(results, "", "ls-files", "-z", "--", ".").split("\0")))
-    top = _git(results, "", "rev-parse", "--show-toplevel").strip()
-    if not top:
-        return files, frozenset()
+    if not git.is_checkout(results):
+        return frozenset(), frozenset()
+    files = frozenset(filter(None, _ask(results, "ls-files", "-z", "--", ".").split("\0")))
+    top = Path(_ask(results, "rev-parse", "--show-toplevel").strip())
     patterns = "\n".join(run.id for run in runs)
-    text = _git(Path(top), patterns, "grep", "-I", "-h", "-o", "-F", "-f", "-")
+    text = _ask(top, "grep", "-I", "-h", "-o", "-F", "-f", "-", given=patterns)
     return files, frozenset(text.split("\n"))
 
 
-def _git(folder: Path, given: str, *arguments: str) -> str:
-    """What git prints; nothing where it has nothing to say or is not there."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            capture_output=True,
-            text=True,
-            input=given,
-            timeout=60,
-            check=False,
+def _ask(folder: Path, *arguments: str, given: str = "") -> str:
+    """What git says. Without an answer nothing is known to be free to go, so this raises
+    ``RecordError``."""
+    text, why = git.ask(folder, *arguments, given=given)
+    if why:
+        raise RecordError(
+            "git does not say which runs are under version control",
+            str(folder),
+            got=why,
+            expected="an answer, because those runs are never removed",
+            remedy="make `git status` work there, then try again; nothing was removed",
         )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout if done.returncode == 0 else ""
+    return text

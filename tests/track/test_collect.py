@@ -138,3 +138,12 @@ def test_journals_stay(tmp_path: Path) -> None:
     torn.write_text('{"schema": 2}\n{"x"\n{}\n')
     assert "in no run file" in staying(tmp_path)["torn.journal"]
     assert collect.survey(tmp_path / "none", Rules(), now=NOW) == []
+
+
+def test_without_an_answer_from_git_nothing_is_free_to_go(tmp_path: Path) -> None:
+    store.save(tmp_path, run(dirty=True, created=OLD))
+    assert going(tmp_path)
+    (tmp_path / ".git").write_text("gitdir: gone")
+    with pytest.raises(RecordError, match="under version control") as caught:
+        survey(tmp_path, Rules(), now=NOW)
+    assert "not a git repository" in caught.value.got
