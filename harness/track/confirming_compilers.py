@@ -82,7 +82,10 @@ def confirm_compilers(
     ]
     if not work:
         raise UsageError(
-            "there is nothing to time", got=f"{len(files)} graphs", expected="a graph with regions"
+            "there is nothing to time",
+            got=f"{len(files)} graphs",
+            expected="a graph with regions",
+            remedy="name other graphs: harness list",
         )
     configs = {
         kernel.module: config_from_dict(kernel.config)

@@ -114,6 +114,7 @@ class GpuBenchmark:
                 where=self.name,
                 got=f"bytes={bytes}",
                 expected="the bytes that one call reads and writes, or nothing",
+                remedy="count the tensors that are read and written, or leave bytes= out",
             )
         expected = None if reference is None else reference(*args)
         result = function(*args)
@@ -184,6 +185,7 @@ def _compare(name: str, result: Any, expected: Any, rtol: float | None, atol: fl
             where=name,
             got=str(error).strip().replace("\n", " ")[:500],
             expected="the reference's result, within tolerance",
+            remedy="mend the function, or allow for its rounding with rtol= and atol=",
         ) from error
 
 
