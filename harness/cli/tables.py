@@ -74,7 +74,7 @@ def kernel_line(kernel: KernelRecord, shown: tuple[Column, ...], *, timed: bool)
     time = (number(kernel.ms, 4), number(kernel.gbps), _roof(kernel))
     cells = [
         name if kernel.launches == 1 else f"{name} ×{kernel.launches}",
-        count(kernel.bytes),
+        count(kernel.bytes or None),  # an imported one's are not known
         number(kernel.registers),
         number(kernel.spills),
         count(kernel.shared),
@@ -102,7 +102,8 @@ def summary_lines(run: Run) -> list[str]:
     if uncompiled:
         lines.append(f"{_plural(uncompiled, 'kernel')} did not compile or run")
     where = run.machine.gpu or f"{run.machine.cpu or run.machine.key}, no GPU"
-    lines.append(f"on {where}; compiled for {run.target}")
+    made = f"compiled for {run.target}" if run.target else f"imported, measured by {run.suite}"
+    lines.append(f"on {where}; {made}")
     lines.extend(machine_lines(run))
     lines.extend(region_tables.summary_lines(run))
     if not run.complete:

@@ -58,9 +58,9 @@ def survey(
     candidates = _candidates(known.readable, rules, now)
     if not candidates:
         return found
-    tracked, named = _in_version_control(results, [run for run, _ in candidates])
+    held = _in_version_control(results, [run for run, _ in candidates])
     for run, reason in candidates:
-        found.append(_finding(results, run, reason, _why_kept(run, tracked, named, acknowledged)))
+        found.append(_finding(results, run, reason, _why_kept(run, held, acknowledged)))
     return found
 
 
@@ -163,15 +163,22 @@ def _finding(results: Path, run: IndexedRun, reason: str, keep: str) -> Finding:
     return Finding(files, size, reason, keep)
 
 
-def _why_kept(
-    run: IndexedRun,
-    tracked: frozenset[str],
-    named: frozenset[str],
-    acknowledged: Sequence[Acknowledgement],
-) -> str:
-    if run.file in tracked:
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What version control has of some runs: files that it tracks, and identifiers that a tracked
+    file names. ``silent`` says why git, which is responsible for the folder, cannot be asked."""
+
+    files: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    silent: str = ""
+
+
+def _why_kept(run: IndexedRun, held: _Held, acknowledged: Sequence[Acknowledgement]) -> str:
+    if held.silent:
+        return f"whether version control holds it cannot be told: {held.silent}"
+    if run.file in held.files:
         return "it is under version control"
-    if run.id in named:
+    if run.id in held.named:
         return "a file under version control names it"
     for each in acknowledged:
         if run.commit and any(
@@ -181,30 +188,37 @@ def _why_kept(
     return ""
 
 
-def _in_version_control(
-    results: Path, runs: Sequence[IndexedRun]
-) -> tuple[frozenset[str], frozenset[str]]:
-    """Of ``runs`` the files that git tracks, and the identifiers that a tracked file mentions."""
-    files = frozenset(filter(None, _git(results, "", "ls-files", "-z", "--", ".").split("\0")))
-    top = _git(results, "", "rev-parse", "--show-toplevel").strip()
-    if not top:
-        return files, frozenset()
-    patterns = "\n".join(run.id for run in runs)
-    text = _git(Path(top), patterns, "grep", "-I", "-h", "-o", "-F", "-f", "-")
-    return files, frozenset(text.split("\n"))
+def _in_version_control(results: Path, runs: Sequence[IndexedRun]) -> _Held:
+    folder = results.resolve()
+    if not any((above / ".git").exists() for above in (folder, *folder.parents)):
+        return _Held()
+    try:
+        top = _git(folder, "", "rev-parse", "--show-toplevel").strip()
+        files = _git(folder, "", "ls-files", "-z", "--", ".").split("\0")
+        patterns = "\n".join(run.id for run in runs)
+        text = _git(Path(top), patterns, "grep", "-I", "-h", "-o", "-F", "-f", "-")
+    except (OSError, subprocess.SubprocessError) as error:
+        # No git, somebody else's checkout ("dubious ownership"), a damaged one, a time-out.
+        return _Held(silent=_words(error))
+    return _Held(frozenset(filter(None, files)), frozenset(text.split("\n")))
+
+
+def _words(error: Exception) -> str:
+    said = getattr(error, "stderr", None) or str(error)
+    return " ".join(str(said).split())[:200]
 
 
 def _git(folder: Path, given: str, *arguments: str) -> str:
-    """What git prints; nothing where it has nothing to say or is not there."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            capture_output=True,
-            text=True,
-            input=given,
-            timeout=60,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout if done.returncode == 0 else ""
+    """What git prints. Raises ``SubprocessError`` or ``OSError`` if it cannot say."""
+    done = subprocess.run(
+        ["git", "-C", str(folder), *arguments],
+        capture_output=True,
+        text=True,
+        input=given,
+        timeout=60,
+        check=False,
+    )
+    nothing_found = arguments[0] == "grep" and done.returncode == 1
+    if done.returncode and not nothing_found:
+        done.check_returncode()
+    return done.stdout
