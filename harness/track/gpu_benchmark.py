@@ -206,9 +206,8 @@ def section(rows: Sequence[Row], columns: int | None = None) -> list[str]:
             around = f"{50 * (row.high - row.low) / row.ms:.2f}"
         gbps = "" if row.gbps is None else f"{row.gbps:.0f}"
         share = "" if row.limit is None else f"{100 * row.limit.fraction:.0f} {row.limit.roof[0]}"
-        lines.append(
-            f"{_cut(row.name, width):{width}}  {row.ms:9.4f}  {around:>5}  {gbps:>7}  {share:>7}  {row.stopped}"
-        )
+        name = f"{_cut(row.name, width):{width}}"
+        lines.append(f"{name}  {row.ms:9.4f}  {around:>5}  {gbps:>7}  {share:>7}  {row.stopped}")
     return lines
 
 
