@@ -8,12 +8,15 @@ decides where anything is written: names of folders and files are made of plain 
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
 import math
+import os
 import re
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -179,12 +182,43 @@ def graphs_of(kernels: dict[str, dict[str, KernelRecord]]) -> tuple[GraphRecord,
 
 
 def save(results: Path, run: Run) -> Path | None:
-    """Store ``run`` unless it is there already; None if it is."""
+    """Store ``run`` unless it is there already; None if it is. Of several processes that import
+    the same file one stores it. Raises ``RecordError`` where nothing can be written."""
     path = store.run_path(results, run)
-    for present in sorted(path.parent.glob(f"{path.stem}*{store.SUFFIX}")):
-        try:
-            if store.load(present) == run:
-                return None
-        except RecordError:
-            continue
-    return store.save(results, run)
+    try:
+        with _alone(path.parent):
+            for present in sorted(path.parent.glob(f"{path.stem}*{store.SUFFIX}")):
+                if _holds(present, run):
+                    return None
+            return store.save(results, run)
+    except OSError as error:
+        raise _refused(store.write_error(path.parent, error)) from error
+    except RecordError as error:
+        raise _refused(error) from error
+
+
+def _holds(path: Path, run: Run) -> bool:
+    try:
+        return store.load(path) == run
+    except RecordError:
+        return False
+
+
+def _refused(error: RecordError) -> RecordError:
+    """``error`` without the advice that only helps who measures."""
+    remedy = error.remedy.removesuffix(store.UNRECORDED)
+    return RecordError(error.what, error.where, error.got, error.expected, remedy)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other imports out of ``folder``, which is made if it is missing. The lock is on the
+    folder itself, so that nothing is left behind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

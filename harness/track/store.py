@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SUFFIX = ".parquet"
+UNRECORDED = ", or measure without recording: --no-record"
+"""The advice for a run that cannot be written, beside what to do about the folder."""
 
 
 def run_path(results: Path, run: Run) -> Path:
@@ -229,5 +231,5 @@ def write_error(path: Path, error: OSError) -> RecordError:
     return RecordError(
         f"a run cannot be recorded: {what}",
         str(path),
-        remedy=f"{remedy}, or measure without recording: --no-record",
+        remedy=f"{remedy}{UNRECORDED}",
     )

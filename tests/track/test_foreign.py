@@ -418,3 +418,34 @@ def test_what_a_file_says_is_never_run(tmp_path: Path) -> None:
         store.load(path)
     index.refresh(tmp_path / "results")
     assert not mark.exists()
+
+
+SLOW_IMPORT = """
+import sys, time
+from pathlib import Path
+from harness.track import foreign, store
+
+at_once = store.save
+store.save = lambda *given: (time.sleep(0.3), at_once(*given))[1]
+for _, run in foreign.read([Path(sys.argv[1])]).runs:
+    foreign.save(Path(sys.argv[2]), run)
+"""
+
+
+def test_imports_at_the_same_moment_store_a_run_once(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps(pytest_document()))
+    results = tmp_path / "results"
+    command = [sys.executable, "-c", SLOW_IMPORT, str(tmp_path / "x.json"), str(results)]
+    started = [subprocess.Popen(command) for _ in range(3)]
+    assert [one.wait(timeout=60) for one in started] == [0] * 3
+    assert len(stored(results)) == 1
+
+
+def test_a_folder_that_refuses_is_no_matter_of_measuring(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps(pytest_document()))
+    ((_, run),) = foreign.read([tmp_path / "x.json"]).runs
+    (tmp_path / "results").write_text("a file")
+    with pytest.raises(RecordError, match="cannot be recorded") as caught:
+        foreign.save(tmp_path / "results", run)
+    assert "--no-record" not in caught.value.remedy
+    assert "HARNESS_RESULTS" in caught.value.remedy
