@@ -226,6 +226,19 @@ def test_pytest_benchmark_without_samples(tmp_path: Path) -> None:
     assert run.machine.key == "pytest-fast-cpu"
 
 
+@pytest.mark.parametrize("version", ["3.2.3", "3.4.1", "4.0.0"])
+def test_files_of_earlier_versions(version: str) -> None:
+    """As those versions wrote them, the processor's flags taken out."""
+    path = Path(__file__).parent / "fixtures" / f"pytest-benchmark-{version}.json"
+    assert json.loads(path.read_text())["version"] == version
+    ((_, run),) = foreign.read([path]).runs
+    assert (run.commit, run.machine.key, run.machine.python) == ("", "pytest-amd-epyc", "3.11.7")
+    names = {graph.name: [kernel.name for kernel in graph.kernels] for graph in run.graphs}
+    plain = ["test_plain", "test_it.py::TestB::test_plain"]
+    assert names == {"sums": ["test_sum[1]", "test_sum[2]"], "test_it.py": plain}
+    assert {len(kernel.samples_ms) for graph in run.graphs for kernel in graph.kernels} == {5}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
