@@ -105,7 +105,8 @@ def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
             where=unknown.where,
             got=name,
             expected=unknown.expected or unknown.what,
-            remedy="list runs: harness list --runs; compilers: harness compare harness inductor",
+            remedy=f"{_where_commits_are(Path.cwd())}list runs: harness list --runs; compilers: "
+            "harness compare harness inductor",
         ) from unknown
     newest = [path for path in lookup.runs(results) if path.stem[16:28] == commit[:12]]
     if not newest:
@@ -123,9 +124,25 @@ def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
 def resolve_commit(folder: Path, name: str) -> str | None:
     """The full identifier of the commit that git calls ``name`` in ``folder``; None if it knows
     none, or there is no git or no repository."""
+    return _git(
+        folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+    )
+
+
+def _where_commits_are(folder: Path) -> str:
+    """What to do about a commit that the checkout in ``folder`` does not have."""
+    shallow = _git(folder, "rev-parse", "--is-shallow-repository")
+    if shallow is None:
+        return "commits are known inside a checkout only; "
+    if shallow == "true":
+        return "commits: this clone lacks its history (git fetch --unshallow); "
+    return "commits: git fetch the branch it is on; "
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
     try:
         found = subprocess.run(
-            ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"],
+            ["git", *arguments],
             cwd=folder,
             capture_output=True,
             text=True,
