@@ -49,8 +49,7 @@ def survey(
     acknowledged: Sequence[Acknowledgement] = (),
     now: datetime | None = None,
 ) -> list[Finding]:
-    """What can go from ``results``, and what could but stays. Removes nothing. Raises
-    ``RecordError`` in a checkout where git does not answer."""
+    """What can go from ``results``, and what could but stays. Removes nothing."""
     now = now or datetime.now(UTC)
     found = [*_remains(results, now.timestamp()), *_journals(results)]
     known = index.refresh(results)
@@ -59,9 +58,9 @@ def survey(
     candidates = _candidates(known.readable, rules, now)
     if not candidates:
         return found
-    tracked, named = _in_version_control(results, [run for run, _ in candidates])
+    held = _in_version_control(results, [run for run, _ in candidates])
     for run, reason in candidates:
-        found.append(_finding(results, run, reason, _why_kept(run, tracked, named, acknowledged)))
+        found.append(_finding(results, run, reason, _why_kept(run, held, acknowledged)))
     return found
 
 
@@ -167,15 +166,22 @@ def _finding(results: Path, run: IndexedRun, reason: str, keep: str) -> Finding:
     return Finding(files, size, reason, keep)
 
 
-def _why_kept(
-    run: IndexedRun,
-    tracked: frozenset[str],
-    named: frozenset[str],
-    acknowledged: Sequence[Acknowledgement],
-) -> str:
-    if run.file in tracked:
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What version control has of some runs: files that it tracks, and identifiers that a tracked
+    file names. ``silent`` says why git, which is responsible for the folder, cannot be asked."""
+
+    files: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    silent: str = ""
+
+
+def _why_kept(run: IndexedRun, held: _Held, acknowledged: Sequence[Acknowledgement]) -> str:
+    if held.silent:
+        return f"whether version control holds it cannot be told: {held.silent}"
+    if run.file in held.files:
         return "it is under version control"
-    if run.id in named:
+    if run.id in held.named:
         return "a file under version control names it"
     for each in acknowledged:
         if run.commit and any(
@@ -185,29 +191,15 @@ def _why_kept(
     return ""
 
 
-def _in_version_control(
-    results: Path, runs: Sequence[IndexedRun]
-) -> tuple[frozenset[str], frozenset[str]]:
-    """Of ``runs`` the files that git tracks, and the identifiers that a tracked file mentions."""
+def _in_version_control(results: Path, runs: Sequence[IndexedRun]) -> _Held:
     if not git.is_checkout(results):
-        return frozenset(), frozenset()
-    files = frozenset(filter(None, _ask(results, "ls-files", "-z", "--", ".").split("\0")))
-    top = Path(_ask(results, "rev-parse", "--show-toplevel").strip())
+        return _Held()
+    top, silent = git.ask(results, "rev-parse", "--show-toplevel")
+    files, silent = ("", silent) if silent else git.ask(results, "ls-files", "-z", "--", ".")
+    if silent:
+        # No git, somebody else's checkout ("dubious ownership"), a damaged one, a time-out.
+        return _Held(silent=silent)
     patterns = "\n".join(run.id for run in runs)
-    text = _ask(top, "grep", "-I", "-h", "-o", "-F", "-f", "-", given=patterns)
-    return files, frozenset(text.split("\n"))
-
-
-def _ask(folder: Path, *arguments: str, given: str = "") -> str:
-    """What git says. Without an answer nothing is known to be free to go, so this raises
-    ``RecordError``."""
-    text, why = git.ask(folder, *arguments, given=given)
-    if why:
-        raise RecordError(
-            "git does not say which runs are under version control",
-            str(folder),
-            got=why,
-            expected="an answer, because those runs are never removed",
-            remedy="make `git status` work there, then try again; nothing was removed",
-        )
-    return text
+    wanted = ("-I", "-h", "-o", "-F", "-f", "-")
+    text, silent = git.ask(Path(top.strip()), "grep", *wanted, given=patterns)
+    return _Held(frozenset(filter(None, files.split("\0"))), frozenset(text.split("\n")), silent)

@@ -103,7 +103,8 @@ def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
             where=unknown.where,
             got=name,
             expected=unknown.expected or unknown.what,
-            remedy="list runs: harness list --runs; compilers: harness compare harness inductor",
+            remedy=f"{_where_commits_are(Path.cwd())}list runs: harness list --runs; compilers: "
+            "harness compare harness inductor",
         ) from unknown
     newest = lookup.of_commit(results, commit)
     if not newest:
@@ -124,6 +125,16 @@ def resolve_commit(folder: Path, name: str) -> str | None:
     wanted = f"{name}^{{commit}}"
     text, _ = git.ask(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", wanted)
     return text.strip() or None
+
+
+def _where_commits_are(folder: Path) -> str:
+    """What to do about a commit that the checkout in ``folder`` does not have."""
+    shallow, silent = git.ask(folder, "rev-parse", "--is-shallow-repository")
+    if silent:
+        return "commits are known inside a checkout only; "
+    if shallow.strip() == "true":
+        return "commits: this clone lacks its history (git fetch --unshallow); "
+    return "commits: git fetch the branch it is on; "
 
 
 def modules_side(path: Path) -> Side:
