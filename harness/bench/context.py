@@ -32,7 +32,8 @@ def device_facts() -> DeviceFacts:
 
 def no_device(error: Exception) -> NoDevice:
     """Why the device cannot be taken."""
-    full = isinstance(error, torch.OutOfMemoryError)
+    # The driver has no memory for a context, torch's allocator none for a tensor.
+    full = isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error)
     return NoDevice(
         "the GPU has too little free memory" if full else "the GPU cannot be used",
         got=error.got if isinstance(error, HarnessError) else reason(error),

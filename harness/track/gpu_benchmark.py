@@ -128,7 +128,10 @@ class GpuBenchmark:
         if self.benchmark.disabled:
             return result
         work = Work(lambda copies: function(*copies), args)
-        samples = gpu.timer.measure(work, self.budget_ms)
+        try:
+            samples = gpu.timer.measure(work, self.budget_ms)
+        finally:
+            _give_memory_back()
         limit = None
         if gpu.roofline is not None and bytes is not None:
             # Reads and writes are not told apart here: half of each, as in a copy.
@@ -177,6 +180,14 @@ class GpuBenchmark:
         self.benchmark.pedantic(
             lambda: self.clock.advance(next(rest) / 1000), rounds=len(samples.ms), iterations=1
         )
+
+
+def _give_memory_back() -> None:
+    """Copies of arguments may be a large part of the device's memory, which other processes of
+    the session need, and the next test."""
+    from harness.bench.measure import release
+
+    release("cuda")
 
 
 def _compare(name: str, result: Any, expected: Any, rtol: float | None, atol: float | None) -> None:
