@@ -110,7 +110,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def gpu() -> Gpu | str:
     """The CUDA device to time on, its limits measured once; a reason if there is none."""
-    from harness.bench.on_device import no_device
+    from harness.bench.context import no_device
     from harness.bench.roofline import measure
     from harness.bench.timer import CudaTimer
     from harness.errors import NoDevice
