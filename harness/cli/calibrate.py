@@ -17,7 +17,7 @@ from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
 if TYPE_CHECKING:
     from harness.bench.calibration.measure import Effort
     from harness.bench.calibration.record import Calibration
-    from harness.bench.context import DeviceFacts
+    from harness.bench.jobs import DeviceFacts
     from harness.bench.verdicts import Rules
     from harness.options import Options
     from harness.track.calibrations import CalibrationJournal
