@@ -12,6 +12,7 @@ import typer
 from harness import options as settings
 from harness.cli import output
 from harness.cli.arguments import AsJson, Debug, Graphs, Jobs, Suite
+from harness.cli.caching import cache_folder
 from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
 
 if TYPE_CHECKING:
@@ -137,17 +138,14 @@ def _calibrate(
     from harness.bench.entries import find_entries
     from harness.bench.plan import find_target
     from harness.errors import NoDevice
-    from harness.runtime.cache import usable
     from harness.runtime.device import current_target
 
     find_target(options.target)
     kept: list[CalibrationJournal] = [] if journal is None else [journal]
     with (
-        usable(options.cache) as (cache, note),
+        cache_folder(options) as cache,
         output.progress("compiling", options, quiet=as_json) as bar,
     ):
-        if note:
-            output.note(note)
         entries = find_entries(options, request.suite, request.graphs, current_target())
         chosen = run.candidates(entries, request.kernels)
         cause: KeyboardInterrupt | NoDevice | None = None
