@@ -64,7 +64,7 @@ def candidates(entries: Iterable[Entry], names: Sequence[str] = ()) -> list[Cand
             "there is no kernel to calibrate with",
             got=", ".join(names) or "no graph that compiles",
             expected="a part of a kernel's name, as harness run shows them",
-            remedy="leave --kernels out to take all",
+            remedy="leave --kernel out to take all",
         )
     return list(found.values())
 
