@@ -202,6 +202,24 @@ def test_import(harness: Command, results: Path, tmp_path: Path) -> None:
     assert harness("import", path).status == 1
 
 
+def test_imports_are_compared_without_talk_of_code(harness: Command, tmp_path: Path) -> None:
+    for day, factor in ((2, 1.0), (3, 1.5)):
+        data = [factor * seconds for seconds in (0.25, 0.251, 0.249)]
+        bench = {"name": "t", "fullname": "a.py::t", "stats": {"median": data[0], "data": data}}
+        document = {
+            "machine_info": {"cpu": {"brand_raw": "Fast CPU"}},
+            "benchmarks": [bench],
+            "datetime": f"2026-01-0{day}T03:04:05",
+        }
+        (tmp_path / "x.json").write_text(json.dumps(document))
+        assert harness("import", tmp_path / "x.json").status == 0
+    answer = harness("compare", "20260102", "20260103")
+    assert answer.status in (0, 1)
+    assert "1.500" in answer.out
+    assert "nothing that is recorded" not in answer.out
+    assert "harness confirm" not in answer.out  # there is no module to time
+
+
 def test_import_of_a_folder_with_a_damaged_file(
     harness: Command, results: Path, tmp_path: Path
 ) -> None:
