@@ -9,6 +9,7 @@ from typing import Any
 from harness.bench.record import Check, GraphRecord, KernelRecord, Run, StateSummary, to_json
 from harness.cli import region_tables
 from harness.cli.output import Column, count, heading, number, row, width
+from harness.runtime.timing import DISTURBED
 
 COLUMNS = (
     Column("kernel", 0),
@@ -265,7 +266,7 @@ def _remarks(kernel: KernelRecord) -> list[str]:
     lines = []
     for one in kernel.sets:
         odd = [one.drift] if one.drift else []
-        if one.stopped == "disturbed":
+        if one.stopped in DISTURBED:
             odd.append("the GPU was throttling, or launched at another pace, all the time")
         if one.method:
             odd.append(f"method {one.method}: not comparable with the others")

@@ -6,7 +6,6 @@ inputs and the caller's tensors end up bit for bit what they were.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from harness.errors import NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import SPILL_LIMIT, SPILL_LIMIT_WIDE
 from harness.runtime import module as modules
+from harness.runtime.cubin import code_hash
 from harness.runtime.launcher import Launcher
 from harness.runtime.race import Launchable, Prepare, Race, failure
 from harness.runtime.sampling import Sampler, sampler_of
@@ -91,7 +91,7 @@ class Compiler:
         launcher = Launcher(self.loaded, config, self.target, self.cache)
         needs = launcher.resources()
         binary = launcher.binary()
-        name = hashlib.sha256(binary.cubin).hexdigest()[:32]
+        name = f"{code_hash(binary.cubin)}-{binary.num_warps}"
         return Ready(launcher, Resources(needs.registers, needs.spills, binary.shared, name)), (
             needs.spills
         )

@@ -8,12 +8,12 @@ acknowledged change speaks of, or nobody can read, stays in any case.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.bench import git
 from harness.errors import RecordError
 from harness.track import index, journal
 from harness.track.acknowledge import Acknowledgement
@@ -78,7 +78,10 @@ def remove(findings: Iterable[Finding]) -> list[Path]:
                 continue  # somebody else's gc
             except OSError as error:
                 raise RecordError(
-                    "a file cannot be removed", str(file), got=error.strerror or str(error)
+                    "a file cannot be removed",
+                    str(file),
+                    got=error.strerror or str(error),
+                    remedy="look at its permissions; the files before it are gone",
                 ) from error
             gone.append(file)
     return gone
@@ -189,36 +192,14 @@ def _why_kept(run: IndexedRun, held: _Held, acknowledged: Sequence[Acknowledgeme
 
 
 def _in_version_control(results: Path, runs: Sequence[IndexedRun]) -> _Held:
-    folder = results.resolve()
-    if not any((above / ".git").exists() for above in (folder, *folder.parents)):
+    if not git.is_checkout(results):
         return _Held()
-    try:
-        top = _git(folder, "", "rev-parse", "--show-toplevel").strip()
-        files = _git(folder, "", "ls-files", "-z", "--", ".").split("\0")
-        patterns = "\n".join(run.id for run in runs)
-        text = _git(Path(top), patterns, "grep", "-I", "-h", "-o", "-F", "-f", "-")
-    except (OSError, subprocess.SubprocessError) as error:
+    top, silent = git.ask(results, "rev-parse", "--show-toplevel")
+    files, silent = ("", silent) if silent else git.ask(results, "ls-files", "-z", "--", ".")
+    if silent:
         # No git, somebody else's checkout ("dubious ownership"), a damaged one, a time-out.
-        return _Held(silent=_words(error))
-    return _Held(frozenset(filter(None, files)), frozenset(text.split("\n")))
-
-
-def _words(error: Exception) -> str:
-    said = getattr(error, "stderr", None) or str(error)
-    return " ".join(str(said).split())[:200]
-
-
-def _git(folder: Path, given: str, *arguments: str) -> str:
-    """What git prints. Raises ``SubprocessError`` or ``OSError`` if it cannot say."""
-    done = subprocess.run(
-        ["git", "-C", str(folder), *arguments],
-        capture_output=True,
-        text=True,
-        input=given,
-        timeout=60,
-        check=False,
-    )
-    nothing_found = arguments[0] == "grep" and done.returncode == 1
-    if done.returncode and not nothing_found:
-        done.check_returncode()
-    return done.stdout
+        return _Held(silent=silent)
+    patterns = "\n".join(run.id for run in runs)
+    wanted = ("-I", "-h", "-o", "-F", "-f", "-")
+    text, silent = git.ask(Path(top.strip()), "grep", *wanted, given=patterns)
+    return _Held(frozenset(filter(None, files.split("\0"))), frozenset(text.split("\n")), silent)

@@ -119,6 +119,7 @@ class GpuBenchmark:
                 where=self.name,
                 got=f"bytes={bytes}",
                 expected="the bytes that one call reads and writes, or nothing",
+                remedy="count the tensors that are read and written, or leave bytes= out",
             )
         expected = None if reference is None else reference(*args)
         result = function(*args)
@@ -127,7 +128,10 @@ class GpuBenchmark:
         if self.benchmark.disabled:
             return result
         work = Work(lambda copies: function(*copies), args)
-        samples = gpu.timer.measure(work, self.budget_ms)
+        try:
+            samples = gpu.timer.measure(work, self.budget_ms)
+        finally:
+            _give_memory_back()
         limit = None
         if gpu.roofline is not None and bytes is not None:
             # Reads and writes are not told apart here: half of each, as in a copy.
@@ -178,6 +182,14 @@ class GpuBenchmark:
         )
 
 
+def _give_memory_back() -> None:
+    """Copies of arguments may be a large part of the device's memory, which other processes of
+    the session need, and the next test."""
+    from harness.bench.measure import release
+
+    release("cuda")
+
+
 def _compare(name: str, result: Any, expected: Any, rtol: float | None, atol: float | None) -> None:
     import torch
 
@@ -190,6 +202,7 @@ def _compare(name: str, result: Any, expected: Any, rtol: float | None, atol: fl
             where=name,
             got=str(error).strip().replace("\n", " ")[:500],
             expected="the reference's result, within tolerance",
+            remedy="mend the function, or allow for its rounding with rtol= and atol=",
         ) from None
 
 

@@ -110,16 +110,17 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def gpu() -> Gpu | str:
     """The CUDA device to time on, its limits measured once; a reason if there is none."""
+    from harness.bench.context import no_device
+    from harness.bench.roofline import measure
+    from harness.bench.timer import CudaTimer
     from harness.errors import NoDevice
 
     try:
-        from harness.bench.roofline import measure
-        from harness.bench.timer import CudaTimer
-
         timer = CudaTimer()
         return Gpu(timer, measure(timer))
-    except NoDevice as error:
-        return f"no GPU: {error.got or error.what}"
+    except (RuntimeError, NoDevice) as error:
+        found = no_device(error)
+        return f"no GPU: {found.got or found.what}"
 
 
 if _HAS_BENCHMARK:

@@ -249,6 +249,7 @@ def benchmark_kernel(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
                 where=one.id,
                 got=f"error {outcome.max_error:.3g}",
                 expected=f"at most {outcome.allowed}",
+                remedy=f"see where: harness run {one.graph}",
             )
         timing = device.time(module)
     except HarnessError as error:
