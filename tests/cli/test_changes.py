@@ -45,6 +45,28 @@ def test_a_regression_ends_with_status_1(
     assert max(map(len, answer.out.splitlines())) <= 120
 
 
+@pytest.mark.parametrize("columns", [60, 80, 100, 130])
+def test_names_and_commits_stay_whole_in_a_narrow_terminal(
+    harness: Command,
+    regression: str,
+    commits: tuple[Path, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = harness("changes", "--repository", commits[0]).out
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= max(80, min(columns, 120))
+    if columns < 120:
+        before = commits[1][9]
+        assert f"{before[:10]} → {regression[:10]}" in " ".join(out.split())
+        assert any(line.split()[:2] == ["block", "k2"] for line in lines)
+        assert not any(line != line.rstrip() for line in lines)
+        assert "confidence  commits" not in out
+    else:
+        assert "graph / kernel" in out
+
+
 def test_json(harness: Command, regression: str, commits: tuple[Path, list[str]]) -> None:
     document = harness("changes", "--repository", commits[0], "--json").json()
     assert document["order"] == "history"
