@@ -73,7 +73,7 @@ def kernel_line(kernel: KernelRecord, shown: tuple[Column, ...], *, timed: bool)
     name = kernel.name.removeprefix("triton_")
     time = (number(kernel.ms, 4), number(kernel.gbps), _roof(kernel))
     cells = [
-        name if kernel.launches == 1 else f"{name} ×{kernel.launches}",
+        name if kernel.launches <= 1 else f"{name} ×{kernel.launches}",
         count(kernel.bytes),
         number(kernel.registers),
         number(kernel.spills),

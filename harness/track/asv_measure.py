@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.errors import (
     CheckFailed,
@@ -36,8 +38,15 @@ CODEGEN_METHOD = "codegen-cpu/2"
 """Graph to emitted modules in warm processes of the commit's own, Triton not included; processor
 time. One process says too little: where its memory lies moves its times by 10 % and more."""
 
-NOTE = "harness: "
-"""Begins a line of the measuring process that asv's user should see."""
+CONFIGURATION = ("XBLOCK", "YBLOCK", "R0_BLOCK", "num_warps", "num_stages")
+"""What is tracked of the configuration under which a kernel was timed."""
+
+NOTE, TOOK = "harness: ", "harness took: "
+"""Begin a line of the measuring process that asv's user should see: a warning, and how long the
+parts of the measurement took."""
+
+if TYPE_CHECKING:
+    from harness.heuristics.facts import Config
 
 Value: TypeAlias = "float | int | dict[str, Any]"
 Row: TypeAlias = dict[str, Value]
@@ -113,18 +122,31 @@ def collect(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, Any
     chosen = chosen_graphs(options, wanted)
     modules = [m for graph in chosen for m in emitted(answer, graph)]
     kernels: dict[str, Row] = {m.label: {} for m in modules}
+    clock = [time.monotonic()]
     _add_static(modules, kernels, overlay, options)
+    clock.append(time.monotonic())
     kept = options.cache / "asv" / overlay.series_of if options.use_cache else None
     notes = _add_times(modules, kernels, options, wanted, Checked(kept))
+    clock.append(time.monotonic())
     seconds = _code_generation(overlay, options, chosen, wanted)
+    clock.append(time.monotonic())
     graphs = {
         graph: _graph_row(answer["graphs"].get(graph), emitted(answer, graph), kernels)
         | ({"codegen_seconds": _samples(seconds[graph])} if seconds.get(graph) else {})
         for graph in chosen
     }
-    for note in notes:
-        print(f"{NOTE}{note}")  # noqa: T201 - asv hands on what this process prints
+    said = [f"{NOTE}{note}" for note in notes]
+    for line in (*said, f"{TOOK}{_took(len(modules), clock)}"):
+        print(line)  # noqa: T201 - asv hands on what this process prints
     return {"graphs": graphs, "kernels": kernels}
+
+
+def _took(kernels: int, clock: Sequence[float]) -> str:
+    static, timing, codegen = (after - before for before, after in pairwise(clock))
+    return (
+        f"{clock[-1] - clock[0]:.1f} s for {kernels} kernels: compiled for static metrics "
+        f"{static:.1f} s, tuned and timed {timing:.1f} s, code generation timed {codegen:.1f} s"
+    )
 
 
 def _add_static(
@@ -167,12 +189,21 @@ def _add_times(
         seconds = [ms / 1e3 for ms in _thinned(timed.ms, wanted.samples)]
         row["seconds"] = _samples(seconds)
         row["gbps"] = _samples([module.bytes_moved / s / 1e9 for s in seconds])
+        row |= _configuration(timed.config)
         if timed.clock_mhz is not None:
             clocks[module.label] = timed.clock_mhz
     slow, note = slowed(clocks)
     for label in slow:
         del kernels[label]["seconds"], kernels[label]["gbps"]
     return [note] if note else []
+
+
+def _configuration(config: Config | None) -> Row:
+    """The configuration that was timed, a number for each of ``CONFIGURATION`` that it has."""
+    if config is None:
+        return {}
+    found = {**dict(config.blocks), "num_warps": config.num_warps, "num_stages": config.num_stages}
+    return {name: found[name] for name in CONFIGURATION if name in found}
 
 
 def chosen_graphs(options: Options, wanted: Wanted) -> tuple[str, ...]:

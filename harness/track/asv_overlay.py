@@ -28,7 +28,7 @@ from harness import options as settings
 from harness.errors import HarnessError
 from harness.options import Overlay
 from harness.track import asv_measure, asv_tree
-from harness.track.asv_measure import NOTE, Wanted
+from harness.track.asv_measure import NOTE, TOOK, Wanted
 
 DECLARED = "declared.py"
 """The file of the benchmark folder that says what is measured (``WANTED``)."""
@@ -239,6 +239,8 @@ class CommitOverlay(Environment):
             for line in done[0].splitlines():
                 if line.startswith(NOTE):
                     log.warning(line.removeprefix(NOTE))
+                elif line.startswith(TOOK):
+                    log.info(line.removeprefix(TOOK))
         return done
 
 
