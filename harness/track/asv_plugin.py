@@ -35,6 +35,7 @@ from harness.track.asv_overlay import CommitOverlay, Site
 _VERSION = "0.6."
 _GAP = re.compile(r"^\s*\S+(?:\s+n/a)+\s*$")
 """A row of asv's tables without a value."""
+_RULE = re.compile(r"^\s*[=-]+[ =-]*$")
 
 
 def setup() -> None:
@@ -209,7 +210,10 @@ def without_gaps(original: Callable[..., Any]) -> Callable[..., Any]:
         gone = len(lines) - len(kept)
         if not gone:
             return info, details
-        return info, "\n".join([*kept, f"{gone} rows n/a"])
+        rules = [number for number, line in enumerate(kept) if _RULE.match(line)]
+        # Nothing between the rule below the head and the last one: a table without rows.
+        table = [] if len(rules) > 1 and rules[-1] - rules[-2] == 1 else kept
+        return info, "\n".join([*table, f"{gone} rows n/a"])
 
     return format_benchmark_result
 
