@@ -46,7 +46,8 @@ _EDITS = {
         # What this machine never measured is counted, not listed.
         (
             "$.each(data, function(row_idx, row) {\n            var tr",
-            "var without_value = 0;\n        $.each(data, function(row_idx, row) {\n            var tr",
+            "var without_value = 0;\n"
+            "        $.each(data, function(row_idx, row) {\n            var tr",
         ),
         (
             "var tr = $('<tr/>');",
@@ -73,7 +74,8 @@ _EDITS = {
         (
             "'ram': null\n",
             "'ram': null,\n                    'gpu': null,\n                    'driver': null,\n"
-            "                    'sm_clock_mhz': null,\n                    'memory_clock_mhz': null,\n"
+            "                    'sm_clock_mhz': null,\n"
+            "                    'memory_clock_mhz': null,\n"
             "                    'python': null\n",
         ),
         # From zero, as times are; "zoom y axis" is there for the rest.
@@ -88,7 +90,8 @@ _EDITS = {
         (
             "return (v / multiplier).toPrecision(3);",
             "var shown = v / multiplier;\n"
-            "                    return Math.abs(shown) < 1000 ? shown.toPrecision(3) : shown.toFixed(0);",
+            "                    return Math.abs(shown) < 1000 ? shown.toPrecision(3)"
+            " : shown.toFixed(0);",
         ),
     ),
     # The factor says how many times slower, so that the worst of both kinds sort together.
