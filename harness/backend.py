@@ -111,6 +111,7 @@ class Devices:
             "kernels cannot run on this device",
             got=str(device),
             expected="tensors on a CPU or a CUDA device",
+            remedy="move the model and its inputs to one of these",
         )
 
     def close(self) -> None:

@@ -203,7 +203,7 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
                 row["error"] = f"{type(error).__name__}: {error}"[:300]
             file.write(json.dumps(row) + "\n")
             file.flush()
-            args = launch = loaded = None
+            args = launch = loaded = None  # type: ignore[assignment]  # memory goes back
             torch.cuda.empty_cache()
     if watch is not None:
         print(f"process {process}: {summary(watch.take())}", flush=True)

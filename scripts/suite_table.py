@@ -9,6 +9,7 @@ regions, one of every region.
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import sys
@@ -146,4 +147,6 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("run", type=Path, metavar="RUN", help="a run file, or a .regions.json")
+    main(parser.parse_args().run)

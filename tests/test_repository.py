@@ -158,3 +158,11 @@ def test_the_tests_that_guard_features_exist() -> None:
     for file, name in named:
         assert (ROOT / file).is_file(), file
         assert name == "*" or f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), name
+
+
+def test_every_script_is_listed() -> None:
+    listed = (ROOT / "scripts" / "README.md").read_text(encoding="utf-8")
+    scripts = [p.name for p in tracked() if p.parent == ROOT / "scripts"]
+    missing = [name for name in scripts if f"`{name}`" not in listed and name != "README.md"]
+    assert scripts
+    assert not missing, f"scripts/README.md does not name {', '.join(missing)}"

@@ -14,7 +14,7 @@ Debug: TypeAlias = Annotated[bool, typer.Option("--debug", help="Show tracebacks
 Graphs: TypeAlias = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[GRAPH]...",
+        metavar="GRAPH",
         help="Graphs by name (see `harness list`) or graph files. Default: the whole suite.",
         show_default=False,
     ),

@@ -17,7 +17,7 @@ from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
 if TYPE_CHECKING:
     from harness.bench.calibration.measure import Effort
     from harness.bench.calibration.record import Calibration
-    from harness.bench.on_pairs import Ring
+    from harness.bench.context import DeviceFacts
     from harness.bench.verdicts import Rules
     from harness.options import Options
     from harness.track.calibrations import CalibrationJournal
@@ -157,7 +157,7 @@ def _calibrate(
                 effort,
                 cache,
                 options.jobs,
-                lambda ring: _opened(kept, ring, options, request, effort, rules),
+                lambda device: _opened(kept, device, options, request, effort, rules),
                 bar.update,
             )
         except (KeyboardInterrupt, NoDevice) as error:
@@ -174,7 +174,7 @@ def _calibrate(
 
 def _opened(
     kept: list[CalibrationJournal],
-    ring: Ring,
+    device: DeviceFacts,
     options: Options,
     request: _Request,
     effort: Effort,
@@ -189,15 +189,15 @@ def _opened(
 
     if not kept:
         commit = commit_of(Path(harness.__path__[0]).parent, options.commit)
-        head = run.header(ring.machine, ring.method, request.suite, commit.name, effort, rules)
+        head = run.header(device.machine, device.method, request.suite, commit.name, effort, rules)
         kept.append(CalibrationJournal.start(options.results, head))
         return kept[0]
     before = kept[0].header
-    if (before.machine.key, before.method) != (ring.machine.key, ring.method):
+    if (before.machine.key, before.method) != (device.machine.key, device.method):
         raise UsageError(
             "the interrupted calibration was measured elsewhere, or in another way",
             where=str(kept[0].path),
-            got=f"{ring.machine.key}, {ring.method}",
+            got=f"{device.machine.key}, {device.method}",
             expected=f"{before.machine.key}, {before.method}",
             remedy="leave --resume out to begin a new one",
         )

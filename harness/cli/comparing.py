@@ -86,7 +86,7 @@ def _compilers(
 ) -> Comparison:
     """Two compilers on the graphs named, else on those of the run, else on the whole suite."""
     from harness.bench.entries import find_graphs
-    from harness.bench.pairs import look
+    from harness.bench.pairs import find_device
     from harness.bench.peers.pool import PeerPool
     from harness.bench.record import Machine, Run
     from harness.track import lookup, store
@@ -105,7 +105,7 @@ def _compilers(
         rules,
         effort,
         place,
-        look(effort, place.cache),
+        find_device(effort, place.cache),
         lambda others: PeerPool(others, place.cache, place.jobs),
     )
 

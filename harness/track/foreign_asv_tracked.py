@@ -17,6 +17,7 @@ from typing import Any
 from harness.bench.record import GraphRecord, KernelRecord, SampleSet
 from harness.errors import RecordError
 from harness.track.asv_measure import CONFIGURATION
+from harness.track.foreign import figure, plain
 
 WHOLE = "whole graphs"
 """The graph of an imported run that lists what whole graphs take."""
@@ -66,10 +67,11 @@ def graphs(
 
 def _cells(columns: Mapping[str, Any], where: str) -> Iterator[tuple[str, float | None, Any]]:
     """Label, value (None: failed) and samples of each row that has any."""
-    parameters = columns.get("params") or []
-    if len(parameters) != 1:
+    parameters = columns.get("params")
+    given = parameters if isinstance(parameters, list) else []
+    if len(given) != 1 or not isinstance(given[0], list):
         raise RecordError("a result of harness's asv suite has another shape", where)
-    labels = [str(each).strip("'") for each in parameters[0]]
+    labels = [plain(each).strip("'") for each in given[0]]
     result = columns.get("result")
     values = result if isinstance(result, list) and result != [None] else [None] * len(labels)
     if len(values) != len(labels):
@@ -82,10 +84,10 @@ def _cells(columns: Mapping[str, Any], where: str) -> Iterator[tuple[str, float 
     samples = columns.get("samples")
     kept = samples if isinstance(samples, list) else [None] * len(labels)
     for label, value, drawn in zip(labels, values, kept, strict=True):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise RecordError("a result of asv's is no number", where, got=repr(value)[:80])
-        if value is None or not math.isnan(value):
-            yield label, value, drawn
+        if isinstance(value, float) and math.isnan(value):
+            continue
+        number = None if value is None else figure(value, "a result of asv's is no number", where)
+        yield label, number, drawn
 
 
 def _enter(row: _Row, metric: str, value: float | None, samples: Any, where: str) -> None:
@@ -93,11 +95,12 @@ def _enter(row: _Row, metric: str, value: float | None, samples: Any, where: str
         row.reason = f"asv recorded no {metric}: it failed"
         return
     row.values[metric] = value
-    if metric != "seconds" or not samples:
+    if metric != "seconds" or samples is None:
         return
-    if not all(isinstance(s, int | float) and not isinstance(s, bool) for s in samples):
-        raise RecordError("a sample of asv's is no number", where, got=repr(samples)[:80])
-    row.samples = tuple(1e3 * s for s in samples)
+    what = "a sample of asv's is no number"
+    if not isinstance(samples, list):
+        raise RecordError(what, where, got=repr(samples)[:80])
+    row.samples = tuple(1e3 * figure(each, what, where) for each in samples)
 
 
 def _record(name: str, row: _Row) -> KernelRecord:

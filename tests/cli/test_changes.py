@@ -195,5 +195,30 @@ def test_import(harness: Command, results: Path, tmp_path: Path) -> None:
     assert "is there already" in harness("import", path).out
     (listed,) = harness("list", "--runs", "--json").json()["runs"]
     assert listed["kernels"] == 1
+    shown = harness("show").out
+    assert "250.000 " in shown  # a time, although no GPU was there
+    assert "imported, measured by pytest-benchmark" in shown
     path.write_text("[")
     assert harness("import", path).status == 1
+
+
+def test_import_of_a_folder_with_a_damaged_file(
+    harness: Command, results: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "box"
+    folder.mkdir()
+    document = {
+        "version": 2,
+        "commit_hash": "abcdef1234567890",
+        "result_columns": ["result", "params"],
+        "results": {"suite.time_it": [[0.5], []]},
+    }
+    (folder / "good.json").write_text(json.dumps(document))
+    (folder / "torn.json").write_text(json.dumps(document)[:-9])
+    answer = harness("import", folder)
+    assert answer.status == 1
+    assert "good.json: 1 figures" in answer.out
+    assert f"error: {folder / 'torn.json'}" in answer.err
+    assert len(list(results.glob("*/*.parquet"))) == 1
+    document = harness("import", folder, "--json").json()
+    assert [error["where"] for error in document["damaged"]] == [str(folder / "torn.json")]

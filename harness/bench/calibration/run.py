@@ -18,7 +18,7 @@ from harness.bench.calibration.record import (
     Subject,
 )
 from harness.bench.calibration.worker import ROLE
-from harness.bench.on_pairs import Ring
+from harness.bench.context import DeviceFacts
 from harness.bench.record import KernelRecord, Machine
 from harness.bench.session import Entry
 from harness.bench.verdicts import Rules
@@ -76,14 +76,14 @@ def code_key(name: str, text: str) -> str:
 
 
 def header(
-    ring_machine: Machine, method: str, suite: str, commit: str, effort: Effort, rules: Rules
+    machine: Machine, method: str, suite: str, commit: str, effort: Effort, rules: Rules
 ) -> Calibration:
     """A calibration that starts now."""
     now = dt.datetime.now(dt.UTC).replace(microsecond=0)
     return Calibration(
         id=f"{now:%Y%m%d-%H%M%S}",
         created=now.isoformat(),
-        machine=ring_machine,
+        machine=machine,
         method=method,
         injection=CALIBRATION_METHOD,
         suite=suite,
@@ -101,16 +101,16 @@ def measure(
     effort: Effort,
     cache: Path,
     jobs: int,
-    keep: Callable[[Ring], Keeper],
+    keep: Callable[[DeviceFacts], Keeper],
     follow: Follow = lambda _what, _done, _total: None,
     role: str = ROLE,
 ) -> Keeper:
     """Measure what is missing of every kernel; ``keep`` opens the journal once the device is
     known. Everything is kept as it comes, also when this is interrupted. Raises ``NoDevice``."""
-    with opened(cache, effort, role) as (ring, pools):
-        keeper = keep(ring)
+    with opened(cache, effort, role) as (device, pools):
+        keeper = keep(device)
         follow("compiling", 0, len(chosen))
-        compile_ahead(chosen, ring, cache, jobs)
+        compile_ahead(chosen, device, cache, jobs)
         for found in cells(
             chosen,
             effort,

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from harness.bench.context import is_lost, no_device
 from harness.bench.measure import release
-from harness.bench.on_device import no_device
 from harness.bench.peers.comparing import RegionComparison, Task, compare, region_task, why
 from harness.bench.peers.kernels import kernel_maker, kernel_task
 from harness.bench.peers.names import INDUCTOR, SUBJECTS, TUNED
@@ -157,12 +157,9 @@ class PeerWorker:
 
     def _require_device(self, error: Exception) -> None:
         """Raises ``Unusable`` with ``error`` if the device's context is lost."""
-        if self.device.type != "cuda":
-            return
-        try:
-            torch.cuda.synchronize()
-        except RuntimeError as lost:
-            raise Unusable(HarnessError("the device's context was lost", got=why(error))) from lost
+        if self.device.type == "cuda" and is_lost():
+            lost = HarnessError("the device's context was lost", got=why(error))
+            raise Unusable(lost) from error
 
     def _forget(self) -> None:
         if self._launchers is not None:
