@@ -138,7 +138,9 @@ def _measuring(
             cls, conf: Any, repo: Any, environments: Any, commit_hash: list[str], **kwargs: Any
         ) -> Any:
             site.announce(Path(repo._path), announced(list(commit_hash)))
-            return Benchmarks.discover(conf, repo, environments, commit_hash, **kwargs)
+            found = Benchmarks.discover(conf, repo, environments, commit_hash, **kwargs)
+            site.metrics = _metrics(found)
+            return found
 
     def load(_: Any, /, machine_name: str | None = None, **_kwargs: Any) -> Any:
         machine = Machine()
@@ -159,6 +161,13 @@ def _measuring(
             yield site
         except HarnessError as error:
             raise util.UserError(str(error)) from error
+
+
+def _metrics(selected: Any) -> tuple[str, ...]:
+    """What the ``selected`` benchmarks look up; empty if one of them cannot be seen through."""
+    if not all("metric" in entry for entry in selected.values()):
+        return ()
+    return tuple(sorted({str(entry["metric"]) for entry in selected.values()}))
 
 
 def answering(original: Callable[..., Any]) -> Callable[..., Any]:
