@@ -74,7 +74,7 @@ def kernel_line(kernel: KernelRecord, shown: tuple[Column, ...], *, timed: bool)
     name = kernel.name.removeprefix("triton_")
     time = (milliseconds(kernel.ms), number(kernel.gbps), _roof(kernel))
     cells = [
-        name if kernel.launches == 1 else f"{name} ×{kernel.launches}",
+        name if kernel.launches <= 1 else f"{name} ×{kernel.launches}",
         count(kernel.bytes or None),  # an imported one's are not known
         number(kernel.registers),
         number(kernel.spills),
