@@ -22,6 +22,8 @@ A launch that a CUDA graph cannot hold is enqueued as it is: method ``stream-col
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import random
 import statistics
 import time
@@ -210,7 +212,7 @@ class GraphTimer:
         counts = dict.fromkeys(works, count)
         for name in works:
             if not given and rough[name].ms > _ALIKE * quickest:
-                counts[name] = min(count, self._wanted(self._replayed(works[name]), width))
+                counts[name] = min(count, self._wanted(rough[name].ms, width))
         copies = copy(args, max(counts.values()))
         restored = None if repeatable else copies
         return {
@@ -227,22 +229,18 @@ class GraphTimer:
             return _Subject(lambda: _ignored(enqueue()), count, METHOD_DIRECT, restored)
 
     def _rough(self, work: Work) -> _Rough:
-        """Load and try the kernel, on a copy."""
+        """Load and try the kernel, on a copy. It is recorded for that, if it can be: for a
+        function of many launches the device would wait for the host."""
         copies = copy(work.args, 1)
         args = copies.sets[0]
         work.launch(args)
         once = copies.words_of(0).clone()
         work.launch(args)
         repeatable = torch.equal(once, copies.words_of(0))
-        return _Rough(self._single(lambda: work.launch(args)), repeatable)
-
-    def _replayed(self, work: Work) -> float:
-        """Milliseconds of one launch without what the host adds to it, if it can be recorded."""
-        args = copy(work.args, 1).sets[0]
-        try:
-            return self._single(self.engine.record(lambda: work.launch(args)))
-        except NotRecordable:
-            return self._single(lambda: work.launch(args))
+        launch: Callable[[], object] = functools.partial(work.launch, args)
+        with contextlib.suppress(NotRecordable):
+            launch = self.engine.record(launch)
+        return _Rough(self._single(launch), repeatable)
 
     def _single(self, launch: Callable[[], object]) -> float:
         """Milliseconds that one launch shows at best, the floor included."""

