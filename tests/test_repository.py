@@ -145,10 +145,30 @@ def test_readme_names_commands_that_exist() -> None:
     assert all(re.search(rf"^{name}:", makefile, re.MULTILINE) for name in targets)
 
 
-def test_readme_links_lead_somewhere() -> None:
-    for page in ("README.md", "CONTRIBUTING.md"):
-        for link in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
-            assert (ROOT / link).exists(), link
+_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+
+
+def pages() -> list[Path]:
+    """Every page of documentation."""
+    return [path for path in tracked() if path.suffix == ".md" and path.is_file()]
+
+
+def test_links_of_every_page_lead_somewhere() -> None:
+    broken = [
+        f"{page.relative_to(ROOT)}: {link}"
+        for page in pages()
+        for link in re.findall(r"\]\(([^)#\s]+)", _CODE.sub("", page.read_text(encoding="utf-8")))
+        if "://" not in link and not (page.parent / link).exists()
+    ]
+    assert not broken, "\n".join(broken)
+
+
+def test_the_index_of_the_documentation_lists_every_page() -> None:
+    index = ROOT / "docs" / "README.md"
+    text = index.read_text(encoding="utf-8")
+    names = [path.name for path in pages() if path.parent == ROOT / "docs" and path != index]
+    assert names
+    assert [name for name in names if f"({name})" not in text] == []
 
 
 def test_the_tests_that_guard_features_exist() -> None:
