@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from harness.bench import measure
 from harness.bench import timer as timers
 from harness.bench.machine import Commit, Gpu, commit_of, fingerprint, machine_key
 from harness.bench.measure import Measurer
@@ -156,6 +157,19 @@ def test_measure_is_a_row_either_way(tmp_path: Path) -> None:
     assert "4: A; " in bad.reason
     assert "4: B" in bad.reason
     assert measurer.measure("KERNEL = 1").reason
+
+
+def test_memory_is_given_back_after_each_kernel_failed_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released: list[str] = []
+    monkeypatch.setattr(measure, "release", released.append)
+    measurer = Measurer(H100, FakeTimer(0.5), 100.0, tmp_path, "cpu", preparer=by_torch)
+    config = modules.load(emitted.POINTWISE, tmp_path).configs[0]
+    measurer.measure(emitted.POINTWISE)
+    measurer.again(emitted.POINTWISE, config)
+    measurer.measure("KERNEL = 1")
+    assert released == ["cpu"] * 3
 
 
 def test_copy_bandwidth_counts_both_directions() -> None:
