@@ -58,8 +58,25 @@ def test_repeats_beyond_the_newest_can_go(tmp_path: Path) -> None:
         store.save(tmp_path, run(f"run{number}", dirty=False))
     other = dataclasses.replace(MACHINE, key="other")
     store.save(tmp_path, run("run0", dirty=False, machine=other))
-    store.save(tmp_path, run("run1", dirty=False, method="3"))
     assert sorted(going(tmp_path, Rules(repeats=2))) == ["run0.parquet", "run1.parquet"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"method": "another"},
+        {"suite": "another"},
+        {"target": "sm_80"},
+        {"commit": "fedcba9876543210"},
+        {"machine": dataclasses.replace(MACHINE, key="other")},
+        {"machine": dataclasses.replace(MACHINE, triton="0.1")},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_what_is_measured_otherwise_is_no_repeat(tmp_path: Path, other: dict[str, object]) -> None:
+    for number in range(2):
+        store.save(tmp_path, run(f"run{number}", dirty=False, **(other if number else {})))
+    assert going(tmp_path, Rules(repeats=1)) == {}
 
 
 def test_what_stands_beside_a_run_goes_with_it(tmp_path: Path) -> None:
