@@ -73,7 +73,8 @@ def remove(findings: Iterable[Finding]) -> list[Path]:
     for finding in findings:
         if finding.keep:
             continue
-        for file in finding.files:
+        # The run last: one that was interrupted is found again, what stood beside it is not.
+        for file in reversed(finding.files):
             try:
                 file.unlink()
             except FileNotFoundError:

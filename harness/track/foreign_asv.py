@@ -55,14 +55,14 @@ def add(path: Path, document: dict[str, Any], found: Imported) -> None:
     for name, row in document["results"].items():
         if not isinstance(row, list):
             raise RecordError(
-                "a result of asv's is no list", str(path), got=f"{name}: {row!r}"[:80]
+                "a result of asv's is no list", str(path), got=f"{plain(name)}: {row!r}"[:80]
             )
         fields = dict(zip(columns, row, strict=False))
         unit = _unit(name, units)
         if unit is None or quantity(1.0, unit) is None:
-            found.left_out[f"asv benchmarks in {unit or 'an unknown unit'}"] += 1
+            found.left_out[f"asv benchmarks in {plain(unit or 'an unknown unit')}"] += 1
             continue
-        made = _kernels(fields, unit, f"{path}: {name}")
+        made = _kernels(fields, unit, f"{path}: {plain(name)}")
         if made:
             kernels[plain(name)] = made
         if isinstance(fields.get("started_at"), int | float):

@@ -97,6 +97,25 @@ def test_nothing_is_removed_that_was_not_found(tmp_path: Path) -> None:
     assert remove(found) == []  # somebody was faster
 
 
+def test_an_interrupted_removal_can_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = store.save(tmp_path, run("run0", created=OLD))
+    (path.parent / "run0.regions.json").write_text("{}")
+    found = survey(tmp_path, Rules(), now=NOW)
+    unlink = Path.unlink
+
+    def interrupted(file: Path) -> None:
+        unlink(file)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            remove(found)
+    assert sorted(going(tmp_path)) == ["run0.parquet"]
+    assert remove(survey(tmp_path, Rules(), now=NOW)) == [path]
+    assert list(path.parent.iterdir()) == []
+
+
 def test_a_file_that_cannot_be_removed_is_said(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from harness.bench.record import to_json
 from harness.errors import RecordError, UsageError
 from harness.track import foreign, index, store
 
@@ -414,6 +415,22 @@ def test_half_a_character_can_be_stored(tmp_path: Path) -> None:
     path = foreign.save(tmp_path / "results", run)
     assert path is not None
     assert store.load(path) == run
+
+
+def test_names_give_no_orders_to_a_terminal(tmp_path: Path) -> None:
+    escape = "\x1b]0;owned\x07\x1b[2Jt\r\n\x9b"
+    document = pytest_document()
+    document["benchmarks"][0].update(name=escape, group=escape)
+    document["machine_info"]["cpu"]["brand_raw"] = escape
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    asv_folder = edited_asv(tmp_path / "asv", params=[[escape, "b"], ["c", "d"]], python=escape)
+    units = {"suite.peakmem_it": {"unit": escape}}
+    (asv_folder / "benchmarks.json").write_text(json.dumps(units))
+    found = foreign.read([tmp_path / "x.json", asv_folder])
+    said = f"{found.left_out}{[to_json(run) for _, run in found.runs]}"
+    assert "owned" in said
+    assert not any(f"\\x{code:02x}" in said for code in (0x1B, 0x07, 0x9B))
+    assert not any(word in said for word in ("\\r", "\\n"))
 
 
 def test_what_a_file_says_is_never_run(tmp_path: Path) -> None:
