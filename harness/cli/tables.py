@@ -74,7 +74,7 @@ def kernel_line(kernel: KernelRecord, shown: tuple[Column, ...], *, timed: bool)
     name = kernel.name.removeprefix("triton_")
     time = (milliseconds(kernel.ms), number(kernel.gbps), _roof(kernel))
     cells = [
-        name if kernel.launches == 1 else f"{name} ×{kernel.launches}",
+        name if kernel.launches <= 1 else f"{name} ×{kernel.launches}",
         count(kernel.bytes or None),  # an imported one's are not known
         number(kernel.registers),
         number(kernel.spills),
@@ -153,7 +153,7 @@ def _noise_line(run: Run, kernels: list[KernelRecord]) -> str:
     if drifting:
         parts.append(f"{drifting} drifted")
     if excluded:
-        parts.append(f"{excluded} samples left out as throttled")
+        parts.append(f"{excluded} samples left out (throttled, or at another pace of launching)")
     found = pooled([kernel.sets for kernel in kernels])
     if found is not None:
         parts.append(

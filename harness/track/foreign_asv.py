@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.bench.record import KernelRecord, Machine, Run, SampleSet
+from harness.bench.record import GraphRecord, KernelRecord, Machine, Run, SampleSet
 from harness.errors import RecordError
+from harness.track import foreign_asv_tracked as tracked
 from harness.track.foreign import (
     Imported,
     figure,
@@ -46,33 +47,50 @@ def add(path: Path, document: dict[str, Any], found: Imported) -> None:
             expected=str(VERSION),
             remedy="`asv update` brings its files up to date",
         )
-    units = _units(path)
+    entries = _entries(path)
     columns = document.get("result_columns")
     if not isinstance(columns, list) or not isinstance(document["results"], dict):
         raise RecordError("a result file of asv's has no columns", str(path))
+    results = {name: _fields(path, name, row, columns) for name, row in document["results"].items()}
+    own = {name for name in results if tracked.is_tracked(entries.get(name, {}))}
     kernels: dict[str, dict[str, KernelRecord]] = {}
-    started = []
-    for name, row in document["results"].items():
-        if not isinstance(row, list):
-            raise RecordError(
-                "a result of asv's is no list", str(path), got=f"{plain(name)}: {row!r}"[:80]
-            )
-        fields = dict(zip(columns, row, strict=False))
-        unit = _unit(name, units)
+    used = set(own)
+    for name, fields in results.items():
+        if name in own:
+            continue
+        unit = _unit(name, entries)
         if unit is None or quantity(1.0, unit) is None:
             found.left_out[f"asv benchmarks in {plain(unit or 'an unknown unit')}"] += 1
-            continue
-        made = _kernels(fields, unit, f"{path}: {plain(name)}")
-        if made:
+        elif made := _kernels(fields, unit, f"{path}: {plain(name)}"):
             kernels[plain(name)] = made
-        if isinstance(fields.get("started_at"), int | float):
-            started.append(float(fields["started_at"]))
-    when = min(started, default=document.get("date"))
-    found.runs.append((path, _run(path, document, when, kernels)))
+            used.add(name)
+    ours = {name: results[name] for name in sorted(own)}
+    graphs = (*tracked.graphs(ours, entries, str(path)), *graphs_of(kernels))
+    started = [results[name].get("started_at") for name in used]
+    when = min((s for s in started if isinstance(s, int | float)), default=document.get("date"))
+    found.runs.append((path, _run(path, document, when, graphs, _version(ours, entries))))
+
+
+def _fields(path: Path, name: str, row: Any, columns: list[Any]) -> dict[str, Any]:
+    """A result by its columns."""
+    if not isinstance(row, list):
+        got = f"{plain(name)}: {row!r}"[:80]
+        raise RecordError("a result of asv's is no list", str(path), got=got)
+    return dict(zip(columns, row, strict=False))
+
+
+def _version(results: dict[str, Any], entries: dict[str, dict[str, Any]]) -> str:
+    """The way in which kernels of harness's own suite were timed; empty for other suites."""
+    timed = (
+        str(fields.get("version") or "")
+        for name, fields in results.items()
+        if (entries[name]["table"], entries[name]["metric"]) == ("kernels", "seconds")
+    )
+    return next(timed, "")
 
 
 def _run(
-    path: Path, document: dict[str, Any], when: Any, kernels: dict[str, dict[str, KernelRecord]]
+    path: Path, document: dict[str, Any], when: Any, graphs: tuple[GraphRecord, ...], version: str
 ) -> Run:
     commit = sha(document["commit_hash"])
     try:
@@ -88,8 +106,10 @@ def _run(
         target="",
         suite=METHOD,
         commit=commit,
-        method=f"{METHOD}/{plain(document.get('env_name') or '')}".rstrip("/"),
-        graphs=graphs_of(kernels),
+        method="/".join(
+            filter(None, (METHOD, plain(document.get("env_name") or ""), plain(version)))
+        ),
+        graphs=graphs,
     )
 
 
@@ -121,24 +141,20 @@ def _machine(path: Path, document: dict[str, Any]) -> Machine:
     )
 
 
-def _units(path: Path) -> dict[str, str]:
-    """Units by benchmark from the ``benchmarks.json`` beside the machines' folders."""
+def _entries(path: Path) -> dict[str, dict[str, Any]]:
+    """What the ``benchmarks.json`` beside the machines' folders says of each benchmark."""
     for folder in path.parents[:2]:
         file = folder / "benchmarks.json"
         if file.is_file():
             document = read_json(file, "asv's list of benchmarks")
-            return {
-                name: str(entry.get("unit", ""))
-                for name, entry in document.items()
-                if isinstance(entry, dict)
-            }
+            return {name: entry for name, entry in document.items() if isinstance(entry, dict)}
     return {}
 
 
-def _unit(name: str, units: dict[str, str]) -> str | None:
+def _unit(name: str, entries: dict[str, dict[str, Any]]) -> str | None:
     """The unit that asv recorded, else what the function's name says: ``time_`` is seconds."""
-    if units.get(name):
-        return units[name]
+    if unit := str(entries.get(name, {}).get("unit") or ""):
+        return unit
     return "seconds" if name.rpartition(".")[2].lower().startswith("time") else None
 
 

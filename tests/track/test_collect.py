@@ -97,6 +97,15 @@ def test_nothing_is_removed_that_was_not_found(tmp_path: Path) -> None:
     assert remove(found) == []  # somebody was faster
 
 
+def test_what_has_to_stay_is_not_removed(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("stays", "goes")]
+    for file in files:
+        file.write_text("x")
+    stays = Finding((files[0],), 1, "old", keep="it is under version control")
+    assert remove([stays, Finding((files[1],), 1, "old")]) == [files[1]]
+    assert files[0].exists()
+
+
 def test_an_interrupted_removal_can_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = store.save(tmp_path, run("run0", created=OLD))
     (path.parent / "run0.regions.json").write_text("{}")
