@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from harness.track import store
+from harness.track.journal import Journal
 from tests.cli.conftest import Command
 from tests.track.examples import run
 from tests.track.histories import noise, repository, save_history
@@ -199,6 +200,18 @@ def test_gc_removes_nothing_without_yes(harness: Command, results: Path) -> None
     assert document["files"] == [str(path)]
     assert not path.exists()
     assert harness("gc").out == "0 files (0 bytes) can go\n"
+
+
+def test_gc_makes_a_run_of_a_dead_journal_first(harness: Command, results: Path) -> None:
+    with Journal(results, run(created="2026-01-02T03:04:05+00:00")) as kept:
+        left, text = kept.journal, kept.journal.read_bytes()
+    (written,) = results.glob("*/*.parquet")
+    written.unlink()
+    left.write_bytes(text)  # as a process that is killed leaves it
+    answer = harness("gc")
+    assert "an interrupted run is now recorded" in answer.err
+    assert not left.exists()
+    assert written.exists()
 
 
 def test_import(harness: Command, results: Path, tmp_path: Path) -> None:
