@@ -118,6 +118,15 @@ def test_compare_marks_a_loss_of_bandwidth_as_worse(history: History) -> None:
     assert {m for m, line in marks(loss) if "registers" in line} == {""}
 
 
+def test_a_graph_that_is_not_declared_stops_the_command(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARNESS_ASV_GRAPHS", "gpt3")
+    status, said = history.project.asv("run", "main^!")
+    assert (status, "asv's suite declares no such graph" in said) == (1, True), said
+    assert "Traceback" not in said
+
+
 def marks(table: str) -> list[tuple[str, str]]:
     """asv's mark of each row, and the row."""
     rows = [line for line in table.splitlines() if line.startswith("|") and "fused." in line]
