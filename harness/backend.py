@@ -129,7 +129,7 @@ class Devices:
         """A cache folder that can be written."""
         if self._folder is None:
             options = settings.current()
-            wanted = self.cache or (options.cache if options.use_cache else None)
+            wanted = self.cache or options.kept_cache
             self._folder, note = self._stack.enter_context(usable(wanted))
             if note:
                 warnings.warn(note, stacklevel=2)

@@ -54,6 +54,11 @@ class Options:
     bandwidth: str | None = None
     bandwidth_file: Path | None = None
 
+    @property
+    def kept_cache(self) -> Path | None:
+        """The cache folder; None where nothing is to be found or kept (HARNESS_NO_CACHE)."""
+        return self.cache if self.use_cache else None
+
 
 @dataclass(frozen=True, slots=True)
 class Overlay:

@@ -140,6 +140,8 @@ def main(path: Path) -> None:
     """Print the page."""
     old = path.suffix == ".json"
     data = json.loads(path.read_text(encoding="utf-8")) if old else of_run(path)
+    if not data["regions"]:
+        sys.exit(f"{path}: no regions; make such a run with: harness run --against inductor,eager")
     lines = heading(data, path)
     lines += ["## By graph", "", *graph_table(data["regions"]), ""]
     lines += ["## By region, slowest against Inductor first", "", *region_table(data["regions"])]

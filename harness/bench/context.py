@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 
+from harness.bench.jobs import DeviceFacts
 from harness.bench.machine import fingerprint
-from harness.bench.record import Machine
 from harness.bench.timer import METHOD
 from harness.errors import HarnessError, NoDevice
 from harness.runtime.device import current_target
 from harness.runtime.static import reason
 from harness.runtime.worker import Unusable
-from harness.target import Target
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceFacts:
-    """The device as a worker found it; ``method`` names how it times."""
-
-    target: Target
-    machine: Machine
-    method: str
 
 
 def device_facts() -> DeviceFacts:

@@ -11,50 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.bench.context import DeviceFacts, device_facts, judged, no_device
+from harness.bench.context import device_facts, judged, no_device
+from harness.bench.jobs import DeviceFacts, PairJob, PairSamples, TimedKernel
 from harness.bench.measure import release
 from harness.bench.timer import CudaTimer
 from harness.errors import CompileFailed, HarnessError, NoDevice
 from harness.runtime import module as modules
 from harness.runtime.launcher import Launcher
 from harness.runtime.static import reason
-from harness.runtime.timing import Launch, Samples, Timer, Work
+from harness.runtime.timing import Launch, Timer, Work
 from harness.runtime.worker import Handler, Unusable
 from harness.target import Target
-
-ROLE = "harness.bench.on_pairs:handlers"
-
-
-@dataclass(frozen=True, slots=True)
-class TimedKernel:
-    """A kernel: its module's text, its configuration (None: the module's best guess), how often it
-    is launched."""
-
-    module_text: str
-    config: dict[str, int] | None = None
-    launches: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class PairJob:
-    """Kernels of A against kernels of B. ``a_first`` says which is named first; ``seed`` makes the
-    arguments; ``budget_ms`` is wall clock, ``width`` what each median's interval should be
-    narrower than (a share)."""
-
-    a: tuple[TimedKernel, ...]
-    b: tuple[TimedKernel, ...]
-    a_first: bool
-    seed: int
-    budget_ms: float
-    width: float
-
-
-@dataclass(frozen=True, slots=True)
-class PairSamples:
-    """What one process measured of a job."""
-
-    a: Samples
-    b: Samples
 
 
 @dataclass(eq=False, slots=True)

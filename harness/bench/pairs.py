@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.bench.context import DeviceFacts
-from harness.bench.on_pairs import ROLE, PairJob, PairSamples, TimedKernel
+from harness.bench.jobs import PAIRS, DeviceFacts, PairJob, PairSamples, TimedKernel
 from harness.bench.record import one_line
 from harness.errors import HarnessError, NoDevice
 from harness.runtime.compiling import CompileJob, CompilePool
@@ -74,7 +73,7 @@ def time_pairs(
     cache: Path,
     jobs: int,
     follow: Follow = lambda _done, _total: None,
-    role: str = ROLE,
+    role: str = PAIRS,
 ) -> PairResults:
     """Time every pair in every process. A pair that hangs or fails is a reason and is not tried in
     later processes; the others go on. Ctrl-C ends it early. Raises ``NoDevice`` where the GPU
@@ -106,7 +105,7 @@ def time_pairs(
     return PairResults(device, outcomes, tuple(progress.reasons), interrupted)
 
 
-def find_device(effort: Effort, cache: Path, role: str = ROLE) -> DeviceFacts:
+def find_device(effort: Effort, cache: Path, role: str = PAIRS) -> DeviceFacts:
     """The device, seen from a process of its own. Raises ``NoDevice``."""
     with WorkerPool(role, 1, effort.seconds, cache) as pool:
         found: DeviceFacts = pool.run("open", None)

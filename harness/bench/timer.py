@@ -37,6 +37,7 @@ from harness.bench.copies import Copies, copy, set_bytes
 from harness.bench.engine import CudaEngine, Engine, NotRecordable
 from harness.bench.machine import current_uuid
 from harness.bench.pace import Paces
+from harness.bench.shift import shift
 from harness.bench.state import monitor
 from harness.runtime.timing import WIDTH, Launch, Samples, Work
 
@@ -373,7 +374,7 @@ class GraphTimer:
             stopped=stopped,
             low=found.low,
             high=found.high,
-            drift=median.drift(ms, so_far.width),
+            drift=median.drift(ms, so_far.width) or shift(ms, so_far.width),
             excluded=excluded,
             clock_mhz=statistics.median(c for _, c in both) if both else None,
             cycles=statistics.median(m * c * 1000 for m, c in both) if both else None,

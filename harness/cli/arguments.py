@@ -60,3 +60,22 @@ KernelSeconds: TypeAlias = Annotated[
         help="Give up a kernel whose check or timing, tuning included, takes longer: it hangs.",
     ),
 ]
+Timing: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--timing/--no-timing",
+        help="Demand a GPU and time on it, or leave it alone. Default: use it if there is one.",
+        show_default=False,
+    ),
+]
+
+Commit: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--commit",
+        metavar="SHA",
+        help="Record under this commit (SHA-dirty: a tree that differs from it) "
+        "where there is no checkout to ask. HARNESS_COMMIT means the same.",
+        show_default=False,
+    ),
+]

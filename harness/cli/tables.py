@@ -153,7 +153,7 @@ def _noise_line(run: Run, kernels: list[KernelRecord]) -> str:
     if drifting:
         parts.append(f"{drifting} drifted")
     if excluded:
-        parts.append(f"{excluded} samples left out as throttled")
+        parts.append(f"{excluded} samples left out (throttled, or at another pace of launching)")
     found = pooled([kernel.sets for kernel in kernels])
     if found is not None:
         parts.append(

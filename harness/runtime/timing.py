@@ -56,7 +56,8 @@ class Samples:
     ``method`` names how, ``stopped`` why no more were taken (``width``: the interval is as
     narrow as asked; ``budget``; ``count``; ``disturbed``: nothing but samples to be left out
     came, and they are what is here). ``low`` and ``high`` are the 95 % confidence interval of the
-    median in milliseconds; ``drift`` is empty or says how the times moved (``rising 1.2 %``).
+    median in milliseconds; ``drift`` is empty or says how the times moved (``rising 1.2 %``,
+    ``stepping up 1.2 %``, ``1.2 % higher for a while``).
     ``excluded`` counts samples left out because the GPU was throttling, or launched kernels at
     another pace than it usually does. ``launches`` is how
     many launches a sample is the mean of, ``floor`` the timer's own share of a sample (0.01:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.bench.context import DeviceFacts
-from harness.bench.on_pairs import ROLE, PairSamples, TimedKernel
+from harness.bench.jobs import PAIRS, DeviceFacts, PairSamples, TimedKernel
 from harness.bench.pairs import Effort, Follow, KernelPair, time_pairs
 from harness.bench.record import KernelRecord
 from harness.bench.sets import sample_set
@@ -34,7 +33,7 @@ class Workplace:
     cache: Path
     jobs: int
     follow: Follow = lambda _done, _total: None
-    role: str = ROLE
+    role: str = PAIRS
 
 
 def confirm(

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from harness.bench.context import DeviceFacts
 from harness.bench.entries import GraphFile
+from harness.bench.jobs import DeviceFacts
 from harness.bench.pairs import Effort
 from harness.bench.peers.names import OURS
 from harness.bench.peers.regions import Comparable, comparables

@@ -27,19 +27,20 @@ def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) ->
     that the run has no regions of.
     """
     maybe = all(may_be_compiler(results, name) for name in names)
-    if maybe and (run != lookup.LATEST or lookup.runs(results)):
+    sure = are_compilers(results, names)  # a checkout has a folder called harness, too
+    if maybe and (sure or run != lookup.LATEST or lookup.runs(results)):
         path = lookup.find(results, run)
         whole = store.load(path)
         known = compilers(whole)
         unknown = [name for name in names if name not in known]
         if not unknown:
             return [compiler_side(whole, name, str(path)) for name in names]
-        if len(unknown) < len(names):
+        if sure or len(unknown) < len(names):
             raise UnknownName(
                 "the run has no regions of this compiler",
                 where=whole.id,
                 got=unknown[0],
-                expected=", ".join(nearest(unknown[0], known) or known),
+                expected=", ".join(nearest(unknown[0], known) or known) or "a run with --against",
                 remedy="measure it: harness run --against COMPILER; another run: --run RUN",
             )
     return [find_side(results, name) for name in names]

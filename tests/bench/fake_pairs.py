@@ -8,8 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.bench.context import DeviceFacts
-from harness.bench.on_pairs import PairJob, PairSamples, TimedKernel
+from harness.bench.jobs import DeviceFacts, PairJob, PairSamples, TimedKernel
 from harness.bench.pairs import Effort, Follow, KernelPair, PairResults
 from harness.bench.record import Machine, one_line
 from harness.errors import CompileFailed

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from harness.bench import engine
+from harness.bench.context import no_device
 from harness.bench.engine import NotRecordable, graph_of
-from harness.bench.on_device import no_device
 
 POOL = (0, 3)
 

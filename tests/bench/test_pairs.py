@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from harness.bench import on_pairs, pairs
-from harness.bench.on_pairs import PairJob, TimedKernel
+from harness.bench.jobs import PairJob, TimedKernel
 from harness.bench.pairs import Effort, KernelPair, time_pairs
 from harness.runtime.timing import Samples, Work
 from harness.target import H100

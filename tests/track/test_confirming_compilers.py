@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.bench.context import DeviceFacts
 from harness.bench.entries import GraphFile
+from harness.bench.jobs import DeviceFacts
 from harness.bench.pairs import Effort
 from harness.bench.peers.regions import Comparable
 from harness.bench.record import Machine, RegionRecord, Run, SampleSet

@@ -9,12 +9,13 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.bench.roofline import Limit
-from harness.runtime.timing import Samples
-from harness.track.gpu_benchmark import GpuBenchmark, Row, ToldClock, section
+from harness.runtime.timing import Launch, Samples
+from harness.track.gpu_benchmark import Gpu, GpuBenchmark, Row, ToldClock, section
 from harness.track.pytest_plugin import pytest_benchmark_update_commit_info
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,6 +104,38 @@ def test_samples_fill_the_table_and_the_json(project: Path) -> None:
     assert document["machine_info"]["harness"]["torch"]
     commit = document["commit_info"]
     assert (commit["id"], commit["dirty"]) == ("1234567890abcdef", True)
+
+
+def test_memory_is_given_back_after_each_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of arguments may be most of the device, which worker processes need too."""
+    from harness.bench import measure
+
+    class Timer:
+        def measure(self, launch: Launch, budget_ms: float, width: float = 0.005) -> Samples:
+            if budget_ms < 0:
+                raise RuntimeError("device lost")
+            return Samples((1.0, 1.1, 0.9), "fake/1", "count")
+
+        compare = None
+
+    class Benchmark:
+        disabled, group = False, None
+
+        def __init__(self) -> None:
+            self.extra_info: dict[str, object] = {}
+
+        def pedantic(self, target: object, *, rounds: int, iterations: int) -> None:
+            pass
+
+    released: list[str] = []
+    monkeypatch.setattr(measure, "release", released.append)
+    gpu: Any = Gpu(Timer())  # type: ignore[arg-type]
+    made = GpuBenchmark("k", Benchmark(), ToldClock(), lambda: gpu, lambda _: None)
+    made(lambda: None)
+    made.budget_ms = -1.0
+    with pytest.raises(RuntimeError, match="device lost"):
+        made(lambda: None)
+    assert released == ["cuda", "cuda"]
 
 
 @pytest.mark.parametrize(("ms", "status"), [("2.02", 0), ("2.2", 1)])

@@ -154,6 +154,19 @@ def test_compilers_are_the_regions_of_a_run(results: Path) -> None:
         find_sides(results, ["harness", "inducter"])
 
 
+@pytest.mark.parametrize("runs", [0, 1])
+def test_a_compiler_without_regions_is_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int
+) -> None:
+    """In a checkout there is a folder of the name: the package."""
+    monkeypatch.chdir(ROOT)
+    for _ in range(runs):
+        store.save(tmp_path, run())
+    expected = "no regions of this compiler" if runs else "no run"
+    with pytest.raises(UnknownName, match=expected):
+        find_sides(tmp_path, ["harness", "inductor"])
+
+
 def test_static_sides_compile_commits(results: Path, repository: Path) -> None:
     asked: list[tuple[str | None, str]] = []
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.bench.calibration.jobs import ROLE, CellJob
 from harness.bench.calibration.record import LEVELS, Cell, Subject
-from harness.bench.calibration.worker import ROLE, CellJob
-from harness.bench.context import DeviceFacts
+from harness.bench.jobs import DeviceFacts
 from harness.bench.record import one_line
 from harness.errors import HarnessError, NoDevice
 from harness.runtime.compiling import CompileJob, CompilePool

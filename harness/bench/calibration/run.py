@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from harness.bench.calibration.jobs import ROLE
 from harness.bench.calibration.judging import another_sitting, judged
 from harness.bench.calibration.measure import Candidate, Effort, cells, compile_ahead, opened
 from harness.bench.calibration.record import (
@@ -17,8 +18,7 @@ from harness.bench.calibration.record import (
     Cell,
     Subject,
 )
-from harness.bench.calibration.worker import ROLE
-from harness.bench.context import DeviceFacts
+from harness.bench.jobs import DeviceFacts
 from harness.bench.record import KernelRecord, Machine
 from harness.bench.session import Entry
 from harness.bench.verdicts import Rules
@@ -64,7 +64,7 @@ def candidates(entries: Iterable[Entry], names: Sequence[str] = ()) -> list[Cand
             "there is no kernel to calibrate with",
             got=", ".join(names) or "no graph that compiles",
             expected="a part of a kernel's name, as harness run shows them",
-            remedy="leave --kernels out to take all",
+            remedy="leave --kernel out to take all",
         )
     return list(found.values())
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import torch
 
+from harness.bench.calibration.jobs import CellJob
 from harness.bench.calibration.record import AGAIN, PLAIN, Cell, Truth, slowed
-from harness.bench.context import DeviceFacts, device_facts, judged, no_device
+from harness.bench.context import device_facts, judged, no_device
+from harness.bench.jobs import DeviceFacts
 from harness.bench.measure import release
 from harness.bench.timer import CudaTimer
 from harness.errors import CompileFailed, HarnessError, NoDevice
@@ -20,28 +22,12 @@ from harness.runtime.static import reason
 from harness.runtime.timing import Launch, Timer, Work
 from harness.runtime.worker import Handler, Unusable
 
-ROLE = "harness.bench.calibration.worker:handlers"
 _FIRST_MS = 40.0
 """Wall clock for finding out how long a kernel takes."""
 _MOST_LEVELS = 8
 _LONG_CYCLES = 1 << 22
 _MOST_ROUNDS, _STEADY = 25, 0.001
 """The clock is known once two rounds of long spins agree; after half a second it has to be."""
-
-
-@dataclass(frozen=True, slots=True)
-class CellJob:
-    """Measure one kernel in one process. ``ms`` is how long one launch takes (None: find out
-    first), of which ``levels`` are shares; the order of the subjects follows ``seed``."""
-
-    process: int
-    kernel: str
-    module_text: str
-    levels: tuple[float, ...]
-    ms: float | None
-    seed: int
-    budget_ms: float
-    width: float
 
 
 @dataclass(eq=False, slots=True)

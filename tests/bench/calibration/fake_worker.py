@@ -6,9 +6,9 @@ import os
 import zlib
 from pathlib import Path
 
+from harness.bench.calibration.jobs import CellJob
 from harness.bench.calibration.record import Cell
-from harness.bench.calibration.worker import CellJob
-from harness.bench.context import DeviceFacts
+from harness.bench.jobs import DeviceFacts
 from harness.bench.record import Machine as MachineRecord
 from harness.errors import HarnessError, NoDevice
 from harness.runtime.worker import Handler, Unusable

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from harness.bench.calibration.worker import CalibrationWorker, CellJob, Spin
-from harness.bench.context import DeviceFacts
+from harness.bench.calibration.jobs import CellJob
+from harness.bench.calibration.worker import CalibrationWorker, Spin
+from harness.bench.jobs import DeviceFacts
 from harness.bench.record import Machine
 from harness.runtime import module as modules
 from harness.runtime.timing import Samples
