@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from harness.track.changepoints import Settings, detect
+from harness.track.changepoints import detect
+from harness.track.fitting import Settings
 
 Block = NDArray[np.float64]
 ALONE = Settings(family=1e9)

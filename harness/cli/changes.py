@@ -88,7 +88,7 @@ def changes(
     from harness.cli.changes_tables import changes_document, print_report
     from harness.cli.recovery import recover
     from harness.track import index
-    from harness.track.changepoints import Settings
+    from harness.track.fitting import Settings
     from harness.track.changes import find
     from harness.track.series import arrange
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from harness.track import reasons
 from harness.track.acknowledge import Acknowledgement
-from harness.track.changepoints import Settings, Step, detect
+from harness.track.changepoints import Step, detect
+from harness.track.fitting import Settings
 from harness.track.series import Environment, History, Metric, Series, series_of
 
 TOGETHER, FEWEST = 0.5, 5

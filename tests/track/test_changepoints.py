@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from harness.errors import UsageError
-from harness.track.changepoints import Judged, Settings, Step, detect
+from harness.track.changepoints import Judged, Step, detect
+from harness.track.fitting import Settings
 from tests.track.histories import noise
 
 pytest.importorskip("ruptures")
