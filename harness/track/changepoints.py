@@ -310,7 +310,9 @@ def _describe(row: Block, fit: Fit, phi: float, settings: Settings) -> tuple[Ste
     width = float(stats.t.isf(0.025, fit.freedom))
     for j, cut in enumerate(fit.cuts):
         size, error = float(fit.sizes[j]), float(fit.errors[j])
-        if abs(np.expm1(size)) < settings.smallest:
+        certain = bool(fit.p[j] <= settings.alone)
+        # What strays may explain is worth another look while it is new.
+        if abs(np.expm1(size)) < settings.smallest or not (certain or cut == fit.cuts[-1]):
             continue
         before, after = edges[j], edges[j + 2]
         earliest, gains = fitting.where(row, (before, cut, after), phi, fit)
@@ -331,7 +333,7 @@ def _describe(row: Block, fit: Fit, phi: float, settings: Settings) -> tuple[Ste
                 p=float(fit.p[j]),
                 before=cut - before,
                 after=after - cut,
-                confirmed=bool(fit.p[j] <= settings.alone),
+                confirmed=certain,
                 chances=tuple(np.maximum(chances, fit.p[j]).tolist()),
             )
         )
