@@ -1,7 +1,7 @@
 """Runs that were bad as a whole: many series of a machine are stray at one commit.
 
-At the next one they are back. That is one event, not hundreds of slow kernels. It is left out, with a
-sentence that names it; nothing is said about the commit, which wants to be measured again.
+At the next one they are back. That is one event, not hundreds of slow kernels. It is left out,
+with a sentence that names it; nothing is said about the commit, which has to be measured again.
 """
 
 from __future__ import annotations

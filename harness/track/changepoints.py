@@ -320,7 +320,7 @@ def _describe(row: Block, fit: Fit, phi: float, settings: Settings) -> tuple[Ste
         # A step elsewhere leaves more to the noise.
         rest = fit.deviation**2 * (1 - phi * phi) * fit.freedom
         t = fit.t[j] * np.sqrt(gains / here * rest / (rest + here - gains))
-        chances = fitting.chance(t, len(row), len(fit.cuts), fit.freedom, settings)
+        chances = fitting.chance(t, len(row), fit, settings)
         interval = np.expm1([size - width * error, size + width * error])
         steps.append(
             Step(

@@ -20,6 +20,8 @@ from harness.track.noise import Block
 if TYPE_CHECKING:
     from harness.bench.variance import Prior
 
+SPAN = np.log(4)
+"""Logarithm of the ratio of durations from which noise may depend on them."""
 UNUSUAL = 0.01
 """A series is noisier than the others allow for where this few of them would be."""
 
@@ -62,7 +64,7 @@ def learn(
         left = rest.shape[1] - 1.0 - count
         own.append((_whiten_rows(rest, c) ** 2).sum(axis=1) / left / (1 - c * c))
         freedom.append(left)
-    levels = [np.exp(block.mean(axis=1)) for block in blocks]
+    levels = _levels(blocks)
     prior = variance.fit_prior(np.concatenate(levels), np.concatenate(own), np.concatenate(freedom))
     found = []
     for level, c, mine, left in zip(levels, phi, own, freedom, strict=True):
@@ -75,6 +77,15 @@ def learn(
         ]
         found.append(Scales(known, np.sqrt(np.array(pairs))))
     return found
+
+
+def _levels(blocks: Sequence[Block]) -> list[Block]:
+    """Each row's usual value, which its noise may depend on; all the same where they differ so
+    little that chance would decide on what."""
+    middle = [np.median(block, axis=1) for block in blocks]
+    if np.ptp(np.concatenate(middle)) < SPAN:
+        return [np.ones(len(block)) for block in blocks]
+    return [np.exp(each) for each in middle]
 
 
 def _moderate(prior: Prior, level: Block, phi: Block, freedom: Block) -> list[Noise]:

@@ -59,6 +59,23 @@ def test_json(harness: Command, regression: str, commits: tuple[Path, list[str]]
     assert change["causes"] == ["same code and configuration"]
 
 
+def test_a_suspected_regression_is_shown_first_and_says_what_to_do(
+    harness: Command, results: Path, commits: tuple[Path, list[str]]
+) -> None:
+    values = 0.02 * np.exp(0.01 * noise(np.random.default_rng(1), 6, POINTS, 0.0))
+    values[2, -1] *= 1.2
+    values[4, 8:] *= 0.8
+    save_history(results, commits[1], values)
+    answer = harness("changes", "--repository", commits[0])
+    assert answer.status == 0
+    out = " ".join(answer.out.split())
+    assert out.index("Suspected regressions: measure once more") < out.index("Improvements")
+    assert "0 regressions to look at, 2 suspected" in out
+    assert "without any change up to 0.04 such rows would be expected among 7 series" in out
+    before, last = (commit[:10] for commit in commits[1][-2:])
+    assert f"harness confirm {before} {last}" in out
+
+
 def test_an_acknowledged_regression_ends_with_status_0(
     harness: Command, regression: str, commits: tuple[Path, list[str]], results: Path
 ) -> None:
