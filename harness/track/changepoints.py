@@ -305,6 +305,8 @@ def _residuals(blocks: Sequence[Block], cuts: Sequence[Sequence[Sequence[int]]])
 def _describe(row: Block, fit: Fit, phi: float, settings: Settings) -> tuple[Step, ...]:
     from scipy import stats
 
+    if not fit.cuts:
+        return ()
     steps = []
     edges = [0, *fit.cuts, len(row)]
     width = float(stats.t.isf(0.025, fit.freedom))

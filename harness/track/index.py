@@ -59,6 +59,7 @@ COUNTS = (
 FIGURES = ("ms", "low", "high", "gbps", "fraction", "clock_mhz")
 PEER = ("region", "compiler", "ms", "low", "high", "check")
 """What is kept of a region that another compiler was measured on (``run --against``)."""
+_COMPILER = "regions.list.element.compiler"
 _NAMES = {"kernel": "name", "code": "code_digest"}
 """Columns that are called something else in a run file."""
 
@@ -315,13 +316,12 @@ def _regions_of(file: Any, run: Run) -> pa.Table:
         for graph in run.graphs
         for region in graph.regions
     ]
-    if "regions" in file.schema_arrow.names:
+    if "regions" in file.schema_arrow.names and _has_values(file, _COMPILER):
         wanted = [f"regions.list.element.{name}" for name in (*PEER, "reason")]
         read = file.read(columns=["graph", *wanted], use_threads=False)
         lists = read.column("regions").combine_chunks()
-        if len(lists.values):
-            pairs = zip(read.column("graph").to_pylist(), lists.to_pylist(), strict=True)
-            found += [(graph, region) for graph, regions in pairs for region in regions or ()]
+        pairs = zip(read.column("graph").to_pylist(), lists.to_pylist(), strict=True)
+        found += [(graph, region) for graph, regions in pairs for region in regions or ()]
     rows = [
         {"graph": graph, **{name: region[name] for name in PEER}, "failed": False}
         for graph, region in found
@@ -336,6 +336,19 @@ def _regions_of(file: Any, run: Run) -> pa.Table:
     )
     columns = [_as(table.column(each.name).combine_chunks(), each.type) for each in schema]
     return pa.table(columns, schema=schema)
+
+
+def _has_values(file: Any, path: str) -> bool:
+    """Whether a nested column holds anything, so far as the file's statistics say."""
+    names = [file.schema.column(i).path for i in range(len(file.schema))]
+    place = names.index(path) if path in names else None
+    if place is None:
+        return False
+    for group in range(file.num_row_groups):
+        statistics = file.metadata.row_group(group).column(place).statistics
+        if statistics is None or statistics.has_min_max:
+            return True
+    return False
 
 
 def _labels(read: pa.Table) -> list[str]:

@@ -20,6 +20,8 @@ from harness.track.noise import Block
 if TYPE_CHECKING:
     from harness.bench.variance import Prior
 
+ENOUGH = 600
+"""Series that suffice to learn how much their variances differ; more cost time."""
 SPAN = np.log(4)
 """Logarithm of the ratio of durations from which noise may depend on them."""
 UNUSUAL = 0.01
@@ -65,7 +67,9 @@ def learn(
         own.append((_whiten_rows(rest, c) ** 2).sum(axis=1) / left / (1 - c * c))
         freedom.append(left)
     levels = _levels(blocks)
-    prior = variance.fit_prior(np.concatenate(levels), np.concatenate(own), np.concatenate(freedom))
+    every = [np.concatenate(each) for each in (levels, own, freedom)]
+    step = -(-len(every[0]) // ENOUGH)
+    prior = variance.fit_prior(*(each[::step] for each in every))
     found = []
     for level, c, mine, left in zip(levels, phi, own, freedom, strict=True):
         known = [Noise(float(one)) for one in c]
