@@ -13,13 +13,15 @@ from harness.bench.state import Reading
 from harness.errors import CompileFailed, HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
-from harness.runtime.autotune import Prepare, Settings, Trial, Tuned, compiler
+from harness.runtime.autotune import Compiler, Settings
 from harness.runtime.caching import CachingAutotuner
 from harness.runtime.compiling import CompilePool
 from harness.runtime.lookup_table import LookupTable
+from harness.runtime.race import Prepare
 from harness.runtime.saved import free_room
 from harness.runtime.static import reason
 from harness.runtime.timing import Samples, Timer, Work
+from harness.runtime.trials import Trial, Tuned
 from harness.runtime.winners import Winners
 from harness.target import Target
 
@@ -159,7 +161,7 @@ class Measurer:
         config: Config,
         launches: int | None = None,
     ) -> Measurement:
-        launch, _ = self._prepare(loaded)(config)
+        launch = self._prepare(loaded)(config)
         samples = self.timer.measure(Work(launch, args, launches), self.time_ms)
         return Measurement(
             loaded.name,
@@ -182,7 +184,7 @@ class Measurer:
 
     def _prepare(self, loaded: modules.LoadedModule) -> Prepare:
         make = self.preparer
-        return compiler(loaded, self.target, self.cache) if make is None else make(loaded)
+        return Compiler(loaded, self.target, self.cache) if make is None else make(loaded)
 
 
 def one_line(error: HarnessError) -> str:

@@ -38,13 +38,6 @@ cannot be told from infinity by a few hundred kernels."""
 _FLOOR = 1e-10
 """Least variance: a standard deviation of 0.001 %, finer than any timer here. Medians of
 processes can agree to the last digit that the timer has."""
-_FAR = 40.0
-"""Times the usual variance from which a kernel is taken to have levels between processes: with two
-degrees of freedom 1 in 10^12 of equal kernels vary so much, and 1 in 300 where kernels differ as
-F(2, 4) does."""
-_NEAR, _LEAST_JUMPS, _REACH = 60, 2, 1.25
-"""Kernels of the nearest durations that are looked at for levels; how many of them have to jump
-before it is more than one odd kernel; by how much farther than theirs a jump may reach."""
 _HUBER = 1.345
 """Tuning constant of Huber's weights: 95 % efficient where the residuals are normal."""
 
@@ -66,6 +59,10 @@ class Prior:
     durations it was fitted to (``shortest``, ``longest``). Without a ``trend`` σ₀ is the stated
     default: ``share`` of the time and ``tick`` milliseconds.
     ``df`` is its weight in degrees of freedom, ``kernels`` how many it was learnt from.
+
+    Kernels whose samples scatter more than others' of their duration inside a process do so between
+    processes as well: ``log σ₀²`` has ``slope`` times their lead added, which is the logarithm of
+    a median's squared error less ``usual``, a polynomial like ``trend``.
     """
 
     df: float
@@ -76,14 +73,20 @@ class Prior:
     longest: float = np.inf
     share: float = _DEFAULT[0]
     tick: float = _DEFAULT[1]
+    slope: float = 0.0
+    usual: tuple[float, ...] = ()
 
-    def variance(self, ms: Floats) -> Floats:
-        """σ₀² of kernels that take ``ms`` milliseconds."""
+    def variance(self, ms: Floats, within: Floats | None = None) -> Floats:
+        """σ₀² of kernels that take ``ms`` milliseconds. ``within``: the squared relative error of
+        the median of one process (NaN where unknown); without it as of the usual kernel."""
         if not self.trend:
             return self.share**2 + (self.tick / ms) ** 2
         inside = np.clip(ms, self.shortest, self.longest)
         x = np.log(inside) - self.centre
-        return np.asarray(np.exp(np.polynomial.polynomial.polyval(x, np.array(self.trend))))
+        found = np.polynomial.polynomial.polyval(x, np.array(self.trend))
+        if self.usual and within is not None:
+            found = found + self.slope * _lead(x, within, np.array(self.usual))
+        return np.asarray(np.exp(found))
 
 
 def stated(method: str = "") -> Prior:
@@ -92,10 +95,18 @@ def stated(method: str = "") -> Prior:
     return Prior(DEFAULT_DF, share=share, tick=tick)
 
 
-def fit_prior(ms: Floats, variances: Floats, df: Floats) -> Prior:
+def _lead(x: Floats, within: Floats, usual: Floats) -> Floats:
+    """By how much the logarithm of ``within`` is above the usual of its duration; 0 if unknown."""
+    known = np.isfinite(within)
+    logs = np.log(np.maximum(np.where(known, within, 1.0), _FLOOR))
+    return np.where(known, logs - np.polynomial.polynomial.polyval(x, usual), 0.0)
+
+
+def fit_prior(ms: Floats, variances: Floats, df: Floats, within: Floats | None = None) -> Prior:
     """The prior that ``variances`` with ``df`` degrees of freedom each suggest for kernels that
-    take ``ms`` milliseconds. Kernels without degrees of freedom are left out; the stated default if
-    fewer than ``LEAST_KERNELS`` are left.
+    take ``ms`` milliseconds and whose medians' squared errors are ``within`` (NaN: unknown).
+    Kernels without degrees of freedom are left out; the stated default if fewer than
+    ``LEAST_KERNELS`` are left.
     """
     used = df > 0
     if int(used.sum()) < LEAST_KERNELS:
@@ -103,11 +114,15 @@ def fit_prior(ms: Floats, variances: Floats, df: Floats) -> Prior:
     ms, variances, df = ms[used], np.maximum(variances[used], _FLOOR), df[used]
     x = np.log(ms)
     centre = float(x.mean())
+    x = x - centre
     # log s² is log σ² plus the logarithm of a chi-square over d, whose mean is known.
     observed = np.log(variances) - (special.digamma(df / 2) - np.log(df / 2))
     degree = 2 if len(ms) >= _TREND_KERNELS and float(np.ptp(x)) > 0 else 0
-    trend = _robust_polynomial(x - centre, observed, degree)
-    ratio = variances / np.exp(np.polynomial.polynomial.polyval(x - centre, trend))
+    slope, usual, lead = 0.0, np.zeros(0), np.zeros_like(x)
+    if within is not None and degree:
+        slope, usual, lead = _slope(x, observed, within[used], degree)
+    trend = _robust_polynomial(x, observed - slope * lead, degree)
+    ratio = variances / np.exp(np.polynomial.polynomial.polyval(x, trend) + slope * lead)
     shift, prior_df = _most_likely(ratio, df)
     trend[0] += shift
     return Prior(
@@ -117,14 +132,37 @@ def fit_prior(ms: Floats, variances: Floats, df: Floats) -> Prior:
         centre,
         float(ms.min()),
         float(ms.max()),
+        slope=slope,
+        usual=tuple(float(c) for c in usual),
     )
+
+
+def _slope(
+    x: Floats, observed: Floats, within: Floats, degree: int
+) -> tuple[float, Floats, Floats]:
+    """How strongly the variance between processes follows the scatter inside them (0: not at
+    all, 1: in proportion), the usual logarithm of the latter, and each kernel's lead over it."""
+    known = np.isfinite(within)
+    if int(known.sum()) < _TREND_KERNELS:
+        return 0.0, np.zeros(0), np.zeros_like(x)
+    logs = np.log(np.maximum(within[known], _FLOOR))
+    usual = _robust_polynomial(x[known], logs, degree)
+    lead = _lead(x, within, usual)
+    # Both without what follows from the duration: the slope of what is left is the partial one.
+    rest = observed - np.polynomial.polynomial.polyval(x, _robust_polynomial(x, observed, degree))
+    slope = _robust_fit(np.column_stack([np.ones(int(known.sum())), lead[known]]), rest[known])[1]
+    return float(np.clip(slope, 0.0, 1.0)), usual, lead
 
 
 def _robust_polynomial(x: Floats, y: Floats, degree: int) -> Floats:
     """Coefficients, lowest power first, by Huber's weights."""
-    basis = np.vander(x, degree + 1, increasing=True)
+    return _robust_fit(np.vander(x, degree + 1, increasing=True), y)
+
+
+def _robust_fit(basis: Floats, y: Floats) -> Floats:
+    """Coefficients of ``basis`` (a column each) by Huber's weights."""
     weights = np.ones_like(y)
-    found: Floats = np.zeros(degree + 1)
+    found: Floats = np.zeros(basis.shape[1])
     for _ in range(30):
         root = np.sqrt(weights)
         found = np.asarray(np.linalg.lstsq(basis * root[:, None], y * root, rcond=None)[0])
@@ -169,42 +207,15 @@ def _log_likelihood(ratio: Floats, df: Floats, shift: float, prior_df: float) ->
 
 
 def moderated(
-    prior: Prior, ms: Floats, variances: Floats, df: Floats, scale: float = 1.0
+    expected: Floats, prior_df: float, variances: Floats, df: Floats
 ) -> tuple[Floats, Floats]:
-    """Each kernel's moderated variance and its degrees of freedom.
+    """Each kernel's moderated variance and its degrees of freedom, ``expected`` being σ₀².
 
-    ``variances`` of kernels with no degrees of freedom count for nothing; the prior's are taken
-    ``scale`` times.
+    ``variances`` of kernels with no degrees of freedom count for nothing.
     """
     own = np.where(df > 0, variances, 0.0)
-    total = prior.df + df
-    return (prior.df * prior.variance(ms) * scale + df * own) / total, total
-
-
-def levels(
-    ms: Floats, variances: Floats, ranges: Floats, processes: Floats, *, paired: bool
-) -> tuple[Floats, Floats]:
-    """Whether a difference may be a kernel that was at one level on all of A's processes and at
-    another on all of B's, which no variance shows: the chance of that, and how far (in
-    milliseconds) it would reach, from what the ``_NEAR`` kernels of the nearest durations did.
-
-    Of those, kernels whose variance is ``_FAR`` times their median's have levels; ``ranges`` is how
-    far (milliseconds) each kernel's medians lay apart. The chance is the share of these kernels
-    times that of ``processes`` tosses of a coin falling so. Unknown variances are NaN.
-    """
-    chance, reach = np.zeros(len(ms)), np.zeros(len(ms))
-    known = np.flatnonzero(np.isfinite(variances))
-    for n, at in enumerate(np.log(ms)):
-        order = np.argsort(np.abs(np.log(ms[known]) - at), kind="stable")
-        near = known[order[:_NEAR]]
-        usual = np.median(variances[near]) if len(near) else np.inf
-        those = near[variances[near] > _FAR * max(float(usual), _FLOOR)]
-        if len(those) >= _LEAST_JUMPS:
-            share = len(those) / len(near)
-            tosses = 2.0 if paired else 1.0  # of a process both sides have to fall right
-            chance[n] = share * 2.0 ** (1.0 - tosses * processes[n])
-            reach[n] = _REACH * float(ranges[those].max())
-    return chance, reach
+    total = prior_df + df
+    return (prior_df * expected + df * own) / total, total
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from harness.bench import variance
+from harness.bench import levels, variance
+from harness.bench.levels import Doubt
 from harness.bench.variance import Floats, Prior, Session
 
 
@@ -68,21 +69,22 @@ class Pair:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """An effect before any verdict: ``log_ratio`` of B to A, its standard error and that one's
-    degrees of freedom. ``doubt`` is the chance that levels between processes, which no variance
-    shows, make a difference of up to ``reach`` (as ``log_ratio``)."""
+    degrees of freedom. ``doubts``: what levels between processes, which no variance shows, may make
+    of a kernel that did not change."""
 
     log_ratio: float
     error: float
     df: float
-    doubt: float = 0.0
-    reach: float = 0.0
+    doubts: tuple[Doubt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
     """A judged effect: ``ratio`` B ÷ A with its interval, ``p`` of no change alone and ``adjusted``
     for the table, and ``detectable``: the smallest relative slowdown that this table would have
-    called SLOWER with 95 % probability."""
+    told from nothing with 95 % probability (one within the margin is SAME all the same). Between
+    the two relative changes ``blind``, above ``detectable``, levels between processes cannot be
+    ruled out; None if they can."""
 
     ratio: float
     low: float
@@ -91,6 +93,7 @@ class Effect:
     adjusted: float
     detectable: float
     verdict: Verdict
+    blind: tuple[float, float] | None = None
 
 
 class Source(enum.Enum):
@@ -106,12 +109,14 @@ class Noise:
     """What a table says of noise: ``prior`` between processes, learnt from ``source``, and
     ``session`` between runs (0 for kernels timed against each other in one process).
     ``shift`` is the median log ratio of the kernels that are identical on both sides, which should
-    be 0; None if there are none."""
+    be 0; None if there are none. ``two_speeds``: how many kernels were seen at two levels, a
+    process at a time."""
 
     source: Source
     prior: Prior
     session: Session
     shift: float | None = None
+    two_speeds: int = 0
 
 
 def estimate(
@@ -131,57 +136,92 @@ def estimate(
         if raw
         else (np.zeros(0),) * 4
     )
-    within = np.array([_within(pair) for pair in pairs])
     same = np.array([pair.identical for pair in pairs], dtype=bool)
     shift = float(np.median(difference[same])) if same.any() else None
-    scale = 2.0 if paired else 1.0  # a difference has both sides' variance
-    if int((df > 0).sum()) >= variance.LEAST_KERNELS:
-        prior, source = variance.fit_prior(ms, own, df), Source.PROCESSES
-    elif int(same.sum()) >= variance.LEAST_KERNELS:
-        # The difference of two equal kernels is an estimate of its own variance, mean known.
-        alone = difference**2 / share
-        prior, source = (
-            variance.fit_prior(ms[same], alone[same], np.ones(int(same.sum()))),
-            Source.IDENTICAL,
-        )
-    else:
-        # Kernels that show nothing of their own variance get the wider of the defaults.
-        known = method if (df > 0).any() else variance.OLD_METHOD
-        prior, source = variance.stated(known), Source.DEFAULT
+    seen = _levels(pairs, ms, np.where(df > 0, own, np.nan), same, paired=paired)
+    prior, source = _prior(
+        _Table(ms, difference, own, df, share, same, seen, _errors(pairs)), method
+    )
+    # Of a difference's variance the stated default knows one side's share.
+    scale = 2.0 if paired and source is Source.DEFAULT else 1.0
     between, total_df = variance.moderated(
-        prior, ms, own, df, scale if source is Source.DEFAULT else 1.0
+        scale * prior.variance(ms, _errors(pairs)), prior.df, own, df
     )
     # What several processes scatter includes what the samples do; one process shows the latter.
+    within = np.array([_within(pair) for pair in pairs])
     squared = np.maximum(between * share, np.where(df > 0, 0.0, within))
     session = Session(0.0)
     if not paired and source is not Source.IDENTICAL:
         session = variance.fit_session(difference[same], squared[same], total_df[same])
     error = np.sqrt(squared + session.variance)
-    doubt, reach = _doubts(pairs, ms, np.where(df > 0, own, np.nan), same, paired=paired)
-    # b − a = 2 ms sinh(d / 2), ms being the geometric mean of the two.
-    columns = (difference, error, total_df, doubt, 2 * np.arcsinh(reach / ms / 2))
-    found = [Estimate(*row) for row in np.stack(columns, axis=1).tolist()]
-    return found, Noise(source, prior, session, shift)
+    columns = np.stack((difference, error, total_df), axis=1).tolist()
+    found = [Estimate(*row, doubts) for row, doubts in zip(columns, seen.doubts, strict=True)]
+    return found, Noise(source, prior, session, shift, int(seen.at_both.sum()))
 
 
-def _doubts(
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Columns of a table, a row for each pair: duration (ms), log difference, own variance and its
+    degrees of freedom, by how much to multiply it for the difference, whether both sides are the
+    same kernel, levels, and the mean squared error of a process's median (NaN: unknown)."""
+
+    ms: Floats
+    difference: Floats
+    own: Floats
+    df: Floats
+    share: Floats
+    same: NDArray[np.bool_]
+    levels: levels.Levels
+    within: Floats
+
+
+def _prior(table: _Table, method: str) -> tuple[Prior, Source]:
+    """What the table says of variances, and from what."""
+    # Kernels seen at two levels vary for a reason of their own: they say nothing of the others.
+    usual = ~table.levels.at_both
+    several, same = (table.df > 0) & usual, table.same & usual
+    if int(several.sum()) >= variance.LEAST_KERNELS:
+        return (
+            variance.fit_prior(
+                table.ms[several], table.own[several], table.df[several], table.within[several]
+            ),
+            Source.PROCESSES,
+        )
+    if int(same.sum()) >= variance.LEAST_KERNELS:
+        # The difference of two equal kernels is an estimate of its own variance, mean known.
+        alone = (table.difference**2 / table.share)[same]
+        return variance.fit_prior(table.ms[same], alone, np.ones(len(alone))), Source.IDENTICAL
+    # Kernels that show nothing of their own variance get the wider of the defaults.
+    known = method if (table.df > 0).any() else variance.OLD_METHOD
+    return variance.stated(known), Source.DEFAULT
+
+
+def _levels(
     pairs: Sequence[Pair], ms: Floats, own: Floats, same: NDArray[np.bool_], *, paired: bool
-) -> tuple[Floats, Floats]:
-    """``variance.levels`` of a table. Kernels that are identical on both sides show their levels
+) -> levels.Levels:
+    """``levels.find`` of a table. Kernels that are identical on both sides show their levels
     between the sides as well; of others only a side's own scatter counts (NaN: unknown)."""
-    if not paired:
-        whole = [float(np.var(np.log((*p.a.ms, *p.b.ms)), ddof=1)) for p in pairs]
-        own = np.where(same, whole, own)
-    ranges = [_range(p, together=bool(s) and not paired) for p, s in zip(pairs, same, strict=True)]
-    count = [len(p.a.ms) if paired else len(p.a.ms) + len(p.b.ms) for p in pairs]
-    processes = np.array(count, dtype=np.float64)
-    return variance.levels(ms, own, np.array(ranges), processes, paired=paired)
+    together = same & (not paired)
+    whole = [float(np.var(np.log((*p.a.ms, *p.b.ms)), ddof=1)) for p in pairs]
+    taken = [
+        levels.Processes(
+            len(p.a.ms),
+            len(p.b.ms),
+            [np.log((*p.a.ms, *p.b.ms))] if both else [np.log(p.a.ms), np.log(p.b.ms)],
+        )
+        for p, both in zip(pairs, together, strict=True)
+    ]
+    return levels.find(ms, np.where(together, whole, own), taken, paired=paired)
 
 
-def _range(pair: Pair, *, together: bool) -> float:
-    """How far the processes lie apart, in milliseconds: those of a side, or all."""
-    groups = [(*pair.a.ms, *pair.b.ms)] if together else [pair.a.ms, pair.b.ms]
-    return max(max(group) - min(group) for group in groups)
+def _errors(pairs: Sequence[Pair]) -> Floats:
+    """The mean squared error of a process's median; NaN where it is not known of all."""
+    found = []
+    for pair in pairs:
+        every = [*pair.a.errors, *pair.b.errors]
+        whole = len(every) == len(pair.a.ms) + len(pair.b.ms) and all(e > 0 for e in every)
+        found.append(float(np.mean(np.square(every))) if whole else np.nan)
+    return np.array(found)
 
 
 def _middle(pair: Pair) -> float:
@@ -221,11 +261,17 @@ def combine(parts: Sequence[tuple[Estimate, float, float]]) -> Estimate:
     """
     a, b = sum(part[1] for part in parts), sum(part[2] for part in parts)
     error = sum(e.error * (in_a / a + in_b / b) / 2 for e, in_a, in_b in parts)
-    doubt = min(1.0, sum(e.doubt for e, _, _ in parts))
-    reach = max(e.reach * in_a / a for e, in_a, _ in parts)
-    return Estimate(
-        float(np.log(b / a)), float(error), min(e.df for e, _, _ in parts), doubt, reach
+    causes = zip(*(e.doubts for e, _, _ in parts), strict=True)
+    shares = [in_a / a for _, in_a, _ in parts]
+    doubts = tuple(
+        Doubt(
+            min(1.0, sum(one.chance for one in cause)),
+            min(one.low * share for one, share in zip(cause, shares, strict=True)),
+            max(one.high * share for one, share in zip(cause, shares, strict=True)),
+        )
+        for cause in causes
     )
+    return Estimate(float(np.log(b / a)), float(error), min(e.df for e, _, _ in parts), doubts)
 
 
 def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
@@ -239,27 +285,52 @@ def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
     d = np.array([e.log_ratio for e in estimates])
     error = np.maximum([e.error for e in estimates], 1e-9)
     df = np.array([e.df for e in estimates])
-    doubt = np.array([e.doubt if abs(e.log_ratio) <= e.reach else 0.0 for e in estimates])
-    p = np.minimum(1.0, 2 * special.stdtr(df, -np.abs(d) / error) + doubt)
+    size = np.abs(d)
+    doubt = [
+        sum(o.chance for o in e.doubts if o.low <= abs(e.log_ratio) <= o.high) for e in estimates
+    ]
+    p = np.minimum(1.0, 2 * special.stdtr(df, -size / error) + doubt)
     adjusted = holm(p)
     half = special.stdtrit(df, (1 + rules.level) / 2) * error
-    reach = special.stdtrit(df, 1 - rules.same_alpha) * error
-    same = (d + reach < np.log1p(rules.margin)) & (d - reach > -np.log1p(rules.margin))
-    strictest = special.stdtrit(df, 1 - rules.alpha / 2 / len(estimates))
-    detectable = np.expm1(np.minimum((strictest + special.stdtrit(df, 0.95)) * error, 50.0))
-    verdicts = [
-        _verdict(bool(same[i]), bool(adjusted[i] <= rules.alpha), bool(d[i] > 0))
-        for i in range(len(d))
-    ]
+    beyond = special.stdtrit(df, 1 - rules.same_alpha) * error
+    same = (d + beyond < np.log1p(rules.margin)) & (d - beyond > -np.log1p(rules.margin))
+    strictest = rules.alpha / len(estimates)
+    found = [_detectable(one, float(e), strictest) for one, e in zip(estimates, error, strict=True)]
     low, high = np.exp(np.clip(d - half, -50, 50)), np.exp(np.clip(d + half, -50, 50))
-    columns = (np.exp(d), low, high, p, adjusted, detectable)
-    figures = np.stack(columns, axis=1).tolist()
+    figures = np.stack((np.exp(d), low, high, p, adjusted), axis=1).tolist()
     return [
-        Effect(ratio, least, most, alone, together, found, verdict)
-        for (ratio, least, most, alone, together, found), verdict in zip(
-            figures, verdicts, strict=True
+        Effect(
+            *row,
+            found[n][0],
+            _verdict(bool(same[n]), bool(adjusted[n] <= rules.alpha), bool(d[n] > 0)),
+            found[n][1],
         )
+        for n, row in enumerate(figures)
     ]
+
+
+def _detectable(
+    one: Estimate, error: float, strictest: float
+) -> tuple[float, tuple[float, float] | None]:
+    """The relative slowdown that is told from nothing with 95 % probability where the smallest p
+    of a table has to be ``strictest``, and the band of levels above it in which none is."""
+    spread = float(special.stdtrit(one.df, 0.95)) * error
+    found = float(special.stdtrit(one.df, 1 - strictest / 2)) * error + spread
+    rest = strictest - sum(doubt.chance for doubt in one.doubts)
+    certain = np.inf  # in spite of the doubts
+    if rest > 0:
+        certain = float(special.stdtrit(one.df, 1 - rest / 2)) * error + spread
+    for doubt in sorted(one.doubts, key=lambda doubt: doubt.low):
+        if found - spread > doubt.high or certain <= doubt.low:
+            continue
+        if found + spread < doubt.low:
+            return _relative(found), (_relative(doubt.low), _relative(doubt.high))
+        found = max(found, min(certain, doubt.high + spread))
+    return _relative(found), None
+
+
+def _relative(log_ratio: float) -> float:
+    return float(np.expm1(min(log_ratio, 50.0)))
 
 
 def _verdict(same: bool, changed: bool, up: bool) -> Verdict:

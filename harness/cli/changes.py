@@ -93,7 +93,13 @@ def changes(
     from harness.track.series import arrange
 
     if order not in ("history", "time"):
-        raise UsageError("an order makes no sense", "--order", order, "history or time")
+        raise UsageError(
+            "there is no such order",
+            where="--order",
+            got=order,
+            expected="history or time",
+            remedy="leave the option out: history is the default",
+        )
     options = settings.current()
     recover(options.results)
     runs = index.refresh(options.results)
@@ -139,6 +145,7 @@ def _metrics(names: list[str], runs: Index) -> list[Metric]:
                 where="--metric",
                 got=name,
                 expected=", ".join(nearest(name, METRICS) or METRICS),
+                remedy="name one of these; --metric may be repeated",
             )
     if not names:
         timed = runs.rows.column("ms").null_count < runs.rows.num_rows

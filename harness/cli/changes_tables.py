@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -10,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 from harness.cli import output
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from harness.options import Options
     from harness.track.changes import Break, Change, Report
     from harness.track.series import History, Metric
 
+_ROOMY = 120
+"""Columns from which changes are a table."""
 _SHORT = 10
 """Digits of a commit that are shown."""
 _PAIRS = 3
@@ -36,14 +41,16 @@ def print_report(
         width=output.width(), no_color=not options.color, highlight=False, soft_wrap=False
     )
     for title, changes in _sections(report):
-        if changes:
+        if changes and console.width >= _ROOMY:
             console.print(_table(title, changes))
+        elif changes:
+            _print_narrow(title, changes, console)
     for each in report.breaks:
-        console.print(_break_line(each), markup=False)
+        _say(_break_line(each), console)
     if report.changes:
-        console.print(LEGEND, style="dim", markup=False)
+        _say(LEGEND, console, style="dim")
     for line in _summary(report, known, metrics):
-        console.print(line, markup=False)
+        _say(line, console)
 
 
 def _sections(report: Report) -> list[tuple[str, list[Change]]]:
@@ -79,6 +86,30 @@ def verdict(change: Change) -> str:
     if change.undone:
         return "undone"
     return "regression" if change.worse else "improvement"
+
+
+def _print_narrow(title: str, changes: Sequence[Change], console: Console) -> None:
+    """A change in three lines: what, how much, why. Columns this narrow would break every name."""
+    _say(title, console, style="bold")
+    for change in changes:
+        style = "red" if change.regression else ""
+        _say("  ".join(_where(change).split("\n")), console, 1, style)
+        size = " ".join(_size(change).split("\n"))
+        when = " ".join(_commits(change).split("\n"))
+        points = f"{change.points_before}+{change.points_after}"
+        figures = f"{change.series.metric.name} {size}; {_confidence(change)}; {when}; n {points}"
+        _say(figures, console, 5, style)
+        _say(_cause(change).replace("\n", "; "), console, 5, style)
+    console.print()
+
+
+def _say(text: str, console: Console, indent: int = 0, style: str = "") -> None:
+    """Print ``text`` in lines that end where words do, without blanks behind them."""
+    from rich.text import Text
+
+    room = console.width - indent
+    for line in textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]:
+        console.print(Text(" " * indent + line, style=style), soft_wrap=True)
 
 
 def _table(title: str, changes: Sequence[Change]) -> Any:

@@ -17,9 +17,10 @@ import torch
 
 from harness.errors import CompileFailed, HarnessError, NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
+from harness.heuristics.limits import SPILL_LIMIT
 from harness.runtime import binary as binaries
 from harness.runtime import module as modules
-from harness.runtime.autotune import SPILL_LIMIT, Settings
+from harness.runtime.autotune import Settings
 from harness.runtime.caching import CachingAutotuner
 from harness.runtime.compiling import CompileJob, CompilePool
 from harness.runtime.driver import cuda

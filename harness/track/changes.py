@@ -208,8 +208,9 @@ def _of_step(
         commit=names[step.position],
         lowest=names[step.earliest - 1],
         highest=names[step.latest],
-        old=float(np.exp(series.values[start : step.position].mean())),
-        new=float(np.exp(series.values[step.position : stop].mean())),
+        # Medians: a stray point belongs to neither level.
+        old=float(np.exp(np.median(series.values[start : step.position]))),
+        new=float(np.exp(np.median(series.values[step.position : stop]))),
         size=step.size,
         low=step.low,
         high=step.high,

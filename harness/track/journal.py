@@ -270,7 +270,12 @@ def read(path: Path) -> Run:
             graph = from_json(GraphRecord, _upgraded_graph(line["graph"], version), where)
             graphs[graph.name] = graph
     if run is None:
-        raise RecordError("a journal does not say which run it is", str(path))
+        raise RecordError(
+            "a journal does not say which run it is",
+            str(path),
+            expected="the run in its first line",
+            remedy="remove the file; what it holds cannot be told apart",
+        )
     return replace(run, graphs=tuple(graphs.values()), complete=False)
 
 
@@ -288,7 +293,13 @@ def _upgraded_graph(graph: Any, version: int) -> Any:
 def _known_version(line: Any, current: int, where: str) -> int:
     """The schema version that ``line`` states, else the ``current`` one of the lines before."""
     if not isinstance(line, dict):
-        raise RecordError("a journal has a damaged line", where, expected="an object")
+        raise RecordError(
+            "a journal has a damaged line",
+            where,
+            got=type(line).__name__,
+            expected="a JSON object",
+            remedy="remove the line, or the file, and try again",
+        )
     version = line.get("schema", current)
     if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
         raise RecordError(

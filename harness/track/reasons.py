@@ -99,7 +99,10 @@ def _of_graph(known: History, graph: str, old: int, new: int) -> tuple[str, ...]
     for what, number in counted:
         if number:
             found.append(f"{number} {what if number > 1 else what.replace('kernels', 'kernel')}")
-    return tuple(found) or ("same kernels, code and configurations",)
+    if found:
+        return tuple(found)
+    known_code = both and all(before[name]["code"] and after[name]["code"] for name in both)
+    return ("same kernels, code and configurations" if known_code else "nothing known",)
 
 
 def _count(before: dict[str, Any], after: dict[str, Any], both: list[str], column: str) -> int:

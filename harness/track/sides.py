@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from harness.bench import git
 from harness.bench.peers.names import SUBJECTS, parse
 from harness.bench.record import GraphRecord, KernelRecord, Machine, RegionRecord, Run
-from harness.errors import HarnessError, UnknownName, UsageError, nearest
+from harness.errors import UnknownName, UsageError, nearest
 from harness.track import lookup, store
 from harness.track.comparing import Side
 from harness.track.emitted import constants
 from harness.track.pairing import region_of
-
-_GIT_SECONDS = 20
 
 CompileAt = Callable[[str | None, str], Side]
 """Compiles the suite's graphs with a commit's compiler (None: the working tree's); the second
@@ -29,19 +27,20 @@ def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) ->
     that the run has no regions of.
     """
     maybe = all(may_be_compiler(results, name) for name in names)
-    if maybe and (run != lookup.LATEST or lookup.runs(results)):
+    sure = are_compilers(results, names)  # a checkout has a folder called harness, too
+    if maybe and (sure or run != lookup.LATEST or lookup.runs(results)):
         path = lookup.find(results, run)
         whole = store.load(path)
         known = compilers(whole)
         unknown = [name for name in names if name not in known]
         if not unknown:
             return [compiler_side(whole, name, str(path)) for name in names]
-        if len(unknown) < len(names):
+        if sure or len(unknown) < len(names):
             raise UnknownName(
                 "the run has no regions of this compiler",
                 where=whole.id,
                 got=unknown[0],
-                expected=", ".join(nearest(unknown[0], known) or known),
+                expected=", ".join(nearest(unknown[0], known) or known) or "a run with --against",
                 remedy="measure it: harness run --against COMPILER; another run: --run RUN",
             )
     return [find_side(results, name) for name in names]
@@ -105,9 +104,10 @@ def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
             where=unknown.where,
             got=name,
             expected=unknown.expected or unknown.what,
-            remedy="list runs: harness list --runs; compilers: harness compare harness inductor",
+            remedy=f"{_where_commits_are(Path.cwd())}list runs: harness list --runs; compilers: "
+            "harness compare harness inductor",
         ) from unknown
-    newest = [path for path in lookup.runs(results) if path.stem[16:28] == commit[:12]]
+    newest = lookup.of_commit(results, commit)
     if not newest:
         raise UnknownName(
             "no run of this commit is recorded here",
@@ -123,18 +123,19 @@ def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
 def resolve_commit(folder: Path, name: str) -> str | None:
     """The full identifier of the commit that git calls ``name`` in ``folder``; None if it knows
     none, or there is no git or no repository."""
-    try:
-        found = subprocess.run(
-            ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=_GIT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return found.stdout.strip() if found.returncode == 0 else None
+    wanted = f"{name}^{{commit}}"
+    text, _ = git.ask(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", wanted)
+    return text.strip() or None
+
+
+def _where_commits_are(folder: Path) -> str:
+    """What to do about a commit that the checkout in ``folder`` does not have."""
+    shallow, silent = git.ask(folder, "rev-parse", "--is-shallow-repository")
+    if silent:
+        return "commits are known inside a checkout only; "
+    if shallow.strip() == "true":
+        return "commits: this clone lacks its history (git fetch --unshallow); "
+    return "commits: git fetch the branch it is on; "
 
 
 def modules_side(path: Path) -> Side:
@@ -153,6 +154,7 @@ def modules_side(path: Path) -> Side:
             "a folder holds no emitted modules",
             where=str(path),
             expected="files that harness emit GRAPH -o FOLDER wrote",
+            remedy="write some: harness emit GRAPH -o FOLDER",
         )
     found = tuple(GraphRecord(name, kernels=tuple(kernels)) for name, kernels in graphs.items())
     return Side(str(path), Run("", "", Machine(""), "", graphs=found), str(path))
@@ -170,7 +172,10 @@ def _kernel(file: Path) -> KernelRecord:
         )
     except OSError as error:
         raise UnknownName(
-            "there is no such file", got=str(file), expected="an emitted module"
+            "there is no such file",
+            got=str(file),
+            expected="an emitted module",
+            remedy="write one: harness emit GRAPH -o FOLDER",
         ) from error
     except (ValueError, SyntaxError, KeyError, TypeError) as error:
         raise UsageError(
@@ -178,6 +183,7 @@ def _kernel(file: Path) -> KernelRecord:
             where=str(file),
             got=f"{type(error).__name__}: {error}",
             expected="a file that harness emit GRAPH -o FOLDER wrote",
+            remedy="emit it again: harness emit GRAPH -o FOLDER",
         ) from error
 
 
@@ -195,7 +201,13 @@ def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:
         if regions:
             graphs.append(GraphRecord(graph.name, kernels=tuple(regions)))
     if not graphs:
-        raise HarnessError("a run has no region of a compiler", where=run.id, got=compiler)
+        raise UnknownName(
+            "the run has no regions of this compiler",
+            where=run.id,
+            got=compiler,
+            expected=", ".join(compilers(run)) or "a run made with --against",
+            remedy="measure it: harness run --against COMPILER",
+        )
     return Side(compiler, replace(run, graphs=tuple(graphs)), origin, compiler)
 
 

@@ -89,6 +89,11 @@ class FakeEngine:
         else:
             self._recording.append(run)
 
+    def host(self, ms: float) -> None:
+        """The host takes so long before the next launch, which no recording shows."""
+        if self._recording is None:
+            self.now += ms
+
     def _pay(self, tensor: torch.Tensor) -> None:
         place = tensor.data_ptr()
         self.now += tensor.nbytes / (self.cached if place in self.kept else self.memory)

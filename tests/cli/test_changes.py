@@ -45,6 +45,28 @@ def test_a_regression_ends_with_status_1(
     assert max(map(len, answer.out.splitlines())) <= 120
 
 
+@pytest.mark.parametrize("columns", [60, 80, 100, 130])
+def test_names_and_commits_stay_whole_in_a_narrow_terminal(
+    harness: Command,
+    regression: str,
+    commits: tuple[Path, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = harness("changes", "--repository", commits[0]).out
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= max(80, min(columns, 120))
+    if columns < 120:
+        before = commits[1][9]
+        assert f"{before[:10]} → {regression[:10]}" in " ".join(out.split())
+        assert any(line.split()[:2] == ["block", "k2"] for line in lines)
+        assert not any(line != line.rstrip() for line in lines)
+        assert "confidence  commits" not in out
+    else:
+        assert "graph / kernel" in out
+
+
 def test_json(harness: Command, regression: str, commits: tuple[Path, list[str]]) -> None:
     document = harness("changes", "--repository", commits[0], "--json").json()
     assert document["order"] == "history"
@@ -212,5 +234,48 @@ def test_import(harness: Command, results: Path, tmp_path: Path) -> None:
     assert "is there already" in harness("import", path).out
     (listed,) = harness("list", "--runs", "--json").json()["runs"]
     assert listed["kernels"] == 1
+    shown = harness("show").out
+    assert "250.000 " in shown  # a time, although no GPU was there
+    assert "imported, measured by pytest-benchmark" in shown
     path.write_text("[")
     assert harness("import", path).status == 1
+
+
+def test_imports_are_compared_without_talk_of_code(harness: Command, tmp_path: Path) -> None:
+    for day, factor in ((2, 1.0), (3, 1.5)):
+        data = [factor * seconds for seconds in (0.25, 0.251, 0.249)]
+        bench = {"name": "t", "fullname": "a.py::t", "stats": {"median": data[0], "data": data}}
+        document = {
+            "machine_info": {"cpu": {"brand_raw": "Fast CPU"}},
+            "benchmarks": [bench],
+            "datetime": f"2026-01-0{day}T03:04:05",
+        }
+        (tmp_path / "x.json").write_text(json.dumps(document))
+        assert harness("import", tmp_path / "x.json").status == 0
+    answer = harness("compare", "20260102", "20260103")
+    assert answer.status in (0, 1)
+    assert "1.500" in answer.out
+    assert "nothing that is recorded" not in answer.out
+    assert "harness confirm" not in answer.out  # there is no module to time
+
+
+def test_import_of_a_folder_with_a_damaged_file(
+    harness: Command, results: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "box"
+    folder.mkdir()
+    document = {
+        "version": 2,
+        "commit_hash": "abcdef1234567890",
+        "result_columns": ["result", "params"],
+        "results": {"suite.time_it": [[0.5], []]},
+    }
+    (folder / "good.json").write_text(json.dumps(document))
+    (folder / "torn.json").write_text(json.dumps(document)[:-9])
+    answer = harness("import", folder)
+    assert answer.status == 1
+    assert "good.json: 1 figures" in answer.out
+    assert f"error: {folder / 'torn.json'}" in answer.err
+    assert len(list(results.glob("*/*.parquet"))) == 1
+    document = harness("import", folder, "--json").json()
+    assert [error["where"] for error in document["damaged"]] == [str(folder / "torn.json")]

@@ -244,7 +244,9 @@ def test_runs_under_throttling_are_left_out_with_a_count(
     assert found.left_out == {"runs in which the GPU was throttling": 4}
 
 
-@pytest.mark.parametrize("spoilt", [{"excluded": 9}, {"stopped": "throttled"}])
+@pytest.mark.parametrize(
+    "spoilt", [{"excluded": 9}, {"stopped": "throttled"}, {"stopped": "disturbed"}]
+)
 def test_figures_whose_samples_were_thrown_away_are_left_out(
     tmp_path: Path, commits: tuple[Path, list[str]], spoilt: dict[str, Any]
 ) -> None:

@@ -103,6 +103,23 @@ def test_what_version_control_holds_or_names_stays(tmp_path: Path) -> None:
     assert "names it" in stays["run1.parquet"]
 
 
+@pytest.mark.parametrize("missing", ["repository", "git"])
+def test_everything_stays_if_git_cannot_be_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    """A checkout that git refuses (another owner's, a damaged one) may hold the files."""
+    results = tmp_path / "results"
+    store.save(results, run("run0", created=OLD))
+    assert sorted(going(results)) == ["run0.parquet"]
+    if missing == "git":
+        git(tmp_path, "init", "-q")
+        monkeypatch.setenv("PATH", str(tmp_path))
+    else:
+        (tmp_path / ".git").write_text("gitdir: /none")
+    assert going(results) == {}
+    assert "cannot be told" in staying(results)["run0.parquet"]
+
+
 def test_what_an_acknowledged_change_speaks_of_stays(tmp_path: Path) -> None:
     store.save(tmp_path, run("run0", created=OLD, commit="abcdef1234567890"))
     known = Acknowledgement(7, "", "abcdef1", "ms", "*/*", "meant")

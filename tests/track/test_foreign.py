@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.errors import RecordError, UsageError
-from harness.track import foreign, index, store
+from harness.track import foreign, index, series, store
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -117,6 +117,84 @@ def test_a_value_too_few_is_damage(tmp_path: Path) -> None:
         foreign.read([folder])
 
 
+def suite_results(folder: Path, **values: Any) -> Path:
+    """A results folder of harness's own suite: a graph of two kernels."""
+    path = asv_results(folder)
+    (file,) = (folder / "box").glob("0123*.json")
+    document = json.loads(file.read_text())
+    kernels, graph = [["'g/add'", "'g/sum'", "'h/mul'"]], [["'g'", "'h'"]]
+    rows: dict[str, tuple[str, str, list[Any], list[list[str]]]] = {
+        "fused.Kernel.track_seconds": ("kernels", "seconds", [2e-6, None, math.nan], kernels),
+        "fused.Kernel.track_gbps": ("kernels", "gbps", [1500.0, None, math.nan], kernels),
+        "fused.Kernel.track_bytes": ("kernels", "bytes", [3000, 4000, math.nan], kernels),
+        "fused.Kernel.track_registers": ("kernels", "registers", [32, 40, math.nan], kernels),
+        "fused.Kernel.track_warps": ("kernels", "num_warps", [4, math.nan, math.nan], kernels),
+        "fused.Kernel.track_xblock": ("kernels", "XBLOCK", [64, math.nan, math.nan], kernels),
+        "fused.Graph.track_seconds": ("graphs", "seconds", [5e-6, math.nan], graph),
+        "fused.Graph.track_gbps": ("graphs", "gbps", [1400.0, math.nan], graph),
+        "fused.Graph.track_codegen": ("graphs", "codegen_seconds", [0.25, 0.5], graph),
+        "fused.Graph.track_launches": ("graphs", "launches", [3, 1], graph),
+    }
+    columns = ["result", "params", "version", "samples"]
+    document["result_columns"] = columns
+    document["results"] = {
+        name: [
+            values.get(metric, result),
+            params,
+            "timer/7",
+            [[2e-6, 1e-6, 3e-6], None, None] if name == "fused.Kernel.track_seconds" else None,
+        ]
+        for name, (_, metric, result, params) in rows.items()
+    }
+    file.write_text(json.dumps(document))
+    entries = {name: {"table": table, "metric": m} for name, (table, m, _, _) in rows.items()}
+    (folder / "benchmarks.json").write_text(json.dumps({**entries, "version": 2}))
+    return path
+
+
+def test_results_of_the_own_suite_come_back_as_graphs_and_kernels(tmp_path: Path) -> None:
+    found = foreign.read([suite_results(tmp_path)])
+    ((_, run),) = found.runs
+    assert not found.left_out
+    assert run.method == "asv/env/timer/7", "another way of timing is another series"
+    graphs = {graph.name: graph for graph in run.graphs}
+    assert list(graphs) == ["g", "h", "whole graphs"]
+    add, add_up = graphs["g"].kernels
+    assert (add.name, add.ms, add.gbps, add.bytes, add.registers) == ("add", 2e-3, 1500, 3000, 32)
+    assert add.samples_ms == pytest.approx((2e-3, 1e-3, 3e-3))
+    assert add.config == {"XBLOCK": 64, "num_warps": 4}
+    assert (add_up.name, add_up.ms, add_up.bytes) == ("sum", None, 4000)
+    assert "it failed" in add_up.reason
+    assert graphs["h"].kernels == (), "what asv left out is not there"
+    assert (graphs["g"].codegen_seconds, graphs["h"].codegen_seconds) == (0.25, 0.5)
+    whole = {kernel.name: kernel for kernel in graphs["whole graphs"].kernels}
+    assert (whole["g"].ms, whole["g"].gbps) == (pytest.approx(5e-3), 1400)
+    assert {kernel.launches for graph in run.graphs for kernel in graph.kernels} == {0}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [([32, 40], "a value per parameter"), ([32, "many", 40], "is no number")],
+)
+def test_damaged_results_of_the_own_suite(tmp_path: Path, values: Any, message: str) -> None:
+    with pytest.raises(RecordError, match=message):
+        foreign.read([suite_results(tmp_path, registers=values)])
+
+
+def test_no_total_is_made_of_benchmarks_that_nothing_launches_together(tmp_path: Path) -> None:
+    for number in range(8):
+        folder = asv_results(tmp_path / f"asv{number}")
+        (file,) = (folder / "box").glob("0123*.json")
+        text = file.read_text().replace(COMMIT, f"{number:040x}")
+        file.write_text(text.replace("0.002", str(0.002 if number < 4 else 0.003)))
+        ((_, run),) = foreign.read([folder]).runs
+        foreign.save(tmp_path / "results", run)
+    known = series.arrange(index.refresh(tmp_path / "results"), tmp_path, by_time=True)
+    every = series.series_of(known, series.METRICS["ms"])
+    assert {found.graph for found in every} == {"suite.Kernel.time_it", "suite.time_alone"}
+    assert "" not in {found.kernel for found in every}
+
+
 def test_an_import_is_stored_once_and_found_again(tmp_path: Path) -> None:
     ((_, run),) = foreign.read([asv_results(tmp_path / "asv")]).runs
     results = tmp_path / "results"
@@ -193,6 +271,17 @@ def test_pytest_benchmark_becomes_a_run(tmp_path: Path) -> None:
     assert foreign.save(tmp_path / "results", run) is None
 
 
+def test_the_plugins_own_facts_come_along(tmp_path: Path) -> None:
+    document = pytest_document()
+    facts = {"median_low_ms": 249.0, "median_high_ms": 251.0, "share_of_roof": 0.5, "roof": "copy"}
+    document["benchmarks"][0]["extra_info"] = {"gbps": 2.5, "bytes": 10, **facts}
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    ((_, run),) = foreign.read([tmp_path / "x.json"]).runs
+    (kernel,) = run.graphs[0].kernels
+    assert (kernel.low, kernel.high, kernel.fraction, kernel.roof) == (249.0, 251.0, 0.5, "copy")
+    assert (kernel.gbps, kernel.bytes) == (2.5, 10)
+
+
 def pytest_document() -> dict[str, Any]:
     return {
         "machine_info": {"cpu": {"brand_raw": "Fast CPU", "count": 4}, "python_version": "3.12"},
@@ -213,6 +302,19 @@ def test_pytest_benchmark_without_samples(tmp_path: Path) -> None:
     (kernel,) = run.graphs[0].kernels
     assert (kernel.ms, kernel.sets) == (250.0, ())
     assert run.machine.key == "pytest-fast-cpu"
+
+
+@pytest.mark.parametrize("version", ["3.2.3", "3.4.1", "4.0.0"])
+def test_files_of_earlier_versions(version: str) -> None:
+    """As those versions wrote them, the processor's flags taken out."""
+    path = Path(__file__).parent / "fixtures" / f"pytest-benchmark-{version}.json"
+    assert json.loads(path.read_text())["version"] == version
+    ((_, run),) = foreign.read([path]).runs
+    assert (run.commit, run.machine.key, run.machine.python) == ("", "pytest-amd-epyc", "3.11.7")
+    names = {graph.name: [kernel.name for kernel in graph.kernels] for graph in run.graphs}
+    plain = ["test_plain", "test_it.py::TestB::test_plain"]
+    assert names == {"sums": ["test_sum[1]", "test_sum[2]"], "test_it.py": plain}
+    assert {len(kernel.samples_ms) for graph in run.graphs for kernel in graph.kernels} == {5}
 
 
 @pytest.mark.parametrize(
@@ -255,3 +357,186 @@ def test_nothing_to_import(tmp_path: Path, content: str | None) -> None:
         (tmp_path / "x.json").write_text(content)
     with pytest.raises(UsageError, match=r"nothing to import|no such file"):
         foreign.read([tmp_path if content != "" else tmp_path / "none"])
+
+
+def edited_asv(tmp_path: Path, **changes: Any) -> Path:
+    """asv's folder, with fields of the result file, or of its row of times, replaced."""
+    folder = asv_results(tmp_path)
+    (path,) = (folder / "box").glob("0123*.json")
+    document = json.loads(path.read_text())
+    row = document["results"]["suite.Kernel.time_it"]
+    for name, value in changes.items():
+        if name in document["result_columns"]:
+            row[document["result_columns"].index(name)] = value
+        else:
+            document[name] = value
+    path.write_text(json.dumps(document))
+    return folder
+
+
+def stored(results: Path) -> list[Path]:
+    return sorted(path for path in results.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("key", ["../../outside", "/tmp/outside", "..", "", "a/b\\c", "x" * 400])
+def test_a_machine_name_never_leads_out_of_the_results(tmp_path: Path, key: str) -> None:
+    document = pytest_document()
+    document["machine_info"]["harness"] = {"key": key, "cpu": "c"}
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    ((_, run),) = foreign.read([tmp_path / "x.json"]).runs
+    results = tmp_path / "a" / "b" / "results"
+    path = foreign.save(results, run)
+    assert path is not None
+    assert path.parent.parent == results
+    assert stored(tmp_path) == sorted([path, tmp_path / "x.json"])
+
+
+@pytest.mark.parametrize("commit", ["../../../x", "a/b", "", None, "rm -rf", 7, "f" * 500])
+def test_a_commit_never_leads_out_of_the_results(tmp_path: Path, commit: object) -> None:
+    document = {**pytest_document(), "commit_info": {"id": commit}}
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    asv_folder = edited_asv(tmp_path / "asv", commit_hash=commit)
+    for _, run in foreign.read([tmp_path / "x.json", asv_folder]).runs:
+        assert run.commit == ""
+        assert run.id.endswith("-imported")
+        path = foreign.save(tmp_path / "results", run)
+        assert path is not None
+        assert path.parent.parent == tmp_path / "results"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"result": [10**400, 1, 1, 1]}, "no number"),
+        ({"result": ["1", 1, 1, 1]}, "no number"),
+        ({"samples": [[10**400]]}, "no number"),
+        ({"samples": [5]}, "no number"),
+        ({"samples": [[math.nan]]}, "no number"),
+        ({"params": [["a"] * 1000] * 40}, "a value per parameter combination"),
+        ({"params": [["a"] * 1000] * 40, "result": None}, "a value per parameter combination"),
+        ({"params": "ab"}, "parameters of asv's are no lists"),
+        ({"params": [3]}, "parameters of asv's are no lists"),
+        ({"started_at": 1e300}, "a date that is none"),
+        ({"started_at": math.nan}, "a date that is none"),
+        ({"result_columns": None}, "no columns"),
+    ],
+)
+def test_nonsense_in_asv_results_is_one_sentence(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(RecordError, match=message):
+        foreign.read([edited_asv(tmp_path, **changes)])
+
+
+def test_an_infinite_figure_of_asv_is_a_failure_of_its_own(tmp_path: Path) -> None:
+    ((_, run),) = foreign.read([edited_asv(tmp_path, result=[math.inf, 1, 1, 1])]).runs
+    (it,) = [graph for graph in run.graphs if graph.name == "suite.Kernel.time_it"]
+    assert [bool(kernel.reason) for kernel in it.kernels] == [True, False, False, False]
+
+
+@pytest.mark.parametrize("value", [10**400, math.inf, math.nan])
+@pytest.mark.parametrize("where", ["median", "data", "gbps"])
+def test_a_figure_without_bounds_is_one_sentence(tmp_path: Path, value: float, where: str) -> None:
+    document = pytest_document()
+    (bench,) = document["benchmarks"]
+    if where == "gbps":
+        bench["extra_info"] = {"gbps": value}
+    else:
+        bench["stats"][where] = [value] if where == "data" else value
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    with pytest.raises(RecordError, match="no number"):
+        foreign.read([tmp_path / "x.json"])
+
+
+def test_a_deeply_nested_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"benchmarks": ' + "[" * 200_000)
+    with pytest.raises(RecordError, match=r"nested too deeply|no whole JSON"):
+        foreign.read([tmp_path / "x.json"])
+
+
+def test_a_damaged_file_does_not_keep_the_others_out(tmp_path: Path) -> None:
+    folder = asv_results(tmp_path)
+    (path,) = (folder / "box").glob("0123*.json")
+    (folder / "box" / "torn.json").write_text(path.read_text()[:-9])
+    found = foreign.read([folder])
+    assert len(found.runs) == 1
+    (damage,) = found.damaged
+    assert damage.where.endswith("torn.json")
+
+
+def test_figures_of_one_name_are_all_kept(tmp_path: Path) -> None:
+    """A group may span files; a parameter may be given twice."""
+    document = pytest_document()
+    document["benchmarks"] = [
+        {"name": "t", "fullname": full, "group": "g", "stats": {"median": seconds}}
+        for full, seconds in (("a.py::t", 1), ("b.py::t", 2), ("b.py::t", 3))
+    ]
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    ((_, run),) = foreign.read([tmp_path / "x.json"]).runs
+    assert {k.name: k.ms for k in run.graphs[0].kernels} == {
+        "t": 1000.0,
+        "b.py::t": 2000.0,
+        "b.py::t (2)": 3000.0,
+    }
+    twice = edited_asv(tmp_path / "asv", params=[["a", "a"], ["1", "2"]], result=[1, 2, 3, 4])
+    ((_, run),) = foreign.read([twice]).runs
+    (it,) = [graph for graph in run.graphs if graph.name == "suite.Kernel.time_it"]
+    assert sorted(k.name for k in it.kernels) == ["a, 1", "a, 1 (2)", "a, 2", "a, 2 (2)"]
+
+
+def test_half_a_character_can_be_stored(tmp_path: Path) -> None:
+    document = pytest_document()
+    document["benchmarks"][0].update(name="t\ud800", group="g\udfff")
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    ((_, run),) = foreign.read([tmp_path / "x.json"]).runs
+    path = foreign.save(tmp_path / "results", run)
+    assert path is not None
+    assert store.load(path) == run
+
+
+def test_what_a_file_says_is_never_run(tmp_path: Path) -> None:
+    """Loading data does not execute it, whatever it looks like."""
+    mark = tmp_path / "executed"
+    code = f"__import__('pathlib').Path({str(mark)!r}).touch()"
+    document = pytest_document()
+    document["benchmarks"][0].update(name=code, group=f"$({code})", param=code)
+    document["machine_info"]["harness"] = {"key": code, "cpu": code, "__class__": code}
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    asv_folder = edited_asv(tmp_path / "asv", params=[[code, "b"], [code, "c"]], env_name=code)
+    for _, run in foreign.read([tmp_path / "x.json", asv_folder]).runs:
+        path = foreign.save(tmp_path / "results", run)
+        assert path is not None
+        store.load(path)
+    index.refresh(tmp_path / "results")
+    assert not mark.exists()
+
+
+SLOW_IMPORT = """
+import sys, time
+from pathlib import Path
+from harness.track import foreign, store
+
+at_once = store.save
+store.save = lambda *given: (time.sleep(0.3), at_once(*given))[1]
+for _, run in foreign.read([Path(sys.argv[1])]).runs:
+    foreign.save(Path(sys.argv[2]), run)
+"""
+
+
+def test_imports_at_the_same_moment_store_a_run_once(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps(pytest_document()))
+    results = tmp_path / "results"
+    command = [sys.executable, "-c", SLOW_IMPORT, str(tmp_path / "x.json"), str(results)]
+    started = [subprocess.Popen(command) for _ in range(3)]
+    assert [one.wait(timeout=60) for one in started] == [0] * 3
+    assert len(stored(results)) == 1
+
+
+def test_a_folder_that_refuses_is_no_matter_of_measuring(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps(pytest_document()))
+    ((_, run),) = foreign.read([tmp_path / "x.json"]).runs
+    (tmp_path / "results").write_text("a file")
+    with pytest.raises(RecordError, match="cannot be recorded") as caught:
+        foreign.save(tmp_path / "results", run)
+    assert "--no-record" not in caught.value.remedy
+    assert "HARNESS_RESULTS" in caught.value.remedy

@@ -80,30 +80,20 @@ def judged(
         return Judged((), (), None)
     modes = tuple(_mode(name, kernels, rules, power) for name in (IN_TURNS, TWO_RUNS))
     tables = {name: _table(name, kernels, {}, rules) for name in (IN_TURNS, TWO_RUNS)}
-    reach = {name: _reach(table, rules) for name, table in tables.items()}
+    apart, turns = tables[TWO_RUNS].effects, tables[IN_TURNS].effects
     detectable = tuple(
         Detectable(
             k.subject.key,
             k.subject.name,
             k.subject.graph,
             k.ms,
-            reach[TWO_RUNS][n],
-            reach[IN_TURNS][n],
+            apart[n].detectable,
+            turns[n].detectable,
+            apart[n].blind,
         )
         for n, k in enumerate(kernels)
     )
     return Judged(modes, detectable, _model(tables[TWO_RUNS].noise), tuple(map(_medians, kernels)))
-
-
-def _reach(table: _Table, rules: Rules) -> list[float]:
-    """The smallest change of each kernel that is found: what its scatter allows, and no less than
-    what levels between processes may amount to where they cannot be ruled out."""
-    found = []
-    for one, effect in zip(table.estimates, table.effects, strict=True):
-        doubted = one.doubt * len(table.effects) > rules.alpha
-        levels = float(np.expm1(one.reach)) if doubted else 0.0
-        found.append(max(effect.detectable, levels))
-    return found
 
 
 def _medians(kernel: _Kernel) -> Medians:
@@ -234,7 +224,6 @@ def _slowed(
 class _Table:
     """One comparison of all kernels."""
 
-    estimates: Sequence[Estimate]
     effects: Sequence[Effect]
     noise: Noise
 
@@ -252,7 +241,7 @@ def _table(
             one, other = _every_other(one, 0), _every_other(other, 1)
         pairs.append(Pair(one, other, identical=level is None))
     found, noise = estimate(pairs, paired=name == IN_TURNS)
-    return _Table(found, judge(found, rules), noise)
+    return _Table(judge(found, rules), noise)
 
 
 def _every_other(times: Times, first: int) -> Times:

@@ -104,7 +104,8 @@ class Mode:
 @dataclass(frozen=True, slots=True)
 class Detectable:
     """The smallest slowdown of a kernel that a comparison of two runs finds with 95 %
-    probability, and one in turns."""
+    probability, and one in turns. Between the two slowdowns ``blind``, above ``two_runs``, levels
+    between processes keep two runs from finding any."""
 
     key: str
     name: str
@@ -112,6 +113,7 @@ class Detectable:
     ms: float
     two_runs: float
     in_turns: float
+    blind: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,11 @@ def load_kernels(path: Path) -> UserFile:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            "a file of kernels cannot be read", str(path), got=f"{type(error).__name__}: {error}"
+            "a file of kernels cannot be read",
+            str(path),
+            got=f"{type(error).__name__}: {error}",
+            expected="Python text in UTF-8",
+            remedy="check the file's name and permissions",
         ) from error
     texts = cut(text, str(path))
     if not texts:

@@ -1,0 +1,68 @@
+#!/usr/bin/env python
+"""Judge calibrations again from their samples, with the verdict rules of this checkout.
+
+    scripts/rejudge_calibration.py results/MACHINE/calibration-*.cells.jsonl.gz
+
+Reads each journal of samples (``gzip`` of what ``harness calibrate`` writes while it measures) and
+rewrites ``calibration-ID.json`` beside it. In the order given: with ``--against-earlier`` each one
+is also held against the one before it, as another sitting of the same machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import tempfile
+from pathlib import Path
+
+from harness.bench.calibration.record import Calibration
+from harness.bench.calibration.run import conclude
+from harness.bench.record import to_json
+from harness.bench.verdicts import Rules
+from harness.track.calibrations import CalibrationJournal, failures, load, read_journal
+
+_CELLS = ".cells.jsonl.gz"
+
+
+def _journal(path: Path) -> CalibrationJournal:
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / "cells.jsonl"
+        plain.write_bytes(gzip.decompress(path.read_bytes()))
+        return read_journal(plain)
+
+
+def rejudge(path: Path, earlier: Calibration | None) -> Calibration:
+    """Judge the samples at ``path`` and write the calibration beside them."""
+    journal = _journal(path)
+    subjects = list(journal.subjects.values())
+    found = conclude(
+        journal.header,
+        subjects,
+        journal.cells,
+        failures(journal.cells, subjects),
+        len(subjects),
+        Rules(alpha=journal.header.alpha, margin=journal.header.margin),
+        earlier,
+    )
+    target = path.with_name(path.name.removesuffix(_CELLS) + ".json")
+    target.write_text(json.dumps(to_json(found)) + "\n", encoding="utf-8")
+    return load(target)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cells", nargs="+", type=Path)
+    parser.add_argument("--against-earlier", action="store_true")
+    chosen = parser.parse_args()
+    earlier: Calibration | None = None
+    for path in chosen.cells:
+        found = rejudge(path, earlier)
+        alarms = ", ".join(f"{m.name} {m.false_alarms.found}" for m in found.modes)
+        print(f"{path.name}: {len(found.kernels)} kernels; false alarms: {alarms}")
+        earlier = found if chosen.against_earlier else None
+
+
+if __name__ == "__main__":
+    main()
