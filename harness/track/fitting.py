@@ -95,17 +95,22 @@ def chance(t: Block, points: int, found: Fit, settings: Settings) -> Block:
 
 def weighed(row: Block, found: Fit, law: Law, settings: Settings) -> Fit:
     """``found`` with the p of normal scores: a level's points count for as rare as they are by the
-    machine's ``law``. The longer level's own uncertainty is one of core noise, and the less matters
+    machine's ``law``. The other level's own uncertainty is one of core noise, and the less matters
     to the score, the flatter the score is out there."""
     edges = [0, *found.cuts, len(row)]
     t = np.abs(found.sizes) / found.errors
     for j, cut in enumerate(found.cuts):
         left, right = row[edges[j] : cut], row[cut : edges[j + 2]]
-        short, long = (left, right) if len(left) < len(right) else (right, left)
-        worth = law.worth((short - long.mean()) / found.deviation)
-        share = len(short) / (len(short) + len(long))
-        t[j] *= worth / np.sqrt(1 - share * (1 - worth * worth))
+        # Strays may be on either side: a level that begins after two of them is none.
+        t[j] *= min(_worth(*pair, found, law) for pair in ((left, right), (right, left)))
     return replace(found, t=t, p=chance(t, len(row), found, settings))
+
+
+def _worth(points: Block, others: Block, found: Fit, law: Law) -> float:
+    """What is left of a t statistic if ``points`` may be strays from the level of ``others``."""
+    worth = law.worth((points - others.mean()) / found.deviation)
+    share = len(points) / (len(points) + len(others))
+    return worth / float(np.sqrt(1 - share * (1 - worth * worth)))
 
 
 def without_runs(
