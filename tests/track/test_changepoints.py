@@ -113,6 +113,14 @@ def test_steps_that_share_a_commit_are_certain_together() -> None:
     assert hits(apart[:30], at[:30]) < hits(found[:30], at[:30])
 
 
+def test_a_level_does_not_begin_after_two_strays() -> None:
+    rng = np.random.default_rng(35)
+    block = 0.01 * (rng.normal(size=(400, POINTS)) + 10 * (rng.random((400, POINTS)) < 0.05))
+    block[0] = 0.01 * rng.normal(size=POINTS)
+    block[0, -4:-2] += 0.1
+    assert not any(step.confirmed for step in detect(list(block), settings=ALONE)[0].steps)
+
+
 def test_a_series_noisier_than_the_others_is_judged_by_its_own_points() -> None:
     rng = np.random.default_rng(34)
     block = 0.01 * rng.normal(size=(SERIES, POINTS))
