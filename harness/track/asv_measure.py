@@ -131,14 +131,14 @@ def collect(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, Any
     notes: list[str] = []
     seconds: dict[str, list[float]] = {}
     if overlay.wants(*_STATIC):
-        with _clocked(took, "compiled for static metrics"):
+        with _clocked(took, "static metrics"):
             _add_static(modules, kernels, overlay, options)
     if overlay.wants("seconds", "gbps", *CONFIGURATION):
         kept = options.cache / "asv" / overlay.series_of if options.use_cache else None
-        with _clocked(took, "tuned and timed"):
+        with _clocked(took, "times"):
             notes = _add_times(modules, kernels, options, wanted, Checked(kept))
     if overlay.wants("codegen_seconds"):
-        with _clocked(took, "code generation timed"):
+        with _clocked(took, "code generation"):
             seconds = _code_generation(overlay, options, chosen, wanted)
     graphs = {
         graph: _graph_row(answer["graphs"].get(graph), emitted(answer, graph), kernels)
@@ -159,7 +159,7 @@ def _clocked(took: dict[str, float], what: str) -> Iterator[None]:
 
 
 def _said(kernels: int, took: Mapping[str, float]) -> str:
-    parts = ", ".join(f"{what} in {seconds:.1f} s" for what, seconds in took.items())
+    parts = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in took.items())
     return f"{sum(took.values()):.1f} s for {kernels} kernels: {parts or 'nothing but counted'}"
 
 

@@ -29,7 +29,7 @@ from asv.results import get_existing_hashes
 
 from harness.errors import HarnessError
 from harness.track import asv_direction, asv_repository, asv_site
-from harness.track.asv_measure import look_up
+from harness.track.asv_measure import chosen_graphs, look_up
 from harness.track.asv_overlay import CommitOverlay, Site
 
 _VERSION = "0.6."
@@ -131,6 +131,10 @@ def _measuring(
     """While a command measures: machines describe themselves, and the kernels of the commits
     that are ``announced`` are known before benchmarks are discovered."""
     site = conf.site = Site(conf)
+    try:
+        chosen_graphs(site.options, site.wanted)
+    except HarnessError as error:
+        raise util.UserError(str(error)) from error
 
     class Tracked(Benchmarks):
         @classmethod

@@ -112,9 +112,9 @@ def note(rows: Collection[Labelled]) -> str:
     named = ", ".join(row.strip("()'") for _, row in sorted(rows)[:4])
     more = ", …" if len(rows) > 4 else ""
     return (
-        f"{len(rows)} kernels and graphs move other bytes in the two commits ({named}{more}): "
-        "kernels among them do other work, so their time and GB/s are shown and not judged, as are "
-        "the graphs' GB/s. The graphs' time and bytes are judged"
+        f"Not judged, because other bytes are moved in the two commits ({len(rows)}): "
+        f"{named}{more}. Time and GB/s of such kernels and GB/s of such graphs are those of other "
+        "work; the graphs' time and bytes are judged"
     )
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from harness.heuristics.facts import Config
-from harness.runtime import cubin, static
+from harness.runtime import autotune, cubin, static
 from harness.runtime.module import load
 from harness.target import H100
 from tests.runtime import emitted
@@ -59,3 +61,22 @@ def test_a_torn_cubin_is_no_cubin() -> None:
     (start,) = struct.unpack_from("<Q", whole, 0x28)
     with pytest.raises(ValueError, match="requires"):
         cubin.sections(whole[: start + 10])
+
+
+def test_a_tuner_knows_a_binary_by_what_it_executes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache of winners compares these names: a line more in a module's head is no news."""
+    needs = SimpleNamespace(registers=32, spills=0)
+    monkeypatch.setattr(autotune.Launcher, "resources", lambda _: needs)
+
+    def named(text: str, warps: int = 4) -> str:
+        compiles = autotune.Compiler(load(text, tmp_path), H100)
+        ready = compiles(Config((("XBLOCK", 1024),), warps))
+        assert isinstance(ready, autotune.Ready)
+        return ready.resources.artifact
+
+    first = named(emitted.POINTWISE)
+    assert named("\n\n# a line more\n" + emitted.POINTWISE) == first
+    assert named(emitted.POINTWISE.replace("tmp0) + tmp1", "tmp0) * tmp1")) != first
+    assert named(emitted.POINTWISE, warps=8) != first
