@@ -147,7 +147,7 @@ def test_readme_names_commands_that_exist() -> None:
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
-    *(ROOT / folder / "README.md" for folder in ("results", "suites")),
+    *(ROOT / folder / "README.md" for folder in ("results", "suites", "scripts")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
@@ -191,3 +191,36 @@ def test_every_script_is_listed() -> None:
     missing = [name for name in scripts if f"`{name}`" not in listed and name != "README.md"]
     assert scripts
     assert not missing, f"scripts/README.md does not name {', '.join(missing)}"
+
+
+def resolved(name: str, near: str = "") -> tuple[str, object] | None:
+    """The module of the package that has ``name`` (``graph.text.load``, or ``load`` beside what
+    the module ``near`` has), and the thing itself."""
+    from importlib import import_module
+
+    for path in (name, f"{near}.{name}", f"{near.rpartition('.')[0]}.{name}"):
+        parts = path.removeprefix("harness.").strip(".").split(".")
+        for known in range(len(parts), -1, -1):
+            try:
+                found: object = import_module(".".join(["harness", *parts[:known]]))
+            except ModuleNotFoundError:
+                continue
+            try:
+                for part in parts[known:]:
+                    found = getattr(found, part)
+            except AttributeError:
+                break
+            return ".".join(parts[:known]), found
+    return None
+
+
+def test_the_design_names_what_there_is() -> None:
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| [a-z][\w ,-]* \| (`.*?) \| ", text, re.MULTILINE)
+    assert len(rows) > 30
+    for row in rows:
+        near = ""
+        for token in re.findall(r"`([\w.]+)", row):
+            found = resolved(token, near)
+            assert found is not None, f"docs/design.md names {token}: {row}"
+            near = found[0]

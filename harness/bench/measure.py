@@ -180,7 +180,8 @@ class Measurer:
         if roofline is None:
             return None
         nbytes = loaded.bytes_moved
-        return roofline.limit(ms, nbytes, bytes_written(nbytes, args, loaded.outputs), loaded.flops)
+        written = bytes_written(nbytes, args, loaded.outputs)
+        return roofline.limit(ms, nbytes, written, loaded.flops, loaded.tensor)
 
     def _prepare(self, loaded: modules.LoadedModule) -> Prepare:
         make = self.preparer

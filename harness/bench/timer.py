@@ -14,14 +14,16 @@ random order each round.
 Sampling ends when the confidence interval of the median is narrow enough at two looks in a
 row (``harness.bench.median``). Samples taken while the GPU was throttling are left out; so are
 those taken while it launched kernels at another pace than it usually does, which an H100 does
-for about a second now and then (0.8 instead of 1.15 µs from kernel to kernel): a probe of empty
-kernels after every few samples shows it (``harness.bench.pace``). A measurement that meets
-nothing else waits for the usual pace beyond its budget.
+for seconds now and then (0.8 instead of 1.15 µs from kernel to kernel): a probe of empty
+kernels after every few samples shows it (``harness.bench.pace``). What
+a measurement loses to that does not count for its budget, within bounds.
 A launch that a CUDA graph cannot hold is enqueued as it is: method ``stream-cold-l2/2``.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import random
 import statistics
 import time
@@ -57,10 +59,9 @@ _LEAST_SAMPLES = 5
 _CHUNK_MS = 20.0
 """About how much is enqueued before the host waits and looks at the budget."""
 _MOST_CHUNK = 40
-_WAIT = 5.0
-_MOST_WAIT_MS = 1500.0
-"""What a measurement may take beyond its budget, in budgets and in all, while the device
-launches at an unusual pace; the episodes that were seen took 0.9 to 1.1 s."""
+_WAIT = 30.0
+"""How many budgets a measurement may lose to an unusual pace of launching, as far as there is
+patience (``harness.bench.pace``)."""
 _WIDE = 3
 """In units of the engine's room, what copies may take where else the floor is above 1 %."""
 _ALIKE = 4.0
@@ -101,15 +102,18 @@ class _Rough:
 
 @dataclass(eq=False, slots=True)
 class _Sampling:
-    """How far a measurement is. ``slowed`` says of each round whether its samples are left out,
-    ``waits`` whether some are because of the pace; ``stopped`` is empty while it goes on."""
+    """How far a measurement is. ``slowed`` says of each round whether its samples are left out.
+    Of these ``lost`` rounds are at an unusual pace; the ``lost_ms`` that they took do not
+    count for the budget, up to ``patience_ms``. ``stopped`` is empty while it goes on."""
 
     subjects: Mapping[str, _Subject]
     budget_ms: float
     width: float
     began: float
+    patience_ms: float
     slowed: list[bool] = field(default_factory=list)
-    waits: bool = False
+    lost: int = 0
+    lost_ms: float = 0.0
     looked: int = 0
     narrow: int = 0
     stopped: str = ""
@@ -121,7 +125,8 @@ class _Sampling:
 
     def left_ms(self) -> float:
         """What is left of the budget; negative beyond it."""
-        return self.budget_ms - (time.monotonic() - self.began) * 1000
+        forgiven = min(self.lost_ms, self.patience_ms)
+        return self.budget_ms + forgiven - (time.monotonic() - self.began) * 1000
 
     @property
     def look(self) -> int:
@@ -136,14 +141,10 @@ class _Sampling:
         )
 
     def is_over(self, left_ms: float) -> bool:
-        """Whether it has to end without the width. It goes on beyond the budget as long as
-        too little was taken at the usual pace."""
+        """Whether it has to end without the width."""
         taken = len(self.slowed)
-        if taken < _LEAST_SAMPLES:
-            return False
-        waits = self.waits and self.usable < median.FIRST_LOOK
-        longer = min(_MOST_WAIT_MS, _WAIT * self.budget_ms) if waits else 0.0
-        return left_ms <= -longer or taken >= 2 * _MOST_SAMPLES
+        counted = taken - (self.lost if self.lost_ms < self.patience_ms else 0)
+        return taken >= _LEAST_SAMPLES and (left_ms <= 0 or counted >= 2 * _MOST_SAMPLES)
 
 
 @dataclass(eq=False, slots=True)
@@ -178,8 +179,10 @@ class GraphTimer:
         subjects = self._prepared(launches, width)
         self._paces.begin()
         self._warm(subjects)
-        found = self._sampled(_Sampling(subjects, budget_ms, width, time.monotonic()))
-        self._paces.end()
+        patience = min(self._paces.patience_ms, _WAIT * budget_ms)
+        so_far = _Sampling(subjects, budget_ms, width, time.monotonic(), patience)
+        found = self._sampled(so_far)
+        self._paces.end(so_far.lost_ms)
         return found
 
     def _prepared(self, launches: Mapping[str, Launch], width: float) -> dict[str, _Subject]:
@@ -209,7 +212,7 @@ class GraphTimer:
         counts = dict.fromkeys(works, count)
         for name in works:
             if not given and rough[name].ms > _ALIKE * quickest:
-                counts[name] = min(count, self._wanted(self._replayed(works[name]), width))
+                counts[name] = min(count, self._wanted(rough[name].ms, width))
         copies = copy(args, max(counts.values()))
         restored = None if repeatable else copies
         return {
@@ -226,22 +229,18 @@ class GraphTimer:
             return _Subject(lambda: _ignored(enqueue()), count, METHOD_DIRECT, restored)
 
     def _rough(self, work: Work) -> _Rough:
-        """Load and try the kernel, on a copy."""
+        """Load and try the kernel, on a copy. It is recorded for that, if it can be: for a
+        function of many launches the device would wait for the host."""
         copies = copy(work.args, 1)
         args = copies.sets[0]
         work.launch(args)
         once = copies.words_of(0).clone()
         work.launch(args)
         repeatable = torch.equal(once, copies.words_of(0))
-        return _Rough(self._single(lambda: work.launch(args)), repeatable)
-
-    def _replayed(self, work: Work) -> float:
-        """Milliseconds of one launch without what the host adds to it, if it can be recorded."""
-        args = copy(work.args, 1).sets[0]
-        try:
-            return self._single(self.engine.record(lambda: work.launch(args)))
-        except NotRecordable:
-            return self._single(lambda: work.launch(args))
+        launch: Callable[[], object] = functools.partial(work.launch, args)
+        with contextlib.suppress(NotRecordable):
+            launch = self.engine.record(launch)
+        return _Rough(self._single(launch), repeatable)
 
     def _single(self, launch: Callable[[], object]) -> float:
         """Milliseconds that one launch shows at best, the floor included."""
@@ -325,8 +324,11 @@ class GraphTimer:
         unusual = self._paces.unusual()
         throttled = bool(self.watch and self.watch.throttled(began, ended))
         so_far.slowed.extend([unusual or throttled] * rounds)
-        so_far.waits = so_far.waits or unusual
-        return max(1000 * (ended - began), 1e-3)
+        took = max(1000 * (ended - began), 1e-3)
+        if unusual:
+            so_far.lost += rounds
+            so_far.lost_ms += took
+        return took
 
     def _rounds(
         self, subjects: Mapping[str, _Subject], rounds: int

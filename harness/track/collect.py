@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.bench import git
 from harness.errors import RecordError
-from harness.track import index, journal
+from harness.track import index, journal, store
 from harness.track.acknowledge import Acknowledgement
 from harness.track.index import IndexedRun
 
@@ -53,14 +53,16 @@ def survey(
     now = now or datetime.now(UTC)
     found = [*_remains(results, now.timestamp()), *_journals(results)]
     known = index.refresh(results)
+    beside = _beside(results)
     for run in known.unreadable:
-        found.append(_finding(results, run, "cannot be read", "perhaps it can be restored"))
+        found.append(_finding(results, run, beside, "cannot be read", "perhaps it can be restored"))
     candidates = _candidates(known.readable, rules, now)
     if not candidates:
         return found
     held = _in_version_control(results, [run for run, _ in candidates])
     for run, reason in candidates:
-        found.append(_finding(results, run, reason, _why_kept(run, held, acknowledged)))
+        keep = _why_kept(run, held, acknowledged)
+        found.append(_finding(results, run, beside, reason, keep))
     return found
 
 
@@ -71,7 +73,8 @@ def remove(findings: Iterable[Finding]) -> list[Path]:
     for finding in findings:
         if finding.keep:
             continue
-        for file in finding.files:
+        # The run last: one that was interrupted is found again, what stood beside it is not.
+        for file in reversed(finding.files):
             try:
                 file.unlink()
             except FileNotFoundError:
@@ -157,11 +160,26 @@ def _days(run: IndexedRun, now: datetime) -> str:
     return f"{_age(run, now):.0f} days"
 
 
-def _finding(results: Path, run: IndexedRun, reason: str, keep: str) -> Finding:
-    """A run with the files beside it that bear its name (``<run>.regions.json``)."""
+def _beside(results: Path) -> dict[Path, list[Path]]:
+    """The files that bear a run's name (``<run>.regions.json``) by the run file without its
+    suffix; each folder is listed once, however many runs it holds."""
+    found: dict[Path, list[Path]] = {}
+    for folder in index.machine_folders(results):
+        names = sorted(path.name for path in folder.iterdir() if path.suffix != store.SUFFIX)
+        runs = {path.stem for path in folder.glob(f"*{store.SUFFIX}")}
+        for name in names:
+            ends = (place for place, letter in enumerate(name) if letter == ".")
+            for stem in {name[:end] for end in ends} & runs:
+                found.setdefault(folder / stem, []).append(folder / name)
+    return found
+
+
+def _finding(
+    results: Path, run: IndexedRun, beside: dict[Path, list[Path]], reason: str, keep: str
+) -> Finding:
+    """A run with the files beside it."""
     path = results / run.file
-    beside = sorted(p for p in path.parent.glob(f"{path.stem}.*") if p != path)
-    files = (path, *beside)
+    files = (path, *beside.get(path.with_name(path.name.removesuffix(store.SUFFIX)), ()))
     size = sum(file.stat().st_size for file in files if file.exists())
     return Finding(files, size, reason, keep)
 

@@ -152,8 +152,10 @@ def sha(value: Any) -> str:
 
 
 def plain(value: Any) -> str:
-    """``value`` as text that can be stored: half a surrogate pair cannot."""
-    return str(value).encode("utf-8", "replace").decode("utf-8")
+    """``value`` as text that can be stored and shown: half a surrogate pair cannot be stored, and
+    control characters would be orders to a terminal."""
+    text = str(value).encode("utf-8", "replace").decode("utf-8")
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
 
 
 def figure(value: Any, what: str, where: str) -> float:

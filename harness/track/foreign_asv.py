@@ -60,8 +60,8 @@ def add(path: Path, document: dict[str, Any], found: Imported) -> None:
             continue
         unit = _unit(name, entries)
         if unit is None or quantity(1.0, unit) is None:
-            found.left_out[f"asv benchmarks in {unit or 'an unknown unit'}"] += 1
-        elif made := _kernels(fields, unit, f"{path}: {name}"):
+            found.left_out[f"asv benchmarks in {plain(unit or 'an unknown unit')}"] += 1
+        elif made := _kernels(fields, unit, f"{path}: {plain(name)}"):
             kernels[plain(name)] = made
             used.add(name)
     ours = {name: results[name] for name in sorted(own)}
@@ -74,7 +74,8 @@ def add(path: Path, document: dict[str, Any], found: Imported) -> None:
 def _fields(path: Path, name: str, row: Any, columns: list[Any]) -> dict[str, Any]:
     """A result by its columns."""
     if not isinstance(row, list):
-        raise RecordError("a result of asv's is no list", str(path), got=f"{name}: {row!r}"[:80])
+        got = f"{plain(name)}: {row!r}"[:80]
+        raise RecordError("a result of asv's is no list", str(path), got=got)
     return dict(zip(columns, row, strict=False))
 
 

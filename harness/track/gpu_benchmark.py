@@ -99,6 +99,7 @@ class GpuBenchmark:
         *,
         bytes: int | None = None,  # noqa: A002 - the word users write
         flops: int = 0,
+        tensor: bool = False,
         reference: Callable[..., Any] | None = None,
         rtol: float | None = None,
         atol: float | None = None,
@@ -106,7 +107,8 @@ class GpuBenchmark:
         """Time ``function(*args)`` on the device and return its result.
 
         ``bytes`` is what one call has to move; with it GB/s and the share of what a copy reaches
-        are reported; with ``flops`` too, of the arithmetic where that is the limit.
+        are reported; with ``flops`` too, of the arithmetic where that is the limit (of the tensor
+        cores with ``tensor``).
         ``reference(*args)`` is compared before timing (``torch.testing``'s tolerances unless
         given; raises ``CheckFailed``): it must not change what ``function`` reads. With
         benchmarks disabled (``--benchmark-disable``, xdist) the function runs once.
@@ -135,7 +137,7 @@ class GpuBenchmark:
         limit = None
         if gpu.roofline is not None and bytes is not None:
             # Reads and writes are not told apart here: half of each, as in a copy.
-            limit = gpu.roofline.limit(samples.median, bytes, bytes // 2, flops)
+            limit = gpu.roofline.limit(samples.median, bytes, bytes // 2, flops, tensor)
         self.take(samples, nbytes=bytes, limit=limit)
         return result
 

@@ -24,11 +24,21 @@ _FIGURES = (
 
 def causes(known: History, series: Series, before: int, after: int) -> tuple[str, ...]:
     """What changed between the points ``before`` and ``after`` of ``series``."""
+    if series.metric.of_peers:
+        return _of_peer(known, int(series.runs[before]), int(series.runs[after]))
     if series.kernel:
         frame = known.frame
         old, new = int(series.rows[before]), int(series.rows[after])
         return _of_kernel(frame.iloc[old], frame.iloc[new])
     return _of_graph(known, series.graph, int(series.runs[before]), int(series.runs[after]))
+
+
+def _of_peer(known: History, old: int, new: int) -> tuple[str, ...]:
+    """Another compiler changes with its version, not with our commits."""
+    before, after = known.runs[old], known.runs[new]
+    pairs = (("torch", before.torch, after.torch), ("triton", before.triton, after.triton))
+    found = tuple(f"{name} {a or '?'} → {b or '?'}" for name, a, b in pairs if a != b)
+    return found or ("same versions of torch and triton",)
 
 
 def _of_kernel(old: Any, new: Any) -> tuple[str, ...]:

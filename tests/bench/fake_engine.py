@@ -66,7 +66,7 @@ class FakeEngine:
         def replay(kept: object = kept) -> None:
             self.log.append("replay")
             began = self.now
-            self.now += self.floor_ms
+            self.now += self.floor_ms - self.launch_ms  # a floor is that of one empty kernel
             for step in steps:
                 step()
             spent = (self.now - began) * self.stretch(self.notes)

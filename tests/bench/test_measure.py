@@ -15,7 +15,7 @@ from harness.bench import measure
 from harness.bench import timer as timers
 from harness.bench.machine import Commit, Gpu, commit_of, fingerprint, machine_key
 from harness.bench.measure import Measurer
-from harness.bench.roofline import copy_bandwidth
+from harness.bench.roofline import Limit, Roofline, copy_bandwidth
 from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError, UsageError
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
@@ -157,6 +157,17 @@ def test_measure_is_a_row_either_way(tmp_path: Path) -> None:
     assert "4: A; " in bad.reason
     assert "4: B" in bad.reason
     assert measurer.measure("KERNEL = 1").reason
+
+
+def test_arithmetic_is_held_against_the_units_that_do_it(tmp_path: Path) -> None:
+    roofline = Roofline(3000.0, fp32_tflops=50.0, tensor_tflops=700.0)
+    measurer = Measurer(
+        H100, FakeTimer(0.5), None, tmp_path, "cpu", preparer=by_torch, roofline=roofline
+    )
+    for tensor, fraction in ((False, 0.4), (True, 0.4 / 14)):
+        text = f"{emitted.POINTWISE}\nFLOPS = {10**10}\nTENSOR = {tensor}\n"
+        found = measurer.measure(text).limit
+        assert found == Limit("compute", pytest.approx(fraction))
 
 
 def test_memory_is_given_back_after_each_kernel_failed_or_not(

@@ -179,7 +179,7 @@ def test_drift_is_recorded() -> None:
     assert GraphTimer(engine).measure(work(engine, 600_000), 1e9).drift.startswith("rising")
     engine = FakeEngine(noise=0.002, stretch=lambda note: 1.012 if 30 < note < 50 else 1.0)
     assert (
-        GraphTimer(engine).measure(work(engine, 600_000), 1e9).drift == "1.1 % higher for a while"
+        GraphTimer(engine).measure(work(engine, 600_000), 1e9).drift == "1.2 % higher for a while"
     )
     engine = FakeEngine(noise=0.002)
     assert GraphTimer(engine).measure(work(engine, 600_000), 1e9).drift == ""
@@ -213,10 +213,10 @@ def test_cycles_tell_a_clock_from_a_code_change() -> None:
     fast = FakeEngine()
     a = GraphTimer(fast).measure(work(fast, 600_000), 1e9)
     b = GraphTimer(slow).measure(work(slow, 600_000), 1e9)
-    assert b.median == pytest.approx(2 * a.median)
+    assert b.median == pytest.approx(2 * a.median, rel=0.005)
     assert (a.clock_mhz, b.clock_mhz) == (1500.0, 750.0)
     assert a.cycles == pytest.approx(a.median * 1.5e6)
-    assert b.cycles == pytest.approx(a.cycles)
+    assert b.cycles == pytest.approx(a.cycles, rel=0.005)
     blind = FakeEngine(mhz=lambda _: None)
     assert GraphTimer(blind).measure(work(blind, 64), 1e9).cycles is None
 
@@ -269,6 +269,19 @@ def test_what_takes_much_longer_gets_fewer_launches_than_what_it_is_compared_wit
     assert found["short"].launches == found["host"].launches
 
 
+def test_the_hosts_time_makes_no_fewer_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function of many launches, for whose next one the device waits until it is recorded."""
+    engine = FakeEngine()
+    monkeypatch.setattr(timers.time, "monotonic", lambda: engine.now / 1000)
+    args = [torch.zeros(40_000, dtype=torch.uint8)]
+    plain = Work(lambda args: engine.touch(args[0]), args)
+    slow = Work(lambda args: _delayed(engine, 0.2, args[0]), args)
+    launches = [GraphTimer(engine).measure(one, 1e9).launches for one in (plain, slow)]
+    assert launches == [128, 128]
+    found = GraphTimer(engine).compare({"a": slow, "b": slow}, 1e9)
+    assert [samples.launches for samples in found.values()] == [128, 128]
+
+
 def _delayed(engine: FakeEngine, ms: float, tensor: torch.Tensor) -> None:
     engine.host(ms)
     engine.touch(tensor)
@@ -306,7 +319,7 @@ def test_samples_at_an_unusual_pace_of_launching_are_left_out() -> None:
 def _with_an_episode(ms: float, monkeypatch: pytest.MonkeyPatch) -> tuple[GraphTimer, FakeEngine]:
     """A timer that has measured 11 kernels, on a device that then launches at another pace for
     so many milliseconds; the wall clock is the device's."""
-    engine = FakeEngine(noise=0.002)
+    engine = FakeEngine(noise=0.001)
     monkeypatch.setattr(timers.time, "monotonic", lambda: engine.now / 1000)
     timer = GraphTimer(engine)
     for _ in range(11):
@@ -317,7 +330,7 @@ def _with_an_episode(ms: float, monkeypatch: pytest.MonkeyPatch) -> tuple[GraphT
 
 
 def test_an_episode_longer_than_the_budget_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a second to a second, four kernels long, as an H100 has them."""
+    """A second, four kernels long, as an H100 has them."""
     timer, engine = _with_an_episode(1000.0, monkeypatch)
     usual = 0.001 + 600_000 / 3e6
     for _ in range(8):
@@ -331,10 +344,35 @@ def test_waiting_ends_and_is_said_to_be_disturbed(monkeypatch: pytest.MonkeyPatc
     began = engine.now
     found = timer.measure(work(engine, 600_000), 300.0)
     assert (found.stopped, found.excluded) == ("disturbed", 0)
-    assert 1700 < engine.now - began < 2000
+    assert 8000 < engine.now - began < 9500, "the patience, and at most the budget"
+    began = engine.now
+    found = timer.measure(work(engine, 600_000), 300.0)
+    assert found.stopped == "disturbed"
+    assert engine.now - began < 500, "what follows is not held up"
+
+
+def test_a_short_budget_waits_no_more_than_a_few_of_its_kind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    timer, engine = _with_an_episode(1e9, monkeypatch)
     began = engine.now
     timer.measure(work(engine, 600_000), 10.0)
-    assert engine.now - began < 200, "a short budget waits no more than a few of its kind"
+    assert engine.now - began < 500
+
+
+def test_an_episode_over_several_kernels_is_waited_for_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Six seconds, as an H100 had them after other processes; patience is back afterwards."""
+    timer, engine = _with_an_episode(6000.0, monkeypatch)
+    for at in range(2):
+        began = engine.now
+        found = timer.measure(work(engine, 600_000), 300.0)
+        assert found.stopped == "width"
+        assert (engine.now - began > 5000) == (at == 0)
+    end = engine.now + 6000.0
+    engine.pace = engine.stretch = lambda _: 0.7 if engine.now < end else 1.0
+    assert timer.measure(work(engine, 600_000), 300.0).stopped == "width"
 
 
 def test_a_throttled_device_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,8 +387,9 @@ def test_a_throttled_device_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -
     assert engine.now < 1000
 
 
-def test_a_pace_that_stays_becomes_the_usual_one() -> None:
+def test_a_pace_that_stays_becomes_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = FakeEngine()
+    monkeypatch.setattr(timers.time, "monotonic", lambda: engine.now / 1000)
     timer = GraphTimer(engine)
     timer.measure(work(engine, 600_000), 1e9)
     engine.pace = lambda _: 0.7

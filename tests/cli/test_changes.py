@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from harness.track import store
+from harness.track.journal import Journal
 from tests.cli.conftest import Command
 from tests.track.examples import run
 from tests.track.histories import noise, repository, save_history
+from tests.track.test_bad_runs import with_peers
 
 pytest.importorskip("ruptures")
 
@@ -79,6 +81,38 @@ def test_json(harness: Command, regression: str, commits: tuple[Path, list[str]]
     )
     assert change["low"] < 0.2 < change["high"]
     assert change["causes"] == ["same code and configuration"]
+
+
+def test_a_suspected_regression_is_shown_first_and_says_what_to_do(
+    harness: Command, results: Path, commits: tuple[Path, list[str]]
+) -> None:
+    values = 0.02 * np.exp(0.01 * noise(np.random.default_rng(1), 6, POINTS, 0.0))
+    values[2, -1] *= 1.2
+    values[4, 8:] *= 0.8
+    save_history(results, commits[1], values)
+    answer = harness("changes", "--repository", commits[0])
+    assert answer.status == 0
+    out = " ".join(answer.out.split())
+    assert out.index("Suspected regressions: measure once more") < out.index("Improvements")
+    assert "0 regressions to look at, 2 suspected" in out
+    assert "without any change up to 0.04 such rows would be expected among 7 series" in out
+    before, last = (commit[:10] for commit in commits[1][-2:])
+    assert f"harness confirm {before} {last}" in out
+
+
+def test_other_compilers_are_shown_and_never_fail(
+    harness: Command, results: Path, commits: tuple[Path, list[str]]
+) -> None:
+    times = 0.02 * np.exp(0.01 * np.random.default_rng(2).normal(size=POINTS))
+    times[9:] *= 1.3
+    with_peers(results, commits[1], times, {9: "2.14.0"})
+    answer = harness("changes", "--repository", commits[0])
+    assert answer.status == 0
+    assert "Other compilers: no regressions of ours" in answer.out
+    document = harness("changes", "--repository", commits[0], "--json").json()
+    (change,) = (each for each in document["changes"] if each["metric"] == "peers")
+    assert (change["verdict"], change["kernel"]) == ("peer", "block.r0/inductor")
+    assert document["regressions"] == document["suspected"] == 0
 
 
 def test_an_acknowledged_regression_ends_with_status_0(
@@ -199,6 +233,18 @@ def test_gc_removes_nothing_without_yes(harness: Command, results: Path) -> None
     assert document["files"] == [str(path)]
     assert not path.exists()
     assert harness("gc").out == "0 files (0 bytes) can go\n"
+
+
+def test_gc_makes_a_run_of_a_dead_journal_first(harness: Command, results: Path) -> None:
+    with Journal(results, run(created="2026-01-02T03:04:05+00:00")) as kept:
+        left, text = kept.journal, kept.journal.read_bytes()
+    (written,) = results.glob("*/*.parquet")
+    written.unlink()
+    left.write_bytes(text)  # as a process that is killed leaves it
+    answer = harness("gc")
+    assert "an interrupted run is now recorded" in answer.err
+    assert not left.exists()
+    assert written.exists()
 
 
 def test_import(harness: Command, results: Path, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 from harness.bench.record import KernelRecord, SampleSet, StateSummary
 from harness.track import index
 from harness.track.acknowledge import Acknowledgement
-from harness.track.changepoints import Settings
 from harness.track.changes import Report, find
+from harness.track.fitting import Settings
 from harness.track.series import METRICS, arrange
 from tests.track.examples import KERNEL, MACHINE
 from tests.track.histories import git, noise, repository, save_history

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from harness.bench.record import to_json
 from harness.errors import RecordError, UsageError
 from harness.track import foreign, index, store
 
@@ -43,7 +44,7 @@ def asv_results(folder: Path, **changes: Any) -> Path:
         "suite.peakmem_it": [],
         "suite.time_alone": [],
     }
-    made._samples = {"suite.Kernel.time_it": [[0.001, 0.002, 0.009], None, None, None]}
+    made._samples = {"suite.Kernel.time_it": [[0.001, 0.0021, 0.009], None, None, None]}
     made._stats = dict.fromkeys(made._results)
     made._started_at = {"suite.Kernel.time_it": 1767326645000}
     made._filename = f"box/{COMMIT[:8]}-env.json"
@@ -74,8 +75,8 @@ def test_asv_results_become_a_run(tmp_path: Path) -> None:
     assert sorted(graphs) == ["suite.Kernel.time_it", "suite.time_alone", "suite.track_gbps"]
     it = graphs["suite.Kernel.time_it"]
     assert sorted(it) == ["'a', 1", "'a', 2", "'b', 1"]  # the combination that was skipped is not
-    assert it["'a', 1"].samples_ms == (1.0, 2.0, 9.0)
-    assert it["'a', 1"].ms == 2.0
+    assert it["'a', 1"].samples_ms == (1.0, 2.1, 9.0)
+    assert it["'a', 1"].ms == 2.1  # of the samples, which are what comparing works on
     assert it["'a', 2"].ms == 3.0
     assert it["'a', 2"].sets == ()
     assert "failed" in it["'b', 1"].reason
@@ -414,6 +415,22 @@ def test_half_a_character_can_be_stored(tmp_path: Path) -> None:
     path = foreign.save(tmp_path / "results", run)
     assert path is not None
     assert store.load(path) == run
+
+
+def test_names_give_no_orders_to_a_terminal(tmp_path: Path) -> None:
+    escape = "\x1b]0;owned\x07\x1b[2Jt\r\n\x9b"
+    document = pytest_document()
+    document["benchmarks"][0].update(name=escape, group=escape)
+    document["machine_info"]["cpu"]["brand_raw"] = escape
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    asv_folder = edited_asv(tmp_path / "asv", params=[[escape, "b"], ["c", "d"]], python=escape)
+    units = {"suite.peakmem_it": {"unit": escape}}
+    (asv_folder / "benchmarks.json").write_text(json.dumps(units))
+    found = foreign.read([tmp_path / "x.json", asv_folder])
+    said = f"{found.left_out}{[to_json(run) for _, run in found.runs]}"
+    assert "owned" in said
+    assert not any(f"\\x{code:02x}" in said for code in (0x1B, 0x07, 0x9B))
+    assert not any(word in said for word in ("\\r", "\\n"))
 
 
 def test_what_a_file_says_is_never_run(tmp_path: Path) -> None:
