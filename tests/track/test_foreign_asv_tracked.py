@@ -11,7 +11,7 @@ import pytest
 
 from harness.errors import RecordError
 from harness.track import foreign, index, series
-from tests.track.test_foreign import COMMIT, asv_results
+from tests.track.foreign_files import COMMIT, asv_results
 
 
 def suite_results(folder: Path, **values: Any) -> Path:
