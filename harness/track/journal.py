@@ -312,13 +312,15 @@ def _known_version(line: Any, current: int, where: str) -> int:
     return version
 
 
-def recover(results: Path) -> list[Path]:
+def recover(results: Path, warn: Callable[[RecordError], None] | None = None) -> list[Path]:
     """Turn every journal below ``results`` whose writer is gone into a run file.
 
     Returns the new files, oldest first. A journal without a graph is removed. One that
-    cannot be read or stored stays where it is and raises ``RecordError``.
+    cannot be read or stored stays where it is, keeps no other from being recovered and is told
+    to ``warn``; without that the first such ``RecordError`` is raised in the end.
     """
-    found = []
+    found: list[Path] = []
+    failed: list[RecordError] = []
     for path in sorted(results.glob(f"*/*{SUFFIX}")):
         try:
             file = path.open("r+b")
@@ -327,14 +329,23 @@ def recover(results: Path) -> list[Path]:
         with file:
             if not _take_lock(file.fileno()):
                 continue
-            if path.stat().st_size == 0:
-                path.unlink()
-                continue
-            run = read(path)
-            if run.graphs:
-                found.append(store.save(results, run))
-            path.unlink()
+            try:
+                found += _recovered(results, path)
+            except RecordError as error:
+                failed.append(error)
+    for error in failed:
+        if warn is None:
+            raise error
+        warn(error)
     return found
+
+
+def _recovered(results: Path, path: Path) -> list[Path]:
+    """The run file made of a journal that is locked; none of one that holds nothing."""
+    run = read(path) if path.stat().st_size else None
+    stored = [store.save(results, run)] if run is not None and run.graphs else []
+    path.unlink()
+    return stored
 
 
 def is_being_written(path: Path) -> bool:

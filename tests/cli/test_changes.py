@@ -236,12 +236,16 @@ def test_gc_removes_nothing_without_yes(harness: Command, results: Path) -> None
 
 
 def test_gc_makes_a_run_of_a_dead_journal_first(harness: Command, results: Path) -> None:
-    with Journal(results, run(created="2026-01-02T03:04:05+00:00")) as kept:
+    with Journal(results, run()) as kept:
+        kept.add_graph(run().graphs[0])
         left, text = kept.journal, kept.journal.read_bytes()
+        kept.finish()
     (written,) = results.glob("*/*.parquet")
     written.unlink()
     left.write_bytes(text)  # as a process that is killed leaves it
+    left.with_name("0-torn.journal").write_text('{"schema": 2}\n{"x"\n{}\n')  # keeps no other
     answer = harness("gc")
+    assert "an interrupted run could not be recorded" in answer.err
     assert "an interrupted run is now recorded" in answer.err
     assert not left.exists()
     assert written.exists()
