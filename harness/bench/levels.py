@@ -8,7 +8,7 @@ and so which differences may be nothing but levels (docs/comparing.md).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,11 +95,15 @@ def find(ms: Floats, variances: Floats, taken: Sequence[Processes], *, paired: b
     for n in known.tolist():
         order = np.argsort(np.abs(np.log(ms[known] / ms[n])), kind="stable")
         usual = max(float(np.median(variances[known[order[:_NEAR]]])), _FLOOR)
-        jump = _jump(float(ms[n]), taken[n].sides, paired=paired)
-        if variances[n] > _FAR * usual and jump is not None:
-            at_both[n] = True
-            jumps.append(jump)
-    causes = [_Cause(members, in_time, len(known)) for members, in_time in _groups(jumps)]
+        if variances[n] > _FAR * usual:
+            jump = _jump(float(ms[n]), taken[n].sides, paired=paired)
+            at_both[n] = jump is not None
+            jumps += [] if jump is None else [jump]
+    counts = sorted({(one.a, one.b) for one in taken})
+    causes = [
+        _Cause(members, in_time, _chances(members, len(known), counts, paired=paired))
+        for members, in_time in _groups(jumps)
+    ]
     doubts = tuple(
         tuple(cause.doubt(here, one, paired=paired) for cause in causes)
         for here, one in zip(ms.tolist(), taken, strict=True)
@@ -155,39 +159,48 @@ def _largest(jumps: Sequence[_Jump], sizes: Sequence[float]) -> list[_Jump]:
 
 @dataclass(frozen=True, slots=True)
 class _Cause:
-    """Why ``members`` of ``kernels`` kernels have levels, whose jumps agree ``in_time`` or else in
-    per cent."""
+    """Why ``members`` have levels, whose jumps agree ``in_time`` or else in per cent, and the
+    ``chances`` by how many processes A and B have."""
 
     members: Sequence[_Jump]
     in_time: bool
-    kernels: int
+    chances: Mapping[tuple[int, int], float]
 
     def doubt(self, ms: float, one: Processes, *, paired: bool) -> Doubt:
         """What it means for a kernel of ``ms``."""
-        share = len(self.members) / self.kernels
         sizes = [jump.time if self.in_time else jump.log for jump in self.members]
         low, high = min(sizes) / _REACH, max(sizes) * _REACH
         if self.in_time:
             low, high = (float(2 * np.arcsinh(size / ms / 2)) for size in (low, high))
-        if paired:
-            # Both sides have to fall right in each process; there and back look like two jumps.
-            return Doubt(share * 2.0 ** (1 - 2 * one.a), 0.0, high)
-        return Doubt(share * self._apart(one.a, one.b), low, high)
+        # In turns a jump there and back looks like one twice as far.
+        return Doubt(self.chances[one.a, one.b], 0.0 if paired else low, high)
 
-    def _apart(self, a: int, b: int) -> float:
-        """How many kernels are at one level on all ``a`` processes of A and at the other on all
-        ``b`` of B for each that was seen at both: the mean over what the chance of the faster
-        level may be, weighted with how well it explains the members."""
-        fast, slow = _GRID, 1 - _GRID
-        weight = np.ones_like(fast)
-        seen = np.zeros_like(fast)
-        for jump in self.members:
-            mixed = 1 - fast**jump.count - slow**jump.count
-            weight = weight * fast**jump.fast * slow ** (jump.count - jump.fast) / mixed
-            one_level = np.ones_like(fast)
-            for count in jump.sides:
-                one_level = one_level * (fast**count + slow**count)
-            seen = seen + (1 - one_level) / len(self.members)
-            weight = weight / weight.max()
-        apart = fast**a * slow**b + fast**b * slow**a
-        return float((weight * apart / seen).sum() / weight.sum())
+
+def _chances(
+    members: Sequence[_Jump], kernels: int, counts: Sequence[tuple[int, int]], *, paired: bool
+) -> dict[tuple[int, int], float]:
+    """For each number of A's and B's processes the chance of a kernel to be at one level on all of
+    A's and at the other on all of B's.
+
+    It is the share of members, of ``kernels``, times how many kernels fall like that for each that
+    is seen at both levels: the mean over all chances of the faster level, weighted with how well
+    they explain how the members' processes fell.
+    """
+    share = len(members) / kernels
+    if paired:  # Both sides have to fall right in each process.
+        return {(a, b): share * 2.0 ** (1 - 2 * a) for a, b in counts}
+    fast, slow = _GRID, 1 - _GRID
+    weight, seen = np.ones_like(fast), np.zeros_like(fast)
+    for jump in members:
+        mixed = 1 - fast**jump.count - slow**jump.count
+        weight = weight * fast**jump.fast * slow ** (jump.count - jump.fast) / mixed
+        weight = weight / weight.max()
+        one_level = np.ones_like(fast)
+        for count in jump.sides:
+            one_level = one_level * (fast**count + slow**count)
+        seen = seen + (1 - one_level) / len(members)
+    weight = weight / weight.sum()
+    return {
+        (a, b): share * float((weight * (fast**a * slow**b + fast**b * slow**a) / seen).sum())
+        for a, b in counts
+    }

@@ -32,7 +32,7 @@ LEAST_KERNELS = 8
 """Kernels from which a table says more about variances than the stated default does."""
 _TREND_KERNELS = 30
 """Kernels from which the variance may follow a kernel's duration by a parabola."""
-_LEAST_DF, _MOST_DF = 1.0, 100.0
+LEAST_DF, _MOST_DF = 1.0, 100.0
 """Bounds of the prior's degrees of freedom: below one a variance has no scale at all; a hundred
 cannot be told from infinity by a few hundred kernels."""
 _FLOOR = 1e-10
@@ -179,12 +179,12 @@ def _most_likely(ratio: Floats, df: Floats) -> tuple[float, float]:
 
     A grid, refined three times: the likelihood has one peak, and grids need no derivatives.
     """
-    shift, size = 0.0, float(np.log(_MOST_DF * _LEAST_DF)) / 2
-    reach_shift, reach_size = 2.0, float(np.log(_MOST_DF / _LEAST_DF)) / 2
+    shift, size = 0.0, float(np.log(_MOST_DF * LEAST_DF)) / 2
+    reach_shift, reach_size = 2.0, float(np.log(_MOST_DF / LEAST_DF)) / 2
     for _ in range(4):
         shifts = shift + np.linspace(-reach_shift, reach_shift, 13)
         sizes = np.clip(
-            size + np.linspace(-reach_size, reach_size, 13), np.log(_LEAST_DF), np.log(_MOST_DF)
+            size + np.linspace(-reach_size, reach_size, 13), np.log(LEAST_DF), np.log(_MOST_DF)
         )
         scores = np.array(
             [[_log_likelihood(ratio, df, s, float(np.exp(z))) for s in shifts] for z in sizes]
@@ -207,9 +207,10 @@ def _log_likelihood(ratio: Floats, df: Floats, shift: float, prior_df: float) ->
 
 
 def moderated(
-    expected: Floats, prior_df: float, variances: Floats, df: Floats
+    expected: Floats, prior_df: Floats, variances: Floats, df: Floats
 ) -> tuple[Floats, Floats]:
-    """Each kernel's moderated variance and its degrees of freedom, ``expected`` being σ₀².
+    """Each kernel's moderated variance and its degrees of freedom, ``expected`` being σ₀² and
+    ``prior_df`` its weight.
 
     ``variances`` of kernels with no degrees of freedom count for nothing.
     """
@@ -232,16 +233,17 @@ DEFAULT_SESSION = Session(0.002**2)
 """0.2 % between two runs, where no unchanged kernel says otherwise."""
 
 
-def fit_session(differences: Floats, variances: Floats, df: Floats) -> Session:
+def fit_session(differences: Floats, variances: Floats, df: Floats, parts: Floats) -> Session:
     """The extra variance that makes ``differences`` of unchanged kernels likeliest, given each
-    one's ``variances`` (of the difference) with ``df`` degrees of freedom. Not centred: a shift
-    that all kernels share is part of it.
+    one's ``variances`` (of the difference) with ``df`` degrees of freedom, and which of its
+    ``parts`` is in each difference (less than 1 where sides are means over several runs). Not
+    centred: a shift that all kernels share is part of it.
     """
     if len(differences) < LEAST_KERNELS:
         return DEFAULT_SESSION
     top = float(np.quantile(np.abs(differences), 0.9)) * 2
     candidates = np.concatenate([[0.0], np.geomspace(1e-5, max(top, 2e-5), 80)]) ** 2
-    scores = [_student_log_likelihood(differences, variances + c, df) for c in candidates]
+    scores = [_student_log_likelihood(differences, variances + c * parts, df) for c in candidates]
     return Session(float(candidates[int(np.argmax(scores))]), len(differences))
 
 

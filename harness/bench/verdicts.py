@@ -49,11 +49,18 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """One kernel on one side: the median of each process in milliseconds, and each one's
-    standard error relative to it (0 where unknown), from the samples of that process."""
+    """One kernel on one side: the median of each process in milliseconds, each one's standard
+    error relative to it (0 where unknown), from the samples of that process, and which of several
+    ``runs`` it belongs to (empty: all to one)."""
 
     ms: tuple[float, ...]
     errors: tuple[float, ...] = ()
+    runs: tuple[int, ...] = ()
+
+    def by_run(self) -> list[Floats]:
+        """Logarithms of the medians, an array for each run."""
+        logs, runs = np.log(self.ms), np.array(self.runs or (0,) * len(self.ms))
+        return [logs[runs == run] for run in np.unique(runs)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,18 +151,24 @@ def estimate(
     )
     # Of a difference's variance the stated default knows one side's share.
     scale = 2.0 if paired and source is Source.DEFAULT else 1.0
-    between, total_df = variance.moderated(
-        scale * prior.variance(ms, _errors(pairs)), prior.df, own, df
-    )
+    # A kernel seen at two levels is no longer one of those the prior was learnt from.
+    weight = np.where(seen.at_both & (df > 0), variance.LEAST_DF, prior.df)
+    expected = scale * prior.variance(ms, _errors(pairs))
+    between, total_df = variance.moderated(expected, weight, own, df)
     # What several processes scatter includes what the samples do; one process shows the latter.
     within = np.array([_within(pair) for pair in pairs])
     squared = np.maximum(between * share, np.where(df > 0, 0.0, within))
-    session = Session(0.0)
+    session, sessions = Session(0.0), np.array([_sessions(pair) for pair in pairs])
     if not paired and source is not Source.IDENTICAL:
-        session = variance.fit_session(difference[same], squared[same], total_df[same])
-    error = np.sqrt(squared + session.variance)
+        session = variance.fit_session(
+            difference[same], squared[same], total_df[same], sessions[same]
+        )
+    error = np.sqrt(squared + session.variance * sessions)
     columns = np.stack((difference, error, total_df), axis=1).tolist()
-    found = [Estimate(*row, doubts) for row, doubts in zip(columns, seen.doubts, strict=True)]
+    found = [
+        Estimate(log_ratio, spread, freedom, doubts)
+        for (log_ratio, spread, freedom), doubts in zip(columns, seen.doubts, strict=True)
+    ]
     return found, Noise(source, prior, session, shift, int(seen.at_both.sum()))
 
 
@@ -230,12 +243,20 @@ def _middle(pair: Pair) -> float:
 
 
 def _means(pair: Pair) -> tuple[float, float, float, float]:
-    """Difference of the means, pooled variance, its degrees of freedom, and by how much to
-    multiply the variance for that of the difference."""
+    """Difference of the means, pooled variance within runs, its degrees of freedom, and by how much
+    to multiply the variance for that of the difference."""
     a, b = np.log(pair.a.ms), np.log(pair.b.ms)
-    df = len(a) + len(b) - 2
-    squares = float(((a - a.mean()) ** 2).sum() + ((b - b.mean()) ** 2).sum())
+    runs = [*pair.a.by_run(), *pair.b.by_run()]
+    df = len(a) + len(b) - len(runs)
+    squares = sum(float(((run - run.mean()) ** 2).sum()) for run in runs)
     return float(b.mean() - a.mean()), squares / max(df, 1), df, 1 / len(a) + 1 / len(b)
+
+
+def _sessions(pair: Pair) -> float:
+    """What part of the variance between two runs is in the difference: 1 if each side is one run,
+    less if it is the mean over processes of several."""
+    shares = [len(run) / len(side.ms) for side in (pair.a, pair.b) for run in side.by_run()]
+    return sum(share**2 for share in shares) / 2
 
 
 def _differences(pair: Pair) -> tuple[float, float, float, float]:
@@ -295,27 +316,38 @@ def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
     beyond = special.stdtrit(df, 1 - rules.same_alpha) * error
     same = (d + beyond < np.log1p(rules.margin)) & (d - beyond > -np.log1p(rules.margin))
     strictest = rules.alpha / len(estimates)
-    found = [_detectable(one, float(e), strictest) for one, e in zip(estimates, error, strict=True)]
+    spread = special.stdtrit(df, 0.95) * error
+    clear = special.stdtrit(df, 1 - strictest / 2) * error + spread
+    found = [
+        _detectable(one, float(error[n]), float(spread[n]), float(clear[n]), strictest)
+        for n, one in enumerate(estimates)
+    ]
     low, high = np.exp(np.clip(d - half, -50, 50)), np.exp(np.clip(d + half, -50, 50))
     figures = np.stack((np.exp(d), low, high, p, adjusted), axis=1).tolist()
     return [
         Effect(
-            *row,
+            ratio,
+            least,
+            most,
+            alone,
+            together,
             found[n][0],
-            _verdict(bool(same[n]), bool(adjusted[n] <= rules.alpha), bool(d[n] > 0)),
+            _verdict(bool(same[n]), together <= rules.alpha, ratio > 1),
             found[n][1],
         )
-        for n, row in enumerate(figures)
+        for n, (ratio, least, most, alone, together) in enumerate(figures)
     ]
 
 
 def _detectable(
-    one: Estimate, error: float, strictest: float
+    one: Estimate, error: float, spread: float, clear: float, strictest: float
 ) -> tuple[float, tuple[float, float] | None]:
     """The relative slowdown that is told from nothing with 95 % probability where the smallest p
-    of a table has to be ``strictest``, and the band of levels above it in which none is."""
-    spread = float(special.stdtrit(one.df, 0.95)) * error
-    found = float(special.stdtrit(one.df, 1 - strictest / 2)) * error + spread
+    of a table has to be ``strictest``, and the band of levels above it in which none is. ``clear``
+    is what it would be without doubts, ``spread`` how far it may come out smaller."""
+    found = clear
+    if not one.doubts:
+        return _relative(found), None
     rest = strictest - sum(doubt.chance for doubt in one.doubts)
     certain = np.inf  # in spite of the doubts
     if rest > 0:

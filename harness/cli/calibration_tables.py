@@ -37,7 +37,7 @@ def lines(found: Calibration, *, everything: bool) -> list[str]:
     for mode in found.modes:
         printed.extend(_mode(mode))
     printed.extend(_truths(found.modes[:1]))
-    printed.extend(_detectable(found.kernels, everything))
+    printed.extend(_detectable(found.kernels, everything, found.margin))
     for name, why in found.failed.items():
         printed.append(f"left out: {name}: {why}")
     note = (
@@ -95,7 +95,7 @@ def _truths(modes: Sequence[Mode]) -> list[str]:
     return ["", *textwrap.wrap(text, width(), break_on_hyphens=False)]
 
 
-def _detectable(kernels: Sequence[Detectable], everything: bool) -> list[str]:
+def _detectable(kernels: Sequence[Detectable], everything: bool, margin: float) -> list[str]:
     if not kernels:
         return []
     printed = ["", "smallest slowdown found with 95 % probability (median by size; range)"]
@@ -106,12 +106,27 @@ def _detectable(kernels: Sequence[Detectable], everything: bool) -> list[str]:
                 f"  {TITLES[size]:12} two runs {_range([k.two_runs for k in mine])}   "
                 f"in turns {_range([k.in_turns for k in mine])}"
             )
+    printed.extend(_blind(kernels, margin))
     if everything:
         printed.append(heading(_KERNELS))
         for one in sorted(kernels, key=lambda k: -k.ms):
             cells = [number(one.ms, 4), f"{one.two_runs:.1%}", f"{one.in_turns:.1%}"]
             printed.append(row(_KERNELS, [f"{one.graph}: {one.name}", *cells]))
     return printed
+
+
+def _blind(kernels: Sequence[Detectable], margin: float) -> list[str]:
+    """In how many kernels two runs find small and large slowdowns, but not some between."""
+    bands = [k.blind for k in kernels if k.blind is not None and k.blind[1] > margin]
+    if not bands:
+        return []
+    text = (
+        f"in {len(bands)} kernels two runs cannot tell some larger slowdowns (of a median "
+        f"{statistics.median(low for low, _ in bands):.1%} to "
+        f"{statistics.median(high for _, high in bands):.1%}): kernels were seen at two speeds so "
+        "far apart, a process at a time"
+    )
+    return textwrap.wrap(text, width(), break_on_hyphens=False)
 
 
 def _range(values: Sequence[float]) -> str:

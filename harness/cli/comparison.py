@@ -322,6 +322,7 @@ def side_document(side: Side) -> dict[str, Any]:
         "driver": run.machine.driver,
         "method": run.method,
         "processes": run.processes,
+        "pooled": list(side.pool.runs),
     }
 
 
@@ -368,7 +369,7 @@ def _times(ms: float | None, processes: int) -> dict[str, Any]:
 
 
 def _effect_document(effect: Effect | None) -> dict[str, Any]:
-    names = ("ratio", "low", "high", "p", "adjusted", "detectable")
+    names = ("ratio", "low", "high", "p", "adjusted", "detectable", "blind")
     return {name: None if effect is None else getattr(effect, name) for name in names}
 
 

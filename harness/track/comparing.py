@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -24,18 +24,22 @@ from harness.bench.verdicts import (
 )
 from harness.track.causes import causes, clock, is_identical
 from harness.track.pairing import Match, Pairing, pair, region_of
+from harness.track.pooling import Pool
+
+_ONE_RUN = Pool()
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
     """A or B: what the user called it, and its kernels as a run. ``origin`` says what it is (a run
     file's path, a folder of modules); ``compiler`` is set where its kernels are regions as a
-    compiler made them."""
+    compiler made them; ``pool`` says which runs it is made of, if of several."""
 
     label: str
     run: Run
     origin: str = ""
     compiler: str = ""
+    pool: Pool = field(default_factory=Pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,9 @@ def compare(a: Side, b: Side, rules: Rules) -> Comparison:
     unlike = unlike_reason(a.run, b.run)
     together = bool(a.compiler and b.compiler) and a.run.id == b.run.id
     measured = [
-        Measured(reason=unlike) if unlike else recorded_times(match, together=together)
+        Measured(reason=unlike)
+        if unlike
+        else recorded_times(match, together=together, pools=(a.pool, b.pool))
         for match in pairing.matches
     ]
     return assemble(a, b, pairing, measured, rules, paired=together)
@@ -138,9 +144,11 @@ def unlike_reason(a: Run, b: Run) -> str:
     return ""
 
 
-def recorded_times(match: Match, *, together: bool = False) -> Measured:
+def recorded_times(
+    match: Match, *, together: bool = False, pools: tuple[Pool, Pool] = (_ONE_RUN, _ONE_RUN)
+) -> Measured:
     """The times in the records of a match; ``together``: only of processes that timed both sides,
-    in the same order.
+    in the same order. ``pools``: whose runs the processes are.
     """
     for name, kernels in (("A", match.a), ("B", match.b)):
         why = _untimed(kernels)
@@ -152,7 +160,7 @@ def recorded_times(match: Match, *, together: bool = False) -> Measured:
     if not ours or not theirs:
         which = "on both sides" if together else f"in {'B' if ours else 'A'}"
         return Measured(reason=f"no process timed all of its kernels {which}")
-    return Measured(_times(match.a, ours), _times(match.b, theirs))
+    return Measured(_times(match.a, ours, pools[0]), _times(match.b, theirs, pools[1]))
 
 
 def _untimed(kernels: Sequence[KernelRecord]) -> str:
@@ -178,7 +186,7 @@ def _usable(kernel: KernelRecord) -> list[SampleSet]:
     return [s for s in kernel.sets if s.ms and s.median > 0 and not s.disturbed]
 
 
-def _times(kernels: Sequence[KernelRecord], processes: set[int]) -> Times:
+def _times(kernels: Sequence[KernelRecord], processes: set[int], pool: Pool) -> Times:
     """One kernel's launch, or all launches of several, in each of ``processes``."""
     single = len(kernels) == 1
     by_process = [{s.process: s for s in _usable(kernel)} for kernel in kernels]
@@ -192,7 +200,8 @@ def _times(kernels: Sequence[KernelRecord], processes: set[int]) -> Times:
             squares += (weight * median * median_error(found[process].ms)) ** 2
         medians.append(total)
         errors.append(squares**0.5 / total)
-    return Times(tuple(medians), tuple(errors))
+    runs = tuple(pool.run_of(process) for process in sorted(processes))
+    return Times(tuple(medians), tuple(errors), runs)
 
 
 def assemble(
@@ -220,7 +229,11 @@ def assemble(
         for n, match in enumerate(pairing.matches)
     )
     rollups = _rollups(a.run, b.run, pairing.matches, list(found), sums, by_row | by_sum)
-    remarks = (*notes, *_notes(a.run, b.run, pairs, noise if pairs else None))
+    remarks = (
+        *notes,
+        *_pooled(a, b),
+        *_notes(a.run, b.run, pairs, noise if pairs else None),
+    )
     return Comparison(
         a,
         b,
@@ -362,6 +375,17 @@ def _identity(kernel: KernelRecord) -> tuple[str, str, str]:
     return kernel.name, region_of(kernel), kernel.module
 
 
+def _pooled(a: Side, b: Side) -> list[str]:
+    """Which runs a side was made of, and which were left out."""
+    notes = []
+    for label, side in (("A", a), ("B", b)):
+        if len(side.pool.runs) > 1:
+            names = ", ".join(side.pool.runs)
+            notes.append(f"{label} is {len(side.pool.runs)} runs of the commit pooled: {names}")
+        notes += [f"{label} leaves out run {other}" for other in side.pool.left_out]
+    return notes
+
+
 def _notes(a: Run, b: Run, pairs: Sequence[Pair], noise: Noise | None) -> list[str]:
     """What limits the comparison as a whole."""
     notes: list[str] = []
@@ -384,6 +408,11 @@ def _notes(a: Run, b: Run, pairs: Sequence[Pair], noise: Noise | None) -> list[s
                 "both now with --remeasure"
             )
         return notes
+    if noise.two_speeds:
+        notes.append(
+            f"{noise.two_speeds} kernels were seen at two speeds, a process at a time: where their "
+            "number of processes cannot rule it out, a difference of that size is UNSURE"
+        )
     few = min((min(len(p.a.ms), len(p.b.ms)) for p in pairs), default=0)
     if few == 1:
         notes.append(_one_process(noise))

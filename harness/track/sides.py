@@ -9,11 +9,12 @@ from pathlib import Path
 from harness.bench import git
 from harness.bench.peers.names import SUBJECTS, parse
 from harness.bench.record import GraphRecord, KernelRecord, Machine, RegionRecord, Run
-from harness.errors import UnknownName, UsageError, nearest
+from harness.errors import RecordError, UnknownName, UsageError, nearest
 from harness.track import lookup, store
 from harness.track.comparing import Side
 from harness.track.emitted import constants
 from harness.track.pairing import region_of
+from harness.track.pooling import pool
 
 CompileAt = Callable[[str | None, str], Side]
 """Compiles the suite's graphs with a commit's compiler (None: the working tree's); the second
@@ -48,11 +49,15 @@ def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) ->
 
 def find_side(results: Path, name: str) -> Side:
     """The side called ``name``: modules where it is a Python file or a folder of them, else a run
-    by any name that ``lookup.find`` takes, else the newest run of the commit that git knows by it.
+    by any name that ``lookup.find`` takes, else the runs of the commit that git knows by it: the
+    newest, and with it those that can be pooled with it.
     """
     path = Path(name)
     if path.suffix == ".py" or path.is_dir():
         return modules_side(path)
+    of_commit = lookup.of_commit(results, name)
+    if of_commit:
+        return _pooled(name, of_commit)
     try:
         found = lookup.find(results, name)
     except UnknownName as unknown:
@@ -107,8 +112,8 @@ def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
             remedy=f"{_where_commits_are(Path.cwd())}list runs: harness list --runs; compilers: "
             "harness compare harness inductor",
         ) from unknown
-    newest = lookup.of_commit(results, commit)
-    if not newest:
+    found = lookup.of_commit(results, commit)
+    if not found:
         raise UnknownName(
             "no run of this commit is recorded here",
             where=str(results),
@@ -117,7 +122,22 @@ def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
             remedy=f"measure it: harness run at that commit; without times: harness compare "
             f"--static {name} …",
         )
-    return Side(name, store.load(newest[-1]), str(newest[-1]))
+    return _pooled(name, found)
+
+
+def _pooled(name: str, paths: Sequence[Path]) -> Side:
+    """The newest of a commit's runs, and those pooled with it. An older one that cannot be read is
+    left out."""
+    newest = store.load(paths[-1])
+    older, unreadable = [], []
+    for path in reversed(paths[:-1]):
+        try:
+            older.append(store.load(path))
+        except RecordError as error:
+            unreadable.append(f"{path.name} ({error.what})")
+    run, made = pool(newest, older)
+    made = replace(made, left_out=(*made.left_out, *unreadable))
+    return Side(name, run, str(paths[-1]), pool=made)
 
 
 def resolve_commit(folder: Path, name: str) -> str | None:
