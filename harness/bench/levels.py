@@ -128,7 +128,8 @@ def _jump(ms: float, sides: Sequence[Floats], *, paired: bool) -> _Jump | None:
 
 def _groups(jumps: Sequence[_Jump]) -> list[tuple[list[_Jump], bool]]:
     """Jumps that agree, and whether they do in time; the largest group first, each jump once."""
-    left, found = list(jumps), []
+    left = list(jumps)
+    found: list[tuple[list[_Jump], bool]] = []
     while True:
         in_time = _largest(left, [jump.time for jump in left])
         in_share = _largest(left, [jump.log for jump in left])

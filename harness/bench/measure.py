@@ -8,9 +8,10 @@ from pathlib import Path
 
 import torch
 
+from harness.bench.record import one_line
 from harness.bench.roofline import Limit, Roofline, bytes_written
 from harness.bench.state import Reading
-from harness.errors import CompileFailed, HarnessError
+from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.autotune import Compiler, Settings
@@ -186,13 +187,6 @@ class Measurer:
     def _prepare(self, loaded: modules.LoadedModule) -> Prepare:
         make = self.preparer
         return Compiler(loaded, self.target, self.cache) if make is None else make(loaded)
-
-
-def one_line(error: HarnessError) -> str:
-    """An error for a table's cell: its condition and what was got."""
-    kind = "" if isinstance(error, CompileFailed) else f"{type(error).__name__}: "
-    got = f": {error.got.splitlines()[0]}" if error.got else ""
-    return f"{kind}{error.what}{got}"[:300]
 
 
 def release(device: str) -> None:

@@ -81,11 +81,12 @@ def _note(known: History, environment: Environment, place: int, slow: bool, many
         for i in np.flatnonzero(known.position_of_run == place)
         if known.runs[int(i)].machine == environment.machine
     ]
-    newest = place == len(known.commits) - 1
+    # The first and the last run have neighbours on one side alone.
+    ends = {len(known.commits) - 1: "before, all at once", 0: "after, all at once"}
     return (
         f"left out: the run at {commit[:10]} on {environment.machine}: {many} series were "
         f"{'slower' if slow else 'faster'} there than "
-        f"{'before, all at once' if newest else 'before and after'}, which is a bad run "
+        f"{ends.get(place, 'before and after')}, which is a bad run "
         f"rather than a change ({', '.join(files)}). Measure it again: git switch --detach "
         f"{commit[:10]} && harness run; of three runs of a commit the middle one counts"
     )

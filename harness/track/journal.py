@@ -333,10 +333,10 @@ def recover(results: Path, warn: Callable[[RecordError], None] | None = None) ->
                 found += _recovered(results, path)
             except RecordError as error:
                 failed.append(error)
-    for error in failed:
+    for failure in failed:
         if warn is None:
-            raise error
-        warn(error)
+            raise failure
+        warn(failure)
     return found
 
 

@@ -9,11 +9,12 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-from harness.bench.roofline import Limit
+from harness.bench.roofline import Limit, Roofline
+from harness.errors import CheckFailed, UsageError
 from harness.runtime.timing import Launch, Samples
 from harness.track.gpu_benchmark import Gpu, GpuBenchmark, Row, ToldClock, section
 from harness.track.pytest_plugin import pytest_benchmark_update_commit_info
@@ -26,14 +27,14 @@ import pytest
 import torch
 from harness.bench.roofline import Roofline
 
-from harness.runtime.timing import Samples
+from harness.runtime.timing import Samples, Work
 from harness.track.gpu_benchmark import Gpu
 
 class FakeTimer:
     def measure(self, launch, budget_ms):
         launch()
         ms = float(os.environ.get("FAKE_MS", "2"))
-        return Samples((ms, 1.1 * ms, 0.9 * ms), "fake/1", "count")
+        return Samples((ms, 1.1 * ms, 0.9 * ms), f"fake/{budget_ms:g}", "count")
 
     def compare(self, launches, budget_ms):
         raise NotImplementedError
@@ -44,7 +45,9 @@ def gpu():
 """
 
 ONE = """
+import pytest
 import torch
+@pytest.mark.benchmark(group="doubles")
 def test_double(gpu_benchmark):
     x = torch.randn(1000)
     result = gpu_benchmark(lambda t: 2 * t, (x,), bytes=4_000_000_000, reference=lambda t: t + t)
@@ -84,7 +87,8 @@ def project(tmp_path: Path) -> Path:
 
 def test_samples_fill_the_table_and_the_json(project: Path) -> None:
     copied = {"HARNESS_COMMIT": "1234567890abcdef-dirty"}  # what a copy cannot say of itself
-    answer = run_pytest(project, "--benchmark-only", "--benchmark-json=out.json", **copied)
+    options = ("--benchmark-only", "--benchmark-json=out.json", "--gpu-budget=12")
+    answer = run_pytest(project, *options, **copied)
     assert answer.status == 0, answer.out
     assert "1 passed" in answer.out
     # Which plugin's section comes first depends on how this one was given to pytest.
@@ -100,7 +104,8 @@ def test_samples_fill_the_table_and_the_json(project: Path) -> None:
     assert bench["extra_info"]["gbps"] == pytest.approx(2000)
     assert bench["extra_info"]["share_of_roof"] == pytest.approx(0.5)
     assert bench["extra_info"]["roof"] == "copy"
-    assert bench["extra_info"]["method"] == "fake/1"
+    assert bench["extra_info"]["method"] == "fake/12"  # the budget came through
+    assert bench["group"] == "doubles"  # and so did what the marker says beside our clock
     assert document["machine_info"]["harness"]["torch"]
     commit = document["commit_info"]
     assert (commit["id"], commit["dirty"]) == ("1234567890abcdef", True)
@@ -336,6 +341,51 @@ def test_every_sample_becomes_a_round_in_order() -> None:
     assert fake.seconds == pytest.approx([0.003, 0.001, 0.002])
     (row,) = rows
     assert (row.ms, row.gbps, row.limit) == (2.0, 3.0, Limit("read", 0.5))
+
+
+class PaperTimer:
+    """Every launch takes a millisecond."""
+
+    def measure(self, work: Launch, budget_ms: float) -> Samples:
+        work()
+        return Samples((1.0,), "m/1", "width")
+
+    def compare(self, *_: object) -> NoReturn:
+        raise NotImplementedError
+
+
+def on_paper() -> tuple[GpuBenchmark, list[Row]]:
+    clock, rows = ToldClock(), []
+    gpu = Gpu(PaperTimer(), Roofline(4000.0, fp32_tflops=1.0))
+    return GpuBenchmark("k", FakeBenchmark(clock), clock, lambda: gpu, rows.append), rows
+
+
+def test_arithmetic_is_the_limit_where_it_takes_longer() -> None:
+    bench, rows = on_paper()
+    bench(lambda: None, bytes=4000, flops=500_000_000)  # 0.5 ms at 1 Tflop/s
+    assert rows[0].limit is not None
+    assert (rows[0].limit.roof, rows[0].limit.fraction) == ("compute", pytest.approx(0.5))
+
+
+def test_tolerances_are_the_callers() -> None:
+    import torch
+
+    x = torch.ones(4)
+    wrong = {"args": (x,), "reference": lambda t: 1.01 * t}
+    with pytest.raises(CheckFailed, match="differs from its reference"):
+        on_paper()[0](lambda t: t, **wrong)
+    assert on_paper()[0](lambda t: t, **wrong, rtol=0.1, atol=0) is x
+
+
+@pytest.mark.parametrize("moved", [0, -1])
+def test_bytes_that_are_none_are_refused(moved: int) -> None:
+    with pytest.raises(UsageError, match="cannot have a bandwidth"):
+        on_paper()[0](lambda: None, bytes=moved)
+
+
+def test_a_benchmark_without_samples_is_refused() -> None:
+    with pytest.raises(UsageError, match="without samples"):
+        on_paper()[0].take(Samples((), "m/1", "budget"))
 
 
 def test_no_bytes_no_bandwidth() -> None:
