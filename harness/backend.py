@@ -111,6 +111,7 @@ class Devices:
             "kernels cannot run on this device",
             got=str(device),
             expected="tensors on a CPU or a CUDA device",
+            remedy="move the model and its inputs to one of these",
         )
 
     def close(self) -> None:
@@ -128,7 +129,7 @@ class Devices:
         """A cache folder that can be written."""
         if self._folder is None:
             options = settings.current()
-            wanted = self.cache or (options.cache if options.use_cache else None)
+            wanted = self.cache or options.kept_cache
             self._folder, note = self._stack.enter_context(usable(wanted))
             if note:
                 warnings.warn(note, stacklevel=2)

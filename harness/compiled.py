@@ -40,11 +40,6 @@ class Launch:
     kernel: Kernel
     arguments: tuple[tuple[str, ...], ...]
 
-    @property
-    def taken_over(self) -> tuple[tuple[str, str], ...]:
-        """Pairs (new buffer, old buffer whose memory it lives in)."""
-        return tuple((names[1], names[0]) for names in self.arguments if len(names) == 2)
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Failure:

@@ -42,6 +42,7 @@ class Declaration:
     mutates: tuple[str, ...] = ()
     configs: tuple[Any, ...] = ()
     bytes: int | Callable[..., int] | None = None
+    flops: int | Callable[..., int] | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
     small: Mapping[str, int] | None = None
     constants: Mapping[str, Any] = field(default_factory=dict)
@@ -57,6 +58,7 @@ def kernel(  # noqa: PLR0913 - one line of a declaration each
     mutates: Sequence[str] = (),
     configs: Sequence[Any] = (),
     bytes: int | Callable[..., int] | None = None,  # noqa: A002 - the name of the quantity
+    flops: int | Callable[..., int] | None = None,
     sizes: Mapping[str, int] | None = None,
     small: Mapping[str, int] | None = None,
     constants: Mapping[str, Any] | None = None,
@@ -68,9 +70,10 @@ def kernel(  # noqa: PLR0913 - one line of a declaration each
     name, random numbers already seeded. ``reference`` computes what the kernel writes with
     plain torch (one tensor, or one per name in ``outputs`` and ``mutates``, in the kernel's
     order); ``grid`` gives the launch grid, ``bytes`` what one launch has to move (default: each
-    argument once, ``mutates`` twice). These three are called with the arguments, sizes and
-    constants that their parameters name. ``outputs`` are written only, ``mutates`` read and
-    written; whatever else the kernel changes fails its check.
+    argument once, ``mutates`` twice), ``flops`` its floating-point operations, for a kernel that
+    arithmetic may hold back (that of the tensor cores if it uses ``tl.dot``). These are called
+    with the arguments, sizes and constants that their parameters name. ``outputs`` are written
+    only, ``mutates`` read and written; whatever else the kernel changes fails its check.
 
     ``configs`` are the candidates: dicts of block sizes with ``num_warps`` and ``num_stages``,
     or ``triton.Config``; those of ``@triton.autotune`` if there are none here. ``constants`` are
@@ -89,6 +92,7 @@ def kernel(  # noqa: PLR0913 - one line of a declaration each
         tuple(mutates),
         tuple(configs),
         bytes,
+        flops,
         dict(sizes or {}),
         None if small is None else dict(small),
         dict(constants or {}),

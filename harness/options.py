@@ -54,6 +54,11 @@ class Options:
     bandwidth: str | None = None
     bandwidth_file: Path | None = None
 
+    @property
+    def kept_cache(self) -> Path | None:
+        """The cache folder; None where nothing is to be found or kept (HARNESS_NO_CACHE)."""
+        return self.cache if self.use_cache else None
+
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
@@ -65,6 +70,7 @@ class Overlay:
     the way of measuring, ``series_of`` names machine, versions and method: what has to agree
     for two numbers to be of one series. ``folder`` is the checkout that asv was started in,
     ``search`` what else Python searches for packages before its own folders (``PYTHONPATH``).
+    ``metrics`` are those that are asked for (``asv run --bench``); empty: all.
     """
 
     folder: str
@@ -76,6 +82,11 @@ class Overlay:
     commit: str = ""
     tree: str = ""
     exported: str = ""
+    metrics: tuple[str, ...] = ()
+
+    def wants(self, *metrics: str) -> bool:
+        """Whether one of ``metrics`` is asked for."""
+        return not self.metrics or not set(self.metrics).isdisjoint(metrics)
 
     def to_environment(self) -> dict[str, str]:
         """The variables that ``overlay`` reads."""
@@ -91,7 +102,8 @@ def overlay(environ: Mapping[str, str]) -> Overlay | None:
     if not text:
         return None
     values = json.loads(text)
-    return Overlay(**{**values, "search": tuple(values["search"])})
+    listed = {name: tuple(values[name]) for name in ("search", "metrics")}
+    return Overlay(**{**values, **listed})
 
 
 def search_path() -> tuple[str, ...]:

@@ -159,7 +159,7 @@ def training_step(
         if x is not None:
             x.grad = None
         loss = loss_of(run)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         found = [p.grad for p in model.parameters() if p.grad is not None]
         if x is not None and x.grad is not None:
             found.append(x.grad)

@@ -161,7 +161,7 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
     from harness.bench.state import summary
     from harness.bench.timer import CudaTimer
     from harness.runtime import module as modules
-    from harness.runtime.autotune import compiler
+    from harness.runtime.autotune import Compiler
     from harness.runtime.device import current_target
     from harness.runtime.timing import Work
 
@@ -189,7 +189,7 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
                 args = loaded.get_args(device="cuda", seed=0)
                 torch.cuda.synchronize()
                 row["args_s"] = time.monotonic() - begin
-                launch, _ = compiler(loaded, target, cache)(loaded.configs[0])
+                launch = Compiler(loaded, target, cache)(loaded.configs[0])
                 found = timer.measure(Work(launch, args, known.get(number)), 300.0)
                 row |= {
                     "median": found.median, "low": found.low, "high": found.high,
@@ -203,7 +203,7 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
                 row["error"] = f"{type(error).__name__}: {error}"[:300]
             file.write(json.dumps(row) + "\n")
             file.flush()
-            args = launch = loaded = None
+            args = launch = loaded = None  # type: ignore[assignment]  # memory goes back
             torch.cuda.empty_cache()
     if watch is not None:
         print(f"process {process}: {summary(watch.take())}", flush=True)

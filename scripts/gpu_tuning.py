@@ -37,11 +37,11 @@ from harness.pipeline import compile_graph  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
 from harness.runtime.autotune import Compiler, Settings, tune  # noqa: E402
 from harness.runtime.compiling import CompileJob, CompilePool  # noqa: E402
-from harness.runtime.race import Launchable, Prepare, failure  # noqa: E402
+from harness.runtime.race import Ahead, Launchable, Prepare, failure  # noqa: E402
 from harness.runtime.saved import free_room  # noqa: E402
 from harness.runtime.search import Exhaustive, nearest_first, search_named  # noqa: E402
 from harness.runtime.space import Space  # noqa: E402
-from harness.runtime.trials import Trial, Tuned  # noqa: E402
+from harness.runtime.trials import Resources, Trial, Tuned  # noqa: E402
 from harness.target import H100, Target  # noqa: E402
 
 
@@ -98,16 +98,26 @@ def compile_ahead(
     return done
 
 
-def only_compiled(kernel: Kernel, prepare: Prepare) -> Prepare:
+@dataclass(frozen=True, eq=False)
+class OnlyCompiled:
     """``prepare`` for what was compiled ahead; the rest is refused, so that nothing is compiled
     while timing."""
 
-    def prepared(config: Config) -> tuple[Launchable, int]:
-        if config not in kernel.compiled and config not in kernel.loaded.configs:
-            raise CompileFailed("not compiled ahead", got="not compiled ahead")
-        return prepare(config)
+    kernel: Kernel
+    prepare: Prepare
+    ahead: Ahead | None = None
+    parallel: int = 1
 
-    return prepared
+    @property
+    def target(self) -> Target:
+        """The device compiled for."""
+        return self.prepare.target
+
+    def __call__(self, config: Config) -> Launchable:
+        """One configuration. Raises ``CompileFailed``."""
+        if config not in self.kernel.compiled and config not in self.kernel.loaded.configs:
+            raise CompileFailed("not compiled ahead", got="not compiled ahead")
+        return self.prepare(config)
 
 
 def as_data(kernel: Kernel, tuned: Tuned, search: str) -> dict[str, Any]:
@@ -182,15 +192,9 @@ def tunings(
         search = Exhaustive(len(kernel.wanted)) if name == "wide" else search_named(name)
         try:
             args = kernel.loaded.get_args(device=device_name())
-            prepare: Prepare = device_prepare(kernel, target, cache)
-            prepare = only_compiled(kernel, prepare)
-            tuned = tune(
-                kernel.loaded,
-                args,
-                timer,
-                prepare,
-                settings=Settings(search=search, room=free_room),
-            )
+            prepare = OnlyCompiled(kernel, device_prepare(kernel, target, cache))
+            settings = Settings(search=search, room=free_room)
+            tuned = tune(kernel.loaded, args, timer, prepare, settings)
             yield as_data(kernel, tuned, name)
         except (HarnessError, RuntimeError) as error:
             print(f"{name}: {kernel.name}: {failure(error)}"[:300], flush=True)
@@ -209,7 +213,31 @@ def device_prepare(kernel: Kernel, target: Target, cache: Path) -> Prepare:
     """The device's compiler; without a device, launches that do nothing (a rehearsal)."""
     if torch.cuda.is_available():
         return Compiler(kernel.loaded, target, cache)
-    return lambda _config: ((lambda _args: None), 0)
+    return RehearsedCompiler(target)
+
+
+@dataclass(frozen=True)
+class RehearsedLaunch:
+    """A launch that does nothing."""
+
+    resources: Resources
+
+    def __call__(self, args: Sequence[Any]) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True)
+class RehearsedCompiler:
+    """Compiles nothing, for trying this script where there is no GPU."""
+
+    target: Target
+    ahead: Ahead | None = None
+    parallel: int = 1
+
+    def __call__(self, config: Config) -> Launchable:
+        """A launch that does nothing."""
+        del config
+        return RehearsedLaunch(Resources(spills=0))
 
 
 def make_timer() -> Any:

@@ -98,7 +98,11 @@ def ways(count: int, cache: Path) -> dict[str, Way]:
     slow = native.through_ctypes(print, print, print)
     owner = LoadedBinaries(cuda())
     owner.bind(slow, launcher.binary(), torch.cuda.current_device())
-    found["ctypes"] = lambda _owner=owner: slow(stream, *args)
+
+    def through_ctypes(_owner: LoadedBinaries = owner) -> object:  # the owner has to live on
+        return slow(stream, *args)
+
+    found["ctypes"] = through_ctypes
     jit, grid = loaded.kernel, loaded.grid(config)
     found["triton jit"] = lambda: jit[grid](*args, XBLOCK=BLOCK, num_warps=4, num_stages=1)
     compiled = compile_for(loaded, target, config, cache=cache)
@@ -146,8 +150,9 @@ def main() -> int:
         cells = [f"{statistics.median(times[name]):.2f}" for name in names]
         print(f"| {count} | " + " | ".join(cells) + " |")
     if given.out:
-        data = {"machine": asdict(fingerprint()), "launching": native.launching(cache).reason}
-        data |= {"row": ROW, "microseconds": rows}
+        launching = native.launching(cache).reason
+        machine = asdict(fingerprint())
+        data = {"machine": machine, "launching": launching, "row": ROW, "microseconds": rows}
         modules.write_atomically(given.out, json.dumps(data, indent=1).encode())
     return failed
 

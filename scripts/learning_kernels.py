@@ -9,6 +9,7 @@ shows how well what is learnt from them carries over.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -229,8 +230,9 @@ def graphs() -> Iterator[Any]:
 
 def main() -> int:
     """Command line."""
-    sys.path.insert(0, str(Path(__file__).resolve().parent))
-    out = Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("out", type=Path, metavar="OUT", help="the folder for graph files")
+    out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     count = 0
     for graph in graphs():

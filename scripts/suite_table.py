@@ -9,6 +9,7 @@ regions, one of every region.
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import sys
@@ -139,6 +140,8 @@ def main(path: Path) -> None:
     """Print the page."""
     old = path.suffix == ".json"
     data = json.loads(path.read_text(encoding="utf-8")) if old else of_run(path)
+    if not data["regions"]:
+        sys.exit(f"{path}: no regions; make such a run with: harness run --against inductor,eager")
     lines = heading(data, path)
     lines += ["## By graph", "", *graph_table(data["regions"]), ""]
     lines += ["## By region, slowest against Inductor first", "", *region_table(data["regions"])]
@@ -146,4 +149,6 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("run", type=Path, metavar="RUN", help="a run file, or a .regions.json")
+    main(parser.parse_args().run)

@@ -57,15 +57,9 @@ def child(texts: Path, cache: Path, tuned: bool) -> dict[str, Any]:
     torch.zeros(1, device="cuda")
     counts = {"compiled": 0, "timed": 0}
     timer = CudaTimer() if tuned else None
-    counted(CudaTimer, "measure", counts)
-    counted(EventSampler, "rounds", counts)
-    compile_for = launcher.compile_for
-
-    def counting(*args: Any, **kwargs: Any) -> Any:
-        counts["compiled"] += 1
-        return compile_for(*args, **kwargs)
-
-    launcher.compile_for = counting
+    counted(CudaTimer, "measure", counts, "timed")
+    counted(EventSampler, "rounds", counts, "timed")
+    counted(launcher, "compile_for", counts, "compiled")
     started = time.perf_counter() - began
     winners = Winners(cache / "tuned", device_identity()) if tuned else None
     kernels = SelectedKernels(current_target(), timer, cache, 0, 1, winners)
@@ -86,15 +80,15 @@ def child(texts: Path, cache: Path, tuned: bool) -> dict[str, Any]:
     return {"start_s": started, "ms": ms, "failed": failed, **counts}
 
 
-def counted(kind: Any, name: str, counts: dict[str, int]) -> None:
-    """Have the method ``name`` of ``kind`` count how often something is timed."""
-    function = getattr(kind, name)
+def counted(owner: Any, name: str, counts: dict[str, int], what: str) -> None:
+    """Have the function ``name`` of ``owner`` (a class or module) count its calls as ``what``."""
+    function = getattr(owner, name)
 
     def counting(*args: Any, **kwargs: Any) -> Any:
-        counts["timed"] += 1
+        counts[what] += 1
         return function(*args, **kwargs)
 
-    setattr(kind, name, counting)
+    setattr(owner, name, counting)
 
 
 def main() -> int:
@@ -106,7 +100,8 @@ def main() -> int:
     parser.add_argument("--child", nargs=2, type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
-        print(json.dumps(child(*given.child, given.tuned)))
+        texts, cache = given.child
+        print(json.dumps(child(texts, cache, given.tuned)))
         return 0
     with tempfile.TemporaryDirectory(prefix="harness-warm-") as folder:
         texts = Path(folder) / "texts"

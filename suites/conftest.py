@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from harness.track.pytest_suite import open_device, open_regions, parametrize
+from harness.track.pytest_suite import (
+    named_graph,
+    named_kernel,
+    named_region,
+    open_device,
+    open_regions,
+    parametrize,
+)
 
 suite_device = pytest.fixture(scope="session")(open_device)
 suite_regions = pytest.fixture(scope="session")(open_regions)
+suite_graph = pytest.fixture(named_graph)
+suite_kernel = pytest.fixture(named_kernel)
+suite_region = pytest.fixture(named_region)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

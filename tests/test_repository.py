@@ -145,10 +145,35 @@ def test_readme_names_commands_that_exist() -> None:
     assert all(re.search(rf"^{name}:", makefile, re.MULTILINE) for name in targets)
 
 
-def test_readme_links_lead_somewhere() -> None:
-    for page in ("README.md", "CONTRIBUTING.md"):
-        for link in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
-            assert (ROOT / link).exists(), link
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(ROOT / folder / "README.md" for folder in ("results", "suites", "scripts")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+        assert link.startswith("https://") or (page.parent / link).exists(), link
+
+
+def test_every_page_is_in_the_list_of_pages() -> None:
+    listed = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.name == "README.md" or f"({page.name})" in listed, page.name
+
+
+def test_the_pages_name_commands_that_exist() -> None:
+    """What a code block types at the beginning of a line."""
+    from harness.cli.app import COMMANDS
+
+    known = {name for name, _, _ in COMMANDS}
+    for page in PAGES:
+        for block in re.findall(r"```\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            for name in re.findall(r"^(?:\$ )?harness ([a-z][a-z-]*)\b", block, re.MULTILINE):
+                assert name in known, f"{page.name}: harness {name}"
 
 
 def test_the_tests_that_guard_features_exist() -> None:
@@ -158,3 +183,44 @@ def test_the_tests_that_guard_features_exist() -> None:
     for file, name in named:
         assert (ROOT / file).is_file(), file
         assert name == "*" or f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), name
+
+
+def test_every_script_is_listed() -> None:
+    listed = (ROOT / "scripts" / "README.md").read_text(encoding="utf-8")
+    scripts = [p.name for p in tracked() if p.parent == ROOT / "scripts"]
+    missing = [name for name in scripts if f"`{name}`" not in listed and name != "README.md"]
+    assert scripts
+    assert not missing, f"scripts/README.md does not name {', '.join(missing)}"
+
+
+def resolved(name: str, near: str = "") -> tuple[str, object] | None:
+    """The module of the package that has ``name`` (``graph.text.load``, or ``load`` beside what
+    the module ``near`` has), and the thing itself."""
+    from importlib import import_module
+
+    for path in (name, f"{near}.{name}", f"{near.rpartition('.')[0]}.{name}"):
+        parts = path.removeprefix("harness.").strip(".").split(".")
+        for known in range(len(parts), -1, -1):
+            try:
+                found: object = import_module(".".join(["harness", *parts[:known]]))
+            except ModuleNotFoundError:
+                continue
+            try:
+                for part in parts[known:]:
+                    found = getattr(found, part)
+            except AttributeError:
+                break
+            return ".".join(parts[:known]), found
+    return None
+
+
+def test_the_design_names_what_there_is() -> None:
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| [a-z][\w ,-]* \| (`.*?) \| ", text, re.MULTILINE)
+    assert len(rows) > 30
+    for row in rows:
+        near = ""
+        for token in re.findall(r"`([\w.]+)", row):
+            found = resolved(token, near)
+            assert found is not None, f"docs/design.md names {token}: {row}"
+            near = found[0]

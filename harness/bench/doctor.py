@@ -155,8 +155,9 @@ def timer_finding(
 ) -> Finding:
     """What the timer's self-check comes to; bandwidths in GB/s."""
     text = (
-        f"floor {floor_us:.1f} µs; data that fits the L2 cache is read at {read:.0f} GB/s when "
-        f"timed, at {cached:.0f} from the cache, far more data at {memory:.0f}"
+        f"an empty sample shows {floor_us:.1f} µs (the floor), at most 1 % of a real one, with "
+        f"up to 1024 launches; data that fits the L2 cache is read at {read:.0f} GB/s when timed, "
+        f"at {cached:.0f} from the cache, far more data at {memory:.0f}"
     )
     if not cold:
         effect = "kernels seem faster than they are: their data comes from the cache"

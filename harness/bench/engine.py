@@ -11,6 +11,7 @@ import torch
 
 from harness.errors import HarnessError
 from harness.runtime.device import current_target, require
+from harness.runtime.host import forget_recording
 from harness.runtime.static import reason
 from harness.runtime.timing import Launch
 
@@ -219,16 +220,18 @@ def _recorded(enqueue: Callable[[], object], device: torch.device) -> Launch:
     graph = torch.cuda.CUDAGraph()
     cuda: Any = torch.cuda
     side = cuda.Stream(device)
+    pool = cuda.graph_pool_handle()
     torch.cuda.synchronize(device)
     try:
         with torch.cuda.stream(side):
             # Other threads of this process may go on using the device meanwhile.
-            graph.capture_begin(capture_error_mode="thread_local")
+            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
             try:
                 kept = enqueue()
             finally:
                 graph.capture_end()
     except RuntimeError as error:
+        forget_recording(torch.cuda.current_device(), pool)
         raise NotRecordable(
             "a launch cannot be recorded as a CUDA graph",
             got=reason(error),

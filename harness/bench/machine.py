@@ -8,16 +8,14 @@ from __future__ import annotations
 import os
 import platform
 import re
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.bench import git
 from harness.bench.record import Machine
 from harness.errors import UsageError
-
-_GIT_SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +197,5 @@ def commit_of(folder: Path, given: str = "") -> Commit:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=_GIT_SECONDS,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip()
+    text, _ = git.ask(folder, *arguments)
+    return text.strip()

@@ -8,18 +8,21 @@ from pathlib import Path
 
 import torch
 
+from harness.bench.record import one_line
 from harness.bench.roofline import Limit, Roofline, bytes_written
 from harness.bench.state import Reading
-from harness.errors import CompileFailed, HarnessError
+from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
-from harness.runtime.autotune import Prepare, Settings, Trial, Tuned, compiler
+from harness.runtime.autotune import Compiler, Settings
 from harness.runtime.caching import CachingAutotuner
 from harness.runtime.compiling import CompilePool
 from harness.runtime.lookup_table import LookupTable
+from harness.runtime.race import Prepare
 from harness.runtime.saved import free_room
 from harness.runtime.static import reason
 from harness.runtime.timing import Samples, Timer, Work
+from harness.runtime.trials import Trial, Tuned
 from harness.runtime.winners import Winners
 from harness.target import Target
 
@@ -159,7 +162,7 @@ class Measurer:
         config: Config,
         launches: int | None = None,
     ) -> Measurement:
-        launch, _ = self._prepare(loaded)(config)
+        launch = self._prepare(loaded)(config)
         samples = self.timer.measure(Work(launch, args, launches), self.time_ms)
         return Measurement(
             loaded.name,
@@ -178,18 +181,12 @@ class Measurer:
         if roofline is None:
             return None
         nbytes = loaded.bytes_moved
-        return roofline.limit(ms, nbytes, bytes_written(nbytes, args, loaded.outputs), loaded.flops)
+        written = bytes_written(nbytes, args, loaded.outputs)
+        return roofline.limit(ms, nbytes, written, loaded.flops, loaded.tensor)
 
     def _prepare(self, loaded: modules.LoadedModule) -> Prepare:
         make = self.preparer
-        return compiler(loaded, self.target, self.cache) if make is None else make(loaded)
-
-
-def one_line(error: HarnessError) -> str:
-    """An error for a table's cell: its condition and what was got."""
-    kind = "" if isinstance(error, CompileFailed) else f"{type(error).__name__}: "
-    got = f": {error.got.splitlines()[0]}" if error.got else ""
-    return f"{kind}{error.what}{got}"[:300]
+        return Compiler(loaded, self.target, self.cache) if make is None else make(loaded)
 
 
 def release(device: str) -> None:

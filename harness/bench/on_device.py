@@ -17,6 +17,7 @@ import torch
 from harness import options
 from harness.bench import roofline
 from harness.bench.check import check_on_device
+from harness.bench.context import is_lost, judged, no_device
 from harness.bench.machine import fingerprint
 from harness.bench.measure import Measurement, Measurer
 from harness.bench.record import Machine
@@ -31,7 +32,6 @@ from harness.runtime.interpreter import CheckResult
 from harness.runtime.lookup_table import LookupTable
 from harness.runtime.saved import free_room
 from harness.runtime.search import search_named
-from harness.runtime.static import reason
 from harness.runtime.trials import Tuned
 from harness.runtime.winners import Winners, device_identity
 from harness.runtime.worker import Handler, Unusable
@@ -172,30 +172,10 @@ class DeviceWorker:
         try:
             found = work()
         except HarnessError as error:
-            _require_context(error)
-            raise
-        if isinstance(found, Measurement) and found.reason:
-            _require_context(HarnessError(found.reason, where=found.name))
+            raise judged(error) from error
+        if isinstance(found, Measurement) and found.reason and is_lost():
+            raise Unusable(HarnessError(found.reason, where=found.name))
         return found
-
-
-def _require_context(error: HarnessError) -> None:
-    """Raises ``Unusable`` with ``error`` if the CUDA context is lost."""
-    try:
-        torch.cuda.synchronize()
-    except RuntimeError as lost:
-        raise Unusable(error) from lost
-
-
-def no_device(error: Exception) -> HarnessError:
-    """Why the device cannot be taken."""
-    full = isinstance(error, torch.OutOfMemoryError)
-    return NoDevice(
-        "the GPU has too little free memory" if full else "the GPU cannot be used",
-        got=error.got if isinstance(error, HarnessError) else reason(error),
-        expected="a CUDA device with about 3 GiB free",
-        remedy="end what else runs on it (nvidia-smi lists it), or use --no-timing",
-    )
 
 
 def _busy(timer: CudaTimer) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.bench.on_pairs import ROLE, Contender, Duel, Outcome, Ring
+from harness.bench.jobs import PAIRS, DeviceFacts, PairJob, PairSamples, TimedKernel
 from harness.bench.record import one_line
 from harness.errors import HarnessError, NoDevice
 from harness.runtime.compiling import CompileJob, CompilePool
@@ -33,20 +33,20 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True)
-class Bout:
+class KernelPair:
     """Kernels of A against kernels of B."""
 
-    a: tuple[Contender, ...]
-    b: tuple[Contender, ...]
+    a: tuple[TimedKernel, ...]
+    b: tuple[TimedKernel, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Duelled:
+class PairResults:
     """What the processes measured of each pair, in the order of the processes, or a reason.
     ``interrupted``: the user ended it early; what had been measured is here."""
 
-    ring: Ring
-    outcomes: tuple[tuple[Outcome, ...], ...]
+    device: DeviceFacts
+    outcomes: tuple[tuple[PairSamples, ...], ...]
     reasons: tuple[str, ...]
     interrupted: bool = False
 
@@ -56,10 +56,10 @@ Follow = Callable[[int, int], None]
 
 
 @dataclass(eq=False, slots=True)
-class _Scores:
+class _Progress:
     """What is known of each pair so far."""
 
-    outcomes: list[list[Outcome]]
+    outcomes: list[list[PairSamples]]
     reasons: list[str]
 
     def left(self) -> list[int]:
@@ -67,93 +67,95 @@ class _Scores:
         return [number for number, reason in enumerate(self.reasons) if not reason]
 
 
-def fight(
-    bouts: Sequence[Bout],
+def time_pairs(
+    pairs: Sequence[KernelPair],
     effort: Effort,
     cache: Path,
     jobs: int,
     follow: Follow = lambda _done, _total: None,
-    role: str = ROLE,
-) -> Duelled:
+    role: str = PAIRS,
+) -> PairResults:
     """Time every pair in every process. A pair that hangs or fails is a reason and is not tried in
     later processes; the others go on. Ctrl-C ends it early. Raises ``NoDevice`` where the GPU
     cannot be used.
     """
-    scores = _Scores([[] for _ in bouts], ["" for _ in bouts])
-    total = effort.processes * len(bouts)
+    progress = _Progress([[] for _ in pairs], ["" for _ in pairs])
+    total = effort.processes * len(pairs)
     interrupted = False
     with contextlib.ExitStack() as stack:
         pools = [
             stack.enter_context(WorkerPool(role, 1, effort.seconds, cache))
             for _ in range(effort.processes)
         ]
-        ring: Ring = pools[0].run("open", None)
-        _compile_ahead(bouts, ring, cache, jobs)
+        device: DeviceFacts = pools[0].run("open", None)
+        _compile_ahead(pairs, device, cache, jobs)
         try:
             for process, pool in enumerate(pools):
                 pool.run("open", None)
                 for later in pools[process + 1 : process + 2]:
                     later.start()  # it imports meanwhile, and takes the device when asked to
-                for done, duel in _duels(bouts, scores, effort, process):
-                    follow(process * len(bouts) + done, total)
-                    _hold(pool, duel[0], duel[1], scores)
+                for done, job in _pair_jobs(pairs, progress, effort, process):
+                    follow(process * len(pairs) + done, total)
+                    _measure(pool, job[0], job[1], progress)
                 pool.close()
         except KeyboardInterrupt:
             interrupted = True
     follow(total, total)
-    outcomes = tuple(tuple(found) for found in scores.outcomes)
-    return Duelled(ring, outcomes, tuple(scores.reasons), interrupted)
+    outcomes = tuple(tuple(found) for found in progress.outcomes)
+    return PairResults(device, outcomes, tuple(progress.reasons), interrupted)
 
 
-def look(effort: Effort, cache: Path, role: str = ROLE) -> Ring:
+def find_device(effort: Effort, cache: Path, role: str = PAIRS) -> DeviceFacts:
     """The device, seen from a process of its own. Raises ``NoDevice``."""
     with WorkerPool(role, 1, effort.seconds, cache) as pool:
-        found: Ring = pool.run("open", None)
+        found: DeviceFacts = pool.run("open", None)
         return found
 
 
-def _duels(
-    bouts: Sequence[Bout], scores: _Scores, effort: Effort, process: int
-) -> Iterator[tuple[int, tuple[int, Duel]]]:
+def _pair_jobs(
+    pairs: Sequence[KernelPair], progress: _Progress, effort: Effort, process: int
+) -> Iterator[tuple[int, tuple[int, PairJob]]]:
     """The pairs that can still be timed, in a random order of this process."""
     chance = random.Random(f"{effort.seed} {process}")
-    order = scores.left()
+    order = progress.left()
     chance.shuffle(order)
     for done, number in enumerate(order):
-        yield done, (number, _duel(bouts[number], effort, process, chance))
+        yield done, (number, _pair_job(pairs[number], effort, process, chance))
 
 
-def _hold(pool: WorkerPool, number: int, duel: Duel, scores: _Scores) -> None:
-    """One duel; a failure of the pair is its reason. Raises ``NoDevice``."""
+def _measure(pool: WorkerPool, number: int, job: PairJob, progress: _Progress) -> None:
+    """One job; a failure of the pair is its reason. Raises ``NoDevice``."""
     try:
-        scores.outcomes[number].append(_once(pool, duel))
+        progress.outcomes[number].append(_once(pool, job))
     except NoDevice:
         raise
     except HarnessError as error:
-        scores.reasons[number] = one_line(error)
+        progress.reasons[number] = one_line(error)
 
 
-def _once(pool: WorkerPool, duel: Duel) -> Outcome:
+def _once(pool: WorkerPool, job: PairJob) -> PairSamples:
     pool.run("open", None)  # a worker that replaces a lost one says so if the device is gone
-    found: Outcome = pool.run("fight", duel)
+    found: PairSamples = pool.run("time", job)
     return found
 
 
-def _duel(bout: Bout, effort: Effort, process: int, chance: random.Random) -> Duel:
+def _pair_job(pair: KernelPair, effort: Effort, process: int, chance: random.Random) -> PairJob:
     a_first = chance.random() < 0.5
     seed = effort.seed + process
-    return Duel(bout.a, bout.b, a_first, seed, effort.budget_ms, effort.width)
+    return PairJob(pair.a, pair.b, a_first, seed, effort.budget_ms, effort.width)
 
 
-def _compile_ahead(bouts: Sequence[Bout], ring: Ring, cache: Path, jobs: int) -> None:
+def _compile_ahead(
+    pairs: Sequence[KernelPair], device: DeviceFacts, cache: Path, jobs: int
+) -> None:
     """Every kernel once, in parallel. What fails here fails again, with its reason."""
     wanted = dict.fromkeys(
-        (contender.module_text, tuple((contender.config or {}).items()))
-        for bout in bouts
-        for contender in (*bout.a, *bout.b)
+        (kernel.module_text, tuple((kernel.config or {}).items()))
+        for pair in pairs
+        for kernel in (*pair.a, *pair.b)
     )
     compiles = [
-        CompileJob(text, ring.target, config_from_dict(dict(config)) if config else None)
+        CompileJob(text, device.target, config_from_dict(dict(config)) if config else None)
         for text, config in wanted
     ]
     with CompilePool(max(1, min(jobs, len(compiles))), cache) as pool:

@@ -68,7 +68,7 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
     find_entries(options, request.suite, request.names, named)
     workers = request.jobs or options.jobs
     with contextlib.ExitStack() as stack:
-        cache, note = stack.enter_context(usable(options.cache if options.use_cache else None))
+        cache, note = stack.enter_context(usable(options.kept_cache))
         options = replace(options, cache=cache)
         device = open_device(options, request, workers)
         if device is not None:
@@ -195,7 +195,7 @@ def static_lane(options: Options, target: Target, workers: int, inbox: Inbox) ->
     """The lane that compiles kernels for ``target`` and reads their static metrics."""
     from harness.runtime.compiling import CompileJob, CompilePool
 
-    cache = options.cache if options.use_cache else None
+    cache = options.kept_cache
 
     @contextlib.contextmanager
     def open_pool() -> Iterator[Each[tuple[str, Config | None]]]:
@@ -209,7 +209,7 @@ def check_lane(options: Options, workers: int, inbox: Inbox) -> CheckLane:
     """The lane that runs small kernels in Triton's interpreter and compares."""
     from harness.runtime.interpreter import CheckJob, CheckResult, InterpreterPool
 
-    cache = options.cache if options.use_cache else None
+    cache = options.kept_cache
 
     def outcome(result: CheckResult | HarnessError) -> CheckOutcome | HarnessError:
         if isinstance(result, HarnessError):

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from harness.errors import HarnessError, RecordError
+from harness.runtime.timing import is_disturbed
 
 SCHEMA_VERSION = 3
 """Version of the file format; raised when a reader of the old one would be wrong."""
@@ -116,6 +117,11 @@ class SampleSet:
     def median(self) -> float:
         """Median in milliseconds."""
         return statistics.median(self.ms)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether they say nothing of the kernel's usual time (``runtime.timing.is_disturbed``)."""
+        return is_disturbed(self.stopped, len(self.ms), self.excluded)
 
 
 @dataclass(frozen=True, slots=True)

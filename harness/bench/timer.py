@@ -14,18 +14,20 @@ random order each round.
 Sampling ends when the confidence interval of the median is narrow enough at two looks in a
 row (``harness.bench.median``). Samples taken while the GPU was throttling are left out; so are
 those taken while it launched kernels at another pace than it usually does, which an H100 does
-for half a second now and then (0.8 instead of 1.15 µs from kernel to kernel): a probe of empty
-kernels after every few samples shows it.
+for seconds now and then (0.8 instead of 1.15 µs from kernel to kernel): a probe of empty
+kernels after every few samples shows it (``harness.bench.pace``). What
+a measurement loses to that does not count for its budget, within bounds.
 A launch that a CUDA graph cannot hold is enqueued as it is: method ``stream-cold-l2/2``.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import random
 import statistics
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -36,6 +38,8 @@ from harness.bench import median
 from harness.bench.copies import Copies, copy, set_bytes
 from harness.bench.engine import CudaEngine, Engine, NotRecordable
 from harness.bench.machine import current_uuid
+from harness.bench.pace import Paces
+from harness.bench.shift import shift
 from harness.bench.state import monitor
 from harness.runtime.timing import WIDTH, Launch, Samples, Work
 
@@ -55,10 +59,13 @@ _LEAST_SAMPLES = 5
 _CHUNK_MS = 20.0
 """About how much is enqueued before the host waits and looks at the budget."""
 _MOST_CHUNK = 40
-_PACE = 0.06
-"""How far the probe may be from its usual time."""
-_PACES = 101
-"""Probes that say what is usual: some seconds of sampling."""
+_WAIT = 30.0
+"""How many budgets a measurement may lose to an unusual pace of launching, as far as there is
+patience (``harness.bench.pace``)."""
+_WIDE = 3
+"""In units of the engine's room, what copies may take where else the floor is above 1 %."""
+_ALIKE = 4.0
+"""Launches that take up to so many times as long as the quickest get as many to a sample."""
 _STEADY = 0.01
 _WARM_ROUNDS = 4
 _MOST_WARM_MS = 300.0
@@ -94,13 +101,60 @@ class _Rough:
 
 
 @dataclass(eq=False, slots=True)
+class _Sampling:
+    """How far a measurement is. ``slowed`` says of each round whether its samples are left out.
+    Of these ``lost`` rounds are at an unusual pace; the ``lost_ms`` that they took do not
+    count for the budget, up to ``patience_ms``. ``stopped`` is empty while it goes on."""
+
+    subjects: Mapping[str, _Subject]
+    budget_ms: float
+    width: float
+    began: float
+    patience_ms: float
+    slowed: list[bool] = field(default_factory=list)
+    lost: int = 0
+    lost_ms: float = 0.0
+    looked: int = 0
+    narrow: int = 0
+    stopped: str = ""
+
+    @property
+    def usable(self) -> int:
+        """Rounds that are not left out."""
+        return len(self.slowed) - sum(self.slowed)
+
+    def left_ms(self) -> float:
+        """What is left of the budget; negative beyond it."""
+        forgiven = min(self.lost_ms, self.patience_ms)
+        return self.budget_ms + forgiven - (time.monotonic() - self.began) * 1000
+
+    @property
+    def look(self) -> int:
+        """How often the intervals had been looked at before the latest time."""
+        return max(0, self.looked - 1)
+
+    def is_narrow(self) -> bool:
+        """Whether the medians of all are known to the width."""
+        usable = [_left(subject.ms, self.slowed) for subject in self.subjects.values()]
+        return self.usable >= median.FIRST_LOOK and all(
+            median.is_narrow(ms, self.width, self.look) for ms in usable
+        )
+
+    def is_over(self, left_ms: float) -> bool:
+        """Whether it has to end without the width."""
+        taken = len(self.slowed)
+        counted = taken - (self.lost if self.lost_ms < self.patience_ms else 0)
+        return taken >= _LEAST_SAMPLES and (left_ms <= 0 or counted >= 2 * _MOST_SAMPLES)
+
+
+@dataclass(eq=False, slots=True)
 class GraphTimer:
     """Times on ``engine``. ``watch`` knows about throttling, if anything does."""
 
     engine: Engine
     watch: Watch | None = None
     _random: random.Random = field(default_factory=lambda: random.Random(0))
-    _paces: deque[float] = field(default_factory=lambda: deque(maxlen=_PACES))
+    _paces: Paces = field(default_factory=Paces)
 
     @property
     def floor_ms(self) -> float:
@@ -120,11 +174,16 @@ class GraphTimer:
         self, launches: Mapping[str, Launch], budget_ms: float, width: float = WIDTH
     ) -> dict[str, Samples]:
         """Time several launches in rounds until the median of each is known to ``width``,
-        for at most about ``budget_ms`` of wall clock in all once they are warm. All of them
-        get the same number of launches per sample, as far as they are works."""
+        for at most about ``budget_ms`` of wall clock in all once they are warm. Works that take
+        about as long as the quickest (up to four times) get as many launches per sample."""
         subjects = self._prepared(launches, width)
+        self._paces.begin()
         self._warm(subjects)
-        return self._sampled(subjects, budget_ms, width)
+        patience = min(self._paces.patience_ms, _WAIT * budget_ms)
+        so_far = _Sampling(subjects, budget_ms, width, time.monotonic(), patience)
+        found = self._sampled(so_far)
+        self._paces.end(so_far.lost_ms)
+        return found
 
     def _prepared(self, launches: Mapping[str, Launch], width: float) -> dict[str, _Subject]:
         subjects: dict[str, _Subject] = {}
@@ -140,17 +199,24 @@ class GraphTimer:
         return {name: subjects[name] for name in launches}
 
     def _group(self, works: Mapping[str, Work], width: float) -> dict[str, _Subject]:
-        """Works on the same arguments: as many launches of each, on the same copies."""
-        rough = [self._rough(work) for work in works.values()]
+        """Works on the same arguments, on the same copies."""
+        rough = {name: self._rough(work) for name, work in works.items()}
         args = next(iter(works.values())).args
-        count = self._count(min(r.ms for r in rough), set_bytes(args), width)
+        repeatable = all(r.repeatable for r in rough.values())
+        quickest = min(r.ms for r in rough.values())
+        # Others may need memory for what they return, and restoring much takes long.
+        wide = repeatable and len(works) == 1
         given = [work.count for work in works.values() if work.count is not None]
-        if given:
-            count = self._fitting(max(given), set_bytes(args))
-        copies = copy(args, count)
-        restored = None if all(r.repeatable for r in rough) else copies
+        wanted = max(given) if given else self._wanted(quickest, width)
+        count = self._fitting(wanted, quickest, set_bytes(args), wide)
+        counts = dict.fromkeys(works, count)
+        for name in works:
+            if not given and rough[name].ms > _ALIKE * quickest:
+                counts[name] = min(count, self._wanted(rough[name].ms, width))
+        copies = copy(args, max(counts.values()))
+        restored = None if repeatable else copies
         return {
-            name: self._subject(_in_turn(work, copies.sets), count, restored)
+            name: self._subject(_in_turn(work, copies.sets[: counts[name]]), counts[name], restored)
             for name, work in works.items()
         }
 
@@ -163,37 +229,54 @@ class GraphTimer:
             return _Subject(lambda: _ignored(enqueue()), count, METHOD_DIRECT, restored)
 
     def _rough(self, work: Work) -> _Rough:
-        """Load and try the kernel, on a copy."""
+        """Load and try the kernel, on a copy. It is recorded for that, if it can be: for a
+        function of many launches the device would wait for the host."""
         copies = copy(work.args, 1)
         args = copies.sets[0]
         work.launch(args)
         once = copies.words_of(0).clone()
         work.launch(args)
         repeatable = torch.equal(once, copies.words_of(0))
+        launch: Callable[[], object] = functools.partial(work.launch, args)
+        with contextlib.suppress(NotRecordable):
+            launch = self.engine.record(launch)
+        return _Rough(self._single(launch), repeatable)
+
+    def _single(self, launch: Callable[[], object]) -> float:
+        """Milliseconds that one launch shows at best, the floor included."""
         found = []
         for _ in range(_ROUGH):
             self.engine.flush()
             self.engine.mark(0)
-            work.launch(args)
+            launch()
             self.engine.mark(1)
             self.engine.wait()
             found.append(self.engine.elapsed_ms(0, 1))
-        return _Rough(min(found), repeatable)
+        return min(found)
 
-    def _count(self, ms: float, nbytes: int, width: float) -> int:
+    def _net(self, ms: float) -> float:
+        """What a further launch of a kernel adds to a sample, of which one shows ``ms``."""
+        least = self.engine.launch_ms
+        return max(ms - self.engine.floor_ms + least, least)
+
+    def _wanted(self, ms: float, width: float) -> int:
         """Launches per sample for a kernel of which a single launch shows ``ms``: a power of
         two, so that nearly equal kernels get the same."""
-        floor, least = self.engine.floor_ms, self.engine.launch_ms
-        wanted = floor / min(_MOST_FLOOR, _FLOOR_SHARE * width) / max(ms - floor + least, least)
+        share = min(_MOST_FLOOR, _FLOOR_SHARE * width)
+        wanted = self.engine.floor_ms / share / self._net(ms)
         count = 1
         while count < min(wanted, _MOST_LAUNCHES):
             count *= 2
-        return self._fitting(count, nbytes)
+        return count
 
-    def _fitting(self, count: int, nbytes: int) -> int:
-        """``count``, halved until as many copies of ``nbytes`` fit the device."""
+    def _fitting(self, count: int, ms: float, nbytes: int, wide: bool) -> int:
+        """``count``, halved until as many copies of ``nbytes`` fit the device. ``wide``: they may
+        take most of it where one half less would leave the floor above 1 %."""
         room = self.engine.room()
+        least = self.engine.floor_ms / _MOST_FLOOR / self._net(ms)
         while count > 1 and count * nbytes > room:
+            if wide and count // 2 < least and count * nbytes <= _WIDE * room:
+                break
             count //= 2
         return count
 
@@ -210,53 +293,42 @@ class GraphTimer:
                 return
             before = now
 
-    def _sampled(
-        self, subjects: Mapping[str, _Subject], budget_ms: float, width: float
-    ) -> dict[str, Samples]:
-        began = time.monotonic()
+    def _sampled(self, so_far: _Sampling) -> dict[str, Samples]:
         looks = median.looks(_MOST_SAMPLES)
-        slowed: dict[str, list[bool]] = {name: [] for name in subjects}
-        narrow = looked = 0
-        stopped = ""
-        usable, chunk = 0, _LEAST_SAMPLES
-        while not stopped:
-            rounds = max(1, min(chunk, looks[looked] - usable, _MOST_CHUNK))
-            ms = self._chunk(subjects, rounds, slowed)
-            left = budget_ms - (time.monotonic() - began) * 1000
-            chunk = int(min(_CHUNK_MS, left) / ms * rounds)
-            usable = min(_usable(s) for s in slowed.values())
-            taken = min(len(s) for s in slowed.values())
-            if usable >= looks[looked]:
-                narrow = narrow + 1 if self._narrow(subjects, slowed, width, looked) else 0
-                looked += 1
-                stopped = "width" if narrow == 2 else "count" if looked == len(looks) else ""
-            if not stopped and taken >= _LEAST_SAMPLES:
-                stopped = "budget" if left <= 0 or taken >= 2 * _MOST_SAMPLES else ""
-        return {
-            name: self._samples(subject, slowed[name], stopped, looked, width)
-            for name, subject in subjects.items()
-        }
+        chunk = _LEAST_SAMPLES
+        while not so_far.stopped:
+            rounds = max(1, min(chunk, looks[so_far.looked] - so_far.usable, _MOST_CHUNK))
+            ms = self._chunk(so_far, rounds)
+            left = so_far.left_ms()
+            chunk = int(min(_CHUNK_MS, left if left > 0 else _CHUNK_MS) / ms * rounds)
+            if so_far.usable >= looks[so_far.looked]:
+                so_far.looked += 1
+                so_far.narrow = so_far.narrow + 1 if so_far.is_narrow() else 0
+                if so_far.narrow == 2:
+                    so_far.stopped = "width"
+                elif so_far.looked == len(looks):
+                    so_far.stopped = "count"
+            if not so_far.stopped and so_far.is_over(left):
+                # The budget does not end when an interval happens to be narrow, so that one look
+                # is enough.
+                so_far.stopped = "width" if so_far.is_narrow() else "budget"
+        return {name: self._samples(subject, so_far) for name, subject in so_far.subjects.items()}
 
-    def _chunk(
-        self, subjects: Mapping[str, _Subject], rounds: int, slowed: dict[str, list[bool]]
-    ) -> float:
+    def _chunk(self, so_far: _Sampling, rounds: int) -> float:
         """Take ``rounds`` samples of each; the milliseconds it took."""
         began = time.monotonic()
-        for name, taken in self._rounds(subjects, rounds).items():
-            subjects[name].ms.extend(ms for ms, _ in taken)
-            subjects[name].mhz.extend(mhz for _, mhz in taken)
+        for name, taken in self._rounds(so_far.subjects, rounds).items():
+            so_far.subjects[name].ms.extend(ms for ms, _ in taken)
+            so_far.subjects[name].mhz.extend(mhz for _, mhz in taken)
         ended = time.monotonic()
-        bad = self._unusual_pace() or bool(self.watch and self.watch.throttled(began, ended))
-        for marks in slowed.values():
-            marks.extend([bad] * rounds)
-        return max(1000 * (ended - began), 1e-3)
-
-    def _unusual_pace(self) -> bool:
-        """Whether the latest probe, or the one before, at the other end of the samples between
-        them, differs from what is usual in this process."""
-        usual = statistics.median(self._paces)
-        latest = list(self._paces)[-2:]
-        return any(abs(pace - usual) > _PACE * usual for pace in latest)
+        unusual = self._paces.unusual()
+        throttled = bool(self.watch and self.watch.throttled(began, ended))
+        so_far.slowed.extend([unusual or throttled] * rounds)
+        took = max(1000 * (ended - began), 1e-3)
+        if unusual:
+            so_far.lost += rounds
+            so_far.lost_ms += took
+        return took
 
     def _rounds(
         self, subjects: Mapping[str, _Subject], rounds: int
@@ -282,7 +354,7 @@ class GraphTimer:
         engine.probe()
         engine.mark(2 * len(taken) + 1)
         engine.wait()
-        self._paces.append(engine.elapsed_ms(2 * len(taken), 2 * len(taken) + 1))
+        self._paces.add(engine.elapsed_ms(2 * len(taken), 2 * len(taken) + 1))
         found: dict[str, list[tuple[float, float | None]]] = {name: [] for name in subjects}
         for at, (name, note) in enumerate(taken):
             ms = engine.elapsed_ms(2 * at, 2 * at + 1) / subjects[name].count
@@ -290,27 +362,12 @@ class GraphTimer:
             found[name].append((ms, engine.clock_mhz(note, after)))
         return found
 
-    def _narrow(
-        self,
-        subjects: Mapping[str, _Subject],
-        slowed: Mapping[str, list[bool]],
-        width: float,
-        looked: int,
-    ) -> bool:
-        for name, subject in subjects.items():
-            ms = _left(subject.ms, slowed[name])
-            if not median.is_narrow(ms, width, looked):
-                return False
-        return True
-
-    def _samples(
-        self, subject: _Subject, slowed: list[bool], stopped: str, looked: int, width: float
-    ) -> Samples:
-        ms, mhz = _left(subject.ms, slowed), _left(subject.mhz, slowed)
-        excluded = len(subject.ms) - len(ms)
+    def _samples(self, subject: _Subject, so_far: _Sampling) -> Samples:
+        ms, mhz = _left(subject.ms, so_far.slowed), _left(subject.mhz, so_far.slowed)
+        excluded, stopped = len(subject.ms) - len(ms), so_far.stopped
         if not ms:
             ms, mhz, excluded, stopped = subject.ms, subject.mhz, 0, "disturbed"
-        found = median.interval(ms, max(0, looked - 1))
+        found = median.interval(ms, so_far.look)
         middle = statistics.median(ms)
         both = [(m, c) for m, c in zip(ms, mhz, strict=True) if c is not None]
         return Samples(
@@ -319,7 +376,7 @@ class GraphTimer:
             stopped=stopped,
             low=found.low,
             high=found.high,
-            drift=median.drift(ms, width),
+            drift=median.drift(ms, so_far.width) or shift(ms, so_far.width),
             excluded=excluded,
             clock_mhz=statistics.median(c for _, c in both) if both else None,
             cycles=statistics.median(m * c * 1000 for m, c in both) if both else None,
@@ -347,10 +404,6 @@ def _in_turn(work: Work, sets: Sequence[Sequence[Any]]) -> Callable[[], object]:
 
 def _ignored(_: object) -> None:
     """A launch gives nothing back."""
-
-
-def _usable(slowed: Sequence[bool]) -> int:
-    return len(slowed) - sum(slowed)
 
 
 def _left(values: Sequence[Any], slowed: Sequence[bool]) -> list[Any]:

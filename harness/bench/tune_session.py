@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,10 +148,9 @@ def open_session(options: Options, request: TuneRequest) -> Iterator[TuneSession
     files = find_graphs(options, request.suite, [request.graph])
     jobs = request.jobs or options.jobs
     with contextlib.ExitStack() as stack:
-        cache, note = stack.enter_context(usable(options.cache if options.use_cache else None))
+        cache, note = stack.enter_context(usable(options.kept_cache))
         asked = Request(request.suite, target=request.target, timing=request.timing)
-        options = Options(cache, options.results, options.suites, jobs)
-        device = open_device(options, asked, jobs)
+        device = open_device(replace(options, cache=cache), asked, jobs)
         if device is not None:
             stack.enter_context(device)
         target = named if device is None else device.target

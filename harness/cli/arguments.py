@@ -14,7 +14,7 @@ Debug: TypeAlias = Annotated[bool, typer.Option("--debug", help="Show tracebacks
 Graphs: TypeAlias = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[GRAPH]...",
+        metavar="GRAPH",
         help="Graphs by name (see `harness list`) or graph files. Default: the whole suite.",
         show_default=False,
     ),
@@ -58,5 +58,24 @@ KernelSeconds: TypeAlias = Annotated[
         min=1.0,
         metavar="SECONDS",
         help="Give up a kernel whose check or timing, tuning included, takes longer: it hangs.",
+    ),
+]
+Timing: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--timing/--no-timing",
+        help="Demand a GPU and time on it, or leave it alone. Default: use it if there is one.",
+        show_default=False,
+    ),
+]
+
+Commit: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--commit",
+        metavar="SHA",
+        help="Record under this commit (SHA-dirty: a tree that differs from it) "
+        "where there is no checkout to ask. HARNESS_COMMIT means the same.",
+        show_default=False,
     ),
 ]

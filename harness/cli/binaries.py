@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli import output
+from harness.cli.caching import cache_folder
 
 if TYPE_CHECKING:
     from harness.options import Options
@@ -22,19 +23,17 @@ def write_binaries(
     Raises ``RecordError`` when the folder cannot be written.
     """
     from harness.runtime import binary as binaries
-    from harness.runtime import cache, module
+    from harness.runtime import module
     from harness.runtime.compiling import CompileJob, CompilePool
 
     failed = []
     names = list(texts)
     jobs = [CompileJob(texts[name], target) for name in names]
     with (
-        cache.usable(options.cache) as (place, note),
+        cache_folder(options) as place,
         CompilePool(min(options.jobs, max(1, len(jobs))), place) as pool,
         output.progress("compiling", options, quiet=quiet) as bar,
     ):
-        if note:
-            output.note(note)
         for done, (index, error) in enumerate(pool.warm_each(jobs)):
             bar.update(f"compiling {names[index]}", done, len(jobs))
             loaded = module.load(texts[names[index]], place / "modules")

@@ -5,50 +5,63 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from harness import options as settings
 from harness.cli import output
-from harness.cli.arguments import AsJson, Debug, Graphs, Jobs, Suite
+from harness.cli.arguments import AsJson, Commit, Debug, Graphs, Jobs, Suite
+from harness.cli.caching import cache_folder
 from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
 
 if TYPE_CHECKING:
     from harness.bench.calibration.measure import Effort
     from harness.bench.calibration.record import Calibration
-    from harness.bench.on_pairs import Ring
+    from harness.bench.jobs import DeviceFacts
     from harness.bench.verdicts import Rules
     from harness.options import Options
     from harness.track.calibrations import CalibrationJournal
+
+
+KernelNames: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kernel",
+        "--kernels",
+        help="Only kernels whose names contain this; may be repeated.",
+        show_default=False,
+    ),
+]
+Processes: TypeAlias = Annotated[
+    int, typer.Option(min=2, max=100, help="Fresh processes to time in.")
+]
+Budget: TypeAlias = Annotated[
+    float, typer.Option(min=1.0, help="Milliseconds for a kernel in a process, at most.")
+]
+Seconds: TypeAlias = Annotated[
+    float | None, typer.Option(min=1.0, help="Begin no kernel after so long.", show_default=False)
+]
+Resume: TypeAlias = Annotated[
+    bool, typer.Option("--resume", help="Go on with the last one that was interrupted.")
+]
+Show: TypeAlias = Annotated[
+    bool, typer.Option("--show", help="Print the newest one again; measure nothing.")
+]
 
 
 @guarded
 def calibrate(
     graphs: Graphs = None,
     suite: Suite = "default",
-    kernels: Annotated[
-        list[str] | None,
-        typer.Option("--kernels", help="Only kernels whose names contain this; may be repeated."),
-    ] = None,
-    processes: Annotated[int, typer.Option(min=2, max=100, help="Fresh processes to time in.")] = 6,
-    budget: Annotated[
-        float, typer.Option(min=1.0, help="Milliseconds for a kernel in a process, at most.")
-    ] = 200.0,
-    seconds: Annotated[
-        float | None,
-        typer.Option(min=1.0, help="Begin no kernel after so long.", show_default=False),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the last one that was interrupted.")
-    ] = False,
-    show: Annotated[
-        bool, typer.Option("--show", help="Print the newest one again; measure nothing.")
-    ] = False,
+    kernels: KernelNames = None,
+    processes: Processes = 6,
+    budget: Budget = 200.0,
+    seconds: Seconds = None,
+    resume: Resume = False,
+    show: Show = False,
     jobs: Jobs = None,
-    commit: Annotated[
-        str | None, typer.Option("--commit", metavar="SHA", show_default=False, help="As in run.")
-    ] = None,
+    commit: Commit = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every kernel.")] = False,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -137,17 +150,14 @@ def _calibrate(
     from harness.bench.entries import find_entries
     from harness.bench.plan import find_target
     from harness.errors import NoDevice
-    from harness.runtime.cache import usable
     from harness.runtime.device import current_target
 
     find_target(options.target)
     kept: list[CalibrationJournal] = [] if journal is None else [journal]
     with (
-        usable(options.cache) as (cache, note),
+        cache_folder(options) as cache,
         output.progress("compiling", options, quiet=as_json) as bar,
     ):
-        if note:
-            output.note(note)
         entries = find_entries(options, request.suite, request.graphs, current_target())
         chosen = run.candidates(entries, request.kernels)
         cause: KeyboardInterrupt | NoDevice | None = None
@@ -157,7 +167,7 @@ def _calibrate(
                 effort,
                 cache,
                 options.jobs,
-                lambda ring: _opened(kept, ring, options, request, effort, rules),
+                lambda device: _opened(kept, device, options, request, effort, rules),
                 bar.update,
             )
         except (KeyboardInterrupt, NoDevice) as error:
@@ -174,7 +184,7 @@ def _calibrate(
 
 def _opened(
     kept: list[CalibrationJournal],
-    ring: Ring,
+    device: DeviceFacts,
     options: Options,
     request: _Request,
     effort: Effort,
@@ -189,15 +199,15 @@ def _opened(
 
     if not kept:
         commit = commit_of(Path(harness.__path__[0]).parent, options.commit)
-        head = run.header(ring.machine, ring.method, request.suite, commit.name, effort, rules)
+        head = run.header(device.machine, device.method, request.suite, commit.name, effort, rules)
         kept.append(CalibrationJournal.start(options.results, head))
         return kept[0]
     before = kept[0].header
-    if (before.machine.key, before.method) != (ring.machine.key, ring.method):
+    if (before.machine.key, before.method) != (device.machine.key, device.method):
         raise UsageError(
             "the interrupted calibration was measured elsewhere, or in another way",
             where=str(kept[0].path),
-            got=f"{ring.machine.key}, {ring.method}",
+            got=f"{device.machine.key}, {device.method}",
             expected=f"{before.machine.key}, {before.method}",
             remedy="leave --resume out to begin a new one",
         )

@@ -90,7 +90,9 @@ def capture(
     mode: Mode = "training" if training else "optimizer" if optimizer else "inference"
     wanted = _options(mode, dtype, name, size or [])
     with output.progress(f"capturing {target}", settings.current(), quiet=as_json):
-        graphs, small_graphs = _capture(target, wanted, dict(_size(text) for text in small or []))
+        graphs, small_graphs = _capture(
+            target, wanted, dict(_size(text, "--small") for text in small or [])
+        )
     placed = _placed(graphs, file)
     rows = [_save(graph, path) for graph, path in placed]
     for graph, (_, path) in zip(small_graphs, placed, strict=False):
@@ -119,17 +121,25 @@ def _dtype(text: str) -> DType:
     known = [member.short for member in DType if member.is_float]
     near = nearest(text, known) or known
     raise UnknownName(
-        "there is no such element type", where="--dtype", got=text, expected=", ".join(near)
+        "there is no such element type",
+        where="--dtype",
+        got=text,
+        expected=", ".join(near),
+        remedy="name one of these, or leave the option out (f32)",
     )
 
 
-def _size(text: str) -> tuple[str, Any]:
+def _size(text: str, option: str = "--size") -> tuple[str, Any]:
     import ast
 
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise UsageError(
-            "a size is not NAME=VALUE", where="--size", got=text, expected="batch=8, for example"
+            "a size is not NAME=VALUE",
+            where=option,
+            got=text,
+            expected="batch=8, for example",
+            remedy="name a parameter of the model or its inputs, and give it a value",
         )
     try:
         return name, ast.literal_eval(value)

@@ -27,9 +27,9 @@ MetricNames: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
-        help="ms, gbps, fraction, codegen, registers, spills, stack, shared, instructions, "
-        "load-width, store-width, bytes, kernels, launches; repeatable. Default: ms, or the "
-        "static ones where nothing was timed.",
+        help="ms, gbps, fraction, codegen, peers, registers, spills, stack, shared, instructions, "
+        "load-width, store-width, bytes, kernels, launches; repeatable. Default: ms, and peers "
+        "(other compilers) if there are any; the static ones where nothing was timed.",
     ),
 ]
 AckFile: TypeAlias = Annotated[
@@ -78,7 +78,7 @@ def changes(
 
     A fixed rate of false alarms, slow drift told from steps, breaks where the machine, the
     driver or the method changed. Exit status 1 for a regression that is neither acknowledged
-    nor undone. How: docs/changes.md.
+    nor undone; other compilers' changes are shown and never fail. How: docs/changes.md.
 
     \b
     harness changes
@@ -88,12 +88,18 @@ def changes(
     from harness.cli.changes_tables import changes_document, print_report
     from harness.cli.recovery import recover
     from harness.track import index
-    from harness.track.changepoints import Settings
     from harness.track.changes import find
+    from harness.track.fitting import Settings
     from harness.track.series import arrange
 
     if order not in ("history", "time"):
-        raise UsageError("an order makes no sense", "--order", order, "history or time")
+        raise UsageError(
+            "there is no such order",
+            where="--order",
+            got=order,
+            expected="history or time",
+            remedy="leave the option out: history is the default",
+        )
     options = settings.current()
     recover(options.results)
     runs = index.refresh(options.results)
@@ -139,10 +145,13 @@ def _metrics(names: list[str], runs: Index) -> list[Metric]:
                 where="--metric",
                 got=name,
                 expected=", ".join(nearest(name, METRICS) or METRICS),
+                remedy="name one of these; --metric may be repeated",
             )
     if not names:
         timed = runs.rows.column("ms").null_count < runs.rows.num_rows
         names = ["ms"] if timed else [m.name for m in METRICS.values() if m.exact]
+        if runs.regions.num_rows:
+            names.append("peers")
     return [METRICS[name] for name in dict.fromkeys(names)]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -9,15 +11,22 @@ from typing import TYPE_CHECKING, Any
 from harness.cli import output
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from harness.options import Options
     from harness.track.changes import Break, Change, Report
     from harness.track.series import History, Metric
 
+_ROOMY = 120
+"""Columns from which changes are a table."""
 _SHORT = 10
 """Digits of a commit that are shown."""
+_PAIRS = 3
+"""Commits with suspected regressions for which the next command is shown."""
 LEGEND = (
     "size: relative, 95 % interval in brackets; confidence: at least, that a flat series would not "
-    "show this; commits: last at the old level, first at the new one, in parentheses the 95 % "
+    "show this (together: certain with the others of its commit, of which at most 5 % are none); "
+    "commits: last at the old level, first at the new one, in parentheses the 95 % "
     "range if it is wider; n: points before + after"
 )
 
@@ -32,14 +41,16 @@ def print_report(
         width=output.width(), no_color=not options.color, highlight=False, soft_wrap=False
     )
     for title, changes in _sections(report):
-        if changes:
+        if changes and console.width >= _ROOMY:
             console.print(_table(title, changes))
+        elif changes:
+            _print_narrow(title, changes, console)
     for each in report.breaks:
-        console.print(_break_line(each), markup=False)
+        _say(_break_line(each), console)
     if report.changes:
-        console.print(LEGEND, style="dim", markup=False)
+        _say(LEGEND, console, style="dim")
     for line in _summary(report, known, metrics):
-        console.print(line, markup=False)
+        _say(line, console)
 
 
 def _sections(report: Report) -> list[tuple[str, list[Change]]]:
@@ -48,15 +59,26 @@ def _sections(report: Report) -> list[tuple[str, list[Change]]]:
 
     return [
         ("Regressions", chosen("regression")),
+        (
+            "Suspected regressions: measure once more (too few points, or not certain among as "
+            "many series)",
+            [change for change in chosen("suspected") if change.suspected],
+        ),
         ("Improvements", chosen("improvement")),
         ("Acknowledged", chosen("acknowledged")),
         ("Undone since", chosen("undone")),
-        ("Suspected: too few points, or not certain among as many series", chosen("suspected")),
+        (
+            "Suspected improvements",
+            [change for change in chosen("suspected") if not change.suspected],
+        ),
+        ("Other compilers: no regressions of ours", chosen("peer")),
     ]
 
 
 def verdict(change: Change) -> str:
     """The section of a change: what is to be done about it."""
+    if change.series.metric.of_peers:
+        return "peer"
     if not change.confirmed:
         return "suspected"
     if change.acknowledged is not None:
@@ -64,6 +86,30 @@ def verdict(change: Change) -> str:
     if change.undone:
         return "undone"
     return "regression" if change.worse else "improvement"
+
+
+def _print_narrow(title: str, changes: Sequence[Change], console: Console) -> None:
+    """A change in three lines: what, how much, why. Columns this narrow would break every name."""
+    _say(title, console, style="bold")
+    for change in changes:
+        style = "red" if change.regression else ""
+        _say("  ".join(_where(change).split("\n")), console, 1, style)
+        size = " ".join(_size(change).split("\n"))
+        when = " ".join(_commits(change).split("\n"))
+        points = f"{change.points_before}+{change.points_after}"
+        figures = f"{change.series.metric.name} {size}; {_confidence(change)}; {when}; n {points}"
+        _say(figures, console, 5, style)
+        _say(_cause(change).replace("\n", "; "), console, 5, style)
+    console.print()
+
+
+def _say(text: str, console: Console, indent: int = 0, style: str = "") -> None:
+    """Print ``text`` in lines that end where words do, without blanks behind them."""
+    from rich.text import Text
+
+    room = console.width - indent
+    for line in textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]:
+        console.print(Text(" " * indent + line, style=style), soft_wrap=True)
 
 
 def _table(title: str, changes: Sequence[Change]) -> Any:
@@ -120,7 +166,8 @@ def _level(value: float) -> str:
 def _confidence(change: Change) -> str:
     if change.series.metric.exact:
         return "exact"
-    return "> 99.99 %" if change.p < 1e-4 else f"{100 * (1 - change.p):.2f} %"
+    text = "> 99.99 %" if change.p < 1e-4 else f"{100 * (1 - change.p):.2f} %"
+    return f"{text}\ntogether" if change.together else text
 
 
 def _commits(change: Change) -> str:
@@ -155,8 +202,10 @@ def _summary(report: Report, known: History, metrics: Sequence[Metric]) -> list[
         "",
         f"{names}: {_plural(report.judged, 'series', 'series')} judged over "
         f"{_plural(len(known.commits), 'commit')} in {order}; "
-        f"{_plural(len(report.regressions), 'regression')} to look at",
+        f"{_plural(len(report.regressions), 'regression')} to look at"
+        + (f", {len(report.suspected)} suspected" if report.suspected else ""),
     ]
+    lines.extend(_suspects(report, known))
     if report.short:
         lines.append(
             f"{_plural(report.short, 'series', 'series')} too short to be judged (fewer than 6 "
@@ -172,6 +221,31 @@ def _summary(report: Report, known: History, metrics: Sequence[Metric]) -> list[
     return lines
 
 
+def _suspects(report: Report, known: History) -> list[str]:
+    """What to do about suspected regressions, and how many of such rows mean nothing."""
+    if not report.suspected:
+        return []
+    # Half of a flat series' steps go up; as many again are newest points alone.
+    expected = report.chance * report.judged
+    lines = [
+        f"suspected: without any change up to {expected:.1g} such rows would be expected among "
+        f"{_plural(report.judged, 'series', 'series')}"
+    ]
+    pairs = Counter((change.before, change.commit) for change in report.suspected)
+    for pair, number in pairs.most_common(_PAIRS):
+        before, commit = (_spoken(known, name) for name in pair)
+        lines.append(
+            f"to be sure of the {number} at {commit}: harness confirm {before} {commit} (the "
+            "kernels of both, in turns), or measure one more commit"
+        )
+    return lines
+
+
+def _spoken(known: History, name: str) -> str:
+    """A commit as commands take it; the name of a run is left as it is."""
+    return name[:_SHORT] if any(run.commit.startswith(name) for run in known.runs) else name
+
+
 def _plural(number: int, noun: str, several: str = "") -> str:
     return f"{number} {noun if number == 1 else several or noun + 's'}"
 
@@ -180,6 +254,7 @@ def changes_document(report: Report, known: History) -> dict[str, Any]:
     """The JSON of the report."""
     return {
         "regressions": len(report.regressions),
+        "suspected": len(report.suspected),
         "judged": report.judged,
         "short": report.short,
         "points": report.points,
@@ -216,6 +291,7 @@ def _change_document(change: Change) -> dict[str, Any]:
         "old": change.old,
         "new": change.new,
         "p": change.p,
+        "together": change.together,
         "before": change.before,
         "commit": change.commit,
         "lowest": change.lowest,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from harness.cli import output
+from harness.cli.caching import cache_folder
 from harness.cli.guard import FAILED, FINE
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ def remeasured(
 ) -> Comparison:
     """Time two sides against each other. Raises ``NoDevice`` before anything else without a GPU."""
     from harness.cli.recovery import recover
-    from harness.runtime.cache import usable
     from harness.runtime.device import require
     from harness.track.confirming import Workplace, confirm
     from harness.track.sides import are_compilers, find_sides
@@ -60,11 +60,9 @@ def remeasured(
     sides = None if compilers else find_sides(options.results, names, run)
     require()
     with (
-        usable(options.cache) as (cache, note),
+        cache_folder(options) as cache,
         output.progress("timing in turns", options, quiet=quiet) as bar,
     ):
-        if note:
-            output.note(note)
 
         def follow(done: int, total: int) -> None:
             bar.update("timing in turns", done, total)
@@ -86,7 +84,7 @@ def _compilers(
 ) -> Comparison:
     """Two compilers on the graphs named, else on those of the run, else on the whole suite."""
     from harness.bench.entries import find_graphs
-    from harness.bench.pairs import look
+    from harness.bench.pairs import find_device
     from harness.bench.peers.pool import PeerPool
     from harness.bench.record import Machine, Run
     from harness.track import lookup, store
@@ -105,7 +103,7 @@ def _compilers(
         rules,
         effort,
         place,
-        look(effort, place.cache),
+        find_device(effort, place.cache),
         lambda others: PeerPool(others, place.cache, place.jobs),
     )
 

@@ -61,8 +61,9 @@ def print_comparison(found: Comparison, out: Console, *, everything: bool) -> No
     def say(line: str = "") -> None:
         out.print(Text(line))
 
-    say(f"A  {_side(found.a.label, found.a.origin)}")
-    say(f"B  {_side(found.b.label, found.b.origin)}")
+    for name, side in (("A", found.a), ("B", found.b)):
+        # A path that is broken into lines can be neither read nor copied.
+        out.print(Text(f"{name}  {_side(side.label, side.origin)}"), soft_wrap=True)
     for note in found.notes:
         say(f"note: {note}")
     alike = Counter() if everything else _alike(found.rows)
@@ -249,7 +250,10 @@ def summary(found: Comparison) -> list[str]:
             f"{len(same)} kernels have the same code and configuration on both sides: {flagged} of "
             f"them flagged, median B÷A {_ratio(2.718281828**found.noise.shift)}"
         )
-    unsure = sum(row.verdict is Verdict.UNSURE for row in found.rows)
+    unsure = sum(
+        row.verdict is Verdict.UNSURE and all(k.module for k in (*row.match.a, *row.match.b))
+        for row in found.rows
+    )
     if unsure and not found.paired:
         lines.append(
             f"to settle the {unsure} UNSURE: harness confirm {found.a.label} {found.b.label}"

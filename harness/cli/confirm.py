@@ -19,7 +19,7 @@ def confirm(
     kernels: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[KERNEL]...",
+            metavar="KERNEL",
             help="Kernels by name or pattern ('*softmax*'), or graphs. Default: all whose code or "
             "configuration differs, and some that do not as controls.",
             show_default=False,

@@ -10,7 +10,7 @@ import typer
 from harness import options as settings
 from harness.cli import output
 from harness.cli.arguments import AsJson, Debug
-from harness.cli.guard import guarded
+from harness.cli.guard import FAILED, FINE, describe, guarded
 
 
 @guarded
@@ -18,7 +18,7 @@ def import_(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATH...",
+            metavar="PATH",
             help="asv's results folder or files of it, or JSON files of pytest-benchmark.",
         ),
     ],
@@ -27,11 +27,11 @@ def import_(
     ] = False,
     as_json: AsJson = False,
     debug: Debug = False,
-) -> None:
+) -> int:
     """Import results of asv and pytest-benchmark.
 
     Each file becomes a run; samples are kept where they were recorded. What was imported before
-    is not imported again.
+    is not imported again. A damaged file is named and the others are imported: exit status 1.
 
     \b
     harness import .asv/results
@@ -52,11 +52,18 @@ def import_(
                 "file": None if where is None else str(where),
             }
         )
+    for error in found.damaged:
+        output.note(f"error: {error}")
+    status = FAILED if found.damaged else FINE
     if as_json:
-        output.emit_json({"runs": rows, "left_out": dict(found.left_out), "dry_run": dry_run})
-        return
+        damaged = [describe(error) for error in found.damaged]
+        left_out = dict(found.left_out)
+        document = {"runs": rows, "left_out": left_out, "damaged": damaged, "dry_run": dry_run}
+        output.emit_json(document)
+        return status
     for row in rows:
         done = "would be imported" if dry_run else row["file"] or "is there already"
         output.emit(f"{row['from']}: {row['kernels']} figures, run {row['run']}: {done}")
     for what, number in sorted(found.left_out.items()):
         output.emit(f"left out: {number} {what}")
+    return status

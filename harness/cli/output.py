@@ -105,7 +105,6 @@ class Progress:
     def __init__(self, console: Console | None, title: str) -> None:
         """A bar that is not shown yet; None: never."""
         self._bar: Any = None
-        self._title = title
         if console is not None:
             from rich import progress
 

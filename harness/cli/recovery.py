@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.cli import output
+from harness.errors import RecordError
 
 
 def recover(results: Path) -> None:
@@ -12,11 +13,10 @@ def recover(results: Path) -> None:
 
     A journal that cannot be finished stays; it must not keep the command from its work.
     """
-    from harness.errors import RecordError
     from harness.track import journal
 
-    try:
-        for path in journal.recover(results):
-            output.note(f"an interrupted run is now recorded: {path}")
-    except RecordError as error:
+    def warn(error: RecordError) -> None:
         output.note(f"an interrupted run could not be recorded: {error}")
+
+    for path in journal.recover(results, warn):
+        output.note(f"an interrupted run is now recorded: {path}")

@@ -13,6 +13,7 @@ from harness import options as settings
 from harness.cli import output
 from harness.cli.arguments import (
     AsJson,
+    Commit,
     Debug,
     Graphs,
     Jobs,
@@ -20,6 +21,7 @@ from harness.cli.arguments import (
     Processes,
     Suite,
     TargetName,
+    Timing,
 )
 from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
 from harness.errors import NoDevice
@@ -31,15 +33,6 @@ if TYPE_CHECKING:
     from harness.cli.following import Keeper
 
 
-Timing: TypeAlias = Annotated[
-    bool | None,
-    typer.Option(
-        "--timing/--no-timing",
-        help="Demand a GPU and time on it, or leave it alone. Default: use it if there is one.",
-        show_default=False,
-    ),
-]
-
 Against: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -48,16 +41,6 @@ Against: TypeAlias = Annotated[
         help="Compare with other compilers on the same regions and inputs, commas between them: "
         "eager, inductor, inductor-tuned, or a backend of torch.compile. Needs a GPU.",
         show_default=False,
-    ),
-]
-
-Commit: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--commit",
-        metavar="SHA",
-        help="Record the run under this commit (SHA-dirty: a tree that differs from it) "
-        "where there is no checkout to ask. HARNESS_COMMIT means the same.",
     ),
 ]
 

@@ -51,8 +51,10 @@ def show(
     if as_json:
         output.emit_json({**run_document(found), "file": str(path)})
     else:
+        figures = (kernel.ms or kernel.gbps for graph in found.graphs for kernel in graph.kernels)
+        timed = found.machine.gpu is not None or any(figures)  # imported: timed without a GPU
         for graph in found.graphs:
-            for line in graph_lines(graph, timed=found.machine.gpu is not None):
+            for line in graph_lines(graph, timed=timed):
                 output.emit(line)
         for line in [*summary_lines(found), f"run {found.id}  {path}"]:
             output.emit(line)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.cli import output
+from harness.cli.caching import cache_folder
 from harness.cli.comparison import console, kernels_document, lone_document, side_document
 from harness.cli.guard import FAILED, FINE
 from harness.track.static_comparing import Change, GraphSum, StaticComparison, StaticRow
@@ -34,20 +35,17 @@ def compare_statically(
     import triton
 
     from harness.bench.plan import find_target
-    from harness.runtime.cache import usable
     from harness.runtime.compiling import CompilePool
     from harness.track.static_comparing import compare_static
 
     target = find_target(options.target)
     with (
-        usable(options.cache) as (cache, note),
+        cache_folder(options) as cache,
         output.progress("compiling", options, quiet=as_json) as bar,
     ):
-        if note:
-            output.note(note)
         a, b = _sides(options, names)
         bar.update("compiling for the figures", 0, 1)
-        with CompilePool(options.jobs, cache if options.use_cache else None) as pool:
+        with CompilePool(options.jobs, cache) as pool:
             found = compare_static(a, b, target, triton.__version__, pool.metrics)
     if as_json:
         output.emit_json(document(found))

@@ -9,6 +9,7 @@ from typing import Any
 from harness.bench.record import Check, GraphRecord, KernelRecord, Run, StateSummary, to_json
 from harness.cli import region_tables
 from harness.cli.output import Column, count, heading, number, row, width
+from harness.runtime.timing import DISTURBED
 
 COLUMNS = (
     Column("kernel", 0),
@@ -71,10 +72,10 @@ def columns(*, timed: bool, calibrated: bool = False) -> tuple[Column, ...]:
 def kernel_line(kernel: KernelRecord, shown: tuple[Column, ...], *, timed: bool) -> str:
     """One row of the table."""
     name = kernel.name.removeprefix("triton_")
-    time = (number(kernel.ms, 4), number(kernel.gbps), _roof(kernel))
+    time = (milliseconds(kernel.ms), number(kernel.gbps), _roof(kernel))
     cells = [
-        name if kernel.launches == 1 else f"{name} ×{kernel.launches}",
-        count(kernel.bytes),
+        name if kernel.launches <= 1 else f"{name} ×{kernel.launches}",
+        count(kernel.bytes or None),  # an imported one's are not known
         number(kernel.registers),
         number(kernel.spills),
         count(kernel.shared),
@@ -102,7 +103,8 @@ def summary_lines(run: Run) -> list[str]:
     if uncompiled:
         lines.append(f"{_plural(uncompiled, 'kernel')} did not compile or run")
     where = run.machine.gpu or f"{run.machine.cpu or run.machine.key}, no GPU"
-    lines.append(f"on {where}; compiled for {run.target}")
+    made = f"compiled for {run.target}" if run.target else f"imported, measured by {run.suite}"
+    lines.append(f"on {where}; {made}")
     lines.extend(machine_lines(run))
     lines.extend(region_tables.summary_lines(run))
     if not run.complete:
@@ -151,7 +153,7 @@ def _noise_line(run: Run, kernels: list[KernelRecord]) -> str:
     if drifting:
         parts.append(f"{drifting} drifted")
     if excluded:
-        parts.append(f"{excluded} samples left out as throttled")
+        parts.append(f"{excluded} samples left out (throttled, or at another pace of launching)")
     found = pooled([kernel.sets for kernel in kernels])
     if found is not None:
         parts.append(
@@ -225,6 +227,13 @@ def _check(kernel: KernelRecord) -> str:
             return "ok" if error is None else f"ok {_short(error)}"
 
 
+def milliseconds(value: float | None) -> str:
+    """``value`` in at most seven characters up to ten seconds: 0.0140, 33.1420, 250.000."""
+    if value is None:
+        return number(value)
+    return number(value, next((n for n, end in ((4, 100), (3, 1e3), (2, 1e4)) if value < end), 0))
+
+
 def _short(error: float) -> str:
     """A small positive number in five characters: ``1e-07``."""
     return "0" if error == 0 else f"{error:.0e}"
@@ -257,7 +266,7 @@ def _remarks(kernel: KernelRecord) -> list[str]:
     lines = []
     for one in kernel.sets:
         odd = [one.drift] if one.drift else []
-        if one.stopped == "disturbed":
+        if one.stopped in DISTURBED:
             odd.append("the GPU was throttling, or launched at another pace, all the time")
         if one.method:
             odd.append(f"method {one.method}: not comparable with the others")

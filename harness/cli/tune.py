@@ -9,7 +9,7 @@ import typer
 
 from harness import options as settings
 from harness.cli import output
-from harness.cli.arguments import AsJson, Debug, GraphName, Jobs, Suite, TargetName
+from harness.cli.arguments import AsJson, Debug, GraphName, Jobs, Suite, TargetName, Timing
 from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
 from harness.errors import HarnessError, NoDevice, UnknownName, UsageError, nearest
 
@@ -57,10 +57,6 @@ Plot: TypeAlias = Annotated[
 SaveTable: TypeAlias = Annotated[
     Path | None,
     typer.Option("--save-table", help="Write the choices as a table for HARNESS_TUNING_TABLE."),
-]
-Timing: TypeAlias = Annotated[
-    bool | None,
-    typer.Option("--timing/--no-timing", help="Demand a GPU, or do without.", show_default=False),
 ]
 
 

@@ -10,18 +10,14 @@ import sympy
 from harness.dtypes import DType
 from harness.graph.model import Arg, Node, Ref, TensorType, ValueType
 from harness.graph.reductions import TAKES_DTYPE
+from harness.graph.sizes import contiguous_strides
 from harness.ir.index import integers
 
 
 def contiguous(dtype: DType, shape: Sequence[sympy.Expr | int]) -> TensorType:
     """The type of a tensor of ``shape`` in row-major order."""
     sizes = integers(shape)
-    stride: list[sympy.Expr] = []
-    step: sympy.Expr = sympy.S.One
-    for size in reversed(sizes):
-        stride.append(step)
-        step = step * sympy.Max(size, 1)
-    return TensorType(dtype, sizes, tuple(reversed(stride)))
+    return TensorType(dtype, sizes, contiguous_strides(sizes))
 
 
 class Emitter:

@@ -120,7 +120,8 @@ def load_suite(name: str = "default", folder: Path = FOLDER) -> Suite:
     """The suite ``name``: ``<folder>/<name>.py``. Graph files are read lazily."""
     path = folder / f"{name}.py"
     if not path.is_file():
-        known = sorted(p.stem for p in folder.glob("*.py") if p.stem not in ("__init__", "models"))
+        files = sorted(folder.glob("*.py"))
+        known = [file.stem for file in files if "ENTRIES" in file.read_text(encoding="utf-8")]
         near = nearest(name, known) or known
         raise UnknownName(
             f"no suite {name}",
@@ -134,7 +135,12 @@ def load_suite(name: str = "default", folder: Path = FOLDER) -> Suite:
         raise UsageError("a suite is a Python file", where=str(path))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    entries = tuple(SuiteEntry(entry, folder) for entry in module.ENTRIES)
+    declared = getattr(module, "ENTRIES", None)
+    if not isinstance(declared, tuple | list):
+        raise UsageError(
+            "a file declares no suite", where=str(path), expected="ENTRIES = (Entry(...), ...)"
+        )
+    entries = tuple(SuiteEntry(entry, folder) for entry in declared)
     names = [e.name for e in entries]
     for position, entry_name in enumerate(names):
         if entry_name in names[:position]:

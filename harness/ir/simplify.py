@@ -14,14 +14,12 @@ from dataclasses import dataclass, field
 import sympy
 
 from harness.ir import index_bounds as ib
-from harness.ir.index import FloorDiv, Mod, axis_symbol
+from harness.ir.index import FloorDiv, Mod
 from harness.ir.index_bounds import Bound, Interval
 from harness.ir.nodes import Axis
 
 Terms = dict[sympy.Expr, int]
 """A sum: coefficient of each product of atoms, constant under ``S.One``."""
-
-INT32_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,64 +317,6 @@ class Simplifier:
             known = self.simplify(expr.xreplace({v: mapping[v] for v in used}))
             self._substituted[key] = known
         return known
-
-
-def merge_axes(
-    axes: Sequence[Axis], exprs: Sequence[sympy.Expr], prefix: str = "m"
-) -> tuple[tuple[Axis, ...], dict[sympy.Symbol, sympy.Expr]]:
-    """Merge neighbouring axes that every expression walks through as one.
-
-    Axes of size 1 vanish. Returns the new axes (variables ``<prefix>0`` …) and what
-    each old variable is in terms of them; ``Simplifier.of_axes(new).substitute``
-    then brings the expressions over.
-    """
-    simplifier = Simplifier.of_axes(axes)
-    simple = [simplifier.simplify(e) for e in exprs]
-    groups: list[list[Axis]] = []
-    for axis in axes:
-        if axis.size == 1:
-            continue
-        if groups and all(_walks_as_one(simplifier, e, groups[-1][-1], axis) for e in simple):
-            groups[-1].append(axis)
-        else:
-            groups.append([axis])
-    mapping: dict[sympy.Symbol, sympy.Expr] = {a.var: sympy.S.Zero for a in axes}
-    merged: list[Axis] = []
-    for number, group in enumerate(groups):
-        var = axis_symbol(prefix, number)
-        size = sympy.Mul(*(a.size for a in group))
-        merged.append(Axis(var, size))
-        inner: sympy.Expr = sympy.S.One
-        for position, axis in enumerate(reversed(group)):
-            quotient = FloorDiv(var, inner)
-            outermost = position == len(group) - 1
-            mapping[axis.var] = quotient if outermost else Mod(quotient, axis.size)
-            inner = inner * axis.size
-    return tuple(merged), mapping
-
-
-def _walks_as_one(simplifier: Simplifier, expr: sympy.Expr, outer: Axis, inner: Axis) -> bool:
-    affine = simplifier.strides(expr, (outer.var, inner.var))
-    if affine is None:
-        return False
-    step = affine.coefficients[inner.var] * inner.size
-    return bool((affine.coefficients[outer.var] - step).expand() == 0)
-
-
-def needs_int64(
-    values: Iterable[sympy.Expr | int], hints: Mapping[sympy.Symbol, int] | None = None
-) -> bool:
-    """Whether any of ``values`` (numbers of points, storage extents) may pass int32.
-
-    ``hints`` are the sizes to assume for unknown ones; without them an unknown size
-    needs int64.
-    """
-    table = {s: sympy.Integer(n) for s, n in (hints or {}).items()}
-    for value in values:
-        number = sympy.sympify(value).xreplace(table)
-        if not number.is_Integer or int(number) > INT32_MAX:
-            return True
-    return False
 
 
 def _terms(expr: sympy.Expr) -> Terms:

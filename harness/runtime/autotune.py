@@ -6,9 +6,8 @@ inputs and the caller's tensors end up bit for bit what they were.
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,35 +16,21 @@ from harness.errors import NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import SPILL_LIMIT, SPILL_LIMIT_WIDE
 from harness.runtime import module as modules
+from harness.runtime.cubin import code_hash
 from harness.runtime.launcher import Launcher
-from harness.runtime.race import Launchable, Prepare, Race, failure
+from harness.runtime.race import Ahead, Prepare, Race, failure
 from harness.runtime.sampling import Sampler, sampler_of
 from harness.runtime.saved import Room, Saved, WriteGuard, cuda_room
 from harness.runtime.scaling import scaled
 from harness.runtime.search import Nothing, Search
 from harness.runtime.space import Space, is_given
 from harness.runtime.timing import Timer
-from harness.runtime.trials import Origin, Resources, Trial, Tuned
-from harness.target import H100, Target
-
-__all__ = [
-    "Compiler",
-    "SPILL_LIMIT",
-    "Launchable",
-    "Prepare",
-    "Saved",
-    "Settings",
-    "Trial",
-    "Tuned",
-    "tune",
-]
+from harness.runtime.trials import Origin, Resources, Tuned
+from harness.target import Target
 
 _BUDGET_MS = 20.0
 _MANY = 4
 """Processes from which on compiling what may not be needed costs no time."""
-
-Ahead = Callable[[Sequence[Config]], None]
-"""Compiles configurations in parallel, so that compiling them again finds a cache full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +71,13 @@ class Compiler:
     ahead: Ahead | None = None
     parallel: int = 1
 
-    def __call__(self, config: Config) -> tuple[Launchable, int]:
+    def __call__(self, config: Config) -> Ready:
         """Compile and load one configuration. Raises ``CompileFailed``."""
         launcher = Launcher(self.loaded, config, self.target, self.cache)
         needs = launcher.resources()
         binary = launcher.binary()
-        name = hashlib.sha256(binary.cubin).hexdigest()[:32]
-        return Ready(launcher, Resources(needs.registers, needs.spills, binary.shared, name)), (
-            needs.spills
-        )
-
-
-def compiler(loaded: modules.LoadedModule, target: Target, cache: Path | None = None) -> Compiler:
-    """Compile candidates of ``loaded`` for the current device, binaries kept below ``cache``."""
-    return Compiler(loaded, target, cache)
+        name = f"{code_hash(binary.cubin)}-{binary.num_warps}"
+        return Ready(launcher, Resources(needs.registers, needs.spills, binary.shared, name))
 
 
 def spill_limit(target: Target) -> int:
@@ -112,7 +90,6 @@ def tune(
     args: Sequence[Any],
     timer: Timer | Sampler,
     prepare: Prepare,
-    budget_ms: float = _BUDGET_MS,
     settings: Settings | None = None,
 ) -> Tuned:
     """The fastest configuration of the module on ``args``: of its candidates, and of what the
@@ -127,7 +104,7 @@ def tune(
     """
     if loaded.interpreted:
         return Tuned(loaded.configs[0], (), source="interpreter")
-    asked = settings or Settings(budget_ms=budget_ms)
+    asked = settings or Settings()
     sampler = sampler_of(timer, asked.budget_ms)
     return _Tuning(loaded, args, sampler, prepare, asked).run()
 
@@ -146,7 +123,7 @@ class _Tuning:
         """Compile, time, search, decide."""
         began = time.perf_counter()
         race = self._race()
-        target = getattr(self.prepare, "target", None) or H100
+        target = self.prepare.target
         space = Space.of(self.loaded, target)
         search = self._search(space)
         self._compile(race, space, target)
@@ -178,12 +155,8 @@ class _Tuning:
             names = list(loaded.signature)
             guard = WriteGuard.of(args, names, loaded.outputs, self.settings.room)
         # A user's own list is tried as it is, spilling or not.
-        limit = None if loaded.category in ("usr", "user") else spill_limit(self._target())
+        limit = None if loaded.category in ("usr", "user") else spill_limit(self.prepare.target)
         return Race(loaded, args, self.prepare, self.sampler, saved, limit, guard)
-
-    def _target(self) -> Target:
-        found = getattr(self.prepare, "target", None)
-        return found if isinstance(found, Target) else H100
 
     def _search(self, space: Space) -> Search:
         reduces = self.loaded.category in ("red", "per")
@@ -210,13 +183,13 @@ class _Tuning:
 
     def _likely(self, space: Space) -> list[Config]:
         """What a search will ask for first, as many as idle processes compile meanwhile."""
-        parallel = getattr(self.prepare, "parallel", 1)
+        parallel = self.prepare.parallel
         if parallel < _MANY or isinstance(self._search(space), Nothing):
             return []
         return space.around(self.loaded.configs[0])[:parallel]
 
     def _ahead(self, configs: Iterable[Config]) -> None:
-        ahead = getattr(self.prepare, "ahead", None)
+        ahead = self.prepare.ahead
         wanted = list(configs)
         if ahead is not None and len(wanted) > 1:
             ahead(wanted)

@@ -262,6 +262,7 @@ def load(where: Path) -> KernelBinary:
             where=str(where),
             got=error.strerror or str(error),
             expected=f"a file that was saved (*{SUFFIX})",
+            remedy="write it with `harness emit GRAPH --binaries -o FOLDER`",
         ) from error
     return KernelBinary.from_bytes(data, str(where))
 

@@ -17,9 +17,10 @@ from typing import Any
 from harness.errors import CompileFailed, HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
-from harness.runtime.autotune import Ahead, Compiler, Prepare, Settings, tune
+from harness.runtime.autotune import Compiler, Settings, tune
 from harness.runtime.compiling import CompileJob, CompilePool
 from harness.runtime.lookup_table import LookupTable
+from harness.runtime.race import Ahead, Prepare
 from harness.runtime.sampling import Sampler
 from harness.runtime.static import compile_for
 from harness.runtime.timing import Timer
@@ -107,8 +108,9 @@ class CachingAutotuner:
         kept. ``prepare`` compiles for the device (default: for the current one)."""
         with self._lock:
             parallel = 1 if self.pool is None else self.pool.workers
-            places = (self.target, self.cache, self._ahead(), parallel)
-            compiles = prepare or Compiler(self.loaded, *places)
+            compiles = prepare or Compiler(
+                self.loaded, self.target, self.cache, self._ahead(), parallel
+            )
             found = self.known()
             if found is not None and self._holds(found, compiles):
                 self.tuned = found
@@ -126,11 +128,10 @@ class CachingAutotuner:
             return True
         assert self.winners is not None
         try:
-            launch, _ = prepare(found.config)
+            now = prepare(found.config).resources.artifact
         except CompileFailed as error:
             self.winners.reject(self.loaded, f"it does not compile any more: {error.got}")
             return False
-        now = getattr(getattr(launch, "resources", None), "artifact", "")
         if found.artifact and now and now != found.artifact:
             self.winners.reject(self.loaded, "it compiles to another binary now")
             return False

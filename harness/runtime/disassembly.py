@@ -8,7 +8,6 @@ of raw code.
 from __future__ import annotations
 
 import re
-import struct
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -17,12 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import CompileFailed
+from harness.runtime import cubin as cubins
 from harness.runtime.sass import ADDRESS, SassFacts, parse
 
 _TOOL_SECONDS = 120
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-"""An ELF64 section header: name, type, flags, address, offset, size, link, info, alignment,
-entry size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +58,8 @@ def code(cubin: bytes, name: str) -> bytes:
     Raises ``CompileFailed`` where it is not such a file.
     """
     try:
-        if cubin[:5] != b"\x7fELF\x02":
-            raise ValueError(f"the file begins with {cubin[:5]!r}")
-        (start,) = struct.unpack_from("<Q", cubin, 0x28)
-        size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
-        headers = [_SECTION.unpack_from(cubin, start + i * size) for i in range(count)]
-        labels = headers[names][4]
-        pieces = [
-            cubin[header[4] : header[4] + header[5]]
-            for header in headers
-            if cubin.startswith(b".text", labels + header[0])
-        ]
-        if not pieces:
-            raise ValueError("no section with code")
-    except (struct.error, IndexError, ValueError) as error:
+        return cubins.code(cubin)
+    except ValueError as error:
         raise CompileFailed(
             "a kernel's binary cannot be read",
             where=name,
@@ -82,7 +67,6 @@ def code(cubin: bytes, name: str) -> bytes:
             expected="a 64-bit ELF file with a section .text",
             remedy="report the Triton version in use",
         ) from error
-    return b"".join(pieces)
 
 
 def facts(binaries: Sequence[Binary]) -> list[SassFacts | CompileFailed]:

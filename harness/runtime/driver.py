@@ -238,7 +238,7 @@ class PythonKernel:
     """What ``launch.c`` is, without a C compiler: slower, the same otherwise."""
 
     unbound: Any
-    crooked: Any
+    misaligned: Any
     failed: Any
     state: dict[str, Any]
 
@@ -280,7 +280,7 @@ class PythonKernel:
         for kind, argument in zip(kinds, args, strict=True):
             value = _number(argument, kind)
             if kind == "A" and value % 16:
-                self.crooked(stream, *args)
+                self.misaligned(stream, *args)
                 return
             values.append(_KINDS[kind](value))
         values.extend((ctypes.c_uint64(0), ctypes.c_uint64(0)))

@@ -1,7 +1,8 @@
-"""What the host asks of torch for every launch, by the quickest way there is.
+"""What the host asks of torch for every launch, by the quickest way there is, and of its
+allocator after a recording that failed.
 
-The one place of the runtime that uses names of torch that are not public: each is looked up
-once, and where this torch has none of that name the public way is taken.
+The one place of the runtime that uses names of torch that are not public: each is looked up,
+and where this torch has none of that name the public way is taken, if there is one.
 """
 
 from __future__ import annotations
@@ -100,3 +101,22 @@ def _reinterpret(
     tensor: torch.Tensor, shape: tuple[int, ...], stride: tuple[int, ...], offset: int
 ) -> torch.Tensor:
     return tensor.as_strided(shape, stride, tensor.storage_offset() + offset)
+
+
+def forget_recording(device: int, pool: tuple[int, int]) -> None:
+    """Tell torch's allocator that recording into ``pool`` is over, after an error.
+
+    Where the driver ends a recording with an error, ``CUDAGraph.capture_end`` (of torch 2.11)
+    raises without saying so to the allocator. That believes from then on that something is being
+    recorded, and gives no memory back to the device (``torch.cuda.empty_cache`` does nothing)
+    until the process ends. Does nothing where torch, or its successful ``capture_end``, has.
+    """
+    end: Any = getattr(torch._C, "_cuda_endAllocateToPool", None)
+    release: Any = getattr(torch._C, "_cuda_releasePool", None)
+    if end is None or release is None:
+        return
+    try:
+        end(device, pool)
+    except RuntimeError:
+        return  # nothing is recorded into it: the pool is the graph's to release
+    release(device, pool)

@@ -27,7 +27,7 @@ typedef struct {
   vectorcallfunc vectorcall;
   PyObject *weakrefs;
   PyObject *unbound; /* called with (stream, *arguments) while no function is bound */
-  PyObject *crooked; /* the same, when an address is not aligned as the function needs it */
+  PyObject *misaligned; /* the same, when an address is not aligned as the function needs it */
   PyObject *failed;  /* called with the driver's code; raises, or returns to try once more */
   PyObject *kinds;   /* bytes, one letter per argument */
   void *function;
@@ -217,7 +217,7 @@ static PyObject *call(PyObject *object, PyObject *const *arguments, size_t flags
       return NULL;
     }
     if (answer > 0) {
-      return PyObject_Vectorcall(self->crooked, arguments, (size_t)given, NULL);
+      return PyObject_Vectorcall(self->misaligned, arguments, (size_t)given, NULL);
     }
     params[at] = &values[at];
   }
@@ -291,9 +291,9 @@ static PyObject *unbind(Kernel *self, PyObject *unused) {
 }
 
 static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *named) {
-  static char *names[] = {"unbound", "crooked", "failed", NULL};
-  PyObject *unbound, *crooked, *failed;
-  if (!PyArg_ParseTupleAndKeywords(args, named, "OOO", names, &unbound, &crooked, &failed)) {
+  static char *names[] = {"unbound", "misaligned", "failed", NULL};
+  PyObject *unbound, *misaligned, *failed;
+  if (!PyArg_ParseTupleAndKeywords(args, named, "OOO", names, &unbound, &misaligned, &failed)) {
     return NULL;
   }
   Kernel *self = (Kernel *)type->tp_alloc(type, 0);
@@ -302,21 +302,21 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *named) {
   }
   self->vectorcall = call;
   self->unbound = Py_NewRef(unbound);
-  self->crooked = Py_NewRef(crooked);
+  self->misaligned = Py_NewRef(misaligned);
   self->failed = Py_NewRef(failed);
   return (PyObject *)self;
 }
 
 static int traverse(Kernel *self, visitproc visit, void *arg) {
   Py_VISIT(self->unbound);
-  Py_VISIT(self->crooked);
+  Py_VISIT(self->misaligned);
   Py_VISIT(self->failed);
   return 0;
 }
 
 static int clear(Kernel *self) {
   Py_CLEAR(self->unbound);
-  Py_CLEAR(self->crooked);
+  Py_CLEAR(self->misaligned);
   Py_CLEAR(self->failed);
   return 0;
 }
@@ -341,7 +341,7 @@ static PyTypeObject KernelType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "harness_launch.Kernel",
     .tp_basicsize = sizeof(Kernel),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_doc = "Kernel(unbound, crooked, failed): call it with (stream, *arguments).",
+    .tp_doc = "Kernel(unbound, misaligned, failed): call it with (stream, *arguments).",
     .tp_new = create,
     .tp_dealloc = (destructor)destroy,
     .tp_traverse = (traverseproc)traverse,

@@ -149,7 +149,7 @@ class Launcher:
         """Make ``kernel``, which the caller made, launch this. This object must outlive it."""
         self._binaries().bind(kernel, self.binary(), device)
 
-    def crooked(self, device: int, stream: int, *args: Any) -> None:
+    def misaligned(self, device: int, stream: int, *args: Any) -> None:
         """Launch with arguments of which some are not aligned."""
         aligned = self.binary().aligned
         places = tuple(
@@ -193,14 +193,16 @@ class Launcher:
         """The grid for these arguments, where it depends on them."""
         return self.loaded.grid(self.config, args) if self._sized else None
 
-    def _variant(self, device: int, crooked: tuple[int, ...], grid: Counts | None = None) -> Kernel:
-        found = self._kernels.get((device, crooked, grid))
+    def _variant(
+        self, device: int, misaligned: tuple[int, ...], grid: Counts | None = None
+    ) -> Kernel:
+        found = self._kernels.get((device, misaligned, grid))
         if found is None:
-            names = [name for name, _ in self.binary().signature] if crooked else []
-            binary = self.binary([names[at] for at in crooked])
+            names = [name for name, _ in self.binary().signature] if misaligned else []
+            binary = self.binary([names[at] for at in misaligned])
             found = self._empty(device)
             self._binaries().bind(found, binary, device, grid)
-            self._kernels[device, crooked, grid] = found
+            self._kernels[device, misaligned, grid] = found
         return found
 
     def _empty(self, device: int) -> Kernel:
@@ -210,8 +212,8 @@ class Launcher:
         def failed(code: int, tries: int) -> None:
             driver.recover(code, tries, self.loaded.name, device)
 
-        crooked = functools.partial(self.crooked, device)
-        return launching(self.cache).make(_not_bound, crooked, failed)
+        misaligned = functools.partial(self.misaligned, device)
+        return launching(self.cache).make(_not_bound, misaligned, failed)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -245,7 +247,7 @@ def open_binary(
     device = torch.cuda.current_device()
     binaries.require_target(binary, chosen.capability(device), str(where))
 
-    def crooked(stream: int, *args: Any) -> None:
+    def misaligned(stream: int, *args: Any) -> None:
         del stream
         names = [name for name, _ in binary.signature]
         odd = [n for n, a in zip(names, args, strict=True) if _odd(binary, n, a)]
@@ -260,7 +262,7 @@ def open_binary(
         chosen.recover(code, tries, binary.name, device)
 
     owner = LoadedBinaries(chosen)
-    kernel = launching(cache).make(_not_bound, crooked, failed)
+    kernel = launching(cache).make(_not_bound, misaligned, failed)
     owner.bind(kernel, binary, device)
     return SavedKernel(binary, device, kernel, owner)
 

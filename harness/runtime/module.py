@@ -77,6 +77,11 @@ class LoadedModule:
         return int(getattr(self.raw, "FLOPS", 0))
 
     @property
+    def tensor(self) -> bool:
+        """Whether these operations are the tensor cores'."""
+        return bool(getattr(self.raw, "TENSOR", False))
+
+    @property
     def configs(self) -> tuple[Config, ...]:
         """Candidate configurations, best guess first."""
         return tuple(config_from_dict(c) for c in self.raw.CONFIGS)

@@ -59,8 +59,8 @@ Make = Callable[[Callable[..., Any], Callable[..., Any], Callable[[int, int], An
 
 @dataclass(frozen=True, slots=True)
 class Launching:
-    """``make(unbound, crooked, failed)`` gives a ``Kernel``. ``unbound`` is called with stream
-    and arguments while nothing is bound; ``crooked`` when an address is not aligned as the
+    """``make(unbound, misaligned, failed)`` gives a ``Kernel``. ``unbound`` is called with stream
+    and arguments while nothing is bound; ``misaligned`` when an address is not aligned as the
     function needs it; ``failed`` with the driver's code and the number of tries so far.
     ``reason`` says why the quick way cannot be had; empty if it can."""
 
@@ -83,10 +83,10 @@ def _launching(cache: Path | None) -> Launching:
 
 
 def through_ctypes(
-    unbound: Callable[..., Any], crooked: Callable[..., Any], failed: Callable[[int, int], Any]
+    unbound: Callable[..., Any], misaligned: Callable[..., Any], failed: Callable[[int, int], Any]
 ) -> Kernel:
     """A ``Kernel`` without a C compiler: a few microseconds more for a launch."""
-    return PythonKernel(unbound, crooked, failed, {})
+    return PythonKernel(unbound, misaligned, failed, {})
 
 
 def _compiled(cache: Path | None) -> Any:

@@ -19,7 +19,7 @@ import torch
 
 from harness.errors import RecordError
 from harness.runtime import module as modules
-from harness.runtime.autotune import Saved
+from harness.runtime.saved import Saved
 from harness.runtime.selecting import SelectedKernel
 from harness.runtime.timing import Launch as Work
 

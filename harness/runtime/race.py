@@ -16,7 +16,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from harness.errors import CompileFailed, HarnessError
 from harness.heuristics.facts import Config
@@ -26,11 +26,48 @@ from harness.runtime.saved import Saved, WriteGuard, reset_zeros
 from harness.runtime.static import reason
 from harness.runtime.timing import Launch, Samples
 from harness.runtime.trials import Origin, Resources, Trial, standard_error
+from harness.target import Target
 
-Launchable: TypeAlias = Callable[[Sequence[Any]], None]
-Prepare: TypeAlias = Callable[[Config], tuple[Launchable, int]]
-"""Compiles one configuration: what launches it (its ``resources`` attribute, if it has one,
-says what it needs), and how many registers it spills. Raises ``CompileFailed``."""
+
+class Launchable(Protocol):
+    """A compiled configuration: called with a kernel's arguments, it enqueues the kernel on the
+    current stream."""
+
+    @property
+    def resources(self) -> Resources:
+        """What it needs."""
+        ...
+
+    def __call__(self, args: Sequence[Any]) -> None:
+        """Enqueue."""
+        ...
+
+
+class Prepare(Protocol):
+    """Compiles configurations of one kernel."""
+
+    @property
+    def target(self) -> Target:
+        """The device they are compiled for."""
+        ...
+
+    @property
+    def ahead(self) -> Ahead | None:
+        """Compiles several, ``parallel`` at a time; None: nothing is compiled ahead."""
+        ...
+
+    @property
+    def parallel(self) -> int:
+        """How many configurations compile at a time."""
+        ...
+
+    def __call__(self, config: Config) -> Launchable:
+        """Compile one configuration. Raises ``CompileFailed``."""
+        ...
+
+
+Ahead: TypeAlias = Callable[[Sequence[Config]], None]
+"""Compiles configurations in parallel, so that compiling them again finds a cache full."""
 
 _STAGES = (5, 5, 10, 20)
 """Rounds of a batch, stage by stage: 40 samples for what stays to the end."""
@@ -155,13 +192,12 @@ class Race:
     def _prepared(self, config: Config, origin: Origin) -> None:
         """Compile ``config`` and enter it, or the reason why it is not to be timed."""
         try:
-            launch, spills = self.prepare(config)
+            launch = self.prepare(config)
         except CompileFailed as error:
             self.trials[config] = Trial(config, None, error.got or error.what, origin)
             return
-        found = getattr(launch, "resources", None)
-        resources = found if isinstance(found, Resources) else Resources(spills=spills)
-        text = ""
+        resources, text = launch.resources, ""
+        spills = resources.spills or 0
         if self.spill_limit is not None and spills > self.spill_limit:
             text = f"spills {spills} registers, more than {self.spill_limit}"
         (self._spilling if text else self._compiled)[config] = launch

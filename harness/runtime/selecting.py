@@ -17,9 +17,10 @@ import torch
 
 from harness.errors import CompileFailed, HarnessError, NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
+from harness.heuristics.limits import SPILL_LIMIT
 from harness.runtime import binary as binaries
 from harness.runtime import module as modules
-from harness.runtime.autotune import SPILL_LIMIT, Settings
+from harness.runtime.autotune import Settings
 from harness.runtime.caching import CachingAutotuner
 from harness.runtime.compiling import CompileJob, CompilePool
 from harness.runtime.driver import cuda
@@ -115,7 +116,7 @@ class SelectedKernels:
         return {k.loaded.name: k.config for k in kernels if k.config is not None}
 
     def unbound(
-        self, first: Callable[..., None], crooked: Callable[..., None], module_text: str
+        self, first: Callable[..., None], misaligned: Callable[..., None], module_text: str
     ) -> Kernel:
         """A kernel that calls ``first`` until something is bound to it."""
         driver = cuda()
@@ -123,7 +124,7 @@ class SelectedKernels:
         def failed(code: int, tries: int) -> None:
             driver.recover(code, tries, self._kernels[module_text].loaded.name, self.device)
 
-        return launching(self.cache).make(first, crooked, failed)
+        return launching(self.cache).make(first, misaligned, failed)
 
     def launcher(self, loaded: modules.LoadedModule, config: Config) -> Launcher:
         """What launches ``loaded`` under ``config``."""
@@ -167,7 +168,7 @@ class SelectedKernel:
     _loaded: modules.LoadedModule | None = None
 
     def __post_init__(self) -> None:
-        self.kernel = self.owner.unbound(self._first_launch, self._crooked, self.text)
+        self.kernel = self.owner.unbound(self._first_launch, self._misaligned, self.text)
 
     @property
     def loaded(self) -> modules.LoadedModule:
@@ -198,9 +199,9 @@ class SelectedKernel:
         self._launcher, self.config = chosen, config
         self.kernel(stream, *args)
 
-    def _crooked(self, stream: int, *args: Any) -> None:
+    def _misaligned(self, stream: int, *args: Any) -> None:
         assert self._launcher is not None
-        self._launcher.crooked(self.owner.device, stream, *args)
+        self._launcher.misaligned(self.owner.device, stream, *args)
 
     def _tuned(self, timer: Timer, args: Sequence[Any]) -> Config:
         owner = self.owner

@@ -16,6 +16,17 @@ WIDTH = 0.005
 median, as a share of the median."""
 
 
+DISTURBED = ("disturbed", "throttled")
+"""Values of ``Samples.stopped`` where nothing but samples to be left out came, and they are what
+is there. The second one is what the timer graph-cold-l2/1 said."""
+
+
+def is_disturbed(stopped: str, kept: int, excluded: int) -> bool:
+    """Whether a process's samples say nothing of a kernel's usual time: it got none but samples to
+    be left out, or left out more than the ``kept`` ones."""
+    return stopped in DISTURBED or excluded > kept
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Work:
     """A launch that a timer may run on copies of its arguments.
@@ -45,7 +56,8 @@ class Samples:
     ``method`` names how, ``stopped`` why no more were taken (``width``: the interval is as
     narrow as asked; ``budget``; ``count``; ``disturbed``: nothing but samples to be left out
     came, and they are what is here). ``low`` and ``high`` are the 95 % confidence interval of the
-    median in milliseconds; ``drift`` is empty or says how the times moved (``rising 1.2 %``).
+    median in milliseconds; ``drift`` is empty or says how the times moved (``rising 1.2 %``,
+    ``stepping up 1.2 %``, ``1.2 % higher for a while``).
     ``excluded`` counts samples left out because the GPU was throttling, or launched kernels at
     another pace than it usually does. ``launches`` is how
     many launches a sample is the mean of, ``floor`` the timer's own share of a sample (0.01:
@@ -69,6 +81,11 @@ class Samples:
     def median(self) -> float:
         """Median in milliseconds."""
         return statistics.median(self.ms)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether they say nothing of the launch's usual time (``is_disturbed``)."""
+        return is_disturbed(self.stopped, len(self.ms), self.excluded)
 
     @property
     def width(self) -> float | None:

@@ -25,8 +25,8 @@ from harness.runtime import module as modules
 from harness.runtime.timing import Samples
 from harness.runtime.trials import Origin, Resources, Trial, Tuned
 
-FORMAT = 1
-"""Raise when an old entry would be misread."""
+FORMAT = 2
+"""Raise when an old entry would be misread. 2: binaries are named by what they execute."""
 
 Warn = Callable[[str], None]
 _DRIVER = Path("/proc/driver/nvidia/version")
@@ -51,9 +51,15 @@ _PROPERTIES = (
 
 def source_hash(text: str, name: str) -> str:
     """Names a kernel by what it computes and on what: the emitted module from its argument types
-    on, without the docstring, the candidates, the kernel's name and all white space."""
+    to its grid, without the kernel's name and all white space. What comes before and after (where
+    it is from, candidates, how its arguments are drawn and its results checked) moves no time.
+    A hand-written kernel's arguments are made by a function further down, so all of it counts."""
     start = max(0, text.find("\nSIGNATURE"))
-    body = text[start:].replace(name, "")
+    end = text.find("\n\n\n", text.find("\ndef grid("))
+    listed = (
+        text.find("\nARGS = [", start, end) >= 0 or text.find("\ndef arg_rows(", start, end) >= 0
+    )
+    body = text[start : end if listed else None].replace(name, "")
     return hashlib.sha256(re.sub(r"\s+", "", body).encode()).hexdigest()[:40]
 
 

@@ -110,6 +110,7 @@ def _parse(line: str, number: int, where: str, metrics: Sequence[str]) -> Acknow
                 where=where,
                 got=commit,
                 expected="7 to 64 hexadecimal digits, or two of those with .. between",
+                remedy="take the commit from `harness changes`; the reason comes last in the line",
             )
     if metric not in ("*", *metrics):
         raise UsageError(
@@ -117,6 +118,7 @@ def _parse(line: str, number: int, where: str, metrics: Sequence[str]) -> Acknow
             where=where,
             got=metric,
             expected=", ".join(("*", *metrics)),
+            remedy="name one of these; * means all of them",
         )
     if "/" not in series:
         raise UsageError(
@@ -124,5 +126,6 @@ def _parse(line: str, number: int, where: str, metrics: Sequence[str]) -> Acknow
             where=where,
             got=series,
             expected="graph/kernel; * stands for anything",
+            remedy="take the series from `harness changes`; a graph's own figures are GRAPH/",
         )
     return Acknowledgement(number, first.lower(), last.lower(), metric, series, reason.strip())

@@ -5,7 +5,7 @@ A benchmark function with the attribute ``better = "higher"`` is judged by it in
 "neither"`` (more registers may be the faster kernel) is shown and not judged. asv's own tests of
 significance and its thresholds stay what they are; only the roles of before and after, or the
 sign, are exchanged. Values are shown as they were measured; rows without a value on either side
-are not.
+are not. Values of other work (``asv_work``) are shown and not judged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from typing import Any
 
 from asv import util
 from asv.commands import compare, find
+from asv.console import log
 from asv.plugins import regressions
+
+from harness.track import asv_work
 
 LOWER, HIGHER, NEITHER = "lower", "higher", "neither"
 
@@ -77,20 +80,44 @@ def directed_table(original: Callable[..., Any], load: Callable[[Any], Any]) -> 
     configuration."""
     unroll, is_better = compare.unroll_result, compare._is_result_better
 
-    def print_table(cls: Any, conf: Any, *args: Any, **kwargs: Any) -> Any:
-        benchmarks = load(conf)
+    def print_table(cls: Any, conf: Any, old: str, new: str, *args: Any, **kwargs: Any) -> Any:
+        benchmarks = asv_work.entries(load(conf))
+        for given in ("resultset_1", "resultset_2"):
+            kwargs[given] = asv_work.replayed(kwargs.get(given))
+        machine = asv_work.machine_of(kwargs)
+        other_work = asv_work.changed(conf, benchmarks, machine, (old, new), unroll)
 
         def marked(name: str, params: Any, values: Any, *rest: Any) -> Iterator[Any]:
-            better = better_of(benchmarks.get(name))
+            entry = benchmarks.get(name, {})
+            better, table = better_of(entry), str(entry.get("table"))
+            works = asv_work.needs_same_work(entry)
             for label, value, *others in unroll(name, params, values, *rest):
+                row = (table, asv_work.row_of(label, name))
+                judged = NEITHER if works and row in other_work else better
                 # What neither commit has would only be rows of n/a.
                 if value is None or value == value:
-                    yield (label, marked_value(value, better), *others)
+                    yield (label, marked_value(value, judged), *others)
 
-        with replaced(compare, unroll_result=marked, _is_result_better=directed(is_better)):
-            return original(cls, conf, *args, **kwargs)
+        mine = {"unroll_result": marked, "_is_result_better": directed(is_better)}
+        with replaced(compare, **mine, human_value=short_value(compare.human_value)):
+            done = original(cls, conf, old, new, *args, **kwargs)
+        if said := asv_work.note(other_work):
+            log.flush()
+            print(said)  # noqa: T201 - below the table that asv prints
+        return done
 
     return print_table
+
+
+def short_value(original: Callable[..., str]) -> Callable[..., str]:
+    """``util.human_value`` with five digits of a number whose unit asv does not know: GB/s."""
+
+    def human_value(value: Any, unit: str, err: float | None = None) -> str:
+        if unit in ("seconds", "bytes") or not isinstance(value, float) or value != value:
+            return original(value, unit, err=err)
+        return f"{value:.5g}" + ("" if err is None else f"±{err:.2g}")
+
+    return human_value
 
 
 def directed(is_better: Callable[..., bool]) -> Callable[..., bool]:
@@ -147,7 +174,7 @@ def turned_runner(run: Callable[..., Any]) -> Callable[..., Any]:
     return run_benchmarks
 
 
-def directed_filter(original: Callable[..., Any]) -> Callable[..., Any]:
+def directed_filter(original: Callable[..., Any], load: Callable[[Any], Any]) -> Callable[..., Any]:
     """``_GraphDataFilter.get_graph_data`` that marks the steps of rates and leaves out what is
     not judged."""
 
@@ -155,7 +182,16 @@ def directed_filter(original: Callable[..., Any]) -> Callable[..., Any]:
         better = better_of(benchmark)
         if better == NEITHER:
             return
-        for index, name, steps, threshold in original(self, graph, benchmark):
+        works = asv_work.needs_same_work(benchmark)
+        if works and "work" not in vars(self):
+            known = asv_work.entries(load(self.conf))
+            self.work = asv_work.Work(self.conf, self.revisions, known)
+        for index, name, found, threshold in original(self, graph, benchmark):
+            steps = found
+            if works:
+                row = asv_work.row_of(name, benchmark["name"])
+                machine = graph.params.get("machine", "")
+                steps = asv_work.clipped(found, self.work.since(machine, benchmark["table"], row))
             yield index, name, RateSteps(steps) if better == HIGHER else steps, threshold
 
     return get_graph_data
@@ -188,5 +224,5 @@ def install(load: Callable[[Any], Any]) -> None:
     compare.Compare.print_table = classmethod(table)
     find.run_benchmarks = turned_runner(find.run_benchmarks)
     data = regressions._GraphDataFilter
-    data.get_graph_data = directed_filter(data.get_graph_data)
+    data.get_graph_data = directed_filter(data.get_graph_data, load)
     regressions.detect_regressions = directed_detector(regressions.detect_regressions)

@@ -12,13 +12,15 @@ A kernel is known across commits by the graph and the last graph node that it co
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.errors import (
     CheckFailed,
@@ -36,8 +38,17 @@ CODEGEN_METHOD = "codegen-cpu/2"
 """Graph to emitted modules in warm processes of the commit's own, Triton not included; processor
 time. One process says too little: where its memory lies moves its times by 10 % and more."""
 
-NOTE = "harness: "
-"""Begins a line of the measuring process that asv's user should see."""
+CONFIGURATION = ("XBLOCK", "YBLOCK", "R0_BLOCK", "num_warps", "num_stages")
+"""What is tracked of the configuration under which a kernel was timed."""
+
+_STATIC = ("registers", "spills", "shared", "instructions")
+
+NOTE, TOOK = "harness: ", "harness took: "
+"""Begin a line of the measuring process that asv's user should see: a warning, and how long the
+parts of the measurement took."""
+
+if TYPE_CHECKING:
+    from harness.heuristics.facts import Config
 
 Value: TypeAlias = "float | int | dict[str, Any]"
 Row: TypeAlias = dict[str, Value]
@@ -102,7 +113,8 @@ def look_up(cache: Mapping[str, Any], table: str, row: str, metric: str) -> Valu
 
 
 def collect(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, Any]:
-    """Measure the commit of ``overlay``. Prints a note for what the user should know."""
+    """Measure the commit of ``overlay``, as far as its metrics are asked for. Prints a note for
+    what the user should know."""
     if not overlay.exported:
         raise CommitUnusable(
             "the compiler of a commit cannot be used",
@@ -113,18 +125,42 @@ def collect(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, Any
     chosen = chosen_graphs(options, wanted)
     modules = [m for graph in chosen for m in emitted(answer, graph)]
     kernels: dict[str, Row] = {m.label: {} for m in modules}
-    _add_static(modules, kernels, overlay, options)
-    kept = options.cache / "asv" / overlay.series_of if options.use_cache else None
-    notes = _add_times(modules, kernels, options, wanted, Checked(kept))
-    seconds = _code_generation(overlay, options, chosen, wanted)
+    for module in modules:
+        kernels[module.label]["bytes"] = module.bytes_moved
+    took: dict[str, float] = {}
+    notes: list[str] = []
+    seconds: dict[str, list[float]] = {}
+    if overlay.wants(*_STATIC):
+        with _clocked(took, "static metrics"):
+            _add_static(modules, kernels, overlay, options)
+    if overlay.wants("seconds", "gbps", *CONFIGURATION):
+        kept = options.cache / "asv" / overlay.series_of if options.use_cache else None
+        with _clocked(took, "times"):
+            notes = _add_times(modules, kernels, options, wanted, Checked(kept))
+    if overlay.wants("codegen_seconds"):
+        with _clocked(took, "code generation"):
+            seconds = _code_generation(overlay, options, chosen, wanted)
     graphs = {
         graph: _graph_row(answer["graphs"].get(graph), emitted(answer, graph), kernels)
         | ({"codegen_seconds": _samples(seconds[graph])} if seconds.get(graph) else {})
         for graph in chosen
     }
-    for note in notes:
-        print(f"{NOTE}{note}")  # noqa: T201 - asv hands on what this process prints
+    said = [f"{NOTE}{note}" for note in notes]
+    for line in (*said, f"{TOOK}{_said(len(modules), took)}"):
+        print(line)  # noqa: T201 - asv hands on what this process prints
     return {"graphs": graphs, "kernels": kernels}
+
+
+@contextlib.contextmanager
+def _clocked(took: dict[str, float], what: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    took[what] = time.monotonic() - began
+
+
+def _said(kernels: int, took: Mapping[str, float]) -> str:
+    parts = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in took.items())
+    return f"{sum(took.values()):.1f} s for {kernels} kernels: {parts or 'nothing but counted'}"
 
 
 def _add_static(
@@ -138,8 +174,7 @@ def _add_static(
         found = pool.metrics([CompileJob(m.text, TARGETS[overlay.target]) for m in modules])
     for module, metrics in zip(modules, found, strict=True):
         row = kernels[module.label]
-        row["bytes"] = module.bytes_moved
-        for name in ("registers", "spills", "shared", "instructions", "widest_load"):
+        for name in _STATIC:
             if isinstance(metrics, HarnessError):
                 row[name] = _failed(metrics)
             else:
@@ -167,12 +202,21 @@ def _add_times(
         seconds = [ms / 1e3 for ms in _thinned(timed.ms, wanted.samples)]
         row["seconds"] = _samples(seconds)
         row["gbps"] = _samples([module.bytes_moved / s / 1e9 for s in seconds])
+        row |= _configuration(timed.config)
         if timed.clock_mhz is not None:
             clocks[module.label] = timed.clock_mhz
     slow, note = slowed(clocks)
     for label in slow:
         del kernels[label]["seconds"], kernels[label]["gbps"]
     return [note] if note else []
+
+
+def _configuration(config: Config | None) -> Row:
+    """The configuration that was timed, a number for each of ``CONFIGURATION`` that it has."""
+    if config is None:
+        return {}
+    found = {**dict(config.blocks), "num_warps": config.num_warps, "num_stages": config.num_stages}
+    return {name: found[name] for name in CONFIGURATION if name in found}
 
 
 def chosen_graphs(options: Options, wanted: Wanted) -> tuple[str, ...]:

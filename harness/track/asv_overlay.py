@@ -28,7 +28,7 @@ from harness import options as settings
 from harness.errors import HarnessError
 from harness.options import Overlay
 from harness.track import asv_measure, asv_tree
-from harness.track.asv_measure import NOTE, Wanted
+from harness.track.asv_measure import NOTE, TOOK, Wanted
 
 DECLARED = "declared.py"
 """The file of the benchmark folder that says what is measured (``WANTED``)."""
@@ -50,6 +50,8 @@ class Site:
         self.search = tuple(p for p in settings.search_path() if p != here)
         self.tolerant = False
         """Whether a commit that cannot be used fails its benchmarks instead of the command."""
+        self.metrics: tuple[str, ...] = ()
+        """What the selected benchmarks look up; empty: everything is measured."""
 
     @functools.cached_property
     def options(self) -> settings.Options:
@@ -231,7 +233,7 @@ class CommitOverlay(Environment):
     def run(self, args: list[str], **kwargs: Any) -> Any:
         """Start the interpreter with ``args``, the working tree's package first on its path.
         What a measuring process wants to tell the user is printed."""
-        overlay = self._overlay or self._site.overlay
+        overlay = replace(self._overlay or self._site.overlay, metrics=self._site.metrics)
         given = dict(kwargs.pop("env", None) or os.environ)
         variables = self._global_env_vars | self._site.paths() | overlay.to_environment()
         done = util.check_output([sys.executable, *args], env=given | variables, **kwargs)
@@ -239,6 +241,8 @@ class CommitOverlay(Environment):
             for line in done[0].splitlines():
                 if line.startswith(NOTE):
                     log.warning(line.removeprefix(NOTE))
+                elif line.startswith(TOOK):
+                    log.info(line.removeprefix(TOOK))
         return done
 
 

@@ -13,6 +13,7 @@ import contextlib
 import math
 import os
 import pickle
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,20 @@ import asv
 from asv import runner, util
 from asv.benchmarks import Benchmarks
 from asv.commands import continuous, find, publish, run
+from asv.console import log
 from asv.machine import Machine
 from asv.repo import get_repo
 from asv.results import get_existing_hashes
 
 from harness.errors import HarnessError
 from harness.track import asv_direction, asv_repository, asv_site
-from harness.track.asv_measure import look_up
+from harness.track.asv_measure import chosen_graphs, look_up
 from harness.track.asv_overlay import CommitOverlay, Site
 
 _VERSION = "0.6."
+_GAP = re.compile(r"^\s*\S+(?:\s+n/a)+\s*$")
+"""A row of asv's tables without a value."""
+_RULE = re.compile(r"^\s*[=-]+[ =-]*$")
 
 
 def setup() -> None:
@@ -77,10 +82,24 @@ def _around_run(original: Callable[..., Any]) -> Callable[..., Any]:
         def announce(commits: list[str]) -> list[str]:
             return [commit for commit in commits if commit not in skip]
 
-        with _measuring(conf, run, announce):
+        with _measuring(conf, run, announce), _stoppable():
             return original(cls, conf, range_spec=range_spec, **(kwargs | {"record_samples": True}))
 
     return command
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """Ctrl-C ends a run with a sentence. Exit status 130, as shells count it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        log.flush()
+        log.error(
+            "stopped: the commit that was being measured is left out; what was measured before it "
+            "is kept, and asv run --skip-existing-commits goes on from there"
+        )
+        raise SystemExit(130) from None
 
 
 def _require_fresh_rounds(attribute: Any, interleaved: bool | None) -> None:
@@ -112,6 +131,10 @@ def _measuring(
     """While a command measures: machines describe themselves, and the kernels of the commits
     that are ``announced`` are known before benchmarks are discovered."""
     site = conf.site = Site(conf)
+    try:
+        chosen_graphs(site.options, site.wanted)
+    except HarnessError as error:
+        raise util.UserError(str(error)) from error
 
     class Tracked(Benchmarks):
         @classmethod
@@ -119,7 +142,9 @@ def _measuring(
             cls, conf: Any, repo: Any, environments: Any, commit_hash: list[str], **kwargs: Any
         ) -> Any:
             site.announce(Path(repo._path), announced(list(commit_hash)))
-            return Benchmarks.discover(conf, repo, environments, commit_hash, **kwargs)
+            found = Benchmarks.discover(conf, repo, environments, commit_hash, **kwargs)
+            site.metrics = _metrics(found)
+            return found
 
     def load(_: Any, /, machine_name: str | None = None, **_kwargs: Any) -> Any:
         machine = Machine()
@@ -130,12 +155,23 @@ def _measuring(
     with (
         asv_direction.replaced(command, Benchmarks=Tracked),
         asv_direction.replaced(Machine, load=classmethod(load)),
-        asv_direction.replaced(runner, run_benchmark=answering(runner.run_benchmark)),
+        asv_direction.replaced(
+            runner,
+            run_benchmark=answering(runner.run_benchmark),
+            format_benchmark_result=without_gaps(runner.format_benchmark_result),
+        ),
     ):
         try:
             yield site
         except HarnessError as error:
             raise util.UserError(str(error)) from error
+
+
+def _metrics(selected: Any) -> tuple[str, ...]:
+    """What the ``selected`` benchmarks look up; empty if one of them cannot be seen through."""
+    if not all("metric" in entry for entry in selected.values()):
+        return ()
+    return tuple(sorted({str(entry["metric"]) for entry in selected.values()}))
 
 
 def answering(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -174,6 +210,25 @@ def answering(original: Callable[..., Any]) -> Callable[..., Any]:
         )
 
     return run_benchmark
+
+
+def without_gaps(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``format_benchmark_result`` whose tables count the rows without any value: a run of three
+    graphs of twenty would otherwise be a screen of n/a."""
+
+    def format_benchmark_result(results: Any, benchmark: Any) -> Any:
+        info, details = original(results, benchmark)
+        lines = str(details or "").splitlines()
+        kept = [line for line in lines if not _GAP.match(line)]
+        gone = len(lines) - len(kept)
+        if not gone:
+            return info, details
+        rules = [number for number, line in enumerate(kept) if _RULE.match(line)]
+        # Nothing between the rule below the head and the last one: a table without rows.
+        table = [] if len(rules) > 1 and rules[-1] - rules[-2] == 1 else kept
+        return info, "\n".join([*table, f"{gone} rows n/a"])
+
+    return format_benchmark_result
 
 
 def _answer(cache: Any, benchmark: Any, row: str) -> tuple[Any, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Sequence
@@ -116,11 +117,19 @@ def telling_load(original: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             raise util.UserError(
                 f"{os.path.relpath(path)} is half-written or damaged and is left out "
-                f"({str(error).split(': ', 1)[-1]}); measure its commit again "
-                f"(asv run {Path(path).name[:8]}^!) or restore the file"
+                f"({str(error).split(': ', 1)[-1]}); {_mend(Path(path).name)} or restore the file"
             ) from error
 
     return load_json
+
+
+def _mend(name: str) -> str:
+    """How the results folder's file ``name`` is made again."""
+    if re.match(r"[0-9a-f]{8}-", name):
+        return f"measure its commit again (asv run {name[:8]}^!)"
+    if name == "benchmarks.json":
+        return "write it again (asv run --bench just-discover)"
+    return "measure a commit on that machine again"
 
 
 def setting_aside(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -43,6 +43,56 @@ _EDITS = {
             "                var worse = {higher: -1, neither: 0}[better] ?? 1;\n"
             "                change_str",
         ),
+        # What this machine never measured is counted, not listed.
+        (
+            "$.each(data, function(row_idx, row) {\n            var tr",
+            "var without_value = 0;\n"
+            "        $.each(data, function(row_idx, row) {\n            var tr",
+        ),
+        (
+            "var tr = $('<tr/>');",
+            "if (row.last_value === null) { without_value += 1; return; }\n"
+            "            var tr = $('<tr/>');",
+        ),
+        (
+            "/* Finalize */",
+            "if (without_value) {\n"
+            "            table_body.append($('<tr/>').append($('<td colspan=\"4\"/>').text(\n"
+            "                without_value + ' series without a value here')));\n"
+            "        }\n\n        /* Finalize */",
+        ),
+    ),
+    # A line for what was measured; the machine's name says its GPU, driver and clocks.
+    "graphdisplay.js": (
+        (
+            "orig_graphs.push({\n                        data: series,",
+            "if (!series.some(function (p) { return p[1] !== null && p[1] !== undefined; })) {\n"
+            "                        return;\n"
+            "                    }\n"
+            "                    orig_graphs.push({\n                        data: series,",
+        ),
+        (
+            "'ram': null\n",
+            "'ram': null,\n                    'gpu': null,\n                    'driver': null,\n"
+            "                    'sm_clock_mhz': null,\n"
+            "                    'memory_clock_mhz': null,\n"
+            "                    'python': null\n",
+        ),
+        # From zero, as times are; "zoom y axis" is there for the rest.
+        (
+            "unit_name = unit;\n                }\n                multiplier = 1.0;",
+            "unit_name = unit;\n                }\n"
+            "                if (unit == 'GB/s' && !zoom_y_axis) {\n"
+            "                    options.yaxis.min = 0.0;\n"
+            "                    options.yaxis.max = max * 1.3;\n                }\n"
+            "                multiplier = 1.0;",
+        ),
+        (
+            "return (v / multiplier).toPrecision(3);",
+            "var shown = v / multiplier;\n"
+            "                    return Math.abs(shown) < 1000 ? shown.toPrecision(3)"
+            " : shown.toFixed(0);",
+        ),
     ),
     # The factor says how many times slower, so that the worst of both kinds sort together.
     "regressions.js": (
@@ -50,6 +100,10 @@ _EDITS = {
             "var factor = new_value / old_value;",
             "var factor = new_value / old_value;\n"
             "                if (benchmark.better === 'higher') { factor = 1 / factor; }",
+        ),
+        (
+            "text(factor.toFixed(2) + 'x'));",
+            "text(isFinite(factor) ? factor.toFixed(2) + 'x' : 'from 0'));",
         ),
         (
             "var factor = last_value / best_value;",

@@ -183,6 +183,7 @@ def _require_right(outcome: CheckOutcome, name: str) -> None:
             where=name,
             got=f"error {outcome.max_error:.3g}",
             expected="" if outcome.allowed is None else f"at most {outcome.allowed:.3g}",
+            remedy="see where: harness run with the graph's name, at that commit",
         )
 
 

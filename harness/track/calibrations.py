@@ -121,7 +121,13 @@ def read_journal(path: Path) -> CalibrationJournal:
     try:
         lines = list(journal_lines(path))
     except OSError as error:
-        raise RecordError("a calibration cannot be read", str(path), got=str(error)) from error
+        raise RecordError(
+            "a calibration cannot be read",
+            str(path),
+            got=error.strerror or str(error),
+            expected="a journal that harness calibrate wrote",
+            remedy="check its permissions, or calibrate anew (without --resume)",
+        ) from error
     header: Calibration | None = None
     subjects: dict[str, Subject] = {}
     cells: list[Cell] = []
@@ -134,7 +140,12 @@ def read_journal(path: Path) -> CalibrationJournal:
         if "cell" in line:
             cells.append(from_json(Cell, line["cell"], where))
     if header is None:
-        raise RecordError("a journal does not say which calibration it is", str(path))
+        raise RecordError(
+            "a journal does not say which calibration it is",
+            str(path),
+            expected="the calibration in its first line",
+            remedy="remove the file and calibrate anew",
+        )
     return CalibrationJournal(path, header, subjects, cells)
 
 
@@ -155,7 +166,15 @@ def load(path: Path) -> Calibration:
 
 def _header(value: Any, where: str) -> Calibration:
     version = value.get("schema") if isinstance(value, dict) else None
-    if not isinstance(version, int) or version > SCHEMA_VERSION:
+    if not isinstance(version, int):
+        raise RecordError(
+            "a file is no calibration",
+            where,
+            got="no schema version",
+            expected="a file that harness calibrate wrote",
+            remedy="remove it and calibrate again",
+        )
+    if version > SCHEMA_VERSION:
         raise RecordError(
             "a calibration was written by a newer harness",
             where,

@@ -73,7 +73,8 @@ def arguments(kernel: KernelRecord) -> str:
 
 
 def causes(match: Match, a: Run, b: Run) -> list[str]:
-    """What differs, most telling first; one entry if nothing does."""
+    """What differs, most telling first; one entry if nothing does. Empty if nothing is known: the
+    figures were imported, without code."""
     found = [SAME_CODE] if is_identical(match, a, b) else _differences(match, a, b)
     return [*found, *_clock(match)]
 
@@ -91,7 +92,8 @@ def _differences(match: Match, a: Run, b: Run) -> list[str]:
     found += _versions(a.machine, b.machine)
     if _device(a) != _device(b):
         found.append(f"target {a.target} → {b.target}")
-    return found or ["nothing that is recorded"]
+    known = any(kernel.module for kernel in (*match.a, *match.b))
+    return found or (["nothing that is recorded"] if known else [])
 
 
 def _kernels(number: int) -> str:

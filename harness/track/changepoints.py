@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import UsageError
-from harness.track import noise
+from harness.track import families, fitting, noise, scales, tails
+from harness.track.fitting import Fit, Settings
 from harness.track.noise import Block
+from harness.track.scales import Noise, Scales
+from harness.track.tails import Law
 
-POSITION = float(np.log(2 / 0.05))
-"""By how much the log-likelihood of the true position may lie under the best one's with 95 %
-confidence: the likelihood ratio is a martingale to either side (Ville's inequality)."""
 CORRELATIONS = np.linspace(0, 0.95, 20)
 """Correlations among which the likeliest is looked for."""
 COST, COST_PER_LENGTH = 8.0, 1.5
@@ -42,27 +42,15 @@ improves the fit by more than this (t above 4 at any length)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """``alone``: chance of a false alarm in one flat series; ``family``: chance of any among all
-    series; ``shortest_run``: points on either side of a step; ``smallest``: relative changes below
-    are not reported; ``floor``: relative noise that is assumed at least (a timer's steps).
-    """
-
-    alone: float = 0.003
-    family: float = 0.05
-    shortest_run: int = 2
-    smallest: float = 0.005
-    floor: float = 1e-4
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """A change of level between the points ``position - 1`` and ``position``, which lies in
     ``earliest`` to ``latest`` with 95 % confidence.
 
     ``size`` is relative (0.03: 3 % more), ``low`` and ``high`` its 95 % interval. ``p`` is at most
-    the chance of such a step in a flat series. ``confirmed`` is false for the newest point alone
-    and for a step that does not stand out among as many series.
+    the chance of such a step in a flat series, ``chances`` the same of a step at each of the places
+    from ``earliest`` to ``latest``. ``confirmed`` is false for the newest point alone,
+    for a level that strays explain, and for a step that does not stand out among as many series;
+    ``together`` is true where it does so only with those of other series at its commit.
     """
 
     position: int
@@ -75,6 +63,8 @@ class Step:
     before: int
     after: int
     confirmed: bool = True
+    together: bool = False
+    chances: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +82,11 @@ def detect(
     series: Sequence[NDArray[np.float64]],
     groups: Sequence[Hashable] | None = None,
     settings: Settings | None = None,
+    commits: Sequence[NDArray[np.int64]] | None = None,
 ) -> list[Judged]:
     """The steps of each series (logarithms, finite, in order). Series with the same entry in
-    ``groups`` (default: all) come from one machine and method.
+    ``groups`` (default: all) come from one machine and method. ``commits`` numbers the commits of
+    each series' points (default: point by point).
 
     Raises ``UsageError`` where ruptures or SciPy is missing."""
     settings = settings or Settings()
@@ -107,7 +99,8 @@ def detect(
             members.setdefault(label, []).append(i)
     for chosen in members.values():
         _detect_group(series, chosen, found, settings)
-    return _hold_family(found, settings)
+    places = commits if commits is not None else [np.arange(len(each)) for each in series]
+    return families.hold(found, places, settings)
 
 
 def _require_libraries() -> None:
@@ -131,10 +124,8 @@ def _detect_group(
     for i in chosen:
         by_length.setdefault(len(series[i]), []).append(i)
     rows = list(by_length.values())
-    cleaned = [
-        noise.without_strays(np.array([series[i] for i in row]), settings.floor) for row in rows
-    ]
-    blocks = [block for block, _ in cleaned]
+    raws = [np.array([series[i] for i in row]) for row in rows]
+    blocks = [noise.without_strays(raw, noise.scale(raw, settings.floor))[0] for raw in raws]
     common, error = noise.common(blocks)
     proposed = [_propose(block, max(0.0, common - error), settings) for block in blocks]
     taken = [
@@ -145,44 +136,91 @@ def _detect_group(
     # Once more with what that finds: a step that was not likely enough to be taken out made its
     # row, and all rows, look correlated.
     for block, phi, cuts, each in zip(blocks, bounds, taken, proposed, strict=True):
-        for j, fit in enumerate(_judge_block(block, phi, each, settings)):
-            cuts[j] = fit.cuts or cuts[j]
+        for j, proposal in enumerate(each):
+            if proposal:
+                fit = fitting.judge(block[j], proposal, Noise(float(phi[j])), settings)
+                cuts[j] = fit.cuts or cuts[j]
     bounds = noise.correlations(blocks, _residuals(blocks, taken))
-    for row, (block, strays), phi, each in zip(rows, cleaned, bounds, proposed, strict=True):
-        raw = np.array([series[i] for i in row])
-        fits = _judge_block(block, phi, each, settings)
-        pending = _newest(raw, block, fits, phi, settings)
-        for j, i in enumerate(row):
-            found[i] = _describe(block[j], fits[j], float(phi[j]), int(strays[j].sum()), settings)
-            newest = pending[j]
-            if newest is not None:
-                found[i] = replace(found[i], steps=(*found[i].steps, newest))
+    cleaned, law = _clean(raws, blocks, taken, bounds, settings)
+    blocks = [block for block, _ in cleaned]
+    known = _scales(blocks, _residuals(blocks, taken), taken, bounds)
+    for row, raw, (block, strays), scale, each in zip(
+        rows, raws, cleaned, known, proposed, strict=True
+    ):
+        judged = _judge_block(raw, block, scale, each, law, settings)
+        for i, one, number in zip(row, judged, strays, strict=True):
+            found[i] = replace(one, strays=one.strays + int(number))
 
 
-@dataclass(slots=True)
-class _Fit:
-    """Accepted ``cuts`` of a row with the p of each, and the estimates behind them."""
+def _scales(
+    blocks: Sequence[Block],
+    rests: Sequence[Block],
+    cuts: Sequence[Sequence[list[int]]],
+    phi: Sequence[Block],
+) -> list[Scales]:
+    counts = [np.array([len(ends) for ends in each], np.float64) for each in cuts]
+    return scales.learn(blocks, rests, counts, phi)
 
-    cuts: list[int]
-    p: NDArray[np.float64]
-    sizes: NDArray[np.float64]
-    errors: NDArray[np.float64]
-    freedom: int
-    deviation: float
+
+def _clean(
+    raws: Sequence[Block],
+    blocks: Sequence[Block],
+    cuts: Sequence[Sequence[list[int]]],
+    phi: Sequence[Block],
+    settings: Settings,
+) -> tuple[list[tuple[Block, NDArray[np.int64]]], Law]:
+    """The rows without their stray points, how many those were, and the law of strays.
+
+    Which points are stray is judged once more with all that is known of the noise: a row's own
+    differences know it so badly that points of plain noise are among the strays of ``blocks``,
+    and what is left looks quieter than it is. Where strays are rare, only what noise never
+    reaches is taken out.
+    """
+    rests = _residuals(blocks, cuts)
+    deviations = [
+        np.maximum(scale.deviations, settings.floor) for scale in _scales(blocks, rests, cuts, phi)
+    ]
+    wholes = [raw - block + rest for raw, block, rest in zip(raws, blocks, rests, strict=True)]
+    law = tails.learn(wholes, deviations)
+    cleaned = []
+    for raw, deviation in zip(raws, deviations, strict=True):
+        block, strays = noise.without_strays(
+            raw, deviation, noise.FAR if law.normal else noise.STRAY
+        )
+        cleaned.append((block, strays.sum(axis=1)))
+    return cleaned, law
 
 
 def _judge_block(
-    block: Block, phi: Block, proposed: Sequence[list[int]], settings: Settings
-) -> list[_Fit]:
-    rest = block - block.mean(axis=1, keepdims=True)
-    deviations = np.maximum(rest.std(axis=1, ddof=1), settings.floor)
+    raw: Block,
+    block: Block,
+    scale: Scales,
+    proposed: Sequence[list[int]],
+    law: Law,
+    settings: Settings,
+) -> list[Judged]:
+    """Every row of a ``block`` without stray points; ``raw`` is with them."""
     nothing = np.zeros(0)
-    return [
-        _judge(row, cuts, float(c), settings)
-        if cuts
-        else _Fit([], nothing, nothing, nothing, len(row) - 1, float(deviation))
-        for row, cuts, c, deviation in zip(block, proposed, phi, deviations, strict=True)
-    ]
+    fits, strays = [], np.zeros(len(block), np.int64)
+    for j, (cuts, known) in enumerate(zip(proposed, scale.known, strict=True)):
+        if not cuts:
+            freedom = block.shape[1] - 1 + known.freedom
+            deviation = max(float(scale.deviations[j]), settings.floor)
+            fits.append(Fit([], nothing, nothing, nothing, nothing, freedom, deviation))
+            continue
+        fit = fitting.judge(block[j], cuts, known, settings)
+        if fit.cuts and not law.normal:
+            block[j], fit, strays[j] = fitting.without_runs(block[j], fit, law, known, settings)
+        fits.append(fit)
+    phi = np.array([known.phi for known in scale.known])
+    pending = _newest(raw, block, fits, phi, law, settings)
+    judged = []
+    for row, fit, c, number, newest in zip(block, fits, phi, strays, pending, strict=True):
+        steps = _describe(row, fit, float(c), settings)
+        if newest is not None:
+            steps = (*steps, newest)
+        judged.append(Judged(steps, fit.deviation, float(c), int(number)))
+    return judged
 
 
 def _propose(block: Block, phi: float, settings: Settings) -> list[list[int]]:
@@ -202,16 +240,6 @@ def _propose(block: Block, phi: float, settings: Settings) -> list[list[int]]:
         ends = model.fit(unit[j, :, None]).predict(pen=penalty)[:-1]
         proposals[j] = [int(end) for end in ends]
     return proposals
-
-
-def _judge(row: NDArray[np.float64], cuts: list[int], phi: float, settings: Settings) -> _Fit:
-    """Drop the least certain of ``cuts`` until each of the rest is certain enough."""
-    cuts = list(cuts)
-    while True:
-        fit = _fit(row, cuts, phi, settings)
-        if not cuts or fit.p.max() <= settings.alone:
-            return fit
-        del cuts[int(fit.p.argmax())]
 
 
 def _likely(row: NDArray[np.float64], cuts: list[int]) -> list[int]:
@@ -260,36 +288,6 @@ def _loss(row: NDArray[np.float64], cuts: list[int]) -> float:
     return float((n * np.log(rest) - np.log(1 - CORRELATIONS**2)).min())
 
 
-def _fit(row: NDArray[np.float64], cuts: list[int], phi: float, settings: Settings) -> _Fit:
-    """Generalised least squares of a level and a step at each of ``cuts``."""
-    from scipy import stats
-
-    n = len(row)
-    design = (np.arange(n)[:, None] >= np.array([0, *cuts])).astype(np.float64)
-    white, target = _whiten(design, phi), _whiten(row[:, None], phi)[:, 0]
-    inverse = np.linalg.inv(white.T @ white)
-    levels = inverse @ (white.T @ target)
-    freedom = n - len(cuts) - 1
-    rest = target - white @ levels
-    # The innovations' variance, and the least that the timer allows.
-    least = settings.floor**2 * (1 - phi * phi)
-    variance = max(float(rest @ rest) / freedom, least)
-    errors = np.sqrt(variance * np.diag(inverse)[1:])
-    t = np.abs(levels[1:]) / errors
-    # Several steps at once fit noise in more ways than one, and take more of its variance away.
-    positions = (n - 2 * settings.shortest_run + 1) * max(1, len(cuts)) ** 2
-    p = np.minimum(1.0, positions * 2 * stats.t.sf(t, freedom))
-    return _Fit(cuts, p, levels[1:], errors, freedom, float(np.sqrt(variance / (1 - phi * phi))))
-
-
-def _whiten(columns: Block, phi: float) -> Block:
-    """``columns`` with a first-order autoregression of correlation ``phi`` taken out."""
-    white = columns.copy()
-    white[1:] -= phi * columns[:-1]
-    white[0] *= np.sqrt(1 - phi * phi)
-    return white
-
-
 def _residuals(blocks: Sequence[Block], cuts: Sequence[Sequence[Sequence[int]]]) -> list[Block]:
     """The blocks less the level of each segment."""
     rests = []
@@ -304,57 +302,53 @@ def _residuals(blocks: Sequence[Block], cuts: Sequence[Sequence[Sequence[int]]])
     return rests
 
 
-def _describe(
-    row: NDArray[np.float64], fit: _Fit, phi: float, strays: int, settings: Settings
-) -> Judged:
+def _describe(row: Block, fit: Fit, phi: float, settings: Settings) -> tuple[Step, ...]:
     from scipy import stats
 
+    if not fit.cuts:
+        return ()
     steps = []
     edges = [0, *fit.cuts, len(row)]
     width = float(stats.t.isf(0.025, fit.freedom))
     for j, cut in enumerate(fit.cuts):
         size, error = float(fit.sizes[j]), float(fit.errors[j])
-        if abs(np.expm1(size)) < settings.smallest:
+        certain = bool(fit.p[j] <= settings.alone)
+        # What strays may explain is worth another look while it is new.
+        if abs(np.expm1(size)) < settings.smallest or not (certain or cut == fit.cuts[-1]):
             continue
-        earliest, latest = _where(row, edges[j], cut, edges[j + 2], phi, fit.deviation)
+        before, after = edges[j], edges[j + 2]
+        earliest, gains = fitting.where(row, (before, cut, after), phi, fit)
+        here = gains[cut - earliest]
+        # A step elsewhere leaves more to the noise.
+        rest = fit.deviation**2 * (1 - phi * phi) * fit.freedom
+        t = fit.t[j] * np.sqrt(gains / here * rest / (rest + here - gains))
+        chances = fitting.chance(t, len(row), fit, settings)
         interval = np.expm1([size - width * error, size + width * error])
         steps.append(
             Step(
                 position=cut,
                 earliest=earliest,
-                latest=latest,
+                latest=earliest + len(gains) - 1,
                 size=float(np.expm1(size)),
                 low=float(interval[0]),
                 high=float(interval[1]),
                 p=float(fit.p[j]),
-                before=cut - edges[j],
-                after=edges[j + 2] - cut,
+                before=cut - before,
+                after=after - cut,
+                confirmed=certain,
+                chances=tuple(np.maximum(chances, fit.p[j]).tolist()),
             )
         )
-    return Judged(tuple(steps), fit.deviation, phi, strays)
-
-
-def _where(
-    row: NDArray[np.float64], start: int, cut: int, stop: int, phi: float, deviation: float
-) -> tuple[int, int]:
-    """The positions between ``start`` and ``stop`` that a step near ``cut`` may have (95 %)."""
-    n = stop - start
-    both = _whiten(np.column_stack([row[start:stop], np.ones(n)]), phi)
-    # A whitened step at k is 1 there and 1 - φ behind: sums over what follows give all positions.
-    sums = np.cumsum(both[::-1], axis=0)[::-1]
-    k = np.arange(1, n)
-    target, level = (both[k] + (1 - phi) * (sums[k] - both[k])).T
-    power = 1 + (1 - phi) ** 2 * (n - 1 - k)
-    ones = float(both[:, 1] @ both[:, 1])
-    moment = float(both[:, 1] @ both[:, 0])
-    gains = (target - level * moment / ones) ** 2 / (power - level**2 / ones)
-    innovations = deviation**2 * (1 - phi * phi)
-    near = k[gains >= gains[cut - start - 1] - 2 * POSITION * innovations] + start
-    return min(cut, int(near.min())), max(cut, int(near.max()))
+    return tuple(steps)
 
 
 def _newest(
-    raw: Block, block: Block, fits: Sequence[_Fit], phi: Block, settings: Settings
+    raw: Block,
+    block: Block,
+    fits: Sequence[Fit],
+    phi: Block,
+    law: Law,
+    settings: Settings,
 ) -> list[Step | None]:
     """For each row a step at its last point alone, as measured (``raw``), if it lies off the level
     before it."""
@@ -372,6 +366,8 @@ def _newest(
     error = deviation * np.sqrt(1 - phi * phi + inflation)
     freedom = np.array([max(fit.freedom - 1, 1) for fit in fits])
     t = (raw[:, -1] - expected) / error
+    if not law.normal:
+        t *= [law.worth(far) for far in ((raw[:, -1] - expected) / deviation)[:, None]]
     p = 2 * stats.t.sf(np.abs(t), freedom)
     half = stats.t.isf(0.025, freedom) * error
     steps: list[Step | None] = []
@@ -382,35 +378,6 @@ def _newest(
             continue
         low, high = (float(v) for v in np.expm1([size - half[j], size + half[j]]))
         place = n - 1
-        relative, chance = float(np.expm1(size)), float(p[j])
-        steps.append(
-            Step(place, place, place, relative, low, high, chance, int(width[j]), 1, False)
-        )
+        relative, rare = float(np.expm1(size)), float(p[j])
+        steps.append(Step(place, place, place, relative, low, high, rare, int(width[j]), 1, False))
     return steps
-
-
-def _hold_family(found: list[Judged], settings: Settings) -> list[Judged]:
-    """Holm over the judged series, each with its most certain confirmed step: what does not stand
-    out among as many series is no longer confirmed."""
-    best = sorted(
-        min(step.p for step in judged.steps if step.confirmed)
-        for judged in found
-        if any(step.confirmed for step in judged.steps)
-    )
-    total = sum(judged.judged for judged in found)
-    limit = settings.alone
-    for rank, p in enumerate(best):
-        if p > settings.family / (total - rank):
-            # All steps are held to what the next series would have had to reach.
-            limit = min(limit, settings.family / (total - rank))
-            break
-    return [
-        replace(judged, steps=tuple(_held(step, limit) for step in judged.steps))
-        for judged in found
-    ]
-
-
-def _held(step: Step, limit: float) -> Step:
-    if not step.confirmed or step.p <= limit:
-        return step
-    return replace(step, confirmed=False)

@@ -13,9 +13,10 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from harness.track import reasons
+from harness.track import bad_runs, reasons
 from harness.track.acknowledge import Acknowledgement
-from harness.track.changepoints import Settings, Step, detect
+from harness.track.changepoints import Step, detect
+from harness.track.fitting import Settings
 from harness.track.series import Environment, History, Metric, Series, series_of
 
 TOGETHER, FEWEST = 0.5, 5
@@ -31,7 +32,8 @@ class Change:
     relative with its 95 % interval (None for a static figure that was 0), ``old`` and ``new`` are
     levels in the metric's unit. ``p``: at most the chance of such a step in a flat series, 0 for a
     static figure. ``confirmed`` is false for one that needs more points or does not stand out
-    among as many series. ``undone`` is the commit from which the old level is back. ``name`` is
+    among as many series; ``together`` is true where it does so only with the others of its commit.
+    ``undone`` is the commit from which the old level is back. ``name`` is
     the kernel's own name at ``commit``.
     """
 
@@ -49,6 +51,7 @@ class Change:
     high: float | None = None
     p: float = 0.0
     confirmed: bool = True
+    together: bool = False
     points_before: int = 0
     points_after: int = 0
     causes: tuple[str, ...] = ()
@@ -59,7 +62,14 @@ class Change:
     @property
     def regression(self) -> bool:
         """Whether somebody has to look at it."""
-        return self.worse and self.confirmed and not self.undone and self.acknowledged is None
+        known = self.undone or self.acknowledged is not None or self.series.metric.of_peers
+        return self.worse and self.confirmed and not known
+
+    @property
+    def suspected(self) -> bool:
+        """Whether it may be a regression that has to be measured once more."""
+        known = self.undone or self.acknowledged is not None or self.series.metric.of_peers
+        return self.worse and not self.confirmed and not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +86,8 @@ class Break:
 @dataclass(frozen=True, slots=True)
 class Report:
     """All of it. ``judged`` counts the series long enough to be judged, ``short`` the others;
-    ``stale`` are acknowledgements of nothing."""
+    ``stale`` are acknowledgements of nothing. ``chance`` is that of a step that is at least
+    suspected in a flat series."""
 
     changes: tuple[Change, ...]
     breaks: tuple[Break, ...]
@@ -86,11 +97,17 @@ class Report:
     stale: tuple[Acknowledgement, ...] = ()
     notes: tuple[str, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
+    chance: float = 0.0
 
     @property
     def regressions(self) -> tuple[Change, ...]:
         """The changes that somebody has to look at."""
         return tuple(change for change in self.changes if change.regression)
+
+    @property
+    def suspected(self) -> tuple[Change, ...]:
+        """The changes for the worse that have to be measured once more."""
+        return tuple(change for change in self.changes if change.suspected)
 
 
 def find(
@@ -106,6 +123,9 @@ def find(
     breaks: list[Break] = []
     notes: list[str] = []
     judged = short = points = 0
+    # The chance of an alarm is that of the whole report. Other compilers raise none.
+    noisy = sum(not metric.exact and not metric.of_peers for metric in metrics)
+    settings = replace(settings, family=settings.family / max(1, noisy))
     for metric in metrics:
         every = series_of(known, metric)
         points += sum(len(series.values) for series in every)
@@ -114,6 +134,8 @@ def find(
             judged += len(every)
             found = [change for series in every for change in _exact(known, series)]
         else:
+            every, bad = bad_runs.leave_out(known, every, settings.floor)
+            notes.extend(bad)
             found, long = _noisy(known, every, settings)
             judged += long
             short += len(every) - long
@@ -131,6 +153,7 @@ def find(
         () if graphs else stale,
         (*known.notes, *notes),
         known.left_out,
+        settings.alone if noisy else 0.0,
     )
 
 
@@ -144,6 +167,7 @@ def _rank(change: Change) -> tuple[object, ...]:
     series = change.series
     return (
         not change.regression,
+        not change.suspected,
         not change.confirmed,
         not change.worse,
         -size,
@@ -156,7 +180,10 @@ def _rank(change: Change) -> tuple[object, ...]:
 
 def _noisy(known: History, every: Sequence[Series], settings: Settings) -> tuple[list[Change], int]:
     judged = detect(
-        [series.values for series in every], [series.environment for series in every], settings
+        [series.values for series in every],
+        [series.environment for series in every],
+        settings,
+        [series.positions for series in every],
     )
     found = []
     for series, judgement in zip(every, judged, strict=True):
@@ -181,13 +208,15 @@ def _of_step(
         commit=names[step.position],
         lowest=names[step.earliest - 1],
         highest=names[step.latest],
-        old=float(np.exp(series.values[start : step.position].mean())),
-        new=float(np.exp(series.values[step.position : stop].mean())),
+        # Medians: a stray point belongs to neither level.
+        old=float(np.exp(np.median(series.values[start : step.position]))),
+        new=float(np.exp(np.median(series.values[step.position : stop]))),
         size=step.size,
         low=step.low,
         high=step.high,
         p=step.p,
         confirmed=step.confirmed,
+        together=step.together,
         points_before=step.before,
         points_after=step.after,
         causes=reasons.causes(known, series, step.earliest - 1, step.latest),

@@ -8,14 +8,14 @@ acknowledged change speaks of, or nobody can read, stays in any case.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.bench import git
 from harness.errors import RecordError
-from harness.track import index, journal
+from harness.track import index, journal, store
 from harness.track.acknowledge import Acknowledgement
 from harness.track.index import IndexedRun
 
@@ -53,14 +53,16 @@ def survey(
     now = now or datetime.now(UTC)
     found = [*_remains(results, now.timestamp()), *_journals(results)]
     known = index.refresh(results)
+    beside = _beside(results)
     for run in known.unreadable:
-        found.append(_finding(results, run, "cannot be read", "perhaps it can be restored"))
+        found.append(_finding(results, run, beside, "cannot be read", "perhaps it can be restored"))
     candidates = _candidates(known.readable, rules, now)
     if not candidates:
         return found
-    tracked, named = _in_version_control(results, [run for run, _ in candidates])
+    held = _in_version_control(results, [run for run, _ in candidates])
     for run, reason in candidates:
-        found.append(_finding(results, run, reason, _why_kept(run, tracked, named, acknowledged)))
+        keep = _why_kept(run, held, acknowledged)
+        found.append(_finding(results, run, beside, reason, keep))
     return found
 
 
@@ -71,14 +73,18 @@ def remove(findings: Iterable[Finding]) -> list[Path]:
     for finding in findings:
         if finding.keep:
             continue
-        for file in finding.files:
+        # The run last: one that was interrupted is found again, what stood beside it is not.
+        for file in reversed(finding.files):
             try:
                 file.unlink()
             except FileNotFoundError:
                 continue  # somebody else's gc
             except OSError as error:
                 raise RecordError(
-                    "a file cannot be removed", str(file), got=error.strerror or str(error)
+                    "a file cannot be removed",
+                    str(file),
+                    got=error.strerror or str(error),
+                    remedy="look at its permissions; the files before it are gone",
                 ) from error
             gone.append(file)
     return gone
@@ -154,24 +160,46 @@ def _days(run: IndexedRun, now: datetime) -> str:
     return f"{_age(run, now):.0f} days"
 
 
-def _finding(results: Path, run: IndexedRun, reason: str, keep: str) -> Finding:
-    """A run with the files beside it that bear its name (``<run>.regions.json``)."""
+def _beside(results: Path) -> dict[Path, list[Path]]:
+    """The files that bear a run's name (``<run>.regions.json``) by the run file without its
+    suffix; each folder is listed once, however many runs it holds."""
+    found: dict[Path, list[Path]] = {}
+    for folder in index.machine_folders(results):
+        names = sorted(path.name for path in folder.iterdir() if path.suffix != store.SUFFIX)
+        runs = {path.stem for path in folder.glob(f"*{store.SUFFIX}")}
+        for name in names:
+            ends = (place for place, letter in enumerate(name) if letter == ".")
+            for stem in {name[:end] for end in ends} & runs:
+                found.setdefault(folder / stem, []).append(folder / name)
+    return found
+
+
+def _finding(
+    results: Path, run: IndexedRun, beside: dict[Path, list[Path]], reason: str, keep: str
+) -> Finding:
+    """A run with the files beside it."""
     path = results / run.file
-    beside = sorted(p for p in path.parent.glob(f"{path.stem}.*") if p != path)
-    files = (path, *beside)
+    files = (path, *beside.get(path.with_name(path.name.removesuffix(store.SUFFIX)), ()))
     size = sum(file.stat().st_size for file in files if file.exists())
     return Finding(files, size, reason, keep)
 
 
-def _why_kept(
-    run: IndexedRun,
-    tracked: frozenset[str],
-    named: frozenset[str],
-    acknowledged: Sequence[Acknowledgement],
-) -> str:
-    if run.file in tracked:
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What version control has of some runs: files that it tracks, and identifiers that a tracked
+    file names. ``silent`` says why git, which is responsible for the folder, cannot be asked."""
+
+    files: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    silent: str = ""
+
+
+def _why_kept(run: IndexedRun, held: _Held, acknowledged: Sequence[Acknowledgement]) -> str:
+    if held.silent:
+        return f"whether version control holds it cannot be told: {held.silent}"
+    if run.file in held.files:
         return "it is under version control"
-    if run.id in named:
+    if run.id in held.named:
         return "a file under version control names it"
     for each in acknowledged:
         if run.commit and any(
@@ -181,30 +209,15 @@ def _why_kept(
     return ""
 
 
-def _in_version_control(
-    results: Path, runs: Sequence[IndexedRun]
-) -> tuple[frozenset[str], frozenset[str]]:
-    """Of ``runs`` the files that git tracks, and the identifiers that a tracked file mentions."""
-    files = frozenset(filter(None, _git(results, "", "ls-files", "-z", "--", ".").split("\0")))
-    top = _git(results, "", "rev-parse", "--show-toplevel").strip()
-    if not top:
-        return files, frozenset()
+def _in_version_control(results: Path, runs: Sequence[IndexedRun]) -> _Held:
+    if not git.is_checkout(results):
+        return _Held()
+    top, silent = git.ask(results, "rev-parse", "--show-toplevel")
+    files, silent = ("", silent) if silent else git.ask(results, "ls-files", "-z", "--", ".")
+    if silent:
+        # No git, somebody else's checkout ("dubious ownership"), a damaged one, a time-out.
+        return _Held(silent=silent)
     patterns = "\n".join(run.id for run in runs)
-    text = _git(Path(top), patterns, "grep", "-I", "-h", "-o", "-F", "-f", "-")
-    return files, frozenset(text.split("\n"))
-
-
-def _git(folder: Path, given: str, *arguments: str) -> str:
-    """What git prints; nothing where it has nothing to say or is not there."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            capture_output=True,
-            text=True,
-            input=given,
-            timeout=60,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout if done.returncode == 0 else ""
+    wanted = ("-I", "-h", "-o", "-F", "-f", "-")
+    text, silent = git.ask(Path(top.strip()), "grep", *wanted, given=patterns)
+    return _Held(frozenset(filter(None, files.split("\0"))), frozenset(text.split("\n")), silent)

@@ -172,7 +172,7 @@ def _untimed(kernels: Sequence[KernelRecord]) -> str:
             return f"did not run ({kernel.reason})"
         if not any(s.ms for s in kernel.sets):
             return "throttled throughout" if any(s.excluded for s in kernel.sets) else "not timed"
-        if all(s.excluded > len(s.ms) for s in kernel.sets):
+        if all(s.disturbed for s in kernel.sets):
             return "throttled most of the time"
     return ""
 
@@ -183,7 +183,7 @@ def _processes(kernels: Sequence[KernelRecord]) -> set[int]:
 
 
 def _usable(kernel: KernelRecord) -> list[SampleSet]:
-    return [s for s in kernel.sets if s.ms and s.median > 0 and s.excluded <= len(s.ms)]
+    return [s for s in kernel.sets if s.ms and s.median > 0 and not s.disturbed]
 
 
 def _times(kernels: Sequence[KernelRecord], processes: set[int], pool: Pool) -> Times:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.bench.on_pairs import ROLE, Contender, Outcome, Ring
-from harness.bench.pairs import Bout, Effort, Follow, fight
+from harness.bench.jobs import PAIRS, DeviceFacts, PairSamples, TimedKernel
+from harness.bench.pairs import Effort, Follow, KernelPair, time_pairs
 from harness.bench.record import KernelRecord
 from harness.bench.sets import sample_set
 from harness.bench.variance import median_error
@@ -33,7 +33,7 @@ class Workplace:
     cache: Path
     jobs: int
     follow: Follow = lambda _done, _total: None
-    role: str = ROLE
+    role: str = PAIRS
 
 
 def confirm(
@@ -66,18 +66,18 @@ def confirm(
             remedy="look at what there is: harness compare A B --all",
         )
     ready = [n for n, match in enumerate(matches) if all(k.module for k in _kernels(match))]
-    bouts = [Bout(_contenders(matches[n].a), _contenders(matches[n].b)) for n in ready]
-    found = fight(bouts, effort, place.cache, place.jobs, place.follow, place.role)
+    pairs = [KernelPair(_timed_kernels(matches[n].a), _timed_kernels(matches[n].b)) for n in ready]
+    found = time_pairs(pairs, effort, place.cache, place.jobs, place.follow, place.role)
     measured = [Measured(reason="a module is not recorded")] * len(matches)
     matches = [_without_samples(match) for match in matches]
     for n, outcomes, reason in zip(ready, found.outcomes, found.reasons, strict=True):
         why = reason or ("" if outcomes else "not timed before the interruption")
         measured[n] = Measured(reason=why) if why else _measured(outcomes)
         matches[n] = _with_samples(matches[n], outcomes)
-    sides = [as_of_today(side, found.ring, effort.processes) for side in (a, b)]
+    sides = [as_of_today(side, found.device, effort.processes) for side in (a, b)]
     notes = [
-        f"timed in turns on {found.ring.machine.gpu or found.ring.machine.key}, "
-        f"{effort.processes} fresh processes, random order ({found.ring.method})"
+        f"timed in turns on {found.device.machine.gpu or found.device.machine.key}, "
+        f"{effort.processes} fresh processes, random order ({found.device.method})"
     ]
     if found.interrupted:
         done = min(
@@ -103,7 +103,7 @@ def _without_samples(match: Match) -> Match:
     return replace(match, a=a, b=b)
 
 
-def _with_samples(match: Match, outcomes: Sequence[Outcome]) -> Match:
+def _with_samples(match: Match, outcomes: Sequence[PairSamples]) -> Match:
     """A pair of single kernels with what was measured of them now."""
     if len(match.a) != 1 or len(match.b) != 1:
         return match
@@ -113,13 +113,13 @@ def _with_samples(match: Match, outcomes: Sequence[Outcome]) -> Match:
     return replace(match, a=(a,), b=(b,))
 
 
-def as_of_today(side: Side, ring: Ring, processes: int) -> Side:
+def as_of_today(side: Side, device: DeviceFacts, processes: int) -> Side:
     """``side`` as it was measured now, whatever its record says."""
     run = replace(
         side.run,
-        machine=ring.machine,
-        target=f"sm_{ring.target.capability}",
-        method=ring.method,
+        machine=device.machine,
+        target=f"sm_{device.target.capability}",
+        method=device.method,
         processes=processes,
     )
     return replace(side, run=run)
@@ -168,24 +168,20 @@ def _is_called(kernel: str, name: str) -> bool:
     return name in (kernel, short) or fnmatch.fnmatch(kernel, name) or fnmatch.fnmatch(short, name)
 
 
-def _contenders(kernels: Sequence[KernelRecord]) -> tuple[Contender, ...]:
+def _timed_kernels(kernels: Sequence[KernelRecord]) -> tuple[TimedKernel, ...]:
     alone = len(kernels) == 1
     return tuple(
-        Contender(kernel.module, kernel.config, 1 if alone else kernel.launches)
+        TimedKernel(kernel.module, kernel.config, 1 if alone else kernel.launches)
         for kernel in kernels
     )
 
 
-def _measured(outcomes: Sequence[Outcome]) -> Measured:
+def _measured(outcomes: Sequence[PairSamples]) -> Measured:
     """The processes' medians; processes that were throttled most of the time are left out."""
-    kept = [o for o in outcomes if not any(_throttled(s) for s in (o.a, o.b))]
+    kept = [o for o in outcomes if not (o.a.disturbed or o.b.disturbed)]
     if not kept:
         return Measured(reason="throttled most of the time in every process")
     return Measured(_times([o.a for o in kept]), _times([o.b for o in kept]))
-
-
-def _throttled(samples: Samples) -> bool:
-    return samples.stopped == "throttled" or samples.excluded > len(samples.ms)
 
 
 def _times(found: Sequence[Samples]) -> Times:

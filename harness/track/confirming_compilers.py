@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from harness.bench.entries import GraphFile
-from harness.bench.on_pairs import Ring
+from harness.bench.jobs import DeviceFacts
 from harness.bench.pairs import Effort
 from harness.bench.peers.names import OURS
 from harness.bench.peers.regions import Comparable, comparables
@@ -67,7 +67,7 @@ def confirm_compilers(
     rules: Rules,
     effort: Effort,
     place: Workplace,
-    ring: Ring,
+    device: DeviceFacts,
     open_peers: Open,
 ) -> Comparison:
     """Time the regions of ``files`` as the two compilers called ``names`` make them, in turns.
@@ -78,11 +78,14 @@ def confirm_compilers(
     work = [
         _Rows(file.name, one)
         for file in files
-        for one in comparables(compile_graph(file.load(), ring.target).regions)
+        for one in comparables(compile_graph(file.load(), device.target).regions)
     ]
     if not work:
         raise UsageError(
-            "there is nothing to time", got=f"{len(files)} graphs", expected="a graph with regions"
+            "there is nothing to time",
+            got=f"{len(files)} graphs",
+            expected="a graph with regions",
+            remedy="name other graphs: harness list",
         )
     configs = {
         kernel.module: config_from_dict(kernel.config)
@@ -93,9 +96,9 @@ def confirm_compilers(
     others = [name for name in names if name != OURS]
     interrupted = not _measure(work, others, configs, effort, place, open_peers)
     found = replace(run, graphs=_graphs(work, names))
-    sides = [as_of_today(compiler_side(found, name), ring, effort.processes) for name in names]
+    sides = [as_of_today(compiler_side(found, name), device, effort.processes) for name in names]
     notes = [
-        f"timed in turns on {ring.machine.gpu or ring.machine.key}, "
+        f"timed in turns on {device.machine.gpu or device.machine.key}, "
         f"{effort.processes} fresh processes, every region as a CUDA graph"
     ]
     if interrupted:

@@ -9,13 +9,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.bench.record import KernelRecord, Machine, Run, SampleSet
+from harness.bench.record import GraphRecord, KernelRecord, Machine, Run, SampleSet
 from harness.errors import RecordError
-from harness.track.foreign import Imported, graphs_of, quantity, read_json, slug
+from harness.track import foreign_asv_tracked as tracked
+from harness.track.foreign import (
+    Imported,
+    figure,
+    graphs_of,
+    plain,
+    quantity,
+    read_json,
+    sha,
+    slug,
+    unused,
+)
 
 VERSION = 2
 """Of asv's result files; the only one since 2020."""
 METHOD = "asv"
+_MOST = 1_000_000
+"""Parameter combinations that a benchmark can be believed to have."""
 
 
 def is_result(document: dict[str, Any]) -> bool:
@@ -34,45 +47,69 @@ def add(path: Path, document: dict[str, Any], found: Imported) -> None:
             expected=str(VERSION),
             remedy="`asv update` brings its files up to date",
         )
-    units = _units(path)
+    entries = _entries(path)
     columns = document.get("result_columns")
     if not isinstance(columns, list) or not isinstance(document["results"], dict):
         raise RecordError("a result file of asv's has no columns", str(path))
+    results = {name: _fields(path, name, row, columns) for name, row in document["results"].items()}
+    own = {name for name in results if tracked.is_tracked(entries.get(name, {}))}
     kernels: dict[str, dict[str, KernelRecord]] = {}
-    started = []
-    for name, row in document["results"].items():
-        if not isinstance(row, list):
-            raise RecordError(
-                "a result of asv's is no list", str(path), got=f"{name}: {row!r}"[:80]
-            )
-        fields = dict(zip(columns, row, strict=False))
-        unit = _unit(name, units)
-        if unit is None or quantity(1.0, unit) is None:
-            found.left_out[f"asv benchmarks in {unit or 'an unknown unit'}"] += 1
+    used = set(own)
+    for name, fields in results.items():
+        if name in own:
             continue
-        made = _kernels(fields, unit, f"{path}: {name}")
-        if made:
-            kernels[name] = made
-        if isinstance(fields.get("started_at"), int | float):
-            started.append(float(fields["started_at"]))
-    when = min(started, default=document.get("date"))
-    found.runs.append((path, _run(path, document, when, kernels)))
+        unit = _unit(name, entries)
+        if unit is None or quantity(1.0, unit) is None:
+            found.left_out[f"asv benchmarks in {plain(unit or 'an unknown unit')}"] += 1
+        elif made := _kernels(fields, unit, f"{path}: {plain(name)}"):
+            kernels[plain(name)] = made
+            used.add(name)
+    ours = {name: results[name] for name in sorted(own)}
+    graphs = (*tracked.graphs(ours, entries, str(path)), *graphs_of(kernels))
+    started = [results[name].get("started_at") for name in used]
+    when = min((s for s in started if isinstance(s, int | float)), default=document.get("date"))
+    found.runs.append((path, _run(path, document, when, graphs, _version(ours, entries))))
+
+
+def _fields(path: Path, name: str, row: Any, columns: list[Any]) -> dict[str, Any]:
+    """A result by its columns."""
+    if not isinstance(row, list):
+        got = f"{plain(name)}: {row!r}"[:80]
+        raise RecordError("a result of asv's is no list", str(path), got=got)
+    return dict(zip(columns, row, strict=False))
+
+
+def _version(results: dict[str, Any], entries: dict[str, dict[str, Any]]) -> str:
+    """The way in which kernels of harness's own suite were timed; empty for other suites."""
+    timed = (
+        str(fields.get("version") or "")
+        for name, fields in results.items()
+        if (entries[name]["table"], entries[name]["metric"]) == ("kernels", "seconds")
+    )
+    return next(timed, "")
 
 
 def _run(
-    path: Path, document: dict[str, Any], when: Any, kernels: dict[str, dict[str, KernelRecord]]
+    path: Path, document: dict[str, Any], when: Any, graphs: tuple[GraphRecord, ...], version: str
 ) -> Run:
-    commit = str(document["commit_hash"])
-    moment = datetime.fromtimestamp(when / 1e3 if isinstance(when, int | float) else 0, UTC)
+    commit = sha(document["commit_hash"])
+    try:
+        moment = datetime.fromtimestamp(when / 1e3 if isinstance(when, int | float) else 0, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise RecordError(
+            "a result file of asv's has a date that is none", str(path), got=repr(when)[:80]
+        ) from error
     return Run(
-        id=f"{moment:%Y%m%d-%H%M%S}-{commit[:12]}",
+        id=f"{moment:%Y%m%d-%H%M%S}-{commit[:12] or 'imported'}",
         created=moment.isoformat(timespec="seconds"),
         machine=_machine(path, document),
         target="",
         suite=METHOD,
         commit=commit,
-        method=f"{METHOD}/{document.get('env_name') or ''}".rstrip("/"),
-        graphs=graphs_of(kernels),
+        method="/".join(
+            filter(None, (METHOD, plain(document.get("env_name") or ""), plain(version)))
+        ),
+        graphs=graphs,
     )
 
 
@@ -88,7 +125,7 @@ def _machine(path: Path, document: dict[str, Any]) -> Machine:
         requirements = {}
 
     def text(name: str) -> str:
-        return str(fields.get(name) or "")
+        return plain(fields.get(name) or "")
 
     cores = text("num_cpu")
     return Machine(
@@ -98,30 +135,26 @@ def _machine(path: Path, document: dict[str, Any]) -> Machine:
         system=" ".join(filter(None, (text("os"), text("arch")))),
         gpu=text("gpu") or None,
         driver=text("driver") or None,
-        python=str(document.get("python") or ""),
-        torch=str(requirements.get("torch") or ""),
-        triton=str(requirements.get("triton") or ""),
+        python=plain(document.get("python") or ""),
+        torch=plain(requirements.get("torch") or ""),
+        triton=plain(requirements.get("triton") or ""),
     )
 
 
-def _units(path: Path) -> dict[str, str]:
-    """Units by benchmark from the ``benchmarks.json`` beside the machines' folders."""
+def _entries(path: Path) -> dict[str, dict[str, Any]]:
+    """What the ``benchmarks.json`` beside the machines' folders says of each benchmark."""
     for folder in path.parents[:2]:
         file = folder / "benchmarks.json"
         if file.is_file():
             document = read_json(file, "asv's list of benchmarks")
-            return {
-                name: str(entry.get("unit", ""))
-                for name, entry in document.items()
-                if isinstance(entry, dict)
-            }
+            return {name: entry for name, entry in document.items() if isinstance(entry, dict)}
     return {}
 
 
-def _unit(name: str, units: dict[str, str]) -> str | None:
+def _unit(name: str, entries: dict[str, dict[str, Any]]) -> str | None:
     """The unit that asv recorded, else what the function's name says: ``time_`` is seconds."""
-    if units.get(name):
-        return units[name]
+    if unit := str(entries.get(name, {}).get("unit") or ""):
+        return unit
     return "seconds" if name.rpartition(".")[2].lower().startswith("time") else None
 
 
@@ -129,21 +162,26 @@ def _kernels(fields: dict[str, Any], unit: str, where: str) -> dict[str, KernelR
     result = fields.get("result")
     values = result if isinstance(result, list) else [result]
     parameters = fields.get("params") or []
-    names = [", ".join(map(str, each)) for each in itertools.product(*parameters)]
-    if values == [None]:  # its set-up failed, for all combinations at once
-        values = [None] * len(names)
-    if len(names) != len(values):
+    if not isinstance(parameters, list) or not all(isinstance(p, list) for p in parameters):
+        raise RecordError("parameters of asv's are no lists", where, got=repr(parameters)[:80])
+    expected = math.prod(len(each) for each in parameters)  # counted, not listed: may be any number
+    if values == [None] and expected <= _MOST:  # its set-up failed, for all combinations at once
+        values = [None] * expected
+    if expected != len(values):
         raise RecordError(
             "a result of asv's does not have a value per parameter combination",
             where,
             got=f"{len(values)} values",
-            expected=f"{len(names)}",
+            expected=f"{expected}",
         )
-    kernels = {}
-    for place, (name, value) in enumerate(zip(names, values, strict=True)):
-        record = _kernel(name or "-", value, _at(fields.get("samples"), place), unit, where)
+    kernels: dict[str, KernelRecord] = {}
+    for place, (combination, value) in enumerate(
+        zip(itertools.product(*parameters), values, strict=True)
+    ):
+        name = unused(plain(", ".join(map(str, combination))) or "-", kernels)
+        record = _kernel(name, value, _at(fields.get("samples"), place), unit, where)
         if record is not None:
-            kernels[record.name] = record
+            kernels[name] = record
     return kernels
 
 
@@ -155,22 +193,30 @@ def _kernel(name: str, value: Any, samples: Any, unit: str, where: str) -> Kerne
     """One combination; None for one that asv skipped (not a number)."""
     if value is None:
         return KernelRecord(name, METHOD, 0, reason="asv recorded no value: the benchmark failed")
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise RecordError("a result of asv's is no number", where, got=repr(value)[:80])
-    if math.isnan(value):
-        return None
-    converted = quantity(float(value), unit)
-    assert converted is not None  # the caller has asked
-    ms, gbps = converted
-    kept = tuple(_sample(each, unit, where) for each in samples or ())
+    if isinstance(value, float) and not math.isfinite(value):
+        if math.isnan(value):
+            return None
+        return KernelRecord(name, METHOD, 0, reason=f"asv recorded {value}, which is no figure")
+    number = figure(value, "a result of asv's is no number", where)
+    ms, gbps = _converted(number, unit)
+    kept = _samples(samples, unit, where)
     sets = (SampleSet(0, kept),) if kept and ms is not None else ()
     if sets:
         ms = statistics.median(kept)
     return KernelRecord(name, METHOD, 0, ms=ms, gbps=gbps, sets=sets)
 
 
-def _sample(value: Any, unit: str, where: str) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise RecordError("a sample of asv's is no number", where, got=repr(value)[:80])
-    ms, gbps = quantity(float(value), unit) or (None, None)
-    return ms if ms is not None else gbps or 0.0
+def _samples(samples: Any, unit: str, where: str) -> tuple[float, ...]:
+    if samples is None:
+        return ()
+    what = "a sample of asv's is no number"
+    if not isinstance(samples, list):
+        raise RecordError(what, where, got=repr(samples)[:80])
+    found = [_converted(figure(each, what, where), unit) for each in samples]
+    return tuple(gbps or 0.0 if ms is None else ms for ms, gbps in found)
+
+
+def _converted(value: float, unit: str) -> tuple[float | None, float | None]:
+    converted = quantity(value, unit)
+    assert converted is not None  # the caller has asked
+    return converted

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 DEFAULT_BUDGET_MS = 500.0
 """GPU time for one benchmark, at most; the timer stops earlier once it knows enough."""
 
+_FIGURES = len("  0.0000000  00.00  0000000  0000000  disturbed")
+"""Columns of the section beside the name."""
+_SHORTEST = 24
+
 
 class ToldClock:
     """A clock in seconds that stands still until it is told to move."""
@@ -95,6 +99,7 @@ class GpuBenchmark:
         *,
         bytes: int | None = None,  # noqa: A002 - the word users write
         flops: int = 0,
+        tensor: bool = False,
         reference: Callable[..., Any] | None = None,
         rtol: float | None = None,
         atol: float | None = None,
@@ -102,11 +107,13 @@ class GpuBenchmark:
         """Time ``function(*args)`` on the device and return its result.
 
         ``bytes`` is what one call has to move; with it GB/s and the share of what a copy reaches
-        are reported; with ``flops`` too, of the arithmetic where that is the limit.
+        are reported; with ``flops`` too, of the arithmetic where that is the limit (of the tensor
+        cores with ``tensor``).
         ``reference(*args)`` is compared before timing (``torch.testing``'s tolerances unless
         given; raises ``CheckFailed``): it must not change what ``function`` reads. With
         benchmarks disabled (``--benchmark-disable``, xdist) the function runs once.
         """
+        __tracebackhide__ = True  # a failure is the caller's line, not ours
         gpu = self.open_gpu()
         if bytes is not None and bytes <= 0:
             raise UsageError(
@@ -114,6 +121,7 @@ class GpuBenchmark:
                 where=self.name,
                 got=f"bytes={bytes}",
                 expected="the bytes that one call reads and writes, or nothing",
+                remedy="count the tensors that are read and written, or leave bytes= out",
             )
         expected = None if reference is None else reference(*args)
         result = function(*args)
@@ -122,11 +130,14 @@ class GpuBenchmark:
         if self.benchmark.disabled:
             return result
         work = Work(lambda copies: function(*copies), args)
-        samples = gpu.timer.measure(work, self.budget_ms)
+        try:
+            samples = gpu.timer.measure(work, self.budget_ms)
+        finally:
+            _give_memory_back()
         limit = None
         if gpu.roofline is not None and bytes is not None:
             # Reads and writes are not told apart here: half of each, as in a copy.
-            limit = gpu.roofline.limit(samples.median, bytes, bytes // 2, flops)
+            limit = gpu.roofline.limit(samples.median, bytes, bytes // 2, flops, tensor)
         self.take(samples, nbytes=bytes, limit=limit)
         return result
 
@@ -173,9 +184,18 @@ class GpuBenchmark:
         )
 
 
+def _give_memory_back() -> None:
+    """Copies of arguments may be a large part of the device's memory, which other processes of
+    the session need, and the next test."""
+    from harness.bench.measure import release
+
+    release("cuda")
+
+
 def _compare(name: str, result: Any, expected: Any, rtol: float | None, atol: float | None) -> None:
     import torch
 
+    __tracebackhide__ = True
     try:
         torch.testing.assert_close(result, expected, rtol=rtol, atol=atol)
     except AssertionError as error:
@@ -184,12 +204,16 @@ def _compare(name: str, result: Any, expected: Any, rtol: float | None, atol: fl
             where=name,
             got=str(error).strip().replace("\n", " ")[:500],
             expected="the reference's result, within tolerance",
-        ) from error
+            remedy="mend the function, or allow for its rounding with rtol= and atol=",
+        ) from None
 
 
-def section(rows: Sequence[Row]) -> list[str]:
-    """The GPU section as lines of text: a heading, then a benchmark each."""
+def section(rows: Sequence[Row], columns: int | None = None) -> list[str]:
+    """The GPU section as lines of text: a heading, then a benchmark each. Names are cut in the
+    middle where the lines would be longer than ``columns``; both ends tell them apart."""
     width = max([len(row.name) for row in rows] + [len("benchmark")])
+    if columns is not None:
+        width = min(width, max(_SHORTEST, columns - _FIGURES))
     lines = [f"{'benchmark':{width}}  {'ms':>9}  {'±%':>5}  {'GB/s':>7}  {'roof%':>7}  stopped"]
     for row in rows:
         around = ""
@@ -197,7 +221,13 @@ def section(rows: Sequence[Row]) -> list[str]:
             around = f"{50 * (row.high - row.low) / row.ms:.2f}"
         gbps = "" if row.gbps is None else f"{row.gbps:.0f}"
         share = "" if row.limit is None else f"{100 * row.limit.fraction:.0f} {row.limit.roof[0]}"
-        lines.append(
-            f"{row.name:{width}}  {row.ms:9.4f}  {around:>5}  {gbps:>7}  {share:>7}  {row.stopped}"
-        )
+        name = f"{_cut(row.name, width):{width}}"
+        lines.append(f"{name}  {row.ms:9.4f}  {around:>5}  {gbps:>7}  {share:>7}  {row.stopped}")
     return lines
+
+
+def _cut(name: str, width: int) -> str:
+    if len(name) <= width:
+        return name
+    end = (width - 1) // 2
+    return f"{name[: width - 1 - end]}…{name[len(name) - end :]}"

@@ -6,13 +6,12 @@ it. Where history cannot say, the runs' time of creation is used, and a sentence
 
 from __future__ import annotations
 
-import subprocess
 from bisect import bisect_left
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-_GIT_SECONDS = 60
+from harness.bench import git
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,9 @@ class Order:
 
 def read_line(repository: Path) -> Line:
     """The first-parent line of HEAD in ``repository``."""
-    text, error = _git(repository, "log", "--first-parent", "--topo-order", "--format=%H", "HEAD")
+    text, error = git.ask(
+        repository, "log", "--first-parent", "--topo-order", "--format=%H", "HEAD"
+    )
     if error:
         return Line(reason=error)
     return Line(tuple(reversed(text.split())))
@@ -103,7 +104,7 @@ def _existing(commits: list[str], repository: Path) -> set[str]:
     if not commits:
         return set()
     asked = "".join(f"{commit}^{{commit}}\n" for commit in commits)
-    text, error = _git(repository, "cat-file", "--batch-check", given=asked)
+    text, error = git.ask(repository, "cat-file", "--batch-check", given=asked)
     if error:
         return set()
     answers = text.splitlines()
@@ -111,7 +112,7 @@ def _existing(commits: list[str], repository: Path) -> set[str]:
 
 
 def _unknown_note(unknown: list[str], repository: Path) -> str:
-    shallow, _ = _git(repository, "rev-parse", "--is-shallow-repository")
+    shallow, _ = git.ask(repository, "rev-parse", "--is-shallow-repository")
     if shallow.strip() == "true":
         why, remedy = "this is a clone without its whole history", "git fetch --unshallow"
     else:
@@ -134,24 +135,3 @@ def _count(number: int, noun: str) -> str:
 
 def _are(items: Collection[str]) -> str:
     return "is" if len(items) == 1 else "are"
-
-
-def _git(repository: Path, *arguments: str, given: str = "") -> tuple[str, str]:
-    """What git prints, and why it did not if it did not."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(repository), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=_GIT_SECONDS,
-            check=True,
-            input=given,
-        )
-    except FileNotFoundError:
-        return "", "there is no git"
-    except subprocess.TimeoutExpired:
-        return "", f"git did not answer within {_GIT_SECONDS} s"
-    except subprocess.CalledProcessError as error:
-        lines = (error.stderr or "").strip().splitlines()
-        return "", lines[0].removeprefix("fatal: ") if lines else "git failed"
-    return done.stdout, ""

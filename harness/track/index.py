@@ -27,11 +27,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FOLDER = ".index"
-VERSION = "2"
+VERSION = "3"
 """Of the index's own format; one of another version is made again."""
 _RUNS, _FORMAT = b"harness.index.runs", b"harness.index"
 
-TEXTS = ("graph", "label", "kernel", "kind", "region", "roof", "check", "config", "code")
+TEXTS = (
+    "graph",
+    "label",
+    "kernel",
+    "kind",
+    "region",
+    "roof",
+    "check",
+    "config",
+    "code",
+    "compiler",
+)
 COUNTS = (
     "launches",
     "bytes",
@@ -46,6 +57,9 @@ COUNTS = (
     "excluded",
 )
 FIGURES = ("ms", "low", "high", "gbps", "fraction", "clock_mhz")
+PEER = ("region", "compiler", "ms", "low", "high", "check")
+"""What is kept of a region that another compiler was measured on (``run --against``)."""
+_COMPILER = "regions.list.element.compiler"
 _NAMES = {"kernel": "name", "code": "code_digest"}
 """Columns that are called something else in a run file."""
 
@@ -84,10 +98,12 @@ class IndexedRun:
 @dataclass(frozen=True, slots=True)
 class Index:
     """``runs`` by file name, oldest first, and ``rows``: one per kernel, whose column ``run`` is
-    a position in ``runs``. ``notes`` say what had to be made again."""
+    a position in ``runs``. ``regions`` are rows of the same columns, one per region and compiler.
+    ``notes`` say what had to be made again."""
 
     runs: tuple[IndexedRun, ...]
     rows: pa.Table
+    regions: pa.Table
     notes: tuple[str, ...] = ()
 
     @property
@@ -131,13 +147,18 @@ def machine_folders(results: Path) -> list[Path]:
 def _oldest_first(runs: list[IndexedRun], rows: pa.Table, notes: tuple[str, ...]) -> Index:
     import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     order = sorted(range(len(runs)), key=lambda i: (Path(runs[i].file).name, runs[i].file))
     places = np.empty(len(runs), np.int32)
     places[order] = np.arange(len(runs), dtype=np.int32)
     moved = places[rows.column("run").to_numpy()] if len(runs) else np.zeros(0, np.int32)
     rows = rows.set_column(0, "run", pa.array(moved, pa.int32()))
-    return Index(tuple(runs[i] for i in order), rows, notes)
+    regions = rows.slice(0, 0)
+    if rows.column("compiler").null_count < rows.num_rows:
+        compiled = rows.column("compiler").is_valid()
+        rows, regions = rows.filter(pc.invert(compiled)), rows.filter(compiled)
+    return Index(tuple(runs[i] for i in order), rows, regions, notes)
 
 
 def _refresh_folder(results: Path, folder: Path) -> tuple[list[IndexedRun], pa.Table, str]:
@@ -240,7 +261,7 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
             file = pq.ParquetFile(source, pre_buffer=False)
             metadata: Mapping[bytes, bytes] = file.schema_arrow.metadata or {}
             run = from_json(Run, store.run_metadata(dict(metadata), path), str(path))
-            table = _rows_of(file)
+            table, regions = _rows_of(file), _regions_of(file, run)
             table.validate(full=True)  # texts are UTF-8
     except RecordError as error:
         return IndexedRun(name, size, changed, unreadable=str(error)), _empty_rows()
@@ -249,7 +270,8 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
             IndexedRun(name, size, changed, unreadable=str(store.unreadable(path, error))),
             _empty_rows(),
         )
-    return _entry(run, table, name, size, changed), table
+    entry = _entry(run, table, name, size, changed)
+    return entry, pa.concat_tables([table, regions]) if regions.num_rows else table
 
 
 def _rows_of(file: Any) -> pa.Table:
@@ -282,6 +304,51 @@ def _rows_of(file: Any) -> pa.Table:
     ]
     columns["failed"] = pa.array(failed, pa.bool_())
     return pa.table(columns)
+
+
+def _regions_of(file: Any, run: Run) -> pa.Table:
+    """The regions of other compilers, without samples: a column of graphs' first rows, or in files
+    of older versions the metadata. A figure with a reason is unlike the others and left out."""
+    import pyarrow as pa
+
+    found = [
+        (graph.name, {**asdict(region), "check": region.check.value})
+        for graph in run.graphs
+        for region in graph.regions
+    ]
+    if "regions" in file.schema_arrow.names and _has_values(file, _COMPILER):
+        wanted = [f"regions.list.element.{name}" for name in (*PEER, "reason")]
+        read = file.read(columns=["graph", *wanted], use_threads=False)
+        lists = read.column("regions").combine_chunks()
+        pairs = zip(read.column("graph").to_pylist(), lists.to_pylist(), strict=True)
+        found += [(graph, region) for graph, regions in pairs for region in regions or ()]
+    rows = [
+        {"graph": graph, **{name: region[name] for name in PEER}, "failed": False}
+        for graph, region in found
+        if region["ms"] is not None and not region["reason"] and region["check"] != "failed"
+    ]
+    schema = _empty_rows().schema
+    if not rows:
+        return schema.empty_table()
+    plain = [pa.string() if pa.types.is_dictionary(each.type) else each.type for each in schema]
+    table = pa.Table.from_pylist(
+        rows, schema=pa.schema(list(zip(schema.names, plain, strict=True)))
+    )
+    columns = [_as(table.column(each.name).combine_chunks(), each.type) for each in schema]
+    return pa.table(columns, schema=schema)
+
+
+def _has_values(file: Any, path: str) -> bool:
+    """Whether a nested column holds anything, so far as the file's statistics say."""
+    names = [file.schema.column(i).path for i in range(len(file.schema))]
+    place = names.index(path) if path in names else None
+    if place is None:
+        return False
+    for group in range(file.num_row_groups):
+        statistics = file.metadata.row_group(group).column(place).statistics
+        if statistics is None or statistics.has_min_max:
+            return True
+    return False
 
 
 def _labels(read: pa.Table) -> list[str]:

@@ -270,7 +270,12 @@ def read(path: Path) -> Run:
             graph = from_json(GraphRecord, _upgraded_graph(line["graph"], version), where)
             graphs[graph.name] = graph
     if run is None:
-        raise RecordError("a journal does not say which run it is", str(path))
+        raise RecordError(
+            "a journal does not say which run it is",
+            str(path),
+            expected="the run in its first line",
+            remedy="remove the file; what it holds cannot be told apart",
+        )
     return replace(run, graphs=tuple(graphs.values()), complete=False)
 
 
@@ -288,7 +293,13 @@ def _upgraded_graph(graph: Any, version: int) -> Any:
 def _known_version(line: Any, current: int, where: str) -> int:
     """The schema version that ``line`` states, else the ``current`` one of the lines before."""
     if not isinstance(line, dict):
-        raise RecordError("a journal has a damaged line", where, expected="an object")
+        raise RecordError(
+            "a journal has a damaged line",
+            where,
+            got=type(line).__name__,
+            expected="a JSON object",
+            remedy="remove the line, or the file, and try again",
+        )
     version = line.get("schema", current)
     if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
         raise RecordError(
@@ -301,13 +312,15 @@ def _known_version(line: Any, current: int, where: str) -> int:
     return version
 
 
-def recover(results: Path) -> list[Path]:
+def recover(results: Path, warn: Callable[[RecordError], None] | None = None) -> list[Path]:
     """Turn every journal below ``results`` whose writer is gone into a run file.
 
     Returns the new files, oldest first. A journal without a graph is removed. One that
-    cannot be read or stored stays where it is and raises ``RecordError``.
+    cannot be read or stored stays where it is, keeps no other from being recovered and is told
+    to ``warn``; without that the first such ``RecordError`` is raised in the end.
     """
-    found = []
+    found: list[Path] = []
+    failed: list[RecordError] = []
     for path in sorted(results.glob(f"*/*{SUFFIX}")):
         try:
             file = path.open("r+b")
@@ -316,14 +329,23 @@ def recover(results: Path) -> list[Path]:
         with file:
             if not _take_lock(file.fileno()):
                 continue
-            if path.stat().st_size == 0:
-                path.unlink()
-                continue
-            run = read(path)
-            if run.graphs:
-                found.append(store.save(results, run))
-            path.unlink()
+            try:
+                found += _recovered(results, path)
+            except RecordError as error:
+                failed.append(error)
+    for failure in failed:
+        if warn is None:
+            raise failure
+        warn(failure)
     return found
+
+
+def _recovered(results: Path, path: Path) -> list[Path]:
+    """The run file made of a journal that is locked; none of one that holds nothing."""
+    run = read(path) if path.stat().st_size else None
+    stored = [store.save(results, run)] if run is not None and run.graphs else []
+    path.unlink()
+    return stored
 
 
 def is_being_written(path: Path) -> bool:

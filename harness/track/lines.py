@@ -23,5 +23,11 @@ def journal_lines(path: Path) -> Iterator[tuple[str, Any]]:
         except ValueError as error:
             if number == len(lines):
                 return
-            raise RecordError("a journal has a damaged line", where, got=text[:60]) from error
+            raise RecordError(
+                "a journal has a damaged line",
+                where,
+                got=text[:60],
+                expected="a JSON object",
+                remedy="remove the line, or the file, and try again",
+            ) from error
         yield where, value

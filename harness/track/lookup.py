@@ -9,6 +9,8 @@ from harness.errors import UnknownName, UsageError
 from harness.track import store
 
 LATEST = "latest"
+_ABBREVIATED = 12
+"""Digits of the commit in a run's identifier (``bench.plan.new_run``)."""
 
 
 def runs(results: Path) -> list[Path]:
@@ -52,6 +54,11 @@ def find(results: Path, name: str = LATEST) -> Path:
         expected=", ".join(near or [path.stem for path in known[-3:]]),
         remedy="list them: harness list --runs",
     )
+
+
+def of_commit(results: Path, commit: str) -> list[Path]:
+    """The run files of the commit with this full identifier, oldest first."""
+    return [path for path in runs(results) if _commit(path) == commit[:_ABBREVIATED]]
 
 
 def _commit(path: Path) -> str:

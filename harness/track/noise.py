@@ -16,8 +16,9 @@ Block = NDArray[np.float64]
 
 NORMAL_MEDIAN = 0.6745
 """Median of the absolute value of a standard normal variable."""
-STRAY = 4.0
-"""A point is stray that lies further from its neighbours than this many standard deviations."""
+STRAY, FAR = 4.0, 6.0
+"""A point is stray that lies further from its neighbours than this many standard deviations; where
+strays are rare, and a deviation is known well, only beyond the second: noise does not reach it."""
 LARGEST = 0.9
 """Correlations above are taken for this one: beyond, a level and a step look alike."""
 SINGLE_LOG_RATIO = 3.0
@@ -42,13 +43,16 @@ def scale(block: Block, floor: float) -> Block:
     return np.maximum(jumps / (NORMAL_MEDIAN * np.sqrt(2)), floor)
 
 
-def without_strays(block: Block, floor: float) -> tuple[Block, NDArray[np.bool_]]:
+def without_strays(
+    block: Block, deviations: Block, far: float = STRAY
+) -> tuple[Block, NDArray[np.bool_]]:
     """``block`` with every stray point replaced by its neighbours' mean, and where they were.
 
     Stray is a point that differs from both neighbours in the same direction, or an end point from
-    its only one, by more than ``STRAY`` deviations. Two points that agree are never stray.
+    its only one, by more than ``far`` of the row's ``deviations``. Two points that agree are never
+    stray.
     """
-    limit = STRAY * scale(block, floor)[:, None]
+    limit = far * deviations[:, None]
     padded = np.concatenate([block[:, 1:2], block, block[:, -2:-1]], axis=1)
     before, after = block - padded[:, :-2], block - padded[:, 2:]
     agree = (np.sign(before) == np.sign(after)) & (np.abs(padded[:, :-2] - padded[:, 2:]) <= limit)

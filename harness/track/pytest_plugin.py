@@ -14,6 +14,9 @@ be overridden by a project with a timer of its own).
 from __future__ import annotations
 
 import importlib.util
+import shutil
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -107,16 +110,17 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def gpu() -> Gpu | str:
     """The CUDA device to time on, its limits measured once; a reason if there is none."""
+    from harness.bench.context import no_device
+    from harness.bench.roofline import measure
+    from harness.bench.timer import CudaTimer
     from harness.errors import NoDevice
 
     try:
-        from harness.bench.roofline import measure
-        from harness.bench.timer import CudaTimer
-
         timer = CudaTimer()
         return Gpu(timer, measure(timer))
-    except NoDevice as error:
-        return f"no GPU: {error.got or error.what}"
+    except (RuntimeError, NoDevice) as error:
+        found = no_device(error)
+        return f"no GPU: {found.got or found.what}"
 
 
 if _HAS_BENCHMARK:
@@ -165,6 +169,24 @@ def pytest_benchmark_update_machine_info(
         machine_info["harness"] = to_json(found)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_benchmark_update_commit_info(commit_info: dict[str, Any]) -> None:
+    """Where the commit cannot be read off the checkout (copied files), ``HARNESS_COMMIT`` says
+    it."""
+    from harness import options as settings
+    from harness.bench.machine import given_commit
+    from harness.errors import UsageError
+
+    try:
+        given = settings.current().commit
+        found = given_commit(given) if given else None
+    except UsageError as error:  # what was measured must not be lost for it
+        warnings.warn(str(error), stacklevel=1)
+        return
+    if found is not None:
+        commit_info.update(id=found.name, dirty=found.dirty)
+
+
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
@@ -173,7 +195,8 @@ def pytest_terminal_summary(
     if not known.rows and not known.skipped:
         return
     terminalreporter.section("GPU benchmarks")
-    for line in section(known.rows) if known.rows else []:
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in section(known.rows, columns) if known.rows else []:
         terminalreporter.write_line(line)
     for reason, count in known.skipped.items():
         terminalreporter.write_line(f"{count} skipped: {reason}")

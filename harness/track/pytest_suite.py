@@ -7,7 +7,7 @@ replaced, and their samples handed to pytest-benchmark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -19,7 +19,8 @@ from harness.bench.entries import FileEntry, find_graphs, read
 from harness.bench.peers.names import OURS, parse
 from harness.bench.peers.regions import Comparable
 from harness.bench.record import Check, RegionRecord, SampleSet
-from harness.bench.session import Compiled, CompiledKernel, Device, Peers
+from harness.bench.roofline import Limit
+from harness.bench.session import Compiled, CompiledKernel, Device, Peers, Timing
 from harness.bench.sets import samples_of
 from harness.codegen.source import EmittedModule
 from harness.errors import CheckFailed, HarnessError, NoDevice, UsageError
@@ -56,9 +57,15 @@ class SuiteRegion:
     compiler: str
 
     @property
+    def group(self) -> str:
+        """The region's name, which a graph's regions begin with that of their graph."""
+        name = self.region.name
+        return name if name.startswith(f"{self.graph}.") else f"{self.graph}/{name}"
+
+    @property
     def id(self) -> str:
-        """``graph/region-compiler`` for the test's name."""
-        return f"{self.graph}/{self.region.name}-{self.compiler}"
+        """``region-compiler`` for the test's name."""
+        return f"{self.group}-{self.compiler}"
 
 
 @dataclass(eq=False, slots=True)
@@ -70,6 +77,8 @@ class SuiteGraphs:
     target: Target
     against: tuple[str, ...] = ()
     _compiled: dict[str, Compiled] = field(default_factory=dict)
+    _kernels: dict[str, SuiteKernel] = field(default_factory=dict)
+    _regions: dict[str, SuiteRegion] = field(default_factory=dict)
 
     def entries(self) -> tuple[FileEntry, ...]:
         """The graphs, unread. Raises ``UnknownName``."""
@@ -83,20 +92,26 @@ class SuiteGraphs:
                 self._compiled[entry.name] = entry.compile()
         return self._compiled
 
-    def kernels(self) -> list[SuiteKernel]:
-        """Every distinct kernel of every graph. Raises ``HarnessError``."""
-        graphs = self.compiled().items()
-        return [SuiteKernel(name, kernel) for name, graph in graphs for kernel in graph.kernels]
+    def kernels(self) -> dict[str, SuiteKernel]:
+        """Every distinct kernel of every graph by its id. Raises ``HarnessError``."""
+        if not self._kernels:
+            graphs = self.compiled().items()
+            found = [SuiteKernel(name, kernel) for name, g in graphs for kernel in g.kernels]
+            self._kernels.update((one.id, one) for one in found)
+        return self._kernels
 
-    def regions(self) -> list[SuiteRegion]:
-        """Every distinct region of every graph, once for each compiler. Raises
+    def regions(self) -> dict[str, SuiteRegion]:
+        """Every distinct region of every graph, once for each compiler, by its id. Raises
         ``HarnessError``."""
-        return [
-            SuiteRegion(name, region, compiler)
-            for name, graph in self.compiled().items()
-            for region in graph.regions
-            for compiler in (OURS, *self.against)
-        ]
+        if not self._regions:
+            found = [
+                SuiteRegion(name, region, compiler)
+                for name, graph in self.compiled().items()
+                for region in graph.regions
+                for compiler in (OURS, *self.against)
+            ]
+            self._regions.update((one.id, one) for one in found)
+        return self._regions
 
 
 _GRAPHS = pytest.StashKey[SuiteGraphs]()
@@ -119,21 +134,39 @@ def suite_graphs(config: pytest.Config) -> SuiteGraphs:
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
-    """Give ``suite_graph`` every graph and ``suite_kernel`` every kernel, as far as the test
-    takes them. A name that does not exist ends the session with one sentence."""
+    """Give ``suite_graph`` every graph, ``suite_kernel`` every kernel and ``suite_region`` every
+    region, as far as the test takes them. A name that does not exist ends the session with one
+    sentence.
+
+    The parameters are names, which the fixtures of those names look up: pytest-benchmark writes
+    parameters to its JSON, and a compiled kernel is pages of text there.
+    """
     try:
         graphs = suite_graphs(metafunc.config)
         if "suite_graph" in metafunc.fixturenames:
-            entries = graphs.entries()
-            metafunc.parametrize("suite_graph", entries, ids=[entry.name for entry in entries])
+            names = [entry.name for entry in graphs.entries()]
+            metafunc.parametrize("suite_graph", names, indirect=True)
         if "suite_kernel" in metafunc.fixturenames:
-            kernels = graphs.kernels()
-            metafunc.parametrize("suite_kernel", kernels, ids=[kernel.id for kernel in kernels])
+            metafunc.parametrize("suite_kernel", list(graphs.kernels()), indirect=True)
         if "suite_region" in metafunc.fixturenames:
-            regions = graphs.regions()
-            metafunc.parametrize("suite_region", regions, ids=[region.id for region in regions])
+            metafunc.parametrize("suite_region", list(graphs.regions()), indirect=True)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from error
+
+
+def named_graph(request: pytest.FixtureRequest) -> FileEntry:
+    """The graph that a test's parameter names."""
+    return next(e for e in suite_graphs(request.config).entries() if e.name == request.param)
+
+
+def named_kernel(request: pytest.FixtureRequest) -> SuiteKernel:
+    """The kernel that a test's parameter names."""
+    return suite_graphs(request.config).kernels()[request.param]
+
+
+def named_region(request: pytest.FixtureRequest) -> SuiteRegion:
+    """The region and compiler that a test's parameter names."""
+    return suite_graphs(request.config).regions()[request.param]
 
 
 def benchmark_codegen(benchmark: Benchmarked, entry: FileEntry) -> None:
@@ -174,20 +207,25 @@ def open_device(request: pytest.FixtureRequest) -> Iterator[Device | str]:
         yield device
 
 
-def selected(session: pytest.Session) -> list[SuiteKernel | SuiteRegion]:
-    """The kernels and regions whose tests are left after -k and the like."""
+def _selected(session: pytest.Session, fixture: str) -> list[str]:
+    """What the tests that are left after -k and the like have as parameter ``fixture``."""
     calls = (getattr(item, "callspec", None) for item in session.items)
-    values = (value for call in calls if call is not None for value in call.params.values())
-    return [value for value in values if isinstance(value, SuiteKernel | SuiteRegion)]
+    return [call.params[fixture] for call in calls if call is not None and fixture in call.params]
+
+
+def selected_regions(session: pytest.Session) -> list[SuiteRegion]:
+    """The regions, with their compilers, that the selected tests will time."""
+    names = _selected(session, "suite_region")
+    return [suite_graphs(session.config).regions()[name] for name in names]
 
 
 def wanted_modules(session: pytest.Session) -> list[EmittedModule]:
     """The kernels that the selected tests will time, each text once."""
-    modules: dict[str, EmittedModule] = {}
-    for one in selected(session):
-        found = [one.kernel.module] if isinstance(one, SuiteKernel) else modules_of(one.region)
-        modules.update((module.text, module) for module in found)
-    return list(modules.values())
+    names = _selected(session, "suite_kernel")
+    kernels = [suite_graphs(session.config).kernels()[name] for name in names]
+    found = [one.kernel.module for one in kernels]
+    found += [module for one in selected_regions(session) for module in modules_of(one.region)]
+    return list({module.text: module for module in found}.values())
 
 
 def modules_of(region: Comparable) -> list[EmittedModule]:
@@ -211,6 +249,7 @@ def benchmark_kernel(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
                 where=one.id,
                 got=f"error {outcome.max_error:.3g}",
                 expected=f"at most {outcome.allowed}",
+                remedy=f"see where: harness run {one.graph}",
             )
         timing = device.time(module)
     except HarnessError as error:
@@ -226,6 +265,37 @@ def benchmark_kernel(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What one pass through a region takes at least, by our kernels of it: the ``bytes`` that
+    they move and the milliseconds that the device needs for them, held back by ``roof``."""
+
+    bytes: int | None = None
+    least_ms: float | None = None
+    roof: str = ""
+
+    def limit(self, ms: float) -> Limit | None:
+        """The share that a pass of ``ms`` reaches."""
+        return None if self.least_ms is None else Limit(self.roof, self.least_ms / ms)
+
+
+def needs_of(region: Comparable, timings: Mapping[str, Timing]) -> Needs:
+    """The sums over the launches of ``region``, whose kernels were timed by text; nothing of a
+    hand-written kernel."""
+    if isinstance(region.work, str):
+        return Needs()
+    modules = [launch.kernel.module for launch in region.work.launches]
+    least: list[tuple[float, str]] = []
+    for module in modules:
+        timing = timings[module.text]
+        if timing.limit is not None:
+            least.append((timing.limit.fraction * timing.ms, timing.limit.roof))
+    moved = sum(module.bytes_moved for module in modules)
+    if len(least) < len(modules) or not least:
+        return Needs(moved)
+    return Needs(moved, sum(ms for ms, _ in least), max(least)[1])
+
+
 @dataclass(eq=False, slots=True)
 class RegionTimes:
     """What every compiler needs for a region, measured in turns when its first test asks and
@@ -234,15 +304,21 @@ class RegionTimes:
     device: Device
     peers: Peers
     _rows: dict[Comparable, dict[str, RegionRecord]] = field(default_factory=dict)
+    _needs: dict[Comparable, Needs] = field(default_factory=dict)
 
     def row(self, one: SuiteRegion) -> RegionRecord:
         """The figures of one compiler. Raises ``HarnessError``."""
         if one.region not in self._rows:
-            modules = modules_of(one.region)
-            configs = {module.text: self.device.time(module).config for module in modules}
+            timings = {m.text: self.device.time(m) for m in modules_of(one.region)}
+            configs = {text: timing.config for text, timing in timings.items()}
+            self._needs[one.region] = needs_of(one.region, timings)
             rows = self.peers.compare(one.region, configs)
             self._rows[one.region] = {row.compiler: row for row in rows}
         return self._rows[one.region][one.compiler]
+
+    def needs(self, one: SuiteRegion) -> Needs:
+        """What our kernels of the region move, once ``row`` was asked."""
+        return self._needs.get(one.region, Needs())
 
 
 def open_regions(
@@ -258,7 +334,7 @@ def open_regions(
     options = settings.current()
     against = suite_graphs(request.config).against
     with PeerPool(against, Path(options.cache), options.jobs) as peers:
-        wanted = [one.region for one in selected(request.session) if isinstance(one, SuiteRegion)]
+        wanted = [one.region for one in selected_regions(request.session)]
         peers.prepare(list(dict.fromkeys(wanted)))
         yield RegionTimes(suite_device, peers)
 
@@ -279,10 +355,13 @@ def benchmark_region(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
         findings(request.config).skip(f"{one.compiler}: {row.reason}")
     if row.check is Check.FAILED:
         pytest.fail(f"{one.id}: the result is wrong by {row.max_error:.3g}", pytrace=False)
-    (samples, *_) = row.sets
-    bench.benchmark.group = f"{one.graph}/{one.region.name}"
+    samples = samples_of(row.sets[0])
+    needs = times.needs(one)
+    bench.benchmark.group = one.group
     bench.take(
-        samples_of(samples),
+        samples,
+        nbytes=needs.bytes,
+        limit=needs.limit(samples.median),
         compiler=one.compiler,
         kernels=row.kernels,
         max_error=row.max_error,

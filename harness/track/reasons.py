@@ -24,11 +24,21 @@ _FIGURES = (
 
 def causes(known: History, series: Series, before: int, after: int) -> tuple[str, ...]:
     """What changed between the points ``before`` and ``after`` of ``series``."""
+    if series.metric.of_peers:
+        return _of_peer(known, int(series.runs[before]), int(series.runs[after]))
     if series.kernel:
         frame = known.frame
         old, new = int(series.rows[before]), int(series.rows[after])
         return _of_kernel(frame.iloc[old], frame.iloc[new])
     return _of_graph(known, series.graph, int(series.runs[before]), int(series.runs[after]))
+
+
+def _of_peer(known: History, old: int, new: int) -> tuple[str, ...]:
+    """Another compiler changes with its version, not with our commits."""
+    before, after = known.runs[old], known.runs[new]
+    pairs = (("torch", before.torch, after.torch), ("triton", before.triton, after.triton))
+    found = tuple(f"{name} {a or '?'} → {b or '?'}" for name, a, b in pairs if a != b)
+    return found or ("same versions of torch and triton",)
 
 
 def _of_kernel(old: Any, new: Any) -> tuple[str, ...]:
@@ -89,7 +99,10 @@ def _of_graph(known: History, graph: str, old: int, new: int) -> tuple[str, ...]
     for what, number in counted:
         if number:
             found.append(f"{number} {what if number > 1 else what.replace('kernels', 'kernel')}")
-    return tuple(found) or ("same kernels, code and configurations",)
+    if found:
+        return tuple(found)
+    known_code = both and all(before[name]["code"] and after[name]["code"] for name in both)
+    return ("same kernels, code and configurations" if known_code else "nothing known",)
 
 
 def _count(before: dict[str, Any], after: dict[str, Any], both: list[str], column: str) -> int:

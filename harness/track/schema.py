@@ -30,14 +30,13 @@ from harness.bench.record import (
     from_json,
     to_json,
 )
+from harness.runtime.timing import DISTURBED
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 RUN_KEY = b"harness.run"
 VERSION_KEY = b"harness.schema"
-THROTTLED = "throttled"
-"""Why a process stopped sampling that got nothing but throttled samples (``runtime.timing``)."""
 
 RowUpgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -177,9 +176,9 @@ def _inner(hint: Any) -> Any:
 
 def _derived(kernel: KernelRecord) -> dict[str, Any]:
     """What the index needs of the nested columns and of the module, so that it need not read
-    those; readers of a run ignore it. Samples of a process that saw nothing but throttling were
+    those; readers of a run ignore it. Samples of a process that saw nothing but disturbance were
     kept for want of others, and count as excluded."""
-    fine = [each for each in kernel.sets if each.stopped != THROTTLED]
+    fine = [each for each in kernel.sets if each.stopped not in DISTURBED]
     every = sum(len(each.ms) + each.excluded for each in kernel.sets)
     samples = sum(len(each.ms) for each in fine)
     clocks = [each.clock_mhz for each in kernel.sets if each.clock_mhz is not None]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.bench.peers.names import SUBJECTS
 from harness.track import history
 from harness.track.index import Index, IndexedRun
 
@@ -30,7 +31,8 @@ MOSTLY = 0.5
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A quantity: its ``column``, unit, and whether more of it is worse. ``exact`` ones are without
-    noise: each difference is a change. ``of_graph``: it belongs to graphs, not to kernels.
+    noise: each difference is a change. ``of_graph``: it belongs to graphs, not to kernels;
+    ``of_peers``: to what other compilers make of our regions, which is no regression of ours.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Metric:
     more_is_worse: bool = True
     exact: bool = False
     of_graph: bool = False
+    of_peers: bool = False
 
 
 METRICS: dict[str, Metric] = {
@@ -48,6 +51,7 @@ METRICS: dict[str, Metric] = {
         Metric("gbps", "gbps", "GB/s", more_is_worse=False),
         Metric("fraction", "fraction", more_is_worse=False),
         Metric("codegen", "codegen_seconds", "s", of_graph=True),
+        Metric("peers", "ms", "ms", of_peers=True),
         Metric("registers", "registers", exact=True),
         Metric("spills", "spills", "bytes", exact=True),
         Metric("stack", "stack", "bytes", exact=True),
@@ -65,7 +69,8 @@ METRICS: dict[str, Metric] = {
 @dataclass(frozen=True, slots=True)
 class Environment:
     """What the numbers of a series have in common. For exact metrics only the target and the
-    version of Triton count, and the rest is empty."""
+    version of Triton count, and the rest is empty; for other compilers Triton is part of them, so
+    that what an upgrade makes of them is seen."""
 
     machine: str
     method: str
@@ -83,8 +88,9 @@ class Environment:
 class Series:
     """``positions`` are those of the commits, ascending; ``values`` logarithms, or for exact
     metrics the numbers themselves; ``runs`` and ``rows`` for each point its last run and that run's
-    row of the frame (-1 for a graph as a whole, whose ``kernel`` is empty). ``kernel`` is the label
-    under which a kernel is known over the commits (``track.schema.labels``)."""
+    row of the frame (-1 for a graph as a whole, whose ``kernel`` is empty, and for a region of
+    another compiler, whose ``kernel`` is ``region/compiler``). ``kernel`` is the label under which
+    a kernel is known over the commits (``track.schema.labels``)."""
 
     metric: Metric
     graph: str
@@ -104,6 +110,7 @@ class History:
     """
 
     frame: pd.DataFrame
+    regions: pd.DataFrame
     runs: tuple[IndexedRun, ...]
     commits: tuple[str, ...]
     position_of_run: NDArray[np.int64]
@@ -137,6 +144,7 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
         names, position = _by_time(runs, usable)
     return History(
         frame(index),
+        index.regions.to_pandas(),
         runs,
         tuple(names),
         position,
@@ -193,7 +201,7 @@ def _by_time(
 
 def series_of(known: History, metric: Metric) -> list[Series]:
     """Every series of ``metric``, by graph, kernel and environment."""
-    table = _graph_rows(known, metric) if metric.of_graph else _kernel_rows(known, metric)
+    table = _rows(known, metric)
     if metric.name in ("ms", "gbps"):
         import pandas as pd
 
@@ -222,6 +230,10 @@ def series_of(known: History, metric: Metric) -> list[Series]:
     # Exact figures of one commit agree; should they not, the last run counts.
     last = starts + counts - 1
     points = value[last] if metric.exact else np.add.reduceat(value, starts) / counts
+    if not metric.exact:
+        # Of three runs and more a stray one does not count.
+        for place in np.flatnonzero(counts > 2):
+            points[place] = np.median(value[starts[place] : last[place] + 1])
     edges = np.flatnonzero(np.r_[True, key[starts][1:] != key[starts][:-1], True])
     found = []
     for begin, end in zip(edges[:-1], edges[1:], strict=True):
@@ -242,6 +254,19 @@ def series_of(known: History, metric: Metric) -> list[Series]:
             )
         )
     return found
+
+
+def _rows(known: History, metric: Metric) -> pd.DataFrame:
+    if metric.of_peers:
+        return _peer_rows(known)
+    return _graph_rows(known, metric) if metric.of_graph else _kernel_rows(known, metric)
+
+
+def _peer_rows(known: History) -> pd.DataFrame:
+    """The time of each region by each other compiler."""
+    rows = known.regions[~known.regions["compiler"].isin(SUBJECTS)]
+    names = rows["region"].astype(str) + "/" + rows["compiler"].astype(str)
+    return rows[["run", "graph"]].assign(kernel=names, value=rows["ms"], row=-1)
 
 
 def _factorise(column: pd.Series[Any]) -> tuple[NDArray[np.int64], Sequence[str]]:
@@ -319,6 +344,8 @@ def _environments(known: History, metric: Metric) -> tuple[list[Environment], ND
     for i, run in enumerate(known.runs):
         if metric.exact:
             environment = Environment("", "", run.triton, run.target)
+        elif metric.of_peers:
+            environment = Environment(run.machine, run.method, "")
         else:
             environment = Environment(run.machine, run.method, run.triton)
         codes[i] = places.setdefault(environment, len(places))

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from harness.bench import git
 from harness.bench.peers.names import SUBJECTS, parse
 from harness.bench.record import GraphRecord, KernelRecord, Machine, RegionRecord, Run
-from harness.errors import HarnessError, RecordError, UnknownName, UsageError, nearest
+from harness.errors import RecordError, UnknownName, UsageError, nearest
 from harness.track import lookup, store
 from harness.track.comparing import Side
 from harness.track.emitted import constants
 from harness.track.pairing import region_of
 from harness.track.pooling import pool
-
-_GIT_SECONDS = 20
 
 CompileAt = Callable[[str | None, str], Side]
 """Compiles the suite's graphs with a commit's compiler (None: the working tree's); the second
@@ -30,19 +28,20 @@ def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) ->
     that the run has no regions of.
     """
     maybe = all(may_be_compiler(results, name) for name in names)
-    if maybe and (run != lookup.LATEST or lookup.runs(results)):
+    sure = are_compilers(results, names)  # a checkout has a folder called harness, too
+    if maybe and (sure or run != lookup.LATEST or lookup.runs(results)):
         path = lookup.find(results, run)
         whole = store.load(path)
         known = compilers(whole)
         unknown = [name for name in names if name not in known]
         if not unknown:
             return [compiler_side(whole, name, str(path)) for name in names]
-        if len(unknown) < len(names):
+        if sure or len(unknown) < len(names):
             raise UnknownName(
                 "the run has no regions of this compiler",
                 where=whole.id,
                 got=unknown[0],
-                expected=", ".join(nearest(unknown[0], known) or known),
+                expected=", ".join(nearest(unknown[0], known) or known) or "a run with --against",
                 remedy="measure it: harness run --against COMPILER; another run: --run RUN",
             )
     return [find_side(results, name) for name in names]
@@ -56,7 +55,7 @@ def find_side(results: Path, name: str) -> Side:
     path = Path(name)
     if path.suffix == ".py" or path.is_dir():
         return modules_side(path)
-    of_commit = _runs_of(results, name) if len(name) >= _ABBREVIATED else []
+    of_commit = lookup.of_commit(results, name) if len(name) >= _ABBREVIATED else []
     if of_commit:
         return _pooled(name, of_commit)
     try:
@@ -110,9 +109,10 @@ def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
             where=unknown.where,
             got=name,
             expected=unknown.expected or unknown.what,
-            remedy="list runs: harness list --runs; compilers: harness compare harness inductor",
+            remedy=f"{_where_commits_are(Path.cwd())}list runs: harness list --runs; compilers: "
+            "harness compare harness inductor",
         ) from unknown
-    found = _runs_of(results, commit)
+    found = lookup.of_commit(results, commit)
     if not found:
         raise UnknownName(
             "no run of this commit is recorded here",
@@ -126,13 +126,7 @@ def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
 
 
 _ABBREVIATED = 12
-"""Characters of a commit in a run's name, behind the 16 of its time."""
-
-
-def _runs_of(results: Path, commit: str) -> list[Path]:
-    """The runs of ``commit``, oldest first."""
-    short = commit[:_ABBREVIATED]
-    return [path for path in lookup.runs(results) if path.stem[16 : 16 + _ABBREVIATED] == short]
+"""Characters of a commit in a run's name: so many are known without git."""
 
 
 def _pooled(name: str, paths: Sequence[Path]) -> Side:
@@ -153,18 +147,19 @@ def _pooled(name: str, paths: Sequence[Path]) -> Side:
 def resolve_commit(folder: Path, name: str) -> str | None:
     """The full identifier of the commit that git calls ``name`` in ``folder``; None if it knows
     none, or there is no git or no repository."""
-    try:
-        found = subprocess.run(
-            ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=_GIT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return found.stdout.strip() if found.returncode == 0 else None
+    wanted = f"{name}^{{commit}}"
+    text, _ = git.ask(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", wanted)
+    return text.strip() or None
+
+
+def _where_commits_are(folder: Path) -> str:
+    """What to do about a commit that the checkout in ``folder`` does not have."""
+    shallow, silent = git.ask(folder, "rev-parse", "--is-shallow-repository")
+    if silent:
+        return "commits are known inside a checkout only; "
+    if shallow.strip() == "true":
+        return "commits: this clone lacks its history (git fetch --unshallow); "
+    return "commits: git fetch the branch it is on; "
 
 
 def modules_side(path: Path) -> Side:
@@ -183,6 +178,7 @@ def modules_side(path: Path) -> Side:
             "a folder holds no emitted modules",
             where=str(path),
             expected="files that harness emit GRAPH -o FOLDER wrote",
+            remedy="write some: harness emit GRAPH -o FOLDER",
         )
     found = tuple(GraphRecord(name, kernels=tuple(kernels)) for name, kernels in graphs.items())
     return Side(str(path), Run("", "", Machine(""), "", graphs=found), str(path))
@@ -200,7 +196,10 @@ def _kernel(file: Path) -> KernelRecord:
         )
     except OSError as error:
         raise UnknownName(
-            "there is no such file", got=str(file), expected="an emitted module"
+            "there is no such file",
+            got=str(file),
+            expected="an emitted module",
+            remedy="write one: harness emit GRAPH -o FOLDER",
         ) from error
     except (ValueError, SyntaxError, KeyError, TypeError) as error:
         raise UsageError(
@@ -208,6 +207,7 @@ def _kernel(file: Path) -> KernelRecord:
             where=str(file),
             got=f"{type(error).__name__}: {error}",
             expected="a file that harness emit GRAPH -o FOLDER wrote",
+            remedy="emit it again: harness emit GRAPH -o FOLDER",
         ) from error
 
 
@@ -225,7 +225,13 @@ def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:
         if regions:
             graphs.append(GraphRecord(graph.name, kernels=tuple(regions)))
     if not graphs:
-        raise HarnessError("a run has no region of a compiler", where=run.id, got=compiler)
+        raise UnknownName(
+            "the run has no regions of this compiler",
+            where=run.id,
+            got=compiler,
+            expected=", ".join(compilers(run)) or "a run made with --against",
+            remedy="measure it: harness run --against COMPILER",
+        )
     return Side(compiler, replace(run, graphs=tuple(graphs)), origin, compiler)
 
 

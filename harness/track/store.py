@@ -29,10 +29,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SUFFIX = ".parquet"
+UNRECORDED = ", or measure without recording: --no-record"
+"""The advice for a run that cannot be written, beside what to do about the folder."""
 
 
 def run_path(results: Path, run: Run) -> Path:
-    """Where ``run`` is stored below ``results`` (the name its identifier gives)."""
+    """Where ``run`` is stored below ``results`` (the name its identifier gives).
+
+    Raises ``RecordError`` for a machine or an identifier that names another place.
+    """
+    for name in (run.machine.key, run.id):
+        if not name or name.startswith(".") or "/" in name or "\\" in name or "\0" in name:
+            raise RecordError(
+                "a run's name leads out of the results folder",
+                str(results),
+                got=repr(name)[:80],
+                expected="a machine and an identifier without separators",
+            )
     return results / run.machine.key / f"{run.id}{SUFFIX}"
 
 
@@ -218,5 +231,5 @@ def write_error(path: Path, error: OSError) -> RecordError:
     return RecordError(
         f"a run cannot be recorded: {what}",
         str(path),
-        remedy=f"{remedy}, or measure without recording: --no-record",
+        remedy=f"{remedy}{UNRECORDED}",
     )

@@ -119,6 +119,31 @@ class Kernel:
         """Registers of a thread."""
         return look_up(cache, "kernels", kernel, "registers")
 
+    @_tracked("kernels", "XBLOCK", "elements", _TIMED, better="neither")
+    def track_xblock(self, cache: dict[str, Any], kernel: str) -> Any:
+        """``XBLOCK`` of the configuration that was timed; the next four are the rest of it."""
+        return look_up(cache, "kernels", kernel, "XBLOCK")
+
+    @_tracked("kernels", "YBLOCK", "elements", _TIMED, better="neither")
+    def track_yblock(self, cache: dict[str, Any], kernel: str) -> Any:
+        """``YBLOCK``."""
+        return look_up(cache, "kernels", kernel, "YBLOCK")
+
+    @_tracked("kernels", "R0_BLOCK", "elements", _TIMED, better="neither")
+    def track_r0_block(self, cache: dict[str, Any], kernel: str) -> Any:
+        """``R0_BLOCK``."""
+        return look_up(cache, "kernels", kernel, "R0_BLOCK")
+
+    @_tracked("kernels", "num_warps", "warps", _TIMED, better="neither")
+    def track_warps(self, cache: dict[str, Any], kernel: str) -> Any:
+        """Warps of a block."""
+        return look_up(cache, "kernels", kernel, "num_warps")
+
+    @_tracked("kernels", "num_stages", "stages", _TIMED, better="neither")
+    def track_stages(self, cache: dict[str, Any], kernel: str) -> Any:
+        """Pipeline stages."""
+        return look_up(cache, "kernels", kernel, "num_stages")
+
     @_tracked("kernels", "spills", "bytes", STATIC_METHOD)
     def track_spills(self, cache: dict[str, Any], kernel: str) -> Any:
         """Spill loads and stores of a thread."""
@@ -134,7 +159,8 @@ class Kernel:
         """Instructions of the binary."""
         return look_up(cache, "kernels", kernel, "instructions")
 
-    @_tracked("kernels", "bytes", "bytes", STATIC_METHOD)
+    @_tracked("kernels", "bytes", "bytes", STATIC_METHOD, better="neither")
     def track_bytes(self, cache: dict[str, Any], kernel: str) -> Any:
-        """Bytes that one launch has to move (modelled)."""
+        """Bytes that one launch has to move (modelled). Other bytes mean another fusion: what
+        counts is the graph's sum."""
         return look_up(cache, "kernels", kernel, "bytes")

@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.bench.on_pairs import Contender, Duel, Outcome, Ring
-from harness.bench.pairs import Bout, Duelled, Effort, Follow
+from harness.bench.jobs import DeviceFacts, PairJob, PairSamples, TimedKernel
+from harness.bench.pairs import Effort, Follow, KernelPair, PairResults
 from harness.bench.record import Machine, one_line
 from harness.errors import CompileFailed
 from harness.runtime.timing import Samples
@@ -19,61 +19,62 @@ from harness.target import H100
 ROLE = "tests.bench.fake_pairs:handlers"
 
 
-def _time(contender: Contender, chance: random.Random) -> float:
-    (said,) = (line for line in contender.module_text.splitlines() if line.startswith("# ms "))
-    return float(said.removeprefix("# ms ")) * chance.gauss(1.0, 0.002) * contender.launches
+def _time(kernel: TimedKernel, chance: random.Random) -> float:
+    (said,) = (line for line in kernel.module_text.splitlines() if line.startswith("# ms "))
+    return float(said.removeprefix("# ms ")) * chance.gauss(1.0, 0.002) * kernel.launches
 
 
-def fight_here(
-    bouts: Sequence[Bout],
+def time_pairs_here(
+    pairs: Sequence[KernelPair],
     effort: Effort,
     cache: Path,
     jobs: int,
     follow: Follow = lambda _done, _total: None,
     role: str = ROLE,
-) -> Duelled:
-    """``pairs.fight`` without a process: the same answers, at once."""
-    ring = Ring(H100, Machine("fake", gpu="Fake GPU", triton="3"), "fake/1")
-    outcomes: list[tuple[Outcome, ...]] = []
+) -> PairResults:
+    """``pairs.time_pairs`` without a process: the same answers, at once."""
+    device = DeviceFacts(H100, Machine("fake", gpu="Fake GPU", triton="3"), "fake/1")
+    outcomes: list[tuple[PairSamples, ...]] = []
     reasons: list[str] = []
-    for bout in bouts:
+    for pair in pairs:
         try:
-            duels = (Duel(bout.a, bout.b, True, n, 1.0, 0.01) for n in range(effort.processes))
-            outcomes.append(tuple(_fought(duel) for duel in duels))
+            jobs = (PairJob(pair.a, pair.b, True, n, 1.0, 0.01) for n in range(effort.processes))
+            outcomes.append(tuple(_timed(job) for job in jobs))
             reasons.append("")
         except CompileFailed as error:
             outcomes.append(())
             reasons.append(one_line(error))
-    return Duelled(ring, tuple(outcomes), tuple(reasons))
+    return PairResults(device, tuple(outcomes), tuple(reasons))
 
 
-def _fought(duel: Duel) -> Outcome:
-    texts = [c.module_text for c in (*duel.a, *duel.b)]
+def _timed(job: PairJob) -> PairSamples:
+    texts = [c.module_text for c in (*job.a, *job.b)]
     if any("# fails" in text for text in texts):
         raise CompileFailed("a compiled kernel does not fit the device", got="shared memory")
-    chance = random.Random(f"{texts} {duel.seed}")
+    chance = random.Random(f"{texts} {job.seed}")
     sides = [
-        tuple(sum(_time(c, chance) for c in side) for _ in range(20)) for side in (duel.a, duel.b)
+        tuple(sum(_time(c, chance) for c in side) for _ in range(20)) for side in (job.a, job.b)
     ]
-    return Outcome(*(Samples(ms, "fake/1", "width") for ms in sides))
+    stopped = "disturbed" if any("# disturbed" in text for text in texts) else "width"
+    return PairSamples(*(Samples(ms, "fake/1", stopped) for ms in sides))
 
 
 def handlers(cache: str | None) -> dict[str, Handler]:
-    """Notes, in the cache folder, which process had which duel in which order."""
+    """Notes, in the cache folder, which process had which job in which order."""
     assert cache is not None
     log = Path(cache) / "log"
 
-    def take(_: object) -> Ring:
-        return Ring(H100, Machine("fake", gpu="Fake GPU", triton="3"), "fake/1")
+    def take(_: object) -> DeviceFacts:
+        return DeviceFacts(H100, Machine("fake", gpu="Fake GPU", triton="3"), "fake/1")
 
-    def fight(duel: Duel) -> Outcome:
-        texts = [c.module_text for c in (*duel.a, *duel.b)]
+    def time_(job: PairJob) -> PairSamples:
+        texts = [c.module_text for c in (*job.a, *job.b)]
         with log.open("a") as file:
-            file.write(f"{os.getpid()} {duel.a_first} {duel.seed} {texts[0].splitlines()[0]}\n")
+            file.write(f"{os.getpid()} {job.a_first} {job.seed} {texts[0].splitlines()[0]}\n")
         if any("# crashes" in text for text in texts):
             os._exit(7)
         if any("# hangs" in text for text in texts):
             time.sleep(60)
-        return _fought(duel)
+        return _timed(job)
 
-    return {"open": take, "fight": fight}
+    return {"open": take, "time": time_}

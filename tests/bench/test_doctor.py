@@ -84,7 +84,10 @@ def test_how_kernels_are_launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_timer_whose_cold_is_warm_is_broken() -> None:
     assert doctor.timer_finding(4.0, True, True, 2500, 4500, 2700).level is Level.FINE
-    assert "floor 4.0 µs" in doctor.timer_finding(4.0, True, True, 2500, 4500, 2700).found
+    assert (
+        "4.0 µs (the floor), at most 1 %"
+        in doctor.timer_finding(4.0, True, True, 2500, 4500, 2700).found
+    )
     warm = doctor.timer_finding(4.0, False, True, 4400, 4500, 2700)
     assert warm.level is Level.BROKEN
     assert "4400 GB/s" in warm.found

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from harness.bench import measure
 from harness.bench import timer as timers
 from harness.bench.machine import Commit, Gpu, commit_of, fingerprint, machine_key
 from harness.bench.measure import Measurer
-from harness.bench.roofline import copy_bandwidth
+from harness.bench.roofline import Limit, Roofline, copy_bandwidth
 from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError, UsageError
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
-from harness.runtime.autotune import Prepare, Saved, tune
+from harness.runtime.autotune import tune
+from harness.runtime.race import Ahead
+from harness.runtime.saved import Saved
 from harness.runtime.timing import Launch, Samples
-from harness.target import H100
+from harness.runtime.trials import Resources
+from harness.target import H100, Target
 from tests.runtime import emitted
 
 HAS_GPU = torch.cuda.is_available()
@@ -43,22 +48,38 @@ class FakeTimer:
         return {name: self.measure(launch, budget_ms) for name, launch in launches.items()}
 
 
-def by_torch(loaded: modules.LoadedModule, **outcomes: str | int) -> Prepare:
-    """Launches that let torch do the kernel's work. ``outcomes``: by block size, an error
-    that compiling raises or a number of spilled registers."""
+@dataclass
+class TorchLaunch:
+    """Lets torch do the kernel's work."""
 
-    def prepare(config: Config) -> tuple[Any, int]:
-        outcome = outcomes.get(f"x{config.block('XBLOCK')}", 0)
+    loaded: modules.LoadedModule
+    resources: Resources
+
+    def __call__(self, args: Sequence[Any]) -> None:
+        expected = self.loaded.reference(list(args))
+        for position, value in zip(self.loaded.outputs, expected, strict=True):
+            args[position].copy_(value)
+
+
+@dataclass
+class ByTorch:
+    """``outcomes``: by block size, an error that compiling raises or spilled registers."""
+
+    loaded: modules.LoadedModule
+    outcomes: Mapping[str, str | int]
+    target: Target = H100
+    ahead: Ahead | None = None
+    parallel: int = 1
+
+    def __call__(self, config: Config) -> TorchLaunch:
+        outcome = self.outcomes.get(f"x{config.block('XBLOCK')}", 0)
         if isinstance(outcome, str):
             raise CompileFailed("no", got=outcome)
+        return TorchLaunch(self.loaded, Resources(spills=outcome))
 
-        def launch(args: Sequence[Any]) -> None:
-            for position, value in zip(loaded.outputs, loaded.reference(list(args)), strict=True):
-                args[position].copy_(value)
 
-        return launch, outcome
-
-    return prepare
+def by_torch(loaded: modules.LoadedModule, **outcomes: str | int) -> ByTorch:
+    return ByTorch(loaded, outcomes)
 
 
 @pytest.fixture
@@ -136,6 +157,30 @@ def test_measure_is_a_row_either_way(tmp_path: Path) -> None:
     assert "4: A; " in bad.reason
     assert "4: B" in bad.reason
     assert measurer.measure("KERNEL = 1").reason
+
+
+def test_arithmetic_is_held_against_the_units_that_do_it(tmp_path: Path) -> None:
+    roofline = Roofline(3000.0, fp32_tflops=50.0, tensor_tflops=700.0)
+    measurer = Measurer(
+        H100, FakeTimer(0.5), None, tmp_path, "cpu", preparer=by_torch, roofline=roofline
+    )
+    for tensor, fraction in ((False, 0.4), (True, 0.4 / 14)):
+        text = f"{emitted.POINTWISE}\nFLOPS = {10**10}\nTENSOR = {tensor}\n"
+        found = measurer.measure(text).limit
+        assert found == Limit("compute", pytest.approx(fraction))
+
+
+def test_memory_is_given_back_after_each_kernel_failed_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released: list[str] = []
+    monkeypatch.setattr(measure, "release", released.append)
+    measurer = Measurer(H100, FakeTimer(0.5), 100.0, tmp_path, "cpu", preparer=by_torch)
+    config = modules.load(emitted.POINTWISE, tmp_path).configs[0]
+    measurer.measure(emitted.POINTWISE)
+    measurer.again(emitted.POINTWISE, config)
+    measurer.measure("KERNEL = 1")
+    assert released == ["cpu"] * 3
 
 
 def test_copy_bandwidth_counts_both_directions() -> None:

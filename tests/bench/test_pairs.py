@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from harness.bench import on_pairs, pairs
-from harness.bench.on_pairs import Contender, Duel
-from harness.bench.pairs import Bout, Effort, fight
+from harness.bench.jobs import PairJob, TimedKernel
+from harness.bench.pairs import Effort, KernelPair, time_pairs
 from harness.runtime.timing import Samples, Work
 from harness.target import H100
 from tests.bench import fake_pairs
@@ -22,8 +22,8 @@ def no_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs, "_compile_ahead", lambda *_: None)
 
 
-def bout(name: str, a: str = "# ms 0.01", b: str = "# ms 0.01") -> Bout:
-    return Bout((Contender(f"# {name}\n{a}\n"),), (Contender(f"# {name}\n{b}\n"),))
+def pair(name: str, a: str = "# ms 0.01", b: str = "# ms 0.01") -> KernelPair:
+    return KernelPair((TimedKernel(f"# {name}\n{a}\n"),), (TimedKernel(f"# {name}\n{b}\n"),))
 
 
 def log(cache: Path) -> list[tuple[str, str, str, str]]:
@@ -33,7 +33,7 @@ def log(cache: Path) -> list[tuple[str, str, str, str]]:
 
 def test_every_process_is_fresh_and_has_its_own_order(tmp_path: Path) -> None:
     names = [f"k{n}" for n in range(8)]
-    found = fight([bout(n) for n in names], EFFORT, tmp_path, 1, role=fake_pairs.ROLE)
+    found = time_pairs([pair(n) for n in names], EFFORT, tmp_path, 1, role=fake_pairs.ROLE)
     assert [len(outcomes) for outcomes in found.outcomes] == [3] * 8
     entries = log(tmp_path)
     processes = list(dict.fromkeys(pid for pid, *_ in entries))
@@ -45,9 +45,9 @@ def test_every_process_is_fresh_and_has_its_own_order(tmp_path: Path) -> None:
 
 
 def test_a_kernel_that_cannot_run_is_a_reason(tmp_path: Path) -> None:
-    bad = [bout(word, f"# {word}\n# ms 1") for word in ("crashes", "fails", "hangs")]
+    bad = [pair(word, f"# {word}\n# ms 1") for word in ("crashes", "fails", "hangs")]
     effort = Effort(processes=2, seconds=2.0)
-    found = fight([bout("good"), *bad], effort, tmp_path, 1, role=fake_pairs.ROLE)
+    found = time_pairs([pair("good"), *bad], effort, tmp_path, 1, role=fake_pairs.ROLE)
     assert found.reasons[0] == ""
     assert "process ended" in found.reasons[1]
     assert "does not fit" in found.reasons[2]
@@ -96,33 +96,35 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, object]]:
     return EmptyLauncher.calls
 
 
-def duel(a: tuple[Contender, ...], b: tuple[Contender, ...], a_first: bool = True) -> Duel:
-    return Duel(a, b, a_first, 0, 1.0, 0.01)
+def one_job(
+    a: tuple[TimedKernel, ...], b: tuple[TimedKernel, ...], a_first: bool = True
+) -> PairJob:
+    return PairJob(a, b, a_first, 0, 1.0, 0.01)
 
 
 def test_equal_arguments_are_one_set_of_tensors(tmp_path: Path, launched: list) -> None:
     text = MODULE
     timer = TurnTimer()
     config = {"XBLOCK": 128, "num_warps": 2, "num_stages": 1}
-    fought = duel((Contender(text),), (Contender(text, config),), a_first=False)
-    on_pairs.timed(fought, timer, H100, tmp_path, device="cpu")  # type: ignore[arg-type]
-    assert timer.launched == ["b", "a"], "the order is the duel's"
+    job = one_job((TimedKernel(text),), (TimedKernel(text, config),), a_first=False)
+    on_pairs.timed(job, timer, H100, tmp_path, device="cpu")  # type: ignore[arg-type]
+    assert timer.launched == ["b", "a"], "the order is the job's"
     assert timer.args[0] is timer.args[1]
     assert launched[0][1].num_warps == 2, "the recorded configuration"  # type: ignore[attr-defined]
 
 
 def test_a_group_launches_each_as_often_as_its_graph(tmp_path: Path, launched: list) -> None:
     text = MODULE
-    fought = duel((Contender(text, launches=3), Contender(text)), (Contender(text),))
-    on_pairs.timed(fought, TurnTimer(), H100, tmp_path, device="cpu")  # type: ignore[arg-type]
+    job = one_job((TimedKernel(text, launches=3), TimedKernel(text)), (TimedKernel(text),))
+    on_pairs.timed(job, TurnTimer(), H100, tmp_path, device="cpu")  # type: ignore[arg-type]
     assert len(launched) == 3 + 1 + 1
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_kernel_against_itself_on_the_gpu(tmp_path: Path) -> None:
-    same = Bout((Contender(MODULE),), (Contender(MODULE),))
-    (outcomes,) = fight([same], Effort(processes=2), tmp_path, 1).outcomes
+    same = KernelPair((TimedKernel(MODULE),), (TimedKernel(MODULE),))
+    (outcomes,) = time_pairs([same], Effort(processes=2), tmp_path, 1).outcomes
     for outcome in outcomes:
         assert outcome.a.median == pytest.approx(outcome.b.median, rel=0.5)
 
@@ -132,6 +134,6 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
         if done == 3:
             raise KeyboardInterrupt
 
-    found = fight([bout("a"), bout("b")], EFFORT, tmp_path, 1, follow, fake_pairs.ROLE)
+    found = time_pairs([pair("a"), pair("b")], EFFORT, tmp_path, 1, follow, fake_pairs.ROLE)
     assert found.interrupted
     assert sorted(len(outcomes) for outcomes in found.outcomes) == [1, 2]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import harness
 from harness.bench.state import Monitor, Reader, Reading, reasons_of, summary
 
 
@@ -21,7 +24,6 @@ class FakeNvml:
     def __init__(self, bits: int = 0, silent: tuple[str, ...] = (), old: bool = False) -> None:
         self.bits, self.silent = bits, silent
         self.open = 0
-        self.set_anything = False
         name = "Throttle" if old else "Event"
         setattr(self, f"nvmlDeviceGetCurrentClocks{name}Reasons", lambda h: self.bits)
 
@@ -73,6 +75,12 @@ def test_what_the_driver_does_not_say_is_none() -> None:
 @pytest.mark.parametrize("bits", [0, 0x1, 0x2, 0x100])
 def test_idling_and_chosen_clocks_are_not_throttling(bits: int) -> None:
     assert reasons_of(bits) == ()
+
+
+def test_clocks_are_read_never_set() -> None:
+    sources = "".join(path.read_text() for path in Path(harness.__path__[0]).rglob("*.py"))
+    assert "nvmlDeviceGetClockInfo" in sources
+    assert not re.search(r"nvmlDevice(Re)?[sS]et|lock-gpu-clocks|-lgc|application-clocks", sources)
 
 
 def at(*times: float, slow: tuple[float, ...] = ()) -> Monitor:

@@ -68,9 +68,14 @@ def test_work_that_waits_for_the_device_is_timed_as_it_is(timer: CudaTimer) -> N
     found = timer.measure(Work(lambda args: float(args[0].sum()), [x]), 100.0)
     assert found.method == METHOD_DIRECT
     assert found.median > 0
-    # The device can still record.
+    # The device can still record, and torch gives memory back.
     again = timer.measure(Work(lambda args: args[0].sin_(), [x]), 100.0)
     assert again.method == METHOD
+    large = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
+    before = torch.cuda.memory_reserved()
+    del large
+    torch.cuda.empty_cache()
+    assert torch.cuda.memory_reserved() <= before - (1 << 30)
 
 
 def test_memory_comes_back(timer: CudaTimer) -> None:

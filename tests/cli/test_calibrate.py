@@ -94,7 +94,7 @@ def test_a_gpu_that_vanishes_loses_nothing_and_it_can_go_on(
     harness: Command, machine: Path, results: Path
 ) -> None:
     machine.mkdir(exist_ok=True)
-    whole = harness("calibrate", "--processes", "2", "--kernels", "poi_1")
+    whole = harness("calibrate", "--processes", "2", "--kernel", "poi_1")
     assert whole.status == 0
     for path in kept(results):
         path.unlink()

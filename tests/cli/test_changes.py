@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from harness.track import store
+from harness.track.journal import Journal
 from tests.cli.conftest import Command
 from tests.track.examples import run
 from tests.track.histories import noise, repository, save_history
+from tests.track.test_bad_runs import with_peers
 
 pytest.importorskip("ruptures")
 
@@ -45,6 +47,28 @@ def test_a_regression_ends_with_status_1(
     assert max(map(len, answer.out.splitlines())) <= 120
 
 
+@pytest.mark.parametrize("columns", [60, 80, 100, 130])
+def test_names_and_commits_stay_whole_in_a_narrow_terminal(
+    harness: Command,
+    regression: str,
+    commits: tuple[Path, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = harness("changes", "--repository", commits[0]).out
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= max(80, min(columns, 120))
+    if columns < 120:
+        before = commits[1][9]
+        assert f"{before[:10]} → {regression[:10]}" in " ".join(out.split())
+        assert any(line.split()[:2] == ["block", "k2"] for line in lines)
+        assert not any(line != line.rstrip() for line in lines)
+        assert "confidence  commits" not in out
+    else:
+        assert "graph / kernel" in out
+
+
 def test_json(harness: Command, regression: str, commits: tuple[Path, list[str]]) -> None:
     document = harness("changes", "--repository", commits[0], "--json").json()
     assert document["order"] == "history"
@@ -57,6 +81,38 @@ def test_json(harness: Command, regression: str, commits: tuple[Path, list[str]]
     )
     assert change["low"] < 0.2 < change["high"]
     assert change["causes"] == ["same code and configuration"]
+
+
+def test_a_suspected_regression_is_shown_first_and_says_what_to_do(
+    harness: Command, results: Path, commits: tuple[Path, list[str]]
+) -> None:
+    values = 0.02 * np.exp(0.01 * noise(np.random.default_rng(1), 6, POINTS, 0.0))
+    values[2, -1] *= 1.2
+    values[4, 8:] *= 0.8
+    save_history(results, commits[1], values)
+    answer = harness("changes", "--repository", commits[0])
+    assert answer.status == 0
+    out = " ".join(answer.out.split())
+    assert out.index("Suspected regressions: measure once more") < out.index("Improvements")
+    assert "0 regressions to look at, 2 suspected" in out
+    assert "without any change up to 0.04 such rows would be expected among 7 series" in out
+    before, last = (commit[:10] for commit in commits[1][-2:])
+    assert f"harness confirm {before} {last}" in out
+
+
+def test_other_compilers_are_shown_and_never_fail(
+    harness: Command, results: Path, commits: tuple[Path, list[str]]
+) -> None:
+    times = 0.02 * np.exp(0.01 * np.random.default_rng(2).normal(size=POINTS))
+    times[9:] *= 1.3
+    with_peers(results, commits[1], times, {9: "2.14.0"})
+    answer = harness("changes", "--repository", commits[0])
+    assert answer.status == 0
+    assert "Other compilers: no regressions of ours" in answer.out
+    document = harness("changes", "--repository", commits[0], "--json").json()
+    (change,) = (each for each in document["changes"] if each["metric"] == "peers")
+    assert (change["verdict"], change["kernel"]) == ("peer", "block.r0/inductor")
+    assert document["regressions"] == document["suspected"] == 0
 
 
 def test_an_acknowledged_regression_ends_with_status_0(
@@ -179,6 +235,22 @@ def test_gc_removes_nothing_without_yes(harness: Command, results: Path) -> None
     assert harness("gc").out == "0 files (0 bytes) can go\n"
 
 
+def test_gc_makes_a_run_of_a_dead_journal_first(harness: Command, results: Path) -> None:
+    with Journal(results, run()) as kept:
+        kept.add_graph(run().graphs[0])
+        left, text = kept.journal, kept.journal.read_bytes()
+        kept.finish()
+    (written,) = results.glob("*/*.parquet")
+    written.unlink()
+    left.write_bytes(text)  # as a process that is killed leaves it
+    left.with_name("0-torn.journal").write_text('{"schema": 2}\n{"x"\n{}\n')  # keeps no other
+    answer = harness("gc")
+    assert "an interrupted run could not be recorded" in answer.err
+    assert "an interrupted run is now recorded" in answer.err
+    assert not left.exists()
+    assert written.exists()
+
+
 def test_import(harness: Command, results: Path, tmp_path: Path) -> None:
     document = {
         "machine_info": {"cpu": {"brand_raw": "Fast CPU"}},
@@ -195,5 +267,48 @@ def test_import(harness: Command, results: Path, tmp_path: Path) -> None:
     assert "is there already" in harness("import", path).out
     (listed,) = harness("list", "--runs", "--json").json()["runs"]
     assert listed["kernels"] == 1
+    shown = harness("show").out
+    assert "250.000 " in shown  # a time, although no GPU was there
+    assert "imported, measured by pytest-benchmark" in shown
     path.write_text("[")
     assert harness("import", path).status == 1
+
+
+def test_imports_are_compared_without_talk_of_code(harness: Command, tmp_path: Path) -> None:
+    for day, factor in ((2, 1.0), (3, 1.5)):
+        data = [factor * seconds for seconds in (0.25, 0.251, 0.249)]
+        bench = {"name": "t", "fullname": "a.py::t", "stats": {"median": data[0], "data": data}}
+        document = {
+            "machine_info": {"cpu": {"brand_raw": "Fast CPU"}},
+            "benchmarks": [bench],
+            "datetime": f"2026-01-0{day}T03:04:05",
+        }
+        (tmp_path / "x.json").write_text(json.dumps(document))
+        assert harness("import", tmp_path / "x.json").status == 0
+    answer = harness("compare", "20260102", "20260103")
+    assert answer.status in (0, 1)
+    assert "1.500" in answer.out
+    assert "nothing that is recorded" not in answer.out
+    assert "harness confirm" not in answer.out  # there is no module to time
+
+
+def test_import_of_a_folder_with_a_damaged_file(
+    harness: Command, results: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "box"
+    folder.mkdir()
+    document = {
+        "version": 2,
+        "commit_hash": "abcdef1234567890",
+        "result_columns": ["result", "params"],
+        "results": {"suite.time_it": [[0.5], []]},
+    }
+    (folder / "good.json").write_text(json.dumps(document))
+    (folder / "torn.json").write_text(json.dumps(document)[:-9])
+    answer = harness("import", folder)
+    assert answer.status == 1
+    assert "good.json: 1 figures" in answer.out
+    assert f"error: {folder / 'torn.json'}" in answer.err
+    assert len(list(results.glob("*/*.parquet"))) == 1
+    document = harness("import", folder, "--json").json()
+    assert [error["where"] for error in document["damaged"]] == [str(folder / "torn.json")]

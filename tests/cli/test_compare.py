@@ -160,7 +160,7 @@ def test_confirm_tells_what_it_measured(
     harness: Command, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(device, "require", lambda: None)
-    monkeypatch.setattr(confirming, "fight", fake_pairs.fight_here)
+    monkeypatch.setattr(confirming, "time_pairs", fake_pairs.time_pairs_here)
     for identifier, us in ((A, 20.0), (B, 21.0)):
         record = kernel("triton_poi_k0", "a", body=identifier)
         timed = replace(record, module=f"{record.module}# ms {us / 1000}\n")

@@ -73,3 +73,10 @@ def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - began < 5  # 0.1 s alone; the machine may be busy
+
+
+def test_usage_lines_have_no_doubled_brackets(harness: Command) -> None:
+    for command in COMMANDS:
+        usage = harness(command, "-h").out.splitlines()[0]
+        assert "...]" not in usage, usage
+        assert "...}" not in usage, usage

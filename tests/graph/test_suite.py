@@ -246,3 +246,13 @@ def test_torch_gives_every_node_the_recorded_type(entry, small):
 
 def test_a_capture_that_cannot_be_made_ends_in_a_sentence():
     assert "has no graph lama_block" in (suite_command(["lama_block"]) or "")
+
+
+def test_only_files_that_declare_one_are_suites(tmp_path):
+    (tmp_path / "mine.py").write_text("ENTRIES = ()\n")
+    (tmp_path / "conftest.py").write_text("x = 1\n")
+    with pytest.raises(UnknownName) as caught:
+        load_suite("nope", tmp_path)
+    assert caught.value.expected == "mine"
+    with pytest.raises(UsageError, match="declares no suite"):
+        load_suite("conftest", tmp_path)

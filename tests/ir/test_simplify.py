@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from harness.errors import InvalidProgram
 from harness.ir.index import FloorDiv, Mod, axis_symbol, flat_index, size_symbol
 from harness.ir.index_text import IndexPrinter, Language
-from harness.ir.nodes import Axis
-from harness.ir.simplify import Simplifier, merge_axes, needs_int64
+from harness.ir.simplify import Simplifier
 
 II, J, K = (axis_symbol("i", n) for n in range(3))
 S0 = size_symbol("s0")
@@ -200,34 +199,6 @@ def test_strides() -> None:
     assert simplifier.strides(FloorDiv(J, 2), (J,)) is None
     assert simplifier.strides(II * J, (II, J)) is None
     assert simplifier.strides(J * J, (J,)) is None
-
-
-def test_merge_axes_keeps_every_address() -> None:
-    axes = tuple(Axis(v, sympy.Integer(n)) for v, n in zip(VARIABLES, (4, 6, 8), strict=True))
-    exprs = (48 * II + 8 * J + K, K, 5 * FloorDiv(K, 2))
-    merged, mapping = merge_axes(axes, exprs)
-    assert [int(a.size) for a in merged] == [24, 8]
-    simplifier = Simplifier.of_axes(merged)
-    moved = [simplifier.substitute(e, mapping) for e in exprs]
-    assert moved[0] == 8 * merged[0].var + merged[1].var
-    for i, j, k in itertools.product(range(4), range(6), range(8)):
-        at = {merged[0].var: 6 * i + j, merged[1].var: k}
-        old = {II: i, J: j, K: k}
-        assert [value(e, at) for e in moved] == [value(e, old) for e in exprs]
-
-
-def test_merge_axes_drops_size_one_and_keeps_transposes_apart() -> None:
-    axes = (Axis(II, sympy.Integer(4)), Axis(J, sympy.Integer(1)), Axis(K, sympy.Integer(8)))
-    merged, mapping = merge_axes(axes, (8 * II + 8 * J + K, II + 4 * K))
-    assert [int(a.size) for a in merged] == [4, 8]
-    assert mapping[J] == 0
-
-
-def test_needs_int64() -> None:
-    assert not needs_int64([2**31 - 1, 5])
-    assert needs_int64([2**31])
-    assert needs_int64([S0])
-    assert not needs_int64([S0 * 4], {S0: 100})
 
 
 def test_text_is_readable_and_deterministic() -> None:

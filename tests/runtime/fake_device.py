@@ -12,6 +12,7 @@ from harness.errors import CompileFailed
 from harness.heuristics.facts import Config
 from harness.runtime.timing import Launch
 from harness.runtime.trials import Resources
+from harness.target import H100, Target
 
 
 @dataclass
@@ -52,7 +53,7 @@ class FakeDevice:
     launches: int = 0
     compiled: Counter[Config] = field(default_factory=Counter)
     timed: list[Config] = field(default_factory=list)
-    target: Any = None
+    target: Target = H100
     ahead: Callable[[Sequence[Config]], None] | None = None
     parallel: int = 1
     method: str = "fake"
@@ -62,12 +63,12 @@ class FakeDevice:
         self.random = random.Random(self.seed)
 
     # What compiles.
-    def __call__(self, config: Config) -> tuple[FakeLaunch, int]:
+    def __call__(self, config: Config) -> FakeLaunch:
         self.compiled[config] += 1
         if config in self.refused:
             raise CompileFailed("no", got=self.refused[config])
         needs = self.needs.get(config, Resources(32, 0, 0))
-        return FakeLaunch(self, config, needs, self.work), needs.spills or 0
+        return FakeLaunch(self, config, needs, self.work)
 
     # What runs.
     def run(self, config: Config) -> None:

@@ -45,14 +45,16 @@ class Calls:
 
     def __init__(self) -> None:
         self.unbound: list[tuple[Any, ...]] = []
-        self.crooked: list[tuple[Any, ...]] = []
+        self.misaligned: list[tuple[Any, ...]] = []
 
     def kernel(self, make: Make, driver: FakeDriver) -> Kernel:
         def failed(code: int, tries: int) -> None:
             driver.recover(code, tries, "k", 0)
 
         return make(
-            lambda *args: self.unbound.append(args), lambda *args: self.crooked.append(args), failed
+            lambda *args: self.unbound.append(args),
+            lambda *args: self.misaligned.append(args),
+            failed,
         )
 
 
@@ -107,16 +109,16 @@ def test_addresses_may_be_numbers_or_none(make: Make) -> None:
     assert driver.launches[0][-1] == [1 << 47, 0]
 
 
-def test_a_crooked_address_is_handed_on(make: Make) -> None:
+def test_a_misaligned_address_is_handed_on(make: Make) -> None:
     driver, calls = FakeDriver(), Calls()
     kernel = calls.kernel(make, driver)
     bind(kernel, driver, b"PA")
     tensor = torch.empty(8)
     kernel(3, tensor[1:], tensor)
-    assert len(driver.launches) == 1 and not calls.crooked
+    assert len(driver.launches) == 1 and not calls.misaligned
     kernel(3, tensor, tensor[1:])
     assert len(driver.launches) == 1
-    stream, first, second = calls.crooked[0]
+    stream, first, second = calls.misaligned[0]
     assert stream == 3 and first is tensor and second.data_ptr() == tensor.data_ptr() + 4
 
 
@@ -240,7 +242,7 @@ def test_launcher_uses_the_current_stream_and_loads_once(
     assert launch.prepare() == 0 and launch.resources().registers == 16
 
 
-def test_crooked_arguments_get_a_variant_of_their_own(
+def test_misaligned_arguments_get_a_variant_of_their_own(
     launcher: Callable[[FakeDriver], Launcher],
 ) -> None:
     driver = FakeDriver()

@@ -49,7 +49,7 @@ def test_results_on_the_current_stream(launcher: Launcher) -> None:
     torch.testing.assert_close(args[2], expected(args))
 
 
-def test_crooked_arguments(launcher: Launcher) -> None:
+def test_misaligned_arguments(launcher: Launcher) -> None:
     base = torch.randn(3, 2032, device="cuda")
     for shifts in ((0, 0, 0), (1, 0, 0), (1, 2, 3)):
         args = [row[shift : shift + 2000] for row, shift in zip(base, shifts, strict=True)]

@@ -184,7 +184,7 @@ def test_a_lost_device_is_named_and_what_was_tuned_stays(
     assert kernels.chosen() == {first.loaded.name: first.config}
 
 
-def test_crooked_arguments_reach_a_variant(driver: FakeDriver, cache: Path) -> None:
+def test_misaligned_arguments_reach_a_variant(driver: FakeDriver, cache: Path) -> None:
     kernel = SelectedKernels(H100, cache=cache).get(emitted.POINTWISE)
     args = arguments()
     kernel.kernel(0, *args)

@@ -91,6 +91,20 @@ def test_the_key_has_everything_that_decides(loaded: modules.LoadedModule, tmp_p
     assert winners.get(modules.load(spaced, tmp_path)) is not None
 
 
+def test_a_winner_outlives_a_change_of_what_stands_around_the_kernel(tmp_path: Path) -> None:
+    """A commit that rewrites a module's frame is not another race between equals."""
+    winners = Winners(tmp_path, DEVICE)
+    generated = emitted.POINTWISE.replace("OUTPUTS", "ARGS = [((2000,), 1)]\nOUTPUTS", 1)
+    before = modules.load(generated, tmp_path)
+    assert winners.put(before, tuned(before))
+    framed = generated.replace("def get_args(", "def _drawn():\n    return 1\n\n\ndef get_args(")
+    framed = framed.replace("CONFIGS = [", "FLOPS = 1\nCONFIGS = [").replace("tanh(a) + b.", "Sum.")
+    later = framed.replace("def reference(", "def _wide(arg):\n    return arg\n\n\ndef reference(")
+    assert winners.get(modules.load(later.replace("_drawn", "_made"), tmp_path)) is not None
+    resized = generated.replace("((2000,), 1)", "((4000,), 1)")
+    assert winners.get(modules.load(resized, tmp_path)) is None
+
+
 def test_early_ends_are_not_kept(loaded: modules.LoadedModule, tmp_path: Path) -> None:
     winners = Winners(tmp_path, DEVICE)
     assert not winners.put(loaded, replace(tuned(loaded), partial="device lost"))

@@ -41,7 +41,7 @@ class Project:
         environ = os.environ | {
             "PYTHONPATH": "",
             "HARNESS_CACHE": str(self.folder.parent / "cache"),
-            "HARNESS_JOBS": "2",
+            "HARNESS_JOBS": "1",  # starting a worker costs more than compiling two kernels in it
             "HOME": str(self.folder.parent),
             "FAKE": fake,
             "FAKE_LOG": str(self.folder.parent / "fake.log"),

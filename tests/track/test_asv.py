@@ -118,6 +118,15 @@ def test_compare_marks_a_loss_of_bandwidth_as_worse(history: History) -> None:
     assert {m for m, line in marks(loss) if "registers" in line} == {""}
 
 
+def test_a_graph_that_is_not_declared_stops_the_command(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARNESS_ASV_GRAPHS", "gpt3")
+    status, said = history.project.asv("run", "main^!")
+    assert (status, "asv's suite declares no such graph" in said) == (1, True), said
+    assert "Traceback" not in said
+
+
 def marks(table: str) -> list[tuple[str, str]]:
     """asv's mark of each row, and the row."""
     rows = [line for line in table.splitlines() if line.startswith("|") and "fused." in line]
@@ -250,7 +259,8 @@ def test_a_damaged_result_is_left_out_moved_aside_and_measured_again(own: Histor
     assert f"asv run {own.mended[:8]}^!" in said
     timer = own.project.folder / "harness" / "bench" / "timer.py"
     timer.write_text(re.sub(r"(?m)^METHOD = .*$", 'METHOD = "another/9"', timer.read_text()))
-    status, said = own.project.asv("run", f"{own.mended}^!", fake="drops")
+    bench = "track_(seconds|gbps|registers)"
+    status, said = own.project.asv("run", f"{own.mended}^!", "--bench", bench, fake="drops")
     assert status == 0, said
     assert "It is kept as" in said
     assert path.with_name(path.name + ".damaged").is_file()

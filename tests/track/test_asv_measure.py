@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -195,15 +197,51 @@ def test_without_a_gpu_opening_it_says_why(tmp_path: Path) -> None:
 
 
 def test_a_graph_that_the_suite_does_not_declare_is_named(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     options = replace(options_in(tmp_path), asv_graphs=("lama_forward",))
     with pytest.raises(UnknownName, match="llama_forward"):
         asv_measure.chosen_graphs(options, Wanted(("llama_forward", "gpt2_forward")))
 
 
+def test_only_what_is_asked_for_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: list[str] = []
+    for part in ("_add_static", "_add_times", "_code_generation"):
+        answer: Any = {} if part == "_code_generation" else []
+        monkeypatch.setattr(
+            asv_measure, part, lambda *_, part=part, answer=answer: done.append(part) or answer
+        )
+    graph = {"kernels": [], "library_calls": 0, "failures": [], "reason": ""}
+    exported = tmp_path / "exported.json"
+    exported.write_text(json.dumps({"error": "", "graphs": {"g": graph}}))
+    whole = Overlay("/a", "/b", "sm_90", "m/1", exported=str(exported))
+    expected = {
+        (): ["_add_static", "_add_times", "_code_generation"],
+        ("gbps",): ["_add_times"],
+        ("num_warps", "registers"): ["_add_static", "_add_times"],
+        ("codegen_seconds",): ["_code_generation"],
+        ("launches", "bytes"): [],
+    }
+    for metrics, parts in expected.items():
+        done.clear()
+        asked = replace(whole, metrics=metrics)
+        found = asv_measure.collect(asked, options_in(tmp_path), Wanted(("g",)))
+        assert done == parts, metrics
+        assert found["graphs"]["g"]["launches"] == 0
+    assert "harness took: 0.0 s for 0 kernels: nothing but counted" in capsys.readouterr().out
+
+
+def test_the_configuration_that_was_timed_is_tracked(tmp_path: Path) -> None:
+    kernels, _, _ = timed(Device({"triton_a_0": [1.0], "triton_b_1": [2.0]}, {}), tmp_path)
+    row = kernels["g/add"]
+    assert (row["XBLOCK"], row["num_warps"], row["num_stages"]) == (128, 4, 1)
+    assert "YBLOCK" not in row
+
+
 def test_the_overlay_survives_the_environment() -> None:
-    given = Overlay("/a", "/b c", "sm_90", "m/1", "h100-1", ("/site",), "abc", "/tree", "/out.json")
+    given = Overlay(
+        "/a", "/b c", "sm_90", "m/1", "h100-1", ("/site",), "abc", "/tree", "/out.json", ("ms",)
+    )
     assert overlay(given.to_environment()) == given
     assert overlay({}) is None
 

@@ -12,8 +12,8 @@ import pytest
 from harness.bench.record import KernelRecord, SampleSet, StateSummary
 from harness.track import index
 from harness.track.acknowledge import Acknowledgement
-from harness.track.changepoints import Settings
 from harness.track.changes import Report, find
+from harness.track.fitting import Settings
 from harness.track.series import METRICS, arrange
 from tests.track.examples import KERNEL, MACHINE
 from tests.track.histories import git, noise, repository, save_history
@@ -244,7 +244,9 @@ def test_runs_under_throttling_are_left_out_with_a_count(
     assert found.left_out == {"runs in which the GPU was throttling": 4}
 
 
-@pytest.mark.parametrize("spoilt", [{"excluded": 9}, {"stopped": "throttled"}])
+@pytest.mark.parametrize(
+    "spoilt", [{"excluded": 9}, {"stopped": "throttled"}, {"stopped": "disturbed"}]
+)
 def test_figures_whose_samples_were_thrown_away_are_left_out(
     tmp_path: Path, commits: tuple[Path, list[str]], spoilt: dict[str, Any]
 ) -> None:

@@ -58,8 +58,25 @@ def test_repeats_beyond_the_newest_can_go(tmp_path: Path) -> None:
         store.save(tmp_path, run(f"run{number}", dirty=False))
     other = dataclasses.replace(MACHINE, key="other")
     store.save(tmp_path, run("run0", dirty=False, machine=other))
-    store.save(tmp_path, run("run1", dirty=False, method="3"))
     assert sorted(going(tmp_path, Rules(repeats=2))) == ["run0.parquet", "run1.parquet"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"method": "another"},
+        {"suite": "another"},
+        {"target": "sm_80"},
+        {"commit": "fedcba9876543210"},
+        {"machine": dataclasses.replace(MACHINE, key="other")},
+        {"machine": dataclasses.replace(MACHINE, triton="0.1")},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_what_is_measured_otherwise_is_no_repeat(tmp_path: Path, other: dict[str, object]) -> None:
+    for number in range(2):
+        store.save(tmp_path, run(f"run{number}", dirty=False, **(other if number else {})))
+    assert going(tmp_path, Rules(repeats=1)) == {}
 
 
 def test_what_stands_beside_a_run_goes_with_it(tmp_path: Path) -> None:
@@ -78,6 +95,34 @@ def test_nothing_is_removed_that_was_not_found(tmp_path: Path) -> None:
     assert not path.exists()
     assert kept.exists()
     assert remove(found) == []  # somebody was faster
+
+
+def test_what_has_to_stay_is_not_removed(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("stays", "goes")]
+    for file in files:
+        file.write_text("x")
+    stays = Finding((files[0],), 1, "old", keep="it is under version control")
+    assert remove([stays, Finding((files[1],), 1, "old")]) == [files[1]]
+    assert files[0].exists()
+
+
+def test_an_interrupted_removal_can_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = store.save(tmp_path, run("run0", created=OLD))
+    (path.parent / "run0.regions.json").write_text("{}")
+    found = survey(tmp_path, Rules(), now=NOW)
+    unlink = Path.unlink
+
+    def interrupted(file: Path) -> None:
+        unlink(file)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            remove(found)
+    assert sorted(going(tmp_path)) == ["run0.parquet"]
+    assert remove(survey(tmp_path, Rules(), now=NOW)) == [path]
+    assert list(path.parent.iterdir()) == []
 
 
 def test_a_file_that_cannot_be_removed_is_said(tmp_path: Path) -> None:
@@ -101,6 +146,23 @@ def test_what_version_control_holds_or_names_stays(tmp_path: Path) -> None:
     stays = staying(results)
     assert "version control" in stays["run0.parquet"]
     assert "names it" in stays["run1.parquet"]
+
+
+@pytest.mark.parametrize("missing", ["repository", "git"])
+def test_everything_stays_if_git_cannot_be_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    """A checkout that git refuses (another owner's, a damaged one) may hold the files."""
+    results = tmp_path / "results"
+    store.save(results, run("run0", created=OLD))
+    assert sorted(going(results)) == ["run0.parquet"]
+    if missing == "git":
+        git(tmp_path, "init", "-q")
+        monkeypatch.setenv("PATH", str(tmp_path))
+    else:
+        (tmp_path / ".git").write_text("gitdir: /none")
+    assert going(results) == {}
+    assert "cannot be told" in staying(results)["run0.parquet"]
 
 
 def test_what_an_acknowledged_change_speaks_of_stays(tmp_path: Path) -> None:

@@ -77,6 +77,10 @@ def test_what_cannot_be_compared_says_why(changes: dict[str, object], reason: st
         ({"check": Check.FAILED}, "computes something else"),
         ({"reason": "out of memory"}, "did not run (out of memory) in B"),
         ({"sets": (SampleSet(0, (1.0,), excluded=5),)}, "throttled most of the time in B"),
+        (
+            {"sets": (SampleSet(0, (1.0,), stopped="disturbed"),)},
+            "throttled most of the time in B",
+        ),
         ({"sets": (SampleSet(0, (), excluded=5),)}, "throttled throughout in B"),
     ],
 )

@@ -21,7 +21,7 @@ EFFORT = Effort(processes=3, seconds=3.0)
 
 @pytest.fixture(autouse=True)
 def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confirming, "fight", fake_pairs.fight_here)
+    monkeypatch.setattr(confirming, "time_pairs", fake_pairs.time_pairs_here)
 
 
 @pytest.fixture
@@ -88,6 +88,17 @@ def test_a_kernel_that_fails_is_a_row(measure: Callable[..., Comparison]) -> Non
     assert found.rows[1].verdict is Verdict.INCOMPARABLE
     assert "does not fit" in found.rows[1].reason
     assert found.rows[0].effect is not None
+
+
+def test_samples_of_a_disturbed_device_are_no_verdict(measure: Callable[..., Comparison]) -> None:
+    a, b = sides(6, k3=1.05)
+    (whole,) = b.run.graphs
+    hot = [replace(k, module=k.module + "# disturbed\n") for k in whole.kernels]
+    kernels = tuple(h if k.name == "k3" else k for k, h in zip(whole.kernels, hot, strict=True))
+    b = replace(b, run=replace(b.run, graphs=(replace(whole, kernels=kernels),)))
+    found = {row.match.a[0].name: row for row in measure(a, b).rows}
+    assert found["k3"].verdict is Verdict.INCOMPARABLE
+    assert "throttled" in found["k3"].reason
 
 
 def test_nothing_in_common_is_said(measure: Callable[..., Comparison]) -> None:

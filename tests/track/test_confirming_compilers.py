@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.bench.entries import GraphFile
-from harness.bench.on_pairs import Ring
+from harness.bench.jobs import DeviceFacts
 from harness.bench.pairs import Effort
 from harness.bench.peers.regions import Comparable
 from harness.bench.record import Machine, RegionRecord, Run, SampleSet
@@ -19,7 +19,7 @@ from harness.track.confirming_compilers import confirm_compilers
 
 SUITE = Path(__file__).resolve().parents[2] / "suites" / "graphs"
 NAMES = ("llama_block_forward", "fp8_rowwise_forward")
-RING = Ring(H100, Machine("fake", gpu="Fake GPU"), "fake/1")
+DEVICE = DeviceFacts(H100, Machine("fake", gpu="Fake GPU"), "fake/1")
 
 
 class FakePeers:
@@ -62,7 +62,7 @@ def compared(peers: FakePeers, processes: int = 4) -> Comparison:
         Rules(),
         Effort(processes=processes),
         Workplace(Path("unused"), 1),
-        RING,
+        DEVICE,
         peers.open,
     )
 

@@ -4,7 +4,6 @@ where they are at hand."""
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 import sys
 from pathlib import Path
@@ -14,51 +13,7 @@ import pytest
 
 from harness.errors import RecordError, UsageError
 from harness.track import foreign, index, store
-
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
-
-
-def asv_results(folder: Path, **changes: Any) -> Path:
-    """A results folder as asv 0.6 writes it, through its own code."""
-    asv_results = pytest.importorskip("asv.results")
-    util = pytest.importorskip("asv.util")
-    made = asv_results.Results(
-        {"machine": "box", "arch": "x86_64", "cpu": "fast", "num_cpu": "8", "os": "Linux"},
-        {"torch": "2.13", "triton": "3.9"},
-        COMMIT,
-        1767323045000,
-        "3.12",
-        "env",
-        {},
-    )
-    made._results = {
-        "suite.Kernel.time_it": [0.002, 0.003, None, math.nan],
-        "suite.track_gbps": [1500.0],
-        "suite.peakmem_it": [12345678],
-        "suite.time_alone": [0.5],
-    }
-    made._benchmark_params = {
-        "suite.Kernel.time_it": [["'a'", "'b'"], ["1", "2"]],
-        "suite.track_gbps": [],
-        "suite.peakmem_it": [],
-        "suite.time_alone": [],
-    }
-    made._samples = {"suite.Kernel.time_it": [[0.001, 0.002, 0.009], None, None, None]}
-    made._stats = dict.fromkeys(made._results)
-    made._started_at = {"suite.Kernel.time_it": 1767326645000}
-    made._filename = f"box/{COMMIT[:8]}-env.json"
-    made.save(str(folder))
-    machine = {"machine": "box", "gpu": "Test GPU", "driver": "9", "version": 1}
-    util.write_json(str(folder / "box" / "machine.json"), machine)
-    listed = {
-        "suite.Kernel.time_it": {"unit": "seconds"},
-        "suite.track_gbps": {"unit": "GB/s"},
-        "suite.peakmem_it": {"unit": "bytes"},
-        "suite.time_alone": {"unit": "seconds"},
-        "version": 2,
-    }
-    (folder / "benchmarks.json").write_text(json.dumps(listed))
-    return folder
+from tests.track.foreign_files import COMMIT, asv_results, pytest_document
 
 
 def test_asv_results_become_a_run(tmp_path: Path) -> None:
@@ -74,8 +29,8 @@ def test_asv_results_become_a_run(tmp_path: Path) -> None:
     assert sorted(graphs) == ["suite.Kernel.time_it", "suite.time_alone", "suite.track_gbps"]
     it = graphs["suite.Kernel.time_it"]
     assert sorted(it) == ["'a', 1", "'a', 2", "'b', 1"]  # the combination that was skipped is not
-    assert it["'a', 1"].samples_ms == (1.0, 2.0, 9.0)
-    assert it["'a', 1"].ms == 2.0
+    assert it["'a', 1"].samples_ms == (1.0, 2.1, 9.0)
+    assert it["'a', 1"].ms == 2.1  # of the samples, which are what comparing works on
     assert it["'a', 2"].ms == 3.0
     assert it["'a', 2"].sets == ()
     assert "failed" in it["'b', 1"].reason
@@ -193,16 +148,15 @@ def test_pytest_benchmark_becomes_a_run(tmp_path: Path) -> None:
     assert foreign.save(tmp_path / "results", run) is None
 
 
-def pytest_document() -> dict[str, Any]:
-    return {
-        "machine_info": {"cpu": {"brand_raw": "Fast CPU", "count": 4}, "python_version": "3.12"},
-        "commit_info": {"id": COMMIT, "dirty": True},
-        "benchmarks": [
-            {"name": "t", "fullname": "a.py::t", "group": None, "stats": {"median": 0.25}}
-        ],
-        "datetime": "2026-01-02T03:04:05",
-        "version": "5.2.0",
-    }
+def test_the_plugins_own_facts_come_along(tmp_path: Path) -> None:
+    document = pytest_document()
+    facts = {"median_low_ms": 249.0, "median_high_ms": 251.0, "share_of_roof": 0.5, "roof": "copy"}
+    document["benchmarks"][0]["extra_info"] = {"gbps": 2.5, "bytes": 10, **facts}
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    ((_, run),) = foreign.read([tmp_path / "x.json"]).runs
+    (kernel,) = run.graphs[0].kernels
+    assert (kernel.low, kernel.high, kernel.fraction, kernel.roof) == (249.0, 251.0, 0.5, "copy")
+    assert (kernel.gbps, kernel.bytes) == (2.5, 10)
 
 
 def test_pytest_benchmark_without_samples(tmp_path: Path) -> None:
@@ -213,6 +167,19 @@ def test_pytest_benchmark_without_samples(tmp_path: Path) -> None:
     (kernel,) = run.graphs[0].kernels
     assert (kernel.ms, kernel.sets) == (250.0, ())
     assert run.machine.key == "pytest-fast-cpu"
+
+
+@pytest.mark.parametrize("version", ["3.2.3", "3.4.1", "4.0.0"])
+def test_files_of_earlier_versions(version: str) -> None:
+    """As those versions wrote them, the processor's flags taken out."""
+    path = Path(__file__).parent / "fixtures" / f"pytest-benchmark-{version}.json"
+    assert json.loads(path.read_text())["version"] == version
+    ((_, run),) = foreign.read([path]).runs
+    assert (run.commit, run.machine.key, run.machine.python) == ("", "pytest-amd-epyc", "3.11.7")
+    names = {graph.name: [kernel.name for kernel in graph.kernels] for graph in run.graphs}
+    plain = ["test_plain", "test_it.py::TestB::test_plain"]
+    assert names == {"sums": ["test_sum[1]", "test_sum[2]"], "test_it.py": plain}
+    assert {len(kernel.samples_ms) for graph in run.graphs for kernel in graph.kernels} == {5}
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,30 @@ def test_nonsense_is_no_side(results: Path, repository: Path) -> None:
         find_side(results, "nonsense")
 
 
+@pytest.mark.parametrize(
+    ("where", "remedy"),
+    [("shallow", "git fetch --unshallow"), ("whole", "git fetch the"), ("none", "inside a check")],
+)
+def test_a_commit_that_is_not_here_says_where_it_may_be(
+    results: Path,
+    repository: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    where: str,
+    remedy: str,
+) -> None:
+    """A clone without history is the usual reason, and HEAD~1 says nothing of it."""
+    there = repository if where == "whole" else tmp_path / where
+    if where == "shallow":
+        git(tmp_path, "clone", "-q", "--depth", "1", repository.as_uri(), str(there))
+    there.mkdir(exist_ok=True)
+    monkeypatch.chdir(there)
+    for find in (find_side, lambda r, n: find_static_side(r, n, lambda *_: pytest.fail("no"))):
+        with pytest.raises(UnknownName) as caught:
+            find(results, "HEAD~1" if where == "shallow" else "0123456789")
+        assert remedy in caught.value.remedy
+
+
 def test_a_name_that_looks_like_an_option_is_not_given_to_git(repository: Path) -> None:
     assert resolve_commit(repository, "--help") is None
     assert resolve_commit(repository, "HEAD") is not None
@@ -128,6 +152,19 @@ def test_compilers_are_the_regions_of_a_run(results: Path) -> None:
     assert match.region == "block.r0"
     with pytest.raises(UnknownName):
         find_sides(results, ["harness", "inducter"])
+
+
+@pytest.mark.parametrize("runs", [0, 1])
+def test_a_compiler_without_regions_is_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int
+) -> None:
+    """In a checkout there is a folder of the name: the package."""
+    monkeypatch.chdir(ROOT)
+    for _ in range(runs):
+        store.save(tmp_path, run())
+    expected = "no regions of this compiler" if runs else "no run"
+    with pytest.raises(UnknownName, match=expected):
+        find_sides(tmp_path, ["harness", "inductor"])
 
 
 def test_static_sides_compile_commits(results: Path, repository: Path) -> None:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
+import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -171,3 +174,60 @@ def test_text_that_is_not_utf_8_is_a_damaged_file(tmp_path: Path) -> None:
     pq.write_table(table.set_column(table.schema.get_field_index("name"), "name", text), path)
     with pytest.raises(RecordError, match="cannot be read"):
         store.load(path)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "/tmp/x", "a\\b", "a\0b", ".x"])
+@pytest.mark.parametrize("part", ["machine", "run"])
+def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str, part: str) -> None:
+    """A journal or a foreign file may say anything; nothing is written outside the results."""
+    results = tmp_path / "a" / "results"
+    bad = run(name)
+    if part == "machine":
+        bad = run(machine=dataclasses.replace(run().machine, key=name))
+    with pytest.raises(RecordError, match="leads out of the results"):
+        store.save(results, bad)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_row_of_a_graph_that_is_not_in_the_run(tmp_path: Path) -> None:
+    path = store.save(tmp_path, run())
+    table = pq.read_table(path)
+    place = table.schema.get_field_index("graph")
+    others = pa.array(["another"] * table.num_rows)
+    pq.write_table(table.set_column(place, "graph", others), path)
+    with pytest.raises(RecordError, match="belongs to no graph") as caught:
+        store.load(path)
+    assert caught.value.got == "another"
+
+
+def test_the_folder_is_flushed_after_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a loss of power could take the name back after ``save`` has returned."""
+    flushed = []
+    flush = os.fsync
+
+    def noted(handle: int) -> None:
+        flushed.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file")
+        flush(handle)
+
+    monkeypatch.setattr("os.fsync", noted)
+    store.save(tmp_path, run())
+    assert flushed == ["file", "folder"]
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EDQUOT, "quota"),
+        (errno.EROFS, "read-only"),
+        (errno.EACCES, "may not be written"),
+        (errno.ENOTDIR, "a file stands"),
+        (errno.EIO, "Input/output error"),
+    ],
+)
+def test_why_a_folder_refuses_is_said(number: int, said: str) -> None:
+    error = store.write_error(Path("results"), OSError(number, os.strerror(number)))
+    assert said in error.what
+    assert error.remedy

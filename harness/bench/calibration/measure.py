@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.bench.calibration.jobs import ROLE, CellJob
 from harness.bench.calibration.record import LEVELS, Cell, Subject
-from harness.bench.calibration.worker import ROLE, CellJob
-from harness.bench.on_pairs import Ring
+from harness.bench.jobs import DeviceFacts
 from harness.bench.record import one_line
 from harness.errors import HarnessError, NoDevice
 from harness.runtime.compiling import CompileJob, CompilePool
@@ -65,7 +65,7 @@ Follow = Callable[[int, int], None]
 @contextlib.contextmanager
 def opened(
     cache: Path, effort: Effort, role: str = ROLE
-) -> Iterator[tuple[Ring, list[WorkerPool]]]:
+) -> Iterator[tuple[DeviceFacts, list[WorkerPool]]]:
     """The device as its first process finds it, and one pool of one process each. Raises
     ``NoDevice``."""
     with contextlib.ExitStack() as stack:
@@ -73,13 +73,15 @@ def opened(
             stack.enter_context(WorkerPool(role, 1, effort.cell_seconds, cache))
             for _ in range(effort.processes)
         ]
-        ring: Ring = pools[0].run("open", None)
-        yield ring, pools
+        device: DeviceFacts = pools[0].run("open", None)
+        yield device, pools
 
 
-def compile_ahead(candidates: Sequence[Candidate], ring: Ring, cache: Path, jobs: int) -> None:
+def compile_ahead(
+    candidates: Sequence[Candidate], device: DeviceFacts, cache: Path, jobs: int
+) -> None:
     """Every kernel once, in parallel. What fails here fails again, with its reason."""
-    compiles = [CompileJob(one.module_text, ring.target) for one in candidates]
+    compiles = [CompileJob(one.module_text, device.target) for one in candidates]
     with CompilePool(max(1, min(jobs, len(compiles))), cache) as pool:
         pool.warm(compiles)
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from harness.bench.calibration.jobs import ROLE
 from harness.bench.calibration.judging import another_sitting, judged
 from harness.bench.calibration.measure import Candidate, Effort, cells, compile_ahead, opened
 from harness.bench.calibration.record import (
@@ -17,8 +18,7 @@ from harness.bench.calibration.record import (
     Cell,
     Subject,
 )
-from harness.bench.calibration.worker import ROLE
-from harness.bench.on_pairs import Ring
+from harness.bench.jobs import DeviceFacts
 from harness.bench.record import KernelRecord, Machine
 from harness.bench.session import Entry
 from harness.bench.verdicts import Rules
@@ -64,7 +64,7 @@ def candidates(entries: Iterable[Entry], names: Sequence[str] = ()) -> list[Cand
             "there is no kernel to calibrate with",
             got=", ".join(names) or "no graph that compiles",
             expected="a part of a kernel's name, as harness run shows them",
-            remedy="leave --kernels out to take all",
+            remedy="leave --kernel out to take all",
         )
     return list(found.values())
 
@@ -76,14 +76,14 @@ def code_key(name: str, text: str) -> str:
 
 
 def header(
-    ring_machine: Machine, method: str, suite: str, commit: str, effort: Effort, rules: Rules
+    machine: Machine, method: str, suite: str, commit: str, effort: Effort, rules: Rules
 ) -> Calibration:
     """A calibration that starts now."""
     now = dt.datetime.now(dt.UTC).replace(microsecond=0)
     return Calibration(
         id=f"{now:%Y%m%d-%H%M%S}",
         created=now.isoformat(),
-        machine=ring_machine,
+        machine=machine,
         method=method,
         injection=CALIBRATION_METHOD,
         suite=suite,
@@ -101,16 +101,16 @@ def measure(
     effort: Effort,
     cache: Path,
     jobs: int,
-    keep: Callable[[Ring], Keeper],
+    keep: Callable[[DeviceFacts], Keeper],
     follow: Follow = lambda _what, _done, _total: None,
     role: str = ROLE,
 ) -> Keeper:
     """Measure what is missing of every kernel; ``keep`` opens the journal once the device is
     known. Everything is kept as it comes, also when this is interrupted. Raises ``NoDevice``."""
-    with opened(cache, effort, role) as (ring, pools):
-        keeper = keep(ring)
+    with opened(cache, effort, role) as (device, pools):
+        keeper = keep(device)
         follow("compiling", 0, len(chosen))
-        compile_ahead(chosen, ring, cache, jobs)
+        compile_ahead(chosen, device, cache, jobs)
         for found in cells(
             chosen,
             effort,

@@ -9,21 +9,19 @@ from typing import Any
 
 import torch
 
+from harness.bench.calibration.jobs import CellJob
 from harness.bench.calibration.record import AGAIN, PLAIN, Cell, Truth, slowed
-from harness.bench.machine import fingerprint
+from harness.bench.context import device_facts, judged, no_device
+from harness.bench.jobs import DeviceFacts
 from harness.bench.measure import release
-from harness.bench.on_device import no_device
-from harness.bench.on_pairs import Ring
-from harness.bench.timer import METHOD, CudaTimer
+from harness.bench.timer import CudaTimer
 from harness.errors import CompileFailed, HarnessError, NoDevice
 from harness.runtime import module as modules
-from harness.runtime.device import current_target
 from harness.runtime.launcher import Launcher
 from harness.runtime.static import reason
-from harness.runtime.timing import Launch, Samples, Timer, Work
+from harness.runtime.timing import Launch, Timer, Work
 from harness.runtime.worker import Handler, Unusable
 
-ROLE = "harness.bench.calibration.worker:handlers"
 _FIRST_MS = 40.0
 """Wall clock for finding out how long a kernel takes."""
 _MOST_LEVELS = 8
@@ -32,40 +30,25 @@ _MOST_ROUNDS, _STEADY = 25, 0.001
 """The clock is known once two rounds of long spins agree; after half a second it has to be."""
 
 
-@dataclass(frozen=True, slots=True)
-class CellJob:
-    """Measure one kernel in one process. ``ms`` is how long one launch takes (None: find out
-    first), of which ``levels`` are shares; the order of the subjects follows ``seed``."""
-
-    process: int
-    kernel: str
-    module_text: str
-    levels: tuple[float, ...]
-    ms: float | None
-    seed: int
-    budget_ms: float
-    width: float
-
-
 @dataclass(eq=False, slots=True)
 class CalibrationWorker:
     """What the process does. Nothing touches the GPU before ``open``."""
 
     cache: Path | None
-    _ring: Ring | None = None
+    _facts: DeviceFacts | None = None
     _timer: Timer = field(init=False)
     _spin: Spin = field(init=False)
 
-    def open(self, _: object = None) -> Ring:
+    def open(self, _: object = None) -> DeviceFacts:
         """Take the device, once. Raises ``NoDevice``."""
-        if self._ring is None:
+        if self._facts is None:
             try:
                 self._timer = CudaTimer()
                 self._spin = Spin(torch.device("cuda"))
-                self._ring = Ring(current_target(), fingerprint(), METHOD)
+                self._facts = device_facts()
             except (RuntimeError, NoDevice) as error:
                 raise Unusable(no_device(error)) from error
-        return self._ring
+        return self._facts
 
     def duration(self, module_text: str) -> float:
         """Milliseconds of one launch of a module's kernel."""
@@ -81,9 +64,9 @@ class CalibrationWorker:
         try:
             return work()
         except (RuntimeError, ValueError, TypeError) as error:
-            raise _judged(HarnessError("it could not be timed", got=reason(error))) from error
+            raise judged(HarnessError("it could not be timed", got=reason(error))) from error
         except HarnessError as error:
-            raise _judged(error) from error
+            raise judged(error) from error
         finally:
             release("cuda")
 
@@ -112,7 +95,7 @@ class CalibrationWorker:
             job.kernel,
             {name: samples.ms for name, samples in found.items()},
             truth,
-            max(_excluded(samples) for samples in found.values()),
+            max(samples.excluded for samples in found.values()),
         )
 
     def _launcher(self, loaded: modules.LoadedModule) -> Launcher:
@@ -188,19 +171,6 @@ class Spin:
     def _rows(self) -> list[list[int]]:
         rows: list[list[int]] = self._tally.tolist()
         return rows
-
-
-def _excluded(samples: Samples) -> int:
-    return samples.excluded
-
-
-def _judged(error: HarnessError) -> Exception:
-    """``error``, or ``Unusable`` with it if the device's context is lost."""
-    try:
-        torch.cuda.synchronize()
-    except RuntimeError:
-        return Unusable(error)
-    return error
 
 
 def handlers(cache: str | None) -> dict[str, Handler]:

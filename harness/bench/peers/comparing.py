@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from harness.bench.peers.names import SUBJECTS
+from harness.bench.peers.jobs import TIMING, Peer, RegionComparison
 from harness.bench.peers.providers import Make, Provider
 from harness.bench.timer import METHOD_DIRECT
 from harness.errors import HarnessError
@@ -40,45 +40,6 @@ HOST = "no CUDA graph of it can be recorded: its host's time is included"
 
 Step = Callable[[str], None]
 """Hears which provider is about to be run, so that whoever loses this process knows."""
-TIMING = "timing"
-"""What a ``Step`` hears when all of them are timed in turns."""
-
-
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """One provider: its samples and its error, or why there are none. With samples a
-    ``reason`` says what is not like the others about them. ``passed`` is None where there is
-    no result to check."""
-
-    samples: Samples | None = None
-    error: float | None = None
-    reason: str = ""
-    passed: bool | None = None
-
-    @property
-    def ms(self) -> float | None:
-        """Median in milliseconds."""
-        return None if self.samples is None else self.samples.median
-
-
-@dataclass(frozen=True, slots=True)
-class RegionComparison:
-    """A region by provider (``harness``, ``inductor``, ``eager`` …)."""
-
-    region: str
-    peers: dict[str, Peer] = field(default_factory=dict)
-    allowed: float | None = None
-
-    @property
-    def passed(self) -> bool:
-        """Whether what the others are compared with is right."""
-        return any(bool(self.peers[name].passed) for name in SUBJECTS if name in self.peers)
-
-    def speedup(self, over: str) -> float | None:
-        """Time of ``over`` divided by that of what it is compared with."""
-        subject = next((name for name in SUBJECTS if name in self.peers), "")
-        ours, other = (self.peers.get(n, Peer()).ms for n in (subject, over))
-        return other / ours if ours and other else None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

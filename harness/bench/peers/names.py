@@ -70,3 +70,8 @@ def torch_backends() -> list[str]:
     import torch
 
     return sorted(torch.compiler.list_backends(exclude_tags=()))
+
+
+def needs_warming(names: Sequence[str]) -> list[bool]:
+    """For each way of compiling with Inductor among ``names`` whether it is the tuned one."""
+    return [name == TUNED for name in names if name in (INDUCTOR, TUNED)]

@@ -12,10 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.bench.noise import combined
-from harness.bench.peers.comparing import TIMING, Peer, RegionComparison
-from harness.bench.peers.names import OURS, SUBJECTS, USER
+from harness.bench.peers.jobs import ROLE, TIMING, CompareJob, Peer, RegionComparison, WarmJob
+from harness.bench.peers.names import OURS, SUBJECTS, USER, needs_warming
 from harness.bench.peers.regions import Comparable
-from harness.bench.peers.worker import ROLE, CompareJob, WarmJob, needs_warming
 from harness.bench.record import Check, RegionRecord, one_line
 from harness.bench.sets import sample_set
 from harness.compiled import CompiledRegion

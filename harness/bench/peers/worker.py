@@ -14,11 +14,12 @@ from typing import Any
 
 import torch
 
+from harness.bench.context import is_lost, no_device
 from harness.bench.measure import release
-from harness.bench.on_device import no_device
-from harness.bench.peers.comparing import RegionComparison, Task, compare, region_task, why
+from harness.bench.peers.comparing import Task, compare, region_task, why
+from harness.bench.peers.jobs import CompareJob, RegionComparison, WarmJob
 from harness.bench.peers.kernels import kernel_maker, kernel_task
-from harness.bench.peers.names import INDUCTOR, SUBJECTS, TUNED
+from harness.bench.peers.names import SUBJECTS
 from harness.bench.peers.providers import (
     TUNED_OPTIONS,
     Make,
@@ -31,38 +32,12 @@ from harness.bench.peers.regional import compiled_launch, region_provider
 from harness.bench.timer import CudaTimer
 from harness.compiled import CompiledRegion
 from harness.errors import HarnessError, NoDevice
-from harness.graph.model import Graph
 from harness.graph.replay import random_inputs
-from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.device import current_target
 from harness.runtime.launcher import LauncherCache
 from harness.runtime.timing import Timer
 from harness.runtime.worker import Handler, Unusable
-
-ROLE = "harness.bench.peers.worker:handlers"
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class CompareJob:
-    """Compare ``names`` (what they are compared with among them) on ``work``: a region, or the
-    text of a user's kernel. ``configs`` are tuned configurations by module text; the file
-    ``progress`` is where the worker says which of the names it is about to run."""
-
-    work: CompiledRegion | str
-    names: tuple[str, ...]
-    configs: dict[str, Config]
-    progress: Path
-    budget_ms: float = 120.0
-    seed: int = 0
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class WarmJob:
-    """Compile ``graph`` with Inductor, ``tuned`` or not, so that it is in the cache."""
-
-    graph: Graph
-    tuned: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -157,23 +132,15 @@ class PeerWorker:
 
     def _require_device(self, error: Exception) -> None:
         """Raises ``Unusable`` with ``error`` if the device's context is lost."""
-        if self.device.type != "cuda":
-            return
-        try:
-            torch.cuda.synchronize()
-        except RuntimeError as lost:
-            raise Unusable(HarnessError("the device's context was lost", got=why(error))) from lost
+        if self.device.type == "cuda" and is_lost():
+            lost = HarnessError("the device's context was lost", got=why(error))
+            raise Unusable(lost) from error
 
     def _forget(self) -> None:
         if self._launchers is not None:
             self._launchers.clear()
         torch.compiler.reset()
         release(str(self.device))
-
-
-def needs_warming(names: Sequence[str]) -> list[bool]:
-    """For each way of compiling with Inductor among ``names`` whether it is the tuned one."""
-    return [name == TUNED for name in names if name in (INDUCTOR, TUNED)]
 
 
 def handlers(cache: str | None) -> dict[str, Handler]:

@@ -24,13 +24,14 @@ from harness.dtypes import from_torch_name
 from harness.errors import HarnessError, UsageError, nearest
 
 _RESERVED = frozenset(
-    "KERNEL CATEGORY BYTES CONFIGS SIGNATURE DIVISIBLE_BY_16 OUTPUTS KEPT REDUCED FLOATING STEPS "
-    "SIZES DECLARED_SIZES NAMES NUMBERS CONSTANTS PARAMETERS grid reference expected get_args "
-    "call check main benchmark_all_configs".split()
+    "KERNEL CATEGORY BYTES FLOPS TENSOR CONFIGS SIGNATURE DIVISIBLE_BY_16 OUTPUTS KEPT REDUCED "
+    "FLOATING STEPS SIZES DECLARED_SIZES NAMES NUMBERS CONSTANTS PARAMETERS grid reference "
+    "expected get_args call check main benchmark_all_configs".split()
 )
 _OPTIONS = ("num_warps", "num_stages")
 _NOT_FINITE = (float("inf"), float("-inf"))
 _INT32 = range(-(2**31), 2**31)
+_MOST = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Signature:
     outputs: tuple[int, ...]
     kept: tuple[int, ...]
     nbytes: int
+    flops: int
     reduced: int
     floating: bool
 
@@ -101,7 +103,11 @@ def load_kernels(path: Path) -> UserFile:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            "a file of kernels cannot be read", str(path), got=f"{type(error).__name__}: {error}"
+            "a file of kernels cannot be read",
+            str(path),
+            got=f"{type(error).__name__}: {error}",
+            expected="Python text in UTF-8",
+            remedy="check the file's name and permissions",
         ) from error
     texts = cut(text, str(path))
     if not texts:
@@ -362,6 +368,7 @@ def _signature(kernel: UserKernel, args: Mapping[str, Any], sizes: Mapping[str, 
         tuple(written),
         tuple(names.index(n) for n in names if n in declared.mutates),
         _nbytes(kernel, args, tensors, sizes),
+        _asked_number(kernel, "flops", declared.flops or 0, args, sizes),
         max(1, largest // max(1, min(t.numel() for t in outputs))),
         any(t.is_floating_point() for t in tensors.values()),
     )
@@ -400,11 +407,29 @@ def _nbytes(
         twice = set(declared.mutates)
         each = ((n, t.numel() * t.element_size()) for n, t in tensors.items())
         return sum(size * (2 if name in twice else 1) for name, size in each)
-    if not callable(given):
-        return int(given)
-    known = {**sizes, **kernel.constants, **args}
-    asked = _asked(kernel.where, "bytes", given, set(known))
-    return int(given(**{name: known[name] for name in asked or ()}))
+    return _asked_number(kernel, "bytes", given, args, sizes)
+
+
+def _asked_number(
+    kernel: UserKernel,
+    part: str,
+    given: int | Callable[..., int],
+    args: Mapping[str, Any],
+    sizes: Mapping[str, int],
+) -> int:
+    """A quantity of one launch: a number, or what a function of the declaration makes of it."""
+    if callable(given):
+        known = {**sizes, **kernel.constants, **args}
+        asked = _asked(kernel.where, part, given, set(known))
+        try:
+            given = given(**{name: known[name] for name in asked or ()})
+        except Exception as error:  # the user's function may raise anything
+            got = f"{type(error).__name__}: {error}"
+            raise _wrong(kernel.where, f"{part} cannot be computed", got, "a number") from error
+    found: Any = given
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < _MOST:
+        raise _wrong(kernel.where, f"{part} is no quantity", repr(found), "a whole number from 0")
+    return int(found)
 
 
 def _wrong(where: str, what: str, got: str, expected: str) -> UsageError:

@@ -6,11 +6,16 @@ given follows from the names of their parameters.
 
 from __future__ import annotations
 
+import re
+
 from harness.bench.user.kernels import Signature, UserKernel
 from harness.codegen.source import EmittedModule
 from harness.codegen.tail import AFTER_ARGUMENTS, BEFORE_ARGUMENTS
 from harness.heuristics.facts import Facts, Family
 from harness.runtime.module import USER
+
+_DOT = re.compile(r"\b(tl|language)\.dot(_scaled)?\(")
+"""What runs on the tensor cores."""
 
 _IMPORTS = """import argparse
 import json
@@ -138,7 +143,15 @@ def _constants(kernel: UserKernel, facts: Signature) -> str:
         REDUCED=facts.reduced,
         FLOATING=facts.floating,
         STEPS=False,
+        **_arithmetic(kernel, facts),
     )
+
+
+def _arithmetic(kernel: UserKernel, facts: Signature) -> dict[str, object]:
+    """What a launch computes, where the declaration says so."""
+    if not facts.flops:
+        return {}
+    return {"FLOPS": facts.flops, "TENSOR": bool(_DOT.search(kernel.text.device))}
 
 
 def _sizes(kernel: UserKernel, facts: Signature) -> str:

@@ -16,12 +16,12 @@ from harness.graph.lowering.tensor import (
     Shape,
     Tensor,
     canonical,
-    contiguous,
     inner_variable,
     is_one,
     outer_variable,
 )
 from harness.graph.model import TensorType
+from harness.graph.sizes import contiguous_strides
 from harness.ir.index import flat_index
 from harness.ir.nodes import Axis, Nest, Store
 from harness.ir.program import Buffer
@@ -30,7 +30,7 @@ from harness.ir.program import Buffer
 def layout_of(kind: TensorType) -> Shape:
     """The strides a value of type ``kind`` is stored with: the recorded ones, unless two
     elements would share memory (an expanded tensor), then row-major ones."""
-    return contiguous(kind.shape) if _overlaps(kind) else kind.stride
+    return contiguous_strides(kind.shape) if _overlaps(kind) else kind.stride
 
 
 def _overlaps(kind: TensorType) -> bool:

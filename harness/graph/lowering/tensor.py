@@ -112,13 +112,3 @@ def ranges_of(shape: Shape, rsizes: Shape = ()) -> dict[sympy.Symbol, sympy.Expr
     ranges = {outer_variable(k): n for k, n in enumerate(shape) if not is_one(n)}
     ranges.update((inner_variable(k), n) for k, n in enumerate(rsizes) if not is_one(n))
     return ranges
-
-
-def contiguous(shape: Shape) -> Shape:
-    """Row-major strides of a tensor of ``shape``."""
-    strides: list[sympy.Expr] = []
-    step: sympy.Expr = sympy.S.One
-    for size in reversed(shape):
-        strides.append(step)
-        step = step * size
-    return tuple(reversed(strides))

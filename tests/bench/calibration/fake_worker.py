@@ -6,9 +6,9 @@ import os
 import zlib
 from pathlib import Path
 
+from harness.bench.calibration.jobs import CellJob
 from harness.bench.calibration.record import Cell
-from harness.bench.calibration.worker import CellJob
-from harness.bench.on_pairs import Ring
+from harness.bench.jobs import DeviceFacts
 from harness.bench.record import Machine as MachineRecord
 from harness.errors import HarnessError, NoDevice
 from harness.runtime.worker import Handler, Unusable
@@ -23,10 +23,10 @@ def handlers(cache: str | None) -> dict[str, Handler]:
         with (folder / "log").open("a") as file:
             file.write(f"{text}\n")
 
-    def open_(_: object) -> Ring:
+    def open_(_: object) -> DeviceFacts:
         if (folder / "gone").exists():
             raise Unusable(NoDevice("the GPU cannot be used"))
-        return Ring(H100, MachineRecord("fake-gpu", gpu="Fake GPU"), "fake/1")
+        return DeviceFacts(H100, MachineRecord("fake-gpu", gpu="Fake GPU"), "fake/1")
 
     def duration(text: str) -> float:
         note("duration")

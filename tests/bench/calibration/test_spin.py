@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from harness.bench.calibration.worker import CalibrationWorker, CellJob, Spin
-from harness.bench.on_pairs import Ring
+from harness.bench.calibration.jobs import CellJob
+from harness.bench.calibration.worker import CalibrationWorker, Spin
+from harness.bench.jobs import DeviceFacts
 from harness.bench.record import Machine
 from harness.runtime import module as modules
 from harness.runtime.timing import Samples
@@ -88,7 +89,7 @@ def test_a_cell_has_the_plain_kernel_twice_and_every_level(
     worker = CalibrationWorker(tmp_path)
     worker._timer = FakeTimer()
     worker._spin = Spin(torch.device("cpu"), FakeKernel())
-    worker._ring = Ring(H100, Machine("fake"), "fake")
+    worker._facts = DeviceFacts(H100, Machine("fake"), "fake")
     monkeypatch.setattr(CalibrationWorker, "_launcher", lambda *_: lambda _: launched.append(1))
     real = modules.LoadedModule.get_args
     monkeypatch.setattr(

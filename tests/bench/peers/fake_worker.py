@@ -6,8 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from harness.bench.peers.comparing import TIMING, Peer, RegionComparison
-from harness.bench.peers.worker import CompareJob, WarmJob
+from harness.bench.peers.jobs import TIMING, CompareJob, Peer, RegionComparison, WarmJob
 from harness.errors import HarnessError, NoDevice
 from harness.runtime.timing import Samples
 from harness.runtime.worker import Handler, Unusable

@@ -1,0 +1,27 @@
+"""What all tests share: tests that use the GPU leave its memory to the next ones."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+_MOST_KEPT = 1 << 30
+"""Bytes that nothing uses and torch may keep: blocks of which a part is in use."""
+
+
+@pytest.fixture(autouse=True)
+def _memory_for_others(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Many tests start processes that need the GPU, whose memory this one must not keep."""
+    if request.node.get_closest_marker("gpu") is None:
+        yield
+        return
+    import torch
+
+    yield
+    if torch.cuda.is_available():
+        gc.collect()
+        torch.cuda.empty_cache()
+        kept = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+        assert kept < _MOST_KEPT, f"{kept >> 20} MB of the GPU's memory cannot be given back"
