@@ -32,7 +32,7 @@ LEAST_KERNELS = 8
 """Kernels from which a table says more about variances than the stated default does."""
 _TREND_KERNELS = 30
 """Kernels from which the variance may follow a kernel's duration by a parabola."""
-LEAST_DF, _MOST_DF = 1.0, 100.0
+_LEAST_DF, _MOST_DF = 1.0, 100.0
 """Bounds of the prior's degrees of freedom: below one a variance has no scale at all; a hundred
 cannot be told from infinity by a few hundred kernels."""
 _FLOOR = 1e-10
@@ -179,12 +179,12 @@ def _most_likely(ratio: Floats, df: Floats) -> tuple[float, float]:
 
     A grid, refined three times: the likelihood has one peak, and grids need no derivatives.
     """
-    shift, size = 0.0, float(np.log(_MOST_DF * LEAST_DF)) / 2
-    reach_shift, reach_size = 2.0, float(np.log(_MOST_DF / LEAST_DF)) / 2
+    shift, size = 0.0, float(np.log(_MOST_DF * _LEAST_DF)) / 2
+    reach_shift, reach_size = 2.0, float(np.log(_MOST_DF / _LEAST_DF)) / 2
     for _ in range(4):
         shifts = shift + np.linspace(-reach_shift, reach_shift, 13)
         sizes = np.clip(
-            size + np.linspace(-reach_size, reach_size, 13), np.log(LEAST_DF), np.log(_MOST_DF)
+            size + np.linspace(-reach_size, reach_size, 13), np.log(_LEAST_DF), np.log(_MOST_DF)
         )
         scores = np.array(
             [[_log_likelihood(ratio, df, s, float(np.exp(z))) for s in shifts] for z in sizes]

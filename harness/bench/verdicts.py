@@ -151,8 +151,9 @@ def estimate(
     )
     # Of a difference's variance the stated default knows one side's share.
     scale = 2.0 if paired and source is Source.DEFAULT else 1.0
-    # A kernel seen at two levels is no longer one of those the prior was learnt from.
-    weight = np.where(seen.at_both & (df > 0), variance.LEAST_DF, prior.df)
+    # A kernel seen at two levels is not one of those the prior was learnt from.
+    odd = seen.at_both & (df > 0)
+    weight = np.where(odd, min(variance.DEFAULT_DF, prior.df), prior.df)
     expected = scale * prior.variance(ms, _errors(pairs))
     between, total_df = variance.moderated(expected, weight, own, df)
     # What several processes scatter includes what the samples do; one process shows the latter.

@@ -133,10 +133,12 @@ def conclude(
     earlier: Calibration | None = None,
 ) -> Calibration:
     """``start`` with what follows from the cells. ``wanted`` kernels were to be measured;
-    ``earlier`` is a calibration of the same machine and method, to be held against this one."""
+    ``earlier`` is a calibration of the same machine and method, held against this one if it is
+    of the same commit, too."""
     verdicts = judged(subjects, found, rules)
     modes = verdicts.modes
-    if earlier is not None:
+    # Another commit may choose other configurations for the same code: nothing tells here.
+    if earlier is not None and earlier.commit == start.commit:
         sitting = another_sitting(earlier.medians, verdicts.medians, earlier.created, rules)
         modes = modes if sitting is None else (*modes, sitting)
     measured = {(cell.process, cell.kernel) for cell in found if not cell.reason}
