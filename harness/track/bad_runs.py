@@ -2,6 +2,8 @@
 
 At the next one they are back. That is one event, not hundreds of slow kernels. It is left out,
 with a sentence that names it; nothing is said about the commit, which has to be measured again.
+Of the newest run nobody can say yet whether it was bad or its commit slow: it stays, what it
+shows is suspected, and the sentence says how many series moved at once.
 """
 
 from __future__ import annotations
@@ -64,29 +66,50 @@ def _bad(
             totals[environment, place] += len(members)
             strays[environment, place, True] += int(slower[:, column].sum())
             strays[environment, place, False] += int((stray & ~slower)[:, column].sum())
+    spans: dict[Environment, tuple[int, int]] = {}
+    for environment, place in totals:
+        first, last = spans.get(environment, (place, place))
+        spans[environment] = min(first, place), max(last, place)
     bad: dict[Environment, set[int]] = defaultdict(set)
     notes = []
     for (environment, place, slow), number in sorted(strays.items(), key=lambda item: item[0][1]):
         total = totals[environment, place]
-        if number >= FEWEST and number > SHARE * total:
-            bad[environment].add(place)
-            notes.append(_note(known, environment, place, slow, f"{number} of {total}"))
+        if number < FEWEST or number <= SHARE * total:
+            continue
+        first, last = spans[environment]
+        many = f"{number} of {total} series were {'slower' if slow else 'faster'}"
+        if place == last:
+            notes.append(_newest(known, environment, place, many))
+            continue
+        bad[environment].add(place)
+        where = "after, all at once" if place == first else "before and after"
+        notes.append(_left_out(known, environment, place, f"{many} there than {where}"))
     return bad, notes
 
 
-def _note(known: History, environment: Environment, place: int, slow: bool, many: str) -> str:
+def _again(commit: str) -> str:
+    return (
+        f"Measure it again: git switch --detach {commit[:10]} && harness run; of three runs of a "
+        "commit the middle one counts"
+    )
+
+
+def _left_out(known: History, environment: Environment, place: int, what: str) -> str:
     commit = known.commits[place]
     files = [
         known.runs[int(i)].file
         for i in np.flatnonzero(known.position_of_run == place)
         if known.runs[int(i)].machine == environment.machine
     ]
-    # The first and the last run have neighbours on one side alone.
-    ends = {len(known.commits) - 1: "before, all at once", 0: "after, all at once"}
     return (
-        f"left out: the run at {commit[:10]} on {environment.machine}: {many} series were "
-        f"{'slower' if slow else 'faster'} there than "
-        f"{ends.get(place, 'before and after')}, which is a bad run "
-        f"rather than a change ({', '.join(files)}). Measure it again: git switch --detach "
-        f"{commit[:10]} && harness run; of three runs of a commit the middle one counts"
+        f"left out: the run at {commit[:10]} on {environment.machine}: {what}, which is a bad run "
+        f"rather than a change ({', '.join(files)}). {_again(commit)}"
+    )
+
+
+def _newest(known: History, environment: Environment, place: int, many: str) -> str:
+    commit = known.commits[place]
+    return (
+        f"the newest run, at {commit[:10]} on {environment.machine}: {many} than before, all at "
+        f"once: its commit or a bad run, which one run cannot tell. {_again(commit)}"
     )

@@ -31,7 +31,7 @@ def _quick_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.fsync", lambda handle: None)
 
 
-@pytest.mark.parametrize("place", [12, COMMITS - 1])
+@pytest.mark.parametrize("place", [0, 12])
 def test_a_bad_run_is_one_event_and_no_regression(
     tmp_path: Path, commits: tuple[Path, list[str]], place: int
 ) -> None:
@@ -45,6 +45,23 @@ def test_a_bad_run_is_one_event_and_no_regression(
     assert names[place][:10] in note
     assert "7 of 9 series were slower" in note  # six kernels and the graph
     assert f"git switch --detach {names[place][:10]} && harness run" in note
+
+
+def test_the_newest_run_is_suspected_and_never_left_out(
+    tmp_path: Path, commits: tuple[Path, list[str]]
+) -> None:
+    """It may be what its commit did to most kernels."""
+    folder, names = commits
+    values = flat()
+    values[:6, -1] *= 1.4
+    save_history(tmp_path, names, values)
+    found = report(tmp_path, folder)
+    assert len(found.suspected) == 7  # six kernels and the graph
+    assert found.regressions == ()
+    (note,) = [note for note in found.notes if "newest run" in note]
+    assert "7 of 9 series were slower than before" in note
+    assert f"git switch --detach {names[-1][:10]} && harness run" in note
+    assert not [note for note in found.notes if "left out" in note]
 
 
 def test_a_few_stray_kernels_are_no_bad_run(
