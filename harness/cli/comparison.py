@@ -6,7 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.bench.record import KernelRecord
@@ -75,15 +75,28 @@ def print_comparison(found: Comparison, out: Console, *, everything: bool) -> No
         say(f"INCOMPARABLE {number} kernels: {reason}")
     rollups = [r for r in found.rollups if everything or r.effect.verdict is not Verdict.SAME]
     _print_rollups(rollups, out)
+    matched = {row.match.graph for row in found.rows}
     for title, kernels in (("only in A", found.vanished), ("only in B", found.appeared)):
         if kernels:
             say()
             say(f"{title}, in no sum:")
-            for graph, kernel in kernels:
-                say(f"  {graph}  {_short(kernel)}{_launches(kernel)}")
+            for line in _unmatched(kernels, matched):
+                say(f"  {line}")
     say()
     for line in summary(found):
         say(line)
+
+
+def _unmatched(
+    kernels: Sequence[tuple[str, KernelRecord]], matched: Collection[str]
+) -> Iterator[str]:
+    """A line for each kernel of a graph that both sides have, and one for each other graph."""
+    whole = Counter(graph for graph, _ in kernels if graph not in matched)
+    for graph, kernel in kernels:
+        if graph in matched:
+            yield f"{graph}  {_short(kernel)}{_launches(kernel)}"
+    for graph, number in whole.items():
+        yield f"{graph}  all of it, {number} kernel{'s' if number > 1 else ''}"
 
 
 def _alike(rows: Sequence[Row]) -> Counter[str]:
@@ -247,7 +260,8 @@ def summary(found: Comparison) -> list[str]:
     if same and found.noise.shift is not None:
         flagged = sum(row.verdict in (Verdict.SLOWER, Verdict.FASTER) for row in same)
         lines.append(
-            f"{len(same)} kernels have the same code and configuration on both sides: {flagged} of "
+            f"{len(same)} kernel{'s have' if len(same) > 1 else ' has'} the same code and "
+            f"configuration on both sides: {flagged} of "
             f"them flagged, median B÷A {_ratio(2.718281828**found.noise.shift)}"
         )
     unsure = sum(

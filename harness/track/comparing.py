@@ -173,7 +173,7 @@ def _untimed(kernels: Sequence[KernelRecord]) -> str:
         if not any(s.ms for s in kernel.sets):
             return "throttled throughout" if any(s.excluded for s in kernel.sets) else "not timed"
         if all(s.disturbed for s in kernel.sets):
-            return "throttled most of the time"
+            return "throttled, or at another launch pace, most of the time"
     return ""
 
 

@@ -177,10 +177,13 @@ def _timed_kernels(kernels: Sequence[KernelRecord]) -> tuple[TimedKernel, ...]:
 
 
 def _measured(outcomes: Sequence[PairSamples]) -> Measured:
-    """The processes' medians; processes that were throttled most of the time are left out."""
+    """The processes' medians; processes that were throttled, or launched at another pace, most of
+    the time are left out."""
     kept = [o for o in outcomes if not (o.a.disturbed or o.b.disturbed)]
     if not kept:
-        return Measured(reason="throttled most of the time in every process")
+        return Measured(
+            reason="throttled, or at another launch pace, most of the time in every process"
+        )
     return Measured(_times([o.a for o in kept]), _times([o.b for o in kept]))
 
 

@@ -57,6 +57,22 @@ def test_a_slower_kernel_is_a_row_with_its_cause_and_the_exit_status(harness: Co
     )
 
 
+def test_what_one_side_lacks_is_listed_and_whole_graphs_in_one_line(
+    harness: Command, results: Path
+) -> None:
+    made = kernels(1)
+    gone = graph(*made[:2], name="other")
+    whole = replace(side(graph(*made), gone).run, id=A, processes=5)
+    store.save(results, whole)
+    recorded(results, B, *kernels(2)[:19])
+    answer = harness("compare", A, "latest")
+    assert "only in A, in no sum:" in answer.out
+    (line,) = (line for line in answer.out.splitlines() if "other" in line)
+    assert line.split() == "other all of it, 2 kernels".split()
+    assert sum("poi_k19" in line for line in answer.out.splitlines()) == 1
+    assert "only in A: 3, only in B: 0" in answer.out
+
+
 @pytest.mark.usefixtures("two_runs")
 def test_faster_is_no_failure(harness: Command) -> None:
     answer = harness("compare", "latest", A)
