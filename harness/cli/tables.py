@@ -82,9 +82,16 @@ def kernel_line(kernel: KernelRecord, shown: tuple[Column, ...], *, timed: bool)
         number(kernel.instructions),
         _check(kernel),
         *(time if timed else (NO_GPU, "–", "–")),
-        "–" if kernel.detectable is None else f"{kernel.detectable:.1%}",
+        _finds(kernel.detectable),
     ]
     return row(shown, cells[: len(shown)])
+
+
+def _finds(detectable: float | None) -> str:
+    """The smallest change that can be told: of one process, often none that anyone would miss."""
+    if detectable is None:
+        return "–"
+    return f"{detectable:.1%}" if detectable < 1 else "> 100%"
 
 
 def summary_lines(run: Run) -> list[str]:

@@ -207,6 +207,8 @@ def test_runs_say_what_a_calibrated_machine_can_detect(
     lines = graph_lines(graph.record, timed=True)
     assert lines[2].endswith("finds")
     assert lines[3].endswith(f"{one.kernel.detectable:.1%}")
+    rough = dataclasses.replace(fast, detectable=4.2)
+    assert graph_lines(GraphRecord("g", kernels=(rough,)), timed=True)[3].endswith(" > 100%")
     other = dataclasses.replace(made, method="fake/2")
     same, _ = detecting(events(), results, other)
     assert isinstance(same, KernelDone)
