@@ -146,15 +146,14 @@ def estimate(
     same = np.array([pair.identical for pair in pairs], dtype=bool)
     shift = float(np.median(difference[same])) if same.any() else None
     seen = _levels(pairs, ms, np.where(df > 0, own, np.nan), same, paired=paired)
-    prior, source = _prior(
-        _Table(ms, difference, own, df, share, same, seen, _errors(pairs)), method
-    )
+    errors = _errors(pairs)
+    prior, source = _prior(_Table(ms, difference, own, df, share, same, seen, errors), method)
     # Of a difference's variance the stated default knows one side's share.
     scale = 2.0 if paired and source is Source.DEFAULT else 1.0
     # A kernel seen at two levels is not one of those the prior was learnt from.
     odd = seen.at_both & (df > 0)
     weight = np.where(odd, min(variance.DEFAULT_DF, prior.df), prior.df)
-    expected = scale * prior.variance(ms, _errors(pairs))
+    expected = scale * prior.variance(ms, errors)
     between, total_df = variance.moderated(expected, weight, own, df)
     # What several processes scatter includes what the samples do; one process shows the latter.
     within = np.array([_within(pair) for pair in pairs])
@@ -216,14 +215,15 @@ def _levels(
     """``levels.find`` of a table. Kernels that are identical on both sides show their levels
     between the sides as well; of others only a side's own scatter counts (NaN: unknown)."""
     together = same & (not paired)
-    whole = [float(np.var(np.log((*p.a.ms, *p.b.ms)), ddof=1)) for p in pairs]
+    every = [np.log((*p.a.ms, *p.b.ms)) for p in pairs]
+    whole = [float(np.var(logs, ddof=1)) for logs in every]
     taken = [
         levels.Processes(
             len(p.a.ms),
             len(p.b.ms),
-            [np.log((*p.a.ms, *p.b.ms))] if both else [np.log(p.a.ms), np.log(p.b.ms)],
+            [logs] if both else [logs[: len(p.a.ms)], logs[len(p.a.ms) :]],
         )
-        for p, both in zip(pairs, together, strict=True)
+        for p, logs, both in zip(pairs, every, together, strict=True)
     ]
     return levels.find(ms, np.where(together, whole, own), taken, paired=paired)
 

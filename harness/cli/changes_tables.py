@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from harness.cli import output
+from harness.cli.output import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -190,7 +191,7 @@ def _break_line(each: Break) -> str:
     what = "; ".join(each.earlier.differences(each.later))
     return (
         f"series break at {each.commit[:_SHORT]} ({each.metric.name}, "
-        f"{_plural(each.series, 'series', 'series')}): {what}; levels before and after are "
+        f"{plural(each.series, 'series', 'series')}): {what}; levels before and after are "
         "not compared"
     )
 
@@ -200,15 +201,15 @@ def _summary(report: Report, known: History, metrics: Sequence[Metric]) -> list[
     names = ", ".join(metric.name for metric in metrics)
     lines = [
         "",
-        f"{names}: {_plural(report.judged, 'series', 'series')} judged over "
-        f"{_plural(len(known.commits), 'commit')} in {order}; "
-        f"{_plural(len(report.regressions), 'regression')} to look at"
+        f"{names}: {plural(report.judged, 'series', 'series')} judged over "
+        f"{plural(len(known.commits), 'commit')} in {order}; "
+        f"{plural(len(report.regressions), 'regression')} to look at"
         + (f", {len(report.suspected)} suspected" if report.suspected else ""),
     ]
     lines.extend(_suspects(report, known))
     if report.short:
         lines.append(
-            f"{_plural(report.short, 'series', 'series')} too short to be judged (fewer than 6 "
+            f"{plural(report.short, 'series', 'series')} too short to be judged (fewer than 6 "
             "points in one environment): harness compare A B tells two runs apart"
         )
     lines.extend(f"left out: {what}: {n}" for what, n in sorted(report.left_out.items()))
@@ -229,7 +230,7 @@ def _suspects(report: Report, known: History) -> list[str]:
     expected = report.chance * report.judged
     lines = [
         f"suspected: without any change up to {expected:.1g} such rows would be expected among "
-        f"{_plural(report.judged, 'series', 'series')}"
+        f"{plural(report.judged, 'series', 'series')}"
     ]
     pairs = Counter((change.before, change.commit) for change in report.suspected)
     for pair, number in pairs.most_common(_PAIRS):
@@ -244,10 +245,6 @@ def _suspects(report: Report, known: History) -> list[str]:
 def _spoken(known: History, name: str) -> str:
     """A commit as commands take it; the name of a run is left as it is."""
     return name[:_SHORT] if any(run.commit.startswith(name) for run in known.runs) else name
-
-
-def _plural(number: int, noun: str, several: str = "") -> str:
-    return f"{number} {noun if number == 1 else several or noun + 's'}"
 
 
 def changes_document(report: Report, known: History) -> dict[str, Any]:

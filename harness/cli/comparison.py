@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.bench.record import KernelRecord
 from harness.bench.verdicts import Effect, Noise, Source, Verdict
-from harness.cli.output import shorten
+from harness.cli.output import plural, shorten
 from harness.track.causes import METRICS, SAME_CODE, clock, figure, mix
 from harness.track.comparing import Comparison, Rollup, Row, Side
 
@@ -96,7 +96,7 @@ def _unmatched(
         if graph in matched:
             yield f"{graph}  {_short(kernel)}{_launches(kernel)}"
     for graph, number in whole.items():
-        yield f"{graph}  all of it, {number} kernel{'s' if number > 1 else ''}"
+        yield f"{graph}  all of it, {plural(number, 'kernel')}"
 
 
 def _alike(rows: Sequence[Row]) -> Counter[str]:
@@ -260,7 +260,7 @@ def summary(found: Comparison) -> list[str]:
     if same and found.noise.shift is not None:
         flagged = sum(row.verdict in (Verdict.SLOWER, Verdict.FASTER) for row in same)
         lines.append(
-            f"{len(same)} kernel{'s have' if len(same) > 1 else ' has'} the same code and "
+            f"{plural(len(same), 'kernel has', 'kernels have')} the same code and "
             f"configuration on both sides: {flagged} of "
             f"them flagged, median B÷A {_ratio(2.718281828**found.noise.shift)}"
         )

@@ -23,6 +23,11 @@ def width() -> int:
     return max(NARROWEST, min(WIDEST, shutil.get_terminal_size((100, 24)).columns))
 
 
+def plural(quantity: int, noun: str, several: str = "") -> str:
+    """``1 kernel``, ``2 kernels``; ``several`` is the plural where it is not the noun and an s."""
+    return f"{quantity} {noun if quantity == 1 else several or noun + 's'}"
+
+
 def emit(line: str = "") -> None:
     """Print a line of the command's answer."""
     print(line)  # noqa: T201

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.bench.record import Check, GraphRecord, KernelRecord, Run, StateSummary, to_json
 from harness.cli import region_tables
-from harness.cli.output import Column, count, heading, number, row, width
+from harness.cli.output import Column, count, heading, number, plural, row, width
 from harness.runtime.timing import DISTURBED
 
 COLUMNS = (
@@ -46,8 +46,8 @@ def graph_lines(graph: GraphRecord, *, timed: bool) -> list[str]:
         return ["", f"{graph.name}  FAILED", *reason]
     calls = sum(call.count for call in graph.library_calls)
     title = (
-        f"{graph.name}  {_plural(len(graph.kernels), 'kernel')}, "
-        f"{_plural(graph.launches, 'launch', 'launches')}, {_plural(calls, 'library call')}"
+        f"{graph.name}  {plural(len(graph.kernels), 'kernel')}, "
+        f"{plural(graph.launches, 'launch', 'launches')}, {plural(calls, 'library call')}"
     )
     calibrated = any(kernel.detectable is not None for kernel in graph.kernels)
     shown = columns(timed=timed, calibrated=calibrated)
@@ -99,7 +99,7 @@ def summary_lines(run: Run) -> list[str]:
     counts = run.counts()
     broken = [graph.name for graph in run.graphs if graph.reason]
     totals = (
-        f"{_plural(len(run.graphs), 'graph')}, {_plural(counts['total'], 'kernel')} "
+        f"{plural(len(run.graphs), 'graph')}, {plural(counts['total'], 'kernel')} "
         f"({counts['distinct']} distinct by code): {counts['passed']} passed, "
         f"{counts['failed']} failed, {counts['skipped']} not checked"
     )
@@ -108,7 +108,7 @@ def summary_lines(run: Run) -> list[str]:
         lines.append(f"not compiled: {', '.join(broken)}")
     uncompiled = sum(bool(kernel.reason) for graph in run.graphs for kernel in graph.kernels)
     if uncompiled:
-        lines.append(f"{_plural(uncompiled, 'kernel')} did not compile or run")
+        lines.append(f"{plural(uncompiled, 'kernel')} did not compile or run")
     where = run.machine.gpu or f"{run.machine.cpu or run.machine.key}, no GPU"
     made = f"compiled for {run.target}" if run.target else f"imported, measured by {run.suite}"
     lines.append(f"on {where}; {made}")
@@ -152,7 +152,7 @@ def _noise_line(run: Run, kernels: list[KernelRecord]) -> str:
     ends = ", ".join(
         f"{n} by {why}" for why, n in Counter(s.stopped for s in sets if s.stopped).items()
     )
-    parts = [f"timed in {_plural(run.processes, 'process', 'processes')}"]
+    parts = [f"timed in {plural(run.processes, 'process', 'processes')}"]
     if ends:
         parts.append(f"sampling ended: {ends}")
     drifting = sum(bool(s.drift) for s in sets)
@@ -280,7 +280,3 @@ def _remarks(kernel: KernelRecord) -> list[str]:
         if odd:
             lines.append(f"  times in process {one.process + 1}: {'; '.join(odd)}")
     return lines
-
-
-def _plural(quantity: int, noun: str, several: str = "") -> str:
-    return f"{quantity} {noun if quantity == 1 else several or noun + 's'}"

@@ -42,7 +42,11 @@ def sections(cubin: bytes) -> list[tuple[str, bytes]]:
 def code(cubin: bytes) -> bytes:
     """The machine code: its sections ``.text…`` one after the other. Raises ``ValueError`` where
     there is none."""
-    pieces = [stored for name, stored in sections(cubin) if name.startswith(CODE)]
+    return _code(sections(cubin))
+
+
+def _code(found: list[tuple[str, bytes]]) -> bytes:
+    pieces = [stored for name, stored in found if name.startswith(CODE)]
     if not pieces:
         raise ValueError("no section with code")
     return b"".join(pieces)
@@ -53,9 +57,10 @@ def code_hash(cubin: bytes) -> str:
     in source lines, file names or the kernel's name alone. Of anything else than a cubin, all
     bytes count."""
     try:
-        parts = [code(cubin)]
+        every = sections(cubin)
+        parts = [_code(every)]
         for kind in _CONSTANTS:
-            parts += sorted(stored for name, stored in sections(cubin) if name.startswith(kind))
+            parts += sorted(stored for name, stored in every if name.startswith(kind))
     except ValueError:
         parts = [cubin]
     found = hashlib.sha256()

@@ -16,7 +16,6 @@ import contextlib
 import json
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,14 +83,10 @@ class Wanted:
 
 def labels(graph: str, kernels: Sequence[Mapping[str, Any]]) -> list[str]:
     """The series names of a graph's kernels, in order."""
-    seen: Counter[str] = Counter()
-    found = []
-    for kernel in kernels:
-        origins = kernel["origins"]
-        label = f"{graph}/{origins[-1] if origins else kernel['name']}"
-        seen[label] += 1
-        found.append(label if seen[label] == 1 else f"{label}+{seen[label]}")
-    return found
+    from harness.track import schema
+
+    known = schema.labels((kernel["name"], kernel["origins"]) for kernel in kernels)
+    return [f"{graph}/{label}" for label in known]
 
 
 def emitted(answer: Mapping[str, Any], graph: str) -> list[Emitted]:

@@ -62,14 +62,18 @@ class Change:
     @property
     def regression(self) -> bool:
         """Whether somebody has to look at it."""
-        known = self.undone or self.acknowledged is not None or self.series.metric.of_peers
-        return self.worse and self.confirmed and not known
+        return self.confirmed and self._is_news
 
     @property
     def suspected(self) -> bool:
         """Whether it may be a regression that has to be measured once more."""
+        return not self.confirmed and self._is_news
+
+    @property
+    def _is_news(self) -> bool:
+        """Whether it is a loss of ours that stands and that nobody has acknowledged."""
         known = self.undone or self.acknowledged is not None or self.series.metric.of_peers
-        return self.worse and not self.confirmed and not known
+        return self.worse and not known
 
 
 @dataclass(frozen=True, slots=True)

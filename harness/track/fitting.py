@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.track.noise import Block
+from harness.track.noise import Block, whiten
 from harness.track.scales import Noise
 from harness.track.tails import Law
 
@@ -149,14 +149,6 @@ def _run(edges: list[int], weak: NDArray[np.bool_], longest: int) -> int | None:
         and sizes[j] < max(sizes[max(j - 1, 0)], sizes[j + 1])
     ]
     return min(runs, key=lambda j: (sizes[j], j)) if runs else None
-
-
-def whiten(columns: Block, phi: float) -> Block:
-    """``columns`` with a first-order autoregression of correlation ``phi`` taken out."""
-    white = columns.copy()
-    white[1:] -= phi * columns[:-1]
-    white[0] *= np.sqrt(1 - phi * phi)
-    return white
 
 
 def where(row: Block, edges: tuple[int, int, int], phi: float, found: Fit) -> tuple[int, Block]:

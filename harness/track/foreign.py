@@ -170,6 +170,28 @@ def figure(value: Any, what: str, where: str) -> float:
     raise RecordError(what, where, got=repr(value)[:80])
 
 
+def per_combination(values: list[Any], expected: int, where: str) -> list[Any]:
+    """``values`` of asv's, if there is one for each of the ``expected`` parameter combinations."""
+    if len(values) != expected:
+        raise RecordError(
+            "a result of asv's does not have a value per parameter combination",
+            where,
+            got=f"{len(values)} values",
+            expected=f"{expected}",
+        )
+    return values
+
+
+def drawn(samples: Any, where: str) -> list[float]:
+    """Samples of asv's; none where it kept none."""
+    if samples is None:
+        return []
+    what = "a sample of asv's is no number"
+    if not isinstance(samples, list):
+        raise RecordError(what, where, got=repr(samples)[:80])
+    return [figure(each, what, where) for each in samples]
+
+
 def unused(name: str, taken: Container[str]) -> str:
     """``name``, with a number behind it if it is taken: no figure may displace another."""
     numbered = (f"{name} ({number})" for number in itertools.count(2))

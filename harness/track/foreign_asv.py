@@ -14,8 +14,10 @@ from harness.errors import RecordError
 from harness.track import foreign_asv_tracked as tracked
 from harness.track.foreign import (
     Imported,
+    drawn,
     figure,
     graphs_of,
+    per_combination,
     plain,
     quantity,
     read_json,
@@ -167,13 +169,7 @@ def _kernels(fields: dict[str, Any], unit: str, where: str) -> dict[str, KernelR
     expected = math.prod(len(each) for each in parameters)  # counted, not listed: may be any number
     if values == [None] and expected <= _MOST:  # its set-up failed, for all combinations at once
         values = [None] * expected
-    if expected != len(values):
-        raise RecordError(
-            "a result of asv's does not have a value per parameter combination",
-            where,
-            got=f"{len(values)} values",
-            expected=f"{expected}",
-        )
+    values = per_combination(values, expected, where)
     kernels: dict[str, KernelRecord] = {}
     for place, (combination, value) in enumerate(
         zip(itertools.product(*parameters), values, strict=True)
@@ -207,12 +203,7 @@ def _kernel(name: str, value: Any, samples: Any, unit: str, where: str) -> Kerne
 
 
 def _samples(samples: Any, unit: str, where: str) -> tuple[float, ...]:
-    if samples is None:
-        return ()
-    what = "a sample of asv's is no number"
-    if not isinstance(samples, list):
-        raise RecordError(what, where, got=repr(samples)[:80])
-    found = [_converted(figure(each, what, where), unit) for each in samples]
+    found = [_converted(each, unit) for each in drawn(samples, where)]
     return tuple(gbps or 0.0 if ms is None else ms for ms, gbps in found)
 
 

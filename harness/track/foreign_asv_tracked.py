@@ -17,7 +17,7 @@ from typing import Any
 from harness.bench.record import GraphRecord, KernelRecord, SampleSet
 from harness.errors import RecordError
 from harness.track.asv_measure import CONFIGURATION
-from harness.track.foreign import figure, plain
+from harness.track.foreign import drawn, figure, per_combination, plain
 
 WHOLE = "whole graphs"
 """The graph of an imported run that lists what whole graphs take."""
@@ -74,20 +74,14 @@ def _cells(columns: Mapping[str, Any], where: str) -> Iterator[tuple[str, float 
     labels = [plain(each).strip("'") for each in given[0]]
     result = columns.get("result")
     values = result if isinstance(result, list) and result != [None] else [None] * len(labels)
-    if len(values) != len(labels):
-        raise RecordError(
-            "a result of asv's does not have a value per parameter combination",
-            where,
-            got=f"{len(values)} values",
-            expected=f"{len(labels)}",
-        )
-    samples = columns.get("samples")
-    kept = samples if isinstance(samples, list) else [None] * len(labels)
-    for label, value, drawn in zip(labels, values, kept, strict=True):
+    values = per_combination(values, len(labels), where)
+    every = columns.get("samples")
+    kept = every if isinstance(every, list) else [None] * len(labels)
+    for label, value, samples in zip(labels, values, kept, strict=True):
         if isinstance(value, float) and math.isnan(value):
             continue
         number = None if value is None else figure(value, "a result of asv's is no number", where)
-        yield label, number, drawn
+        yield label, number, samples
 
 
 def _enter(row: _Row, metric: str, value: float | None, samples: Any, where: str) -> None:
@@ -95,12 +89,8 @@ def _enter(row: _Row, metric: str, value: float | None, samples: Any, where: str
         row.reason = f"asv recorded no {metric}: it failed"
         return
     row.values[metric] = value
-    if metric != "seconds" or samples is None:
-        return
-    what = "a sample of asv's is no number"
-    if not isinstance(samples, list):
-        raise RecordError(what, where, got=repr(samples)[:80])
-    row.samples = tuple(1e3 * figure(each, what, where) for each in samples)
+    if metric == "seconds" and samples is not None:
+        row.samples = tuple(1e3 * each for each in drawn(samples, where))
 
 
 def _record(name: str, row: _Row) -> KernelRecord:

@@ -61,6 +61,15 @@ def without_strays(
     return np.where(stray, neighbours, block), stray
 
 
+def whiten(columns: Block, phi: float | Block) -> Block:
+    """``columns``, each of which is a series, with a first-order autoregression of correlation
+    ``phi`` (one for all, or one for each) taken out."""
+    white = columns.copy()
+    white[1:] -= phi * columns[:-1]
+    white[0] *= np.sqrt(1 - phi * phi)
+    return white
+
+
 def correlations(blocks: Sequence[Block], residuals: Sequence[Block]) -> list[Block]:
     """For each row of each block the upper end (97.5 %) of its lag-one correlation.
 

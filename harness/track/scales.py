@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.track.noise import Block
+from harness.track.noise import Block, whiten
 
 if TYPE_CHECKING:
     from harness.bench.variance import Prior
@@ -64,7 +64,7 @@ def learn(
     own, freedom = [], []
     for rest, count, c in zip(rests, cuts, phi, strict=True):
         left = rest.shape[1] - 1.0 - count
-        own.append((_whiten_rows(rest, c) ** 2).sum(axis=1) / left / (1 - c * c))
+        own.append((whiten(rest.T, c) ** 2).sum(axis=0) / left / (1 - c * c))
         freedom.append(left)
     levels = _levels(blocks)
     every = [np.concatenate(each) for each in (levels, own, freedom)]
@@ -100,11 +100,3 @@ def _moderate(prior: Prior, level: Block, phi: Block, freedom: Block) -> list[No
     limits = usual * stats.f.isf(UNUSUAL, counts, prior.df)[places]
     columns = np.column_stack([phi, usual, limits]).tolist()
     return [Noise(c, one, limit, prior.df) for c, one, limit in columns]
-
-
-def _whiten_rows(rows: Block, phi: Block) -> Block:
-    """Each row with its autoregression taken out."""
-    white = rows.copy()
-    white[:, 1:] -= phi[:, None] * rows[:, :-1]
-    white[:, 0] *= np.sqrt(1 - phi * phi)
-    return white

@@ -6,9 +6,10 @@ version names the way of measuring: asv compares no two values of different vers
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from harness import options
 from harness.track.asv_measure import CODEGEN_METHOD, STATIC_METHOD, collect, look_up
@@ -41,12 +42,17 @@ setup_cache.timeout = 3600
 def _tracked(
     table: str, metric: str, unit: str, version: str, better: str = "lower"
 ) -> Callable[[F], F]:
-    """What asv, and the plugin, should know of a tracked function: where its values are looked
-    up, and which way is better."""
+    """A tracked function, of which name, parameters and docstring are written down: it looks up
+    ``metric`` in its row of ``table``. That, the unit and which way is better stand on it, for
+    asv and the plugin."""
 
     def mark(function: F) -> F:
-        vars(function).update(unit=unit, version=version, better=better, table=table, metric=metric)
-        return function
+        @functools.wraps(function)
+        def tracked(_: object, cache: dict[str, Any], row: str) -> Any:
+            return look_up(cache, table, row, metric)
+
+        vars(tracked).update(unit=unit, version=version, better=better, table=table, metric=metric)
+        return cast("F", tracked)
 
     return mark
 
@@ -60,42 +66,34 @@ class Graph:
     @_tracked("graphs", "seconds", "seconds", _TIMED)
     def track_seconds(self, cache: dict[str, Any], graph: str) -> Any:
         """Time of all launches, each measured by itself."""
-        return look_up(cache, "graphs", graph, "seconds")
 
     @_tracked("graphs", "gbps", "GB/s", _TIMED, better="higher")
     def track_gbps(self, cache: dict[str, Any], graph: str) -> Any:
         """Bytes of all launches over their time."""
-        return look_up(cache, "graphs", graph, "gbps")
 
     @_tracked("graphs", "codegen_seconds", "seconds", CODEGEN_METHOD)
     def track_codegen(self, cache: dict[str, Any], graph: str) -> Any:
         """Graph to emitted modules."""
-        return look_up(cache, "graphs", graph, "codegen_seconds")
 
     @_tracked("graphs", "kernels", "kernels", STATIC_METHOD, better="neither")
     def track_kernels(self, cache: dict[str, Any], graph: str) -> Any:
         """Distinct kernels."""
-        return look_up(cache, "graphs", graph, "kernels")
 
     @_tracked("graphs", "launches", "launches", STATIC_METHOD)
     def track_launches(self, cache: dict[str, Any], graph: str) -> Any:
         """Kernel launches of one run."""
-        return look_up(cache, "graphs", graph, "launches")
 
     @_tracked("graphs", "library_calls", "calls", STATIC_METHOD)
     def track_library_calls(self, cache: dict[str, Any], graph: str) -> Any:
         """Operators left to torch."""
-        return look_up(cache, "graphs", graph, "library_calls")
 
     @_tracked("graphs", "failures", "failures", STATIC_METHOD)
     def track_failures(self, cache: dict[str, Any], graph: str) -> Any:
         """Kernels that could not be generated."""
-        return look_up(cache, "graphs", graph, "failures")
 
     @_tracked("graphs", "bytes", "bytes", STATIC_METHOD)
     def track_bytes(self, cache: dict[str, Any], graph: str) -> Any:
         """Bytes that all launches have to move (modelled)."""
-        return look_up(cache, "graphs", graph, "bytes")
 
 
 class Kernel:
@@ -107,60 +105,48 @@ class Kernel:
     @_tracked("kernels", "seconds", "seconds", _TIMED)
     def track_seconds(self, cache: dict[str, Any], kernel: str) -> Any:
         """Time of one launch with its best configuration."""
-        return look_up(cache, "kernels", kernel, "seconds")
 
     @_tracked("kernels", "gbps", "GB/s", _TIMED, better="higher")
     def track_gbps(self, cache: dict[str, Any], kernel: str) -> Any:
         """Bytes (modelled) over time."""
-        return look_up(cache, "kernels", kernel, "gbps")
 
     @_tracked("kernels", "registers", "registers", STATIC_METHOD, better="neither")
     def track_registers(self, cache: dict[str, Any], kernel: str) -> Any:
         """Registers of a thread."""
-        return look_up(cache, "kernels", kernel, "registers")
 
     @_tracked("kernels", "XBLOCK", "elements", _TIMED, better="neither")
     def track_xblock(self, cache: dict[str, Any], kernel: str) -> Any:
         """``XBLOCK`` of the configuration that was timed; the next four are the rest of it."""
-        return look_up(cache, "kernels", kernel, "XBLOCK")
 
     @_tracked("kernels", "YBLOCK", "elements", _TIMED, better="neither")
     def track_yblock(self, cache: dict[str, Any], kernel: str) -> Any:
         """``YBLOCK``."""
-        return look_up(cache, "kernels", kernel, "YBLOCK")
 
     @_tracked("kernels", "R0_BLOCK", "elements", _TIMED, better="neither")
     def track_r0_block(self, cache: dict[str, Any], kernel: str) -> Any:
         """``R0_BLOCK``."""
-        return look_up(cache, "kernels", kernel, "R0_BLOCK")
 
     @_tracked("kernels", "num_warps", "warps", _TIMED, better="neither")
     def track_warps(self, cache: dict[str, Any], kernel: str) -> Any:
         """Warps of a block."""
-        return look_up(cache, "kernels", kernel, "num_warps")
 
     @_tracked("kernels", "num_stages", "stages", _TIMED, better="neither")
     def track_stages(self, cache: dict[str, Any], kernel: str) -> Any:
         """Pipeline stages."""
-        return look_up(cache, "kernels", kernel, "num_stages")
 
     @_tracked("kernels", "spills", "bytes", STATIC_METHOD)
     def track_spills(self, cache: dict[str, Any], kernel: str) -> Any:
         """Spill loads and stores of a thread."""
-        return look_up(cache, "kernels", kernel, "spills")
 
     @_tracked("kernels", "shared", "bytes", STATIC_METHOD, better="neither")
     def track_shared(self, cache: dict[str, Any], kernel: str) -> Any:
         """Shared memory of a block."""
-        return look_up(cache, "kernels", kernel, "shared")
 
     @_tracked("kernels", "instructions", "instructions", STATIC_METHOD, better="neither")
     def track_instructions(self, cache: dict[str, Any], kernel: str) -> Any:
         """Instructions of the binary."""
-        return look_up(cache, "kernels", kernel, "instructions")
 
     @_tracked("kernels", "bytes", "bytes", STATIC_METHOD, better="neither")
     def track_bytes(self, cache: dict[str, Any], kernel: str) -> Any:
         """Bytes that one launch has to move (modelled). Other bytes mean another fusion: what
         counts is the graph's sum."""
-        return look_up(cache, "kernels", kernel, "bytes")

@@ -16,6 +16,8 @@ from tests.track.examples import KERNEL, MACHINE
 
 Edit = Callable[[KernelRecord, int, int], KernelRecord]
 
+COMMITS = 30
+
 
 def git(folder: Path, *arguments: str) -> str:
     done = subprocess.run(

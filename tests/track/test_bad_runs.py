@@ -14,21 +14,12 @@ from harness.track import index, store
 from harness.track.changepoints import detect
 from harness.track.series import METRICS, arrange, series_of
 from tests.track.examples import KERNEL, MACHINE, run
-from tests.track.histories import repository, save_history
-from tests.track.test_changes import COMMITS, KERNELS, flat, report
+from tests.track.histories import COMMITS, save_history
+from tests.track.test_changes import KERNELS, flat, report
 
 pytest.importorskip("ruptures")
 
-
-@pytest.fixture(scope="module")
-def commits(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    folder = tmp_path_factory.mktemp("repository")
-    return folder, repository(folder, COMMITS)
-
-
-@pytest.fixture(autouse=True)
-def _quick_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.fsync", lambda handle: None)
+pytestmark = pytest.mark.usefixtures("quick_writes")
 
 
 @pytest.mark.parametrize("place", [0, 12])

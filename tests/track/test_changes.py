@@ -16,27 +16,17 @@ from harness.track.changes import Report, find
 from harness.track.fitting import Settings
 from harness.track.series import METRICS, arrange
 from tests.track.examples import KERNEL, MACHINE
-from tests.track.histories import git, noise, repository, save_history
+from tests.track.histories import COMMITS, git, noise, repository, save_history
 
 pytest.importorskip("ruptures")
 
-COMMITS, KERNELS = 30, 8
+pytestmark = pytest.mark.usefixtures("quick_writes")
+
+KERNELS = 8
 
 
 def flat(seed: int = 1) -> np.ndarray:
     return 0.02 * np.exp(0.01 * noise(np.random.default_rng(seed), KERNELS, COMMITS, 0.0))
-
-
-@pytest.fixture(scope="module")
-def commits(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    folder = tmp_path_factory.mktemp("repository")
-    return folder, repository(folder, COMMITS)
-
-
-@pytest.fixture(autouse=True)
-def _quick_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hundreds of run files need not survive a power cut."""
-    monkeypatch.setattr("os.fsync", lambda handle: None)
 
 
 def report(
