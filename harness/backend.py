@@ -34,14 +34,14 @@ from harness.executor import Launches, launches_of, prepare_graph
 from harness.graph.aot import Conversion, Naming, compile_joint, convert
 from harness.graph.bounds import with_bounds
 from harness.pipeline import compile_graph
-from harness.runtime.cache import usable
+from harness.records.timing import Timer
+from harness.runtime.compile.cache import usable
 from harness.runtime.device import current_target
-from harness.runtime.host import SideStream, raw_stream
-from harness.runtime.interpreter import InterpreterPool
-from harness.runtime.observing import Bandwidth, LaunchOn, Traced
-from harness.runtime.selecting import SelectedKernel, SelectedKernels
-from harness.runtime.timing import Timer
-from harness.runtime.winners import Winners, device_identity
+from harness.runtime.interpret.interpreter import InterpreterPool
+from harness.runtime.launch.host import SideStream, raw_stream
+from harness.runtime.launch.observing import Bandwidth, LaunchOn, Traced
+from harness.runtime.launch.selecting import SelectedKernel, SelectedKernels
+from harness.runtime.tune.winners import Winners, device_identity
 from harness.target import TARGETS, Target
 
 Runner = Callable[..., Any]
@@ -72,8 +72,8 @@ def _shared_devices() -> Devices:
 class Devices:
     """Ways to run kernels: one interpreter for the CPU, loaded kernels per CUDA device.
 
-    They start with the first kernel. With a ``timer`` (``harness.bench.timer.CudaTimer``)
-    kernels on CUDA are tuned by their first call. Binaries and module files are kept in the
+    They start with the first kernel. With a ``timer``
+    (``harness.measure.timer.graph_timer.CudaTimer``) kernels on CUDA are tuned by their first call. Binaries and module files are kept in the
     folder ``cache`` (None: the one the environment names); if it cannot be written, a warning
     says so and a temporary folder does until ``close``, which also ends the worker processes
     (all that ends with this process as well). ``jobs`` processes compile kernels (None: as many

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from harness.track.changepoints import Judged, detect
-from harness.track.fitting import Settings
+from harness.history.changes.changepoints import Judged, detect
+from harness.history.changes.fitting import Settings
 
 if TYPE_CHECKING:
-    from harness.track.series import History
+    from harness.history.changes.series import History
 
 Block = NDArray[np.float64]
 Noise: TypeAlias = Callable[[np.random.Generator, int], Block]
@@ -215,8 +215,8 @@ def _reports(
 
 def speed(series: int, commits: int) -> None:
     """Load and judge run files of a large history."""
-    from harness.track.changes import find
-    from harness.track.series import METRICS, series_of
+    from harness.history.changes.changes import find
+    from harness.history.changes.series import METRICS, series_of
 
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder)
@@ -233,8 +233,8 @@ def speed(series: int, commits: int) -> None:
 
 
 def _load(results: Path, what: str) -> History:
-    from harness.track import index
-    from harness.track.series import arrange
+    from harness.history import index
+    from harness.history.changes.series import arrange
 
     with _timed(f"load ({what})"):
         return arrange(index.refresh(results), results)
@@ -255,8 +255,8 @@ def _write(results: Path, series: int, commits: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from harness.bench.record import GraphRecord, KernelRecord, Machine, Run, SampleSet
-    from harness.track import schema
+    from harness.history import schema
+    from harness.records.run import GraphRecord, KernelRecord, Machine, Run, SampleSet
 
     body = (
         "SIGNATURE = {}\n@triton.jit\ndef k(): pass  # " + 200 * "some code " + "\ndef reference("

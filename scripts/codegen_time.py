@@ -24,11 +24,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from harness.bench.peers.codegen_time import inductor_codegen  # noqa: E402
 from harness.errors import HarnessError  # noqa: E402
 from harness.graph.model import Graph  # noqa: E402
 from harness.graph.regions import partition  # noqa: E402
 from harness.graph.text import load  # noqa: E402
+from harness.measure.peers.codegen_time import inductor_codegen  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
 from harness.target import TARGETS, Target  # noqa: E402
 

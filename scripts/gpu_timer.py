@@ -55,8 +55,8 @@ def self_checks() -> dict[str, Any]:
     """Floor, clocks, coldness, bandwidths."""
     import torch
 
-    from harness.bench import coldness, probes
-    from harness.bench.timer import CudaTimer
+    from harness.measure.timer import coldness, probes
+    from harness.measure.timer.graph_timer import CudaTimer
     from harness.runtime.device import current_target
 
     began = time.monotonic()
@@ -125,7 +125,7 @@ def external_floor() -> dict[str, Any]:
     """The floor if events were nodes of the graph."""
     import torch
 
-    from harness.bench import probes
+    from harness.measure.timer import probes
 
     empty: Any = probes.empty
     x = torch.empty(1, device="cuda")
@@ -157,13 +157,13 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
     warnings.filterwarnings("ignore")
     import torch
 
-    from harness.bench import roofline
-    from harness.bench.state import summary
-    from harness.bench.timer import CudaTimer
+    from harness.measure import roofline
+    from harness.measure.timer.graph_timer import CudaTimer
+    from harness.measure.timer.state import summary
+    from harness.records.timing import Work
     from harness.runtime import module as modules
-    from harness.runtime.autotune import Compiler
     from harness.runtime.device import current_target
-    from harness.runtime.timing import Work
+    from harness.runtime.tune.autotune import Compiler
 
     texts = json.loads((Path(out) / "texts.json").read_text())
     cache = Path(out) / "cache"
@@ -255,7 +255,7 @@ def main() -> int:
 
 def compile_ahead(texts: list[str], target: Any, cache: Path, jobs: int) -> None:
     """Every kernel's first configuration, in parallel."""
-    from harness.runtime.compiling import CompileJob, CompilePool
+    from harness.runtime.compile.compiling import CompileJob, CompilePool
     from harness.runtime.module import load
 
     with CompilePool(jobs, cache) as pool:

@@ -32,24 +32,24 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
-from harness.bench.peers.comparing import compare, region_task  # noqa: E402
-from harness.bench.peers.names import OURS, TUNED  # noqa: E402
-from harness.bench.peers.providers import Make, Provider, maker  # noqa: E402
-from harness.bench.peers.regional import compiled_launch, region_provider  # noqa: E402
-from harness.bench.timer import METHOD, CudaTimer  # noqa: E402
 from harness.compiled import CompiledRegion  # noqa: E402
 from harness.errors import HarnessError  # noqa: E402
 from harness.graph.text import load  # noqa: E402
 from harness.heuristics.facts import Config  # noqa: E402
+from harness.measure.peers.comparing import compare, region_task  # noqa: E402
+from harness.measure.peers.names import OURS, TUNED  # noqa: E402
+from harness.measure.peers.providers import Make, Provider, maker  # noqa: E402
+from harness.measure.peers.regional import compiled_launch, region_provider  # noqa: E402
+from harness.measure.timer.graph_timer import METHOD, CudaTimer  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
-from harness.runtime.autotune import Compiler, Settings, tune  # noqa: E402
-from harness.runtime.compiling import CompileJob, CompilePool  # noqa: E402
+from harness.runtime.compile.compiling import CompileJob, CompilePool  # noqa: E402
 from harness.runtime.device import current_target  # noqa: E402
-from harness.runtime.launcher import LauncherCache  # noqa: E402
-from harness.runtime.race import failure  # noqa: E402
-from harness.runtime.saved import free_room  # noqa: E402
-from harness.runtime.search import Search, search_named  # noqa: E402
+from harness.runtime.launch.launcher import LauncherCache  # noqa: E402
+from harness.runtime.tune.autotune import Compiler, Settings, tune  # noqa: E402
+from harness.runtime.tune.race import failure  # noqa: E402
+from harness.runtime.tune.saved import free_room  # noqa: E402
+from harness.runtime.tune.search import Search, search_named  # noqa: E402
 from harness.target import Target  # noqa: E402
 
 

@@ -29,19 +29,19 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
-from harness.bench.record import KernelRecord  # noqa: E402
 from harness.errors import CompileFailed, HarnessError  # noqa: E402
 from harness.graph.text import load  # noqa: E402
 from harness.heuristics.facts import Config, Facts  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
+from harness.records.run import KernelRecord  # noqa: E402
+from harness.records.trials import Resources, Trial, Tuned  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
-from harness.runtime.autotune import Compiler, Settings, tune  # noqa: E402
-from harness.runtime.compiling import CompileJob, CompilePool  # noqa: E402
-from harness.runtime.race import Ahead, Launchable, Prepare, failure  # noqa: E402
-from harness.runtime.saved import free_room  # noqa: E402
-from harness.runtime.search import Exhaustive, nearest_first, search_named  # noqa: E402
-from harness.runtime.space import Space  # noqa: E402
-from harness.runtime.trials import Resources, Trial, Tuned  # noqa: E402
+from harness.runtime.compile.compiling import CompileJob, CompilePool  # noqa: E402
+from harness.runtime.tune.autotune import Compiler, Settings, tune  # noqa: E402
+from harness.runtime.tune.race import Ahead, Launchable, Prepare, failure  # noqa: E402
+from harness.runtime.tune.saved import free_room  # noqa: E402
+from harness.runtime.tune.search import Exhaustive, nearest_first, search_named  # noqa: E402
+from harness.runtime.tune.space import Space  # noqa: E402
 from harness.target import H100, Target  # noqa: E402
 
 
@@ -243,7 +243,7 @@ class RehearsedCompiler:
 def make_timer() -> Any:
     """The device's timer; without a device one that answers at random (a rehearsal)."""
     if torch.cuda.is_available():
-        from harness.bench.timer import CudaTimer
+        from harness.measure.timer.graph_timer import CudaTimer
 
         return CudaTimer()
     return Rehearsal()

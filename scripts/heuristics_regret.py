@@ -31,15 +31,15 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from harness.bench.record import KernelRecord  # noqa: E402
 from harness.graph.text import load  # noqa: E402
 from harness.heuristics.facts import Config, Facts, Family, Hint  # noqa: E402
 from harness.heuristics.forms import kind_of  # noqa: E402
 from harness.heuristics.registry import candidates  # noqa: E402
+from harness.history import store  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
+from harness.records.run import KernelRecord  # noqa: E402
 from harness.runtime.module import config_dict, config_from_dict  # noqa: E402
 from harness.target import H100, Target  # noqa: E402
-from harness.track import store  # noqa: E402
 
 ACCIDENT = 3.0
 """Times the median of a configuration's neighbours beyond which its own time is left out."""

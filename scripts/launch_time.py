@@ -29,16 +29,16 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
-from harness.bench.machine import fingerprint  # noqa: E402
-from harness.bench.peers.launching import sum_launches  # noqa: E402
+from harness.measure.peers.launching import sum_launches  # noqa: E402
 from harness.options import current  # noqa: E402
+from harness.records.machine import fingerprint  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
-from harness.runtime import native  # noqa: E402
+from harness.runtime.compile.static import compile_for, reason  # noqa: E402
 from harness.runtime.device import current_target  # noqa: E402
-from harness.runtime.driver import cuda  # noqa: E402
-from harness.runtime.host import raw_stream  # noqa: E402
-from harness.runtime.launcher import Launcher, LoadedBinaries  # noqa: E402
-from harness.runtime.static import compile_for, reason  # noqa: E402
+from harness.runtime.launch import native  # noqa: E402
+from harness.runtime.launch.driver import cuda  # noqa: E402
+from harness.runtime.launch.host import raw_stream  # noqa: E402
+from harness.runtime.launch.launcher import Launcher, LoadedBinaries  # noqa: E402
 
 ROW, ROWS, WARM_UP = 200, 60, 3
 SIZE, BLOCK = 1024, 1024

@@ -16,11 +16,11 @@ import json
 import tempfile
 from pathlib import Path
 
-from harness.bench.calibration.record import Calibration
-from harness.bench.calibration.run import conclude
-from harness.bench.record import to_json
-from harness.bench.verdicts import Rules
-from harness.track.calibrations import CalibrationJournal, failures, load, read_journal
+from harness.calibration.record import Calibration
+from harness.calibration.run import conclude
+from harness.calibration.store import CalibrationJournal, failures, load, read_journal
+from harness.measure.noise.judge import Rules
+from harness.records.run import to_json
 
 _CELLS = ".cells.jsonl.gz"
 

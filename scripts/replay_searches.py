@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from harness.heuristics.facts import Config
 from harness.runtime.module import config_from_dict
-from harness.runtime.search import (
+from harness.runtime.tune.search import (
     CoordinateDescent,
     GuidedSearch,
     Recorded,
@@ -33,7 +33,7 @@ from harness.runtime.search import (
     View,
     replay,
 )
-from harness.runtime.space import STAGES, WARPS, Space
+from harness.runtime.tune.space import STAGES, WARPS, Space
 
 EXTRA = (4, 8, 12, 16, 24, 32)
 SEARCHED = "descent"

@@ -20,9 +20,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from harness.bench.peers.ratios import by_region  # noqa: E402
-from harness.bench.record import Check, to_json  # noqa: E402
-from harness.track import store  # noqa: E402
+from harness.history import store  # noqa: E402
+from harness.measure.peers.ratios import by_region  # noqa: E402
+from harness.records.run import Check, to_json  # noqa: E402
 
 Row = dict[str, Any]
 

@@ -46,13 +46,13 @@ def child(texts: Path, cache: Path, tuned: bool) -> dict[str, Any]:
     began = time.perf_counter()
     import torch
 
-    from harness.bench.timer import CudaTimer
-    from harness.runtime import launcher
+    from harness.measure.timer.graph_timer import CudaTimer
     from harness.runtime.device import current_target
-    from harness.runtime.host import raw_stream
-    from harness.runtime.sampling import EventSampler
-    from harness.runtime.selecting import SelectedKernels
-    from harness.runtime.winners import Winners, device_identity
+    from harness.runtime.launch import launcher
+    from harness.runtime.launch.host import raw_stream
+    from harness.runtime.launch.selecting import SelectedKernels
+    from harness.runtime.tune.sampling import EventSampler
+    from harness.runtime.tune.winners import Winners, device_identity
 
     torch.zeros(1, device="cuda")
     counts = {"compiled": 0, "timed": 0}
@@ -121,7 +121,7 @@ def main() -> int:
     for failure in {f for run in runs.values() for f in run["failed"]}:
         print(failure, file=sys.stderr)
     if given.out:
-        from harness.bench.machine import fingerprint
+        from harness.records.machine import fingerprint
 
         data = {"machine": asdict(fingerprint()), **runs}
         given.out.write_text(json.dumps(data, indent=1))

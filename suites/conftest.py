@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.track.pytest_suite import (
+from harness.pytest.suite import (
     named_graph,
     named_kernel,
     named_region,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.bench.entries import FileEntry
-from harness.track.pytest_suite import benchmark_codegen
+from harness.pytest.suite import benchmark_codegen
+from harness.session.entries import FileEntry
 
 
 @pytest.mark.benchmark(group="code generation")

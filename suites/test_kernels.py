@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.track.gpu_benchmark import GpuBenchmark
-from harness.track.pytest_suite import SuiteKernel, benchmark_kernel
+from harness.pytest.gpu_benchmark import GpuBenchmark
+from harness.pytest.suite import SuiteKernel, benchmark_kernel
 
 
 def test_kernel(

@@ -114,7 +114,7 @@ def test_another_stream(compiler: Compiler) -> None:
 
 
 def test_tuned_by_the_first_call() -> None:
-    from harness.bench.timer import CudaTimer
+    from harness.measure.timer.graph_timer import CudaTimer
 
     torch.compiler.reset()
     devices = Devices(CudaTimer())
@@ -170,7 +170,7 @@ def test_an_optimizer_on_two_streams(compiler: Compiler) -> None:
 
 def graph_text(compiler: Compiler) -> str:
     from harness.executor import prepare_graph
-    from harness.runtime.host import SideStream
+    from harness.runtime.launch.host import SideStream
 
     device = torch.device("cuda", 0)
     launches = compiler.devices.launches(device)

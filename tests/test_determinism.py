@@ -14,7 +14,7 @@ import pytest
 
 from harness.graph.text import load
 from harness.pipeline import compile_graph
-from harness.runtime.static import CompileJob, StaticMetrics, measure
+from harness.runtime.compile.static import CompileJob, StaticMetrics, measure
 from harness.target import H100
 
 ROOT = Path(__file__).resolve().parent.parent

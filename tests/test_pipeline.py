@@ -17,7 +17,7 @@ from harness.executor import run_graph
 from harness.graph.model import Graph, Ref
 from harness.graph.replay import random_inputs, replay
 from harness.pipeline import compile_graph
-from harness.runtime.interpreter import InterpreterPool
+from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
 from harness.tiling.plan import Category
 from tests.graph.building import GraphBuilder

@@ -13,7 +13,7 @@ from harness.executor import run_graph
 from harness.graph.replay import random_inputs, replay
 from harness.graph.text import load
 from harness.pipeline import compile_graph
-from harness.runtime.interpreter import InterpreterPool
+from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
 
 GRAPHS = Path(__file__).parent.parent / "suites" / "graphs"

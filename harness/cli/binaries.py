@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli import output
 from harness.cli.caching import cache_folder
+from harness.report import output
 
 if TYPE_CHECKING:
     from harness.options import Options
@@ -22,9 +22,9 @@ def write_binaries(
 
     Raises ``RecordError`` when the folder cannot be written.
     """
-    from harness.runtime import binary as binaries
     from harness.runtime import module
-    from harness.runtime.compiling import CompileJob, CompilePool
+    from harness.runtime.compile import binary as binaries
+    from harness.runtime.compile.compiling import CompileJob, CompilePool
 
     failed = []
     names = list(texts)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli import output
+from harness.report import output
 
 if TYPE_CHECKING:
     from harness.options import Options
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def cache_folder(options: Options) -> Iterator[Path]:
     """The cache folder; a temporary one where HARNESS_NO_CACHE asks for none, or where it cannot
     be written, which is said."""
-    from harness.runtime.cache import usable
+    from harness.runtime.compile.cache import usable
 
     with usable(options.kept_cache) as (folder, note):
         if note:

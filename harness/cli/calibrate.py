@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from harness import options as settings
-from harness.cli import output
 from harness.cli.arguments import AsJson, Commit, Debug, Graphs, Jobs, Suite
 from harness.cli.caching import cache_folder
 from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
+from harness.report import output
 
 if TYPE_CHECKING:
-    from harness.bench.calibration.measure import Effort
-    from harness.bench.calibration.record import Calibration
-    from harness.bench.jobs import DeviceFacts
-    from harness.bench.verdicts import Rules
+    from harness.calibration.measure import Effort
+    from harness.calibration.record import Calibration
+    from harness.calibration.store import CalibrationJournal
+    from harness.measure.jobs import DeviceFacts
+    from harness.measure.noise.judge import Rules
     from harness.options import Options
-    from harness.track.calibrations import CalibrationJournal
 
 
 KernelNames: TypeAlias = Annotated[
@@ -79,8 +79,8 @@ def calibrate(
     harness calibrate --resume
     harness calibrate --show --all
     """
-    from harness.bench.calibration.measure import Effort
-    from harness.bench.verdicts import Rules
+    from harness.calibration.measure import Effort
+    from harness.measure.noise.judge import Rules
     from harness.runtime.device import require
 
     options = settings.current()
@@ -109,8 +109,8 @@ class _Request:
 
 
 def _show(options: Options, everything: bool, as_json: bool) -> int:
+    from harness.calibration import store as calibrations
     from harness.errors import UsageError
-    from harness.track import calibrations
 
     path = calibrations.latest(options.results)
     if path is None:
@@ -124,8 +124,8 @@ def _show(options: Options, everything: bool, as_json: bool) -> int:
 
 
 def _unfinished(options: Options) -> CalibrationJournal:
+    from harness.calibration import store as calibrations
     from harness.errors import UsageError
-    from harness.track import calibrations
 
     found = calibrations.unfinished(options.results)
     if not found:
@@ -146,11 +146,11 @@ def _calibrate(
     everything: bool,
     as_json: bool,
 ) -> int:
-    from harness.bench.calibration import run
-    from harness.bench.entries import find_entries
-    from harness.bench.plan import find_target
+    from harness.calibration import run
     from harness.errors import NoDevice
     from harness.runtime.device import current_target
+    from harness.session.entries import find_entries
+    from harness.session.plan import find_target
 
     find_target(options.target)
     kept: list[CalibrationJournal] = [] if journal is None else [journal]
@@ -192,10 +192,10 @@ def _opened(
 ) -> CalibrationJournal:
     """The journal: the one that goes on, or a new one."""
     import harness
-    from harness.bench.calibration import run
-    from harness.bench.machine import commit_of
+    from harness.calibration import run
+    from harness.calibration.store import CalibrationJournal
     from harness.errors import UsageError
-    from harness.track.calibrations import CalibrationJournal
+    from harness.records.machine import commit_of
 
     if not kept:
         commit = commit_of(Path(harness.__path__[0]).parent, options.commit)
@@ -217,8 +217,8 @@ def _opened(
 def _concluded(
     journal: CalibrationJournal, results: Path, wanted: int, rules: Rules
 ) -> tuple[Calibration, Path]:
-    from harness.bench.calibration import run
-    from harness.track import calibrations
+    from harness.calibration import run
+    from harness.calibration import store as calibrations
 
     subjects = list(journal.subjects.values())
     failed = calibrations.failures(journal.cells, subjects)
@@ -229,8 +229,8 @@ def _concluded(
 
 
 def _tell(found: Calibration, path: Path, everything: bool, as_json: bool) -> None:
-    from harness.bench.record import to_json
-    from harness.cli.calibration_tables import lines
+    from harness.records.run import to_json
+    from harness.report.calibration_tables import lines
 
     if as_json:
         output.emit_json({**to_json(found), "file": str(path)})

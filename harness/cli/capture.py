@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness import options as settings
-from harness.cli import output
 from harness.cli.arguments import AsJson, Debug
 from harness.cli.guard import guarded
 from harness.errors import HarnessError, UnknownName, UsageError, nearest
+from harness.report import output
 
 if TYPE_CHECKING:
     from harness.dtypes import DType

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from harness import options as settings
-from harness.cli import output
 from harness.cli.arguments import AsJson, Debug
 from harness.cli.guard import FAILED, FINE, guarded
 from harness.errors import UsageError, nearest
+from harness.report import output
 
 if TYPE_CHECKING:
-    from harness.track.acknowledge import Acknowledgement
-    from harness.track.index import Index
-    from harness.track.series import Metric
+    from harness.history.changes.acknowledge import Acknowledgement
+    from harness.history.changes.series import Metric
+    from harness.history.index import Index
 
 
 Chosen: TypeAlias = Annotated[
@@ -85,12 +85,12 @@ def changes(
     harness changes --graph 'llama*' --metric ms --metric registers
     harness changes --json
     """
-    from harness.cli.changes_tables import changes_document, print_report
     from harness.cli.recovery import recover
-    from harness.track import index
-    from harness.track.changes import find
-    from harness.track.fitting import Settings
-    from harness.track.series import arrange
+    from harness.history import index
+    from harness.history.changes.changes import find
+    from harness.history.changes.fitting import Settings
+    from harness.history.changes.series import arrange
+    from harness.report.changes_tables import changes_document, print_report
 
     if order not in ("history", "time"):
         raise UsageError(
@@ -136,7 +136,7 @@ def _say(runs: Index, results: Path) -> None:
 
 
 def _metrics(names: list[str], runs: Index) -> list[Metric]:
-    from harness.track.series import METRICS
+    from harness.history.changes.series import METRICS
 
     for name in names:
         if name not in METRICS:
@@ -158,8 +158,8 @@ def _metrics(names: list[str], runs: Index) -> list[Metric]:
 def acknowledgements(given: Path | None, results: Path) -> tuple[Acknowledgement, ...]:
     """What the file of acknowledged changes says: the ``given`` one, else the one in the results
     folder, if there is one."""
-    from harness.track import acknowledge
-    from harness.track.series import METRICS
+    from harness.history.changes import acknowledge
+    from harness.history.changes.series import METRICS
 
     path = given or results / acknowledge.FILE
     if given is None and not path.is_file():

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness import options as settings
-from harness.cli import output
 from harness.cli.arguments import AsJson, Debug
 from harness.cli.changes import AckFile, acknowledgements
 from harness.cli.guard import guarded
+from harness.report import output
 
 if TYPE_CHECKING:
-    from harness.track.collect import Finding
+    from harness.history.collect import Finding
 
 
 @guarded
@@ -46,7 +46,7 @@ def gc(
     harness gc --days 30 --repeats 3 --yes
     """
     from harness.cli.recovery import recover
-    from harness.track import collect, index
+    from harness.history import collect, index
 
     options = settings.current()
     recover(options.results)

@@ -56,12 +56,12 @@ def compare(
     harness compare harness inductor --run latest
     harness compare --static main worktree
     """
-    from harness.bench.pairs import Effort
-    from harness.bench.verdicts import Rules
     from harness.cli.recovery import recover
     from harness.cli.static_comparison import compare_statically
-    from harness.track.comparing import compare as compare_sides
-    from harness.track.sides import find_sides
+    from harness.measure.noise.judge import Rules
+    from harness.measure.pairs import Effort
+    from harness.verdicts.comparing import compare as compare_sides
+    from harness.verdicts.sides import find_sides
 
     options = settings.current()
     if static:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from harness.cli import output
 from harness.cli.caching import cache_folder
 from harness.cli.guard import FAILED, FINE
+from harness.report import output
 
 if TYPE_CHECKING:
-    from harness.bench.pairs import Effort
-    from harness.bench.verdicts import Rules
+    from harness.measure.noise.judge import Rules
+    from harness.measure.pairs import Effort
     from harness.options import Options
-    from harness.track.comparing import Comparison
-    from harness.track.confirming import Workplace
+    from harness.verdicts.comparing import Comparison
+    from harness.verdicts.confirming import Workplace
 
 Everything: TypeAlias = Annotated[
     bool,
@@ -52,8 +52,8 @@ def remeasured(
     """Time two sides against each other. Raises ``NoDevice`` before anything else without a GPU."""
     from harness.cli.recovery import recover
     from harness.runtime.device import require
-    from harness.track.confirming import Workplace, confirm
-    from harness.track.sides import are_compilers, find_sides
+    from harness.verdicts.confirming import Workplace, confirm
+    from harness.verdicts.sides import are_compilers, find_sides
 
     recover(options.results)
     compilers = are_compilers(options.results, names)
@@ -83,12 +83,12 @@ def _compilers(
     run: str,
 ) -> Comparison:
     """Two compilers on the graphs named, else on those of the run, else on the whole suite."""
-    from harness.bench.entries import find_graphs
-    from harness.bench.pairs import find_device
-    from harness.bench.peers.pool import PeerPool
-    from harness.bench.record import Machine, Run
-    from harness.track import lookup, store
-    from harness.track.confirming_compilers import confirm_compilers
+    from harness.history import lookup, store
+    from harness.measure.pairs import find_device
+    from harness.measure.peers.pool import PeerPool
+    from harness.records.run import Machine, Run
+    from harness.session.entries import find_graphs
+    from harness.verdicts.confirming_compilers import confirm_compilers
 
     known = bool(lookup.runs(options.results))
     recorded = (
@@ -110,7 +110,7 @@ def _compilers(
 
 def tell(found: Comparison, options: Options, *, everything: bool, as_json: bool) -> int:
     """Print a comparison; its exit status."""
-    from harness.cli.comparison import console, document, print_comparison
+    from harness.report.comparison import console, document, print_comparison
 
     if as_json:
         output.emit_json(document(found))

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.bench.record import Run
-    from harness.bench.session import Event
+    from harness.records.run import Run
+    from harness.session.session import Event
 
 
 def detecting(
@@ -18,15 +18,15 @@ def detecting(
 ) -> Generator[Event, None, None]:
     """``events``, kernels with their smallest detectable change, by the newest calibration below
     ``results`` that fits the run's machine and method; without one as they are."""
-    from harness.track import calibrations
+    from harness.calibration import store as calibrations
 
     with contextlib.closing(events):
         found = calibrations.newest(results, run.machine.key, run.method)
         if found is None:
             yield from events
             return
-        from harness.bench.calibration.lookup import Detector
-        from harness.bench.session import GraphDone, KernelDone
+        from harness.calibration.lookup import Detector
+        from harness.session.session import GraphDone, KernelDone
 
         detector = Detector(found)
         for event in events:

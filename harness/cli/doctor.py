@@ -6,12 +6,12 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from harness import options as settings
-from harness.cli import output
 from harness.cli.arguments import AsJson, Debug
 from harness.cli.guard import FAILED, FINE, guarded
+from harness.report import output
 
 if TYPE_CHECKING:
-    from harness.bench.doctor import Finding
+    from harness.doctor import Finding
 
 
 @guarded
@@ -24,7 +24,7 @@ def doctor(as_json: AsJson = False, debug: Debug = False) -> int:
     harness doctor
     harness doctor --json
     """
-    from harness.bench.doctor import Level, examine
+    from harness.doctor import Level, examine
 
     options = settings.current()
     with output.progress("looking", options, quiet=as_json):

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness import options as settings
-from harness.cli import output
 from harness.cli.arguments import AsJson, Debug, GraphName, Suite, TargetName
 from harness.cli.binaries import write_binaries
 from harness.cli.guard import FAILED, FINE, guarded
 from harness.errors import HarnessError
+from harness.report import output
 
 if TYPE_CHECKING:
-    from harness.bench.entries import GraphFile
     from harness.codegen.source import EmittedModule
     from harness.compiled import CompiledGraph
+    from harness.session.entries import GraphFile
     from harness.target import Target
 
 
@@ -48,8 +48,8 @@ def emit(
     harness emit llama_block_forward -o kernels/
     python kernels/triton_per_fused_mul_0.py --check
     """
-    from harness.bench.entries import find_graphs, is_user_file
-    from harness.bench.plan import find_target
+    from harness.session.entries import find_graphs, is_user_file
+    from harness.session.plan import find_target
 
     options = settings.current()
     chosen = find_target(target or options.target)
@@ -99,7 +99,7 @@ def _add_user_kernels(
     failures: list[dict[str, str]],
 ) -> None:
     """The hand-written kernels of a file."""
-    from harness.bench.user.entry import UserEntry
+    from harness.session.handwritten import UserEntry
 
     found, failed = UserEntry(path).modules(small)
     for module in found:

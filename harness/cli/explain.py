@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness import options as settings
-from harness.cli import output
 from harness.cli.arguments import AsJson, Debug, GraphName, Suite, TargetName
 from harness.cli.guard import guarded
+from harness.report import output
 
 if TYPE_CHECKING:
     from harness.graph.model import Graph
@@ -35,8 +35,8 @@ def explain_fusion(
     harness explain-fusion llama_block_forward
     harness explain-fusion llama_block_forward --node mul_3
     """
-    from harness.bench.entries import find_graphs
-    from harness.bench.plan import find_target
+    from harness.session.entries import find_graphs
+    from harness.session.plan import find_target
 
     options = settings.current()
     chosen = find_target(target or options.target)

@@ -6,8 +6,11 @@ import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harness.bench.passes import ProcessStarted, TimedAgain
-from harness.bench.session import (
+from harness.cli.detecting import detecting
+from harness.report import output
+from harness.report.tables import graph_lines
+from harness.session.passes import ProcessStarted, TimedAgain
+from harness.session.session import (
     Event,
     GraphCompiled,
     GraphDone,
@@ -15,16 +18,13 @@ from harness.bench.session import (
     KernelDone,
     RegionDone,
 )
-from harness.cli import output
-from harness.cli.detecting import detecting
-from harness.cli.tables import graph_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.bench.plan import Plan
-    from harness.bench.record import GraphRecord, KernelRecord, RegionRecord, Run
     from harness.options import Options
+    from harness.records.run import GraphRecord, KernelRecord, RegionRecord, Run
+    from harness.session.plan import Plan
 
 
 class Keeper(Protocol):

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from harness import options as settings
-from harness.cli import output
 from harness.cli.arguments import AsJson, Debug
 from harness.cli.guard import FAILED, FINE, describe, guarded
+from harness.report import output
 
 
 @guarded
@@ -37,7 +37,7 @@ def import_(
     harness import .asv/results
     harness import .benchmarks/Linux-CPython-3.12-64bit/0001_x.json
     """
-    from harness.track import foreign
+    from harness.imports import foreign
 
     options = settings.current()
     found = foreign.read(paths)

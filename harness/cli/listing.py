@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness import options as settings
-from harness.cli import output
 from harness.cli.arguments import AsJson, Debug, Suite
 from harness.cli.guard import guarded
+from harness.report import output
 
 if TYPE_CHECKING:
     from harness.graph.suite import SuiteEntry
@@ -98,7 +98,7 @@ _TARGET_COLUMNS = (
 def _runs(options: Options) -> list[dict[str, Any]]:
     from harness.cli.recovery import recover
     from harness.errors import RecordError
-    from harness.track import index
+    from harness.history import index
 
     recover(options.results)
     found = index.refresh(options.results)

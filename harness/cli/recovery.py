@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.cli import output
 from harness.errors import RecordError
+from harness.report import output
 
 
 def recover(results: Path) -> None:
@@ -13,7 +13,7 @@ def recover(results: Path) -> None:
 
     A journal that cannot be finished stays; it must not keep the command from its work.
     """
-    from harness.track import journal
+    from harness.history import journal
 
     def warn(error: RecordError) -> None:
         output.note(f"an interrupted run could not be recorded: {error}")

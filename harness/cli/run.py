@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from harness import options as settings
-from harness.cli import output
 from harness.cli.arguments import (
     AsJson,
     Commit,
@@ -25,12 +24,13 @@ from harness.cli.arguments import (
 )
 from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
 from harness.errors import NoDevice
+from harness.report import output
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.bench.record import Run
     from harness.cli.following import Keeper
+    from harness.records.run import Run
 
 
 Against: TypeAlias = Annotated[
@@ -78,10 +78,10 @@ def run(
     harness run --against inductor,eager
     harness run --processes 5 --kernel-seconds 60
     """
-    from harness.bench.peers.names import parse
-    from harness.bench.plan import Request, prepare
     from harness.cli.following import follow
     from harness.cli.recovery import recover
+    from harness.measure.peers.names import parse
+    from harness.session.plan import Request, prepare
 
     options = settings.current()
     if commit is not None:
@@ -111,7 +111,7 @@ NOTHING = "nothing had been measured yet"
 
 @contextlib.contextmanager
 def _keeper(results: Path | None, run: Run) -> Iterator[Keeper]:
-    from harness.track.journal import Journal, Memory
+    from harness.history.journal import Journal, Memory
 
     if results is None:
         yield Memory(run)
@@ -122,8 +122,8 @@ def _keeper(results: Path | None, run: Run) -> Iterator[Keeper]:
 
 def _conclude(keeper: Keeper, cause: KeyboardInterrupt | NoDevice | None, as_json: bool) -> int:
     """Print the run; its exit status. ``cause`` is what ended it early."""
-    from harness.bench.record import one_line
-    from harness.cli.tables import run_document, summary_lines
+    from harness.records.run import one_line
+    from harness.report.tables import run_document, summary_lines
 
     run = keeper.run
     if as_json:

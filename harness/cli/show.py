@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness import options as settings
-from harness.cli import output
 from harness.cli.arguments import AsJson, Debug
 from harness.cli.guard import FAILED, FINE, guarded
+from harness.report import output
 
 if TYPE_CHECKING:
-    from harness.bench.record import Run
+    from harness.records.run import Run
 
 
 @guarded
@@ -38,8 +38,8 @@ def show(
     harness show latest --module triton_per_fused_mul_0 > kernel.py
     """
     from harness.cli.recovery import recover
-    from harness.cli.tables import graph_lines, run_document, summary_lines
-    from harness.track import lookup, store
+    from harness.history import lookup, store
+    from harness.report.tables import graph_lines, run_document, summary_lines
 
     options = settings.current()
     recover(options.results)

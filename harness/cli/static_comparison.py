@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.cli import output
 from harness.cli.caching import cache_folder
-from harness.cli.comparison import console, kernels_document, lone_document, side_document
 from harness.cli.guard import FAILED, FINE
-from harness.track.static_comparing import Change, GraphSum, StaticComparison, StaticRow
+from harness.report import output
+from harness.report.comparison import console, kernels_document, lone_document, side_document
+from harness.verdicts.static_comparing import Change, GraphSum, StaticComparison, StaticRow
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from harness.options import Options
-    from harness.track.comparing import Side
+    from harness.verdicts.comparing import Side
 
 _MOST = 5
 """Differences printed beside the one that decided; all of them with --all and in the JSON."""
@@ -34,9 +34,9 @@ def compare_statically(
     """Compare two sides by their binaries and print it; the exit status."""
     import triton
 
-    from harness.bench.plan import find_target
-    from harness.runtime.compiling import CompilePool
-    from harness.track.static_comparing import compare_static
+    from harness.runtime.compile.compiling import CompilePool
+    from harness.session.plan import find_target
+    from harness.verdicts.static_comparing import compare_static
 
     target = find_target(options.target)
     with (
@@ -57,10 +57,10 @@ def compare_statically(
 def _sides(options: Options, names: Sequence[str]) -> list[Side]:
     from pathlib import Path
 
-    from harness.bench.entries import find_graphs
     from harness.options import project_root
-    from harness.track.exports import commit_side
-    from harness.track.sides import find_static_side
+    from harness.session.entries import find_graphs
+    from harness.verdicts.exports import commit_side
+    from harness.verdicts.sides import find_static_side
 
     root = project_root(Path.cwd())
 

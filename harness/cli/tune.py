@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from harness import options as settings
-from harness.cli import output
 from harness.cli.arguments import AsJson, Debug, GraphName, Jobs, Suite, TargetName, Timing
 from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
 from harness.errors import HarnessError, NoDevice, UnknownName, UsageError, nearest
+from harness.report import output
 
 if TYPE_CHECKING:
-    from harness.bench.record import Run
-    from harness.bench.tune_session import TuneRequest
-    from harness.bench.tuning import KernelTuning
+    from harness.measure.tuning import KernelTuning
     from harness.options import Options
+    from harness.records.run import Run
+    from harness.session.tune_session import TuneRequest
     from harness.target import Target
 
 NO_TIMES = (
@@ -91,7 +91,7 @@ def tune(
     harness tune llama_block_forward --search descent --fresh --plot tuning.png
     harness tune llama_block_forward --run latest --kernel triton_per_fused_mul_0
     """
-    from harness.bench.tune_session import TuneRequest
+    from harness.session.tune_session import TuneRequest
 
     options = settings.current()
     if run is not None:
@@ -121,7 +121,7 @@ class Wanted:
 
 
 def _live(options: Options, request: TuneRequest, wanted: Wanted) -> int:
-    from harness.bench.tune_session import open_session
+    from harness.session.tune_session import open_session
 
     with open_session(options, request) as session:
         for note in session.notes:
@@ -132,7 +132,7 @@ def _live(options: Options, request: TuneRequest, wanted: Wanted) -> int:
                 raise _needs_times("--plot" if wanted.plot is not None else "--save-table")
         earlier = _latest(options, session.device.machine.key) if session.device else None
         found = []
-        from harness.bench.tuning import chosen_before
+        from harness.measure.tuning import chosen_before
 
         interrupted = False
         with output.progress("tuning", options, quiet=wanted.as_json) as bar:
@@ -159,9 +159,9 @@ def _live(options: Options, request: TuneRequest, wanted: Wanted) -> int:
 
 def _recorded(options: Options, graph: str, suite: str, name: str, wanted: Wanted) -> int:
     """Show the tunings of a recorded run."""
-    from harness.bench.plan import find_target
-    from harness.bench.tuning import tunings_of
-    from harness.track import lookup, store
+    from harness.history import lookup, store
+    from harness.measure.tuning import tunings_of
+    from harness.session.plan import find_target
 
     path = lookup.find(options.results, name)
     run = store.load(path)
@@ -185,7 +185,7 @@ def _graphs_of(options: Options, graph: str, suite: str, run: Run) -> set[str]:
     recorded = [g.name for g in run.graphs]
     if graph in recorded:
         return {graph}
-    from harness.bench.entries import find_graphs
+    from harness.session.entries import find_graphs
 
     named = {file.name for file in find_graphs(options, suite, [graph])} & set(recorded)
     if named:
@@ -203,7 +203,7 @@ def _graphs_of(options: Options, graph: str, suite: str, run: Run) -> set[str]:
 def _latest(options: Options, machine: str, before: str = "") -> Run | None:
     """The newest run of this machine that can be read, of those whose file name comes
     ``before`` another's (empty: of all)."""
-    from harness.track import lookup, store
+    from harness.history import lookup, store
 
     mine = [p for p in lookup.runs(options.results) if p.parent.name == machine]
     mine = [p for p in mine if not before or p.name < before]
@@ -226,8 +226,8 @@ def _needs_times(option: str) -> NoDevice:
 
 
 def _save_table(path: Path, tunings: list[KernelTuning], texts: dict[str, str]) -> None:
-    from harness.runtime.lookup_table import LookupTable
-    from harness.runtime.winners import source_hash
+    from harness.runtime.tune.lookup_table import LookupTable
+    from harness.runtime.tune.winners import source_hash
 
     chosen = {
         source_hash(texts[t.name], t.name): dict(t.chosen) for t in tunings if t.chosen is not None
@@ -244,11 +244,11 @@ def _show(
     wanted: Wanted,
     earlier: Run | None,
 ) -> None:
-    from harness.cli import tuning_tables as tables
+    from harness.report import tuning_tables as tables
 
     chosen = _only(tunings, wanted.kernel)
     if wanted.plot is not None:
-        from harness.cli.tuning_plot import draw
+        from harness.report.tuning_plot import draw
 
         draw(chosen, wanted.plot, f"{graph} on {target.name}")
         output.note(f"plot: {wanted.plot}")

@@ -22,7 +22,7 @@ from harness.executor.layouts import Host
 from harness.executor.regions import LaunchOn, RegionWriter, Value
 from harness.graph.model import Partition, Region
 from harness.graph.replay import replay
-from harness.runtime.host import Side, allocator, no_stream, reinterpreter
+from harness.runtime.launch.host import Side, allocator, no_stream, reinterpreter
 
 LaunchKernel: TypeAlias = "Callable[[EmittedModule, list[Any]], None]"
 """Runs an emitted module's kernel on its arguments (tensors; integers for sizes)."""

@@ -13,7 +13,7 @@ from harness.errors import GraphError
 from harness.executor.products import row_length
 from harness.graph.replay import same_layout, torch_dtype
 from harness.ir.program import Buffer
-from harness.runtime.host import Empty, Reinterpret
+from harness.runtime.launch.host import Empty, Reinterpret
 
 Sizes: TypeAlias = "dict[sympy.Symbol, int]"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.track.asv_measure import Wanted
-from harness.track.asv_timing import open_cuda
+from harness.asv.measure import Wanted
+from harness.asv.timing import open_cuda
 
 WANTED = Wanted(
     graphs=(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from harness import options
-from harness.track.asv_measure import CODEGEN_METHOD, STATIC_METHOD, collect, look_up
+from harness.asv.measure import CODEGEN_METHOD, STATIC_METHOD, collect, look_up
 
 from .declared import WANTED  # noqa: TID252 - asv decides what this package is called
 

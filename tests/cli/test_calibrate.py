@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import torch
 
-from harness.bench.calibration import measure, run
+from harness.calibration import measure, run
+from harness.calibration import store as calibrations
 from harness.runtime import device
 from harness.target import H100
-from harness.track import calibrations
-from tests.bench.fakes import FakeEntry, compiled, module
 from tests.cli.conftest import Command
+from tests.measure.fakes import FakeEntry, compiled, module
 
-ROLE = "tests.bench.calibration.fake_worker:handlers"
+ROLE = "tests.calibration.fake_worker:handlers"
 KERNELS = [module(f"triton_poi_{n}", f"n{n}", text=f"# kernel {n}\n") for n in range(12)]
 
 
@@ -26,8 +26,8 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(device, "require", lambda: torch.device("cpu"))
     monkeypatch.setattr(device, "current_target", lambda: H100)
     # What imports the name has to have done so before, or it keeps the replacement for good.
-    importlib.import_module("harness.bench.plan")
-    monkeypatch.setattr("harness.bench.entries.find_entries", lambda *_: entries)
+    importlib.import_module("harness.session.plan")
+    monkeypatch.setattr("harness.session.entries.find_entries", lambda *_: entries)
     monkeypatch.setattr(run, "compile_ahead", lambda *_: None)
     real = run.measure
 
@@ -143,7 +143,7 @@ def test_a_kernel_that_fails_is_left_out_with_its_reason(
 ) -> None:
     bad = [module("crashing", "x", text="# crashes"), module("failing", "y", text="# fails")]
     entries = [FakeEntry("g", compiled(*KERNELS, *bad))]
-    monkeypatch.setattr("harness.bench.entries.find_entries", lambda *_: entries)
+    monkeypatch.setattr("harness.session.entries.find_entries", lambda *_: entries)
     answer = harness("calibrate", "--processes", "3")
     assert answer.status == 1
     assert "left out: g: crashing" in answer.out
@@ -181,11 +181,11 @@ def test_it_needs_a_gpu(harness: Command) -> None:
 def test_runs_say_what_a_calibrated_machine_can_detect(
     harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from harness.bench.record import GraphRecord, KernelRecord, SampleSet
-    from harness.bench.session import GraphDone, KernelDone
     from harness.cli.detecting import detecting
-    from harness.cli.tables import graph_lines
-    from tests.track.examples import run as example
+    from harness.records.run import GraphRecord, KernelRecord, SampleSet
+    from harness.report.tables import graph_lines
+    from harness.session.session import GraphDone, KernelDone
+    from tests.history.examples import run as example
 
     assert harness("calibrate", "--processes", "6").status == 0
     made = example(method="fake/1")

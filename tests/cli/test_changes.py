@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.track import store
-from harness.track.journal import Journal
+from harness.history import store
+from harness.history.journal import Journal
 from tests.cli.conftest import Command
-from tests.track.examples import run
-from tests.track.histories import noise, repository, save_history
-from tests.track.test_bad_runs import with_peers
+from tests.history.changes.test_bad_runs import with_peers
+from tests.history.examples import run
+from tests.history.histories import noise, repository, save_history
 
 pytest.importorskip("ruptures")
 

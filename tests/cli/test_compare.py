@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.bench.record import KernelRecord, RegionRecord, SampleSet
+from harness.history import store
+from harness.records.run import KernelRecord, RegionRecord, SampleSet
 from harness.runtime import device
-from harness.track import confirming, store
-from tests.bench import fake_pairs
+from harness.verdicts import confirming
 from tests.cli.conftest import Answer, Command
-from tests.track.examples import run
-from tests.track.kernels import graph, kernel, side
+from tests.history.examples import run
+from tests.history.kernels import graph, kernel, side
+from tests.measure import fake_pairs
 
 A, B = "20260101-000000-aaaaaaaaaaaa", "20260102-000000-bbbbbbbbbbbb"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from harness.track import store
+from harness.history import store
 from tests.cli.conftest import Command
 
 ROOT = Path(__file__).parents[2]
@@ -95,7 +95,7 @@ def test_emit_writes_one_file_per_distinct_kernel(harness: Command, tmp_path: Pa
 def test_emit_writes_compiled_kernels_that_can_be_launched_again(
     harness: Command, tmp_path: Path
 ) -> None:
-    from harness.runtime import binary
+    from harness.runtime.compile import binary
 
     folder = tmp_path / "kernels"
     answer = harness("emit", QUICK, "--small", "-o", folder, "--binaries")

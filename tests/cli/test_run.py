@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 import torch
 
-from harness.bench import plan
-from harness.bench.peers.regions import Comparable
-from harness.bench.record import StateSummary
-from harness.bench.session import CheckOutcome
 from harness.codegen.source import EmittedModule
 from harness.errors import CompileFailed, NoDevice, UnsupportedOperator
+from harness.history import store
+from harness.measure.peers.regions import Comparable
+from harness.records.run import StateSummary
+from harness.session import plan
+from harness.session.session import CheckOutcome
 from harness.target import A100
-from harness.track import store
-from tests.bench.fakes import (
+from tests.cli.conftest import Command
+from tests.history.examples import run as example
+from tests.measure.fakes import (
     METRICS,
     FakeDevice,
     FakeEntry,
@@ -28,8 +30,6 @@ from tests.bench.fakes import (
     module,
     session,
 )
-from tests.cli.conftest import Command
-from tests.track.examples import run as example
 
 A, B = module("triton_poi_fused_add_0", "add"), module("triton_red_fused_sum_1", "sum")
 GOOD = FakeEntry("block", compiled(A, B, launches=2), compiled(A, B))
@@ -271,7 +271,7 @@ def test_a_gpu_of_another_kind_than_the_target_cannot_time_it(
             closed.append(True)
 
     monkeypatch.setattr("harness.runtime.device.require", lambda: None)
-    monkeypatch.setattr("harness.bench.cuda.CudaDevice", Elsewhere)
+    monkeypatch.setattr("harness.session.cuda.CudaDevice", Elsewhere)
     answer = harness("run", "channels_last_forward", "--timing", "--target", "h100")
     assert answer.status == 1
     assert "got: sm_80" in answer.err

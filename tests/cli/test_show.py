@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.track import store
+from harness.history import store
 from tests.cli.conftest import Command
-from tests.track.examples import KERNEL, failed, run
+from tests.history.examples import KERNEL, failed, run
 
 
 @pytest.fixture

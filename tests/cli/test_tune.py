@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness.bench.record import GraphRecord, Run
-from harness.track import store
-from tests.bench.test_tuning import TUNING
+from harness.history import store
+from harness.records.run import GraphRecord, Run
 from tests.cli.conftest import Command
-from tests.track.examples import KERNEL, run
+from tests.history.examples import KERNEL, run
+from tests.measure.test_tuning import TUNING
 
 needs_none = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 GRAPH = "channels_last_forward"

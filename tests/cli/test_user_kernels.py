@@ -4,9 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.track import store
-from tests.bench.user.files import HEAD, OUTSIDE, SCALE, write
+from harness.history import store
 from tests.cli.conftest import Command
+from tests.handwritten.files import HEAD, OUTSIDE, SCALE, write
 
 
 def test_a_file_of_kernels_is_run_recorded_and_printed(

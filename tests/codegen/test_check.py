@@ -11,7 +11,7 @@ from harness.codegen.steps import is_inexact, jumps
 from harness.errors import HarnessError
 from harness.graph.model import Graph
 from harness.graph.text import loads
-from harness.runtime.interpreter import CheckJob, CheckResult, InterpreterPool
+from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from tests.codegen.kernels import modules
 
 

@@ -14,7 +14,7 @@ from harness.graph.lowering import lower
 from harness.graph.model import Graph
 from harness.graph.text import loads
 from harness.ir.interpret import interpret
-from harness.runtime.interpreter import InterpreterPool
+from harness.runtime.interpret.interpreter import InterpreterPool
 from tests.codegen.kernels import modules
 
 TYPES = {DType.F8E4M3: torch.float8_e4m3fn, DType.F8E5M2: torch.float8_e5m2}

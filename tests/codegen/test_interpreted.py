@@ -10,7 +10,7 @@ import pytest
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
-from harness.runtime.interpreter import CheckJob, InterpreterPool
+from harness.runtime.interpret.interpreter import CheckJob, InterpreterPool
 from tests.codegen.graphs import GRAPHS
 from tests.codegen.kernels import modules
 from tests.operator_cases import graph_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.graph.model import Graph
-from harness.runtime.static import metrics
+from harness.runtime.compile.static import metrics
 from harness.target import H100
 from tests.codegen import graphs
 from tests.codegen.kernels import modules

@@ -16,7 +16,7 @@ from harness.graph.text import loads
 from harness.heuristics.facts import Config, Family, Hint
 from harness.heuristics.registry import candidates
 from harness.pipeline import compile_graph
-from harness.runtime.static import metrics
+from harness.runtime.compile.static import metrics
 from harness.target import H100
 
 

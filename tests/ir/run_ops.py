@@ -20,7 +20,7 @@ import numpy as np
 from harness.dtypes import DType
 from harness.ir.op_types import COMPUTE_TYPES, Rule
 from harness.ir.ops import ROWS, Op, triton_text
-from harness.runtime import standins
+from harness.runtime.interpret import standins
 
 POINTS = 256
 HEADER = (

@@ -10,8 +10,8 @@ from typing import Any
 
 from harness.errors import CompileFailed
 from harness.heuristics.facts import Config
-from harness.runtime.timing import Launch
-from harness.runtime.trials import Resources
+from harness.records.timing import Launch
+from harness.records.trials import Resources
 from harness.target import H100, Target
 
 

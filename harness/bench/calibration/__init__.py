@@ -1,1 +1,0 @@
-"""How honest this machine's verdicts are: false alarms, and which slowdowns are found."""

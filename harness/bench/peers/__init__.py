@@ -1,1 +1,0 @@
-"""Other compilers on the same work: eager torch, Inductor, any backend of ``torch.compile``."""

@@ -1,1 +1,0 @@
-"""Hand-written Triton kernels: from a declaration in a file to emitted modules."""

@@ -1,0 +1,275 @@
+"""What a calibration says, by the very functions that ``harness compare`` judges with.
+
+Two ways of comparing are rehearsed with the same samples. *In turns*: process i of A is
+process i of B, as ``harness confirm`` measures. *Two runs*: even processes are A's, odd ones
+B's, as ``harness compare`` finds two runs. For power a tenth of the kernels are slowed down at a
+time, the others stand as they are, so that a table looks like one after a real commit: a few
+changes among many kernels that are the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import stats
+
+from harness.calibration.measure import levels_for, size_class
+from harness.calibration.record import (
+    AGAIN,
+    PLAIN,
+    Cell,
+    Detectable,
+    Medians,
+    Mode,
+    NoiseModel,
+    Power,
+    Share,
+    Subject,
+    slowed,
+)
+from harness.measure.noise.judge import (
+    Effect,
+    Estimate,
+    Noise,
+    Pair,
+    Rules,
+    Times,
+    Verdict,
+    estimate,
+    judge,
+)
+from harness.measure.noise.variance import median_error
+
+GROUPS = 10
+"""Of so many groups of kernels one at a time is slowed down."""
+IN_TURNS, TWO_RUNS, SITTING = "in turns", "two runs", "another sitting"
+SIZES = ("long", "medium", "short")
+_CHANGED = (Verdict.SLOWER, Verdict.FASTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Both ways of comparing, what can be told of each kernel, and the noise found."""
+
+    modes: tuple[Mode, ...]
+    kernels: tuple[Detectable, ...]
+    noise: NoiseModel | None
+    medians: tuple[Medians, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """A kernel's processes: median and error of each subject, in the order of the processes."""
+
+    subject: Subject
+    ms: float
+    times: Mapping[str, Times]
+    truth: Mapping[float, float]
+
+
+def judged(
+    subjects: Sequence[Subject], cells: Iterable[Cell], rules: Rules, *, power: bool = True
+) -> Judged:
+    """Everything that the cells of a calibration say, or without ``power`` false alarms alone.
+    Kernels that no two processes have measured are left out."""
+    kernels = _kernels(subjects, cells)
+    if not kernels:
+        return Judged((), (), None)
+    modes = tuple(_mode(name, kernels, rules, power) for name in (IN_TURNS, TWO_RUNS))
+    tables = {name: _table(name, kernels, {}, rules) for name in (IN_TURNS, TWO_RUNS)}
+    apart, turns = tables[TWO_RUNS].effects, tables[IN_TURNS].effects
+    detectable = tuple(
+        Detectable(
+            k.subject.key,
+            k.subject.name,
+            k.subject.graph,
+            k.ms,
+            apart[n].detectable,
+            turns[n].detectable,
+            apart[n].blind,
+        )
+        for n, k in enumerate(kernels)
+    )
+    return Judged(modes, detectable, _model(tables[TWO_RUNS].noise), tuple(map(_medians, kernels)))
+
+
+def _medians(kernel: _Kernel) -> Medians:
+    plain, one = kernel.times[PLAIN], kernel.subject
+    return Medians(one.key, one.name, one.graph, plain.ms, plain.errors)
+
+
+def another_sitting(
+    earlier: Sequence[Medians], now: Sequence[Medians], when: str, rules: Rules
+) -> Mode | None:
+    """The kernels of an earlier calibration of this machine against the same kernels today, as
+    two recorded runs are compared; None if they have none in common."""
+    before = {one.key: one for one in earlier}
+    common = [one for one in now if one.key in before]
+    if not common:
+        return None
+    pairs = [
+        Pair(Times(before[m.key].ms, before[m.key].errors), Times(m.ms, m.errors), identical=True)
+        for m in common
+    ]
+    effects = judge(estimate(pairs, paired=False)[0], rules)
+    alarmed = [m for m, e in zip(common, effects, strict=True) if e.verdict in _CHANGED]
+    return Mode(
+        f"{SITTING} ({when})",
+        max(len(m.ms) for m in common),
+        share(len(alarmed), len(common)),
+        tuple(f"{m.graph}: {m.name}" for m in alarmed),
+    )
+
+
+def _kernels(subjects: Sequence[Subject], cells: Iterable[Cell]) -> list[_Kernel]:
+    by_kernel: dict[str, dict[int, Cell]] = defaultdict(dict)
+    broken: set[str] = set()
+    for cell in cells:
+        if cell.reason:
+            broken.add(cell.kernel)
+        else:
+            by_kernel[cell.kernel][cell.process] = cell
+    found = []
+    for subject in subjects:
+        own = by_kernel.get(subject.key, {})
+        if subject.key in broken or len(own) < 2 or subject.ms is None:
+            continue
+        taken = [own[process] for process in sorted(own)]
+        names = set.intersection(*(set(cell.samples) for cell in taken))
+        times = {name: _times([cell.samples[name] for cell in taken]) for name in names}
+        ms = float(np.median(times[PLAIN].ms))
+        found.append(_Kernel(subject, ms, times, _truth(taken, subject.ms, times)))
+    return found
+
+
+def _times(samples: Sequence[Sequence[float]]) -> Times:
+    return Times(
+        tuple(float(np.median(one)) for one in samples), tuple(median_error(one) for one in samples)
+    )
+
+
+def _truth(cells: Sequence[Cell], ms: float, times: Mapping[str, Times]) -> dict[float, float]:
+    """For each level what the timer saw of the injected time, as a share of what the device's
+    clocks say."""
+    base = slowed(0.0)
+    found = {}
+    for level in levels_for(ms):
+        name = slowed(level)
+        if name not in times or base not in times:
+            continue
+        pairs = zip(times[name].ms, times[base].ms, cells, strict=True)
+        seen = [
+            (one - other) / (1e-6 * (c.truth[name].nanoseconds - c.truth[base].nanoseconds))
+            for one, other, c in pairs
+            if c.truth[name].nanoseconds > c.truth[base].nanoseconds
+        ]
+        if seen:
+            found[level] = float(np.median(seen))
+    return found
+
+
+def _mode(name: str, kernels: Sequence[_Kernel], rules: Rules, injected: bool) -> Mode:
+    effects = _table(name, kernels, {}, rules).effects
+    alarmed = [k.subject for k, e in zip(kernels, effects, strict=True) if e.verdict in _CHANGED]
+    power = []
+    for level in sorted({level for k in kernels for level in k.truth} if injected else ()):
+        verdicts = _slowed(name, kernels, level, rules)
+        for size in SIZES:
+            mine = [n for n in verdicts if size_class(kernels[n].ms) == size]
+            if mine:
+                power.append(_power(kernels, verdicts, mine, size, level))
+    return Mode(
+        name,
+        max(len(k.times[PLAIN].ms) for k in kernels),
+        share(len(alarmed), len(kernels)),
+        tuple(f"{one.graph}: {one.name}" for one in alarmed),
+        tuple(power),
+    )
+
+
+def _power(
+    kernels: Sequence[_Kernel],
+    verdicts: Mapping[int, Verdict],
+    mine: Sequence[int],
+    size: str,
+    level: float,
+) -> Power:
+    seen = [kernels[n].truth[level] for n in mine if level in kernels[n].truth]
+    return Power(
+        size,
+        level,
+        share(sum(verdicts[n] is Verdict.SLOWER for n in mine), len(mine)),
+        sum(verdicts[n] is Verdict.FASTER for n in mine),
+        float(np.median(seen)) if seen else None,
+    )
+
+
+def _slowed(
+    name: str, kernels: Sequence[_Kernel], level: float, rules: Rules
+) -> dict[int, Verdict]:
+    """The verdict on each kernel (by position) that was slowed down by ``level``."""
+    able = [n for n, k in enumerate(kernels) if slowed(level) in k.times]
+    found: dict[int, Verdict] = {}
+    for group in range(GROUPS):
+        chosen = able[group::GROUPS]
+        effects = _table(name, kernels, dict.fromkeys(chosen, level), rules).effects
+        found.update((n, effects[n].verdict) for n in chosen)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """One comparison of all kernels."""
+
+    effects: Sequence[Effect]
+    noise: Noise
+
+
+def _table(
+    name: str, kernels: Sequence[_Kernel], levels: Mapping[int, float], rules: Rules
+) -> _Table:
+    """One comparison of all kernels, those in ``levels`` slowed down."""
+    pairs = []
+    for n, kernel in enumerate(kernels):
+        level = levels.get(n)
+        a, b = (PLAIN, AGAIN) if level is None else (slowed(0.0), slowed(level))
+        one, other = kernel.times[a], kernel.times[b]
+        if name == TWO_RUNS:
+            one, other = _every_other(one, 0), _every_other(other, 1)
+        pairs.append(Pair(one, other, identical=level is None))
+    found, noise = estimate(pairs, paired=name == IN_TURNS)
+    return _Table(judge(found, rules), noise)
+
+
+def _every_other(times: Times, first: int) -> Times:
+    return Times(times.ms[first::2], times.errors[first::2])
+
+
+def share(found: int, of: int) -> Share:
+    """``found`` of ``of``, with its exact 95 % interval."""
+    if not of:
+        return Share(0, 0, 0.0, 1.0)
+    interval = stats.binomtest(found, of).proportion_ci(0.95, method="exact")
+    return Share(found, of, float(interval.low), float(interval.high))
+
+
+def _model(noise: Noise) -> NoiseModel:
+    p = noise.prior
+    return NoiseModel(
+        p.df, p.kernels, p.trend, p.centre, p.shortest, p.longest, noise.session.variance
+    )
+
+
+def detectable(model: NoiseModel, ms: float, processes: int, family: int, rules: Rules) -> float:
+    """The smallest slowdown of a kernel of ``ms`` that comparing two runs of ``processes`` each
+    finds with 95 % probability in a table of ``family`` kernels."""
+    from harness.measure.noise.variance import Prior
+
+    prior = Prior(model.df, model.kernels, model.trend, model.centre, model.shortest, model.longest)
+    variance = float(prior.variance(np.array([ms]))[0]) * 2 / max(1, processes) + model.session
+    df = model.df + 2 * max(1, processes) - 2
+    one = Estimate(0.0, variance**0.5, df)
+    return judge([one] * max(1, family), replace(rules))[0].detectable

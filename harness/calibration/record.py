@@ -1,0 +1,166 @@
+"""A calibration as data: what was measured of each kernel, and what follows from it.
+
+Times are milliseconds, levels and effects relative (0.02 is two per cent).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness.records.run import Machine
+
+SCHEMA_VERSION = 1
+"""Version of the file; raised when a reader of the old one would be wrong."""
+CALIBRATION_METHOD = "spin-appended/2"
+"""Version of how slowdowns are injected. 1: tallies that shared cache sectors, which made short
+spins behind long kernels 0.13 µs longer than they counted."""
+
+AGAIN = "again"
+"""The subject that is the plain kernel once more; ``plain`` is the kernel itself."""
+PLAIN = "plain"
+LEVELS = (0.01, 0.02, 0.05, 0.10)
+"""Injected slowdowns as shares of the kernel's own time."""
+
+
+def slowed(level: float) -> str:
+    """The subject with a spin of ``level`` of the kernel's time; 0: one that ends at once."""
+    return f"spin {level:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """How long the appended spin lasted by the device's own clocks, mean of ``launches``."""
+
+    nanoseconds: float
+    cycles: float
+    launches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one process measured of one kernel: samples by subject, and the spins' lengths.
+    ``reason`` says why there are none."""
+
+    process: int
+    kernel: str
+    samples: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    truth: dict[str, Truth] = field(default_factory=dict)
+    excluded: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A kernel that is calibrated with: ``key`` names its code, ``ms`` is what one launch took
+    at first (what levels are shares of)."""
+
+    key: str
+    name: str
+    graph: str
+    ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """``found`` of ``kernels``, with the 95 % interval of the share (Clopper and Pearson)."""
+
+    found: int
+    kernels: int
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """The share itself; 0 of nothing."""
+        return self.found / self.kernels if self.kernels else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """How many kernels of a size class were called SLOWER when slowed down by ``level``;
+    ``wrong`` counts those called FASTER. ``effect`` is the median of what the timer saw as a share
+    of what the device's clocks say was injected."""
+
+    size: str
+    level: float
+    share: Share
+    wrong: int = 0
+    effect: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One way of comparing: ``in turns`` (both in every process), ``two runs`` (some processes
+    each), ``another sitting`` (an earlier calibration against this one). ``false_alarms`` are
+    kernels called SLOWER or FASTER though nothing changed."""
+
+    name: str
+    processes: int
+    false_alarms: Share
+    alarmed: tuple[str, ...] = ()
+    power: tuple[Power, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Detectable:
+    """The smallest slowdown of a kernel that a comparison of two runs finds with 95 %
+    probability, and one in turns. Between the two slowdowns ``blind``, above ``two_runs``, levels
+    between processes keep two runs from finding any."""
+
+    key: str
+    name: str
+    graph: str
+    ms: float
+    two_runs: float
+    in_turns: float
+    blind: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Medians:
+    """A kernel's plain times, one per process, and each one's relative standard error: what a
+    later sitting is held against."""
+
+    key: str
+    name: str
+    graph: str
+    ms: tuple[float, ...]
+    errors: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseModel:
+    """The spread between processes that kernels of a duration show here (``variance.Prior``),
+    and between sittings, from which the detectable change of any kernel follows."""
+
+    df: float
+    kernels: int
+    trend: tuple[float, ...]
+    centre: float
+    shortest: float
+    longest: float
+    session: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A machine's calibration. ``complete`` is false for one that was interrupted."""
+
+    id: str
+    created: str
+    machine: Machine
+    method: str
+    injection: str
+    suite: str
+    commit: str
+    processes: int
+    width: float
+    alpha: float
+    margin: float
+    complete: bool
+    modes: tuple[Mode, ...] = ()
+    kernels: tuple[Detectable, ...] = ()
+    failed: dict[str, str] = field(default_factory=dict)
+    noise: NoiseModel | None = None
+    medians: tuple[Medians, ...] = ()
+    schema: int = SCHEMA_VERSION

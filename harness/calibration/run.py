@@ -1,0 +1,154 @@
+"""A calibration from beginning to end: choose kernels, measure what is missing, judge."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from harness.calibration.jobs import ROLE
+from harness.calibration.judging import another_sitting, judged
+from harness.calibration.measure import Candidate, Effort, cells, compile_ahead, opened
+from harness.calibration.record import (
+    CALIBRATION_METHOD,
+    Calibration,
+    Cell,
+    Subject,
+)
+from harness.errors import HarnessError, UsageError
+from harness.measure.jobs import DeviceFacts
+from harness.measure.noise.judge import Rules
+from harness.records.run import KernelRecord, Machine
+from harness.session.session import Entry
+
+Follow = Callable[[str, int, int], None]
+"""Hears what is being done, and how many of how many of it are done."""
+
+
+class Keeper(Protocol):
+    """Keeps what is measured as it is measured (``track.calibrations.CalibrationJournal``)."""
+
+    cells: list[Cell]
+
+    @property
+    def done(self) -> set[tuple[int, str]]:
+        """(process, key) of every cell there is."""
+
+    @property
+    def durations(self) -> dict[str, float]:
+        """Milliseconds by key."""
+
+    def add(self, found: Subject | Cell) -> None:
+        """Keep one more."""
+
+
+def candidates(entries: Iterable[Entry], names: Sequence[str] = ()) -> list[Candidate]:
+    """The distinct kernels of ``entries``, or those whose names contain one of ``names``. Graphs
+    that cannot be compiled are left out. Raises ``UsageError`` if nothing is left."""
+    found: dict[str, Candidate] = {}
+    for entry in entries:
+        try:
+            compiled = entry.compile()
+        except HarnessError:
+            continue
+        for kernel in compiled.kernels:
+            module = kernel.module
+            key = code_key(module.name, module.text)
+            if not names or any(name in module.name for name in names):
+                found.setdefault(key, Candidate(Subject(key, module.name, entry.name), module.text))
+    if not found:
+        raise UsageError(
+            "there is no kernel to calibrate with",
+            got=", ".join(names) or "no graph that compiles",
+            expected="a part of a kernel's name, as harness run shows them",
+            remedy="leave --kernel out to take all",
+        )
+    return list(found.values())
+
+
+def code_key(name: str, text: str) -> str:
+    """What a kernel is known by: its code, whatever it is called (``KernelRecord.code``)."""
+    code = KernelRecord(name, "", 0, module=text).code
+    return hashlib.sha256(code.encode()).hexdigest()[:16]
+
+
+def header(
+    machine: Machine, method: str, suite: str, commit: str, effort: Effort, rules: Rules
+) -> Calibration:
+    """A calibration that starts now."""
+    now = dt.datetime.now(dt.UTC).replace(microsecond=0)
+    return Calibration(
+        id=f"{now:%Y%m%d-%H%M%S}",
+        created=now.isoformat(),
+        machine=machine,
+        method=method,
+        injection=CALIBRATION_METHOD,
+        suite=suite,
+        commit=commit,
+        processes=effort.processes,
+        width=effort.width,
+        alpha=rules.alpha,
+        margin=rules.margin,
+        complete=False,
+    )
+
+
+def measure(
+    chosen: Sequence[Candidate],
+    effort: Effort,
+    cache: Path,
+    jobs: int,
+    keep: Callable[[DeviceFacts], Keeper],
+    follow: Follow = lambda _what, _done, _total: None,
+    role: str = ROLE,
+) -> Keeper:
+    """Measure what is missing of every kernel; ``keep`` opens the journal once the device is
+    known. Everything is kept as it comes, also when this is interrupted. Raises ``NoDevice``."""
+    with opened(cache, effort, role) as (device, pools):
+        keeper = keep(device)
+        follow("compiling", 0, len(chosen))
+        compile_ahead(chosen, device, cache, jobs)
+        for found in cells(
+            chosen,
+            effort,
+            pools,
+            keeper.done,
+            keeper.durations,
+            lambda done, total: follow("measuring", done, total),
+        ):
+            keeper.add(found)
+    return keeper
+
+
+def conclude(
+    start: Calibration,
+    subjects: Sequence[Subject],
+    found: Sequence[Cell],
+    failed: dict[str, str],
+    wanted: int,
+    rules: Rules,
+    earlier: Calibration | None = None,
+) -> Calibration:
+    """``start`` with what follows from the cells. ``wanted`` kernels were to be measured;
+    ``earlier`` is a calibration of the same machine and method, held against this one if it is
+    of the same commit, too."""
+    verdicts = judged(subjects, found, rules)
+    modes = verdicts.modes
+    # Another commit may choose other configurations for the same code: nothing tells here.
+    if earlier is not None and earlier.commit == start.commit:
+        sitting = another_sitting(earlier.medians, verdicts.medians, earlier.created, rules)
+        modes = modes if sitting is None else (*modes, sitting)
+    measured = {(cell.process, cell.kernel) for cell in found if not cell.reason}
+    broken = len({cell.kernel for cell in found if cell.reason})
+    return replace(
+        start,
+        complete=len(measured) >= start.processes * (wanted - broken),
+        modes=modes,
+        kernels=verdicts.kernels,
+        failed=failed,
+        noise=verdicts.noise,
+        medians=verdicts.medians,
+    )

@@ -1,0 +1,218 @@
+"""Calibrations on disk: one JSON file each beside a machine's runs, a journal while they last.
+
+``results/<machine>/calibration-<id>.json`` is a finished one; ``calibration-<id>.jsonl`` holds the
+cells of one in progress, a line each, written before the next is measured. An interrupted
+one keeps its journal, from which it can be resumed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from harness.calibration.record import (
+    SCHEMA_VERSION,
+    Calibration,
+    Cell,
+    Subject,
+)
+from harness.errors import RecordError
+from harness.history import store
+from harness.history.lines import journal_lines
+from harness.records.run import from_json, to_json
+from harness.runtime.module import write_atomically
+
+PREFIX, SUFFIX, JOURNAL = "calibration-", ".json", ".jsonl"
+
+
+@dataclass(eq=False, slots=True)
+class CalibrationJournal:
+    """Cells of one calibration as they are measured, in a file of lines.
+
+    ``header`` is the calibration without its findings. Made by ``start`` or ``resume``.
+    """
+
+    path: Path
+    header: Calibration
+    subjects: dict[str, Subject] = field(default_factory=dict)
+    cells: list[Cell] = field(default_factory=list)
+    _file: IO[str] | None = None
+
+    @classmethod
+    def start(cls, results: Path, header: Calibration) -> CalibrationJournal:
+        """A new journal below ``results``. Raises ``RecordError`` if it cannot be written."""
+        path = results / header.machine.key / f"{PREFIX}{header.id}{JOURNAL}"
+        journal = cls(path, header)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            journal._file = path.open("x", encoding="utf-8")
+        except OSError as error:
+            raise store.write_error(path.parent, error) from error
+        journal._write({"calibration": to_json(header)})
+        return journal
+
+    @classmethod
+    def resume(cls, path: Path) -> CalibrationJournal:
+        """The journal at ``path``, to be added to; a torn last line is dropped. Raises
+        ``RecordError``."""
+        journal = read_journal(path)
+        whole = [json.dumps({"calibration": to_json(journal.header)})]
+        whole += [json.dumps({"subject": to_json(one)}) for one in journal.subjects.values()]
+        whole += [json.dumps({"cell": to_json(one)}) for one in journal.cells]
+        write_atomically(path, ("\n".join(whole) + "\n").encode())
+        try:
+            journal._file = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise store.write_error(path.parent, error) from error
+        return journal
+
+    @property
+    def done(self) -> set[tuple[int, str]]:
+        """(process, key) of every cell."""
+        return {(cell.process, cell.kernel) for cell in self.cells}
+
+    @property
+    def durations(self) -> dict[str, float]:
+        """Milliseconds of one launch of every kernel that has been timed once."""
+        return {s.key: s.ms for s in self.subjects.values() if s.ms is not None}
+
+    def add(self, found: Subject | Cell) -> None:
+        """Keep what was measured; it is on disk when this returns."""
+        if isinstance(found, Subject):
+            self.subjects[found.key] = found
+            self._write({"subject": to_json(found)})
+        else:
+            self.cells.append(found)
+            self._write({"cell": to_json(found)})
+
+    def close(self) -> None:
+        """Stop writing; the file stays."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def finish(self, found: Calibration) -> Path:
+        """Write ``found`` as the calibration's file; the journal goes if it is complete."""
+        self.close()
+        path = self.path.with_suffix(SUFFIX)
+        write_atomically(path, (json.dumps(to_json(found)) + "\n").encode())
+        if found.complete:
+            self.path.unlink(missing_ok=True)
+        return path
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise store.write_error(self.path, error) from error
+
+
+def read_journal(path: Path) -> CalibrationJournal:
+    """What the journal at ``path`` holds. Raises ``RecordError`` for a damaged line before the
+    last, and for a later schema version."""
+    try:
+        lines = list(journal_lines(path))
+    except OSError as error:
+        raise RecordError(
+            "a calibration cannot be read",
+            str(path),
+            got=error.strerror or str(error),
+            expected="a journal that harness calibrate wrote",
+            remedy="check its permissions, or calibrate anew (without --resume)",
+        ) from error
+    header: Calibration | None = None
+    subjects: dict[str, Subject] = {}
+    cells: list[Cell] = []
+    for where, line in lines:
+        if "calibration" in line:
+            header = _header(line["calibration"], where)
+        if "subject" in line:
+            one = from_json(Subject, line["subject"], where)
+            subjects[one.key] = one
+        if "cell" in line:
+            cells.append(from_json(Cell, line["cell"], where))
+    if header is None:
+        raise RecordError(
+            "a journal does not say which calibration it is",
+            str(path),
+            expected="the calibration in its first line",
+            remedy="remove the file and calibrate anew",
+        )
+    return CalibrationJournal(path, header, subjects, cells)
+
+
+def load(path: Path) -> Calibration:
+    """The calibration in the file at ``path``. Raises ``RecordError``."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RecordError(
+            "a calibration cannot be read",
+            str(path),
+            got=str(error),
+            expected="a file that harness calibrate wrote",
+            remedy="remove it and calibrate again",
+        ) from error
+    return _header(value, str(path))
+
+
+def _header(value: Any, where: str) -> Calibration:
+    version = value.get("schema") if isinstance(value, dict) else None
+    if not isinstance(version, int):
+        raise RecordError(
+            "a file is no calibration",
+            where,
+            got="no schema version",
+            expected="a file that harness calibrate wrote",
+            remedy="remove it and calibrate again",
+        )
+    if version > SCHEMA_VERSION:
+        raise RecordError(
+            "a calibration was written by a newer harness",
+            where,
+            got=f"schema version {version}",
+            expected=f"schema version {SCHEMA_VERSION} or older",
+            remedy="update this checkout of the harness",
+        )
+    return from_json(Calibration, value, where)
+
+
+def newest(results: Path, machine: str, method: str, but: str = "") -> Calibration | None:
+    """The newest calibration of the machine called ``machine`` that was made by ``method``, the
+    one called ``but`` left out; None if there is none. Files that cannot be read are passed
+    over."""
+    for path in sorted((results / machine).glob(f"{PREFIX}*{SUFFIX}"), reverse=True):
+        try:
+            found = load(path)
+        except RecordError:
+            continue
+        # How slowdowns were injected has no part in the noise, which is what is asked for here.
+        if found.method == method and found.noise and found.id != but:
+            return found
+    return None
+
+
+def latest(results: Path) -> Path | None:
+    """The file of the newest calibration of whatever machine; None if there is none."""
+    found = results.glob(f"*/{PREFIX}*{SUFFIX}")
+    return max(found, key=lambda path: path.name, default=None)
+
+
+def unfinished(results: Path) -> list[Path]:
+    """Journals of calibrations below ``results``, newest last."""
+    found = results.glob(f"*/{PREFIX}*{JOURNAL}")
+    return sorted(found, key=lambda path: path.name)
+
+
+def failures(cells: Sequence[Cell], subjects: Sequence[Subject]) -> dict[str, str]:
+    """Why kernels have no figures, by name."""
+    names = {one.key: f"{one.graph}: {one.name}" for one in subjects}
+    return {names.get(c.kernel, c.kernel): c.reason for c in cells if c.reason}

@@ -1,0 +1,354 @@
+"""What works on this machine, what does not, why, and what to do about it.
+
+Each finding is looked for in a way that cannot bring the others down; whatever
+may hang runs in a process of its own with a time limit.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import harness
+from harness.options import Options
+
+_SECONDS = 120
+_LEAST_FREE_BYTES = 1 << 30
+_OLDEST_PYTHON = (3, 11)
+_OLDEST = {"torch": (2, 11), "triton": (3, 6)}
+
+
+class Level(enum.Enum):
+    """How bad a finding is."""
+
+    FINE = "ok"
+    LIMITED = "limited"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line: the subject, what was found, and, unless it is fine, what will not work
+    (``effect``) and what to do.
+    """
+
+    subject: str
+    level: Level
+    found: str
+    effect: str = ""
+    remedy: str = ""
+
+
+def examine(options: Options) -> list[Finding]:
+    """Every finding, in the order a reader wants them."""
+    looks: tuple[tuple[str, Callable[[], Finding]], ...] = (
+        ("python", python),
+        ("torch", lambda: package("torch")),
+        ("triton", lambda: package("triton")),
+        ("GPU", gpu),
+        ("timer", timer),
+        ("C compiler", c_compiler),
+        ("launcher", lambda: launcher(options.cache)),
+        ("interpreter", interpreter),
+        ("disassembler", disassembler),
+        ("capture libraries", capture_libraries),
+        ("suites", lambda: suites(options)),
+        ("cache folder", lambda: folder("cache folder", options.cache, "HARNESS_CACHE")),
+        ("results folder", lambda: folder("results folder", options.results, "HARNESS_RESULTS")),
+        ("disk space", lambda: disk(options.cache)),
+        ("commit", lambda: commit(options)),
+    )
+    return [_look(subject, look) for subject, look in looks]
+
+
+def _look(subject: str, look: Callable[[], Finding]) -> Finding:
+    try:
+        return look()
+    except Exception as error:  # noqa: BLE001 - one broken part must not hide the others
+        return Finding(subject, Level.BROKEN, f"looking failed: {type(error).__name__}: {error}")
+
+
+def python() -> Finding:
+    """The interpreter this command runs in."""
+    text = f"{sys.version.split()[0]} at {sys.executable}"
+    if sys.version_info < _OLDEST_PYTHON:
+        return Finding("python", Level.BROKEN, text, "too old", "make PYTHON=/path/to/python3.11")
+    return Finding("python", Level.FINE, text)
+
+
+def package(name: str) -> Finding:
+    """Whether a package the harness is built on is there and new enough."""
+    remedy = "run make, which installs it, or: pip install -e . -c constraints.txt"
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        return Finding(name, Level.BROKEN, "not installed", "nothing works without it", remedy)
+    oldest = _OLDEST[name]
+    if tuple(int(part) for part in found.split(".")[:2]) < oldest:
+        wanted = ".".join(map(str, oldest))
+        return Finding(name, Level.BROKEN, found, f"older than {wanted}", remedy)
+    return Finding(name, Level.FINE, found)
+
+
+def gpu() -> Finding:
+    """The GPU as torch and its driver see it."""
+    import torch
+
+    from harness.records.machine import find_gpu
+
+    found = find_gpu() if torch.cuda.is_available() else None
+    if found is None:
+        built = torch.version.cuda
+        why = "this torch is built without CUDA" if built is None else f"torch for CUDA {built}"
+        return Finding(
+            "GPU",
+            Level.LIMITED,
+            f"none ({why})",
+            "kernels are compiled and checked, not timed; columns for time say `no GPU`",
+            "run on a machine with an NVIDIA GPU, its driver, and a torch built for CUDA",
+        )
+    clocks = f"SM {found.sm_clock_mhz} MHz, memory {found.memory_clock_mhz} MHz"
+    driver = f"driver {found.driver}" if found.driver else "driver unknown"
+    return Finding("GPU", Level.FINE, f"{found.name}, {driver}, {clocks}")
+
+
+_TIMER = """
+import json, torch
+from harness.measure.timer import coldness
+from harness.measure.timer.graph_timer import CudaTimer
+from harness.runtime.device import current_target
+timer = CudaTimer()
+device = torch.device("cuda", torch.cuda.current_device())
+found = coldness.examine(timer, current_target().l2_bytes, device, coldness.probe_read)
+read = max(found.flushed, found.copied)
+facts = [timer.floor_ms * 1000, found.cold, found.telling, read, found.cached, found.memory]
+print(json.dumps(facts))
+"""
+
+
+def timer() -> Finding:
+    """The timer's floor, and whether what it calls a cold cache is cold."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return Finding("timer", Level.FINE, "not tried: there is no GPU to time on")
+    root = str(Path(harness.__path__[0]).parent)
+    done = _python("-c", f"import sys; sys.path.insert(0, {root!r})\n{_TIMER}")
+    remedy = "end what else runs on the GPU (nvidia-smi lists it) and try again"
+    if done is None or done.returncode:
+        text = "no answer" if done is None else done.stderr.strip().splitlines()[-1:]
+        return Finding("timer", Level.BROKEN, f"{text}", "nothing can be timed", remedy)
+    return timer_finding(*json.loads(done.stdout.splitlines()[-1]))
+
+
+def timer_finding(
+    floor_us: float, cold: bool, telling: bool, read: float, cached: float, memory: float
+) -> Finding:
+    """What the timer's self-check comes to; bandwidths in GB/s."""
+    text = (
+        f"an empty sample shows {floor_us:.1f} µs (the floor), at most 1 % of a real one, with "
+        f"up to 1024 launches; data that fits the L2 cache is read at {read:.0f} GB/s when timed, "
+        f"at {cached:.0f} from the cache, far more data at {memory:.0f}"
+    )
+    if not cold:
+        effect = "kernels seem faster than they are: their data comes from the cache"
+        return Finding("timer", Level.BROKEN, text, effect, "report this, with this line")
+    if not telling:
+        effect = "reading from the cache is hardly faster here: the check of cold data says little"
+        return Finding("timer", Level.LIMITED, text, effect, "nothing: times are still taken cold")
+    return Finding("timer", Level.FINE, text)
+
+
+def launcher(cache: Path) -> Finding:
+    """Whether kernels are launched by the compiled extension."""
+    from harness.runtime.launch.native import launching
+
+    reason = launching(cache if cache.is_dir() else None).reason
+    if not reason:
+        return Finding("launcher", Level.FINE, "compiled (runtime/launch.c)")
+    return Finding(
+        "launcher",
+        Level.LIMITED,
+        f"through ctypes: {reason}",
+        "every launch takes the host some microseconds more",
+        "install gcc and the headers of this Python (python3-dev)",
+    )
+
+
+def c_compiler() -> Finding:
+    """Triton builds its own launcher with a C compiler the first time a GPU is used."""
+    for name in ("cc", "gcc", "clang"):
+        if path := shutil.which(name):
+            return Finding("C compiler", Level.FINE, path)
+    return Finding(
+        "C compiler",
+        Level.LIMITED,
+        "none",
+        "emitted modules, which launch through Triton, do not run on a GPU; launches of the "
+        "backend and of timing are slower (compiling and interpreting work)",
+        "install gcc",
+    )
+
+
+_INTERPRET = """
+import os
+os.environ["TRITON_INTERPRET"] = "1"
+import torch, triton, triton.language as tl
+
+@triton.jit
+def double(x, y, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(y + i, tl.load(x + i) * 2)
+
+x = torch.randn(16); y = torch.full((16,), float("nan"))
+double[(1,)](x, y, N=16)
+assert torch.equal(y, x * 2), y
+"""
+
+
+def interpreter() -> Finding:
+    """Whether Triton's interpreter runs a kernel and gets it right."""
+    with tempfile.TemporaryDirectory(prefix="harness-doctor-") as place:
+        script = Path(place) / "interpret.py"
+        script.write_text(_INTERPRET, encoding="utf-8")
+        done = _python(str(script))
+    if done is None:
+        return _broken_interpreter(f"no answer within {_SECONDS} s")
+    if done.returncode:
+        return _broken_interpreter((done.stderr.strip().splitlines() or ["no reason given"])[-1])
+    return Finding("interpreter", Level.FINE, "runs a kernel correctly")
+
+
+def _broken_interpreter(found: str) -> Finding:
+    return Finding(
+        "interpreter",
+        Level.LIMITED,
+        found,
+        "kernels cannot be checked without a GPU",
+        "install numpy and triton again (make clean, then make)",
+    )
+
+
+def disassembler() -> Finding:
+    """The tools of Triton's wheel that static metrics are read with."""
+    done = _python(
+        "-c",
+        "from triton import knobs; print(knobs.nvidia.ptxas.path, "
+        "knobs.nvidia.cuobjdump.path, knobs.nvidia.nvdisasm.path, sep='\\n')",
+    )
+    paths = [] if done is None or done.returncode else done.stdout.split("\n")[:3]
+    missing = [path for path in paths if not os.access(path, os.X_OK)]
+    if len(paths) == 3 and not missing:
+        return Finding("disassembler", Level.FINE, str(Path(paths[1]).parent))
+    return Finding(
+        "disassembler",
+        Level.LIMITED,
+        f"missing: {', '.join(missing) or 'ptxas, cuobjdump, nvdisasm'}",
+        "no static metrics (registers, spills, instructions)",
+        "install triton again: its wheel ships them",
+    )
+
+
+def _python(*arguments: str) -> subprocess.CompletedProcess[str] | None:
+    command = [sys.executable, *arguments]
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def capture_libraries() -> Finding:
+    """The libraries that ``harness capture`` can take models from."""
+    found, missing = [], []
+    for name in ("transformers", "diffusers", "timm", "torchvision"):
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    text = ", ".join(found) or "none"
+    if not missing:
+        return Finding("capture libraries", Level.FINE, text)
+    return Finding(
+        "capture libraries",
+        Level.LIMITED,
+        f"{text}; not installed: {', '.join(missing)}",
+        "no capture from those; graphs already captured need none of them",
+        "pip install -c constraints.txt -e '.[capture]' (torchvision and timm must match torch)",
+    )
+
+
+def suites(options: Options) -> Finding:
+    """Whether the default suite is there and its graphs are captured."""
+    from harness.graph.suite import load_suite
+
+    entries = load_suite("default", options.suites).entries
+    names = [(entry, name) for entry in entries for name in entry.entry.graph_names]
+    missing = [name for entry, name in names if not entry.path(name).is_file()]
+    text = f"default: {len(names)} graphs in {options.suites}"
+    if not missing:
+        return Finding("suites", Level.FINE, text)
+    return Finding(
+        "suites",
+        Level.LIMITED,
+        text,
+        f"not captured: {', '.join(missing)}",
+        "python -m harness.graph.suite",
+    )
+
+
+def folder(subject: str, path: Path, variable: str) -> Finding:
+    """Whether files can be made below ``path`` (or where it would be made)."""
+    existing = next(p for p in (path, *path.parents) if p.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        return Finding(
+            subject,
+            Level.LIMITED,
+            f"{path}: {error.strerror or error}",
+            "nothing can be kept there",
+            f"set {variable} to a folder that may be written",
+        )
+    text = str(path) if existing == path else f"{path} (will be made)"
+    return Finding(subject, Level.FINE, text)
+
+
+def disk(path: Path) -> Finding:
+    """Free space where the cache lies."""
+    existing = next(p for p in (path, *path.parents) if p.exists())
+    free = shutil.disk_usage(existing).free
+    text = f"{free / 1e9:.1f} GB free"
+    if free >= _LEAST_FREE_BYTES:
+        return Finding("disk space", Level.FINE, text)
+    return Finding(
+        "disk space", Level.LIMITED, text, "a run may not fit", f"free some below {existing}"
+    )
+
+
+def commit(options: Options) -> Finding:
+    """The commit that runs are recorded under."""
+    from harness.records.machine import commit_of
+
+    found = commit_of(Path(harness.__path__[0]).parent, options.commit)
+    if not found.name:
+        return Finding(
+            "commit",
+            Level.LIMITED,
+            "not a git checkout",
+            "runs cannot be told apart by commit",
+            "work in a clone, or name it: harness run --commit SHA, or HARNESS_COMMIT",
+        )
+    text = found.name[:12] + (" with uncommitted changes" if found.dirty else "")
+    return Finding("commit", Level.FINE, text)

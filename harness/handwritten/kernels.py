@@ -1,0 +1,436 @@
+"""Kernels that a user's file declares: loaded, looked over, ready to become modules.
+
+The file is executed (it is the user's own program); a kernel whose declaration does not fit
+is a failure of its own, the others go on.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from harness.codegen.reference import triton_signature
+from harness.declare import ATTRIBUTE, Declaration
+from harness.dtypes import from_torch_name
+from harness.errors import HarnessError, UsageError, nearest
+from harness.handwritten.source import KernelText, cut
+
+_RESERVED = frozenset(
+    "KERNEL CATEGORY BYTES FLOPS TENSOR CONFIGS SIGNATURE DIVISIBLE_BY_16 OUTPUTS KEPT REDUCED "
+    "FLOATING STEPS SIZES DECLARED_SIZES NAMES NUMBERS CONSTANTS PARAMETERS grid reference "
+    "expected get_args call check main benchmark_all_configs".split()
+)
+_OPTIONS = ("num_warps", "num_stages")
+_NOT_FINITE = (float("inf"), float("-inf"))
+_INT32 = range(-(2**31), 2**31)
+_MOST = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A kernel's arguments at one choice of sizes, numbers that are 1 and None left out (they
+    are ``constants``, as Triton has it). ``types`` are Triton's; ``outputs`` and ``kept`` positions
+    of what is written and of that what is read too; ``reduced`` how many elements one result may
+    sum up."""
+
+    sizes: Mapping[str, int]
+    types: Mapping[str, str]
+    numbers: Mapping[str, int | float | bool]
+    constants: Mapping[str, Any]
+    divisible: tuple[str, ...]
+    outputs: tuple[int, ...]
+    kept: tuple[int, ...]
+    nbytes: int
+    flops: int
+    reduced: int
+    floating: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class UserKernel:
+    """A declared kernel. ``arguments`` are its parameters without constexpr ones, ``parameters``
+    what each function of the declaration is given (None: everything, as one mapping)."""
+
+    file: str
+    text: KernelText
+    declaration: Declaration
+    arguments: tuple[str, ...]
+    configs: tuple[dict[str, int], ...]
+    constants: Mapping[str, Any]
+    parameters: Mapping[str, tuple[str, ...] | None]
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.text.name
+
+    @property
+    def where(self) -> str:
+        """File, line and name, for messages."""
+        return f"{self.file}:{self.text.line}: {self.name}"
+
+    def signature(self, small: bool = False) -> Signature:
+        """The arguments as the declaration makes them, without memory where torch can do
+        without. Raises ``UsageError``."""
+        declared = self.declaration
+        sizes = {**declared.sizes, **((declared.small or {}) if small else {})}
+        return _signature(self, _made(self, sizes), sizes)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class UserFile:
+    """The kernels of a file, and what is wrong with the others, by name."""
+
+    path: Path
+    kernels: tuple[UserKernel, ...] = ()
+    failures: Mapping[str, HarnessError] = field(default_factory=dict)
+
+
+def load_kernels(path: Path) -> UserFile:
+    """Execute the file at ``path`` and take in its declared kernels.
+
+    Raises ``UsageError`` for a file that cannot be executed, or declares nothing.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            "a file of kernels cannot be read",
+            str(path),
+            got=f"{type(error).__name__}: {error}",
+            expected="Python text in UTF-8",
+            remedy="check the file's name and permissions",
+        ) from error
+    texts = cut(text, str(path))
+    if not texts:
+        raise UsageError(
+            "a file declares no kernels",
+            where=str(path),
+            got="no function at the top level has the decorator",
+            expected="@harness.kernel(…) above @triton.jit",
+            remedy="see docs/user-kernels.md",
+        )
+    module = _executed(path)
+    kernels: list[UserKernel] = []
+    failures: dict[str, HarnessError] = {}
+    for name, cut_out in texts.items():
+        try:
+            kernels.append(_kernel(module, path.name, cut_out))
+        except UsageError as error:
+            failures[name] = error
+    return UserFile(path, tuple(kernels), failures)
+
+
+def _executed(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"harness_user_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except UsageError:
+        raise
+    except Exception as error:
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+        line = f":{frames[-1].lineno}" if frames else ""
+        raise UsageError(
+            "a file of kernels cannot be executed",
+            where=f"{path}{line}",
+            got=f"{type(error).__name__}: {error}",
+            expected="a file that python runs to its end",
+            remedy="a kernel must stand alone: keep what it uses in its file or in an installed "
+            "package",
+        ) from error
+    return module
+
+
+def _kernel(module: ModuleType, file: str, text: KernelText) -> UserKernel:
+    where = f"{file}:{text.line}: {text.name}"
+    value: Any = getattr(module, text.name, None)
+    declaration = _declaration(value, where)
+    configs = list(declaration.configs)
+    while not inspect.isfunction(getattr(value, "fn", None)):
+        configs = configs or list(getattr(value, "configs", ()))
+        value = getattr(value, "fn", None)
+        if value is None:
+            raise _wrong(where, "it is not a Triton kernel", "a function", "@triton.jit below it")
+    parameters = inspect.signature(value.fn).parameters
+    arguments = tuple(n for n, p in parameters.items() if not _is_constexpr(p))
+    constexprs = {n: p for n, p in parameters.items() if _is_constexpr(p)}
+    _require_order(where, list(parameters), arguments)
+    _require_names(where, declaration, arguments, constexprs)
+    made = tuple(_config(where, config, constexprs) for config in configs) or ({},)
+    constants = {n: p.default for n, p in constexprs.items() if p.default is not p.empty}
+    constants |= dict(declaration.constants)
+    constants = {n: v for n, v in constants.items() if n not in made[0]}
+    _require_constants(where, made, constexprs, constants)
+    known = {*arguments, *constants, *made[0], *declaration.sizes} - set(_OPTIONS)
+    finished = tuple({**c, "num_warps": c.get("num_warps", 4)} for c in made)
+    finished = tuple({**c, "num_stages": c.get("num_stages", 3)} for c in finished)
+    _require_free(where, text)
+    asked = {
+        "reference": _asked(where, "reference", declaration.reference, known - set(made[0])),
+        "grid": _asked(where, "grid", declaration.grid, known, whole=True),
+    }
+    return UserKernel(file, text, declaration, arguments, finished, constants, asked)
+
+
+def _declaration(value: Any, where: str) -> Declaration:
+    found = getattr(value, ATTRIBUTE, None)
+    if not isinstance(found, Declaration):
+        raise _wrong(
+            where,
+            "the name does not mean the declared kernel at the end of the file",
+            type(value).__name__,
+            "@harness.kernel above all other decorators, and one function of that name",
+        )
+    return found
+
+
+def _is_constexpr(parameter: inspect.Parameter) -> bool:
+    annotation = parameter.annotation
+    return "constexpr" in (annotation if isinstance(annotation, str) else repr(annotation))
+
+
+def _require_order(where: str, parameters: Sequence[str], arguments: Sequence[str]) -> None:
+    if list(parameters[: len(arguments)]) != list(arguments):
+        raise _wrong(
+            where,
+            "a constexpr parameter stands before an argument",
+            ", ".join(parameters),
+            "arguments first, then every constexpr parameter",
+        )
+
+
+def _require_names(
+    where: str, declaration: Declaration, arguments: Sequence[str], constexprs: Mapping[str, Any]
+) -> None:
+    for name in (*declaration.outputs, *declaration.mutates):
+        if name not in arguments:
+            near = nearest(name, arguments) or list(arguments)
+            raise _wrong(where, "an output is no argument", name, ", ".join(near))
+    for name, value in declaration.constants.items():
+        if not isinstance(value, int | float | str | None) or value in _NOT_FINITE:
+            raise _wrong(
+                where,
+                "a constant cannot be written down",
+                f"{name}={value!r}",
+                "a number, a string or None",
+            )
+        if name not in constexprs:
+            near = nearest(name, constexprs) or list(constexprs)
+            raise _wrong(where, "a constant is no constexpr parameter", name, ", ".join(near))
+
+
+def _config(where: str, given: Any, constexprs: Mapping[str, Any]) -> dict[str, int]:
+    """A candidate as plain numbers."""
+    if hasattr(given, "kwargs") and hasattr(given, "num_warps"):  # triton.Config
+        extra = {"num_ctas": 1, "maxnreg": None, "pre_hook": None}
+        odd = [n for n, usual in extra.items() if getattr(given, n, usual) not in (usual, None)]
+        if odd:
+            raise _wrong(where, "a candidate sets what is not supported", odd[0], "blocks, warps")
+        given = {**given.kwargs, "num_warps": given.num_warps, "num_stages": given.num_stages}
+    if not isinstance(given, Mapping):
+        raise _wrong(where, "a candidate is not a dict", repr(given), "a dict or triton.Config")
+    for name, value in given.items():
+        if name not in constexprs and name not in _OPTIONS:
+            near = nearest(str(name), [*constexprs, *_OPTIONS]) or [*constexprs, *_OPTIONS]
+            raise _wrong(where, "a candidate sets an unknown name", str(name), ", ".join(near))
+        if not isinstance(value, int):
+            raise _wrong(
+                where, "a candidate holds no whole number", f"{name}={value!r}", "constants={…}"
+            )
+    return {str(name): int(value) for name, value in given.items()}
+
+
+def _require_constants(
+    where: str,
+    configs: Sequence[Mapping[str, int]],
+    constexprs: Mapping[str, Any],
+    constants: Mapping[str, Any],
+) -> None:
+    for config in configs:
+        missing = [n for n in constexprs if n not in config and n not in constants]
+        if missing:
+            raise _wrong(
+                where,
+                "a constexpr parameter has no value",
+                f"{', '.join(missing)} in {dict(config)}",
+                "a value in every candidate, in constants, or as its default",
+            )
+        if (set(config) ^ set(configs[0])) - set(_OPTIONS):
+            raise _wrong(where, "candidates set different names", str(dict(config)), "the same")
+
+
+def _require_free(where: str, text: KernelText) -> None:
+    taken = _RESERVED & _top_names(text.device)
+    if taken:
+        raise _wrong(
+            where,
+            "the kernel uses a name that its module needs for itself",
+            ", ".join(sorted(taken)),
+            "another name",
+        )
+
+
+def _top_names(text: str) -> set[str]:
+    import ast
+
+    found: set[str] = set()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        else:
+            names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+            found |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    return found
+
+
+def _asked(
+    where: str, part: str, function: Callable[..., Any], known: set[str], *, whole: bool = False
+) -> tuple[str, ...] | None:
+    """What ``function`` is to be given, by the names of its parameters."""
+    parameters = inspect.signature(function).parameters.values()
+    plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    if any(p.kind not in plain for p in parameters):
+        raise _wrong(where, f"the parameters of {part} have no names", part, "named parameters")
+    unknown = [p.name for p in parameters if p.name not in known and p.default is p.empty]
+    if whole and len(parameters) == 1 and unknown:
+        return None
+    if unknown:
+        near = nearest(unknown[0], known) or sorted(known)
+        raise _wrong(
+            where, f"{part} asks for what there is not", unknown[0], f"one of {', '.join(near)}"
+        )
+    return tuple(p.name for p in parameters if p.name in known)
+
+
+def _made(kernel: UserKernel, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """The arguments by name, without contents where the user's function can do without."""
+    errors = []
+    for device in ("meta", "cpu"):
+        try:
+            made = kernel.declaration.args(device, **sizes)
+            break
+        except Exception as error:  # noqa: BLE001 - the user's function may raise anything
+            errors.append(error)
+    else:
+        raise _wrong(
+            kernel.where,
+            "its arguments cannot be made",
+            f"{type(errors[-1]).__name__}: {errors[-1]}",
+            f"args(device, {', '.join(sizes)}) that returns {', '.join(kernel.arguments)}",
+        )
+    named = (
+        dict(made) if isinstance(made, Mapping) else dict(zip(kernel.arguments, made, strict=False))
+    )
+    count = len(made)
+    if count != len(kernel.arguments) or set(named) != set(kernel.arguments):
+        raise _wrong(
+            kernel.where,
+            "args does not return the kernel's arguments",
+            f"{count}: {', '.join(map(str, named))}",
+            f"{len(kernel.arguments)}: {', '.join(kernel.arguments)}",
+        )
+    return {name: named[name] for name in kernel.arguments}
+
+
+def _signature(kernel: UserKernel, args: Mapping[str, Any], sizes: Mapping[str, int]) -> Signature:
+    declared = kernel.declaration
+    types: dict[str, str] = {}
+    constants = dict(kernel.constants)
+    for name, value in args.items():
+        if value is None or (type(value) is int and value == 1):
+            constants[name] = value
+        else:
+            types[name] = _type(kernel, name, value)
+    names = list(types)
+    numbers = {n: args[n] for n in names if not isinstance(args[n], torch.Tensor)}
+    divisible = [n for n in names if n not in numbers]
+    divisible += [n for n, v in numbers.items() if type(v) is int and v % 16 == 0]
+    written = sorted(names.index(n) for n in (*declared.outputs, *declared.mutates))
+    tensors = {n: args[n] for n in names if n not in numbers}
+    outputs = [tensors[names[at]] for at in written]
+    largest = max(t.numel() for t in tensors.values())
+    return Signature(
+        dict(sizes),
+        types,
+        numbers,
+        constants,
+        tuple(n for n in names if n in divisible),
+        tuple(written),
+        tuple(names.index(n) for n in names if n in declared.mutates),
+        _nbytes(kernel, args, tensors, sizes),
+        _asked_number(kernel, "flops", declared.flops or 0, args, sizes),
+        max(1, largest // max(1, min(t.numel() for t in outputs))),
+        any(t.is_floating_point() for t in tensors.values()),
+    )
+
+
+def _type(kernel: UserKernel, name: str, value: Any) -> str:
+    """Triton's type of an argument."""
+    if isinstance(value, torch.Tensor):
+        return triton_signature(from_torch_name(str(value.dtype).removeprefix("torch.")))
+    if name in (*kernel.declaration.outputs, *kernel.declaration.mutates):
+        raise _wrong(kernel.where, "an output is not a tensor", f"{name}={value!r}", "a tensor")
+    if isinstance(value, bool):
+        return "u1"
+    if isinstance(value, int):
+        return "i32" if value in _INT32 else "i64"
+    if isinstance(value, float):
+        return "fp32"
+    raise _wrong(
+        kernel.where,
+        "an argument is neither tensor nor number",
+        f"{name}={value!r}"[:200],
+        "tensors, numbers and None",
+    )
+
+
+def _nbytes(
+    kernel: UserKernel,
+    args: Mapping[str, Any],
+    tensors: Mapping[str, torch.Tensor],
+    sizes: Mapping[str, int],
+) -> int:
+    """Bytes one launch moves: as declared, else every argument once, read and written twice."""
+    declared = kernel.declaration
+    given = declared.bytes
+    if given is None:
+        twice = set(declared.mutates)
+        each = ((n, t.numel() * t.element_size()) for n, t in tensors.items())
+        return sum(size * (2 if name in twice else 1) for name, size in each)
+    return _asked_number(kernel, "bytes", given, args, sizes)
+
+
+def _asked_number(
+    kernel: UserKernel,
+    part: str,
+    given: int | Callable[..., int],
+    args: Mapping[str, Any],
+    sizes: Mapping[str, int],
+) -> int:
+    """A quantity of one launch: a number, or what a function of the declaration makes of it."""
+    if callable(given):
+        known = {**sizes, **kernel.constants, **args}
+        asked = _asked(kernel.where, part, given, set(known))
+        try:
+            given = given(**{name: known[name] for name in asked or ()})
+        except Exception as error:  # the user's function may raise anything
+            got = f"{type(error).__name__}: {error}"
+            raise _wrong(kernel.where, f"{part} cannot be computed", got, "a number") from error
+    found: Any = given
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < _MOST:
+        raise _wrong(kernel.where, f"{part} is no quantity", repr(found), "a whole number from 0")
+    return int(found)
+
+
+def _wrong(where: str, what: str, got: str, expected: str) -> UsageError:
+    return UsageError(what, where, got, expected, "see docs/user-kernels.md, 'The declaration'")

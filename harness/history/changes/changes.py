@@ -1,0 +1,359 @@
+"""What changed in the history of the runs, where, by how much, and what else changed there.
+
+Quantities with noise are judged by ``track.changepoints``; static ones are exact. A change for
+the worse that was neither acknowledged nor undone later is a regression.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from harness.history.changes import bad_runs, reasons
+from harness.history.changes.acknowledge import Acknowledgement
+from harness.history.changes.changepoints import Step, detect
+from harness.history.changes.fitting import Settings
+from harness.history.changes.series import Environment, History, Metric, Series, series_of
+
+TOGETHER, FEWEST = 0.5, 5
+"""Share and number of an environment's series from which a common step is called one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of level of one series.
+
+    ``commit`` is the first measured at the new level, ``before`` the last measured at the old one;
+    with 95 % confidence the change lies after ``lowest`` and up to ``highest``. ``size`` is
+    relative with its 95 % interval (None for a static figure that was 0), ``old`` and ``new`` are
+    levels in the metric's unit. ``p``: at most the chance of such a step in a flat series, 0 for a
+    static figure. ``confirmed`` is false for one that needs more points or does not stand out
+    among as many series; ``together`` is true where it does so only with the others of its commit.
+    ``undone`` is the commit from which the old level is back. ``name`` is
+    the kernel's own name at ``commit``.
+    """
+
+    series: Series
+    name: str
+    worse: bool
+    before: str
+    commit: str
+    lowest: str
+    highest: str
+    old: float
+    new: float
+    size: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float = 0.0
+    confirmed: bool = True
+    together: bool = False
+    points_before: int = 0
+    points_after: int = 0
+    causes: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+    undone: str = ""
+    acknowledged: Acknowledgement | None = None
+
+    @property
+    def regression(self) -> bool:
+        """Whether somebody has to look at it."""
+        return self.confirmed and self._is_news
+
+    @property
+    def suspected(self) -> bool:
+        """Whether it may be a regression that has to be measured once more."""
+        return not self.confirmed and self._is_news
+
+    @property
+    def _is_news(self) -> bool:
+        """Whether it is a loss of ours that stands and that nobody has acknowledged."""
+        known = self.undone or self.acknowledged is not None or self.series.metric.of_peers
+        return self.worse and not known
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Series that begin anew at ``commit`` because their environment changed."""
+
+    metric: Metric
+    commit: str
+    earlier: Environment
+    later: Environment
+    series: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All of it. ``judged`` counts the series long enough to be judged, ``short`` the others;
+    ``stale`` are acknowledgements of nothing. ``chance`` is that of a step that is at least
+    suspected in a flat series."""
+
+    changes: tuple[Change, ...]
+    breaks: tuple[Break, ...]
+    judged: int
+    short: int
+    points: int
+    stale: tuple[Acknowledgement, ...] = ()
+    notes: tuple[str, ...] = ()
+    left_out: Counter[str] = field(default_factory=Counter)
+    chance: float = 0.0
+
+    @property
+    def regressions(self) -> tuple[Change, ...]:
+        """The changes that somebody has to look at."""
+        return tuple(change for change in self.changes if change.regression)
+
+    @property
+    def suspected(self) -> tuple[Change, ...]:
+        """The changes for the worse that have to be measured once more."""
+        return tuple(change for change in self.changes if change.suspected)
+
+
+def find(
+    known: History,
+    metrics: Sequence[Metric],
+    settings: Settings,
+    acknowledged: Sequence[Acknowledgement] = (),
+    graphs: Sequence[str] = (),
+) -> Report:
+    """The changes of ``metrics``. All series take part in the judgement; reported are those of
+    ``graphs`` (patterns; default: all)."""
+    changes: list[Change] = []
+    breaks: list[Break] = []
+    notes: list[str] = []
+    judged = short = points = 0
+    # The chance of an alarm is that of the whole report. Other compilers raise none.
+    noisy = sum(not metric.exact and not metric.of_peers for metric in metrics)
+    settings = replace(settings, family=settings.family / max(1, noisy))
+    for metric in metrics:
+        every = series_of(known, metric)
+        points += sum(len(series.values) for series in every)
+        breaks.extend(_breaks(known, every))
+        if metric.exact:
+            judged += len(every)
+            found = [change for series in every for change in _exact(known, series)]
+        else:
+            every, bad = bad_runs.leave_out(known, every, settings.floor)
+            notes.extend(bad)
+            found, long = _noisy(known, every, settings)
+            judged += long
+            short += len(every) - long
+        notes.extend(_common(found, every))
+        changes.extend(found)
+    chosen = [c for c in changes if _wanted(c.series.graph, graphs)]
+    chosen, stale = _acknowledge(known, chosen, acknowledged, metrics)
+    chosen.sort(key=_rank)
+    return Report(
+        tuple(chosen),
+        tuple(breaks),
+        judged,
+        short,
+        points,
+        () if graphs else stale,
+        (*known.notes, *notes),
+        known.left_out,
+        settings.alone if noisy else 0.0,
+    )
+
+
+def _wanted(graph: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatchcase(graph, pattern) for pattern in patterns)
+
+
+def _rank(change: Change) -> tuple[object, ...]:
+    """What has to be looked at first, then by size."""
+    size = abs(change.size) if change.size is not None else np.inf
+    series = change.series
+    return (
+        not change.regression,
+        not change.suspected,
+        not change.confirmed,
+        not change.worse,
+        -size,
+        series.metric.name,
+        series.graph,
+        series.kernel,
+        change.commit,
+    )
+
+
+def _noisy(known: History, every: Sequence[Series], settings: Settings) -> tuple[list[Change], int]:
+    judged = detect(
+        [series.values for series in every],
+        [series.environment for series in every],
+        settings,
+        [series.positions for series in every],
+    )
+    found = []
+    for series, judgement in zip(every, judged, strict=True):
+        steps = judgement.steps
+        for place, step in enumerate(steps):
+            found.append(_of_step(known, series, step, steps[place + 1 :], settings))
+    return found, sum(judgement.judged for judgement in judged)
+
+
+def _of_step(
+    known: History, series: Series, step: Step, later: Sequence[Step], settings: Settings
+) -> Change:
+    worse = (step.size > 0) == series.metric.more_is_worse
+    at = series.positions
+    start, stop = step.position - step.before, step.position + step.after
+    names = [known.commits[i] for i in at]
+    return Change(
+        series,
+        _name(known, series, step.position),
+        worse=worse,
+        before=names[step.position - 1],
+        commit=names[step.position],
+        lowest=names[step.earliest - 1],
+        highest=names[step.latest],
+        # Medians: a stray point belongs to neither level.
+        old=float(np.exp(np.median(series.values[start : step.position]))),
+        new=float(np.exp(np.median(series.values[step.position : stop]))),
+        size=step.size,
+        low=step.low,
+        high=step.high,
+        p=step.p,
+        confirmed=step.confirmed,
+        together=step.together,
+        points_before=step.before,
+        points_after=step.after,
+        causes=reasons.causes(known, series, step.earliest - 1, step.latest),
+        candidates=tuple(names[step.earliest : step.latest + 1]),
+        undone=_undone(names, step, later, settings),
+    )
+
+
+def _name(known: History, series: Series, point: int) -> str:
+    row = int(series.rows[point])
+    return "" if row < 0 else str(known.frame["kernel"].iloc[row])
+
+
+def _undone(names: Sequence[str], step: Step, later: Sequence[Step], settings: Settings) -> str:
+    """The commit from which what is left of the step is too small to be reported, or within the
+    uncertainty of the steps themselves."""
+    left = np.log1p(step.size)
+    variance = _half_width(step) ** 2
+    for each in later:
+        left += np.log1p(each.size)
+        variance += _half_width(each) ** 2
+        limit = max(np.log1p(settings.smallest), np.sqrt(variance))
+        if each.confirmed and left * np.sign(step.size) < limit:
+            return names[each.position]
+    return ""
+
+
+def _half_width(step: Step) -> float:
+    return float(np.log1p(step.high) - np.log1p(step.low)) / 2
+
+
+def _exact(known: History, series: Series) -> list[Change]:
+    values = series.values
+    places = np.flatnonzero(np.diff(values) != 0) + 1
+    edges = [0, *places.tolist(), len(values)]
+    found = []
+    for number, place in enumerate(places, start=1):
+        old, new = float(values[place - 1]), float(values[place])
+        worse = (new > old) == series.metric.more_is_worse
+        sign = 1 if new > old else -1
+        back = np.flatnonzero(sign * (values[place:] - old) <= 0)
+        names = [known.commits[i] for i in series.positions]
+        found.append(
+            Change(
+                series,
+                _name(known, series, int(place)),
+                worse=worse,
+                before=names[place - 1],
+                commit=names[place],
+                lowest=names[place - 1],
+                highest=names[place],
+                old=old,
+                new=new,
+                size=new / old - 1 if old else None,
+                points_before=int(place - edges[number - 1]),
+                points_after=int(edges[number + 1] - place),
+                causes=reasons.causes(known, series, int(place) - 1, int(place)),
+                candidates=(names[place],),
+                undone=names[place + back[0]] if len(back) else "",
+            )
+        )
+    return found
+
+
+def _acknowledge(
+    known: History,
+    changes: Sequence[Change],
+    acknowledged: Sequence[Acknowledgement],
+    metrics: Sequence[Metric],
+) -> tuple[list[Change], tuple[Acknowledgement, ...]]:
+    line = known.line or known.commits
+    places = {commit: i for i, commit in enumerate(line)}
+    used = set()
+    answered = []
+    for change in changes:
+        graph = change.series.graph
+        names = {f"{graph}/{change.series.kernel}", f"{graph}/{change.name}"}
+        commits = _between(change, places, line)
+        for each in acknowledged:
+            if any(each.covers(change.series.metric.name, name, commits, places) for name in names):
+                used.add(each.line)
+                change = replace(change, acknowledged=each)
+                break
+        answered.append(change)
+    asked = {"*", *(metric.name for metric in metrics)}
+    stale = tuple(a for a in acknowledged if a.line not in used and a.metric in asked)
+    return answered, stale
+
+
+def _between(change: Change, places: dict[str, int], line: Sequence[str]) -> tuple[str, ...]:
+    """All commits of the line that the change may be, measured or not."""
+    low, high = places.get(change.lowest), places.get(change.highest)
+    if low is None or high is None:
+        return change.candidates
+    return (*change.candidates, *line[low + 1 : high + 1])
+
+
+def _breaks(known: History, every: Sequence[Series]) -> list[Break]:
+    """Where one environment ends and another one goes on with the same kernels."""
+    kernels: dict[Environment, set[tuple[str, str]]] = {}
+    spans: dict[Environment, tuple[int, int]] = {}
+    for series in every:
+        kernels.setdefault(series.environment, set()).add((series.graph, series.kernel))
+        first, last = spans.get(series.environment, (len(known.commits), -1))
+        ends = int(series.positions[0]), int(series.positions[-1])
+        spans[series.environment] = min(first, ends[0]), max(last, ends[1])
+    order = sorted(spans, key=lambda e: (spans[e], e.machine, e.method, e.triton, e.target))
+    found = []
+    for place, later in enumerate(order):
+        for earlier in reversed(order[:place]):
+            shared = len(kernels[earlier] & kernels[later])
+            if shared and spans[earlier][1] <= spans[later][0]:
+                commit = known.commits[spans[later][0]]
+                found.append(Break(every[0].metric, commit, earlier, later, shared))
+                break
+    return found
+
+
+def _common(changes: Sequence[Change], every: Sequence[Series]) -> list[str]:
+    """A sentence for each commit at which most kernels of an environment moved the same way: that
+    is rarely what a commit does to kernels it did not touch."""
+    totals = Counter(series.environment for series in every)
+    moved: Counter[tuple[Environment, str, bool]] = Counter()
+    for change in changes:
+        if change.confirmed and not change.series.metric.exact:
+            moved[change.series.environment, change.commit, change.worse] += 1
+    notes = []
+    for (environment, commit, worse), count in moved.items():
+        total = totals[environment]
+        if count >= FEWEST and count > TOGETHER * total:
+            notes.append(
+                f"{count} of {total} series on {environment.machine} became "
+                f"{'worse' if worse else 'better'} together at {commit[:10]}: the machine rather "
+                "than the code, unless the commit touches all kernels"
+            )
+    return sorted(notes)

@@ -1,0 +1,352 @@
+"""Series: one quantity of one kernel or graph, commit after commit, in one environment.
+
+Numbers of different machines, drivers, methods of measuring or versions of Triton are never in
+one series; where one of these changed, the series breaks. Runs of one commit make one point.
+What cannot be used is left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.history.commits import order as history
+from harness.history.index import Index, IndexedRun
+from harness.measure.peers.names import SUBJECTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NO_COMMITS = "no run names its commit: runs are in the order of their time"
+MOSTLY = 0.5
+"""Share of readings or samples under throttling from which a run or a figure is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A quantity: its ``column``, unit, and whether more of it is worse. ``exact`` ones are without
+    noise: each difference is a change. ``of_graph``: it belongs to graphs, not to kernels;
+    ``of_peers``: to what other compilers make of our regions, which is no regression of ours.
+    """
+
+    name: str
+    column: str
+    unit: str = ""
+    more_is_worse: bool = True
+    exact: bool = False
+    of_graph: bool = False
+    of_peers: bool = False
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("ms", "ms", "ms"),
+        Metric("gbps", "gbps", "GB/s", more_is_worse=False),
+        Metric("fraction", "fraction", more_is_worse=False),
+        Metric("codegen", "codegen_seconds", "s", of_graph=True),
+        Metric("peers", "ms", "ms", of_peers=True),
+        Metric("registers", "registers", exact=True),
+        Metric("spills", "spills", "bytes", exact=True),
+        Metric("stack", "stack", "bytes", exact=True),
+        Metric("shared", "shared", "bytes", exact=True),
+        Metric("instructions", "instructions", exact=True),
+        Metric("load-width", "widest_load", "bytes", more_is_worse=False, exact=True),
+        Metric("store-width", "widest_store", "bytes", more_is_worse=False, exact=True),
+        Metric("bytes", "bytes", "bytes", exact=True),
+        Metric("kernels", "kernels", exact=True, of_graph=True),
+        Metric("launches", "launches", exact=True, of_graph=True),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What the numbers of a series have in common. For exact metrics only the target and the
+    version of Triton count, and the rest is empty; for other compilers Triton is part of them, so
+    that what an upgrade makes of them is seen."""
+
+    machine: str
+    method: str
+    triton: str
+    target: str = ""
+
+    def differences(self, later: Environment) -> list[str]:
+        """What is different in ``later``: ``method 1 → 2``."""
+        names = ("machine", "method", "triton", "target")
+        pairs = [(name, getattr(self, name), getattr(later, name)) for name in names]
+        return [f"{name} {a or 'unknown'} → {b or 'unknown'}" for name, a, b in pairs if a != b]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """``positions`` are those of the commits, ascending; ``values`` logarithms, or for exact
+    metrics the numbers themselves; ``runs`` and ``rows`` for each point its last run and that run's
+    row of the frame (-1 for a graph as a whole, whose ``kernel`` is empty, and for a region of
+    another compiler, whose ``kernel`` is ``region/compiler``). ``kernel`` is the label under which
+    a kernel is known over the commits (``track.schema.labels``)."""
+
+    metric: Metric
+    graph: str
+    kernel: str
+    environment: Environment
+    positions: NDArray[np.int64]
+    values: NDArray[np.float64]
+    runs: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All runs in order. ``commits`` names the commit at each position (the run where there is no
+    commit), ``places`` the position of every commit of the line, measured or not. ``left_out``
+    counts what is in no series, by reason.
+    """
+
+    frame: pd.DataFrame
+    regions: pd.DataFrame
+    runs: tuple[IndexedRun, ...]
+    commits: tuple[str, ...]
+    position_of_run: NDArray[np.int64]
+    by_history: bool
+    line: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def frame(index: Index) -> pd.DataFrame:
+    """Every kernel of every run: the index's columns, texts as categories."""
+    return index.rows.to_pandas(self_destruct=False)
+
+
+def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History:
+    """The runs of ``index`` in the order of their commits in ``repository``, or of their time."""
+    runs = index.runs
+    left_out: Counter[str] = Counter()
+    usable = [_reason_to_leave_out(run) for run in runs]
+    for reason in filter(None, usable):
+        left_out[reason] += 1
+    commits = {run.commit for run, why in zip(runs, usable, strict=True) if run.commit and not why}
+    found = history.Order({}, False)
+    if not by_time and not commits:
+        found = history.Order({}, False, notes=(_NO_COMMITS,))
+    elif not by_time:
+        found = history.order(commits, repository)
+    if found.by_history and found.positions:
+        names, position = _by_history(runs, usable, found, left_out)
+    else:
+        names, position = _by_time(runs, usable)
+    return History(
+        frame(index),
+        index.regions.to_pandas(),
+        runs,
+        tuple(names),
+        position,
+        found.by_history and bool(found.positions),
+        found.line.commits,
+        found.notes,
+        left_out,
+    )
+
+
+def _reason_to_leave_out(run: IndexedRun) -> str:
+    if run.unreadable:
+        return "runs that cannot be read"
+    if run.dirty:
+        return "runs of a tree with uncommitted changes"
+    if run.throttled > MOSTLY:
+        return "runs in which the GPU was throttling"
+    return ""
+
+
+def _by_history(
+    runs: Sequence[IndexedRun],
+    usable: Sequence[str],
+    found: history.Order,
+    left_out: Counter[str],
+) -> tuple[list[str], NDArray[np.int64]]:
+    places = sorted(set(found.positions.values()))
+    rank = {place: i for i, place in enumerate(places)}
+    position = np.full(len(runs), -1, np.int64)
+    for i, (run, why) in enumerate(zip(runs, usable, strict=True)):
+        if why:
+            continue
+        if run.commit in found.positions:
+            position[i] = rank[found.positions[run.commit]]
+        elif not run.commit:
+            left_out["runs without a commit"] += 1
+        else:
+            left_out["runs of commits off the first-parent line"] += 1
+    return [found.line.commits[place] for place in places], position
+
+
+def _by_time(
+    runs: Sequence[IndexedRun], usable: Sequence[str]
+) -> tuple[list[str], NDArray[np.int64]]:
+    position = np.full(len(runs), -1, np.int64)
+    names: dict[str, int] = {}
+    ordered = sorted(range(len(runs)), key=lambda i: (runs[i].created, runs[i].id))
+    for i in ordered:
+        if not usable[i]:
+            name = runs[i].commit or runs[i].id
+            position[i] = names.setdefault(name, len(names))
+    return list(names), position
+
+
+def series_of(known: History, metric: Metric) -> list[Series]:
+    """Every series of ``metric``, by graph, kernel and environment."""
+    table = _rows(known, metric)
+    if metric.name in ("ms", "gbps"):
+        import pandas as pd
+
+        table = pd.concat([table, _totals(known, metric)], ignore_index=True)
+    environments, codes = _environments(known, metric)
+    run = table["run"].to_numpy()
+    position = known.position_of_run[run]
+    value = table["value"].to_numpy(np.float64)
+    fine = (position >= 0) & np.isfinite(value)
+    if not metric.exact:
+        fine &= value > 0
+    table, run, position, value = table[fine], run[fine], position[fine], value[fine]
+    if not len(table):
+        return []
+    graph, graphs = _factorise(table["graph"])
+    kernel, kernels = _factorise(table["kernel"])
+    key = (codes[run] * len(graphs) + graph) * len(kernels) + kernel
+    order = np.lexsort((run, position, key))
+    key, position, value, run = key[order], position[order], value[order], run[order]
+    row = table["row"].to_numpy()[order]
+    if not metric.exact:
+        value = np.log(value)
+    new = np.r_[True, (key[1:] != key[:-1]) | (position[1:] != position[:-1])]
+    starts = np.flatnonzero(new)
+    counts = np.diff(np.r_[starts, len(key)])
+    # Exact figures of one commit agree; should they not, the last run counts.
+    last = starts + counts - 1
+    points = value[last] if metric.exact else np.add.reduceat(value, starts) / counts
+    if not metric.exact:
+        # Of three runs and more a stray one does not count.
+        for place in np.flatnonzero(counts > 2):
+            points[place] = np.median(value[starts[place] : last[place] + 1])
+    edges = np.flatnonzero(np.r_[True, key[starts][1:] != key[starts][:-1], True])
+    found = []
+    for begin, end in zip(edges[:-1], edges[1:], strict=True):
+        first = key[starts[begin]]
+        rest, which_kernel = divmod(int(first), len(kernels))
+        which_environment, which_graph = divmod(rest, len(graphs))
+        chosen = slice(begin, end)
+        found.append(
+            Series(
+                metric,
+                str(graphs[which_graph]),
+                str(kernels[which_kernel]),
+                environments[which_environment],
+                position[starts[chosen]],
+                points[chosen],
+                run[last[chosen]],
+                row[last[chosen]],
+            )
+        )
+    return found
+
+
+def _rows(known: History, metric: Metric) -> pd.DataFrame:
+    if metric.of_peers:
+        return _peer_rows(known)
+    return _graph_rows(known, metric) if metric.of_graph else _kernel_rows(known, metric)
+
+
+def _peer_rows(known: History) -> pd.DataFrame:
+    """The time of each region by each other compiler."""
+    rows = known.regions[~known.regions["compiler"].isin(SUBJECTS)]
+    names = rows["region"].astype(str) + "/" + rows["compiler"].astype(str)
+    return rows[["run", "graph"]].assign(kernel=names, value=rows["ms"], row=-1)
+
+
+def _factorise(column: pd.Series[Any]) -> tuple[NDArray[np.int64], Sequence[str]]:
+    """Codes in the order of the names, whichever order the rows are in."""
+    import pandas as pd
+
+    codes, names = pd.factorize(column.astype("category"), sort=True)
+    return codes.astype(np.int64), list(names)
+
+
+def _kernel_rows(known: History, metric: Metric) -> pd.DataFrame:
+    rows = known.frame
+    value = rows[metric.column].to_numpy(np.float64, na_value=np.nan)
+    bad = rows["failed"].to_numpy(bool)
+    if not metric.exact:
+        bad = bad | _throttled(rows)
+    columns = rows[["run", "graph", "label"]].rename(columns={"label": "kernel"})
+    table = columns.assign(value=value, row=np.arange(len(rows)))
+    _count_bad(known, rows, bad & np.isfinite(value))
+    return table[~bad]
+
+
+def _throttled(rows: pd.DataFrame) -> NDArray[np.bool_]:
+    kept = rows["samples"].to_numpy(np.float64, na_value=0)
+    excluded = rows["excluded"].to_numpy(np.float64, na_value=0)
+    return excluded > MOSTLY * np.maximum(kept + excluded, 1)
+
+
+def _count_bad(known: History, rows: pd.DataFrame, bad: NDArray[np.bool_]) -> None:
+    used = known.position_of_run[rows["run"].to_numpy()] >= 0
+    failed = rows["failed"].to_numpy(bool)
+    for reason, which in (
+        ("figures of kernels that failed", bad & used & failed),
+        ("figures taken while the GPU was throttling", bad & used & ~failed),
+    ):
+        if which.any():
+            known.left_out[reason] = int(which.sum())
+
+
+def _totals(known: History, metric: Metric) -> pd.DataFrame:
+    """The time of all launches of a graph, where each of its kernels has one, or its GB/s."""
+    rows = known.frame
+    launches = rows["launches"].to_numpy(np.float64, na_value=1)
+    ms = rows["ms"].to_numpy(np.float64) * launches
+    moved = rows["bytes"].to_numpy(np.float64, na_value=0) * launches
+    bad = rows["failed"].to_numpy(bool) | _throttled(rows) | ~np.isfinite(ms)
+    table = rows[["run", "graph"]].assign(ms=ms, moved=moved, bad=bad)
+    grouped = table.groupby(["run", "graph"], observed=True, sort=False)
+    totals = grouped.agg(ms=("ms", "sum"), moved=("moved", "sum"), bad=("bad", "any"))
+    totals = totals[~totals["bad"]].reset_index()
+    value = totals["ms"] if metric.name == "ms" else totals["moved"] / (1e6 * totals["ms"])
+    return totals[["run", "graph"]].assign(value=value, kernel="", row=-1)
+
+
+def _graph_rows(known: History, metric: Metric) -> pd.DataFrame:
+    import pandas as pd
+
+    if metric.name == "codegen":
+        entries = [
+            (i, graph, seconds)
+            for i, run in enumerate(known.runs)
+            for graph, seconds in run.codegen_seconds.items()
+        ]
+        table = pd.DataFrame(entries, columns=["run", "graph", "value"])
+    else:
+        grouped = known.frame.groupby(["run", "graph"], observed=True, sort=False)
+        sizes = grouped.size() if metric.name == "kernels" else grouped["launches"].sum()
+        table = sizes.rename("value").reset_index()
+    return table.assign(kernel="", row=-1)
+
+
+def _environments(known: History, metric: Metric) -> tuple[list[Environment], NDArray[np.int64]]:
+    places: dict[Environment, int] = {}
+    codes = np.zeros(len(known.runs), np.int64)
+    for i, run in enumerate(known.runs):
+        if metric.exact:
+            environment = Environment("", "", run.triton, run.target)
+        elif metric.of_peers:
+            environment = Environment(run.machine, run.method, "")
+        else:
+            environment = Environment(run.machine, run.method, run.triton)
+        codes[i] = places.setdefault(environment, len(places))
+    return list(places), codes

@@ -1,0 +1,223 @@
+"""What can go from the results folder, and what has to stay: ``harness gc``.
+
+Nothing is decided by age alone: a complete run of a commit stays. What can go is what is left of
+writers that died, runs of trees with uncommitted changes and interrupted runs once they are old,
+and repeats of a commit beyond the newest few. What version control holds, a page names, an
+acknowledged change speaks of, or nobody can read, stays in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.errors import RecordError
+from harness.history import index, journal, store
+from harness.history.changes.acknowledge import Acknowledgement
+from harness.history.index import IndexedRun
+from harness.records import git
+
+_DEAD = 3600.0
+"""Seconds after which a temporary file's writer is taken for dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """``days``: age from which a run that is no commit's, or was interrupted, can go; ``repeats``:
+    runs of one commit, machine, suite and method that stay, the newest ones."""
+
+    days: float = 90.0
+    repeats: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Files that belong together and what becomes of them: they go if ``keep`` is empty, else it
+    says why they stay. ``reason`` says why they were looked at."""
+
+    files: tuple[Path, ...]
+    size: int
+    reason: str
+    keep: str = ""
+
+
+def survey(
+    results: Path,
+    rules: Rules,
+    acknowledged: Sequence[Acknowledgement] = (),
+    now: datetime | None = None,
+) -> list[Finding]:
+    """What can go from ``results``, and what could but stays. Removes nothing."""
+    now = now or datetime.now(UTC)
+    found = [*_remains(results, now.timestamp()), *_journals(results)]
+    known = index.refresh(results)
+    beside = _beside(results)
+    for run in known.unreadable:
+        found.append(_finding(results, run, beside, "cannot be read", "perhaps it can be restored"))
+    candidates = _candidates(known.readable, rules, now)
+    if not candidates:
+        return found
+    held = _in_version_control(results, [run for run, _ in candidates])
+    for run, reason in candidates:
+        keep = _why_kept(run, held, acknowledged)
+        found.append(_finding(results, run, beside, reason, keep))
+    return found
+
+
+def remove(findings: Iterable[Finding]) -> list[Path]:
+    """Remove what can go; the files that are gone. Raises ``RecordError`` for the first that
+    cannot be removed."""
+    gone = []
+    for finding in findings:
+        if finding.keep:
+            continue
+        # The run last: one that was interrupted is found again, what stood beside it is not.
+        for file in reversed(finding.files):
+            try:
+                file.unlink()
+            except FileNotFoundError:
+                continue  # somebody else's gc
+            except OSError as error:
+                raise RecordError(
+                    "a file cannot be removed",
+                    str(file),
+                    got=error.strerror or str(error),
+                    remedy="look at its permissions; the files before it are gone",
+                ) from error
+            gone.append(file)
+    return gone
+
+
+def _remains(results: Path, now: float) -> list[Finding]:
+    """Temporary files of dead writers, and indexes of machines that are gone."""
+    found = []
+    folder = results / index.FOLDER
+    patterns = ("*/.run-*.tmp", f"{index.FOLDER}/.*.tmp")
+    for file in sorted(path for pattern in patterns for path in results.glob(pattern)):
+        try:
+            status = file.stat()
+        except OSError:
+            continue
+        keep = "" if now - status.st_mtime > _DEAD else "its writer may still be at it"
+        found.append(Finding((file,), status.st_size, "left by a writer that died", keep))
+    machines = {path.name for path in index.machine_folders(results)}
+    for shard in sorted(folder.glob("*.arrow")):
+        if shard.stem not in machines:
+            size = shard.stat().st_size
+            found.append(Finding((shard,), size, "index of a machine without a folder"))
+    return found
+
+
+def _journals(results: Path) -> list[Finding]:
+    """Journals that are still there although their writers are gone."""
+    found = []
+    for path in sorted(results.glob(f"*/*{journal.SUFFIX}")):
+        if journal.is_being_written(path):
+            keep = "the run is in progress"
+        else:
+            keep = "what it holds is in no run file yet"
+        found.append(Finding((path,), path.stat().st_size, "a journal", keep))
+    return found
+
+
+def _candidates(
+    runs: Sequence[IndexedRun], rules: Rules, now: datetime
+) -> list[tuple[IndexedRun, str]]:
+    found = []
+    repeats: dict[tuple[str, ...], int] = {}
+    for run in reversed(runs):  # the newest first
+        old = _age(run, now) > rules.days
+        if run.dirty:
+            if old:
+                found.append((run, f"of a tree with uncommitted changes, {_days(run, now)} old"))
+            continue
+        if not run.complete:
+            if old:
+                found.append((run, f"interrupted, {_days(run, now)} old"))
+            continue
+        if not run.commit:
+            continue
+        key = (run.commit, run.machine, run.suite, run.method, run.target, run.triton)
+        repeats[key] = repeats.get(key, 0) + 1
+        if repeats[key] > rules.repeats:
+            found.append((run, f"more than {rules.repeats} newer ones of commit {run.commit[:10]}"))
+    return found[::-1]
+
+
+def _age(run: IndexedRun, now: datetime) -> float:
+    """Days since the run began; one whose time cannot be read is new."""
+    try:
+        made = datetime.fromisoformat(run.created)
+    except ValueError:
+        return 0.0
+    made = made if made.tzinfo else made.replace(tzinfo=UTC)
+    return (now - made).total_seconds() / 86400
+
+
+def _days(run: IndexedRun, now: datetime) -> str:
+    return f"{_age(run, now):.0f} days"
+
+
+def _beside(results: Path) -> dict[Path, list[Path]]:
+    """The files that bear a run's name (``<run>.regions.json``) by the run file without its
+    suffix; each folder is listed once, however many runs it holds."""
+    found: dict[Path, list[Path]] = {}
+    for folder in index.machine_folders(results):
+        names = sorted(path.name for path in folder.iterdir() if path.suffix != store.SUFFIX)
+        runs = {path.stem for path in folder.glob(f"*{store.SUFFIX}")}
+        for name in names:
+            ends = (place for place, letter in enumerate(name) if letter == ".")
+            for stem in {name[:end] for end in ends} & runs:
+                found.setdefault(folder / stem, []).append(folder / name)
+    return found
+
+
+def _finding(
+    results: Path, run: IndexedRun, beside: dict[Path, list[Path]], reason: str, keep: str
+) -> Finding:
+    """A run with the files beside it."""
+    path = results / run.file
+    files = (path, *beside.get(path.with_name(path.name.removesuffix(store.SUFFIX)), ()))
+    size = sum(file.stat().st_size for file in files if file.exists())
+    return Finding(files, size, reason, keep)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What version control has of some runs: files that it tracks, and identifiers that a tracked
+    file names. ``silent`` says why git, which is responsible for the folder, cannot be asked."""
+
+    files: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    silent: str = ""
+
+
+def _why_kept(run: IndexedRun, held: _Held, acknowledged: Sequence[Acknowledgement]) -> str:
+    if held.silent:
+        return f"whether version control holds it cannot be told: {held.silent}"
+    if run.file in held.files:
+        return "it is under version control"
+    if run.id in held.named:
+        return "a file under version control names it"
+    for each in acknowledged:
+        if run.commit and any(
+            end and run.commit.startswith(end) for end in (each.first, each.last)
+        ):
+            return f"an acknowledged change names its commit (line {each.line})"
+    return ""
+
+
+def _in_version_control(results: Path, runs: Sequence[IndexedRun]) -> _Held:
+    if not git.is_checkout(results):
+        return _Held()
+    top, silent = git.ask(results, "rev-parse", "--show-toplevel")
+    files, silent = ("", silent) if silent else git.ask(results, "ls-files", "-z", "--", ".")
+    if silent:
+        # No git, somebody else's checkout ("dubious ownership"), a damaged one, a time-out.
+        return _Held(silent=silent)
+    patterns = "\n".join(run.id for run in runs)
+    wanted = ("-I", "-h", "-o", "-F", "-f", "-")
+    text, silent = git.ask(Path(top.strip()), "grep", *wanted, given=patterns)
+    return _Held(frozenset(filter(None, files.split("\0"))), frozenset(text.split("\n")), silent)

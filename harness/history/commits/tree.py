@@ -1,0 +1,109 @@
+"""A commit as asv measures it: its package in a folder of its own, and what its compiler emits.
+
+Nothing is built or installed. The folder comes from ``git archive``, so it needs neither a
+second clone nor a working tree, and a bare, shallow or linked repository will do.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.errors import CommitUnusable
+from harness.history.commits import export as asv_export
+
+_SECONDS = 900.0
+"""What exporting all graphs of a commit may take; some seconds are usual."""
+
+
+def unpack(repository: Path, commit: str, package: str, folder: Path) -> Path:
+    """The tree that holds ``package`` as of ``commit``, below ``folder``.
+
+    Unpacked once. Raises ``CommitUnusable`` for a commit that is not there or has no such package.
+    """
+    tree = folder / commit[:16]
+    if (tree / package).is_dir():
+        return tree
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        archive = Path(temporary) / "tree.tar"
+        command = ["git", "-C", str(repository), "archive", "--format=tar", f"--output={archive}"]
+        done = subprocess.run(
+            [*command, commit, "--", package], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise CommitUnusable(
+                "a commit cannot be unpacked",
+                where=commit[:12],
+                got=(done.stderr.strip().splitlines() or [""])[0],
+                expected=f"a commit of {repository} with the package {package}",
+                remedy="choose a later commit, or fetch the missing history",
+            )
+        with tarfile.open(archive) as opened:
+            opened.extractall(Path(temporary) / "tree", filter="data")
+        # Two processes may unpack the same commit: the loser takes the winner's.
+        shutil.rmtree(tree, ignore_errors=True)
+        (Path(temporary) / "tree").replace(tree)
+    return tree
+
+
+def export(
+    tree: Path,
+    commit: str,
+    graphs: Mapping[str, Path],
+    target: str,
+    repeats: int = 0,
+    path: Sequence[str] = (),
+) -> dict[str, Any]:
+    """What ``asv_export`` answers, run with ``tree``'s package and ``path`` after it.
+
+    Raises ``CommitUnusable`` where the package cannot be imported or its process dies.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "answer.json"
+        request = {
+            "tree": str(tree),
+            "graphs": {name: str(file) for name, file in graphs.items()},
+            "target": target,
+            "repeats": repeats,
+            "out": str(out),
+        }
+        said = _run(json.dumps(request), [str(tree), *path])
+        try:
+            answer: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise _unusable(commit, "its process ended without an answer", said) from error
+    if answer["error"]:
+        raise _unusable(commit, str(answer["error"]), "")
+    return answer
+
+
+def _run(request: str, path: Sequence[str]) -> str:
+    """Runs the script; the last line of what it printed."""
+    # -P: the script's own folder is the working tree's and must not be searched.
+    command = ["env", f"PYTHONPATH={':'.join(path)}", sys.executable, "-P", asv_export.__file__]
+    try:
+        done = subprocess.run(
+            command, input=request, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"stopped after {_SECONDS:.0f} s"
+    lines = (done.stderr or done.stdout).strip().splitlines()
+    return f"exit status {done.returncode}" + (f": {lines[-1]}" if lines else "")
+
+
+def _unusable(commit: str, got: str, said: str) -> CommitUnusable:
+    return CommitUnusable(
+        "the compiler of a commit cannot be used",
+        where=commit[:12],
+        got=f"{got} ({said})" if said else got,
+        expected="a package that imports with this Python, torch and triton",
+        remedy="nothing of it is measured; leave it out, or take the commit that mends it",
+    )

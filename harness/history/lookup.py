@@ -1,0 +1,66 @@
+"""Finding runs: the latest, a path, or an unambiguous beginning of an identifier."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from harness.errors import UnknownName, UsageError
+from harness.history import store
+
+LATEST = "latest"
+_ABBREVIATED = 12
+"""Digits of the commit in a run's identifier (``bench.plan.new_run``)."""
+
+
+def runs(results: Path) -> list[Path]:
+    """All run files below ``results``, oldest first (identifiers start with the time)."""
+    found = results.glob(f"*/*{store.SUFFIX}")
+    return sorted(found, key=lambda path: (path.name, path.parent.name))
+
+
+def find(results: Path, name: str = LATEST) -> Path:
+    """The run file that ``name`` means: ``latest``, a path, or the beginning of the
+    identifier or of the commit of exactly one run.
+
+    Raises ``UnknownName`` if there is none, ``UsageError`` if there are several.
+    """
+    if name.endswith(store.SUFFIX) or "/" in name:
+        path = Path(name)
+        if path.is_file():
+            return path
+    known = runs(results)
+    if not known:
+        raise UnknownName(
+            "there are no runs yet", where=str(results), remedy="make one: harness run"
+        )
+    if name == LATEST:
+        return known[-1]
+    matches = [path for path in known if path.stem.startswith(name) or _commit(path) == name]
+    if len(matches) == 1 or any(path.stem == name for path in matches):
+        return next((path for path in matches if path.stem == name), matches[0])
+    if matches:
+        raise UsageError(
+            f"{len(matches)} runs begin like that",
+            got=name,
+            expected=", ".join(path.stem for path in matches[-5:]),
+            remedy="give more of the identifier",
+        )
+    near = difflib.get_close_matches(name, [path.stem for path in known], n=3, cutoff=0.4)
+    raise UnknownName(
+        "there is no such run",
+        where=str(results),
+        got=name,
+        expected=", ".join(near or [path.stem for path in known[-3:]]),
+        remedy="list them: harness list --runs",
+    )
+
+
+def of_commit(results: Path, commit: str) -> list[Path]:
+    """The run files of the commit with this full identifier, oldest first."""
+    return [path for path in runs(results) if _commit(path) == commit[:_ABBREVIATED]]
+
+
+def _commit(path: Path) -> str:
+    """The abbreviated commit at the end of a run's identifier."""
+    return path.stem.rpartition("-")[2]

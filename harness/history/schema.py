@@ -1,0 +1,236 @@
+"""The columns of a run file, and how files of older versions are brought up to date.
+
+Version 1: one row per kernel, ``samples_ms`` a list. Version 2: samples by process (``sets``),
+every configuration that tuning tried (``trials``), regions of other compilers in the metadata.
+Version 3: those regions in a column, because their samples are most of a file.
+
+Columns only ever get added within a version; one that is renamed or changes its meaning makes a
+new version, with a step in ``UPGRADES`` and a file of the old version in
+``tests/history/fixtures``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import statistics
+import types
+import typing
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from harness.records.run import (
+    SCHEMA_VERSION,
+    GraphRecord,
+    KernelRecord,
+    RegionRecord,
+    Run,
+    from_json,
+    to_json,
+)
+from harness.records.timing import DISTURBED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RUN_KEY = b"harness.run"
+VERSION_KEY = b"harness.schema"
+
+RowUpgrade = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def _row_1_to_2(row: dict[str, Any]) -> dict[str, Any]:
+    """Version 1 kept the samples of its one process without saying how they were taken."""
+    rest = {name: value for name, value in row.items() if name != "samples_ms"}
+    samples = row.get("samples_ms")
+    return {**rest, "sets": [{"process": 0, "ms": samples}] if samples else [], "trials": []}
+
+
+def _row_2_to_3(row: dict[str, Any]) -> dict[str, Any]:
+    """Version 2 kept the regions with the graphs, in the metadata, where they still are read."""
+    return row
+
+
+UPGRADES: dict[int, RowUpgrade] = {1: _row_1_to_2, 2: _row_2_to_3}
+"""For each old version the step to the next: a kernel's row, in a run file or in a journal."""
+
+
+def upgrade_row(row: dict[str, Any], version: int) -> dict[str, Any]:
+    """A kernel's ``row`` of schema ``version`` as one of the current version."""
+    for step in range(version, SCHEMA_VERSION):
+        row = UPGRADES[step](row)
+    return row
+
+
+def code_digest(kernel: KernelRecord) -> str:
+    """Short digest of what the GPU runs; empty without a module."""
+    return digest_of_code(kernel.code) if kernel.module else ""
+
+
+def digest_of_code(code: str) -> str:
+    """Short digest of a kernel's code."""
+    return hashlib.blake2b(code.encode(), digest_size=8).hexdigest()
+
+
+def labels(kernels: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """What the kernels of a graph (name, origins) are called in the history, in order.
+
+    A kernel's own name says what was fused and counts kernels, so it changes with either. The last
+    graph node that it computes stays, whatever else comes to share the kernel.
+    """
+    seen: Counter[str] = Counter()
+    found = []
+    for name, origins in kernels:
+        label = origins[-1] if origins else name
+        seen[label] += 1
+        found.append(label if seen[label] == 1 else f"{label}+{seen[label]}")
+    return found
+
+
+def table(run: Run) -> pa.Table:
+    """``run`` as a table of kernels, everything else in the table's metadata.
+
+    What other compilers made of a graph's regions is a list in the graph's first row.
+    """
+    import pyarrow as pa
+
+    key = {
+        "run": run.id,
+        "created": run.created,
+        "commit": run.commit,
+        "machine": run.machine.key,
+        "gpu": run.machine.gpu,
+        "target": run.target,
+        "method": run.method,
+        "copy_gbps": run.copy_gbps,
+    }
+    rows = []
+    for graph in run.graphs:
+        names = labels((kernel.name, kernel.origins) for kernel in graph.kernels)
+        for place, (kernel, label) in enumerate(zip(graph.kernels, names, strict=True)):
+            regions = [] if place else [_pack(region) for region in graph.regions]
+            row = {**key, "graph": graph.name, **_pack(kernel), "regions": regions}
+            rows.append({**row, "label": label, **_derived(kernel)})
+    whole = to_json(replace(run, graphs=tuple(_bare(graph) for graph in run.graphs)))
+    metadata = {RUN_KEY: json.dumps(whole).encode(), VERSION_KEY: str(SCHEMA_VERSION).encode()}
+    return pa.Table.from_pylist(rows, schema=columns().with_metadata(metadata))
+
+
+def _bare(graph: GraphRecord) -> GraphRecord:
+    """What of ``graph`` is not in rows: of one without kernels, everything."""
+    return replace(graph, kernels=(), regions=()) if graph.kernels else graph
+
+
+def kernel_of(row: dict[str, Any], version: int, where: str) -> KernelRecord:
+    """The kernel in a ``row`` of a file of schema ``version``."""
+    return from_json(KernelRecord, upgrade_row(_unpack(KernelRecord, row), version), where)
+
+
+def regions_of(row: dict[str, Any], where: str) -> tuple[RegionRecord, ...]:
+    """The regions in the ``row`` of a graph's first kernel."""
+    packed = row.get("regions") or []
+    return from_json(
+        tuple[RegionRecord, ...], [_unpack(RegionRecord, each) for each in packed], where
+    )
+
+
+def _pack(record: Any) -> dict[str, Any]:
+    """A record as a row or a struct: mappings become JSON text, because their keys (block sizes,
+    groups of instructions) differ from kernel to kernel."""
+    return {f.name: _packed(getattr(record, f.name)) for f in dataclasses.fields(record)}
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return json.dumps(value)
+    if isinstance(value, tuple):
+        return [_packed(item) for item in value]
+    return _pack(value) if dataclasses.is_dataclass(value) else to_json(value)
+
+
+def _unpack(kind: Any, row: dict[str, Any]) -> dict[str, Any]:
+    """The opposite of ``_pack``, so far as the columns are there."""
+    found = dict(row)
+    for name, hint in typing.get_type_hints(kind).items():
+        inner = _inner(hint)
+        value = found.get(name)
+        if value is None:
+            continue
+        if typing.get_origin(inner) is dict:
+            found[name] = json.loads(value)
+        elif typing.get_origin(inner) is tuple:
+            item = typing.get_args(inner)[0]
+            if dataclasses.is_dataclass(item):
+                found[name] = [_unpack(item, each) for each in value]
+    return found
+
+
+def _inner(hint: Any) -> Any:
+    """``hint`` without its None."""
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        (hint,) = (each for each in typing.get_args(hint) if each is not type(None))
+    return hint
+
+
+def _derived(kernel: KernelRecord) -> dict[str, Any]:
+    """What the index needs of the nested columns and of the module, so that it need not read
+    those; readers of a run ignore it. Samples of a process that saw nothing but disturbance were
+    kept for want of others, and count as excluded."""
+    fine = [each for each in kernel.sets if each.stopped not in DISTURBED]
+    every = sum(len(each.ms) + each.excluded for each in kernel.sets)
+    samples = sum(len(each.ms) for each in fine)
+    clocks = [each.clock_mhz for each in kernel.sets if each.clock_mhz is not None]
+    return {
+        "code_digest": code_digest(kernel),
+        "samples": samples,
+        "excluded": every - samples,
+        "clock_mhz": statistics.median(clocks) if clocks else None,
+    }
+
+
+def columns() -> pa.Schema:
+    """The columns of a run file."""
+    import pyarrow as pa
+
+    keys = [
+        ("run", pa.string()),
+        ("created", pa.string()),
+        ("commit", pa.string()),
+        ("machine", pa.string()),
+        ("gpu", pa.string()),
+        ("target", pa.string()),
+        ("method", pa.string()),
+        ("copy_gbps", pa.float64()),
+        ("graph", pa.string()),
+    ]
+    kernel = list(_fields(KernelRecord))
+    derived = [
+        ("label", pa.string()),
+        ("code_digest", pa.string()),
+        ("samples", pa.int64()),
+        ("excluded", pa.int64()),
+        ("clock_mhz", pa.float64()),
+    ]
+    regions = ("regions", pa.list_(pa.struct(_fields(RegionRecord))))
+    return pa.schema([*keys, *kernel, regions, *derived])
+
+
+def _fields(kind: Any) -> list[tuple[str, pa.DataType]]:
+    """The columns of a record, from its annotations."""
+    hints = typing.get_type_hints(kind)
+    return [(each.name, _type(hints[each.name])) for each in dataclasses.fields(kind)]
+
+
+def _type(hint: Any) -> pa.DataType:
+    import pyarrow as pa
+
+    inner = _inner(hint)
+    if typing.get_origin(inner) is tuple:
+        return pa.list_(_type(typing.get_args(inner)[0]))
+    if dataclasses.is_dataclass(inner):
+        return pa.struct(_fields(inner))
+    scalars = {bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+    return scalars.get(inner, pa.string())  # text, enumerations, mappings as JSON

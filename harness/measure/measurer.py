@@ -1,0 +1,195 @@
+"""Measure one emitted module on the GPU: tune, time, compare with the copy bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from harness.errors import HarnessError
+from harness.heuristics.facts import Config
+from harness.measure.roofline import Limit, Roofline, bytes_written
+from harness.measure.timer.state import Reading
+from harness.records.run import one_line
+from harness.records.timing import Samples, Timer, Work
+from harness.records.trials import Trial, Tuned
+from harness.runtime import module as modules
+from harness.runtime.compile.compiling import CompilePool
+from harness.runtime.compile.static import reason
+from harness.runtime.tune.autotune import Compiler, Settings
+from harness.runtime.tune.caching import CachingAutotuner
+from harness.runtime.tune.lookup_table import LookupTable
+from harness.runtime.tune.race import Prepare
+from harness.runtime.tune.saved import free_room
+from harness.runtime.tune.winners import Winners
+from harness.target import Target
+
+Preparer = Callable[[modules.LoadedModule], Prepare]
+"""Gives what compiles the candidates of a module; the device's compiler by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A kernel on this device. Without ``samples`` the ``reason`` says why.
+
+    ``gbps`` counts the modelled bytes; ``limit`` says what holds the kernel back and how near
+    it comes to that, by bandwidths measured in the same process. ``readings`` are of the GPU's
+    state meanwhile.
+    """
+
+    name: str
+    nbytes: int
+    config: Config | None = None
+    samples: Samples | None = None
+    trials: tuple[Trial, ...] = ()
+    copy_gbps: float | None = None
+    reason: str = ""
+    limit: Limit | None = None
+    readings: tuple[Reading, ...] = ()
+
+    @property
+    def ms(self) -> float | None:
+        """Median in milliseconds."""
+        return None if self.samples is None else self.samples.median
+
+    @property
+    def gbps(self) -> float | None:
+        """Bytes moved per second, in 10^9."""
+        return None if self.ms is None or self.ms == 0 else self.nbytes / self.ms / 1e6
+
+    @property
+    def fraction(self) -> float | None:
+        """Share of what the device allows such a kernel."""
+        return None if self.limit is None else self.limit.fraction
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Measurer:
+    """Measures modules on one device. ``device`` is where arguments are made; ``tune_ms`` and
+    ``time_ms`` are wall clock for a candidate and, at most, for the winner. ``roofline`` is
+    what the device can do (a copy at ``copy_gbps`` is all that is known of it if None),
+    ``readings`` gives the GPU's state since it was last asked. ``winners`` keeps what was tuned,
+    ``table`` says what is not to be; ``pool`` compiles in parallel."""
+
+    target: Target
+    timer: Timer
+    copy_gbps: float | None = None
+    cache: Path | None = None
+    device: str = "cuda"
+    tune_ms: float = 20.0
+    time_ms: float = 300.0
+    preparer: Preparer | None = None
+    roofline: Roofline | None = None
+    readings: Callable[[], tuple[Reading, ...]] = tuple
+    winners: Winners | None = None
+    table: LookupTable | None = None
+    pool: CompilePool | None = None
+
+    def measure(self, module_text: str, seed: int = 0) -> Measurement:
+        """Tune and time one module. A kernel that cannot be measured is a row with its
+        reason; the memory it used is given back either way."""
+        return self._row(module_text, lambda loaded: self._measured(loaded, seed))
+
+    def again(
+        self, module_text: str, config: Config, launches: int | None = None, seed: int = 0
+    ) -> Measurement:
+        """Time one module under ``config``, ``launches`` to a sample, both of which another
+        process has found. As ``measure`` otherwise."""
+
+        def timed(loaded: modules.LoadedModule) -> Measurement:
+            args = loaded.get_args(device=self.device, seed=seed)
+            return self._timed(loaded, args, config, launches)
+
+        return self._row(module_text, timed)
+
+    def _row(
+        self, module_text: str, take: Callable[[modules.LoadedModule], Measurement]
+    ) -> Measurement:
+        name, nbytes = "", 0
+        self.readings()  # what was read before concerns another kernel
+        try:
+            loaded = modules.load(module_text, self.folder)
+            name, nbytes = loaded.name, loaded.bytes_moved
+            return take(loaded)
+        except HarnessError as error:
+            return Measurement(name, nbytes, reason=one_line(error))
+        except (RuntimeError, ValueError, TypeError) as error:
+            # torch and the driver report what they cannot run (out of memory, a bad
+            # launch) as RuntimeError; an emitted module's own mistake is one of these.
+            return Measurement(name, nbytes, reason=reason(error))
+        finally:
+            release(self.device)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where module files are written."""
+        return None if self.cache is None else self.cache / "modules"
+
+    def _measured(self, loaded: modules.LoadedModule, seed: int) -> Measurement:
+        args = loaded.get_args(device=self.device, seed=seed)
+        prepare = self._prepare(loaded)
+        tuned = self.tuner(loaded.text).tune(args, self.timer, prepare)
+        return replace(self._timed(loaded, args, tuned.config), trials=tuned.trials)
+
+    def tuner(
+        self, module_text: str, settings: Settings | None = None, fresh: bool = False
+    ) -> CachingAutotuner:
+        """What chooses the configuration of a module; ``settings`` ask for a search, ``fresh`` for
+        a tuning whatever is known."""
+        chosen = settings or Settings(budget_ms=self.tune_ms, room=free_room)
+        places = (self.winners, self.table, self.pool)
+        return CachingAutotuner(module_text, self.target, self.cache, chosen, *places, fresh)
+
+    def tune(
+        self, module_text: str, settings: Settings, fresh: bool = False, seed: int = 0
+    ) -> Tuned:
+        """Only tune; raises what tuning fails with. Memory is given back either way."""
+        tuner = self.tuner(module_text, settings, fresh)
+        try:
+            args = tuner.loaded.get_args(device=self.device, seed=seed)
+            make = self.preparer
+            return tuner.tune(args, self.timer, None if make is None else make(tuner.loaded))
+        finally:
+            args = []
+            release(self.device)
+
+    def _timed(
+        self,
+        loaded: modules.LoadedModule,
+        args: modules.Arguments,
+        config: Config,
+        launches: int | None = None,
+    ) -> Measurement:
+        launch = self._prepare(loaded)(config)
+        samples = self.timer.measure(Work(launch, args, launches), self.time_ms)
+        return Measurement(
+            loaded.name,
+            loaded.bytes_moved,
+            config,
+            samples,
+            copy_gbps=self.copy_gbps,
+            limit=self._limit(loaded, args, samples.median),
+            readings=self.readings(),
+        )
+
+    def _limit(
+        self, loaded: modules.LoadedModule, args: modules.Arguments, ms: float
+    ) -> Limit | None:
+        roofline = self.roofline or (Roofline(self.copy_gbps) if self.copy_gbps else None)
+        if roofline is None:
+            return None
+        nbytes = loaded.bytes_moved
+        written = bytes_written(nbytes, args, loaded.outputs)
+        return roofline.limit(ms, nbytes, written, loaded.flops, loaded.tensor)
+
+    def _prepare(self, loaded: modules.LoadedModule) -> Prepare:
+        make = self.preparer
+        return Compiler(loaded, self.target, self.cache) if make is None else make(loaded)
+
+
+def release(device: str) -> None:
+    """Give memory that torch keeps back to the device."""
+    if device.startswith("cuda") and torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -1,0 +1,112 @@
+"""Two levels of noise: within a process, and between processes.
+
+What is fixed when a process starts (where its memory lies, how clocks and caches are set)
+moves all of its samples together. No number of samples taken in one process shows that, so a
+kernel's time is known only as well as several processes agree. The model, on logarithms so
+that variances are relative: the median of process i is ``true + b_i + e_i``, ``b_i`` of variance
+``between²``, ``e_i`` of the variance that its own confidence interval says.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.records.run import SampleSet
+
+_Z = 1.959964
+"""Half the width of a 95 % interval of a normal value, in standard deviations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """Relative standard deviations of the median of one process: ``within`` from the samples
+    at hand, ``between`` processes beyond that; ``kernels`` is how many they are pooled from."""
+
+    within: float
+    between: float
+    kernels: int = 1
+
+    @property
+    def share(self) -> float:
+        """How much of the variance of a process's median is between processes (0 to 1)."""
+        total = self.within**2 + self.between**2
+        return self.between**2 / total if total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """A kernel's time over all its processes, in milliseconds, with a 95 % interval."""
+
+    ms: float
+    low: float | None
+    high: float | None
+
+
+def components(sets: Sequence[SampleSet]) -> Components | None:
+    """Of one kernel, by analysis of variance; None for fewer than two processes with
+    intervals. With three processes ``between`` is rough: pool over kernels (``pooled``)."""
+    found = _spreads(sets)
+    return None if found is None else _components([found])
+
+
+def pooled(kernels: Iterable[Sequence[SampleSet]]) -> Components | None:
+    """Of a table of kernels: the median over kernels of both variances' unbiased estimates
+    would lose the large ones, so they are averaged after the most extreme tenth at each end
+    is cut off. None if no kernel has two processes."""
+    found = [s for s in map(_spreads, kernels) if s is not None]
+    return _components(found) if found else None
+
+
+def _components(found: Sequence[tuple[float, float]]) -> Components:
+    total = _trimmed([total for total, _ in found])
+    within = _trimmed([within for _, within in found])
+    between = max(0.0, total - within)
+    return Components(math.sqrt(within), math.sqrt(between), len(found))
+
+
+def _spreads(sets: Sequence[SampleSet]) -> tuple[float, float] | None:
+    """Variance of the processes' log medians, and the mean of what their intervals say."""
+    known = [s for s in sets if s.low is not None and s.high is not None and s.median > 0]
+    if len(known) < 2:
+        return None
+    logs = [math.log(s.median) for s in known]
+    own = [((s.high - s.low) / s.median / 2 / _Z) ** 2 for s in known if s.low and s.high]
+    return statistics.variance(logs), statistics.fmean(own) if own else 0.0
+
+
+def _trimmed(values: Sequence[float]) -> float:
+    if len(values) < 10:
+        return statistics.fmean(values)
+    from scipy import stats
+
+    return float(stats.trim_mean(np.array(values), 0.1))
+
+
+def combined(sets: Sequence[SampleSet]) -> Combined:
+    """One figure from at least one process: the median of the processes' medians.
+
+    Of one process the interval is its own, which knows nothing of other processes. Of several
+    it is Student's on the logarithms of their medians, but never narrower than what a single
+    process's samples leave open on average over the root of their number.
+    """
+    medians = [s.median for s in sets]
+    ms = statistics.median(medians)
+    if len(sets) == 1 or min(medians) <= 0:
+        return Combined(ms, sets[0].low, sets[0].high)
+    from scipy import special
+
+    count = len(sets)
+    error = statistics.stdev(map(math.log, medians)) / math.sqrt(count)
+    half = float(special.stdtrit(count - 1, 0.975)) * error
+    own = [
+        (s.high - s.low) / s.median / 2 for s in sets if s.low is not None and s.high is not None
+    ]
+    if own:
+        half = max(half, statistics.fmean(own) / math.sqrt(count))
+    centre = statistics.fmean(map(math.log, medians))
+    return Combined(ms, min(ms, math.exp(centre - half)), max(ms, math.exp(centre + half)))

@@ -1,0 +1,69 @@
+"""What the worker that compares compilers is asked, and what it answers: data without torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.compiled import CompiledRegion
+from harness.graph.model import Graph
+from harness.heuristics.facts import Config
+from harness.measure.peers.names import SUBJECTS
+from harness.records.timing import Samples
+
+ROLE = "harness.measure.peers.worker:handlers"
+TIMING = "timing"
+"""What the file ``CompareJob.progress`` holds while all compilers are timed in turns."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CompareJob:
+    """Compare ``names`` (what they are compared with among them) on ``work``: a region, or the
+    text of a user's kernel. ``configs`` are tuned configurations by module text; the file
+    ``progress`` is where the worker says which of the names it is about to run."""
+
+    work: CompiledRegion | str
+    names: tuple[str, ...]
+    configs: dict[str, Config]
+    progress: Path
+    budget_ms: float = 120.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class WarmJob:
+    """Compile ``graph`` with Inductor, ``tuned`` or not, so that it is in the cache."""
+
+    graph: Graph
+    tuned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """One provider: its samples and its error, or why there are none. With samples a
+    ``reason`` says what is not like the others about them. ``passed`` is None where there is
+    no result to check."""
+
+    samples: Samples | None = None
+    error: float | None = None
+    reason: str = ""
+    passed: bool | None = None
+
+    @property
+    def ms(self) -> float | None:
+        """Median in milliseconds."""
+        return None if self.samples is None else self.samples.median
+
+
+@dataclass(frozen=True, slots=True)
+class RegionComparison:
+    """A region by provider (``harness``, ``inductor``, ``eager`` …)."""
+
+    region: str
+    peers: dict[str, Peer] = field(default_factory=dict)
+    allowed: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether what the others are compared with is right."""
+        return any(bool(self.peers[name].passed) for name in SUBJECTS if name in self.peers)

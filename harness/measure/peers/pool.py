@@ -1,0 +1,147 @@
+"""Peers as a run sees them: compile ahead, compare a region, in processes that can be lost.
+
+What a lost process was about to do is in a file; that compiler gets the reason as its row
+and the others are compared without it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness.compiled import CompiledRegion
+from harness.devices.closing import Closing
+from harness.devices.pool import WorkerPool
+from harness.errors import HarnessError, NoDevice
+from harness.heuristics.facts import Config
+from harness.measure.noise.processes import combined
+from harness.measure.noise.sets import sample_set
+from harness.measure.peers.jobs import ROLE, TIMING, CompareJob, Peer, RegionComparison, WarmJob
+from harness.measure.peers.names import OURS, SUBJECTS, USER, needs_warming
+from harness.measure.peers.regions import Comparable
+from harness.records.run import Check, RegionRecord, one_line
+
+_SECONDS = 300.0
+"""What comparing one region may take, compiling and tuning by every compiler included."""
+_MOST_WARMING = 8
+"""Processes that compile ahead, each of which holds a context on the device."""
+_TIMING_FAILED = "the process was lost while all compilers were timed in turns"
+
+
+class PeerPool(Closing):
+    """Compares the compilers ``against`` with ours, in each of ``processes`` fresh processes.
+    ``jobs`` processes compile ahead; everything worth keeping goes below ``cache``. Comparing a
+    region may take ``seconds`` in one process.
+
+    A compiler that fails, crashes or hangs costs its own row. Raises ``NoDevice`` where the
+    GPU cannot be used any more.
+    """
+
+    def __init__(
+        self,
+        against: Sequence[str],
+        cache: Path,
+        jobs: int,
+        seconds: float = _SECONDS,
+        role: str = ROLE,
+        processes: int = 1,
+    ) -> None:
+        self.against = tuple(against)
+        kept = {"TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor")}
+        # Compiling ahead is what runs in parallel, so each process compiles alone.
+        alone = {**kept, "TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        self._workers = [WorkerPool(role, 1, seconds, cache, kept) for _ in range(processes)]
+        self._warming = WorkerPool(role, max(1, min(jobs, _MOST_WARMING)), seconds, cache, alone)
+        self._folder = tempfile.TemporaryDirectory(prefix="harness-peers-")
+
+    def close(self) -> None:
+        """End the processes."""
+        for worker in self._workers:
+            worker.close()
+        self._warming.close()
+        self._folder.cleanup()
+
+    def prepare(self, work: Sequence[Comparable]) -> None:
+        """Compile with Inductor what ``compare`` will need, in parallel. What fails here fails
+        again, with its reason, when it is compared."""
+        graphs = [one.work.region.graph for one in work if isinstance(one.work, CompiledRegion)]
+        self._warming.all(
+            [
+                ("warm", WarmJob(graph, tuned))
+                for tuned in needs_warming(self.against)
+                for graph in graphs
+            ]
+        )
+
+    def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[RegionRecord, ...]:
+        """A row for ours and for each of the others, in that order. ``configs`` are tuned
+        configurations by module text."""
+        subject = USER if isinstance(one.work, str) else OURS
+        rows = {name: RegionRecord(one.name, name) for name in (subject, *self.against)}
+        for process, worker in enumerate(self._workers):
+            left = [name for name, row in rows.items() if process == 0 or row.sets]
+            found = self._compared(worker, one, left, configs)
+            for name, peer in found.items():
+                rows[name] = _joined(rows[name], one, process, peer)
+        return tuple(rows.values())
+
+    def _compared(
+        self,
+        worker: WorkerPool,
+        one: Comparable,
+        names: Sequence[str],
+        configs: Mapping[str, Config],
+    ) -> dict[str, Peer]:
+        """The compilers called ``names`` in one process, and in another where that is lost."""
+        lost: dict[str, Peer] = {}
+        while left := [name for name in names if name not in lost]:
+            progress = Path(self._folder.name) / "progress"
+            progress.unlink(missing_ok=True)
+            job = CompareJob(one.work, tuple(left), dict(configs), progress)
+            try:
+                found: RegionComparison = worker.run("compare", job)
+                return {**found.peers, **lost}
+            except NoDevice:
+                raise
+            except HarnessError as error:
+                lost.update(_blamed(progress, left, error))
+        return lost
+
+
+def _blamed(progress: Path, left: Sequence[str], error: HarnessError) -> dict[str, Peer]:
+    """The compiler that was being run when the process was lost; all of them if it was none."""
+    try:
+        name = progress.read_text()
+    except OSError:
+        name = ""
+    why = one_line(error)
+    if name in left:
+        return {name: Peer(reason=why)}
+    why = f"{_TIMING_FAILED}: {why}" if name == TIMING else why
+    return {name: Peer(reason=why) for name in left}
+
+
+def _joined(row: RegionRecord, one: Comparable, process: int, peer: Peer) -> RegionRecord:
+    """``row`` with what one more process found. A compiler that fails later on keeps what it
+    has; one that is wrong once is wrong."""
+    if peer.samples is None and row.sets:
+        return row
+    sets = row.sets if peer.samples is None else (*row.sets, sample_set(process, peer.samples))
+    known = combined(sets) if sets else None
+    wrong = row.check is Check.FAILED or peer.passed is False
+    right = Check.SKIPPED if peer.passed is None else Check.PASSED
+    errors = [e for e in (row.max_error, peer.error) if e is not None]
+    return replace(
+        row,
+        ms=None if known is None else known.ms,
+        low=None if known is None else known.low,
+        high=None if known is None else known.high,
+        kernels=one.kernels if row.compiler in SUBJECTS else None,
+        sets=sets,
+        check=Check.FAILED if wrong else right,
+        max_error=max(errors, default=None),
+        reason=peer.reason,
+        count=one.count,
+    )

@@ -1,0 +1,123 @@
+"""What computes a region: eager torch, Inductor, or a backend of ``torch.compile``.
+
+A region is compared as a whole, and so is a user's kernel with its reference. With
+``codegen_time`` the only file that may run Inductor, which it does through
+``torch._inductor.compile`` and ``torch.compile``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import sympy
+import torch
+
+from harness.dtypes import DType
+from harness.graph.calltext import call_kwargs, is_factory
+from harness.graph.model import Arg, Graph, Node, Ref, Token
+from harness.graph.replay import operator_function, replay, size_value, torch_dtype
+from harness.measure.peers.names import EAGER, INDUCTOR, TUNED
+
+Provider: TypeAlias = "Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor | None]]"
+"""Computes a region's outputs from its inputs and applies its mutations to them."""
+
+Make: TypeAlias = "Callable[[Sequence[Any]], Provider]"
+"""Makes a provider from example inputs, compiling what it has to."""
+
+TUNED_OPTIONS = {"max_autotune_pointwise": True, "coordinate_descent_tuning": True}
+"""What ``inductor-tuned`` adds to Inductor's defaults."""
+
+
+def maker(name: str, graph: Graph, device: torch.device) -> Make:
+    """What makes the provider called ``name`` (see ``names.parse``) for ``graph``."""
+    if name == EAGER:
+        return lambda _: eager(graph, device)
+    if name == INDUCTOR:
+        return lambda inputs: inductor(graph, inputs)
+    if name == TUNED:
+        return lambda inputs: inductor(graph, inputs, TUNED_OPTIONS)
+    return lambda inputs: backend(name, graph, inputs)
+
+
+def function_maker(name: str, function: Callable[..., Any]) -> Make:
+    """As ``maker``, for a function of tensors and numbers that returns a tensor or several."""
+    compiled: Callable[..., Any]
+    if name == EAGER:
+        compiled = function
+    elif name in (INDUCTOR, TUNED):
+        options: Any = TUNED_OPTIONS if name == TUNED else None
+        compiled = torch.compile(function, options=options, dynamic=False)
+    else:
+        compiled = torch.compile(function, backend=name, dynamic=False)
+    return lambda _: lambda args: listed(compiled(*args))
+
+
+def listed(result: Any) -> list[torch.Tensor | None]:
+    """A function's result as a list of tensors."""
+    return list(result) if isinstance(result, tuple | list) else [result]
+
+
+def graph_module(graph: Graph, device: torch.device) -> torch.fx.GraphModule:
+    """``graph`` as torch's own graph of calls; mutations are ``copy_`` at the end."""
+    made = torch.fx.Graph()
+    values: dict[str, Any] = {i.name: made.placeholder(i.name) for i in graph.inputs}
+    for node in graph.nodes:
+        values[node.name] = _call(made, node, values, device)
+    for mutation in graph.mutations:
+        copy = torch.ops.aten.copy_.default
+        made.call_function(copy, (values[mutation.input], values[mutation.value]))
+    made.output(tuple(None if n is None else values[n] for n in graph.outputs))
+    return torch.fx.GraphModule(torch.nn.Module(), made)
+
+
+def _call(made: torch.fx.Graph, node: Node, values: Mapping[str, Any], device: torch.device) -> Any:
+    def convert(arg: Arg) -> Any:
+        match arg:
+            case Ref(name=name):
+                return values[name]
+            case Token(name=name):
+                return getattr(torch, name)
+            case DType():
+                return torch_dtype(arg)
+            case sympy.Expr():
+                return size_value(arg, node)
+            case tuple():
+                return [convert(item) for item in arg]
+            case _:
+                return arg
+
+    kwargs = {key: convert(value) for key, value in call_kwargs(node)}
+    if is_factory(node):
+        kwargs["device"] = device
+    args = tuple(convert(arg) for arg in node.args)
+    return made.call_function(operator_function(node.op), args, kwargs)
+
+
+def eager(graph: Graph, device: torch.device) -> Provider:
+    """torch, one operator after the other."""
+    return lambda tensors: replay(graph, tensors, device)
+
+
+def inductor(
+    graph: Graph, example: Sequence[torch.Tensor], options: Mapping[str, Any] | None = None
+) -> Provider:
+    """Inductor with its default options, and ``options``. ``example`` fixes sizes, strides and
+    device."""
+    from torch._inductor import compile as compile_graph
+
+    module = graph_module(graph, _device(example))
+    compiled = compile_graph(module, list(example), options=dict(options) if options else None)
+    return lambda tensors: listed(compiled(*tensors))
+
+
+def backend(name: str, graph: Graph, example: Sequence[torch.Tensor]) -> Provider:
+    """The backend of ``torch.compile`` called ``name``; the first call compiles."""
+    module = graph_module(graph, _device(example))
+    compiled: Any = torch.compile(module, backend=name, fullgraph=True, dynamic=False)
+    return lambda tensors: listed(compiled(*tensors))
+
+
+def _device(example: Sequence[Any]) -> torch.device:
+    found = (t.device for t in example if isinstance(t, torch.Tensor))
+    return next(found, torch.device("cuda"))

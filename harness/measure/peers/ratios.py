@@ -1,0 +1,153 @@
+"""How much faster: ratios with their intervals, and means over matched coverage only.
+
+Intervals come from what ``harness compare`` judges with: a region's compilers were timed in turns
+in each process, so that what a process does to all of them cancels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.measure.peers.names import OURS, SUBJECTS
+from harness.records.run import Check, GraphRecord, RegionRecord
+
+if TYPE_CHECKING:
+    from harness.measure.noise.judge import Times
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A compiler's time over that of what it is compared with (above 1: ours is faster), with
+    its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class RollUp:
+    """A compiler over many regions: the geometric mean of its ratios over the ``matched`` ones,
+    where both were timed in the same way and are right. ``left_out`` counts the others by why.
+    The interval is an upper bound: it holds however the regions' errors hang together. What they
+    are compared with is ``subject``, hand-written kernels among them or not."""
+
+    compiler: str
+    mean: Ratio | None
+    matched: int
+    left_out: tuple[tuple[str, int], ...] = ()
+    subject: str = OURS
+
+
+Key = tuple[str, str]
+"""Names of a region and of a compiler."""
+
+
+def by_region(rows: Iterable[RegionRecord]) -> list[tuple[RegionRecord, ...]]:
+    """Rows grouped by region, in their order; what others are compared with comes first."""
+    groups: dict[str, list[RegionRecord]] = {}
+    for row in rows:
+        groups.setdefault(row.region, []).append(row)
+    return [
+        tuple(sorted(group, key=lambda r: r.compiler not in SUBJECTS)) for group in groups.values()
+    ]
+
+
+def ratios(graphs: Sequence[GraphRecord]) -> dict[Key, Ratio]:
+    """Of every region's compilers that have times, over what they are compared with. What is
+    known of the spread between processes is learnt from all of them together."""
+    pairs: dict[Key, tuple[RegionRecord, RegionRecord]] = {}
+    for graph in graphs:
+        for group in by_region(graph.regions):
+            for other in group:
+                if group[0].compiler in SUBJECTS and other.compiler not in SUBJECTS:
+                    pairs[other.region, other.compiler] = (group[0], other)
+    return _ratios({key: pair for key, pair in pairs.items() if all(row.ms for row in pair)})
+
+
+def _ratios(pairs: dict[Key, tuple[RegionRecord, RegionRecord]]) -> dict[Key, Ratio]:
+    if not pairs:
+        return {}
+    from harness.measure.noise.judge import Pair, Rules, estimate, judge
+
+    matched = {key: Pair(*_times(*pair)) for key, pair in pairs.items()}
+    matched = {key: pair for key, pair in matched.items() if pair.a.ms}
+    found, _ = estimate(list(matched.values()), paired=True)
+    effects = judge(found, Rules())
+    return {k: Ratio(e.ratio, e.low, e.high) for k, e in zip(matched, effects, strict=True)}
+
+
+def _times(ours: RegionRecord, other: RegionRecord) -> tuple[Times, Times]:
+    """Medians of the processes that timed both."""
+    from harness.measure.noise.judge import Times
+    from harness.measure.noise.variance import median_error
+
+    sides = [{s.process: s for s in row.sets if s.ms} for row in (ours, other)]
+    common = sorted(set(sides[0]) & set(sides[1]))
+    one, two = (
+        Times(
+            tuple(side[n].median for n in common), tuple(median_error(side[n].ms) for n in common)
+        )
+        for side in sides
+    )
+    return one, two
+
+
+def roll_up(graphs: Sequence[GraphRecord]) -> tuple[RollUp, ...]:
+    """Every compiler in ``graphs`` but ours, over all of their regions, each distinct one once."""
+    groups = [group for graph in graphs for group in by_region(graph.regions)]
+    known = ratios(graphs)
+    names = dict.fromkeys(
+        row.compiler for group in groups for row in group if row.compiler not in SUBJECTS
+    )
+    return tuple(_roll_up(name, groups, known) for name in names)
+
+
+def _roll_up(
+    name: str, groups: Sequence[tuple[RegionRecord, ...]], known: dict[Key, Ratio]
+) -> RollUp:
+    found: list[Ratio] = []
+    missing: Counter[str] = Counter()
+    for group in groups:
+        other = next((row for row in group if row.compiler == name), None)
+        if other is None:
+            continue
+        why = _left_out(group[0], other)
+        one = None if why else known.get((other.region, name))
+        if one is None:
+            missing[why or "not timed in the same process"] += 1
+        else:
+            found.append(one)
+    subjects = dict.fromkeys(g[0].compiler for g in groups if g[0].compiler in SUBJECTS)
+    left_out = tuple(sorted(missing.items()))
+    subject = " and ".join(subjects) or OURS
+    return RollUp(name, _geometric_mean(found), len(found), left_out, subject)
+
+
+def _left_out(ours: RegionRecord, other: RegionRecord) -> str:
+    """Why a pair takes no part in means; empty if it does."""
+    if ours.compiler not in SUBJECTS:
+        return "nothing to compare with"
+    for row in (ours, other):
+        who = row.compiler
+        if row.ms is None:
+            return f"{who} failed"
+        if row.check is not Check.PASSED:
+            return f"{who} is wrong"
+        if row.reason:
+            return f"{who} was timed with its host"
+    return ""
+
+
+def _geometric_mean(found: Sequence[Ratio]) -> Ratio | None:
+    if not found:
+        return None
+    value, low, high = (
+        math.exp(math.fsum(math.log(x) for x in column) / len(found))
+        for column in zip(*((r.value, r.low, r.high) for r in found), strict=True)
+    )
+    return Ratio(value, low, high)

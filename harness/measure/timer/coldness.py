@@ -1,0 +1,108 @@
+"""Shows that what the timer calls cold is cold: a kernel whose data would fit into the L2
+cache runs at memory speed under the timer, and faster without what the timer does about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from harness.measure.timer.graph_timer import GraphTimer
+from harness.records.timing import Samples, Work
+
+_BUDGET_MS = 60.0
+_LARGE = 16
+"""How many times the cache the read is that shows the memory's speed."""
+_TOLERANCE = 1.05
+"""A cold read may seem this much faster than memory: two measurements differ a little."""
+_POWER = 1.15
+"""How much faster a read from the cache has to be for the check to mean anything."""
+
+_BLOCK = 4096
+
+Read = Callable[[torch.Tensor], object]
+"""Enqueues a kernel that reads a tensor once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coldness:
+    """Bandwidths of reading, in GB/s (10^9 bytes per second), the timer's floor taken off:
+    half the L2 cache's size by a plain launch under the timer (``flushed``), the same on copies
+    (``copied``), the same with the data left in the cache (``cached``), and far more than the
+    cache holds (``memory``)."""
+
+    nbytes: int
+    flushed: float
+    copied: float
+    cached: float
+    memory: float
+
+    @property
+    def cold(self) -> bool:
+        """Whether neither way of timing is faster than memory."""
+        return max(self.flushed, self.copied) <= _TOLERANCE * self.memory
+
+    @property
+    def telling(self) -> bool:
+        """Whether a read from the cache would have been noticed."""
+        return self.cached > _POWER * max(self.memory, self.flushed)
+
+
+def examine(timer: GraphTimer, l2_bytes: int, device: torch.device, read: Read) -> Coldness:
+    """Time ``read`` four ways on ``device``, whose cache holds ``l2_bytes``."""
+    small, large = (
+        torch.randint(-(1 << 31), 1 << 31, (n // 8,), dtype=torch.int64, device=device)
+        for n in (l2_bytes // 2, _LARGE * l2_bytes)
+    )
+    plain = timer.measure(lambda: _ignored(read(small)), _BUDGET_MS)
+    copied = timer.measure(Work(lambda args: read(args[0]), (small,)), _BUDGET_MS)
+    memory = timer.measure(lambda: _ignored(read(large)), _BUDGET_MS)
+    cached = _cached(timer, lambda: read(small))
+    return Coldness(
+        small.nbytes,
+        small.nbytes / _net(timer, plain) / 1e6,
+        small.nbytes / _net(timer, copied) / 1e6,
+        small.nbytes / cached / 1e6,
+        large.nbytes / _net(timer, memory) / 1e6,
+    )
+
+
+def _net(timer: GraphTimer, samples: Samples) -> float:
+    """Milliseconds of one launch without the timer's floor, which hides a single short read."""
+    floor = timer.engine.floor_ms - timer.engine.launch_ms
+    return samples.median - floor / samples.launches
+
+
+def probe_read(tensor: torch.Tensor) -> object:
+    """A ``Read`` on a CUDA device."""
+    from harness.measure.timer import probes
+
+    kernel: Any = probes.read
+    words = tensor.view(torch.int32)
+    blocks = words.numel() // _BLOCK
+    sums = torch.empty(blocks, dtype=torch.int32, device=tensor.device)
+    kernel[(blocks,)](words, sums, BLOCK=_BLOCK, num_warps=8)
+    return sums
+
+
+def _cached(timer: GraphTimer, read: Callable[[], object]) -> float:
+    """Milliseconds of one of two reads in a row, the cache never emptied between replays."""
+    engine = timer.engine
+    times = []
+    replay = engine.record(lambda: [read(), read()])
+    replay()
+    for _ in range(20):
+        engine.mark(0)
+        replay()
+        engine.mark(1)
+        engine.wait()
+        times.append(engine.elapsed_ms(0, 1))
+    floor = engine.floor_ms - engine.launch_ms
+    return (sorted(times)[len(times) // 2] - floor) / 2
+
+
+def _ignored(_: object) -> None:
+    """A launch gives nothing back."""

@@ -1,0 +1,246 @@
+"""What a timer needs of a device, and the CUDA device that gives it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+
+from harness.errors import HarnessError
+from harness.records.timing import Launch
+from harness.runtime.compile.static import reason
+from harness.runtime.device import current_target, require
+from harness.runtime.launch.host import forget_recording
+
+_FLUSH_FACTOR = 4
+_LEAST_FLUSH_BYTES = 128 << 20
+_FLOOR_SAMPLES = 60
+_MANY = 33
+
+
+class NotRecordable(HarnessError):
+    """A launch waits for the device or does something else that a CUDA graph cannot hold."""
+
+
+class Engine(Protocol):
+    """A device with a stream to enqueue on, events to tell the time, a cache to empty."""
+
+    @property
+    def floor_ms(self) -> float:
+        """What a sample shows when a recording of one empty kernel is replayed."""
+
+    @property
+    def launch_ms(self) -> float:
+        """What each further empty kernel of a recording adds."""
+
+    def probe(self) -> None:
+        """Enqueue a recording of some tens of empty kernels: how long it takes shows the pace
+        at which the device launches just now."""
+
+    def flush(self) -> int:
+        """Enqueue what leaves nothing of use, and nothing to write back, in the L2 cache, then
+        note the device's clocks. Returns the note's number, for ``clock_mhz``."""
+
+    def record(self, enqueue: Callable[[], object]) -> Launch:
+        """What ``enqueue`` enqueues, as one launch to be replayed. Raises ``NotRecordable``."""
+
+    def mark(self, number: int) -> None:
+        """Enqueue event ``number``, counted from 0 since the last ``wait``."""
+
+    def wait(self) -> None:
+        """Wait until everything enqueued is done."""
+
+    def elapsed_ms(self, begin: int, end: int) -> float:
+        """Between two marks, both reached."""
+
+    def clock_mhz(self, begin: int, end: int) -> float | None:
+        """Mean SM clock between two notes, both reached; None if it cannot be told."""
+
+    def room(self) -> int:
+        """Bytes that copies of arguments may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """A recorded launch. The graph holds addresses only, so what owns the memory behind them
+    has to live as long."""
+
+    graph: Any
+    kept: object
+
+    def __call__(self) -> None:
+        self.graph.replay()
+
+
+@dataclass(eq=False, slots=True)
+class CudaEngine:
+    """The current CUDA device. Holds a buffer several times the size of the L2 cache, which
+    reading clears the cache: the lines left are clean, so that the launch under test does not
+    pay for writing back somebody else's."""
+
+    _device: torch.device = field(init=False)
+    _source: torch.Tensor = field(init=False)
+    _sums: torch.Tensor = field(init=False)
+    _counter: torch.Tensor = field(init=False)
+    _slots: torch.Tensor = field(init=False)
+    _events: list[Any] = field(default_factory=list)
+    _notes: int = 0
+    _read: list[list[int]] = field(default_factory=list)
+    _flush: Launch = field(init=False)
+    _many: Launch = field(init=False)
+    _floor_ms: float = 0.0
+    _launch_ms: float = 0.0
+
+    def __post_init__(self) -> None:
+        from harness.measure.timer import probes
+
+        self._device = device = require()
+        wanted = max(_LEAST_FLUSH_BYTES, _FLUSH_FACTOR * current_target(device).l2_bytes)
+        rows = 4096
+        columns = -(-wanted // (4 * rows))
+        self._source = torch.rand(rows, columns, dtype=torch.float32, device=device)
+        self._sums = torch.empty(rows, dtype=torch.float32, device=device)
+        self._counter = torch.zeros(1, dtype=torch.int32, device=device)
+        fields = probes.STAMPS * probes.STAMP_FIELDS
+        self._slots = torch.zeros(fields, dtype=torch.int64, device=device)
+        self._flush = graph_of(self._flush_once)
+        self._counter.zero_()
+        self._many = self._empties(_MANY)
+        self._floor_ms = self._median(self._empties(1))
+        self._launch_ms = max(0.0, (self._median(self._many) - self._floor_ms) / (_MANY - 1))
+
+    @property
+    def floor_ms(self) -> float:
+        """Median of some tens of samples of one empty kernel."""
+        return self._floor_ms
+
+    @property
+    def launch_ms(self) -> float:
+        """From recordings of one and of many empty kernels."""
+        return self._launch_ms
+
+    def probe(self) -> None:
+        """Replay many empty kernels."""
+        self._many()
+
+    def flush(self) -> int:
+        """Read the buffer, then note the clocks."""
+        self._flush()
+        self._notes += 1
+        return self._notes - 1
+
+    def record(self, enqueue: Callable[[], object]) -> Launch:
+        """A CUDA graph. ``enqueue`` runs once on a side stream, its results are kept."""
+        return _recorded(enqueue, self._device)
+
+    def mark(self, number: int) -> None:
+        """Record event ``number``."""
+        while number >= len(self._events):
+            self._events.append(_event())
+        self._events[number].record()
+
+    def wait(self) -> None:
+        """Wait for the device and read the notes."""
+        torch.cuda.synchronize(self._device)
+        self._read.clear()
+
+    def elapsed_ms(self, begin: int, end: int) -> float:
+        """By the device's events."""
+        return float(self._events[begin].elapsed_time(self._events[end]))
+
+    def clock_mhz(self, begin: int, end: int) -> float | None:
+        """Cycles that one SM counted over the nanoseconds that passed."""
+        from harness.measure.timer import probes
+
+        if not self._read:
+            rows: Any = self._slots.view(-1, probes.STAMP_FIELDS).tolist()
+            self._read.extend(rows)
+        if end < begin or self._notes - begin > probes.STAMPS:
+            return None
+        first, last = (self._read[i % probes.STAMPS] for i in (begin, end))
+        if first[2] != last[2] or last[1] <= first[1]:
+            return None  # another SM counts from another start
+        return (last[0] - first[0]) / (last[1] - first[1]) * 1000
+
+    def room(self) -> int:
+        """A quarter of what is free."""
+        free, _ = torch.cuda.mem_get_info(self._device)
+        kept = torch.cuda.memory_reserved(self._device) - torch.cuda.memory_allocated(self._device)
+        return int(free + kept) // 4
+
+    def _flush_once(self) -> None:
+        from harness.measure.timer import probes
+
+        torch.sum(self._source, dim=1, out=self._sums)
+        stamp: Any = probes.stamp
+        stamp[(1,)](self._counter, self._slots, SIZE=probes.STAMPS, num_warps=1)
+
+    def _empties(self, count: int) -> Launch:
+        """``count`` empty kernels, recorded."""
+        from harness.measure.timer import probes
+
+        empty: Any = probes.empty
+        return graph_of(lambda: [empty[(1,)](self._sums, num_warps=1) for _ in range(count)])
+
+    def _median(self, replay: Launch) -> float:
+        """Median of what ``replay`` shows, in milliseconds."""
+        for number in range(_FLOOR_SAMPLES):
+            self.flush()
+            self.mark(2 * number)
+            replay()
+            self.mark(2 * number + 1)
+        self.wait()
+        return statistics.median(self.elapsed_ms(2 * n, 2 * n + 1) for n in range(_FLOOR_SAMPLES))
+
+
+def graph_of(launch: Callable[[], object]) -> Launch:
+    """``launch`` recorded as a CUDA graph, so that replaying it costs the host one call.
+
+    ``launch`` runs a few times on a side stream first, as recording requires. Raises
+    ``NotRecordable``.
+    """
+    device = require()
+    cuda: Any = torch.cuda
+    side = cuda.Stream(device)
+    side.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            launch()
+    torch.cuda.current_stream(device).wait_stream(side)
+    torch.cuda.synchronize()
+    return _recorded(launch, device)
+
+
+def _recorded(enqueue: Callable[[], object], device: torch.device) -> Launch:
+    """Without ``torch.cuda.graph``: that collects garbage and empties torch's cache of memory
+    each time, which takes longer than all the rest."""
+    graph = torch.cuda.CUDAGraph()
+    cuda: Any = torch.cuda
+    side = cuda.Stream(device)
+    pool = cuda.graph_pool_handle()
+    torch.cuda.synchronize(device)
+    try:
+        with torch.cuda.stream(side):
+            # Other threads of this process may go on using the device meanwhile.
+            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+            try:
+                kept = enqueue()
+            finally:
+                graph.capture_end()
+    except RuntimeError as error:
+        forget_recording(torch.cuda.current_device(), pool)
+        raise NotRecordable(
+            "a launch cannot be recorded as a CUDA graph",
+            got=reason(error),
+            expected="work that is enqueued without waiting for the device",
+            remedy="take copies to the host and synchronisation out of what is timed",
+        ) from error
+    return _Replay(graph, (enqueue, kept))
+
+
+def _event() -> Any:
+    cuda: Any = torch.cuda
+    return cuda.Event(enable_timing=True)

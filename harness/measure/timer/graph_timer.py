@@ -1,0 +1,410 @@
+"""Times launches with replayed CUDA graphs, device events and a cold L2 cache.
+
+Method ``graph-cold-l2/2``. Of every ``Work`` so many copies of its arguments are made that
+one launch on each takes long against the timer's own floor (what one empty kernel shows), and
+these launches are recorded as one CUDA graph. A sample is: empty the L2 cache by reading a
+buffer several times its size, event, replay, event; the time between the events over the
+number of launches. Each launch so finds its arguments out of the cache: they are touched for
+the first time since the cache was emptied. Nothing is subtracted. While the cache is being
+emptied, which takes tens of microseconds, the host enqueues what follows, so the device never
+waits for the host between the events. A kernel whose result depends on what it wrote last time
+finds its arguments restored before every sample. Launches that are compared take turns, in a
+random order each round.
+
+Sampling ends when the confidence interval of the median is narrow enough at two looks in
+a row (``harness.measure.noise.median``). Samples taken while the GPU was throttling are left out; so are
+those taken while it launched kernels at another pace than it usually does, which an H100 does
+for seconds now and then (0.8 instead of 1.15 µs from kernel to kernel): a probe of empty
+kernels after every few samples shows it (``harness.measure.timer.pace``). What
+a measurement loses to that does not count for its budget, within bounds.
+A launch that a CUDA graph cannot hold is enqueued as it is: method ``stream-cold-l2/2``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import random
+import statistics
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+
+from harness.measure.noise import median
+from harness.measure.noise.shift import shift
+from harness.measure.timer.copies import Copies, copy, set_bytes
+from harness.measure.timer.engine import CudaEngine, Engine, NotRecordable
+from harness.measure.timer.pace import Paces
+from harness.measure.timer.state import monitor
+from harness.records.machine import current_uuid
+from harness.records.timing import WIDTH, Launch, Samples, Work
+
+METHOD = "graph-cold-l2/2"
+METHOD_DIRECT = "stream-cold-l2/2"
+
+_FLOOR_SHARE = 0.8
+"""Of the asked width, what the floor may be of a sample; at most 1 % of it in any case. So
+that a kernel which gets twice as many launches per sample in another run, being near the
+border, does not thereby look slower or faster by more than half the width."""
+_MOST_FLOOR = 0.01
+_MOST_LAUNCHES = 1024
+_ROUGH = 3
+"""Samples of single launches, from which the number of launches is found."""
+_MOST_SAMPLES = 1500
+_LEAST_SAMPLES = 5
+_CHUNK_MS = 20.0
+"""About how much is enqueued before the host waits and looks at the budget."""
+_MOST_CHUNK = 40
+_WAIT = 30.0
+"""How many budgets a measurement may lose to an unusual pace of launching, as far as there is
+patience (``harness.measure.timer.pace``)."""
+_WIDE = 3
+"""In units of the engine's room, what copies may take where else the floor is above 1 %."""
+_ALIKE = 4.0
+"""Launches that take up to so many times as long as the quickest get as many to a sample."""
+_STEADY = 0.01
+_WARM_ROUNDS = 4
+_MOST_WARM_MS = 300.0
+
+
+class Watch(Protocol):
+    """Says when the GPU was slowed down, on the clock of ``time.monotonic``."""
+
+    def throttled(self, begin: float, end: float) -> tuple[str, ...]:
+        """Reasons for which the GPU throttled between two times."""
+
+
+@dataclass(eq=False, slots=True)
+class _Subject:
+    """One launch, ready: ``replay`` enqueues ``count`` launches, before which ``restored``
+    get their contents back. ``ms`` and ``mhz`` have one value for each sample."""
+
+    replay: Launch
+    count: int
+    method: str
+    restored: Copies | None = None
+    ms: list[float] = field(default_factory=list)
+    mhz: list[float | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rough:
+    """A work after its first launches: milliseconds of one, and whether launching it again
+    on what it left gives the same bytes."""
+
+    ms: float
+    repeatable: bool
+
+
+@dataclass(eq=False, slots=True)
+class _Sampling:
+    """How far a measurement is. ``slowed`` says of each round whether its samples are left out.
+    Of these ``lost`` rounds are at an unusual pace; the ``lost_ms`` that they took do not
+    count for the budget, up to ``patience_ms``. ``stopped`` is empty while it goes on."""
+
+    subjects: Mapping[str, _Subject]
+    budget_ms: float
+    width: float
+    began: float
+    patience_ms: float
+    slowed: list[bool] = field(default_factory=list)
+    lost: int = 0
+    lost_ms: float = 0.0
+    looked: int = 0
+    narrow: int = 0
+    stopped: str = ""
+
+    @property
+    def usable(self) -> int:
+        """Rounds that are not left out."""
+        return len(self.slowed) - sum(self.slowed)
+
+    def left_ms(self) -> float:
+        """What is left of the budget; negative beyond it."""
+        forgiven = min(self.lost_ms, self.patience_ms)
+        return self.budget_ms + forgiven - (time.monotonic() - self.began) * 1000
+
+    @property
+    def look(self) -> int:
+        """How often the intervals had been looked at before the latest time."""
+        return max(0, self.looked - 1)
+
+    def is_narrow(self) -> bool:
+        """Whether the medians of all are known to the width."""
+        usable = [_left(subject.ms, self.slowed) for subject in self.subjects.values()]
+        return self.usable >= median.FIRST_LOOK and all(
+            median.is_narrow(ms, self.width, self.look) for ms in usable
+        )
+
+    def is_over(self, left_ms: float) -> bool:
+        """Whether it has to end without the width."""
+        taken = len(self.slowed)
+        counted = taken - (self.lost if self.lost_ms < self.patience_ms else 0)
+        return taken >= _LEAST_SAMPLES and (left_ms <= 0 or counted >= 2 * _MOST_SAMPLES)
+
+
+@dataclass(eq=False, slots=True)
+class GraphTimer:
+    """Times on ``engine``. ``watch`` knows about throttling, if anything does."""
+
+    engine: Engine
+    watch: Watch | None = None
+    _random: random.Random = field(default_factory=lambda: random.Random(0))
+    _paces: Paces = field(default_factory=Paces)
+
+    @property
+    def floor_ms(self) -> float:
+        """The timer's own share of a sample, in milliseconds."""
+        return self.engine.floor_ms
+
+    def flush(self) -> None:
+        """Enqueue what leaves nothing of use in the L2 cache."""
+        self.engine.flush()
+
+    def measure(self, launch: Launch, budget_ms: float, width: float = WIDTH) -> Samples:
+        """Time ``launch`` until its median is known to ``width``, for at most about
+        ``budget_ms`` of wall clock once it is warm."""
+        return self.compare({"": launch}, budget_ms, width)[""]
+
+    def compare(
+        self, launches: Mapping[str, Launch], budget_ms: float, width: float = WIDTH
+    ) -> dict[str, Samples]:
+        """Time several launches in rounds until the median of each is known to ``width``,
+        for at most about ``budget_ms`` of wall clock in all once they are warm. Works that take
+        about as long as the quickest (up to four times) get as many launches per sample."""
+        subjects = self._prepared(launches, width)
+        self._paces.begin()
+        self._warm(subjects)
+        patience = min(self._paces.patience_ms, _WAIT * budget_ms)
+        so_far = _Sampling(subjects, budget_ms, width, time.monotonic(), patience)
+        found = self._sampled(so_far)
+        self._paces.end(so_far.lost_ms)
+        return found
+
+    def _prepared(self, launches: Mapping[str, Launch], width: float) -> dict[str, _Subject]:
+        subjects: dict[str, _Subject] = {}
+        groups: dict[int, dict[str, Work]] = {}
+        for name, launch in launches.items():
+            if isinstance(launch, Work) and set_bytes(launch.args) <= self.engine.room():
+                groups.setdefault(id(launch.args), {})[name] = launch
+            else:
+                launch()
+                subjects[name] = self._subject(launch, 1, None)
+        for works in groups.values():
+            subjects.update(self._group(works, width))
+        return {name: subjects[name] for name in launches}
+
+    def _group(self, works: Mapping[str, Work], width: float) -> dict[str, _Subject]:
+        """Works on the same arguments, on the same copies."""
+        rough = {name: self._rough(work) for name, work in works.items()}
+        args = next(iter(works.values())).args
+        repeatable = all(r.repeatable for r in rough.values())
+        quickest = min(r.ms for r in rough.values())
+        # Others may need memory for what they return, and restoring much takes long.
+        wide = repeatable and len(works) == 1
+        given = [work.count for work in works.values() if work.count is not None]
+        wanted = max(given) if given else self._wanted(quickest, width)
+        count = self._fitting(wanted, quickest, set_bytes(args), wide)
+        counts = dict.fromkeys(works, count)
+        for name in works:
+            if not given and rough[name].ms > _ALIKE * quickest:
+                counts[name] = min(count, self._wanted(rough[name].ms, width))
+        copies = copy(args, max(counts.values()))
+        restored = None if repeatable else copies
+        return {
+            name: self._subject(_in_turn(work, copies.sets[: counts[name]]), counts[name], restored)
+            for name, work in works.items()
+        }
+
+    def _subject(
+        self, enqueue: Callable[[], object], count: int, restored: Copies | None
+    ) -> _Subject:
+        try:
+            return _Subject(self.engine.record(enqueue), count, METHOD, restored)
+        except NotRecordable:
+            return _Subject(lambda: _ignored(enqueue()), count, METHOD_DIRECT, restored)
+
+    def _rough(self, work: Work) -> _Rough:
+        """Load and try the kernel, on a copy. It is recorded for that, if it can be: for a
+        function of many launches the device would wait for the host."""
+        copies = copy(work.args, 1)
+        args = copies.sets[0]
+        work.launch(args)
+        once = copies.words_of(0).clone()
+        work.launch(args)
+        repeatable = torch.equal(once, copies.words_of(0))
+        launch: Callable[[], object] = functools.partial(work.launch, args)
+        with contextlib.suppress(NotRecordable):
+            launch = self.engine.record(launch)
+        return _Rough(self._single(launch), repeatable)
+
+    def _single(self, launch: Callable[[], object]) -> float:
+        """Milliseconds that one launch shows at best, the floor included."""
+        found = []
+        for _ in range(_ROUGH):
+            self.engine.flush()
+            self.engine.mark(0)
+            launch()
+            self.engine.mark(1)
+            self.engine.wait()
+            found.append(self.engine.elapsed_ms(0, 1))
+        return min(found)
+
+    def _net(self, ms: float) -> float:
+        """What a further launch of a kernel adds to a sample, of which one shows ``ms``."""
+        least = self.engine.launch_ms
+        return max(ms - self.engine.floor_ms + least, least)
+
+    def _wanted(self, ms: float, width: float) -> int:
+        """Launches per sample for a kernel of which a single launch shows ``ms``: a power of
+        two, so that nearly equal kernels get the same."""
+        share = min(_MOST_FLOOR, _FLOOR_SHARE * width)
+        wanted = self.engine.floor_ms / share / self._net(ms)
+        count = 1
+        while count < min(wanted, _MOST_LAUNCHES):
+            count *= 2
+        return count
+
+    def _fitting(self, count: int, ms: float, nbytes: int, wide: bool) -> int:
+        """``count``, halved until as many copies of ``nbytes`` fit the device. ``wide``: they may
+        take most of it where one half less would leave the floor above 1 %."""
+        room = self.engine.room()
+        least = self.engine.floor_ms / _MOST_FLOOR / self._net(ms)
+        while count > 1 and count * nbytes > room:
+            if wide and count // 2 < least and count * nbytes <= _WIDE * room:
+                break
+            count //= 2
+        return count
+
+    def _warm(self, subjects: Mapping[str, _Subject]) -> None:
+        """Take samples and drop them until a few in a row differ little from those before:
+        modules are loaded then and clocks have risen."""
+        began = time.monotonic()
+        before = 0.0
+        while (time.monotonic() - began) * 1000 < _MOST_WARM_MS:
+            now = 0.0
+            for taken in self._rounds(subjects, _WARM_ROUNDS).values():
+                now += statistics.median(ms for ms, _ in taken)
+            if abs(now - before) <= _STEADY * now:
+                return
+            before = now
+
+    def _sampled(self, so_far: _Sampling) -> dict[str, Samples]:
+        looks = median.looks(_MOST_SAMPLES)
+        chunk = _LEAST_SAMPLES
+        while not so_far.stopped:
+            rounds = max(1, min(chunk, looks[so_far.looked] - so_far.usable, _MOST_CHUNK))
+            ms = self._chunk(so_far, rounds)
+            left = so_far.left_ms()
+            chunk = int(min(_CHUNK_MS, left if left > 0 else _CHUNK_MS) / ms * rounds)
+            if so_far.usable >= looks[so_far.looked]:
+                so_far.looked += 1
+                so_far.narrow = so_far.narrow + 1 if so_far.is_narrow() else 0
+                if so_far.narrow == 2:
+                    so_far.stopped = "width"
+                elif so_far.looked == len(looks):
+                    so_far.stopped = "count"
+            if not so_far.stopped and so_far.is_over(left):
+                # The budget does not end when an interval happens to be narrow, so that one look
+                # is enough.
+                so_far.stopped = "width" if so_far.is_narrow() else "budget"
+        return {name: self._samples(subject, so_far) for name, subject in so_far.subjects.items()}
+
+    def _chunk(self, so_far: _Sampling, rounds: int) -> float:
+        """Take ``rounds`` samples of each; the milliseconds it took."""
+        began = time.monotonic()
+        for name, taken in self._rounds(so_far.subjects, rounds).items():
+            so_far.subjects[name].ms.extend(ms for ms, _ in taken)
+            so_far.subjects[name].mhz.extend(mhz for _, mhz in taken)
+        ended = time.monotonic()
+        unusual = self._paces.unusual()
+        throttled = bool(self.watch and self.watch.throttled(began, ended))
+        so_far.slowed.extend([unusual or throttled] * rounds)
+        took = max(1000 * (ended - began), 1e-3)
+        if unusual:
+            so_far.lost += rounds
+            so_far.lost_ms += took
+        return took
+
+    def _rounds(
+        self, subjects: Mapping[str, _Subject], rounds: int
+    ) -> dict[str, list[tuple[float, float | None]]]:
+        """``rounds`` samples of each subject, enqueued at once, read after one wait:
+        milliseconds of one launch, and the SM clock."""
+        engine = self.engine
+        order = list(subjects)
+        taken: list[tuple[str, int]] = []
+        for _ in range(rounds):
+            self._random.shuffle(order)
+            for name in order:
+                subject = subjects[name]
+                if subject.restored is not None:
+                    subject.restored.restore()
+                note = engine.flush()
+                engine.mark(2 * len(taken))
+                subject.replay()
+                engine.mark(2 * len(taken) + 1)
+                taken.append((name, note))
+        last = engine.flush()
+        engine.mark(2 * len(taken))
+        engine.probe()
+        engine.mark(2 * len(taken) + 1)
+        engine.wait()
+        self._paces.add(engine.elapsed_ms(2 * len(taken), 2 * len(taken) + 1))
+        found: dict[str, list[tuple[float, float | None]]] = {name: [] for name in subjects}
+        for at, (name, note) in enumerate(taken):
+            ms = engine.elapsed_ms(2 * at, 2 * at + 1) / subjects[name].count
+            after = taken[at + 1][1] if at + 1 < len(taken) else last
+            found[name].append((ms, engine.clock_mhz(note, after)))
+        return found
+
+    def _samples(self, subject: _Subject, so_far: _Sampling) -> Samples:
+        ms, mhz = _left(subject.ms, so_far.slowed), _left(subject.mhz, so_far.slowed)
+        excluded, stopped = len(subject.ms) - len(ms), so_far.stopped
+        if not ms:
+            ms, mhz, excluded, stopped = subject.ms, subject.mhz, 0, "disturbed"
+        found = median.interval(ms, so_far.look)
+        middle = statistics.median(ms)
+        both = [(m, c) for m, c in zip(ms, mhz, strict=True) if c is not None]
+        return Samples(
+            ms=tuple(ms),
+            method=subject.method,
+            stopped=stopped,
+            low=found.low,
+            high=found.high,
+            drift=median.drift(ms, so_far.width) or shift(ms, so_far.width),
+            excluded=excluded,
+            clock_mhz=statistics.median(c for _, c in both) if both else None,
+            cycles=statistics.median(m * c * 1000 for m, c in both) if both else None,
+            launches=subject.count,
+            floor=self.engine.floor_ms / (middle * subject.count) if middle else None,
+        )
+
+
+class CudaTimer(GraphTimer):
+    """Times on the current CUDA device and watches its state meanwhile, where the driver's
+    management library is there. Holds the buffer that empties the cache; drop the timer to
+    free that memory. Raises ``NoDevice``."""
+
+    def __init__(self) -> None:
+        super().__init__(CudaEngine())
+        self.state = monitor(current_uuid())
+        self.watch = self.state
+        if self.state is not None:
+            weakref.finalize(self, self.state.close)
+
+
+def _in_turn(work: Work, sets: Sequence[Sequence[Any]]) -> Callable[[], object]:
+    return lambda: [work.launch(args) for args in sets]
+
+
+def _ignored(_: object) -> None:
+    """A launch gives nothing back."""
+
+
+def _left(values: Sequence[Any], slowed: Sequence[bool]) -> list[Any]:
+    return [v for v, bad in zip(values, slowed, strict=True) if not bad]

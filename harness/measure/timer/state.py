@@ -1,0 +1,213 @@
+"""The GPU's state while it is measured: clocks, temperature, power, reasons for throttling.
+
+A thread asks the driver's management library (NVML) at a steady pace. Everything is read,
+nothing is set. Without the library, or where the driver refuses, there are no readings.
+"""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.devices.closing import Closing
+from harness.records.run import StateSummary
+
+INTERVAL_SECONDS = 0.02
+"""Between readings. The driver itself refreshes some of them no faster than this."""
+_MOST_READINGS = 100_000
+
+REASONS = {
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "software thermal",
+    0x40: "hardware thermal",
+    0x80: "power brake",
+}
+"""Bits of nvmlClocksEventReasons (nvml.h) that slow a busy GPU down. The others (idle, clocks
+that somebody chose, display) do not come and go under load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One look. ``at`` is on the clock of ``time.monotonic``; what the driver does not say is
+    None. ``reasons`` are values of ``REASONS``."""
+
+    at: float
+    sm_mhz: float | None = None
+    memory_mhz: float | None = None
+    temperature_c: float | None = None
+    power_w: float | None = None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class Reader(Closing):
+    """Asks ``nvml`` (the module ``pynvml``) about the device with this UUID (``GPU-…``; the first
+    one if None).
+    Raises ``nvml.NVMLError`` if there is no such device or no driver."""
+
+    nvml: Any
+    uuid: str | None = None
+    clock: Callable[[], float] = time.monotonic
+    _handle: Any = None
+
+    def __post_init__(self) -> None:
+        self.nvml.nvmlInit()
+        self._handle = self._found()
+
+    def close(self) -> None:
+        """Let the library go."""
+        if self._handle is not None:
+            self._handle = None
+            self.nvml.nvmlShutdown()
+
+    def read(self) -> Reading:
+        """One reading."""
+        nvml, handle = self.nvml, self._handle
+        power = self._asked(lambda: nvml.nvmlDeviceGetPowerUsage(handle))
+        return Reading(
+            self.clock(),
+            self._asked(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)),
+            self._asked(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM)),
+            self._asked(lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
+            None if power is None else power / 1000,  # milliwatts
+            reasons_of(int(self._asked(lambda: self._bits(handle)) or 0)),
+        )
+
+    def _found(self) -> Any:
+        """The library counts devices that torch may not see, so go by UUID."""
+        if self.uuid is not None:
+            try:
+                return self.nvml.nvmlDeviceGetHandleByUUID(self.uuid.encode())
+            except self.nvml.NVMLError:
+                pass
+        return self.nvml.nvmlDeviceGetHandleByIndex(0)
+
+    def _bits(self, handle: Any) -> int:
+        # The library's newer name first; drivers before 535 know only the older one.
+        for name in (
+            "nvmlDeviceGetCurrentClocksEventReasons",
+            "nvmlDeviceGetCurrentClocksThrottleReasons",
+        ):
+            ask = getattr(self.nvml, name, None)
+            if ask is not None:
+                return int(ask(handle))
+        return 0
+
+    def _asked(self, ask: Callable[[], Any]) -> float | None:
+        try:
+            return float(ask())
+        except self.nvml.NVMLError:
+            return None
+
+
+def reasons_of(bits: int) -> tuple[str, ...]:
+    """The reasons for throttling among ``bits``."""
+    return tuple(name for bit, name in REASONS.items() if bits & bit)
+
+
+@dataclass(eq=False, slots=True)
+class Monitor(Closing):
+    """Reads every ``interval`` seconds in a thread until closed. A ``timer.Watch``."""
+
+    read: Callable[[], Reading]
+    interval: float = INTERVAL_SECONDS
+    clock: Callable[[], float] = time.monotonic
+    _readings: list[Reading] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to read; the first reading is there when this returns."""
+        self.look()
+        self._thread = threading.Thread(target=self._loop, name="GPU state", daemon=True)
+        self._thread.start()
+
+    def look(self) -> None:
+        """Take one reading now."""
+        found = self.read()
+        with self._lock:
+            self._readings.append(found)
+            del self._readings[:-_MOST_READINGS]
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def throttled(self, begin: float, end: float) -> tuple[str, ...]:
+        """Reasons seen between two times, or at the readings next to them."""
+        found = dict.fromkeys(r for reading in self._around(begin, end) for r in reading.reasons)
+        return tuple(found)
+
+    def calm(self, seconds: float) -> None:
+        """Wait until nothing throttles, for at most so long."""
+        end = self.clock() + seconds
+        while self.clock() < end and self.throttled(self.clock(), self.clock()):
+            self._over.wait(self.interval)
+
+    def take(self) -> tuple[Reading, ...]:
+        """The readings since this was last asked. The latest one is kept as well, as what
+        the next interval begins with."""
+        with self._lock:
+            taken = tuple(self._readings)
+            del self._readings[:-1]
+        return taken
+
+    def _around(self, begin: float, end: float) -> Sequence[Reading]:
+        with self._lock:
+            readings = self._readings
+            inside = [i for i, r in enumerate(readings) if begin <= r.at <= end]
+            before = sum(r.at < begin for r in readings)
+            first = max(0, before - 1)
+            last = (inside[-1] if inside else before - 1) + 1
+            return readings[first : last + 1]
+
+    def _loop(self) -> None:
+        while not self._over.wait(self.interval):
+            self.look()
+
+
+def summary(readings: Iterable[Reading]) -> StateSummary | None:
+    """What a run keeps of its readings; None without any."""
+    known = list({r.at: r for r in readings}.values())
+    if not known:
+        return None
+    sm = [r.sm_mhz for r in known if r.sm_mhz is not None]
+    memory = [r.memory_mhz for r in known if r.memory_mhz is not None]
+    heat = [r.temperature_c for r in known if r.temperature_c is not None]
+    power = [r.power_w for r in known if r.power_w is not None]
+    return StateSummary(
+        samples=len(known),
+        sm_mhz_low=min(sm, default=None),
+        sm_mhz_median=statistics.median(sm) if sm else None,
+        sm_mhz_high=max(sm, default=None),
+        memory_mhz=statistics.median(memory) if memory else None,
+        temperature_c=max(heat, default=None),
+        power_w=statistics.median(power) if power else None,
+        throttled=dict(Counter(reason for r in known for reason in r.reasons)),
+    )
+
+
+def monitor(uuid: str | None) -> Monitor | None:
+    """A monitor of the device that is running, or None where there is no way to ask."""
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    try:
+        reader = Reader(pynvml, uuid)
+    except pynvml.NVMLError:
+        return None
+    made = Monitor(reader.read)
+    made.start()
+    return made

@@ -1,0 +1,173 @@
+"""Tunings as data: what a record answers about the heuristics, and about last run's choice.
+
+*Regret* is the time of the heuristics' first choice over the time of the best trial: 1.07
+means that without tuning the kernel would take 7 % longer. *Pinned against retuned*: the time
+of an earlier run's configuration on today's code over the best of today's trials.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.heuristics.facts import Config
+from harness.records.run import KernelRecord, Run, TrialRecord
+from harness.records.trials import Origin, Trial
+from harness.runtime.module import config_dict, config_from_dict
+
+_CLOSE = 1.02
+"""Two configurations within this ratio are called equally fast: what two timings of one small
+kernel differ by."""
+
+
+def trial_record(trial: Trial) -> TrialRecord:
+    """A trial as a run file keeps it."""
+    needs = trial.resources
+    return TrialRecord(
+        config=config_dict(trial.config),
+        origin=trial.origin.value,
+        samples_ms=() if trial.samples is None else trial.samples.ms,
+        registers=needs.registers,
+        spills=needs.spills,
+        shared=needs.shared,
+        reason=trial.reason,
+        level=trial.level,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTuning:
+    """A kernel's tuning, as a record holds it. ``chosen`` is the configuration it runs in,
+    ``earlier`` the one it ran in in an earlier run (None: no such run). ``seconds`` is what
+    the tuning took, ``source`` how the choice was made; None and empty where a record does not
+    say."""
+
+    name: str
+    trials: tuple[TrialRecord, ...]
+    chosen: Mapping[str, int] | None
+    earlier: Mapping[str, int] | None = None
+    seconds: float | None = None
+    source: str = ""
+    reason: str = ""
+
+    @property
+    def timed(self) -> tuple[TrialRecord, ...]:
+        """Trials with a time."""
+        return tuple(t for t in self.trials if t.time is not None)
+
+    @property
+    def best(self) -> TrialRecord | None:
+        """The fastest trial."""
+        return min(self.timed, key=_time, default=None)
+
+    @property
+    def first(self) -> TrialRecord | None:
+        """The heuristics' first choice, with a time or without."""
+        return next((t for t in self.trials if t.origin == Origin.HEURISTICS.value), None)
+
+    @property
+    def regret(self) -> float | None:
+        """Time of the heuristics' first choice over the best; None if one has no time."""
+        return _ratio(self.first, self.best)
+
+    @property
+    def candidates_regret(self) -> float | None:
+        """Time of the best given candidate over the best: what the search was worth."""
+        given = [t for t in self.timed if t.origin != Origin.SEARCH.value]
+        return _ratio(min(given, key=_time, default=None), self.best)
+
+    @property
+    def pinned(self) -> float | None:
+        """Time of the earlier run's configuration on today's code over the best of today's;
+        None if it was not timed."""
+        if self.earlier is None:
+            return None
+        wanted = dict(self.earlier)
+        found = next((t for t in self.timed if t.config == wanted), None)
+        return _ratio(found, self.best)
+
+    @property
+    def verdict(self) -> str:
+        """What the earlier configuration is worth today: ``same configuration``, ``as fast``,
+        ``slower``, ``not timed``, or empty without an earlier run."""
+        if self.earlier is None:
+            return ""
+        if self.best is not None and dict(self.earlier) == self.best.config:
+            return "same configuration"
+        if self.pinned is None:
+            return "not timed"
+        return "as fast" if self.pinned <= _CLOSE else "slower"
+
+
+def tunings_of(kernels: Iterable[KernelRecord], earlier: Run | None = None) -> list[KernelTuning]:
+    """The tunings that records hold; with ``earlier``, what that run had chosen beside."""
+    before = chosen_before(earlier)
+    return [
+        KernelTuning(k.name, k.trials, k.config, before.get(k.name), reason=k.reason)
+        for k in kernels
+    ]
+
+
+def chosen_before(run: Run | None) -> dict[str, dict[str, int]]:
+    """The configuration of every kernel of a run that was timed, by the kernel's name."""
+    if run is None:
+        return {}
+    kernels = (k for graph in run.graphs for k in graph.kernels)
+    return {k.name: dict(k.config) for k in kernels if k.config and k.ms is not None}
+
+
+def fitting(config: Mapping[str, int] | None, candidates: Sequence[Config]) -> tuple[Config, ...]:
+    """``config`` as something to try beside ``candidates``: nothing if today's kernel has other
+    fields."""
+    if config is None or not candidates or set(config) != set(config_dict(candidates[0])):
+        return ()
+    return (config_from_dict(config),)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Geometric means over the kernels that have the figure, and how many those are."""
+
+    kernels: int
+    trials: int
+    seconds: float | None
+    regret: float | None
+    worst: tuple[str, float] | None
+    candidates_regret: float | None
+    pinned: float | None
+    pinned_kernels: int
+
+
+def totals(tunings: Sequence[KernelTuning]) -> Totals:
+    """What tunings say together."""
+    regrets = {t.name: t.regret for t in tunings if t.regret is not None}
+    searched = [t.candidates_regret for t in tunings if t.candidates_regret is not None]
+    pinned = [t.pinned for t in tunings if t.pinned is not None]
+    seconds = [t.seconds for t in tunings if t.seconds is not None]
+    return Totals(
+        len(tunings),
+        sum(len(t.trials) for t in tunings),
+        sum(seconds) if seconds else None,
+        geometric_mean(list(regrets.values())),
+        max(regrets.items(), key=lambda item: item[1], default=None),
+        geometric_mean(searched),
+        geometric_mean(pinned),
+        len(pinned),
+    )
+
+
+def geometric_mean(values: Sequence[float]) -> float | None:
+    """Exp of the mean logarithm; None of nothing."""
+    return math.exp(statistics.fmean(map(math.log, values))) if values else None
+
+
+def _time(trial: TrialRecord) -> float:
+    return math.inf if trial.time is None else trial.time
+
+
+def _ratio(over: TrialRecord | None, best: TrialRecord | None) -> float | None:
+    if over is None or best is None or not over.time or not best.time:
+        return None
+    return over.time / best.time

@@ -1,0 +1,201 @@
+"""Which machine this is: what a number must be kept with to mean anything later.
+
+Everything is read, nothing is set. What cannot be found out is empty or ``None``.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError
+from harness.records import git
+from harness.records.run import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU as its driver describes it. Clocks in MHz at the moment of asking."""
+
+    name: str
+    uuid: str | None = None
+    driver: str | None = None
+    sm_clock_mhz: int | None = None
+    memory_clock_mhz: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The commit a run was made from; empty outside a repository."""
+
+    name: str = ""
+    dirty: bool = False
+
+
+def fingerprint(under_load: Callable[[], None] | None = None) -> Machine:
+    """Describe this machine. ``under_load`` enqueues work on the GPU, during which clocks are
+    read."""
+    import torch
+
+    gpu = find_gpu(under_load)
+    cpu = cpu_name()
+    return Machine(
+        key=machine_key(gpu, cpu),
+        cpu=cpu,
+        cores=os.cpu_count(),
+        memory_bytes=memory_bytes(),
+        system=platform.platform(),
+        gpu=gpu.name if gpu else None,
+        gpu_uuid=gpu.uuid if gpu else None,
+        driver=gpu.driver if gpu else None,
+        sm_clock_mhz=gpu.sm_clock_mhz if gpu else None,
+        memory_clock_mhz=gpu.memory_clock_mhz if gpu else None,
+        python=platform.python_version(),
+        torch=str(torch.__version__),
+        triton=_triton_version(),
+        cuda=torch.version.cuda,
+    )
+
+
+def machine_key(gpu: Gpu | None, cpu: str) -> str:
+    """A folder name: the GPU and its driver, or the processor where there is none."""
+    text = f"{gpu.name} {gpu.driver or ''}" if gpu else cpu or platform.machine()
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "unknown"
+
+
+def find_gpu(under_load: Callable[[], None] | None = None) -> Gpu | None:
+    """The current CUDA device; None without one. Without nvidia-ml-py only its name and
+    UUID are known."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return None
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    known = Gpu(str(properties.name), current_uuid())
+    return _with_driver(known, under_load)
+
+
+def current_uuid() -> str | None:
+    """The current CUDA device as the driver's management library names it."""
+    import torch
+
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    uuid = getattr(properties, "uuid", None)
+    return None if uuid is None else f"GPU-{uuid}"
+
+
+def _with_driver(known: Gpu, under_load: Callable[[], None] | None) -> Gpu:
+    """``known`` with what the management library says; itself where that is missing."""
+    try:
+        import pynvml
+    except ImportError:
+        return known
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return known
+    try:
+        handle = _handle(pynvml, known)
+        if under_load is not None:
+            under_load()
+        return Gpu(
+            known.name,
+            _text(pynvml.nvmlDeviceGetUUID(handle)),
+            _text(pynvml.nvmlSystemGetDriverVersion()),
+            _clock(pynvml, handle, pynvml.NVML_CLOCK_SM),
+            _clock(pynvml, handle, pynvml.NVML_CLOCK_MEM),
+        )
+    except pynvml.NVMLError:
+        return known
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _handle(pynvml: Any, known: Gpu) -> Any:
+    """The management library counts devices that torch may not see, so go by UUID."""
+    if known.uuid is not None:
+        try:
+            return pynvml.nvmlDeviceGetHandleByUUID(known.uuid.encode())
+        except pynvml.NVMLError:
+            pass
+    return pynvml.nvmlDeviceGetHandleByIndex(0)
+
+
+def _clock(pynvml: Any, handle: Any, kind: int) -> int | None:
+    try:
+        return int(pynvml.nvmlDeviceGetClockInfo(handle, kind))
+    except pynvml.NVMLError:
+        return None
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def cpu_name(source: Path = Path("/proc/cpuinfo")) -> str:
+    """The processor's model name."""
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", source.read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found.group(1).strip() if found else platform.processor()
+
+
+def memory_bytes(source: Path = Path("/proc/meminfo")) -> int | None:
+    """Host memory in bytes."""
+    try:
+        found = re.search(r"^MemTotal:\s*(\d+) kB$", source.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found.group(1)) * 1024 if found else None
+
+
+def _triton_version() -> str:
+    try:
+        import triton
+    except ImportError:
+        return ""
+    return str(triton.__version__)
+
+
+def given_commit(text: str) -> Commit:
+    """The commit that a user names: ``SHA``, or ``SHA-dirty`` as ``git describe --dirty`` has
+    it for a tree that differs. Raises ``UsageError`` for what is no commit's name.
+    """
+    found = re.fullmatch(r"([0-9a-fA-F]{7,64})(-dirty)?", text)
+    if found is None:
+        raise UsageError(
+            "this does not name a commit",
+            where="--commit or HARNESS_COMMIT",
+            got=repr(text),
+            expected="7 to 64 hexadecimal digits, -dirty after them if the tree differs",
+            remedy='git describe --always --abbrev=40 --dirty --match ""',
+        )
+    return Commit(found.group(1).lower(), found.group(2) is not None)
+
+
+def commit_of(folder: Path, given: str = "") -> Commit:
+    """The commit checked out in ``folder`` and whether the tree differs from it; what is
+    ``given`` instead, if anything is.
+
+    Files that git does not track count as a difference only inside the package, where
+    they would be imported. Raises ``UsageError`` as ``given_commit`` does.
+    """
+    if given:
+        return given_commit(given)
+    name = _git(folder, "rev-parse", "HEAD")
+    if not name:
+        return Commit()
+    changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    untracked = _git(folder, "status", "--porcelain", "--", "harness")
+    return Commit(name, bool(changed or untracked))
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    text, _ = git.ask(folder, *arguments)
+    return text.strip()

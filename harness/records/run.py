@@ -1,0 +1,409 @@
+"""Runs as data: what one ``harness run`` learnt, ready to be kept for years.
+
+Everything here is frozen, holds no live object, and converts to and from plain
+JSON values (``to_json``, ``from_json``). Times are milliseconds, sizes bytes,
+bandwidths GB/s (10^9 bytes); a number that was not measured is ``None``, never 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import statistics
+import types
+import typing
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from harness.errors import HarnessError, RecordError
+from harness.records.timing import is_disturbed
+
+SCHEMA_VERSION = 3
+"""Version of the file format; raised when a reader of the old one would be wrong."""
+
+T = TypeVar("T")
+
+
+class Check(enum.Enum):
+    """Whether a kernel computes what plain torch computes."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where a run was made. ``key`` names the machine's folder below the results and
+    decides which runs may be compared: processor or GPU and its driver. Clocks are
+    MHz under the conditions of the run; empty text and ``None`` mean unknown.
+    """
+
+    key: str
+    cpu: str = ""
+    cores: int | None = None
+    memory_bytes: int | None = None
+    system: str = ""
+    gpu: str | None = None
+    gpu_uuid: str | None = None
+    driver: str | None = None
+    sm_clock_mhz: int | None = None
+    memory_clock_mhz: int | None = None
+    python: str = ""
+    torch: str = ""
+    triton: str = ""
+    cuda: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRecord:
+    """One launch configuration that was tried on a kernel.
+
+    ``origin`` says where it came from: ``heuristics``, ``scaled`` (the R block halved after
+    compiling), ``descent`` (a search), ``pinned`` (given). Without samples the ``reason`` says
+    why it was not timed. ``level`` is its time in milliseconds with the drift between batches
+    taken out: what the trials of one kernel are compared by.
+    """
+
+    config: dict[str, int]
+    origin: str = "heuristics"
+    samples_ms: tuple[float, ...] = ()
+    registers: int | None = None
+    spills: int | None = None
+    shared: int | None = None
+    reason: str = ""
+    level: float | None = None
+
+    @property
+    def ms(self) -> float | None:
+        """Median in milliseconds."""
+        return statistics.median(self.samples_ms) if self.samples_ms else None
+
+    @property
+    def time(self) -> float | None:
+        """``level`` where it is known, else the median."""
+        return self.ms if self.level is None else self.level
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSet:
+    """What one process measured of a kernel: times of one launch in the order taken.
+
+    ``process`` counts the run's measuring processes from 0. ``low`` and ``high`` bound the
+    median (95 % confidence). ``clock_mhz`` is the median SM clock while sampling;
+    ``excluded`` counts samples left out because the GPU was throttling or launched at another
+    pace than usual. ``stopped`` says why no more were taken, ``drift`` what a trend test found
+    (empty: nothing). A sample is the mean of ``launches`` launches. ``copy_gbps`` is the copy
+    bandwidth of this process. ``cycles`` is the median number of SM cycles of one launch: where
+    the clock changed and the code did not, the cycles of arithmetic stay and the milliseconds
+    do not. ``method`` is empty, or names the way of measuring where it is not the run's.
+    """
+
+    process: int
+    ms: tuple[float, ...]
+    low: float | None = None
+    high: float | None = None
+    clock_mhz: float | None = None
+    excluded: int = 0
+    stopped: str = ""
+    drift: str = ""
+    launches: int = 1
+    copy_gbps: float | None = None
+    cycles: float | None = None
+    method: str = ""
+
+    @property
+    def median(self) -> float:
+        """Median in milliseconds."""
+        return statistics.median(self.ms)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether they say nothing of the kernel's usual time (``runtime.timing.is_disturbed``)."""
+        return is_disturbed(self.stopped, len(self.ms), self.excluded)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRecord:
+    """One kernel of one graph.
+
+    ``kind`` is the category in the kernel's name (``poi``, ``per``, ``red``). ``launches``
+    counts how often the graph launches this very text. ``check_note`` says where it was
+    checked or why not, ``allowed`` the largest error that passes. ``fraction`` is ``gbps``
+    over the bandwidth that ``roof`` names (``copy``, ``read``, ``write``) in the same process, or
+    the share of the arithmetic throughput (``compute``). ``low`` and ``high`` bound ``ms`` (95 %
+    confidence, processes included); ``detectable`` is the smallest relative change that this
+    machine's calibration can tell from noise. ``sets`` holds the samples by process, ``trials``
+    every configuration that tuning looked at, ``mix`` the instructions by group. ``module`` is
+    the emitted module's text, ``reason`` why the kernel has no numbers, if it has none.
+    """
+
+    name: str
+    kind: str
+    bytes: int
+    launches: int = 1
+    origins: tuple[str, ...] = ()
+    registers: int | None = None
+    spills: int | None = None
+    stack: int | None = None
+    shared: int | None = None
+    instructions: int | None = None
+    widest_load: int | None = None
+    widest_store: int | None = None
+    check: Check = Check.SKIPPED
+    check_note: str = ""
+    max_error: float | None = None
+    allowed: float | None = None
+    config: dict[str, int] | None = None
+    ms: float | None = None
+    gbps: float | None = None
+    fraction: float | None = None
+    reason: str = ""
+    module: str = ""
+    region: str = ""
+    roof: str = "copy"
+    low: float | None = None
+    high: float | None = None
+    detectable: float | None = None
+    sets: tuple[SampleSet, ...] = ()
+    trials: tuple[TrialRecord, ...] = ()
+    mix: dict[str, int] | None = None
+
+    @property
+    def samples_ms(self) -> tuple[float, ...]:
+        """Every sample in milliseconds, process after process."""
+        return tuple(ms for samples in self.sets for ms in samples.ms)
+
+    @property
+    def code(self) -> str:
+        """What the GPU runs: argument types, kernel and grid, the kernel's name left out. Two
+        kernels that agree in it are one kernel, whichever graph nodes they come from.
+        """
+        start, end = self.module.find("@triton.jit"), self.module.find("\ndef reference(")
+        if start < 0 or end < 0:
+            return self.module or self.name
+        signature = self.module.find("\nSIGNATURE = ")
+        types = self.module[signature : self.module.find("\n", signature + 1)]
+        return (types + self.module[start:end]).replace(self.name, "")
+
+    @property
+    def failed(self) -> bool:
+        """Whether this kernel did not compile or computes something else."""
+        return self.check is Check.FAILED or bool(self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryCall:
+    """An operator left to torch, how often, and why it is not in a kernel."""
+
+    operator: str
+    count: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegionRecord:
+    """What a compiler made of a region of a graph: the same inputs for every ``compiler``.
+
+    ``ms`` is one pass through the region, ``kernels`` how many it launches; ``check`` is against
+    eager torch in float64. ``count`` regions of the graph launch the same kernels; one of them
+    was timed. ``reason`` says why there is no figure or, with a figure, what is not like the
+    others about it (such a figure takes no part in means).
+    """
+
+    region: str
+    compiler: str
+    ms: float | None = None
+    low: float | None = None
+    high: float | None = None
+    kernels: int | None = None
+    sets: tuple[SampleSet, ...] = ()
+    check: Check = Check.SKIPPED
+    max_error: float | None = None
+    reason: str = ""
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StateSummary:
+    """The GPU's state while a run measured, from ``samples`` readings: clocks in MHz, the
+    highest temperature in degrees Celsius, the median power in watts, and how many readings
+    showed each reason for throttling.
+    """
+
+    samples: int = 0
+    sm_mhz_low: float | None = None
+    sm_mhz_median: float | None = None
+    sm_mhz_high: float | None = None
+    memory_mhz: float | None = None
+    temperature_c: float | None = None
+    power_w: float | None = None
+    throttled: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRecord:
+    """One graph. ``codegen_seconds`` is graph to kernel source, wall clock; ``reason``
+    says why there are no kernels, if it could not be compiled. ``regions`` compares compilers.
+    """
+
+    name: str
+    library_calls: tuple[LibraryCall, ...] = ()
+    kernels: tuple[KernelRecord, ...] = ()
+    codegen_seconds: float | None = None
+    reason: str = ""
+    regions: tuple[RegionRecord, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the graph or one of its kernels failed."""
+        return bool(self.reason) or any(kernel.failed for kernel in self.kernels)
+
+    @property
+    def launches(self) -> int:
+        """Kernel launches, repeats counted."""
+        return sum(kernel.launches for kernel in self.kernels)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run. ``created`` is UTC in ISO form; ``commit`` is empty outside a repository,
+    ``dirty`` says the tree had uncommitted changes; ``method`` names the version of the way
+    of measuring (numbers of different methods are not compared); ``complete`` is false
+    for a run that was interrupted. Bandwidths are those of the first of its measuring
+    ``processes``, ``state`` sums up clocks and throttling while it measured.
+    """
+
+    id: str
+    created: str
+    machine: Machine
+    target: str
+    suite: str = ""
+    commit: str = ""
+    dirty: bool = False
+    method: str = ""
+    copy_gbps: float | None = None
+    complete: bool = True
+    graphs: tuple[GraphRecord, ...] = ()
+    read_gbps: float | None = None
+    write_gbps: float | None = None
+    fp32_tflops: float | None = None
+    tensor_tflops: float | None = None
+    processes: int = 1
+    state: StateSummary | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything in it failed."""
+        return any(graph.failed for graph in self.graphs)
+
+    def counts(self) -> Counter[str]:
+        """Kernels by the outcome of their check, ``total`` and ``distinct`` (by code) beside."""
+        kernels = [kernel for graph in self.graphs for kernel in graph.kernels]
+        counts = Counter(kernel.check.value for kernel in kernels)
+        counts["total"] = len(kernels)
+        counts["distinct"] = len({kernel.code for kernel in kernels})
+        return counts
+
+
+def one_line(error: HarnessError) -> str:
+    """An error as one line for a record: its condition, what it says, what was got."""
+    parts = [f"{type(error).__name__}: {error.what}"]
+    if error.got:
+        parts.append(error.got.splitlines()[0])
+    return "; ".join(parts)[:500]
+
+
+def to_json(value: Any) -> Any:
+    """``value`` (a record or a part of one) as plain JSON values."""
+    if dataclasses.is_dataclass(value):
+        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, tuple | list):
+        return [to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
+    return value
+
+
+def from_json(kind: type[T], value: Any, where: str) -> T:
+    """The record of type ``kind`` that ``value`` describes.
+
+    Fields that are missing take their default, unknown ones are ignored (a newer
+    writer of the same schema version may add some). ``where`` names the file, for the
+    ``RecordError`` that a value of the wrong type raises.
+    """
+    return typing.cast(T, _convert(kind, value, where))
+
+
+def _convert(kind: Any, value: Any, where: str) -> Any:
+    origin = typing.get_origin(kind)
+    if origin in (types.UnionType, typing.Union):
+        return _convert_union(kind, value, where)
+    if origin is tuple:
+        item = typing.get_args(kind)[0]
+        return tuple(_convert(item, v, f"{where}[{i}]") for i, v in enumerate(_list(value, where)))
+    if origin is dict:
+        item = typing.get_args(kind)[1]
+        pairs = _mapping(value, where).items()
+        return {key: _convert(item, v, f"{where}.{key}") for key, v in pairs}
+    if dataclasses.is_dataclass(kind):
+        return _convert_record(kind, _mapping(value, where), where)
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return _convert_enum(kind, value, where)
+    return _convert_scalar(kind, value, where)
+
+
+def _convert_union(kind: Any, value: Any, where: str) -> Any:
+    if value is None:
+        return None
+    (member,) = (k for k in typing.get_args(kind) if k is not type(None))
+    return _convert(member, value, where)
+
+
+def _convert_record(kind: Any, value: dict[str, Any], where: str) -> Any:
+    hints = typing.get_type_hints(kind)
+    arguments = {}
+    for each in dataclasses.fields(kind):
+        if each.name in value:
+            arguments[each.name] = _convert(
+                hints[each.name], value[each.name], f"{where}.{each.name}"
+            )
+        elif each.default is dataclasses.MISSING and (each.default_factory is dataclasses.MISSING):
+            raise _wrong(where, "nothing", f"a value for {each.name}")
+    return kind(**arguments)
+
+
+def _convert_enum(kind: type[enum.Enum], value: Any, where: str) -> enum.Enum:
+    try:
+        return kind(value)
+    except ValueError:
+        expected = ", ".join(str(member.value) for member in kind)
+        raise _wrong(where, value, f"one of {expected}") from None
+
+
+def _convert_scalar(kind: Any, value: Any, where: str) -> Any:
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not kind:
+        raise _wrong(where, value, kind.__name__)
+    return value
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise _wrong(where, value, "a list")
+    return list(value)
+
+
+def _mapping(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _wrong(where, value, "an object")
+    return value
+
+
+def _wrong(where: str, got: Any, expected: str) -> RecordError:
+    text = got if got == "nothing" else f"{type(got).__name__} {got!r}"[:80]
+    return RecordError("a run file does not hold what it should", where, text, expected)

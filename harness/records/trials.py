@@ -1,0 +1,108 @@
+"""What a tuning learns, as data: every configuration it tried and the one it chose."""
+
+from __future__ import annotations
+
+import enum
+import statistics
+from dataclasses import dataclass
+
+from harness.heuristics.facts import Config
+from harness.records.timing import Samples
+
+
+class Origin(enum.Enum):
+    """Where a configuration came from."""
+
+    HEURISTICS = "heuristics"
+    SCALED = "scaled"
+    """The R block halved after compiling, for more blocks at a time."""
+    SEARCH = "descent"
+    """Visited by coordinate descent or another search."""
+    PINNED = "pinned"
+    """Given: by a lookup table, the cache of winners, or an earlier run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a compiled kernel needs: registers and spilled registers per thread, shared memory in
+    bytes per block; ``artifact`` names the binary (two configurations with the same one
+    differ in the grid alone)."""
+
+    registers: int | None = None
+    spills: int | None = None
+    shared: int | None = None
+    artifact: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One configuration: its samples, or why it was not timed.
+
+    ``level`` is its time in milliseconds with the drift between batches taken out (each batch
+    times the best known configuration again); ``error`` is the standard error of that.
+    """
+
+    config: Config
+    samples: Samples | None
+    reason: str = ""
+    origin: Origin = Origin.HEURISTICS
+    resources: Resources = Resources()
+    level: float | None = None
+    error: float = 0.0
+
+    @property
+    def ms(self) -> float | None:
+        """Median in milliseconds."""
+        return None if self.samples is None else self.samples.median
+
+    @property
+    def time(self) -> float | None:
+        """``level`` where it is known, else the median."""
+        return self.ms if self.level is None else self.level
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """The chosen configuration, and every trial: the candidates in their order, then what
+    else was tried, in the order it was.
+
+    ``seconds`` is the wall clock the tuning took; ``found_by_coordesc`` whether a search (not the
+    list of candidates) found the winner; ``noise`` the relative difference that this tuning
+    took for noise; ``source`` says how the choice was made (``timed``, ``only candidate``,
+    ``cache``, ``lookup table``, ``interpreter``); ``partial`` why the tuning ended early.
+    """
+
+    config: Config
+    trials: tuple[Trial, ...]
+    seconds: float = 0.0
+    found_by_coordesc: bool = False
+    noise: float = 0.0
+    source: str = "timed"
+    artifact: str = ""
+    partial: str = ""
+
+    @property
+    def first(self) -> Trial | None:
+        """The heuristics' first choice, None if no trial was kept."""
+        return next((t for t in self.trials if t.origin is Origin.HEURISTICS), None)
+
+    @property
+    def best(self) -> Trial | None:
+        """The chosen configuration's trial."""
+        return next((t for t in self.trials if t.config == self.config), None)
+
+    @property
+    def regret(self) -> float | None:
+        """Time of the heuristics' first choice over the best's; None where one is missing."""
+        first = None if self.first is None else self.first.time
+        best = None if self.best is None else self.best.time
+        return first / best if first and best else None
+
+
+def standard_error(samples: tuple[float, ...]) -> float:
+    """Standard error of the median: 1.2533 × deviation ÷ √n, the deviation from the quartiles,
+    which stray samples do not move. Infinite for fewer than three samples."""
+    if len(samples) < 3:
+        return float("inf")
+    low, _, high = statistics.quantiles(samples, n=4, method="inclusive")
+    return 1.2533 * (high - low) / 1.349 / len(samples) ** 0.5

@@ -1,0 +1,98 @@
+"""What an interpreter worker can do. Imported only in worker processes."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.devices.worker import Handler
+from harness.errors import CheckFailed, HarnessError
+from harness.heuristics.facts import Config
+from harness.runtime import module as modules
+from harness.runtime.compile.static import reason
+from harness.runtime.interpret import shared, standins
+from harness.runtime.interpret.interpreter import CheckJob, CheckResult, LaunchJob
+
+_KEPT = 256
+"""Loaded modules a worker remembers."""
+
+
+class Interpreter:
+    """Loaded modules by text, and the two jobs."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._loaded: dict[str, modules.LoadedModule] = {}
+
+    def load(self, text: str) -> modules.LoadedModule:
+        """The module, loaded once."""
+        found = self._loaded.get(text)
+        if found is None:
+            if len(self._loaded) >= _KEPT:
+                self._loaded.pop(next(iter(self._loaded)))
+            found = self._loaded[text] = modules.load(text, self._folder)
+        return found
+
+    def check(self, job: CheckJob) -> CheckResult:
+        """The module's own check on fresh inputs in host memory."""
+        began = time.perf_counter()
+        loaded = self.load(job.module_text)
+        try:
+            args = loaded.get_args("cpu", job.seed, dict(job.sizes))
+            found = loaded.check(args, job.config)
+        except HarnessError:
+            raise
+        except Exception as error:
+            raise self._failed(loaded, job.config, error) from error
+        seconds = time.perf_counter() - began
+        return result(found, seconds)
+
+    def launch(self, job: LaunchJob) -> tuple[int, ...]:
+        """Run the kernel on the arguments; the positions it writes."""
+        loaded = self.load(job.module_text)
+        args = shared.unpack(job.package)
+        try:
+            loaded.call(args, job.config)
+        except Exception as error:
+            raise self._failed(loaded, job.config, error) from error
+        return loaded.outputs
+
+    def _failed(
+        self, loaded: modules.LoadedModule, config: Config | None, error: Exception
+    ) -> HarnessError:
+        chosen = modules.config_dict(config or loaded.configs[0])
+        return CheckFailed(
+            "a kernel could not be run in the interpreter",
+            where=f"{loaded.name} {chosen}",
+            got=reason(error),
+            expected="a kernel that runs to its end",
+            remedy=f"see its text in {loaded.path}",
+        )
+
+
+def result(found: dict[str, Any], seconds: float) -> CheckResult:
+    """A module's answer as data; an error that is not a number counts as infinite."""
+    error = float(found["max_error"])
+    error = math.inf if math.isnan(error) else error
+    return CheckResult(
+        passed=bool(found["passed"]) and not math.isinf(error),
+        max_error=error,
+        allowed=float(found["allowed"]),
+        message=str(found.get("message", "")),
+        seconds=seconds,
+    )
+
+
+def handlers(cache: str | None) -> dict[str, Handler]:
+    """The jobs of an interpreter worker."""
+    torch.set_num_threads(1)
+    standins.install()
+    standins.install_rounding()
+    standins.install_splat()
+    standins.install_index()
+    interpreter = Interpreter(None if cache is None else Path(cache) / "modules")
+    return {"check": interpreter.check, "launch": interpreter.launch}

@@ -1,0 +1,301 @@
+"""Launch compiled kernels on a CUDA device without Triton's per-call dispatch.
+
+A kernel is compiled once per configuration for the device's target and kept as a file, so
+that the next process loads it without compiling. Compiled code may assume that the pointers
+in the module's DIVISIBLE_BY_16 are aligned; arguments that are not get a variant of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import weakref
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.errors import CompileFailed, InvalidProgram
+from harness.heuristics.facts import Config
+from harness.runtime import module as modules
+from harness.runtime.compile import binary as binaries
+from harness.runtime.compile.binary import ASKED, KernelBinary
+from harness.runtime.compile.static import compile_for
+from harness.runtime.grid import Counts
+from harness.runtime.launch.driver import Driver, Loaded, cuda
+from harness.runtime.launch.host import raw_stream
+from harness.runtime.launch.native import Kernel, launching
+from harness.runtime.module import USER
+from harness.target import Target
+
+
+def compiled_binary(
+    loaded: modules.LoadedModule,
+    target: Target,
+    config: Config,
+    unaligned: Collection[str] = (),
+    cache: Path | None = None,
+) -> KernelBinary:
+    """The kernel of ``loaded`` under ``config``: the one kept in ``cache``, or compiled and
+    kept there. ``unaligned`` names pointers that may have any address. Needs no GPU.
+
+    Raises ``CompileFailed``.
+    """
+    name = binaries.artifact(loaded.text, config, target, unaligned)
+    found = None if cache is None else binaries.find(cache, name)
+    if found is None:
+        numbers = {n for n, kind in loaded.signature.items() if not kind.startswith("*")}
+        if loaded.category == USER:
+            numbers = set()  # its arguments are always the same
+        compiled = compile_for(loaded, target, config, {*unaligned, *numbers}, cache)
+        found = binaries.of_compiled(compiled, loaded, config, unaligned)
+        if cache is not None:
+            binaries.keep(cache, name, found)
+    return found
+
+
+@dataclass(eq=False, slots=True, weakref_slot=True)
+class LoadedBinaries:
+    """Binaries loaded on devices, for as long as this object lives."""
+
+    driver: Driver
+    _loaded: dict[tuple[int, KernelBinary], Loaded] = field(default_factory=dict)
+
+    def load(self, binary: KernelBinary, device: int) -> Loaded:
+        """``binary`` on the CUDA device number ``device``. Raises ``CompileFailed`` if it does
+        not fit, ``NoDevice`` if the device does not answer."""
+        found = self._loaded.get((device, binary))
+        if found is None:
+            shape = (binary.name, binary.shared, binary.threads, device)
+            found = self._loaded[device, binary] = self.driver.load(binary.cubin, *shape)
+            # At the end of the process the device forgets by itself, maybe before us.
+            weakref.finalize(self, _unload, self.driver, found, os.getpid()).atexit = False
+        return found
+
+    def bind(
+        self, kernel: Kernel, binary: KernelBinary, device: int, grid: Counts | None = None
+    ) -> None:
+        """Make ``kernel`` launch ``binary`` on ``device``, with the binary's own grid if None is
+        given. This object must outlive its use. Raises ``InvalidProgram`` for a binary whose
+        grid depends on sizes that only a launch knows."""
+        if grid is None and binary.grid == ASKED:
+            raise InvalidProgram(
+                "the number of programs depends on sizes that only a launch knows",
+                where=binary.name,
+                expected="a launch through the kernel's module, which computes it",
+                remedy="call the module, or a Launcher, with the arguments",
+            )
+        loaded = self.load(binary, device)
+        kernel.bind(
+            function=loaded.function,
+            launch=self.driver.address(binary.cooperative),
+            grid=grid or binary.grid,
+            threads=binary.threads,
+            shared=binary.shared,
+            kinds=binary.kinds,
+            cooperative=binary.cooperative,
+        )
+
+
+def _unload(driver: Driver, loaded: Loaded, owner: int) -> None:
+    """Unload, unless this is a forked child, whose parent goes on using it."""
+    if os.getpid() == owner:
+        driver.unload(loaded)
+
+
+@dataclass(eq=False, slots=True)
+class Launcher:
+    """One module under one configuration. Calling it enqueues the kernel on the current
+    stream of the current device; ``args`` are as the module's ``call`` takes them. Binaries
+    are kept below ``cache``."""
+
+    loaded: modules.LoadedModule
+    config: Config
+    target: Target
+    cache: Path | None = None
+    driver: Driver | None = None
+    _stream: Callable[[int], int] = field(default_factory=raw_stream)
+    _kernels: dict[tuple[int, tuple[int, ...], Counts | None], Kernel] = field(default_factory=dict)
+    _compiled: dict[tuple[str, ...], KernelBinary] = field(default_factory=dict)
+    _loaded: LoadedBinaries | None = None
+    _sized: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sized = bool(self.loaded.unknown_sizes)
+
+    def __call__(self, args: Sequence[Any]) -> None:
+        """Enqueue the kernel. Raises ``CompileFailed`` (out of resources included) the
+        first time."""
+        device = torch.cuda.current_device()
+        if self._sized:
+            kernel = self._variant(device, (), self._grid(args))
+        else:
+            kernel = self._kernels.get((device, (), None)) or self.kernel(device)
+        kernel(self._stream(device), *args)
+
+    def launch(self, device: int, stream: int, *args: Any) -> None:
+        """Enqueue on ``stream`` of ``device``, which is current; the grid may depend on sizes
+        among the arguments."""
+        self._variant(device, (), self._grid(args))(stream, *args)
+
+    def kernel(self, device: int) -> Kernel:
+        """What launches on the CUDA device number ``device``: ``kernel(stream, *args)``.
+        Raises ``CompileFailed``."""
+        return self._variant(device, ())
+
+    def bind(self, kernel: Kernel, device: int) -> None:
+        """Make ``kernel``, which the caller made, launch this. This object must outlive it."""
+        self._binaries().bind(kernel, self.binary(), device)
+
+    def misaligned(self, device: int, stream: int, *args: Any) -> None:
+        """Launch with arguments of which some are not aligned."""
+        aligned = self.binary().aligned
+        places = tuple(
+            at
+            for at, (name, _) in enumerate(self.binary().signature)
+            if name in aligned and _address(args[at]) % 16
+        )
+        self._variant(device, places, self._grid(args))(stream, *args)
+
+    def binary(self, unaligned: Collection[str] = ()) -> KernelBinary:
+        """The compiled kernel, from the cache or compiled now. Raises ``CompileFailed``."""
+        names = tuple(unaligned)
+        found = self._compiled.get(names)
+        if found is None:
+            found = compiled_binary(self.loaded, self.target, self.config, names, self.cache)
+            self._compiled[names] = found
+        return found
+
+    @property
+    def artifact(self) -> str:
+        """The name of the binary that ``prepare`` loads (see ``binary.artifact``)."""
+        return binaries.artifact(self.loaded.text, self.config, self.target)
+
+    def prepare(self) -> int:
+        """Compile and load for aligned arguments; the number of spilled registers."""
+        return self.resources().spills
+
+    def resources(self) -> Loaded:
+        """Compile and load; registers and spills as the driver reports them."""
+        device = torch.cuda.current_device()
+        if not self._sized:
+            self.kernel(device)
+        return self._binaries().load(self.binary(), device)
+
+    def _binaries(self) -> LoadedBinaries:
+        if self._loaded is None:
+            self._loaded = LoadedBinaries(self.driver or cuda())
+        return self._loaded
+
+    def _grid(self, args: Sequence[Any]) -> Counts | None:
+        """The grid for these arguments, where it depends on them."""
+        return self.loaded.grid(self.config, args) if self._sized else None
+
+    def _variant(
+        self, device: int, misaligned: tuple[int, ...], grid: Counts | None = None
+    ) -> Kernel:
+        found = self._kernels.get((device, misaligned, grid))
+        if found is None:
+            names = [name for name, _ in self.binary().signature] if misaligned else []
+            binary = self.binary([names[at] for at in misaligned])
+            found = self._empty(device)
+            self._binaries().bind(found, binary, device, grid)
+            self._kernels[device, misaligned, grid] = found
+        return found
+
+    def _empty(self, device: int) -> Kernel:
+        """A kernel to which nothing is bound yet."""
+        driver = self.driver or cuda()
+
+        def failed(code: int, tries: int) -> None:
+            driver.recover(code, tries, self.loaded.name, device)
+
+        misaligned = functools.partial(self.misaligned, device)
+        return launching(self.cache).make(_not_bound, misaligned, failed)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SavedKernel:
+    """A saved kernel on one device: call it with its arguments (tensors and numbers) in the
+    order of its signature. It runs on the current stream."""
+
+    binary: KernelBinary
+    device: int
+    _kernel: Kernel
+    _loaded: LoadedBinaries
+    _stream: Callable[[int], int] = field(default_factory=raw_stream)
+
+    def __call__(self, args: Sequence[Any]) -> None:
+        """Enqueue the kernel. Raises ``CompileFailed`` for an address that is not aligned as
+        the binary needs it."""
+        self._kernel(self._stream(self.device), *args)
+
+
+def open_binary(
+    where: Path, cache: Path | None = None, driver: Driver | None = None
+) -> SavedKernel:
+    """The kernel in the file ``where``, loaded on the current CUDA device without compiling:
+    neither Triton nor the module that it was compiled from is needed.
+
+    Raises ``DamagedBinary``, ``RecordError`` (no such file), ``CompileFailed`` for a binary of
+    another kind of device or one that does not fit.
+    """
+    binary = binaries.load(where)
+    chosen = driver or cuda()
+    device = torch.cuda.current_device()
+    binaries.require_target(binary, chosen.capability(device), str(where))
+
+    def misaligned(stream: int, *args: Any) -> None:
+        del stream
+        names = [name for name, _ in binary.signature]
+        odd = [n for n, a in zip(names, args, strict=True) if _odd(binary, n, a)]
+        raise CompileFailed(
+            "an argument of a saved kernel is not aligned",
+            where=f"{where}: {', '.join(odd)}",
+            expected="addresses that are multiples of 16",
+            remedy="pass a copy, or compile the kernel for unaligned arguments",
+        )
+
+    def failed(code: int, tries: int) -> None:
+        chosen.recover(code, tries, binary.name, device)
+
+    owner = LoadedBinaries(chosen)
+    kernel = launching(cache).make(_not_bound, misaligned, failed)
+    owner.bind(kernel, binary, device)
+    return SavedKernel(binary, device, kernel, owner)
+
+
+def _odd(binary: KernelBinary, name: str, argument: Any) -> bool:
+    return name in binary.aligned and bool(_address(argument) % 16)
+
+
+def _not_bound(*_: Any) -> None:
+    raise CompileFailed("a kernel was launched before it was bound")
+
+
+def _address(argument: Any) -> int:
+    return argument if isinstance(argument, int) else int(argument.data_ptr())
+
+
+@dataclass(eq=False, slots=True)
+class LauncherCache:
+    """Launchers by module text and configuration, for as long as the cache lives."""
+
+    target: Target
+    cache: Path | None = None
+    _launchers: dict[tuple[str, Config], Launcher] = field(default_factory=dict)
+
+    def get(self, loaded: modules.LoadedModule, config: Config | None = None) -> Launcher:
+        """The launcher of ``loaded`` under ``config`` (its best guess if None)."""
+        chosen = loaded.configs[0] if config is None else config
+        key = (modules.text_hash(loaded.text), chosen)
+        found = self._launchers.get(key)
+        if found is None:
+            found = self._launchers[key] = Launcher(loaded, chosen, self.target, self.cache)
+        return found
+
+    def clear(self) -> None:
+        """Forget all of them, which unloads their binaries."""
+        self._launchers.clear()

@@ -1,0 +1,121 @@
+"""The quick way to launch: ``launch.c``, compiled once and kept in the cache folder.
+
+It is built with the compiler that Triton builds its own parts with. Where that fails,
+kernels are launched through ctypes, and ``Launching.reason`` says why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.util
+import platform
+import sys
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.errors import RecordError
+from harness.runtime import module as modules
+from harness.runtime.compile.static import reason, triton_cache
+from harness.runtime.launch.driver import PythonKernel
+
+_SOURCE = Path(__file__).with_name("launch.c")
+_NAME = "harness_launch"
+_SUFFIX = str(sysconfig.get_config_var("EXT_SUFFIX"))
+
+
+class Kernel(Protocol):
+    """A kernel ready to launch: ``kernel(stream, *args)``, with tensors (or addresses) for
+    pointers and numbers for the rest."""
+
+    def __call__(self, stream: int, *args: Any) -> object:
+        """Enqueue the kernel on ``stream``."""
+        ...
+
+    def bind(
+        self,
+        function: int,
+        launch: int,
+        grid: tuple[int, int, int],
+        threads: int,
+        shared: int,
+        kinds: bytes,
+        cooperative: bool,
+    ) -> object:
+        """Fix what a launch needs besides stream and arguments."""
+        ...
+
+    def unbind(self) -> object:
+        """Forget the function: calls go to ``unbound`` from now on."""
+        ...
+
+
+Make = Callable[[Callable[..., Any], Callable[..., Any], Callable[[int, int], Any]], Kernel]
+
+
+@dataclass(frozen=True, slots=True)
+class Launching:
+    """``make(unbound, misaligned, failed)`` gives a ``Kernel``. ``unbound`` is called with stream
+    and arguments while nothing is bound; ``misaligned`` when an address is not aligned as the
+    function needs it; ``failed`` with the driver's code and the number of tries so far.
+    ``reason`` says why the quick way cannot be had; empty if it can."""
+
+    make: Make
+    reason: str = ""
+
+
+def launching(cache: Path | None = None) -> Launching:
+    """The quickest way there is to launch; what is compiled is kept below ``cache``."""
+    return _launching(cache)
+
+
+@functools.cache
+def _launching(cache: Path | None) -> Launching:
+    try:
+        made: Make = _compiled(cache).Kernel
+    except Exception as error:  # noqa: BLE001 - no compiler, no headers, a full disk: ctypes then
+        return Launching(through_ctypes, reason(error))
+    return Launching(made)
+
+
+def through_ctypes(
+    unbound: Callable[..., Any], misaligned: Callable[..., Any], failed: Callable[[int, int], Any]
+) -> Kernel:
+    """A ``Kernel`` without a C compiler: a few microseconds more for a launch."""
+    return PythonKernel(unbound, misaligned, failed, {})
+
+
+def _compiled(cache: Path | None) -> Any:
+    """The extension. One that lies in ``cache`` is loaded without Triton."""
+    source = _SOURCE.read_text()
+    kept = None if cache is None else cache / "native" / f"{_key(source)}{_SUFFIX}"
+    if kept is not None and kept.is_file():
+        with contextlib.suppress(ImportError):  # torn or foreign: built again
+            return _loaded(kept)
+    from triton.runtime.build import compile_module_from_src
+
+    with triton_cache(cache):
+        made = compile_module_from_src(src=source, name=_NAME)
+    if kept is not None:
+        with contextlib.suppress(RecordError):
+            modules.write_atomically(kept, Path(made.__file__).read_bytes())
+    return made
+
+
+def _key(source: str) -> str:
+    """What a compiled extension depends on: its text, the Python it is for, the processor."""
+    parts = (source, sys.implementation.cache_tag, platform.machine())
+    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:32]
+
+
+def _loaded(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(_NAME, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(str(path))
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made

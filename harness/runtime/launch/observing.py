@@ -1,0 +1,215 @@
+"""Watching kernels inside real programs: marks for torch's profiler, and bandwidth.
+
+Both are chosen when a graph is compiled. What is not watched is launched directly, so that
+watching costs nothing when it is off.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.errors import RecordError
+from harness.records.timing import Launch as Work
+from harness.runtime import module as modules
+from harness.runtime.launch.selecting import SelectedKernel
+from harness.runtime.tune.saved import Saved
+
+LaunchOn = Callable[..., object]
+"""``launch(stream, *args)`` enqueues a kernel."""
+
+_log = logging.getLogger("harness.bandwidth")
+_REPEATS = 10
+_FLUSH_BYTES = 256 << 20
+"""More than twice the largest L2 cache of a supported device (126 MiB)."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Traced:
+    """A kernel whose launches are marked for ``torch.profiler``: an event called by the
+    kernel's name, its file, the hash of its text, its grid and configuration, and the stream.
+
+    They stand in the event's name because a trace shows what belongs to an event only where
+    the profiler was told to record shapes.
+    """
+
+    selected: SelectedKernel
+    launch: LaunchOn
+
+    def __call__(self, stream: int, *args: Any) -> None:
+        """Enqueue the kernel inside its mark."""
+        with torch.profiler.record_function(self.mark(stream, args)):
+            self.launch(stream, *args)
+
+    def mark(self, stream: int, args: Sequence[Any]) -> str:
+        """The event's name."""
+        loaded, config = self.selected.loaded, self.selected.config
+        digest = modules.text_hash(loaded.text)
+        facts = f"{loaded.name} file={loaded.path} hash={digest} stream={stream}"
+        if config is None:  # the first launch chooses
+            return facts
+        grid = "x".join(map(str, loaded.grid(config, args)))
+        return f"{facts} grid={grid} {modules.config_text(config)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kernel as it was timed the first time that it ran. ``nbytes`` are modelled."""
+
+    name: str
+    ms: float
+    nbytes: int
+
+    @property
+    def gbps(self) -> float:
+        """Bytes moved per second, in 10^9."""
+        return self.nbytes / self.ms / 1e6 if self.ms else 0.0
+
+    def __str__(self) -> str:
+        size = f"{self.nbytes / 1e9:9.4f} GB"
+        return f"{self.ms:9.4f} ms {size} {self.gbps:8.1f} GB/s  {self.name}"
+
+
+@dataclass(eq=False, slots=True)
+class EventTime:
+    """The median of a few launches between device events, each after the L2 cache was filled
+    with something else."""
+
+    _flush: torch.Tensor | None = None
+
+    def __call__(self, work: Work) -> float:
+        """Milliseconds of one launch."""
+        if self._flush is None:
+            self._flush = torch.empty(_FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+        pairs = []
+        for _ in range(_REPEATS):
+            self._flush.zero_()
+            cuda: Any = torch.cuda
+            begin, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+            begin.record()
+            work()
+            end.record()
+            pairs.append((begin, end))
+        torch.cuda.synchronize()
+        times = sorted(float(begin.elapsed_time(end)) for begin, end in pairs)
+        return times[len(times) // 2]
+
+
+@dataclass(eq=False, slots=True)
+class Bandwidth:
+    """Times kernels whose name ``pattern`` finds, each once. ``file`` gets the same lines as
+    the log (logger ``harness.bandwidth``, or standard error where nothing is set up to log)."""
+
+    pattern: re.Pattern[str]
+    file: Path | None = None
+    time: Callable[[Work], float] = field(default_factory=EventTime)
+    rows: dict[str, Row] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._say([])  # a file that cannot be written is an error now, not after the first kernel
+        _log.setLevel(logging.INFO)
+        if not _log.hasHandlers():
+            handler = logging.StreamHandler(sys.stderr)
+            handler.setFormatter(logging.Formatter("%(message)s"))
+            _log.addHandler(handler)
+
+    def graph(self, name: str) -> GraphBandwidth:
+        """The watch of one compiled graph."""
+        return GraphBandwidth(name, self)
+
+    def measure(self, selected: SelectedKernel, stream: int, args: Sequence[Any]) -> Row:
+        """Time a kernel on the arguments of its launch, and leave them as they were."""
+        loaded = selected.loaded
+        saved = Saved.of([args[place] for place in loaded.outputs])
+
+        def work() -> None:
+            selected.kernel(stream, *args)
+
+        try:
+            ms = self.time(work)
+        finally:
+            saved.restore()
+        row = self.rows[selected.text] = Row(loaded.name, ms, loaded.bytes_moved)
+        self._say([str(row)])
+        return row
+
+    def summary(self, graph: str, counts: Counter[str]) -> None:
+        """Say where the time of a graph goes: kernels by text and how often they ran."""
+        ran = [(self.rows[text], n) for text, n in counts.items() if text in self.rows]
+        total = sum(row.ms * n for row, n in ran)
+        ordered = sorted(ran, key=lambda pair: (-pair[0].ms * pair[1], pair[0].name))
+        nbytes = sum(row.nbytes * n for row, n in ran)
+        overall = f"{nbytes / total / 1e6:.1f} GB/s" if total else "no time"
+        lines = [
+            f"{graph}: {len(ran)} kernels in {sum(n for _, n in ran)} launches, "
+            f"{total:.4f} ms, {nbytes / 1e9:.4f} GB, {overall}"
+        ]
+        for row, n in ordered:
+            share = 100 * row.ms * n / total if total else 0.0
+            lines.append(f"{share:6.1f} % {row.ms * n:9.4f} ms {n:5d} × {row}")
+        self._say(lines)
+
+    def _say(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            _log.info("%s", line)
+        if self.file is None:
+            return
+        try:
+            with self.file.open("a", encoding="utf-8") as file:
+                file.writelines(f"{line}\n" for line in lines)
+        except OSError as error:
+            raise RecordError(
+                "the file for kernels' bandwidth cannot be written",
+                where=str(self.file),
+                got=error.strerror or str(error),
+                expected="a file in a folder that exists",
+                remedy="set HARNESS_BANDWIDTH_FILE to another file, or unset it",
+            ) from error
+
+
+@dataclass(eq=False, slots=True)
+class GraphBandwidth:
+    """Counts the launches of one graph, and sums up after the first run in which a kernel of
+    it was timed."""
+
+    name: str
+    log: Bandwidth
+    _counts: Counter[str] = field(default_factory=Counter)
+    _new: bool = False
+
+    def watch(self, selected: SelectedKernel) -> LaunchOn:
+        """What launches ``selected`` and, the first time, times it; kernels that the pattern
+        does not find are launched directly."""
+        if not self.log.pattern.search(selected.loaded.name):
+            return selected.kernel
+
+        def launch(stream: int, *args: Any) -> None:
+            self._counts[selected.text] += 1
+            if selected.text not in self.log.rows and not _recording():
+                selected.kernel(stream, *args)  # which compiles, and may tune
+                self.log.measure(selected, stream, args)
+                self._new = True
+                return
+            selected.kernel(stream, *args)
+
+        return launch
+
+    def finished(self) -> None:
+        """At the end of a run of the graph."""
+        if self._new:
+            self.log.summary(self.name, self._counts)
+        self._new = False
+        self._counts.clear()
+
+
+def _recording() -> bool:
+    """Whether a CUDA graph is being recorded, during which nothing can be timed."""
+    return bool(torch.cuda.is_current_stream_capturing())

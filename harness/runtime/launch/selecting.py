@@ -1,0 +1,258 @@
+"""Kernels ready to launch on a CUDA device, each in one chosen configuration.
+
+The choice is the first candidate that compiles and does not spill much; with a timer, the
+candidate that is fastest on the arguments of the kernel's first call.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.errors import CompileFailed, HarnessError, NoDevice, NoTritonConfigsError
+from harness.heuristics.facts import Config
+from harness.heuristics.limits import SPILL_LIMIT
+from harness.records.timing import Timer
+from harness.runtime import module as modules
+from harness.runtime.compile import binary as binaries
+from harness.runtime.compile.compiling import CompileJob, CompilePool
+from harness.runtime.compile.static import reason
+from harness.runtime.launch.driver import cuda
+from harness.runtime.launch.launcher import Launcher, LauncherCache
+from harness.runtime.launch.native import Kernel, launching
+from harness.runtime.tune.autotune import Settings
+from harness.runtime.tune.caching import CachingAutotuner
+from harness.runtime.tune.winners import Winners
+from harness.target import Target
+
+_TUNE_MS = 10.0
+_FEW = 6
+"""So few are compiled here: starting worker processes takes as long (3 s on 16 cores)."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class SelectedKernels:
+    """Kernels of the CUDA device number ``device`` by the text of their modules. ``cache`` is
+    where binaries and module files are kept; with more than one of ``jobs``, kernels are
+    compiled in that many processes.
+
+    With a ``timer``, a configuration that ``winners`` knows is taken without timing.
+    ``untuned`` are reasons, by kernel, why a kernel runs in its best guess in spite of a
+    ``timer``.
+    """
+
+    target: Target
+    timer: Timer | None = None
+    cache: Path | None = None
+    device: int = 0
+    jobs: int = 1
+    winners: Winners | None = None
+    untuned: dict[str, str] = field(default_factory=dict)
+    _kernels: dict[str, SelectedKernel] = field(default_factory=dict)
+    _launchers: LauncherCache = field(init=False)
+    _pool: CompilePool | None = None
+    _compiling: list[threading.Thread] = field(default_factory=list)
+    _closed: bool = False
+
+    def __post_init__(self) -> None:
+        self._launchers = LauncherCache(self.target, self.cache)
+
+    def get(self, module_text: str) -> SelectedKernel:
+        """The module's kernel. Nothing is compiled before its first launch."""
+        found = self._kernels.get(module_text)
+        if found is None:
+            found = self._kernels[module_text] = SelectedKernel(module_text, self)
+        return found
+
+    def prefetch(self, module_texts: Iterable[str]) -> None:
+        """Begin to compile in worker processes what the first launches of these modules will
+        need and the cache does not have: all candidates with a timer, else the best guess.
+
+        No launch waits for it: what is not there yet is compiled by the launch. Launches come
+        in the order of the modules, so the workers begin at the other end.
+        """
+        if self.cache is None or self.jobs < 2:
+            return
+        jobs = [job for text in dict.fromkeys(module_texts) for job in self._missing(text)]
+        if len(jobs) <= _FEW:
+            return
+        if self._pool is None:
+            self._pool = CompilePool(min(self.jobs, len(jobs) // 2), self.cache)
+        # A daemon, so that the end of the program waits for nothing that is compiled ahead.
+        given = (self._pool, jobs[::-1])
+        thread = threading.Thread(target=self._compile, args=given, daemon=True)
+        self._compiling.append(thread)
+        thread.start()
+
+    def wait(self) -> None:
+        """Wait until everything that ``prefetch`` began is compiled. What could not be is
+        compiled again by its launch, which says why it fails."""
+        while self._compiling:
+            self._compiling.pop().join()
+
+    def close(self) -> None:
+        """End the worker processes."""
+        self._closed = True
+        self.wait()
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+    def loaded(self, module_text: str) -> modules.LoadedModule:
+        """The module, loaded."""
+        folder = None if self.cache is None else self.cache / "modules"
+        return modules.load(module_text, folder)
+
+    def chosen(self) -> dict[str, Config]:
+        """The configuration of every kernel that has been launched, by its name."""
+        kernels = self._kernels.values()
+        return {k.loaded.name: k.config for k in kernels if k.config is not None}
+
+    def unbound(
+        self, first: Callable[..., None], misaligned: Callable[..., None], module_text: str
+    ) -> Kernel:
+        """A kernel that calls ``first`` until something is bound to it."""
+        driver = cuda()
+
+        def failed(code: int, tries: int) -> None:
+            driver.recover(code, tries, self._kernels[module_text].loaded.name, self.device)
+
+        return launching(self.cache).make(first, misaligned, failed)
+
+    def launcher(self, loaded: modules.LoadedModule, config: Config) -> Launcher:
+        """What launches ``loaded`` under ``config``."""
+        return self._launchers.get(loaded, config)
+
+    def _missing(self, module_text: str) -> list[CompileJob]:
+        kernel = self.get(module_text)
+        if kernel.config is not None:
+            return []
+        loaded = kernel.loaded
+        configs = loaded.configs if self.timer is not None else loaded.configs[:1]
+        names = [(c, binaries.artifact(module_text, c, self.target)) for c in configs]
+        assert self.cache is not None
+        return [
+            CompileJob(module_text, self.target, config)
+            for config, name in names
+            if not binaries.path(self.cache, name).is_file()
+        ]
+
+    def _compile(self, pool: CompilePool, jobs: Sequence[CompileJob]) -> None:
+        try:
+            for index, error in pool.warm_each(jobs):
+                if error is not None:
+                    _log.info("%s: %s", modules.text_hash(jobs[index].module_text), error)
+                if self._closed:
+                    return
+        except HarnessError as error:  # no workers: every launch compiles for itself
+            _log.warning("kernels are not compiled ahead: %s", error)
+
+
+@dataclass(eq=False, slots=True)
+class SelectedKernel:
+    """One kernel. ``kernel(stream, *args)`` enqueues it; the first time it is compiled, and
+    with a timer tuned. Raises ``NoTritonConfigsError`` then when no candidate compiles."""
+
+    text: str
+    owner: SelectedKernels
+    config: Config | None = None
+    kernel: Kernel = field(init=False)
+    _launcher: Launcher | None = None
+    _loaded: modules.LoadedModule | None = None
+
+    def __post_init__(self) -> None:
+        self.kernel = self.owner.unbound(self._first_launch, self._misaligned, self.text)
+
+    @property
+    def loaded(self) -> modules.LoadedModule:
+        """Its module."""
+        if self._loaded is None:
+            self._loaded = self.owner.loaded(self.text)
+        return self._loaded
+
+    def _first_launch(self, stream: int, *args: Any) -> None:
+        """Choose a configuration, then launch. Where the grid depends on sizes among the
+        arguments, every launch comes here."""
+        if self._launcher is not None:
+            self._launcher.launch(self.owner.device, stream, *args)
+            return
+        timer = self.owner.timer
+        device = self.owner.device
+        if timer is None or len(self.loaded.configs) == 1:
+            config = self._first()
+        elif torch.cuda.is_current_stream_capturing():
+            # Timing waits for the device, which a recording forbids: choose for this call only.
+            self.owner.launcher(self.loaded, self._first()).launch(device, stream, *args)
+            return
+        else:
+            config = self._tuned(timer, args)
+        chosen = self.owner.launcher(self.loaded, config)
+        if not self.loaded.unknown_sizes:
+            chosen.bind(self.kernel, device)
+        self._launcher, self.config = chosen, config
+        self.kernel(stream, *args)
+
+    def _misaligned(self, stream: int, *args: Any) -> None:
+        assert self._launcher is not None
+        self._launcher.misaligned(self.owner.device, stream, *args)
+
+    def _tuned(self, timer: Timer, args: Sequence[Any]) -> Config:
+        owner = self.owner
+        settings = Settings(budget_ms=_TUNE_MS)
+        tuner = CachingAutotuner(self.text, owner.target, owner.cache, settings, owner.winners)
+        try:
+            config = tuner.tune(args, timer).config
+            # The launch may be for another stream than the one on which arguments were put back.
+            torch.cuda.synchronize()
+            return config
+        except torch.OutOfMemoryError as error:
+            # The program itself may fit: only what tuning needs beside it does not.
+            self.owner.untuned[self.loaded.name] = why = reason(error)
+            _log.warning("%s is not tuned, and runs in its best guess: %s", self.loaded.name, why)
+            return self._first()
+        except NoDevice as error:
+            raise self._vanished(error.got or error.what) from error
+        except torch.AcceleratorError as error:
+            raise self._vanished(reason(error)) from error
+
+    def _vanished(self, why: str) -> NoDevice:
+        kept = len(self.owner.chosen())
+        return NoDevice(
+            "the GPU was lost while a kernel was tuned",
+            where=self.loaded.name,
+            got=why,
+            expected="a device that answers until the kernel is tuned",
+            remedy=f"start a new process; the {kept} kernels that were tuned before this one keep "
+            "their configurations in the cache",
+        )
+
+    def _first(self) -> Config:
+        """The first candidate that compiles and does not spill much; else the first that
+        compiles."""
+        spilling: Config | None = None
+        causes: list[str] = []
+        for config in self.loaded.configs:
+            try:
+                spills = self.owner.launcher(self.loaded, config).prepare()
+            except CompileFailed as error:
+                causes.append(f"{modules.config_text(config)}: {error.got or error.what}")
+                continue
+            if spills <= SPILL_LIMIT:
+                return config
+            spilling = spilling or config
+        if spilling is not None:
+            return spilling
+        raise NoTritonConfigsError(
+            "every candidate configuration of a kernel failed",
+            where=self.loaded.name,
+            got="\n    ".join(causes),
+            expected="one that compiles and fits the device",
+            remedy="see the kernel's text; the best guess may need smaller blocks",
+        )

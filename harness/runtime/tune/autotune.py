@@ -1,0 +1,247 @@
+"""Choose a launch configuration by timing configurations on real arguments.
+
+What the kernel writes is put back after every batch, so that all configurations see the same
+inputs and the caller's tensors end up bit for bit what they were.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from harness.errors import NoDevice, NoTritonConfigsError
+from harness.heuristics.facts import Config
+from harness.heuristics.limits import SPILL_LIMIT, SPILL_LIMIT_WIDE
+from harness.records.timing import Timer
+from harness.records.trials import Origin, Resources, Tuned
+from harness.runtime import module as modules
+from harness.runtime.compile.cubin import code_hash
+from harness.runtime.launch.launcher import Launcher
+from harness.runtime.tune.race import Ahead, Prepare, Race, failure
+from harness.runtime.tune.sampling import Sampler, sampler_of
+from harness.runtime.tune.saved import Room, Saved, WriteGuard, cuda_room
+from harness.runtime.tune.scaling import scaled
+from harness.runtime.tune.search import Nothing, Search
+from harness.runtime.tune.space import Space, is_given
+from harness.target import Target
+
+_BUDGET_MS = 20.0
+_MANY = 4
+"""Processes from which on compiling what may not be needed costs no time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to tune. ``budget_ms`` is wall clock for each configuration where the timer does not
+    take turns. ``deterministic``: results must not depend on what was tuned, so no search for
+    reductions, whose block shape decides the order of a sum. ``debug``: catch writes that
+    the module does not list. ``pinned`` are configurations to try beside the candidates."""
+
+    search: Search = field(default_factory=Nothing)
+    budget_ms: float = _BUDGET_MS
+    deterministic: bool = False
+    debug: bool = False
+    pinned: tuple[Config, ...] = ()
+    room: Room = cuda_room
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Ready:
+    """A compiled configuration, and what it needs."""
+
+    launcher: Launcher
+    resources: Resources
+
+    def __call__(self, args: Sequence[Any]) -> None:
+        """Enqueue the kernel on the current stream."""
+        self.launcher(args)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Compiler:
+    """Compiles configurations of one module for the current device; a ``Prepare``. ``ahead``
+    compiles several, ``parallel`` at a time."""
+
+    loaded: modules.LoadedModule
+    target: Target
+    cache: Path | None = None
+    ahead: Ahead | None = None
+    parallel: int = 1
+
+    def __call__(self, config: Config) -> Ready:
+        """Compile and load one configuration. Raises ``CompileFailed``."""
+        launcher = Launcher(self.loaded, config, self.target, self.cache)
+        needs = launcher.resources()
+        binary = launcher.binary()
+        name = f"{code_hash(binary.cubin)}-{binary.num_warps}"
+        return Ready(launcher, Resources(needs.registers, needs.spills, binary.shared, name))
+
+
+def spill_limit(target: Target) -> int:
+    """Registers a candidate may spill on ``target``."""
+    return SPILL_LIMIT_WIDE if target.warp_size > 32 else SPILL_LIMIT
+
+
+def tune(
+    loaded: modules.LoadedModule,
+    args: Sequence[Any],
+    timer: Timer | Sampler,
+    prepare: Prepare,
+    settings: Settings | None = None,
+) -> Tuned:
+    """The fastest configuration of the module on ``args``: of its candidates, and of what the
+    settings' search visits from the best of those.
+
+    A candidate that does not compile, does not fit the device or spills heavily is dropped
+    with its reason; a single candidate is taken without timing unless there is a search. Where
+    the device fails in the middle, what was timed until then decides and ``Tuned.partial`` says
+    why. In Triton's interpreter the first candidate is taken. Raises ``NoTritonConfigsError``
+    with each candidate's reason when none is left, ``CheckFailed`` for a stray write in debug
+    mode.
+    """
+    if loaded.interpreted:
+        return Tuned(loaded.configs[0], (), source="interpreter")
+    asked = settings or Settings()
+    sampler = sampler_of(timer, asked.budget_ms)
+    return _Tuning(loaded, args, sampler, prepare, asked).run()
+
+
+@dataclass(eq=False, slots=True)
+class _Tuning:
+    """One tuning of one kernel."""
+
+    loaded: modules.LoadedModule
+    args: Sequence[Any]
+    sampler: Sampler
+    prepare: Prepare
+    settings: Settings
+
+    def run(self) -> Tuned:
+        """Compile, time, search, decide."""
+        began = time.perf_counter()
+        race = self._race()
+        target = self.prepare.target
+        space = Space.of(self.loaded, target)
+        search = self._search(space)
+        self._compile(race, space, target)
+        if isinstance(search, Nothing) and len(race.compiled) == 1:
+            only = race.compiled[0]
+            race.trials[only] = replace(race.trials[only], reason="only one")
+            return self._answer(race, only, began, "only candidate")
+        partial = ""
+        try:
+            race.measure(race.compiled, Origin.HEURISTICS)
+            for batch in search.batches(space, _RaceView(race)):
+                self._ahead(batch)
+                race.measure(batch, Origin.SEARCH)
+            race.final()
+        except (RuntimeError, NoDevice) as error:  # what torch raises when the device fails, and we
+            if race.best is None:
+                raise
+            partial = failure(error)
+        chosen = race.choice(self.loaded.configs)
+        if chosen is None:
+            raise self._none_left(race, " when launched", "run the emitted module with --check")
+        return replace(self._answer(race, chosen, began, "timed"), partial=partial)
+
+    def _race(self) -> Race:
+        loaded, args = self.loaded, self.args
+        saved = Saved.of([args[i] for i in loaded.outputs], self.settings.room)
+        guard = None
+        if self.settings.debug:
+            names = list(loaded.signature)
+            guard = WriteGuard.of(args, names, loaded.outputs, self.settings.room)
+        # A user's own list is tried as it is, spilling or not.
+        limit = None if loaded.category in ("usr", "user") else spill_limit(self.prepare.target)
+        return Race(loaded, args, self.prepare, self.sampler, saved, limit, guard)
+
+    def _search(self, space: Space) -> Search:
+        reduces = self.loaded.category in ("red", "per")
+        if is_given(self.loaded) or (self.settings.deterministic and reduces) or not space.free:
+            return Nothing()
+        return self.settings.search
+
+    def _compile(self, race: Race, space: Space, target: Target) -> None:
+        """Compile the candidates, what is pinned, and what follows from the registers of those."""
+        configs = self.loaded.configs
+        pinned = [c for c in self.settings.pinned if space.allows(c)]
+        self._ahead([*configs, *pinned, *self._likely(space)])
+        race.compile(configs, Origin.HEURISTICS)
+        race.compile(pinned, Origin.PINNED)
+        known = [(c, race.trials[c].resources) for c in race.compiled]
+        more = scaled(self.loaded, self.args, known, target, space)
+        if not self.settings.deterministic:
+            self._ahead([c for c in more if not race.tried(c)])
+            race.compile(more, Origin.SCALED)
+        if not race.compiled and not race.admit_spilling():
+            raise self._none_left(
+                race, "", "see the kernel's text; the best guess may need smaller blocks"
+            )
+
+    def _likely(self, space: Space) -> list[Config]:
+        """What a search will ask for first, as many as idle processes compile meanwhile."""
+        parallel = self.prepare.parallel
+        if parallel < _MANY or isinstance(self._search(space), Nothing):
+            return []
+        return space.around(self.loaded.configs[0])[:parallel]
+
+    def _ahead(self, configs: Iterable[Config]) -> None:
+        ahead = self.prepare.ahead
+        wanted = list(configs)
+        if ahead is not None and len(wanted) > 1:
+            ahead(wanted)
+
+    def _answer(self, race: Race, chosen: Config, began: float, source: str) -> Tuned:
+        trial = race.trials[chosen]
+        return Tuned(
+            chosen,
+            tuple(race.trials.values()),
+            time.perf_counter() - began,
+            trial.origin is Origin.SEARCH,
+            race.noise,
+            source,
+            trial.resources.artifact,
+        )
+
+    def _none_left(self, race: Race, when: str, remedy: str) -> NoTritonConfigsError:
+        """One error that names every candidate with its reason."""
+        lines = [f"{_short(t.config)}: {t.reason or 'no time'}" for t in race.trials.values()]
+        return NoTritonConfigsError(
+            f"every candidate configuration of a kernel failed{when}",
+            where=self.loaded.name,
+            got="; ".join(lines)[:4000],
+            expected="one that compiles, fits the device and runs",
+            remedy=remedy,
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _RaceView:
+    """A race as a search sees it."""
+
+    race: Race
+
+    @property
+    def best(self) -> Config | None:
+        return self.race.best
+
+    def tried(self, config: Config) -> bool:
+        return self.race.tried(config)
+
+    def time(self, config: Config) -> float | None:
+        return self.race.time(config)
+
+    def improves(self, config: Config, over: Config) -> bool:
+        return self.race.improves(config, over)
+
+    @property
+    def times(self) -> dict[Config, float]:
+        return {c: t.time for c, t in self.race.trials.items() if t.time is not None}
+
+
+def _short(config: Config) -> str:
+    blocks = " ".join(f"{name}={size}" for name, size in config.blocks)
+    return f"{blocks} warps={config.num_warps}".strip()

@@ -1,0 +1,306 @@
+"""Searches: which configurations to time next, given the times of those before.
+
+A search is a generator of batches. After each batch it looks at the ``View``, which knows the
+time of everything tried so far and whether a difference is more than noise. Nothing in a search
+knows how times come about, so that it can be replayed on recorded tunings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from harness.errors import UnknownName, nearest
+from harness.heuristics.facts import Config
+from harness.runtime.tune.guided import expected_improvements
+from harness.runtime.tune.space import Space
+
+
+class View(Protocol):
+    """What is known so far."""
+
+    @property
+    def best(self) -> Config | None:
+        """The fastest configuration, ahead of the one before by more than noise."""
+        ...
+
+    def tried(self, config: Config) -> bool:
+        """Whether ``config`` was tried, with or without a time."""
+        ...
+
+    def time(self, config: Config) -> float | None:
+        """Its time in milliseconds; None if it has none."""
+        ...
+
+    def improves(self, config: Config, over: Config) -> bool:
+        """Whether ``config`` is faster than ``over`` by more than the measured noise."""
+        ...
+
+    @property
+    def times(self) -> Mapping[Config, float]:
+        """The time of everything that was timed."""
+        ...
+
+
+class Search(Protocol):
+    """Batches of configurations to try. ``name`` tells searches apart in records and caches."""
+
+    @property
+    def name(self) -> str:
+        """Its kind and its options."""
+        ...
+
+    def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
+        """The next configurations, none of them tried before, until the search is done."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinateDescent:
+    """From the best known configuration, one field at a time: to a neighbour that is faster by
+    more than noise, until no field has one.
+
+    ``radius`` is how many steps (factors of two) a neighbour may be away; with ``all_directions``
+    every combination of steps is tried where single fields give nothing any more.
+    """
+
+    radius: int = 1
+    all_directions: bool = False
+
+    @property
+    def name(self) -> str:
+        """``descent``, the radius if it is not 1, ``all`` with all directions."""
+        far = f"-{self.radius}" if self.radius != 1 else ""
+        return f"descent{far}{'-all' if self.all_directions else ''}"
+
+    def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
+        """One field's neighbours at a time."""
+        if view.best is None:
+            return
+        current = view.best
+        moved = True
+        while moved:
+            start = current
+            for name in space.free:
+                options = space.neighbours(current, name, self.radius)
+                yield from _untried(options, view)
+                current = _step(options, current, view)
+            if current == start and self.all_directions:
+                options = space.around(current, self.radius)
+                yield from _untried(options, view)
+                current = _step(options, current, view)
+            moved = current != start
+
+
+@dataclass(frozen=True, slots=True)
+class GuidedSearch:
+    """Asks a model of the times where an improvement is most to be expected.
+
+    The model is a Gaussian process over the logarithms of the fields: what lies a factor of two
+    away, in one field or in several at once, is likely about as fast as its neighbours. Asked
+    about are configurations one step (in any number of fields) from one of the ``fronts``
+    fastest that are within ``close`` of the best; farther out the model knows nothing, and
+    exploring there was measured to be worse than chance. ``together`` are chosen at a time, as
+    many as compile in parallel. Ends after ``patience`` batches without an improvement, or
+    ``most`` measurements. The constants are from replays on recorded tunings
+    (docs/measurements/tuning.md).
+    """
+
+    together: int = 4
+    most: int = 24
+    patience: int = 3
+    fronts: int = 5
+    close: float = 0.1
+
+    @property
+    def name(self) -> str:
+        """``guided`` and the most measurements it makes."""
+        return f"guided-{self.most}"
+
+    def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
+        """Batches by expected improvement, best first."""
+        left, idle = self.most, 0
+        while left > 0 and idle < self.patience and view.best is not None:
+            before = view.best
+            batch = self._next(space, view)[:left]
+            if not batch:
+                return
+            yield batch
+            left -= len(batch)
+            idle = 0 if view.best != before else idle + 1
+
+    def _near(self, space: Space, view: View) -> list[Config]:
+        """What has not been tried around the fastest, in a fixed order."""
+        times = view.times
+        ranked = sorted(times, key=lambda c: (times[c], space.point(c)))[: self.fronts]
+        fronts = [c for c in ranked if times[c] <= times[ranked[0]] * (1 + self.close)]
+        near = dict.fromkeys(c for front in fronts for c in space.around(front))
+        return [c for c in near if not view.tried(c)]
+
+    def _next(self, space: Space, view: View) -> list[Config]:
+        """Up to ``together``, each chosen as if the ones before it had come out as the model
+        thinks."""
+        known = {space.point(c): math.log(t) for c, t in view.times.items() if t > 0}
+        chosen: list[Config] = []
+        points = {c: space.point(c) for c in self._near(space, view)}
+        while len(chosen) < self.together and points:
+            gains = expected_improvements(known, list(points.values()))
+            at = max(range(len(gains)), key=lambda n: (gains[n].gain, -n))
+            config = list(points)[at]
+            known[points.pop(config)] = gains[at].mean
+            chosen.append(config)
+        return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Exhaustive:
+    """Everything allowed, nearest to what was tried first, ``most`` configurations at the most:
+    for a record that other searches can be replayed on."""
+
+    most: int = 100
+    together: int = 32
+
+    @property
+    def name(self) -> str:
+        """``exhaustive`` and the most measurements it makes."""
+        return f"exhaustive-{self.most}"
+
+    def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
+        """All in order of distance."""
+        wanted = nearest_first(space, list(view.times))[: self.most]
+        for at in range(0, len(wanted), self.together):
+            batch = [c for c in wanted[at : at + self.together] if not view.tried(c)]
+            if batch:
+                yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """The given candidates are all."""
+
+    @property
+    def name(self) -> str:
+        """``none``."""
+        return "none"
+
+    def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
+        """No batches."""
+        del space, view
+        return iter(())
+
+
+SEARCHES: dict[str, Callable[[], Search]] = {
+    "none": Nothing,
+    "descent": CoordinateDescent,
+    "descent-all": lambda: CoordinateDescent(all_directions=True),
+    "descent-2": lambda: CoordinateDescent(radius=2),
+    "guided": GuidedSearch,
+    "exhaustive": Exhaustive,
+}
+"""Searches by the name that ``harness tune --search`` takes."""
+
+
+def search_named(name: str) -> Search:
+    """The search called ``name``. Raises ``UnknownName``."""
+    if name in SEARCHES:
+        return SEARCHES[name]()
+    near = nearest(name, SEARCHES)
+    raise UnknownName(
+        "there is no such search",
+        where="--search",
+        got=name,
+        expected=", ".join(SEARCHES),
+        remedy=f"did you mean {near[0]}?" if near else "name one of these",
+    )
+
+
+def nearest_first(space: Space, given: list[Config]) -> list[Config]:
+    """Every allowed configuration, those fewest steps from one of ``given`` first."""
+    points = [space.point(c) for c in given]
+    if not points:
+        return list(space.every())
+
+    def distance(config: Config) -> float:
+        at = space.point(config)
+        return min(math.dist(at, p) for p in points)
+
+    return sorted(space.every(), key=distance)
+
+
+def _untried(options: list[Config], view: View) -> Iterator[list[Config]]:
+    batch = [c for c in options if not view.tried(c)]
+    if batch:
+        yield batch
+
+
+def _step(options: list[Config], current: Config, view: View) -> Config:
+    """The fastest of ``options`` that improves on ``current``, else ``current``."""
+    better = [c for c in options if view.improves(c, current)]
+    return min(better, key=lambda c: view.time(c) or math.inf) if better else current
+
+
+@dataclass(eq=False, slots=True)
+class Recorded:
+    """A tuning that took place, as a ``View``: what a search would have found at which price.
+
+    ``world`` holds the time of every configuration that may be visited; ``noise`` is the
+    relative difference that does not count.
+    """
+
+    world: Mapping[Config, float]
+    noise: float = 0.0
+    times: dict[Config, float] = field(default_factory=dict)
+    refused: set[Config] = field(default_factory=set)
+
+    @property
+    def best(self) -> Config | None:
+        """The fastest visited."""
+        return min(self.times, key=lambda c: self.times[c]) if self.times else None
+
+    def tried(self, config: Config) -> bool:
+        """Whether it was visited."""
+        return config in self.times or config in self.refused
+
+    def time(self, config: Config) -> float | None:
+        """Its time, if it was visited and has one."""
+        return self.times.get(config)
+
+    def improves(self, config: Config, over: Config) -> bool:
+        """Whether it is faster by more than ``noise``."""
+        if config not in self.times or over not in self.times:
+            return False
+        return self.times[config] < self.times[over] * (1 - self.noise)
+
+    def visit(self, config: Config) -> None:
+        """Look ``config`` up."""
+        if config in self.world:
+            self.times[config] = self.world[config]
+        else:
+            self.refused.add(config)
+
+
+def replay(
+    search: Search, space: Space, view: Recorded, start: list[Config], most: int
+) -> list[float]:
+    """The best time known after each measurement of ``search`` on a recorded tuning, the
+    ``start`` candidates included, ``most`` measurements in all. What was not recorded costs
+    nothing and cannot be visited."""
+    course: list[float] = []
+
+    def look(config: Config) -> None:
+        if view.tried(config) or len(course) >= most:
+            return
+        view.visit(config)
+        if config in view.times:
+            course.append(min(view.times.values()))
+
+    for config in start:
+        look(config)
+    for batch in search.batches(space, view):
+        for config in batch:
+            look(config)
+        if len(course) >= most:
+            break
+    return course

@@ -1,0 +1,170 @@
+"""The GPU as a run sees it: prepare, check, time, in a process that can be replaced."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from harness.codegen.source import EmittedModule
+from harness.devices.closing import Closing
+from harness.devices.pool import WorkerPool
+from harness.errors import CheckFailed, NoDevice
+from harness.heuristics.facts import Config
+from harness.measure.measurer import Measurement
+from harness.measure.noise.sets import sample_set
+from harness.measure.on_device import ROLE, Opened, TuneJob
+from harness.measure.roofline import Roofline
+from harness.measure.timer.state import Reading, summary
+from harness.measure.tuning import trial_record
+from harness.records.run import Machine, StateSummary
+from harness.records.trials import Tuned
+from harness.runtime.compile.compiling import CompileJob, CompilePool
+from harness.runtime.module import load
+from harness.runtime.tune.winners import warn_once
+from harness.session.session import CheckOutcome, Timing
+from harness.target import Target
+
+SECONDS = 180.0
+"""What checking or timing one kernel may take, its compilation included."""
+_TRIES = 3
+_PAUSE_SECONDS = 2.0
+"""Between tries to take the device again: a lost process gives it back with a delay."""
+
+
+class CudaDevice(Closing):
+    """The current CUDA device. ``jobs`` processes compile ahead of what is timed; their
+    results, and everything else worth keeping, go below ``cache``.
+
+    One worker process checks and times. A kernel that takes longer than ``seconds``, or
+    after which the device's context is gone, costs its own row: the worker is replaced and
+    measures its copy bandwidth anew. Raises ``NoDevice`` where the GPU cannot be used, also
+    when it cannot be any more.
+    """
+
+    def __init__(self, cache: Path, jobs: int, seconds: float = SECONDS, role: str = ROLE) -> None:
+        self._cache = cache
+        self._readings: list[Reading] = []
+        self._process = 0
+        self._start = functools.partial(WorkerPool, role, 1, seconds, cache)
+        self._worker = self._start()
+        self._pool = CompilePool(jobs, cache)
+        try:
+            self._opened: Opened = self._worker.run("open", None)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the processes."""
+        self._worker.close()
+        self._pool.close()
+
+    @property
+    def target(self) -> Target:
+        """The device as a target."""
+        return self._opened.target
+
+    @property
+    def copy_gbps(self) -> float:
+        """Copy bandwidth in the first worker's process; a timing says its own."""
+        return self._opened.copy_gbps
+
+    @property
+    def roofline(self) -> Roofline | None:
+        """What the device can do, measured in the first worker's process."""
+        return self._opened.roofline
+
+    @property
+    def state(self) -> StateSummary | None:
+        """The GPU's state while kernels were timed, in all processes so far."""
+        return summary(self._readings)
+
+    @property
+    def machine(self) -> Machine:
+        """The machine, clocks under load."""
+        return self._opened.machine
+
+    def prepare(self, modules: Sequence[EmittedModule]) -> None:
+        """Compile every candidate of every module in parallel, of one that was tuned before its
+        winner alone. What fails here fails again, with its reason, when it is timed."""
+        texts = [m.text for m in modules]
+        known = self._run("known", texts)
+        for note in self._run("notes", None):
+            warn_once(note)
+        winners = [CompileJob(t, self.target, c) for t, c in zip(texts, known, strict=True) if c]
+        rest = [t for t, c in zip(texts, known, strict=True) if c is None]
+        self._pool.warm([*winners, *warm_jobs(rest, self.target, self._cache)])
+
+    def check(self, module: EmittedModule) -> CheckOutcome:
+        """Run with poisoned outputs and compare with plain torch in float64."""
+        found = self._run("check", module.text)
+        return CheckOutcome(found.passed, found.max_error, found.allowed, found.message)
+
+    def time(self, module: EmittedModule) -> Timing:
+        """Time every candidate and keep the fastest. Raises ``HarnessError`` with the reason
+        for a kernel that cannot be timed."""
+        return self._timing(self._run("time", module.text), module.name)
+
+    def again(
+        self, module_text: str, name: str, config: Config, launches: int | None = None
+    ) -> Timing:
+        """Time a kernel under a configuration that is known, ``launches`` to a sample (the
+        timer finds how many if None). Raises as ``time`` does."""
+        return self._timing(self._run("again", (module_text, config, launches)), name)
+
+    def restart(self) -> None:
+        """Go on in a fresh process."""
+        self._worker.close()
+        self._worker = self._start()
+        self._process += 1
+
+    def _timing(self, found: Measurement, name: str) -> Timing:
+        self._readings.extend(found.readings)
+        samples = found.samples
+        if samples is None or found.config is None:
+            raise CheckFailed(
+                "a kernel could not be timed",
+                where=name,
+                got=found.reason,
+                expected="at least one candidate that runs",
+                remedy="run the emitted module with --all-configs",
+            )
+        measured = sample_set(self._process, samples, found.copy_gbps)
+        trials = tuple(trial_record(t) for t in found.trials)
+        given = (found.config, samples.median, samples.ms, found.copy_gbps)
+        return Timing(*given, measured, found.limit, trials)
+
+    def compilers(self, jobs: int) -> None:
+        """Have the worker start ``jobs`` processes of its own, which compile what a search asks
+        for; they take seconds to start, so say it early."""
+        self._run("compilers", jobs)
+
+    def tune(self, job: TuneJob) -> Tuned:
+        """Choose a configuration as ``job`` asks. Raises ``HarnessError`` with the reason."""
+        return cast(Tuned, self._run("tune", job))
+
+    def _run(self, kind: str, job: object) -> Any:
+        """One job's answer. A worker that replaces a lost one takes the device first, so that
+        a device that is gone is not taken for a kernel that fails."""
+        for attempt in range(_TRIES):
+            try:
+                self._worker.run("open", None)
+                break
+            except NoDevice:
+                if attempt == _TRIES - 1:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+        return self._worker.run(kind, job)
+
+
+def warm_jobs(module_texts: Sequence[str], target: Target, cache: Path | None) -> list[CompileJob]:
+    """One compile job for each distinct module and candidate."""
+    folder = None if cache is None else cache / "modules"
+    return [
+        CompileJob(text, target, config)
+        for text in dict.fromkeys(module_texts)
+        for config in load(text, folder).configs
+    ]

@@ -1,0 +1,209 @@
+"""Which graphs a command means: names of a suite's graphs, and graph files.
+
+Reading names touches no graph file; a graph is read when it is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.compiled import CompiledGraph, Failure
+from harness.errors import DamagedGraph, UnknownName
+from harness.graph.model import Graph
+from harness.graph.suite import load_suite
+from harness.graph.text import load
+from harness.handwritten.source import declares_kernels
+from harness.measure.peers.regions import comparables
+from harness.options import Options
+from harness.records.run import KernelRecord, LibraryCall, one_line
+from harness.session.handwritten import UserEntry
+from harness.session.session import Compiled, CompiledKernel
+from harness.target import Target
+
+SMALL = "small"
+"""The folder, beside a graph's file, of the small capture of the same structure."""
+
+
+_SMALL_BYTES = 1 << 19
+"""Most that a kernel may move to be interpreted as it is; some seconds of work."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFile:
+    """A graph on disk. ``small`` is the same structure at sizes for the interpreter."""
+
+    name: str
+    path: Path
+    small: Path | None
+
+    def load(self) -> Graph:
+        """The graph. Raises ``DamagedGraph``."""
+        return read(self.path)
+
+    def load_small(self) -> Graph | None:
+        """The small graph, None if there is none. Raises ``DamagedGraph``."""
+        return None if self.small is None else read(self.small)
+
+
+@dataclass(eq=False, slots=True)
+class FileEntry:
+    """A graph file and the target it is compiled for: a session's entry."""
+
+    file: GraphFile
+    target: Target
+    _full: CompiledGraph | None = None
+
+    @property
+    def name(self) -> str:
+        """The graph's name."""
+        return self.file.name
+
+    def compile(self) -> Compiled:
+        """At full size. Raises ``HarnessError``."""
+        from harness.pipeline import compile_graph
+
+        self._full = compile_graph(self.file.load(), self.target)
+        return summarise(self._full)
+
+    def compile_small(self) -> Compiled | None:
+        """At small sizes, with the decisions made at full size; None if none are declared.
+
+        A graph that is small itself stands for its own small capture.
+        """
+        from harness.pipeline import compile_graph
+
+        graph = self.file.load_small()
+        if graph is None:
+            full = self._full
+            return summarise(full) if full is not None and _is_small(full) else None
+        return summarise(compile_graph(graph, self.target, like=self._full))
+
+
+def _is_small(compiled: CompiledGraph) -> bool:
+    """Whether Triton's interpreter gets through every kernel in seconds."""
+    moved = (kernel.module.bytes_moved for kernel in compiled.kernels)
+    return max(moved, default=0) <= _SMALL_BYTES
+
+
+def read(path: Path) -> Graph:
+    """The graph in the file at ``path``, every operator's result checked.
+
+    Raises ``DamagedGraph``, also for a file that is missing, and ``UnsupportedOperator``.
+    """
+    from harness.graph.validate import validate
+
+    try:
+        graph = load(path)
+        validate(graph, path.read_text(encoding="utf-8"), str(path))
+        return graph
+    except (OSError, UnicodeDecodeError) as error:
+        raise DamagedGraph(
+            "a graph file cannot be read",
+            str(path),
+            got=str(getattr(error, "strerror", None) or error),
+            expected="a graph saved by harness capture",
+            remedy="list the graphs: harness list; make one: harness capture TARGET -o FILE",
+        ) from error
+
+
+def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[GraphFile, ...]:
+    """The graphs that ``names`` mean, in that order, each once; all of ``suite`` for no name.
+
+    A name is a graph's, an entry's (all its graphs), or a path ending in ``.py``. Raises
+    ``UnknownName`` with the nearest names.
+    """
+    if names and all(is_file(name) for name in names):
+        return tuple(dict.fromkeys(_by_path(Path(name)) for name in names))
+    declared = load_suite(suite, options.suites)
+    found: list[GraphFile] = []
+    for name in names or [entry.name for entry in declared.entries]:
+        if is_file(name):
+            found.append(_by_path(Path(name)))
+            continue
+        entry = declared.entry(name)
+        found.extend(
+            GraphFile(graph, entry.path(graph), entry.path(graph, small=True))
+            for graph in entry.entry.graph_names
+            if name in (entry.name, graph)
+        )
+    return tuple(dict.fromkeys(found))
+
+
+def find_entries(
+    options: Options, suite: str, names: Sequence[str], target: Target
+) -> tuple[FileEntry | UserEntry, ...]:
+    """As ``find_graphs``, to be compiled for ``target``; a path may also be that of a file that
+    declares kernels (``harness.kernel``)."""
+    found: list[FileEntry | UserEntry] = []
+    rest: list[str] = []
+    for name in names:
+        if is_user_file(name):
+            found.append(UserEntry(Path(name)))
+        else:
+            rest.append(name)
+    if rest or not names:
+        graphs = find_graphs(options, suite, rest)
+        found.extend(FileEntry(file, target) for file in graphs)
+    return tuple(found)
+
+
+def is_user_file(name: str) -> bool:
+    """Whether ``name`` is the path of a Python file that imports the harness."""
+    path = Path(name)
+    if not is_file(name) or not path.is_file():
+        return False
+    try:
+        return declares_kernels(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def is_file(name: str) -> bool:
+    """Whether ``name`` means a file and not a graph of a suite."""
+    return name.endswith(".py") or "/" in name
+
+
+def _by_path(path: Path) -> GraphFile:
+    if not path.is_file():
+        raise UnknownName(
+            "there is no such graph file",
+            got=str(path),
+            expected="a graph saved by harness capture, or a name that harness list shows",
+            remedy="list the graphs: harness list; make one: harness capture TARGET -o FILE",
+        )
+    small = path.parent / SMALL / path.name
+    return GraphFile(path.stem, path, small if small.is_file() else None)
+
+
+def summarise(compiled: CompiledGraph) -> Compiled:
+    """What a session needs of a compiled graph."""
+    launches: dict[str, list[tuple[str, ...]]] = {}
+    regions: dict[str, str] = {}
+    for region in compiled.regions:
+        for launch in region.launches:
+            launches.setdefault(launch.kernel.name, []).append(launch.group.origins)
+            regions.setdefault(launch.kernel.name, region.region.name)
+    report = compiled.report()
+    kernels = ((k, tuple(launches[k.name])) for k in compiled.kernels)
+    return Compiled(
+        tuple(CompiledKernel(k.module, names, regions[k.name]) for k, names in kernels),
+        tuple(LibraryCall(op, count, why) for op, count, why in report.library_calls),
+        sum(seconds for _, seconds in report.seconds),
+        tuple(_failed(failure) for failure in compiled.failures),
+        frozenset(node.name for node in compiled.partition.graph.nodes),
+        comparables(compiled.regions),
+    )
+
+
+def _failed(failure: Failure) -> KernelRecord:
+    """The row of a kernel that could not be generated."""
+    return KernelRecord(
+        name=f"{failure.region} {failure.stage}",
+        kind="",
+        bytes=0,
+        launches=0,
+        origins=failure.origins,
+        reason=one_line(failure.error),
+    )

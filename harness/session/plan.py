@@ -1,0 +1,238 @@
+"""From a command line's words to a session ready to run: names, target, pools, device."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import queue
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import harness
+from harness.errors import HarnessError, NoDevice, UnknownName, UsageError
+from harness.heuristics.facts import Config
+from harness.measure.lanes import Each, Inbox, Lane
+from harness.options import Options
+from harness.records.run import Machine, Run, StateSummary
+from harness.runtime.compile.cache import usable
+from harness.session.entries import find_entries
+from harness.session.session import CheckLane, CheckOutcome, Session, StaticLane
+from harness.target import TARGETS, Target
+
+if TYPE_CHECKING:
+    from harness.measure.peers.pool import PeerPool
+    from harness.session.cuda import CudaDevice
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a command asks for. ``names`` empty means the whole suite; ``target`` None the
+    GPU here, else the options'; ``jobs`` None the options'. ``timing`` true demands a GPU, false
+    leaves it alone, None uses it if it is there and fits the target. ``against`` names other
+    compilers (``peers.names.parse``), which need a GPU. Every kernel is timed in ``processes``
+    fresh processes; one that takes more than ``kernel_seconds`` in one of them is given up.
+    """
+
+    suite: str = "default"
+    names: tuple[str, ...] = ()
+    target: str | None = None
+    jobs: int | None = None
+    timing: bool | None = None
+    against: tuple[str, ...] = ()
+    processes: int = 1
+    kernel_seconds: float = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A session and the run it will fill; ``timed`` says whether a GPU is used, ``notes`` what
+    the user should know before it starts. ``state`` asks for the GPU's state so far."""
+
+    session: Session
+    run: Run
+    timed: bool
+    notes: tuple[str, ...] = ()
+    state: Callable[[], StateSummary | None] = lambda: None
+
+
+@contextlib.contextmanager
+def prepare(options: Options, request: Request) -> Iterator[Plan]:
+    """Find the graphs and set up a session. Raises ``UnknownName`` for a graph, suite or
+    target that does not exist, ``NoDevice`` where a GPU is demanded and cannot be used, before
+    anything is measured.
+    """
+    _require_timing(request)
+    named = find_target(request.target or options.target)
+    find_entries(options, request.suite, request.names, named)
+    workers = request.jobs or options.jobs
+    with contextlib.ExitStack() as stack:
+        cache, note = stack.enter_context(usable(options.kept_cache))
+        options = replace(options, cache=cache)
+        device = open_device(options, request, workers)
+        if device is not None:
+            stack.enter_context(device)
+        target = named if device is None else device.target
+        inbox: Inbox = queue.SimpleQueue()
+        peers = None if device is None else open_peers(options, request, workers)
+        if peers is not None:
+            stack.enter_context(peers)
+        session = Session(
+            find_entries(options, request.suite, request.names, target),
+            inbox,
+            static_lane(options, target, workers, inbox),
+            check_lane(options, workers, inbox),
+            device,
+            peers,
+            request.processes,
+        )
+        run = new_run(options, request, target, device)
+        notes = (note,) if note else ()
+        if device is None:
+            yield Plan(session, run, False, notes)
+        else:
+            yield Plan(session, run, True, notes, lambda: device.state)
+
+
+def open_device(options: Options, request: Request, workers: int) -> CudaDevice | None:
+    """The GPU, unless there is none, it is not wanted, or another target was named. Raises
+    ``NoDevice`` for the first and the last where a GPU is demanded.
+    """
+    from harness.runtime.device import is_available, require
+
+    demanded = request.timing or bool(request.against)
+    if request.timing is False:
+        return None
+    if demanded:
+        require()
+    elif not is_available():
+        return None
+    from harness.session.cuda import CudaDevice
+
+    device = CudaDevice(options.cache, workers, request.kernel_seconds)
+    if request.target is not None:
+        wanted = find_target(request.target)
+        if wanted.capability != device.target.capability:
+            device.close()
+            if demanded:
+                raise _other_kind(wanted, device.target)
+            return None
+    return device
+
+
+def open_peers(options: Options, request: Request, workers: int) -> PeerPool | None:
+    """Other compilers, if any are asked for."""
+    if not request.against:
+        return None
+    from harness.measure.peers.pool import PeerPool
+
+    return PeerPool(request.against, options.cache, workers, processes=request.processes)
+
+
+def _require_timing(request: Request) -> None:
+    if request.against and request.timing is False:
+        raise UsageError(
+            "other compilers can only be compared by timing them",
+            where="--against with --no-timing",
+            got=",".join(request.against),
+            expected="one of the two",
+            remedy="leave out --no-timing on a machine with a GPU, or leave out --against",
+        )
+
+
+def _other_kind(wanted: Target, here: Target) -> NoDevice:
+    return NoDevice(
+        "the GPU here cannot time kernels of the target",
+        where="--timing",
+        got=f"sm_{here.capability}",
+        expected=f"sm_{wanted.capability}, as --target {wanted.name} says",
+        remedy="leave out --target, or leave out --timing to compile only",
+    )
+
+
+def find_target(name: str) -> Target:
+    """The target called ``name``. Raises ``UnknownName`` with the nearest ones."""
+    if name in TARGETS:
+        return TARGETS[name]
+    raise UnknownName(
+        "there is no such target",
+        where="--target",
+        got=name,
+        expected=", ".join(TARGETS),
+        remedy="name one of these, or leave the option out",
+    )
+
+
+def new_run(options: Options, request: Request, target: Target, device: CudaDevice | None) -> Run:
+    """A run that starts now, on this machine, from this checkout."""
+    from harness.measure.timer.graph_timer import METHOD
+    from harness.records.machine import commit_of, fingerprint
+
+    commit = commit_of(Path(harness.__path__[0]).parent, options.commit)
+    now = dt.datetime.now(dt.UTC).replace(microsecond=0)
+    machine: Machine = fingerprint() if device is None else device.machine
+    limits = None if device is None else device.roofline
+    return Run(
+        id=f"{now:%Y%m%d-%H%M%S}-{commit.name[:12] or 'no-commit'}",
+        created=now.isoformat(),
+        machine=machine,
+        target=f"sm_{target.capability}",
+        suite=request.suite,
+        commit=commit.name,
+        dirty=commit.dirty,
+        method=METHOD,
+        copy_gbps=None if device is None else device.copy_gbps,
+        read_gbps=None if limits is None else limits.read_gbps,
+        write_gbps=None if limits is None else limits.write_gbps,
+        fp32_tflops=None if limits is None else limits.fp32_tflops,
+        tensor_tflops=None if limits is None else limits.tensor_tflops,
+        processes=1 if device is None else request.processes,
+    )
+
+
+def static_lane(options: Options, target: Target, workers: int, inbox: Inbox) -> StaticLane:
+    """The lane that compiles kernels for ``target`` and reads their static metrics."""
+    from harness.runtime.compile.compiling import CompileJob, CompilePool
+
+    cache = options.kept_cache
+
+    @contextlib.contextmanager
+    def open_pool() -> Iterator[Each[tuple[str, Config | None]]]:
+        with CompilePool(_share(workers), cache) as pool:
+            yield lambda jobs: pool.each([CompileJob(t, target, c) for t, c in jobs])
+
+    return Lane("static metrics", inbox, open_pool)
+
+
+def check_lane(options: Options, workers: int, inbox: Inbox) -> CheckLane:
+    """The lane that runs small kernels in Triton's interpreter and compares."""
+    from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
+
+    cache = options.kept_cache
+
+    def outcome(result: CheckResult | HarnessError) -> CheckOutcome | HarnessError:
+        if isinstance(result, HarnessError):
+            return result
+        return CheckOutcome(result.passed, result.max_error, result.allowed, result.message)
+
+    @contextlib.contextmanager
+    def open_pool() -> Iterator[Each[str]]:
+        with InterpreterPool(_checkers(workers), cache) as pool:
+            yield lambda jobs: (
+                (index, outcome(result))
+                for index, result in pool.check_all([CheckJob(text) for text in jobs])
+            )
+
+    return Lane("checks", inbox, open_pool)
+
+
+def _share(workers: int) -> int:
+    """Workers of the lane that compiles: this process generates code meanwhile."""
+    return max(1, workers // 2)
+
+
+def _checkers(workers: int) -> int:
+    """Workers of the lane that checks, the longer one once static metrics are cached. Each
+    takes a third of a GiB for torch, so that many cores do not mean as many workers."""
+    return min(workers, max(4, workers // 2))

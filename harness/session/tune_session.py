@@ -1,0 +1,183 @@
+"""What ``harness tune`` does: a graph's kernels, each with everything that was tried on it.
+
+With a GPU kernels are tuned on it, one at a time, while worker processes compile. Without
+one the candidates are compiled for the target and their registers, spills and shared
+memory read: no times.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.codegen.source import EmittedModule
+from harness.errors import HarnessError, NoDevice
+from harness.heuristics.facts import Config
+from harness.measure.tuning import KernelTuning, fitting, trial_record
+from harness.options import Options
+from harness.records.run import TrialRecord, one_line
+from harness.runtime.compile.cache import usable
+from harness.runtime.compile.static import StaticMetrics
+from harness.runtime.module import config_dict
+from harness.runtime.tune.search import search_named
+from harness.session.entries import find_graphs
+from harness.session.plan import Request, find_target, open_device
+from harness.target import Target
+
+if TYPE_CHECKING:
+    from harness.session.cuda import CudaDevice
+
+NO_GPU = "no GPU: not timed"
+
+
+@dataclass(frozen=True, slots=True)
+class TuneRequest:
+    """What to tune and how. ``earlier`` are configurations of an earlier run by kernel, tried
+    beside today's candidates. ``fresh``: tune what the cache has, too. ``check_writes``: catch
+    writes outside a kernel's outputs. The rest as ``plan.Request`` has it."""
+
+    graph: str
+    suite: str = "default"
+    target: str | None = None
+    jobs: int | None = None
+    timing: bool | None = None
+    search: str = "guided"
+    fresh: bool = False
+    deterministic: bool = False
+    check_writes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TuneSession:
+    """Kernels ready to be tuned. ``device`` is None where there is no GPU to time on."""
+
+    request: TuneRequest
+    modules: tuple[EmittedModule, ...]
+    failures: tuple[str, ...]
+    target: Target
+    device: CudaDevice | None
+    cache: Path | None
+    jobs: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def timed(self) -> bool:
+        """Whether there will be times."""
+        return self.device is not None
+
+    def tunings(self, earlier: Mapping[str, Mapping[str, int]]) -> Iterator[KernelTuning]:
+        """Tune, or compile, kernel by kernel. When the GPU is lost the kernels that are left come
+        with the reason."""
+        if self.device is None:
+            yield from self._static(earlier)
+            return
+        lost: NoDevice | None = None
+        try:
+            self.device.compilers(self.jobs)
+            self.device.prepare(self.modules)
+        except NoDevice as error:
+            lost = error
+        for module in self.modules:
+            before = earlier.get(module.name)
+            if lost is None:
+                try:
+                    yield self._tuned(self.device, module, before)
+                    continue
+                except NoDevice as error:
+                    lost = error
+                except HarnessError as error:
+                    yield KernelTuning(module.name, (), None, before, reason=one_line(error))
+                    continue
+            yield KernelTuning(module.name, (), None, before, reason=one_line(lost))
+
+    def _tuned(
+        self, device: CudaDevice, module: EmittedModule, earlier: Mapping[str, int] | None
+    ) -> KernelTuning:
+        from harness.measure.on_device import TuneJob
+
+        asked = self.request
+        job = TuneJob(
+            module.text,
+            asked.search,
+            fitting(earlier, _candidates(module, self.cache)),
+            asked.fresh,
+            asked.check_writes,
+            asked.deterministic,
+            self.jobs,
+        )
+        found = device.tune(job)
+        return KernelTuning(
+            module.name,
+            tuple(trial_record(t) for t in found.trials),
+            config_dict(found.config),
+            earlier,
+            found.seconds if found.source == "timed" else None,
+            found.source,
+            f"ended early: {found.partial}" if found.partial else "",
+        )
+
+    def _static(self, earlier: Mapping[str, Mapping[str, int]]) -> Iterator[KernelTuning]:
+        """Every candidate compiled for the target."""
+        from harness.runtime.compile.compiling import CompileJob, CompilePool
+
+        pairs = [(m, c) for m in self.modules for c in _candidates(m, self.cache)]
+        jobs = [CompileJob(m.text, self.target, c) for m, c in pairs]
+        with CompilePool(self.jobs, self.cache) as pool:
+            answers = pool.metrics(jobs) if jobs else []
+        for module in self.modules:
+            trials = tuple(
+                _static_trial(config, answer)
+                for (m, config), answer in zip(pairs, answers, strict=True)
+                if m.name == module.name
+            )
+            yield KernelTuning(module.name, trials, None, earlier.get(module.name), source="static")
+
+
+@contextlib.contextmanager
+def open_session(options: Options, request: TuneRequest) -> Iterator[TuneSession]:
+    """Generate the kernels and open the device. Raises ``UnknownName`` for a graph, target or
+    search that does not exist, and ``NoDevice`` where a GPU is demanded, before anything is
+    compiled."""
+    from harness.pipeline import compile_graph
+
+    search_named(request.search)
+    named = find_target(request.target or options.target)
+    files = find_graphs(options, request.suite, [request.graph])
+    jobs = request.jobs or options.jobs
+    with contextlib.ExitStack() as stack:
+        cache, note = stack.enter_context(usable(options.kept_cache))
+        asked = Request(request.suite, target=request.target, timing=request.timing)
+        device = open_device(replace(options, cache=cache), asked, jobs)
+        if device is not None:
+            stack.enter_context(device)
+        target = named if device is None else device.target
+        modules: dict[str, EmittedModule] = {}
+        failures: list[str] = []
+        for file in files:
+            compiled = compile_graph(file.load(), target)
+            modules |= {m.name: m for m, _ in compiled.distinct()}
+            failures += [f"{f.region} {f.stage}: {one_line(f.error)}" for f in compiled.failures]
+        notes = (note,) if note else ()
+        made = (tuple(modules.values()), tuple(failures))
+        yield TuneSession(request, *made, target, device, cache, jobs, notes)
+
+
+def _candidates(module: EmittedModule, cache: Path | None) -> Sequence[Config]:
+    from harness.runtime.module import load
+
+    return load(module.text, None if cache is None else cache / "modules").configs
+
+
+def _static_trial(config: Config, answer: StaticMetrics | HarnessError) -> TrialRecord:
+    if isinstance(answer, HarnessError):
+        return TrialRecord(config_dict(config), reason=answer.got or answer.what)
+    return TrialRecord(
+        config_dict(config),
+        registers=answer.registers,
+        spills=answer.spills,
+        shared=answer.shared,
+        reason=NO_GPU,
+    )

@@ -1,0 +1,193 @@
+"""What is different about two kernels, from their text and their binaries: facts, no noise.
+
+A verdict says that something changed; this says what could have changed it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.records.run import KernelRecord, Machine, Run
+from harness.target import TARGETS
+from harness.verdicts.emitted import best_guess
+from harness.verdicts.pairing import Match
+
+SAME_CODE = "same code and configuration: noise or the machine"
+_CLOCK = 0.005
+"""Relative difference of SM clocks from which it is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A static figure: its column's ``title``, the ``field`` of a kernel's record, and whether a
+    larger figure costs more (True), less (False), or cannot be told (None)."""
+
+    title: str
+    field: str
+    worse_up: bool | None
+
+
+METRICS = (
+    Metric("spills", "spills", True),
+    Metric("stack", "stack", True),
+    Metric("bytes", "bytes", True),
+    Metric("load width", "widest_load", False),
+    Metric("store width", "widest_store", False),
+    Metric("instructions", "instructions", True),
+    Metric("registers", "registers", True),
+    Metric("shared memory", "shared", True),
+)
+"""In the order in which they tend to matter."""
+
+
+def is_identical(match: Match, a: Run, b: Run) -> bool:
+    """Whether both sides run the same instructions on the same kind of arguments: the same code,
+    configuration and arguments, compiled by the same version of Triton for the same target."""
+    if len(match.a) != 1 or len(match.b) != 1:
+        return False
+    one, other = match.a[0], match.b[0]
+    if not one.module or not other.module:
+        return False
+    same_text = one.code == other.code and arguments(one) == arguments(other)
+    same_build = a.machine.triton == b.machine.triton and _device(a) == _device(b)
+    return same_text and same_build and settings(one) == settings(other)
+
+
+def settings(kernel: KernelRecord) -> dict[str, int] | None:
+    """The configuration the kernel runs with: the recorded one, else its module's best guess."""
+    return kernel.config or best_guess(kernel.module)
+
+
+def _device(run: Run) -> object:
+    """What a run's kernels were compiled for: targets of one capability run the same binaries."""
+    target = TARGETS.get(run.target)
+    return run.target if target is None else (target.backend, target.capability)
+
+
+def arguments(kernel: KernelRecord) -> str:
+    """The module's description of its arguments: shapes, strides, types, contents."""
+    start = kernel.module.find("\nARGS = [")
+    return kernel.module[start : kernel.module.find("\n]", start)] if start >= 0 else ""
+
+
+def causes(match: Match, a: Run, b: Run) -> list[str]:
+    """What differs, most telling first; one entry if nothing does. Empty if nothing is known: the
+    figures were imported, without code."""
+    found = [SAME_CODE] if is_identical(match, a, b) else _differences(match, a, b)
+    return [*found, *_clock(match)]
+
+
+def _differences(match: Match, a: Run, b: Run) -> list[str]:
+    found = []
+    if (len(match.a), len(match.b)) != (1, 1):
+        found.append(f"{_kernels(len(match.a))} → {len(match.b)}")
+    found += static_differences(match.a, match.b)
+    found += configuration(match)
+    if len(match.a) == len(match.b) == 1:
+        found += _text(match.a[0], match.b[0])
+        if match.a[0].launches != match.b[0].launches:
+            found.append(f"launches {match.a[0].launches} → {match.b[0].launches}")
+    found += _versions(a.machine, b.machine)
+    if _device(a) != _device(b):
+        found.append(f"target {a.target} → {b.target}")
+    known = any(kernel.module for kernel in (*match.a, *match.b))
+    return found or (["nothing that is recorded"] if known else [])
+
+
+def _kernels(number: int) -> str:
+    return f"{number} kernel{'' if number == 1 else 's'}"
+
+
+def static_differences(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> list[str]:
+    """Static figures that differ (``registers 32 → 40``), groups of kernels summed up."""
+    found = []
+    for metric in METRICS:
+        before, after = figure(a, metric), figure(b, metric)
+        if before is not None and after is not None and before != after:
+            found.append(f"{metric.title} {before} → {after}")
+    return found + _mix(a, b)
+
+
+def figure(kernels: Sequence[KernelRecord], metric: Metric) -> int | None:
+    """The figure of one kernel, or of a group: bytes and instructions add up, launches counted,
+    of the rest the worst kernel counts. None if it is not known of every kernel."""
+    values = [getattr(kernel, metric.field) for kernel in kernels]
+    if not values or any(value is None for value in values):
+        return None
+    if len(kernels) > 1 and metric.field in ("bytes", "instructions"):
+        return int(sum(value * k.launches for value, k in zip(values, kernels, strict=True)))
+    return int(max(values) if metric.worse_up else min(values))
+
+
+def mix(kernels: Sequence[KernelRecord]) -> dict[str, int]:
+    """Instructions by group, of several kernels with launches counted; empty if not known of
+    every kernel."""
+    total: dict[str, int] = {}
+    for kernel in kernels:
+        if not kernel.mix:
+            return {}
+        weight = kernel.launches if len(kernels) > 1 else 1
+        for group, number in kernel.mix.items():
+            total[group] = total.get(group, 0) + number * weight
+    return total
+
+
+def _mix(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> list[str]:
+    """The groups of instructions that changed, largest change first."""
+    before, after = mix(a), mix(b)
+    if not before or not after:
+        return []
+    changes = {
+        group: after.get(group, 0) - before.get(group, 0) for group in sorted(before | after)
+    }
+    order = sorted((g for g in changes if changes[g]), key=lambda g: (-abs(changes[g]), g))
+    return [f"{group} {before.get(group, 0)} → {after.get(group, 0)}" for group in order]
+
+
+def configuration(match: Match) -> list[str]:
+    """What differs between the launch configurations of one kernel and another."""
+    if len(match.a) != 1 or len(match.b) != 1:
+        return []
+    before, after = settings(match.a[0]), settings(match.b[0])
+    if before is None or after is None or before == after:
+        return []
+    names = dict.fromkeys([*before, *after])
+    changed = [n for n in names if before.get(n) != after.get(n)]
+    return [f"{n} {before.get(n, '–')} → {after.get(n, '–')}" for n in changed]
+
+
+def _text(a: KernelRecord, b: KernelRecord) -> list[str]:
+    if not a.module or not b.module:
+        return []
+    if a.code != b.code:
+        gone, new = 0, 0
+        for line in difflib.unified_diff(
+            a.code.splitlines(), b.code.splitlines(), n=0, lineterm=""
+        ):
+            gone += line.startswith("-") and not line.startswith("---")
+            new += line.startswith("+") and not line.startswith("+++")
+        return [f"code −{gone} +{new} lines"]
+    return ["arguments"] if arguments(a) != arguments(b) else []
+
+
+def _versions(a: Machine, b: Machine) -> list[str]:
+    return [
+        f"{name} {before or '?'} → {after or '?'}"
+        for name, before, after in (("triton", a.triton, b.triton), ("torch", a.torch, b.torch))
+        if before != after
+    ]
+
+
+def _clock(match: Match) -> list[str]:
+    before, after = clock(match.a), clock(match.b)
+    if before is None or after is None or abs(after / before - 1) < _CLOCK:
+        return []
+    return [f"SM clock {before:.0f} → {after:.0f} MHz"]
+
+
+def clock(kernels: Sequence[KernelRecord]) -> float | None:
+    """Mean SM clock in MHz while the kernels were sampled; None if it was not read."""
+    seen = [s.clock_mhz for k in kernels for s in k.sets if s.clock_mhz]
+    return sum(seen) / len(seen) if seen else None

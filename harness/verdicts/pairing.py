@@ -1,0 +1,160 @@
+"""Which kernel of B is which kernel of A.
+
+A kernel's name holds a number that moves whenever a kernel before it comes or goes, and its
+operators, which a change of the compiler may reorder. What it computes stays: the nodes of
+the captured graph. So, within a graph, in this order, each kernel once:
+
+``nodes``  the same region and the same nodes; then the same nodes in whatever region
+``code``   the same code, whatever it was called (also across graphs, at the very end)
+``work``   what is left and shares nodes, as groups of kernels on both sides: a fusion that was
+           made or undone, one kernel against two
+
+What is left after that has vanished or appeared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from harness.records.run import GraphRecord, KernelRecord
+
+T = TypeVar("T")
+
+_ALIKE = 0.5
+"""Least share of nodes in common (Jaccard) of two groups that are said to do the same work. Below
+it the graphs were probably captured anew, and equal node names mean nothing."""
+_WHERE = re.compile(r"^Region (?P<region>.+?); graph nodes: (?P<nodes>.*)$", re.MULTILINE)
+"""The line of an emitted module's docstring that says where it came from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Kernels of graph ``graph`` that do the same on both sides; ``how`` they were found. More than
+    one kernel on a side only where ``how`` is ``work``."""
+
+    graph: str
+    a: tuple[KernelRecord, ...]
+    b: tuple[KernelRecord, ...]
+    how: str
+
+    @property
+    def region(self) -> str:
+        """The region of the first kernel, by A's names."""
+        return region_of(self.a[0]) or region_of(self.b[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Every match, and what has none: (graph, kernel)."""
+
+    matches: tuple[Match, ...]
+    vanished: tuple[tuple[str, KernelRecord], ...]
+    appeared: tuple[tuple[str, KernelRecord], ...]
+
+
+def region_of(kernel: KernelRecord) -> str:
+    """The kernel's region; runs of the first format have it in the module's text alone."""
+    return kernel.region or _said(kernel, "region")
+
+
+def nodes_of(kernel: KernelRecord) -> frozenset[str]:
+    """The graph nodes the kernel computes, from its record or its module's text."""
+    if kernel.origins:
+        return frozenset(kernel.origins)
+    return frozenset(name for name in _said(kernel, "nodes").split(", ") if name)
+
+
+def _said(kernel: KernelRecord, what: str) -> str:
+    found = _WHERE.search(kernel.module[:20_000])
+    return found.group(what) if found else ""
+
+
+def pair(a: Sequence[GraphRecord], b: Sequence[GraphRecord]) -> Pairing:
+    """Match the kernels of ``a`` with those of ``b``, in A's order."""
+    left = {graph.name: list(graph.kernels) for graph in a}
+    right = {graph.name: list(graph.kernels) for graph in b}
+    matches: list[Match] = []
+    for name in left.keys() & right.keys():
+        matches += _pair_graph(name, left[name], right[name])
+    rest_a = [(name, kernel) for name, kernels in left.items() for kernel in kernels]
+    rest_b = [(name, kernel) for name, kernels in right.items() for kernel in kernels]
+    for (graph, one), (_, other) in _drawn(rest_a, rest_b, lambda item: item[1].code):
+        matches.append(Match(graph, (one,), (other,), "code"))
+    order = {graph.name: number for number, graph in enumerate(a)}
+    place = {id(k): number for graph in a for number, k in enumerate(graph.kernels)}
+    matches.sort(key=lambda m: (order[m.graph], place[id(m.a[0])]))
+    return Pairing(tuple(matches), tuple(rest_a), tuple(rest_b))
+
+
+def _pair_graph(graph: str, left: list[KernelRecord], right: list[KernelRecord]) -> list[Match]:
+    """Matches within one graph; takes what it matches out of both lists."""
+    keys: tuple[tuple[str, Callable[[KernelRecord], Hashable]], ...] = (
+        ("nodes", lambda k: (region_of(k), nodes_of(k), k.code) if nodes_of(k) else None),
+        ("nodes", lambda k: (region_of(k), nodes_of(k)) if nodes_of(k) else None),
+        ("nodes", lambda k: nodes_of(k) or None),
+        ("code", lambda k: k.code),
+    )
+    found = []
+    for how, key in keys:
+        found += [Match(graph, (a,), (b,), how) for a, b in _drawn(left, right, key)]
+    return found + _same_work(graph, left, right)
+
+
+def _drawn(left: list[T], right: list[T], key: Callable[[T], Hashable]) -> list[tuple[T, T]]:
+    """Pairs with the same key, in order, taken out of both lists; a key of None matches nothing."""
+    waiting: dict[Hashable, list[T]] = {}
+    for item in right:
+        waiting.setdefault(key(item), []).append(item)
+    waiting.pop(None, None)
+    pairs = []
+    for item in left:
+        others = waiting.get(key(item))
+        if others:
+            pairs.append((item, others.pop(0)))
+    taken = {id(item) for pair in pairs for item in pair}
+    left[:] = [item for item in left if id(item) not in taken]
+    right[:] = [item for item in right if id(item) not in taken]
+    return pairs
+
+
+def _same_work(graph: str, left: list[KernelRecord], right: list[KernelRecord]) -> list[Match]:
+    """Groups connected by common nodes, if most of their nodes are common."""
+    found = []
+    for a, b in _connected(left, right):
+        ours = frozenset[str]().union(*(nodes_of(k) for k in a))
+        theirs = frozenset[str]().union(*(nodes_of(k) for k in b))
+        if a and b and len(ours & theirs) >= _ALIKE * len(ours | theirs):
+            found.append(Match(graph, tuple(a), tuple(b), "work"))
+    taken = {id(k) for match in found for k in (*match.a, *match.b)}
+    left[:] = [k for k in left if id(k) not in taken]
+    right[:] = [k for k in right if id(k) not in taken]
+    return found
+
+
+@dataclass(slots=True)
+class _Group:
+    """Kernels of both sides that hang together, and the nodes of A's."""
+
+    a: list[KernelRecord]
+    b: list[KernelRecord]
+    nodes: frozenset[str]
+
+
+def _connected(
+    left: Sequence[KernelRecord], right: Sequence[KernelRecord]
+) -> list[tuple[list[KernelRecord], list[KernelRecord]]]:
+    """The components of the graph in which a kernel of ``left`` and one of ``right`` are joined by
+    a common node."""
+    groups = [_Group([kernel], [], nodes_of(kernel)) for kernel in left]
+    for kernel in right:
+        joined = [group for group in groups if nodes_of(kernel) & group.nodes]
+        merged = _Group(
+            [k for group in joined for k in group.a],
+            [*(k for group in joined for k in group.b), kernel],
+            frozenset[str]().union(*(group.nodes for group in joined)),
+        )
+        groups = [g for g in groups if all(g is not other for other in joined)] + [merged]
+    return [(group.a, group.b) for group in groups]

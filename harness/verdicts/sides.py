@@ -1,0 +1,249 @@
+"""What A and B mean: a run, a commit, a file or folder of emitted modules, or a compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness.errors import RecordError, UnknownName, UsageError, nearest
+from harness.history import lookup, store
+from harness.measure.peers.names import SUBJECTS, parse
+from harness.records import git
+from harness.records.run import GraphRecord, KernelRecord, Machine, RegionRecord, Run
+from harness.verdicts.comparing import Side
+from harness.verdicts.emitted import constants
+from harness.verdicts.pairing import region_of
+from harness.verdicts.pooling import pool
+
+CompileAt = Callable[[str | None, str], Side]
+"""Compiles the suite's graphs with a commit's compiler (None: the working tree's); the second
+argument is the side's name."""
+
+
+def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) -> list[Side]:
+    """The sides called ``names``. Two compilers are taken from ``run``.
+
+    Raises ``UnknownName`` for a name that is nothing of what a side can be, and for a compiler
+    that the run has no regions of.
+    """
+    maybe = all(may_be_compiler(results, name) for name in names)
+    sure = are_compilers(results, names)  # a checkout has a folder called harness, too
+    if maybe and (sure or run != lookup.LATEST or lookup.runs(results)):
+        path = lookup.find(results, run)
+        whole = store.load(path)
+        known = compilers(whole)
+        unknown = [name for name in names if name not in known]
+        if not unknown:
+            return [compiler_side(whole, name, str(path)) for name in names]
+        if sure or len(unknown) < len(names):
+            raise UnknownName(
+                "the run has no regions of this compiler",
+                where=whole.id,
+                got=unknown[0],
+                expected=", ".join(nearest(unknown[0], known) or known) or "a run with --against",
+                remedy="measure it: harness run --against COMPILER; another run: --run RUN",
+            )
+    return [find_side(results, name) for name in names]
+
+
+def find_side(results: Path, name: str) -> Side:
+    """The side called ``name``: modules where it is a Python file or a folder of them, else a run
+    by any name that ``lookup.find`` takes, else the runs of the commit that git knows by it: the
+    newest, and with it those that can be pooled with it.
+    """
+    path = Path(name)
+    if path.suffix == ".py" or path.is_dir():
+        return modules_side(path)
+    of_commit = lookup.of_commit(results, name)
+    if of_commit:
+        return _pooled(name, of_commit)
+    try:
+        found = lookup.find(results, name)
+    except UnknownName as unknown:
+        return _of_commit(results, name, unknown)
+    return Side(name, store.load(found), str(found))
+
+
+WORKTREE = "worktree"
+"""The name of the package in the folder at hand, changes that are not committed included."""
+
+
+def find_static_side(results: Path, name: str, compile_at: CompileAt) -> Side:
+    """The side called ``name`` for a comparison without times: modules, a run by its own name, or
+    a commit (or ``worktree``), compiled now with ``compile_at``.
+    """
+    path = Path(name)
+    by_run = name == lookup.LATEST or any(p.stem.startswith(name) for p in lookup.runs(results))
+    if path.exists() or by_run:
+        return find_side(results, name)
+    if name == WORKTREE:
+        return compile_at(None, name)
+    commit = resolve_commit(Path.cwd(), name)
+    return find_side(results, name) if commit is None else compile_at(commit, name)
+
+
+def are_compilers(results: Path, names: Sequence[str]) -> bool:
+    """Whether all of ``names`` are compilers that could be run, whether a run has them or not."""
+    if not all(may_be_compiler(results, name) for name in names):
+        return False
+    others = [name for name in names if name not in SUBJECTS]
+    try:
+        return not others or bool(parse(",".join(others)))
+    except UnknownName:
+        return False
+
+
+def may_be_compiler(results: Path, name: str) -> bool:
+    """Whether ``name`` is a plain word that names no run. A folder of that name is not asked: a
+    checkout has one called ``harness``."""
+    plain = name.replace("-", "_").isidentifier() and name != lookup.LATEST
+    return plain and not any(p.stem.startswith(name) for p in lookup.runs(results))
+
+
+def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
+    commit = resolve_commit(Path.cwd(), name)
+    if commit is None:
+        raise UnknownName(
+            "this is no run, commit, module file or compiler that is known here",
+            where=unknown.where,
+            got=name,
+            expected=unknown.expected or unknown.what,
+            remedy=f"{_where_commits_are(Path.cwd())}list runs: harness list --runs; compilers: "
+            "harness compare harness inductor",
+        ) from unknown
+    found = lookup.of_commit(results, commit)
+    if not found:
+        raise UnknownName(
+            "no run of this commit is recorded here",
+            where=str(results),
+            got=f"{name} = {commit[:12]}",
+            expected=unknown.expected,
+            remedy=f"measure it: harness run at that commit; without times: harness compare "
+            f"--static {name} …",
+        )
+    return _pooled(name, found)
+
+
+def _pooled(name: str, paths: Sequence[Path]) -> Side:
+    """The newest of a commit's runs, and those pooled with it. An older one that cannot be read is
+    left out."""
+    newest = store.load(paths[-1])
+    older, unreadable = [], []
+    for path in reversed(paths[:-1]):
+        try:
+            older.append(store.load(path))
+        except RecordError as error:
+            unreadable.append(f"{path.name} ({error.what})")
+    run, made = pool(newest, older)
+    made = replace(made, left_out=(*made.left_out, *unreadable))
+    return Side(name, run, str(paths[-1]), pool=made)
+
+
+def resolve_commit(folder: Path, name: str) -> str | None:
+    """The full identifier of the commit that git calls ``name`` in ``folder``; None if it knows
+    none, or there is no git or no repository."""
+    wanted = f"{name}^{{commit}}"
+    text, _ = git.ask(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", wanted)
+    return text.strip() or None
+
+
+def _where_commits_are(folder: Path) -> str:
+    """What to do about a commit that the checkout in ``folder`` does not have."""
+    shallow, silent = git.ask(folder, "rev-parse", "--is-shallow-repository")
+    if silent:
+        return "commits are known inside a checkout only; "
+    if shallow.strip() == "true":
+        return "commits: this clone lacks its history (git fetch --unshallow); "
+    return "commits: git fetch the branch it is on; "
+
+
+def modules_side(path: Path) -> Side:
+    """Emitted modules as a run without times: one graph per graph named in their texts.
+
+    Read as text, never executed. Raises ``UsageError`` for a file that is no emitted module and
+    for a folder without one.
+    """
+    files = sorted(path.glob("*.py")) if path.is_dir() else [path]
+    graphs: dict[str, list[KernelRecord]] = {}
+    for file in files:
+        kernel = _kernel(file)
+        graphs.setdefault(region_of(kernel).rpartition(".")[0], []).append(kernel)
+    if not graphs:
+        raise UsageError(
+            "a folder holds no emitted modules",
+            where=str(path),
+            expected="files that harness emit GRAPH -o FOLDER wrote",
+            remedy="write some: harness emit GRAPH -o FOLDER",
+        )
+    found = tuple(GraphRecord(name, kernels=tuple(kernels)) for name, kernels in graphs.items())
+    return Side(str(path), Run("", "", Machine(""), "", graphs=found), str(path))
+
+
+def _kernel(file: Path) -> KernelRecord:
+    try:
+        text = file.read_text(encoding="utf-8")
+        literals = constants(text)
+        return KernelRecord(
+            name=str(literals["KERNEL"]),
+            kind=str(literals["CATEGORY"]),
+            bytes=int(literals["BYTES"]),
+            module=text,
+        )
+    except OSError as error:
+        raise UnknownName(
+            "there is no such file",
+            got=str(file),
+            expected="an emitted module",
+            remedy="write one: harness emit GRAPH -o FOLDER",
+        ) from error
+    except (ValueError, SyntaxError, KeyError, TypeError) as error:
+        raise UsageError(
+            "a file is no emitted module",
+            where=str(file),
+            got=f"{type(error).__name__}: {error}",
+            expected="a file that harness emit GRAPH -o FOLDER wrote",
+            remedy="emit it again: harness emit GRAPH -o FOLDER",
+        ) from error
+
+
+def compilers(run: Run) -> list[str]:
+    """The compilers that ``run`` has regions of."""
+    found = (region.compiler for graph in run.graphs for region in graph.regions)
+    return list(dict.fromkeys(found))
+
+
+def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:
+    """A run's regions as one compiler made them, each in a kernel's place."""
+    graphs = []
+    for graph in run.graphs:
+        regions = [_region(found) for found in graph.regions if found.compiler == compiler]
+        if regions:
+            graphs.append(GraphRecord(graph.name, kernels=tuple(regions)))
+    if not graphs:
+        raise UnknownName(
+            "the run has no regions of this compiler",
+            where=run.id,
+            got=compiler,
+            expected=", ".join(compilers(run)) or "a run made with --against",
+            remedy="measure it: harness run --against COMPILER",
+        )
+    return Side(compiler, replace(run, graphs=tuple(graphs)), origin, compiler)
+
+
+def _region(found: RegionRecord) -> KernelRecord:
+    return KernelRecord(
+        name=found.region,
+        kind="region",
+        bytes=0,
+        origins=(found.region,),
+        region=found.region,
+        check=found.check,
+        max_error=found.max_error,
+        ms=found.ms,
+        low=found.low,
+        high=found.high,
+        sets=found.sets,
+        reason=found.reason,
+        launches=found.count,
+    )

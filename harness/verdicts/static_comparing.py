@@ -1,0 +1,309 @@
+"""Comparing two sides by their compiled kernels alone: no GPU, no noise, no waiting for a machine.
+
+The rules are in ``RULES`` and docs/comparing.md: the first figure of a matched kernel that
+differs by more than its threshold decides. Figures that only describe (a row of the
+instruction mix) never do.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from harness.errors import HarnessError
+from harness.heuristics.facts import Config
+from harness.records.run import GraphRecord, KernelRecord, Run, one_line
+from harness.runtime.compile.static import CompileJob, StaticMetrics
+from harness.runtime.module import config_from_dict
+from harness.session.session import with_metrics
+from harness.target import Target
+from harness.verdicts.causes import METRICS, Metric, configuration, figure, static_differences
+from harness.verdicts.comparing import Side
+from harness.verdicts.emitted import best_guess
+from harness.verdicts.pairing import Match, pair
+
+_MOST_BLOCKS = 32
+"""Blocks that a multiprocessor holds at once, on every device from sm_80 to sm_100 (CUDA C++
+Programming Guide, table of technical specifications)."""
+_REGISTER_UNIT, _SHARED_RESERVED = 256, 1024
+"""Registers are given to a warp in units of 256; a block costs 1 KiB of shared memory beyond its
+own (same guide, sections on occupancy and on shared memory of 8.x and 9.0)."""
+
+Compile = Callable[[Sequence[CompileJob]], Sequence[StaticMetrics | HarnessError]]
+"""Answers jobs in their order: ``CompilePool.metrics``."""
+
+
+class Change(enum.Enum):
+    """What the figures of a kernel, or of a graph's sum, say of B next to A."""
+
+    WORSE = "WORSE"
+    BETTER = "BETTER"
+    CHANGED = "CHANGED"
+    SAME = "SAME"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A figure that can decide: ``name``, how to get it, whether a larger one costs more, and the
+    relative difference from which it counts."""
+
+    name: str
+    of: Callable[[Sequence[KernelRecord], Target], int | None]
+    worse_up: bool
+    threshold: float
+
+
+_Key = tuple[str, Config | None]
+
+
+def _metric(field: str) -> Callable[[Sequence[KernelRecord], Target], int | None]:
+    (metric,) = (m for m in METRICS if m.field == field)
+    chosen: Metric = metric
+    return lambda kernels, _target: figure(kernels, chosen)
+
+
+def resident_warps(kernels: Sequence[KernelRecord], target: Target) -> int | None:
+    """Warps that one multiprocessor holds at once; of several kernels the fewest."""
+    found = []
+    for kernel in kernels:
+        warps = (kernel.config or {}).get("num_warps")
+        if kernel.registers is None or kernel.shared is None or not warps:
+            return None
+        threads = warps * target.warp_size
+        unit = _REGISTER_UNIT
+        registers = -(-kernel.registers * target.warp_size // unit) * unit * warps
+        blocks = min(
+            _MOST_BLOCKS,
+            target.threads_per_multiprocessor // threads,
+            target.registers_per_multiprocessor // max(1, registers),
+            target.shared_per_multiprocessor // (kernel.shared + _SHARED_RESERVED),
+        )
+        found.append(blocks * warps)
+    return min(found, default=None)
+
+
+RULES = (
+    Rule("spills", _metric("spills"), worse_up=True, threshold=0.0),
+    Rule("bytes", _metric("bytes"), worse_up=True, threshold=0.001),
+    Rule("load width", _metric("widest_load"), worse_up=False, threshold=0.0),
+    Rule("store width", _metric("widest_store"), worse_up=False, threshold=0.0),
+    Rule("resident warps", resident_warps, worse_up=False, threshold=0.25),
+    Rule("instructions", _metric("instructions"), worse_up=True, threshold=0.1),
+)
+"""What decides, first come first served."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticRow:
+    """A match: ``change`` and what ``decided`` it, every difference, and the difference of the code
+    as a unified diff (empty where it is the same, or where several kernels became several)."""
+
+    match: Match
+    change: Change
+    decided: str
+    differences: tuple[str, ...]
+    diff: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSum:
+    """A graph on both sides: kernels, launches, bytes and instructions (None: not known)."""
+
+    graph: str
+    kernels: tuple[int, int]
+    launches: tuple[int, int]
+    bytes: tuple[int, int]
+    instructions: tuple[int | None, int | None]
+    change: Change
+    decided: str
+
+
+@dataclass(frozen=True, slots=True)
+class StaticComparison:
+    """B next to A by their binaries for ``target``."""
+
+    a: Side
+    b: Side
+    target: Target
+    rows: tuple[StaticRow, ...]
+    graphs: tuple[GraphSum, ...]
+    vanished: tuple[tuple[str, KernelRecord], ...]
+    appeared: tuple[tuple[str, KernelRecord], ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def worse(self) -> bool:
+        """Whether a kernel or a graph is worse by the rules."""
+        changes = [row.change for row in self.rows] + [graph.change for graph in self.graphs]
+        return Change.WORSE in changes
+
+
+def compare_static(
+    a: Side, b: Side, target: Target, triton: str, compile_all: Compile
+) -> StaticComparison:
+    """Compare figures. Both kernels of a match are compiled under A's configuration (recorded,
+    else its best guess) where B's kernel has the same block sizes, so that figures differ for the
+    code's sake. What is equal on both sides is not compiled, nor anything where all is recorded
+    for ``target`` and this ``triton``.
+    """
+    pairing = pair(a.run.graphs, b.run.graphs)
+    matches, notes = list(pairing.matches), []
+    if not all(_is_known(side.run, target, triton) for side in (a, b)):
+        matches = _compiled([_alike(match) for match in matches], target, compile_all)
+        notes.append("both sides are compiled under A's configurations where they fit")
+    return StaticComparison(
+        a,
+        b,
+        target,
+        tuple(_row(match, target) for match in matches),
+        _graph_sums(a.run, b.run),
+        pairing.vanished,
+        pairing.appeared,
+        tuple(notes),
+    )
+
+
+def _is_known(run: Run, target: Target, triton: str) -> bool:
+    """Whether every kernel's figures are recorded, for this target and compiler."""
+    from harness.target import TARGETS
+
+    made_for = TARGETS.get(run.target)
+    return (
+        made_for is not None
+        and made_for.capability == target.capability
+        and run.machine.triton == triton
+        and all(k.mix is not None or k.reason for g in run.graphs for k in g.kernels)
+    )
+
+
+def _alike(match: Match) -> Match:
+    """Both kernels under A's configuration where it fits B's; else each under its own."""
+    ours = tuple(replace(k, config=k.config or best_guess(k.module)) for k in match.a)
+    theirs = tuple(replace(k, config=k.config or best_guess(k.module)) for k in match.b)
+    if len(ours) == len(theirs) == 1:
+        one, other = ours[0].config, theirs[0].config
+        if one is not None and other is not None and one.keys() == other.keys():
+            theirs = (replace(theirs[0], config=one),)
+    return replace(match, a=ours, b=theirs)
+
+
+def _compiled(matches: Sequence[Match], target: Target, compile_all: Compile) -> list[Match]:
+    """The matches with the figures of a compile for ``target`` now; kernels that are equal on
+    both sides, whose figures cannot differ, keep those they have."""
+    wanted: dict[_Key, CompileJob] = {}
+    for match in matches:
+        for kernel in () if _are_equal(match) else (*match.a, *match.b):
+            if kernel.module:
+                wanted[_key(kernel)] = CompileJob(kernel.module, target, _config(kernel))
+    answers = dict(zip(wanted, compile_all(list(wanted.values())), strict=True))
+
+    def known(kernels: Sequence[KernelRecord]) -> tuple[KernelRecord, ...]:
+        found = ((kernel, answers.get(_key(kernel))) for kernel in kernels)
+        return tuple(k if answer is None else _with_answer(k, answer) for k, answer in found)
+
+    return [replace(match, a=known(match.a), b=known(match.b)) for match in matches]
+
+
+def _are_equal(match: Match) -> bool:
+    """Whether both sides are the same code under the same configurations."""
+    ours, theirs = ([(k.code, k.config) for k in side] for side in (match.a, match.b))
+    return ours == theirs and all(kernel.module for kernel in match.a)
+
+
+def _key(kernel: KernelRecord) -> _Key:
+    return kernel.module, _config(kernel)
+
+
+def _config(kernel: KernelRecord) -> Config | None:
+    return None if kernel.config is None else config_from_dict(kernel.config)
+
+
+def _with_answer(kernel: KernelRecord, found: StaticMetrics | HarnessError) -> KernelRecord:
+    if isinstance(found, HarnessError):
+        return replace(kernel, reason=one_line(found))
+    return with_metrics(replace(kernel, reason=""), found)
+
+
+def _row(match: Match, target: Target) -> StaticRow:
+    change, decided = _decided(match, target)
+    differences = [*static_differences(match.a, match.b), *configuration(match)]
+    diff = _diff(match)
+    if diff:
+        differences.append("code")
+    if change is Change.SAME and differences:
+        change = Change.CHANGED
+    return StaticRow(match, change, decided, tuple(differences), diff)
+
+
+def _decided(match: Match, target: Target) -> tuple[Change, str]:
+    broken = [next((k.reason for k in side if k.reason), "") for side in (match.a, match.b)]
+    if broken[0] or broken[1]:
+        if broken[0] and broken[1]:
+            return Change.SAME, "compiles on neither side"
+        why = f"no longer compiles: {broken[1]}" if broken[1] else "compiles again"
+        return (Change.WORSE if broken[1] else Change.BETTER), why
+    for rule in RULES:
+        change, text = _by_rule(rule, match, target)
+        if change is not Change.SAME:
+            return change, text
+    return Change.SAME, ""
+
+
+def _by_rule(rule: Rule, match: Match, target: Target) -> tuple[Change, str]:
+    before, after = rule.of(match.a, target), rule.of(match.b, target)
+    if before is None or after is None or not _differs(before, after, rule.threshold):
+        return Change.SAME, ""
+    worse = (after > before) == rule.worse_up
+    return (Change.WORSE if worse else Change.BETTER), f"{rule.name} {before} → {after}"
+
+
+def _differs(before: int, after: int, threshold: float) -> bool:
+    return abs(after - before) > threshold * max(before, 1)
+
+
+def _diff(match: Match) -> str:
+    if len(match.a) != 1 or len(match.b) != 1 or match.a[0].code == match.b[0].code:
+        return ""
+    a, b = match.a[0], match.b[0]
+    lines = difflib.unified_diff(
+        a.code.splitlines(), b.code.splitlines(), a.name, b.name, n=2, lineterm=""
+    )
+    return "\n".join(lines)
+
+
+def _graph_sums(a: Run, b: Run) -> tuple[GraphSum, ...]:
+    """The graphs that both sides have."""
+    theirs = {graph.name: graph for graph in b.graphs}
+    return tuple(
+        _graph_sum(graph, theirs[graph.name]) for graph in a.graphs if graph.name in theirs
+    )
+
+
+def _graph_sum(a: GraphRecord, b: GraphRecord) -> GraphSum:
+    kernels = len(a.kernels), len(b.kernels)
+    launches = a.launches, b.launches
+    moved = _total_bytes(a), _total_bytes(b)
+    instructions = _total_instructions(a), _total_instructions(b)
+    change, decided = Change.SAME, ""
+    if bool(a.reason) != bool(b.reason):
+        change = Change.WORSE if b.reason else Change.BETTER
+        decided = f"does not compile: {b.reason}" if b.reason else "compiles again"
+    elif _differs(*moved, 0.001):
+        change = Change.WORSE if moved[1] > moved[0] else Change.BETTER
+        decided = f"bytes {moved[0]} → {moved[1]}"
+    elif launches[0] != launches[1]:
+        change = Change.WORSE if launches[1] > launches[0] else Change.BETTER
+        decided = f"launches {launches[0]} → {launches[1]}"
+    return GraphSum(a.name, kernels, launches, moved, instructions, change, decided)
+
+
+def _total_bytes(graph: GraphRecord) -> int:
+    return sum(kernel.bytes * kernel.launches for kernel in graph.kernels)
+
+
+def _total_instructions(graph: GraphRecord) -> int | None:
+    found = [None if k.instructions is None else k.instructions * k.launches for k in graph.kernels]
+    known = [number for number in found if number is not None]
+    return sum(known) if len(known) == len(found) else None

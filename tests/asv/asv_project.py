@@ -1,0 +1,86 @@
+"""A small git repository that asv measures with a fake GPU: the harness itself and a few commits.
+
+The commits are the package as it is now, with changes to what the compiler writes: the fake
+reads in a module's text what it costs. Environment variables choose what befalls the fake.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.asv.asv_fake import GRAPHS
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GRAPH, OTHER = GRAPHS
+
+
+@dataclass(frozen=True)
+class Project:
+    """The checkout, where asv runs."""
+
+    folder: Path
+
+    def git(self, *arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.folder, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    def commit(self, message: str) -> str:
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+    def asv(self, *arguments: str, fake: str = "", folder: Path | None = None) -> tuple[int, str]:
+        """Exit status and all output of one asv command."""
+        environ = os.environ | {
+            "PYTHONPATH": "",
+            "HARNESS_CACHE": str(self.folder.parent / "cache"),
+            "HARNESS_JOBS": "1",  # starting a worker costs more than compiling two kernels in it
+            "HOME": str(self.folder.parent),
+            "FAKE": fake,
+            "FAKE_LOG": str(self.folder.parent / "fake.log"),
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "asv", *arguments],
+            cwd=folder or self.folder,
+            capture_output=True,
+            text=True,
+            env=environ,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def writes(self, line: str) -> None:
+        """Let the compiler put ``line`` above every kernel's reference."""
+        path = self.folder / "harness" / "codegen" / "module.py"
+        original = (ROOT / "harness" / "codegen" / "module.py").read_text()
+        path.write_text(
+            original + f"\n\n_emit = emit\n\n\ndef emit(*args):\n    import dataclasses\n"
+            f"    made = _emit(*args)\n    return dataclasses.replace(made, text="
+            f"made.text.replace('\\ndef reference(', '\\n{line}\\ndef reference('))\n"
+        )
+
+
+def make(folder: Path) -> Project:
+    """The repository with its first commit."""
+    project = Project(folder)
+    skip = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "harness", folder / "harness", ignore=skip)
+    shutil.copytree(ROOT / "suites" / "asv", folder / "suites" / "asv", ignore=skip)
+    shutil.copy(Path(__file__).parent / "asv_fake.py", folder / "suites" / "asv" / "declared.py")
+    (folder / "suites" / "graphs").mkdir()
+    for name in (GRAPH, OTHER):
+        shutil.copy(ROOT / "suites" / "graphs" / f"{name}.py", folder / "suites" / "graphs")
+    for name in ("suites/default.py", "asv.conf.json", "pyproject.toml", ".gitignore"):
+        shutil.copy(ROOT / name, folder / name)
+    project.git("init", "-q", "-b", "main")
+    project.git("config", "user.name", "Test")
+    project.git("config", "user.email", "test@example.org")
+    project.git("commit", "-q", "--allow-empty", "-m", "Nothing yet")
+    return project

@@ -1,0 +1,49 @@
+"""How large the noise is, by a series' own points and by the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.history.changes import scales
+from harness.history.changes.scales import Noise
+
+
+def learnt(block: np.ndarray, phi: float = 0.0) -> scales.Scales:
+    rests = block - block.mean(axis=1, keepdims=True)
+    (found,) = scales.learn([block], [rests], [np.zeros(len(block))], [np.full(len(block), phi)])
+    return found
+
+
+def test_series_that_are_equally_noisy_know_it_of_each_other() -> None:
+    block = 0.01 * np.random.default_rng(1).normal(size=(500, 20))
+    found = learnt(block)
+    assert found.known[0].freedom > 50
+    assert found.deviations.std() < 0.4 * block.std(axis=1).std()
+    assert found.deviations.mean() == pytest.approx(0.01, rel=0.05)
+
+
+def test_series_that_differ_say_little_of_each_other() -> None:
+    rng = np.random.default_rng(2)
+    block = 0.01 * rng.normal(size=(500, 20)) * np.exp(1.0 * rng.normal(size=(500, 1)))
+    assert learnt(block).known[0].freedom < 3
+
+
+def test_few_series_say_nothing_of_each_other() -> None:
+    block = 0.01 * np.random.default_rng(3).normal(size=(7, 20))
+    found = learnt(block)
+    assert [known.freedom for known in found.known] == [0] * 7
+    assert found.deviations == pytest.approx(block.std(axis=1, ddof=1))
+
+
+def test_what_correlation_hides_is_put_back() -> None:
+    from tests.history.histories import noise
+
+    block = noise(np.random.default_rng(4), 2000, 60, 0.6)
+    assert learnt(block, 0.6).deviations.mean() == pytest.approx(1, rel=0.05)
+
+
+def test_a_series_above_the_limit_is_judged_alone() -> None:
+    known = Noise(0.0, usual=1.0, limit=2.0, freedom=60.0)
+    assert known.moderated(1.9, 20) == (pytest.approx(1.225), 80)
+    assert known.moderated(2.1, 20) == (2.1, 20)

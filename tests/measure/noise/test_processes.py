@@ -1,0 +1,75 @@
+"""Two levels of noise, simulated with known variances."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from harness.measure.noise.processes import combined, components, pooled
+from harness.records.run import SampleSet
+
+
+def simulated(
+    rng: np.random.Generator, processes: int, between: float, within: float, ms: float = 1.0
+) -> tuple[SampleSet, ...]:
+    """Processes whose medians stray by ``between`` and, within what their intervals say, by
+    ``within``."""
+    found = []
+    for number in range(processes):
+        middle = ms * math.exp(between * rng.standard_normal() + within * rng.standard_normal())
+        half = 1.96 * within * middle
+        found.append(SampleSet(number, (middle,), middle - half, middle + half))
+    return tuple(found)
+
+
+@pytest.mark.parametrize(("between", "within"), [(0.004, 0.001), (0.002, 0.002), (0.0, 0.002)])
+def test_the_between_process_share_is_found(between: float, within: float) -> None:
+    rng = np.random.default_rng(0)
+    kernels = [simulated(rng, 6, between, within) for _ in range(1500)]
+    found = pooled(kernels)
+    assert found is not None
+    assert found.kernels == 1500
+    assert found.within == pytest.approx(within, rel=0.02)
+    assert found.between == pytest.approx(between, rel=0.1, abs=4e-4)
+    share = between**2 / (between**2 + within**2)
+    assert found.share == pytest.approx(share, abs=0.06)
+
+
+def test_a_few_wild_kernels_do_not_decide() -> None:
+    rng = np.random.default_rng(1)
+    kernels = [simulated(rng, 4, 0.002, 0.001) for _ in range(200)]
+    wild = [simulated(rng, 4, 0.3, 0.001) for _ in range(10)]
+    found = pooled([*kernels, *wild])
+    assert found is not None
+    assert found.between < 0.003
+
+
+def test_one_process_says_nothing_of_others() -> None:
+    rng = np.random.default_rng(2)
+    (only,) = simulated(rng, 1, 0.1, 0.001)
+    assert components([only]) is None
+    assert pooled([[only], []]) is None
+    assert combined([only]).low == only.low
+    assert components([SampleSet(0, (1.0,)), SampleSet(1, (1.0,))]) is None
+
+
+@pytest.mark.parametrize("processes", [2, 3, 5])
+def test_the_combined_interval_covers(processes: int) -> None:
+    rng = np.random.default_rng(3)
+    hits = 0
+    for _ in range(2000):
+        found = combined(simulated(rng, processes, 0.004, 0.0005))
+        assert found.low is not None
+        assert found.high is not None
+        assert found.low <= found.ms <= found.high
+        hits += found.low <= 1.0 <= found.high
+    assert abs(hits / 2000 - 0.95) < 0.015
+
+
+def test_processes_that_agree_by_luck_are_not_believed_more_than_their_samples() -> None:
+    sets = [SampleSet(n, (1.0,), 0.99, 1.01) for n in range(4)]
+    found = combined(sets)
+    assert found.low == pytest.approx(1 - 0.005, abs=1e-4)
+    assert found.high == pytest.approx(1 + 0.005, abs=1e-4)

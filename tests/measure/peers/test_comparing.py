@@ -1,0 +1,172 @@
+"""Comparing providers on a region, without a GPU: a fake clock, kernels interpreted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from harness.codegen.source import EmittedModule
+from harness.errors import HarnessError
+from harness.graph.model import Graph
+from harness.graph.regions import partition
+from harness.graph.replay import random_inputs, replay
+from harness.graph.text import load
+from harness.measure.peers.codegen_time import inductor_codegen
+from harness.measure.peers.comparing import compare, distance, region_task
+from harness.measure.peers.jobs import RegionComparison
+from harness.measure.peers.pool import PeerPool
+from harness.measure.peers.providers import Make, graph_module, maker
+from harness.measure.peers.regional import region_provider
+from harness.measure.peers.regions import comparables
+from harness.measure.timer.graph_timer import METHOD_DIRECT
+from harness.pipeline import compile_graph
+from harness.records.run import Check
+from harness.runtime.interpret.interpreter import InterpreterPool
+from harness.target import H100
+from tests.measure.peers.cpu_worker import FakeTimer
+
+SUITES = Path(__file__).parents[3] / "suites" / "graphs"
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    """The first region of the smallest graph that has one."""
+    return partition(load(SUITES / "small" / "llama_block_forward.py")).regions[0].graph
+
+
+def compared(graph: Graph, **makers: Make) -> RegionComparison:
+    return compare(region_task(graph, CPU), makers, FakeTimer())
+
+
+def scaled(graph: Graph, factor: float) -> Make:
+    """A provider whose results are off by ``factor``."""
+
+    def run(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+        return [None if t is None else t * factor for t in replay(graph, tensors, CPU)]
+
+    return lambda _: run
+
+
+def test_ours_is_compared_with_eager(graph: Graph) -> None:
+    (region,) = compile_graph(graph, H100).regions
+    with InterpreterPool(1) as pool:
+
+        def launch(module: EmittedModule, args: list[Any]) -> None:
+            pool.launch(module.text, args)
+
+        found = compared(
+            graph,
+            harness=lambda _: region_provider(region, launch, CPU),
+            eager=maker("eager", graph, CPU),
+        )
+    assert found.passed, found
+    assert found.peers["harness"].ms == 7.0
+    assert found.peers["eager"].ms == 5.0
+
+
+def test_wrong_and_failing_providers_are_rows(graph: Graph) -> None:
+    def failing(_: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        raise HarnessError("no kernels here")
+
+    found = compared(graph, harness=scaled(graph, 1.5), inductor=lambda _: failing)
+    assert not found.passed
+    assert found.peers["harness"].error == pytest.approx(0.5, abs=0.05)
+    assert found.peers["inductor"].reason == "no kernels here"
+    assert found.peers["inductor"].ms is found.peers["inductor"].passed is None
+
+
+def test_a_wrong_peer_is_named_and_does_not_excuse_us(graph: Graph) -> None:
+    found = compared(graph, harness=scaled(graph, 1.0), inductor=scaled(graph, 2.0))
+    assert found.passed
+    assert found.peers["inductor"].passed is False
+    found = compared(graph, harness=scaled(graph, 1.5), inductor=scaled(graph, 1.0))
+    assert not found.passed
+
+
+def test_where_all_are_far_from_float64_it_is_the_region(graph: Graph) -> None:
+    found = compared(graph, harness=scaled(graph, 1.3), inductor=scaled(graph, 1.25))
+    assert found.passed
+    assert found.peers["inductor"].passed
+
+
+def test_outputs_of_another_shape_are_an_infinite_error(graph: Graph) -> None:
+    def short(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+        return [None if t is None else t[..., :1] for t in replay(graph, tensors, CPU)]
+
+    found = compared(graph, harness=lambda _: short)
+    assert found.peers["harness"].error == math.inf
+    found = compared(graph, harness=lambda _: lambda _: [])
+    assert "there are 0 results, expected" in found.peers["harness"].reason
+
+
+def test_what_cannot_be_recorded_is_timed_with_a_remark(graph: Graph) -> None:
+    timer = FakeTimer()
+    timer.method = METHOD_DIRECT
+    found = compare(region_task(graph, CPU), {"harness": maker("eager", graph, CPU)}, timer)
+    assert found.peers["harness"].ms == 7.0
+    assert "its host's time is included" in found.peers["harness"].reason
+
+
+def test_one_that_fails_only_when_timed_costs_its_own_row(graph: Graph) -> None:
+    calls: list[int] = []
+
+    def tired(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+        calls.append(1)
+        if len(calls) > 1:
+            raise RuntimeError("out of memory")
+        return replay(graph, tensors, CPU)
+
+    found = compared(graph, harness=maker("eager", graph, CPU), inductor=lambda _: tired)
+    assert found.peers["harness"].ms == 7.0
+    assert found.peers["inductor"].ms is None
+    assert "out of memory" in found.peers["inductor"].reason
+
+
+def test_each_provider_is_announced_before_it_runs(graph: Graph) -> None:
+    heard: list[str] = []
+    makers = {n: maker("eager", graph, CPU) for n in ("harness", "eager")}
+    compare(region_task(graph, CPU), makers, FakeTimer(), step=heard.append)
+    assert heard == ["harness", "eager", "timing"]
+
+
+def test_backends_of_torch_compile_by_name_in_the_real_worker(graph: Graph, tmp_path: Path) -> None:
+    """In a process of its own: torch remembers there that it found no GPU."""
+    (work,) = comparables(compile_graph(graph, H100).regions)
+    names = ("eager", "aot_eager", "eager_noexcept", "relu_compile_error_TESTING_ONLY")
+    with PeerPool(names, tmp_path, 1, role="tests.measure.peers.cpu_worker:handlers") as pool:
+        found = {row.compiler: row for row in pool.compare(work, {})}
+    assert "a GPU is needed" in found["harness"].reason
+    for name in names[:3]:
+        assert (found[name].ms, found[name].check) == (len(name), Check.PASSED), found[name]
+
+
+def test_torch_graph_computes_the_same(graph: Graph) -> None:
+    inputs = random_inputs(graph, CPU)
+    made = graph_module(graph, CPU)(*[t.clone() for t in inputs])
+    want = replay(graph, [t.clone() for t in inputs], CPU)
+    for a, b in zip(made, want, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_inductor_generates_code_for_a_gpu_that_is_not_there(graph: Graph) -> None:
+    found = inductor_codegen(graph, H100)
+    assert 0 < found.seconds <= found.total_seconds
+    if not torch.version.cuda:
+        assert not torch.cuda.is_available()
+
+
+def test_distance() -> None:
+    a = torch.randn(1000, dtype=torch.float64)
+    assert distance(a.float(), a) < 1e-6
+    assert distance(a * 1.25, a) == pytest.approx(0.25)
+    holed = a.clone()
+    holed[3] = math.nan
+    assert distance(holed, a) == math.inf
+    assert distance(holed, holed) == 0.0
+    assert distance(torch.tensor([1, 2, 3, 4]), torch.tensor([1, 2, 3, 5])) == 0.25

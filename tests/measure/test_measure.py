@@ -1,0 +1,243 @@
+"""Measuring without a GPU: a clock that is told what to say, kernels run by plain torch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError, UsageError
+from harness.heuristics.facts import Config
+from harness.measure import measurer as measure
+from harness.measure.measurer import Measurer
+from harness.measure.roofline import Limit, Roofline, copy_bandwidth
+from harness.measure.timer import graph_timer as timers
+from harness.records.machine import Commit, Gpu, commit_of, fingerprint, machine_key
+from harness.records.timing import Launch, Samples
+from harness.records.trials import Resources
+from harness.runtime import module as modules
+from harness.runtime.tune.autotune import tune
+from harness.runtime.tune.race import Ahead
+from harness.runtime.tune.saved import Saved
+from harness.target import H100, Target
+from tests.runtime import emitted
+
+HAS_GPU = torch.cuda.is_available()
+
+
+class FakeTimer:
+    """Runs each launch twice and answers with what ``say`` holds, in turn."""
+
+    def __init__(self, *say: float) -> None:
+        self.say = itertools.cycle(say)
+
+    def measure(self, launch: Launch, budget_ms: float, width: float = 0.005) -> Samples:
+        launch()
+        launch()
+        ms = next(self.say)
+        return Samples((ms, ms, ms), "fake", "count")
+
+    def compare(
+        self, launches: Mapping[str, Launch], budget_ms: float, width: float = 0.005
+    ) -> dict[str, Samples]:
+        return {name: self.measure(launch, budget_ms) for name, launch in launches.items()}
+
+
+@dataclass
+class TorchLaunch:
+    """Lets torch do the kernel's work."""
+
+    loaded: modules.LoadedModule
+    resources: Resources
+
+    def __call__(self, args: Sequence[Any]) -> None:
+        expected = self.loaded.reference(list(args))
+        for position, value in zip(self.loaded.outputs, expected, strict=True):
+            args[position].copy_(value)
+
+
+@dataclass
+class ByTorch:
+    """``outcomes``: by block size, an error that compiling raises or spilled registers."""
+
+    loaded: modules.LoadedModule
+    outcomes: Mapping[str, str | int]
+    target: Target = H100
+    ahead: Ahead | None = None
+    parallel: int = 1
+
+    def __call__(self, config: Config) -> TorchLaunch:
+        outcome = self.outcomes.get(f"x{config.block('XBLOCK')}", 0)
+        if isinstance(outcome, str):
+            raise CompileFailed("no", got=outcome)
+        return TorchLaunch(self.loaded, Resources(spills=outcome))
+
+
+def by_torch(loaded: modules.LoadedModule, **outcomes: str | int) -> ByTorch:
+    return ByTorch(loaded, outcomes)
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> modules.LoadedModule:
+    return modules.load(emitted.POINTWISE, tmp_path)
+
+
+def test_fastest_candidate_wins_and_arguments_come_back(loaded: modules.LoadedModule) -> None:
+    args = loaded.get_args()
+    before = [a.clone() for a in args]
+    tuned = tune(loaded, args, FakeTimer(2.0, 1.0), by_torch(loaded))
+    assert tuned.config == loaded.configs[1]
+    assert [t.ms for t in tuned.trials] == [2.0, 1.0]
+    assert all(torch.equal(a, b) for a, b in zip(args, before, strict=True))
+
+
+def test_arguments_come_back_when_timing_fails(loaded: modules.LoadedModule) -> None:
+    class Broken(FakeTimer):
+        def measure(self, launch: Launch, budget_ms: float, width: float = 0.005) -> Samples:
+            launch()
+            raise RuntimeError("device lost")
+
+    args = loaded.get_args()
+    before = args[2].clone()
+    with pytest.raises(RuntimeError, match="device lost"):
+        tune(loaded, args, Broken(1.0), by_torch(loaded))
+    assert torch.equal(args[2], before)
+
+
+def test_failed_and_spilling_candidates_are_dropped(loaded: modules.LoadedModule) -> None:
+    args = loaded.get_args()
+    tuned = tune(loaded, args, FakeTimer(1.0), by_torch(loaded, x1024="out of registers"))
+    assert tuned.config == loaded.configs[1]
+    assert tuned.trials[0].reason == "out of registers"
+    tuned = tune(loaded, args, FakeTimer(1.0), by_torch(loaded, x512=100))
+    assert tuned.config == loaded.configs[0]
+    tuned = tune(loaded, args, FakeTimer(2.0, 1.0), by_torch(loaded, x512=100, x1024=100))
+    assert tuned.config == loaded.configs[1]
+
+
+def test_nothing_left_names_the_causes(loaded: modules.LoadedModule) -> None:
+    prepare = by_torch(loaded, x1024="shared memory", x512="threads")
+    with pytest.raises(
+        NoTritonConfigsError, match=r"XBLOCK=1024 warps=4: shared memory; .*512 warps=4: threads"
+    ):
+        tune(loaded, loaded.get_args(), FakeTimer(1.0), prepare)
+
+
+def test_saved_restores_shared_storage_once() -> None:
+    base = torch.randn(100)
+    views = [base[:50], base[50:]]
+    before = base.clone()
+    saved = Saved.of(views)
+    assert len(saved.pairs) == 1
+    base.fill_(float("nan"))
+    saved.restore()
+    assert torch.equal(base, before)
+
+
+def test_measure_is_a_row_either_way(tmp_path: Path) -> None:
+    measurer = Measurer(H100, FakeTimer(0.5), 100.0, tmp_path, "cpu", preparer=by_torch)
+    good = measurer.measure(emitted.POINTWISE)
+    assert good.ms == 0.5
+    assert good.gbps == pytest.approx(24000 / 0.5 / 1e6)
+    assert good.fraction == pytest.approx(good.gbps / 100.0)
+    bad = Measurer(
+        H100,
+        FakeTimer(0.5),
+        None,
+        tmp_path,
+        "cpu",
+        preparer=lambda m: by_torch(m, x1024="A", x512="B"),
+    ).measure(emitted.POINTWISE)
+    assert (bad.ms, bad.gbps, bad.fraction) == (None, None, None)
+    assert "4: A; " in bad.reason
+    assert "4: B" in bad.reason
+    assert measurer.measure("KERNEL = 1").reason
+
+
+def test_arithmetic_is_held_against_the_units_that_do_it(tmp_path: Path) -> None:
+    roofline = Roofline(3000.0, fp32_tflops=50.0, tensor_tflops=700.0)
+    measurer = Measurer(
+        H100, FakeTimer(0.5), None, tmp_path, "cpu", preparer=by_torch, roofline=roofline
+    )
+    for tensor, fraction in ((False, 0.4), (True, 0.4 / 14)):
+        text = f"{emitted.POINTWISE}\nFLOPS = {10**10}\nTENSOR = {tensor}\n"
+        found = measurer.measure(text).limit
+        assert found == Limit("compute", pytest.approx(fraction))
+
+
+def test_memory_is_given_back_after_each_kernel_failed_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released: list[str] = []
+    monkeypatch.setattr(measure, "release", released.append)
+    measurer = Measurer(H100, FakeTimer(0.5), 100.0, tmp_path, "cpu", preparer=by_torch)
+    config = modules.load(emitted.POINTWISE, tmp_path).configs[0]
+    measurer.measure(emitted.POINTWISE)
+    measurer.again(emitted.POINTWISE, config)
+    measurer.measure("KERNEL = 1")
+    assert released == ["cpu"] * 3
+
+
+def test_copy_bandwidth_counts_both_directions() -> None:
+    found = copy_bandwidth(FakeTimer(2.0), 1 << 20, torch.device("cpu"))
+    assert found.nbytes == 2 << 20
+    assert found.gbps == pytest.approx((2 << 20) / 2.0 / 1e6)
+
+
+def test_machine_without_gpu_has_nulls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    found = fingerprint()
+    assert found.gpu is None
+    assert found.driver is None
+    assert found.torch == torch.__version__
+    assert found.key
+    assert "/" not in found.key
+
+
+def test_machine_key_names_gpu_and_driver() -> None:
+    assert machine_key(Gpu("NVIDIA H100 80GB HBM3", driver="580.1"), "x") == (
+        "nvidia-h100-80gb-hbm3-580.1"
+    )
+
+
+def test_commit_outside_a_repository_is_empty(tmp_path: Path) -> None:
+    assert commit_of(tmp_path).name == ""
+
+
+def test_commit_from_outside(tmp_path: Path) -> None:
+    assert commit_of(tmp_path, "3F2A91C0") == Commit("3f2a91c0", False)
+    assert commit_of(tmp_path, "3f2a91c-dirty") == Commit("3f2a91c", True)
+    for wrong in ("main", "3f2a", "3f2a91c-", "3f2a91cz"):
+        with pytest.raises(UsageError, match="does not name a commit"):
+            commit_of(tmp_path, wrong)
+
+
+@pytest.mark.skipif(HAS_GPU, reason="there is a GPU")
+def test_timer_without_gpu_says_so() -> None:
+    with pytest.raises(NoDevice, match="GPU is needed"):
+        timers.CudaTimer()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device")
+def test_copy_on_the_device_is_fast_and_repeatable() -> None:
+    timer = timers.CudaTimer()
+    first, second = (copy_bandwidth(timer).gbps for _ in range(2))
+    assert first > 100
+    assert abs(first - second) / first < 0.1
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device")
+def test_measure_on_the_device(tmp_path: Path) -> None:
+    from harness.runtime.device import current_target
+
+    measurer = Measurer(current_target(), timers.CudaTimer(), 1000.0, tmp_path)
+    found = measurer.measure(emitted.POINTWISE)
+    assert found.ms is not None, found.reason
+    assert 0 < found.ms < 1

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness.measure import on_pairs, pairs
+from harness.measure.jobs import PairJob, TimedKernel
+from harness.measure.pairs import Effort, KernelPair, time_pairs
+from harness.records.timing import Samples, Work
+from harness.target import H100
+from tests.measure import fake_pairs
+from tests.runtime.emitted import POINTWISE
+
+MODULE = POINTWISE + "\nARGS = [\n]\n"
+EFFORT = Effort(processes=3, seconds=5.0)
+
+
+@pytest.fixture(autouse=True)
+def no_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "_compile_ahead", lambda *_: None)
+
+
+def pair(name: str, a: str = "# ms 0.01", b: str = "# ms 0.01") -> KernelPair:
+    return KernelPair((TimedKernel(f"# {name}\n{a}\n"),), (TimedKernel(f"# {name}\n{b}\n"),))
+
+
+def log(cache: Path) -> list[tuple[str, str, str, str]]:
+    lines = (cache / "log").read_text().splitlines()
+    return [tuple(line.split(" ", 3)) for line in lines]  # type: ignore[misc]
+
+
+def test_every_process_is_fresh_and_has_its_own_order(tmp_path: Path) -> None:
+    names = [f"k{n}" for n in range(8)]
+    found = time_pairs([pair(n) for n in names], EFFORT, tmp_path, 1, role=fake_pairs.ROLE)
+    assert [len(outcomes) for outcomes in found.outcomes] == [3] * 8
+    entries = log(tmp_path)
+    processes = list(dict.fromkeys(pid for pid, *_ in entries))
+    assert len(processes) == 3
+    orders = [tuple(name for pid, _, _, name in entries if pid == p) for p in processes]
+    assert len(set(orders)) == 3, "each process takes the pairs in another order"
+    assert {first for _, first, _, _ in entries} == {"True", "False"}, "A is not always first"
+    assert len({seed for _, _, seed, _ in entries}) == 3, "each process draws its own inputs"
+
+
+def test_a_kernel_that_cannot_run_is_a_reason(tmp_path: Path) -> None:
+    bad = [pair(word, f"# {word}\n# ms 1") for word in ("crashes", "fails", "hangs")]
+    effort = Effort(processes=2, seconds=2.0)
+    found = time_pairs([pair("good"), *bad], effort, tmp_path, 1, role=fake_pairs.ROLE)
+    assert found.reasons[0] == ""
+    assert "process ended" in found.reasons[1]
+    assert "does not fit" in found.reasons[2]
+    assert "no answer within 2 s" in found.reasons[3]
+    assert [len(o) for o in found.outcomes] == [2, 0, 0, 0]
+    names = [name for *_, name in log(tmp_path)]
+    assert names.count("# crashes") == 1, "what cannot run is not tried again in later processes"
+    assert names.count("# good") == 2
+
+
+class TurnTimer:
+    """Runs each launch once and answers by its order."""
+
+    def __init__(self) -> None:
+        self.launched: list[str] = []
+        self.args: list[object] = []
+
+    def measure(self, launch: object, budget_ms: float, width: float = 0) -> Samples:
+        raise NotImplementedError
+
+    def compare(self, launches: dict[str, Work], budget_ms: float, width: float = 0) -> object:
+        for name, launch in launches.items():
+            self.launched.append(name)
+            self.args.append(getattr(launch, "args", None))
+            launch()
+        return {name: Samples((1.0,), "turns", "width") for name in launches}
+
+
+class EmptyLauncher:
+    calls: list[tuple[str, object]]
+
+    def __init__(self, loaded, config, target, cache) -> None:
+        self.name, self.config = loaded.name, config
+
+    def prepare(self) -> int:
+        return 0
+
+    def __call__(self, args) -> None:
+        EmptyLauncher.calls.append((self.name, self.config))
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, object]]:
+    EmptyLauncher.calls = []
+    monkeypatch.setattr(on_pairs, "Launcher", EmptyLauncher)
+    return EmptyLauncher.calls
+
+
+def one_job(
+    a: tuple[TimedKernel, ...], b: tuple[TimedKernel, ...], a_first: bool = True
+) -> PairJob:
+    return PairJob(a, b, a_first, 0, 1.0, 0.01)
+
+
+def test_equal_arguments_are_one_set_of_tensors(tmp_path: Path, launched: list) -> None:
+    text = MODULE
+    timer = TurnTimer()
+    config = {"XBLOCK": 128, "num_warps": 2, "num_stages": 1}
+    job = one_job((TimedKernel(text),), (TimedKernel(text, config),), a_first=False)
+    on_pairs.timed(job, timer, H100, tmp_path, device="cpu")  # type: ignore[arg-type]
+    assert timer.launched == ["b", "a"], "the order is the job's"
+    assert timer.args[0] is timer.args[1]
+    assert launched[0][1].num_warps == 2, "the recorded configuration"  # type: ignore[attr-defined]
+
+
+def test_a_group_launches_each_as_often_as_its_graph(tmp_path: Path, launched: list) -> None:
+    text = MODULE
+    job = one_job((TimedKernel(text, launches=3), TimedKernel(text)), (TimedKernel(text),))
+    on_pairs.timed(job, TurnTimer(), H100, tmp_path, device="cpu")  # type: ignore[arg-type]
+    assert len(launched) == 3 + 1 + 1
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_kernel_against_itself_on_the_gpu(tmp_path: Path) -> None:
+    same = KernelPair((TimedKernel(MODULE),), (TimedKernel(MODULE),))
+    (outcomes,) = time_pairs([same], Effort(processes=2), tmp_path, 1).outcomes
+    for outcome in outcomes:
+        assert outcome.a.median == pytest.approx(outcome.b.median, rel=0.5)
+
+
+def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
+    def follow(done: int, total: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    found = time_pairs([pair("a"), pair("b")], EFFORT, tmp_path, 1, follow, fake_pairs.ROLE)
+    assert found.interrupted
+    assert sorted(len(outcomes) for outcomes in found.outcomes) == [1, 2]

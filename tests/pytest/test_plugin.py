@@ -1,0 +1,411 @@
+"""The pytest plugin, run as its users run it: pytest in another folder."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from harness.errors import CheckFailed, UsageError
+from harness.measure.roofline import Limit, Roofline
+from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, Row, ToldClock, section
+from harness.pytest.plugin import pytest_benchmark_update_commit_info
+from harness.records.timing import Launch, Samples
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FAKE_GPU = """
+import os
+import pytest
+import torch
+from harness.measure.roofline import Roofline
+
+from harness.records.timing import Samples, Work
+from harness.pytest.gpu_benchmark import Gpu
+
+class FakeTimer:
+    def measure(self, launch, budget_ms):
+        launch()
+        ms = float(os.environ.get("FAKE_MS", "2"))
+        return Samples((ms, 1.1 * ms, 0.9 * ms), f"fake/{budget_ms:g}", "count")
+
+    def compare(self, launches, budget_ms):
+        raise NotImplementedError
+
+@pytest.fixture(scope="session")
+def gpu():
+    return Gpu(FakeTimer(), Roofline(4000.0))
+"""
+
+ONE = """
+import pytest
+import torch
+@pytest.mark.benchmark(group="doubles")
+def test_double(gpu_benchmark):
+    x = torch.randn(1000)
+    result = gpu_benchmark(lambda t: 2 * t, (x,), bytes=4_000_000_000, reference=lambda t: t + t)
+    assert torch.equal(result, 2 * x)
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    out: str
+
+
+def run_pytest(folder: Path, *arguments: str, **environment: str) -> Answer:
+    """pytest in ``folder``, its plugin given by hand where the installed harness has none."""
+    entries = importlib.metadata.entry_points(group="pytest11")
+    known = any(entry.value == "harness.pytest.plugin" for entry in entries)
+    given = [] if known else ["-p", "harness.pytest.plugin"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *given, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return Answer(done.returncode, done.stdout + done.stderr)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Somebody else's project, with a GPU that always answers the same."""
+    (tmp_path / "conftest.py").write_text(FAKE_GPU)
+    (tmp_path / "test_one.py").write_text(ONE)
+    return tmp_path
+
+
+def test_samples_fill_the_table_and_the_json(project: Path) -> None:
+    copied = {"HARNESS_COMMIT": "1234567890abcdef-dirty"}  # what a copy cannot say of itself
+    options = ("--benchmark-only", "--benchmark-json=out.json", "--gpu-budget=12")
+    answer = run_pytest(project, *options, **copied)
+    assert answer.status == 0, answer.out
+    assert "1 passed" in answer.out
+    # Which plugin's section comes first depends on how this one was given to pytest.
+    ours = answer.out[answer.out.index("= GPU benchmarks =") :].partition("\n---")[0]
+    lines = ours.splitlines()
+    (line,) = [line for line in lines if line.startswith("test_double ")]
+    assert line.split()[1:] == ["2.0000", "2000", "50", "c", "count"], answer.out
+    document = json.loads((project / "out.json").read_text())
+    (bench,) = document["benchmarks"]
+    assert bench["stats"]["median"] == pytest.approx(0.002)
+    assert bench["stats"]["max"] == pytest.approx(0.0022)
+    assert bench["stats"]["rounds"] == 3
+    assert bench["extra_info"]["gbps"] == pytest.approx(2000)
+    assert bench["extra_info"]["share_of_roof"] == pytest.approx(0.5)
+    assert bench["extra_info"]["roof"] == "copy"
+    assert bench["extra_info"]["method"] == "fake/12"  # the budget came through
+    assert bench["group"] == "doubles"  # and so did what the marker says beside our clock
+    assert document["machine_info"]["harness"]["torch"]
+    commit = document["commit_info"]
+    assert (commit["id"], commit["dirty"]) == ("1234567890abcdef", True)
+
+
+def test_memory_is_given_back_after_each_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of arguments may be most of the device, which worker processes need too."""
+    from harness.measure import measurer as measure
+
+    class Timer:
+        def measure(self, launch: Launch, budget_ms: float, width: float = 0.005) -> Samples:
+            if budget_ms < 0:
+                raise RuntimeError("device lost")
+            return Samples((1.0, 1.1, 0.9), "fake/1", "count")
+
+        compare = None
+
+    class Benchmark:
+        disabled, group = False, None
+
+        def __init__(self) -> None:
+            self.extra_info: dict[str, object] = {}
+
+        def pedantic(self, target: object, *, rounds: int, iterations: int) -> None:
+            pass
+
+    released: list[str] = []
+    monkeypatch.setattr(measure, "release", released.append)
+    gpu: Any = Gpu(Timer())  # type: ignore[arg-type]
+    made = GpuBenchmark("k", Benchmark(), ToldClock(), lambda: gpu, lambda _: None)
+    made(lambda: None)
+    made.budget_ms = -1.0
+    with pytest.raises(RuntimeError, match="device lost"):
+        made(lambda: None)
+    assert released == ["cuda", "cuda"]
+
+
+@pytest.mark.parametrize(("ms", "status"), [("2.02", 0), ("2.2", 1)])
+def test_compare_fail_judges_the_gpu_samples(project: Path, ms: str, status: int) -> None:
+    assert run_pytest(project, "--benchmark-save=base").status == 0
+    answer = run_pytest(
+        project, "--benchmark-compare", "--benchmark-compare-fail=median:5%", FAKE_MS=ms
+    )
+    assert answer.status == status, answer.out
+    assert ("Performance has regressed" in answer.out) == bool(status)
+
+
+def test_disabled_benchmarks_run_once_and_are_not_timed(project: Path) -> None:
+    answer = run_pytest(project, "--benchmark-disable")
+    assert answer.status == 0
+    assert "1 passed" in answer.out
+    assert "GPU benchmarks" not in answer.out
+
+
+def test_a_wrong_result_fails_before_it_is_timed(project: Path) -> None:
+    (project / "test_one.py").write_text(ONE.replace("t + t", "3 * t"))
+    answer = run_pytest(project, "--benchmark-only")
+    assert answer.status == 1
+    assert "differs from its reference" in answer.out
+    assert "GPU benchmarks" not in answer.out
+    assert "assert_close(result" not in answer.out  # the traceback ends in the user's line
+
+
+def test_a_commit_that_is_none_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    info = {"id": "unversioned", "dirty": False}
+    monkeypatch.setenv("HARNESS_COMMIT", "x")
+    with pytest.warns(UserWarning, match="does not name a commit"):
+        pytest_benchmark_update_commit_info(info)
+    assert info["id"] == "unversioned"
+
+
+@pytest.mark.skipif("__import__('torch').cuda.is_available()", reason="there is a GPU")
+def test_without_a_gpu_the_reason_is_said(project: Path) -> None:
+    (project / "conftest.py").unlink()
+    answer = run_pytest(project, "--benchmark-only")
+    assert answer.status == 0
+    assert "1 skipped: no GPU: torch was built without CUDA" in answer.out
+
+
+@pytest.mark.skipif("__import__('torch').cuda.is_available()", reason="there is a GPU")
+def test_suites_time_code_generation_and_skip_kernels_without_a_gpu() -> None:
+    answer = run_pytest(ROOT, "suites", "--benchmark-only", "--harness-graphs=moe_router_forward")
+    assert answer.status == 0, answer.out
+    assert "test_codegen[moe_router_forward]" in answer.out
+    assert "no GPU: timing is skipped, code generation is not" in answer.out
+    assert "1 passed" in answer.out
+
+
+def test_a_graph_that_does_not_exist_is_one_sentence() -> None:
+    answer = run_pytest(ROOT, "suites", "--benchmark-only", "--harness-graphs=moe_ruoter_forward")
+    assert answer.status != 0
+    assert "moe_router_forward" in answer.out
+    assert "Traceback" not in answer.out
+
+
+FAKE_SUITE = """
+import pytest
+from harness.records.run import Check, RegionRecord, SampleSet
+from harness.session.session import CheckOutcome, Timing
+from harness.heuristics.facts import Config
+from harness.measure.roofline import Limit
+from harness.pytest.suite import (
+    RegionTimes, named_kernel, named_region, parametrize,
+)
+
+pytest_generate_tests = parametrize
+suite_kernel = pytest.fixture(named_kernel)
+suite_region = pytest.fixture(named_region)
+CONFIG = Config((("XBLOCK", 256),), 4, 2)
+
+class FakeDevice:
+    def check(self, module):
+        return CheckOutcome(RIGHT, 0.25, 1e-3)
+    def time(self, module):
+        return Timing(CONFIG, 0.5, (0.4, 0.5, 0.6), 3000.0, limit=Limit("write", 0.8))
+
+class FakePeers:
+    def compare(self, one, configs):
+        assert set(configs.values()) == {CONFIG}
+        yield RegionRecord(one.name, "harness", 1.0, kernels=2, sets=(SampleSet(0, (1.0, 1.2)),),
+                           check=Check.PASSED if RIGHT else Check.FAILED, max_error=0.5)
+        yield RegionRecord(one.name, "eager", 3.0, sets=(SampleSet(0, (3.0, 3.2)),))
+        yield RegionRecord(one.name, "inductor", reason="Triton could not")
+
+@pytest.fixture(scope="session")
+def suite_device():
+    return FakeDevice()
+
+@pytest.fixture(scope="session")
+def suite_regions(suite_device):
+    return RegionTimes(suite_device, FakePeers())
+"""
+
+
+def run_suite(folder: Path, file: str, right: bool, *arguments: str) -> Answer:
+    """A file of the suites' benchmarks over one graph, on a GPU that always answers the same."""
+    (folder / file).write_text((ROOT / "suites" / file).read_text())
+    (folder / "conftest.py").write_text(f"RIGHT = {right}\n{FAKE_SUITE}")
+    return run_pytest(
+        folder,
+        "--benchmark-only",
+        "--harness-graphs=moe_router_forward",
+        "--benchmark-json=out.json",
+        *arguments,
+        HARNESS_SUITES=str(ROOT / "suites"),
+    )
+
+
+def test_suite_kernels_are_grouped_by_graph(tmp_path: Path) -> None:
+    answer = run_suite(tmp_path, "test_kernels.py", True)
+    assert answer.status == 0, answer.out
+    benchmarks = json.loads((tmp_path / "out.json").read_text())["benchmarks"]
+    assert benchmarks
+    assert {bench["group"] for bench in benchmarks} == {"moe_router_forward"}
+    for bench in benchmarks:
+        assert bench["stats"]["median"] == pytest.approx(5e-4)
+        moved = bench["extra_info"]["bytes"]
+        assert bench["extra_info"]["gbps"] == pytest.approx(moved / 0.5 / 1e6)
+        assert bench["extra_info"]["config"]["XBLOCK"] == 256
+        assert bench["extra_info"]["share_of_roof"] == 0.8
+        # A compiled kernel as a parameter would be pages of text.
+        assert bench["params"] == {"suite_kernel": bench["param"]}
+        assert bench["name"] == f"test_kernel[{bench['param']}]"
+
+
+@pytest.mark.parametrize("file", ["test_kernels.py", "test_regions.py"])
+def test_what_is_wrong_is_not_timed(tmp_path: Path, file: str) -> None:
+    answer = run_suite(tmp_path, file, False)
+    assert answer.status == 1
+    assert "differs from its reference" in answer.out or "the result is wrong" in answer.out
+
+
+def test_compilers_line_up_by_region(tmp_path: Path) -> None:
+    """Bytes, GB/s and share too: what our kernels move and need at least, over each one's time."""
+    answer = run_suite(tmp_path, "test_regions.py", True, "--harness-against=eager,inductor")
+    assert answer.status == 0, answer.out
+    assert "inductor: Triton could not" in answer.out
+    groups: dict[str, dict[str, dict[str, float]]] = {}
+    for bench in json.loads((tmp_path / "out.json").read_text())["benchmarks"]:
+        compiler = bench["extra_info"]["compiler"]
+        assert bench["params"] == {"suite_region": bench["param"]}
+        assert bench["param"] == f"{bench['group']}-{compiler}"
+        assert bench["group"].startswith("moe_router_forward.r")
+        row = {**bench["extra_info"], "seconds": bench["stats"]["median"]}
+        groups.setdefault(bench["group"], {})[compiler] = row
+    assert groups
+    for rows in groups.values():
+        assert sorted(rows) == ["eager", "harness"]
+        ours, eager = rows["harness"], rows["eager"]
+        assert (ours["seconds"], eager["seconds"]) == pytest.approx((0.0011, 0.0031))
+        assert ours["bytes"] == eager["bytes"] > 0
+        assert ours["gbps"] == pytest.approx(ours["bytes"] / 1.1 / 1e6)
+        assert eager["gbps"] == pytest.approx(eager["bytes"] / 3.1 / 1e6)
+        # 0.8 of 0.5 ms for each launch, over the 1.1 and 3.1 ms that the passes took
+        launches = round(ours["share_of_roof"] * 1.1 / 0.4)
+        assert launches >= 1
+        assert ours["share_of_roof"] == pytest.approx(launches * 0.4 / 1.1)
+        assert eager["share_of_roof"] == pytest.approx(launches * 0.4 / 3.1)
+        assert (ours["roof"], eager["roof"]) == ("write", "write")
+
+
+def test_an_unknown_compiler_is_one_sentence(tmp_path: Path) -> None:
+    answer = run_suite(tmp_path, "test_regions.py", True, "--harness-against=inducter")
+    assert answer.status != 0
+    assert "inductor" in answer.out
+    assert "Traceback" not in answer.out
+
+
+class FakeBenchmark:
+    """pytest-benchmark's fixture; keeps what the clock says of each round."""
+
+    def __init__(self, clock: ToldClock) -> None:
+        self.clock = clock
+        self.disabled = False
+        self.group = None
+        self.extra_info: dict[str, object] = {}
+        self.seconds: list[float] = []
+
+    def pedantic(self, target: object, *, rounds: int, iterations: int) -> None:
+        assert iterations == 1
+        for _ in range(rounds):
+            began = self.clock()
+            target()  # type: ignore[operator]
+            self.seconds.append(self.clock() - began)
+
+
+def test_every_sample_becomes_a_round_in_order() -> None:
+    clock = ToldClock()
+    fake = FakeBenchmark(clock)
+    rows: list[Row] = []
+    bench = GpuBenchmark("k", fake, clock, lambda: pytest.fail("no device"), rows.append)
+    bench.take(Samples((3.0, 1.0, 2.0), "m/1", "width"), nbytes=6_000_000, limit=Limit("read", 0.5))
+    assert fake.seconds == pytest.approx([0.003, 0.001, 0.002])
+    (row,) = rows
+    assert (row.ms, row.gbps, row.limit) == (2.0, 3.0, Limit("read", 0.5))
+
+
+class PaperTimer:
+    """Every launch takes a millisecond."""
+
+    def measure(self, work: Launch, budget_ms: float) -> Samples:
+        work()
+        return Samples((1.0,), "m/1", "width")
+
+    def compare(self, *_: object) -> NoReturn:
+        raise NotImplementedError
+
+
+def on_paper() -> tuple[GpuBenchmark, list[Row]]:
+    clock, rows = ToldClock(), []
+    gpu = Gpu(PaperTimer(), Roofline(4000.0, fp32_tflops=1.0))
+    return GpuBenchmark("k", FakeBenchmark(clock), clock, lambda: gpu, rows.append), rows
+
+
+def test_arithmetic_is_the_limit_where_it_takes_longer() -> None:
+    bench, rows = on_paper()
+    bench(lambda: None, bytes=4000, flops=500_000_000)  # 0.5 ms at 1 Tflop/s
+    assert rows[0].limit is not None
+    assert (rows[0].limit.roof, rows[0].limit.fraction) == ("compute", pytest.approx(0.5))
+
+
+def test_tolerances_are_the_callers() -> None:
+    import torch
+
+    x = torch.ones(4)
+    wrong = {"args": (x,), "reference": lambda t: 1.01 * t}
+    with pytest.raises(CheckFailed, match="differs from its reference"):
+        on_paper()[0](lambda t: t, **wrong)
+    assert on_paper()[0](lambda t: t, **wrong, rtol=0.1, atol=0) is x
+
+
+@pytest.mark.parametrize("moved", [0, -1])
+def test_bytes_that_are_none_are_refused(moved: int) -> None:
+    with pytest.raises(UsageError, match="cannot have a bandwidth"):
+        on_paper()[0](lambda: None, bytes=moved)
+
+
+def test_a_benchmark_without_samples_is_refused() -> None:
+    with pytest.raises(UsageError, match="without samples"):
+        on_paper()[0].take(Samples((), "m/1", "budget"))
+
+
+def test_no_bytes_no_bandwidth() -> None:
+    clock = ToldClock()
+    rows: list[Row] = []
+    bench = GpuBenchmark("k", FakeBenchmark(clock), clock, lambda: pytest.fail("x"), rows.append)
+    bench.take(Samples((3.0,), "m/1", "width"))
+    assert rows[0].gbps is None
+    assert len({len(line) for line in section(rows)[:1]}) == 1
+
+
+@pytest.mark.parametrize("columns", [None, 200, 80, 20])
+def test_the_section_fits_the_terminal(columns: int | None) -> None:
+    names = [f"test_kernel[llama_block_forward/per_fused_pow_mean_{n}]" for n in (1, 2)]
+    limit = Limit("copy", 1.234)
+    rows = [Row(name, 123.4567, 99.0, 140.0, 1234567.0, limit, "disturbed") for name in names]
+    lines = section(rows, columns)
+    assert all("1234567" in line and "123 c" in line for line in lines[1:])
+    assert len({line.split()[0] for line in lines}) == 3  # still told apart
+    if columns == 80:
+        assert max(map(len, lines)) == 80
+    if columns in (None, 200):
+        assert [line.split()[0] for line in lines[1:]] == names

@@ -1,0 +1,178 @@
+"""Static metrics: exact, cached, and failures that stay with their kernel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.errors import CompileFailed, WorkerDied
+from harness.heuristics.facts import Config
+from harness.runtime.compile import disassembly, static
+from harness.runtime.compile.compiling import CompileJob, CompilePool
+from harness.runtime.compile.disassembly import Binary
+from harness.runtime.compile.sass import group, parse, width
+from harness.runtime.compile.static import StaticMetrics
+from harness.runtime.module import load
+from harness.target import A100, B200, H100, Target
+from tests.runtime import emitted
+
+
+def test_pointwise_metrics_are_exact_and_wide(tmp_path: Path) -> None:
+    first = static.metrics(emitted.POINTWISE, H100)
+    second = static.metrics(emitted.POINTWISE, H100, cache=tmp_path)
+    assert first == second
+    assert (first.widest_load, first.widest_store) == (16, 16)
+    assert 0 < first.registers <= 255
+    assert first.spills == first.stack == 0
+    assert first.instructions == sum(n for _, n in first.mix)
+
+
+def test_shared_memory_of_a_block_reduction() -> None:
+    found = static.metrics(emitted.ROW_SUM, H100)
+    assert found.shared > 0
+    assert dict(found.mix)["shuffle"] > 0
+
+
+def binary(text: str) -> Binary:
+    loaded = load(text)
+    return Binary.of(static.compile_for(loaded, H100, loaded.configs[0]), loaded.name)
+
+
+CROWDED = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry crowded(.param .u64 p)
+.maxnreg 32
+{
+    .reg .b32 %r<65>;
+    .reg .b64 %a<2>;
+    ld.param.u64 %a1, [p];
+LOADS
+    bar.sync 0;
+STORES
+    ret;
+}
+""".replace(
+    "LOADS", "\n".join(f"    ld.volatile.global.u32 %r{i}, [%a1+{4 * i}];" for i in range(64))
+).replace(
+    "STORES",
+    "\n".join(f"    st.volatile.global.u32 [%a1+{4 * i}], %r{63 - i};" for i in range(64)),
+)
+"""Holds 64 values at a time in 32 registers."""
+
+
+def test_spills_are_those_the_assembler_reports() -> None:
+    roomy = binary(emitted.POINTWISE)
+    assert disassembly.spills(roomy) == 0
+    assert disassembly.spills(replace(roomy, ptx=CROWDED)) >= 2 * 4 * (64 - 32)
+
+
+@pytest.mark.parametrize("target", [A100, H100, B200])
+def test_kernels_read_together_are_what_they_are_alone(target: Target) -> None:
+    texts = [emitted.ROW_SUM, emitted.BROKEN, emitted.POINTWISE, emitted.ROW_SUM]
+    first, broken, second, again = static.measure([CompileJob(t, target) for t in texts])
+    assert isinstance(broken, CompileFailed)
+    assert first == again == static.metrics(emitted.ROW_SUM, target)
+    assert second == static.metrics(emitted.POINTWISE, target)
+
+
+def test_kernels_of_several_targets_are_read_together() -> None:
+    jobs = [CompileJob(emitted.ROW_SUM, t) for t in (H100, A100, H100)]
+    first, other, again = static.measure(jobs)
+    assert first == again != other == static.metrics(emitted.ROW_SUM, A100)
+
+
+def test_a_binary_that_is_none_does_not_spoil_the_others() -> None:
+    good = binary(emitted.POINTWISE)
+    for damage in (b"", good.cubin[:300], b"MZ" + good.cubin[2:]):
+        facts, error = disassembly.facts([good, replace(good, cubin=damage, name="damaged")])
+        assert isinstance(error, CompileFailed)
+        assert error.where == "damaged"
+        assert facts == disassembly.facts([good])[0]
+
+
+def test_cache_is_used_and_damage_ignored(tmp_path: Path) -> None:
+    first = static.metrics(emitted.POINTWISE, H100, cache=tmp_path)
+    (entry,) = (tmp_path / "static").iterdir()
+    entry.write_text(
+        entry.read_text().replace(f'"registers": {first.registers}', '"registers": 999')
+    )
+    assert static.metrics(emitted.POINTWISE, H100, cache=tmp_path).registers == 999
+    entry.write_text(entry.read_text()[:40])
+    assert static.metrics(emitted.POINTWISE, H100, cache=tmp_path) == first
+    assert static.metrics(emitted.POINTWISE, A100, cache=tmp_path) != first
+
+
+def test_a_pool_answers_from_the_cache_without_a_process(tmp_path: Path) -> None:
+    found = static.metrics(emitted.POINTWISE, H100, cache=tmp_path)
+    with CompilePool(1, tmp_path, seconds=0.0) as pool:
+        assert pool.metrics([CompileJob(emitted.POINTWISE, H100)] * 2) == [found, found]
+
+
+def test_a_kernel_that_takes_its_worker_along_leaves_the_others(tmp_path: Path) -> None:
+    deadly = "import os, sys\nif 'pytest' not in sys.modules: os._exit(3)\n" + emitted.POINTWISE
+    texts = (emitted.POINTWISE, deadly, emitted.ROW_SUM)
+    with CompilePool(1, tmp_path) as pool:
+        found = pool.metrics([CompileJob(t, H100) for t in texts])
+    assert isinstance(found[0], StaticMetrics)
+    assert isinstance(found[1], WorkerDied)
+    assert isinstance(found[2], StaticMetrics)
+
+
+def test_pool_keeps_failures_apart(tmp_path: Path) -> None:
+    texts = (emitted.POINTWISE, emitted.BROKEN, emitted.ROW_SUM)
+    with CompilePool(2, tmp_path) as pool:
+        found = pool.metrics([CompileJob(t, H100) for t in texts])
+        assert pool.warm([CompileJob(emitted.POINTWISE, H100)]) == [None]
+    assert isinstance(found[0], StaticMetrics)
+    assert isinstance(found[1], CompileFailed)
+    assert "no_such_function" in found[1].got
+    assert isinstance(found[2], StaticMetrics)
+    assert (tmp_path / "triton").is_dir()
+
+
+def test_missing_block_size_is_named() -> None:
+    with pytest.raises(CompileFailed, match="R0_BLOCK"):
+        static.metrics(emitted.ROW_SUM, H100, Config((("XBLOCK", 1),), num_warps=1))
+
+
+LISTING = """
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*00e0*/              @!P0 LDG.E.64 R2, desc[UR4][R4.64] ;
+        /*00f0*/                   LDG.E.EL.128.CONSTANT R2, desc[UR4][R4.64] ;
+        /*0100*/                   LDG.E.U16 R2, desc[UR4][R4.64] ;
+        /*0110*/                   FFMA.FTZ R0, R1, R2, R3 ;
+        /*0120*/              @P0 BRA 0x120;
+        /*0130*/                   STL [R1], R3 ;
+        /*0590*/                   STG.E.U8 desc[UR4][R2.64], R4 ;
+        /*05a0*/                   EXIT ;
+        /*05b0*/                   BRA 0x5b0;
+        /*05c0*/                   NOP;
+"""
+
+
+def test_listing_is_counted_without_padding() -> None:
+    found = parse(LISTING.splitlines())
+    assert found.instructions == 9
+    assert (found.widest_load, found.widest_store) == (16, 1)
+    assert dict(found.mix) == {
+        "control": 2,
+        "float32": 1,
+        "load_constant": 1,
+        "load_global": 3,
+        "store_global": 1,
+        "store_local": 1,
+    }
+
+
+def test_groups_and_widths() -> None:
+    assert group("MUFU") == "special"
+    assert group("HFMA2") == "float16"
+    assert group("DADD") == "float64"
+    assert group("IADD3") == "integer"
+    assert width(["", "E", "256"]) == 32
+    assert width(["", "E", "S8"]) == 1
+    assert width(["", "E"]) == 4

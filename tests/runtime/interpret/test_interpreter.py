@@ -1,0 +1,120 @@
+"""The interpreter pool: checks, launches, limits, and what survives a bad job."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness.errors import CheckFailed, HarnessError, WorkerDied
+from harness.heuristics.facts import Config
+from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
+from tests.runtime import emitted
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[InterpreterPool]:
+    with InterpreterPool(2, seconds=60) as made:
+        yield made
+
+
+def test_right_kernels_pass_and_wrong_ones_fail(pool: InterpreterPool) -> None:
+    texts = (emitted.POINTWISE, emitted.ROW_SUM, emitted.WRONG)
+    found = dict(pool.check_all([CheckJob(t, seed=3) for t in texts]))
+    passed = [r.passed for _, r in sorted(found.items()) if isinstance(r, CheckResult)]
+    assert passed == [True, True, False]
+
+
+def test_a_given_configuration_is_used(pool: InterpreterPool) -> None:
+    config = Config((("XBLOCK", 64),), num_warps=4)
+    assert pool.check(emitted.POINTWISE, config).passed
+    with pytest.raises(CheckFailed, match="XBLOCK"):
+        pool.check(emitted.POINTWISE, Config((("YBLOCK", 64),), num_warps=4))
+
+
+def test_bad_kernels_are_rows_of_their_own(pool: InterpreterPool) -> None:
+    texts = (emitted.BROKEN, emitted.CRASHING, emitted.POINTWISE, "x = 1", emitted.ROW_SUM)
+    found = [a for _, a in sorted(pool.check_all([CheckJob(t) for t in texts]), key=lambda p: p[0])]
+    kinds = [type(a).__name__ for a in found]
+    assert kinds == ["CheckFailed", "WorkerDied", "CheckResult", "CompileFailed", "CheckResult"]
+    assert "no_such_function" in str(found[0])
+    assert "exit status 3" in str(found[1])
+
+
+def test_a_hanging_kernel_is_stopped() -> None:
+    with InterpreterPool(1, seconds=4) as pool:
+        pool.check(emitted.ROW_SUM)
+        began = time.monotonic()
+        with pytest.raises(WorkerDied, match="within 4 s"):
+            pool.check(emitted.ENDLESS)
+        assert time.monotonic() - began < 15
+        assert pool.check(emitted.ROW_SUM).passed
+
+
+def test_launch_writes_only_outputs_in_place(pool: InterpreterPool) -> None:
+    a, b = torch.randn(2000), torch.randn(4000)[1000:3000]
+    out = torch.full((2000,), float("nan"))
+    before = a.clone()
+    pool.launch(emitted.POINTWISE, [a, b, out])
+    torch.testing.assert_close(out, torch.tanh(a) + b, atol=1e-6, rtol=1e-6)
+    assert torch.equal(a, before)
+
+
+def test_launch_keeps_aliasing(pool: InterpreterPool) -> None:
+    a = torch.randn(2000)
+    expected = torch.tanh(a) + a
+    pool.launch(emitted.POINTWISE, [a, a, a])
+    torch.testing.assert_close(a, expected, atol=1e-6, rtol=1e-6)
+
+
+def test_launch_refuses_other_devices(pool: InterpreterPool) -> None:
+    meta = torch.empty(2000, device="meta")
+    with pytest.raises(HarnessError, match="host memory"):
+        pool.launch(emitted.POINTWISE, [meta, meta, meta])
+
+
+def test_parent_environment_is_untouched(pool: InterpreterPool) -> None:
+    pool.check(emitted.ROW_SUM)
+    assert os.environ.get("TRITON_INTERPRET") is None
+
+
+def test_a_closed_pool_says_so() -> None:
+    pool = InterpreterPool(1)
+    pool.close()
+    with pytest.raises(HarnessError, match="closed"):
+        pool.check(emitted.POINTWISE)
+
+
+def test_workers_end_with_their_parent() -> None:
+    code = (
+        "import os, sys, time\n"
+        "from harness.devices.pool import WorkerPool\n"
+        "p = WorkerPool('echo', 2, 60.0)\n"
+        "for _ in p.each([('echo', 1), ('echo', 2)]): pass\n"
+        "print(*[w.process.pid for w in p._workers], flush=True)\n"
+        "os._exit(0)\n"
+    )
+    root = Path(__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True
+    )
+    pids = [int(p) for p in done.stdout.split()]
+    assert len(pids) >= 1
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(_alive(p) for p in pids):
+        time.sleep(0.1)
+    assert not any(_alive(p) for p in pids)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

@@ -1,0 +1,232 @@
+"""Which configuration a kernel is launched in, and what happens when there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError
+from harness.heuristics.facts import Config
+from harness.records.timing import Launch, Samples
+from harness.runtime.compile import binary as binaries
+from harness.runtime.launch.launcher import Launcher
+from harness.runtime.launch.selecting import SelectedKernels
+from harness.runtime.tune.winners import Winners
+from harness.target import H100
+from tests.runtime import emitted
+from tests.runtime.launch.fake_driver import FakeDriver
+
+
+class FakeTimer:
+    """Says that candidates with smaller grids are slower, or raises."""
+
+    def __init__(self, driver: FakeDriver, error: Exception | None = None) -> None:
+        self.driver, self.error = driver, error
+        self.calls = 0
+
+    def measure(self, launch: Launch, budget_ms: float, **_: Any) -> Samples:
+        if self.error is not None:
+            raise self.error
+        launch()
+        self.calls += 1
+        (blocks, _, _) = self.driver.launches[-1][1]
+        return Samples((1.0 / blocks,) * 5, "fake", "count")
+
+    def compare(self, launches: Mapping[str, Launch], budget_ms: float) -> dict[str, Samples]:
+        return {name: self.measure(launch, budget_ms) for name, launch in launches.items()}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+    made = FakeDriver(arguments=3)
+    monkeypatch.setattr("harness.runtime.launch.selecting.cuda", lambda: made)
+    monkeypatch.setattr("harness.runtime.launch.launcher.cuda", lambda: made)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    stream = SimpleNamespace(cuda_stream=0)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: stream)
+    return made
+
+
+def arguments() -> list[torch.Tensor]:
+    return [torch.empty(2048)[:2000] for _ in range(3)]
+
+
+def broken(monkeypatch: pytest.MonkeyPatch, why: Callable[[Config], str]) -> None:
+    """Candidates for which ``why`` has a reason do not compile."""
+    compiled = Launcher.binary
+
+    def binary(self: Launcher, unaligned: Any = ()) -> Any:
+        if reason := why(self.config):
+            raise CompileFailed("Triton could not compile a kernel", got=reason)
+        return compiled(self, unaligned)
+
+    monkeypatch.setattr(Launcher, "binary", binary)
+
+
+def test_the_best_guess_is_launched(driver: FakeDriver, cache: Path) -> None:
+    kernels = SelectedKernels(H100, cache=cache)
+    kernel = kernels.get(emitted.POINTWISE)
+    assert kernel is kernels.get(emitted.POINTWISE) and kernel.config is None
+    args = arguments()
+    for stream in (5, 6):
+        kernel.kernel(stream, *args)
+    assert kernel.config == kernel.loaded.configs[0]
+    assert [one[4] for one in driver.launches] == [5, 6]
+    assert len(driver.loaded) == 1
+    assert driver.launches[0][5] == [a.data_ptr() for a in args]
+
+
+def test_a_candidate_that_fails_is_passed_over(
+    driver: FakeDriver, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken(monkeypatch, lambda c: "no" if dict(c.blocks)["XBLOCK"] == 1024 else "")
+    kernel = SelectedKernels(H100, cache=cache).get(emitted.POINTWISE)
+    kernel.kernel(0, *arguments())
+    assert kernel.config == kernel.loaded.configs[1]
+
+
+def test_every_candidate_fails_with_each_reason(
+    driver: FakeDriver, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken(monkeypatch, lambda c: f"reason {dict(c.blocks)['XBLOCK']}")
+    kernel = SelectedKernels(H100, cache=cache).get(emitted.POINTWISE)
+    with pytest.raises(NoTritonConfigsError) as caught:
+        kernel.kernel(0, *arguments())
+    text = str(caught.value)
+    assert "XBLOCK=1024 num_warps=4 num_stages=1: reason 1024" in text
+    assert "XBLOCK=512 num_warps=4 num_stages=1: reason 512" in text
+    assert not driver.launches and kernel.config is None
+
+
+def test_the_fastest_candidate_is_kept(driver: FakeDriver, cache: Path) -> None:
+    kernel = SelectedKernels(H100, FakeTimer(driver), cache).get(emitted.POINTWISE)
+    kernel.kernel(0, *arguments())
+    assert kernel.config == kernel.loaded.configs[1]
+    assert driver.launches[-1][1] == (4, 1, 1)
+
+
+def test_a_known_winner_is_neither_timed_nor_compiled_again(
+    driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    winners = Winners(tmp_path / "winners", (("name", "fake"),))
+    first = FakeTimer(driver)
+    SelectedKernels(H100, first, tmp_path, winners=winners).get(emitted.POINTWISE).kernel(
+        0, *arguments()
+    )
+    assert first.calls
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr("harness.runtime.launch.launcher.compile_for", refuse)
+    second = FakeTimer(driver)
+    kernel = SelectedKernels(H100, second, tmp_path, winners=winners).get(emitted.POINTWISE)
+    kernel.kernel(0, *arguments())
+    assert not second.calls and kernel.config == kernel.loaded.configs[1]
+
+
+def test_while_a_graph_is_recorded_nothing_is_timed(
+    driver: FakeDriver, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timer = FakeTimer(driver)
+    kernel = SelectedKernels(H100, timer, cache).get(emitted.POINTWISE)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    kernel.kernel(0, *arguments())
+    assert timer.calls == 0 and len(driver.launches) == 1 and kernel.config is None
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    kernel.kernel(0, *arguments())
+    assert timer.calls and kernel.config is not None
+
+
+def test_too_little_memory_to_tune_means_the_best_guess_and_a_reason(
+    driver: FakeDriver, cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = torch.OutOfMemoryError("CUDA out of memory")
+    kernels = SelectedKernels(H100, FakeTimer(driver, error), cache)
+    kernel = kernels.get(emitted.POINTWISE)
+    kernel.kernel(0, *arguments())
+    assert kernel.config == kernel.loaded.configs[0]
+    assert driver.launches[-1][1] == (2, 1, 1)
+    assert "out of memory" in kernels.untuned[kernel.loaded.name]
+    assert "is not tuned" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [NoDevice("the GPU did not carry out", got="gone"), torch.AcceleratorError("CUDA error: gone")],
+)
+def test_a_lost_device_is_named_and_what_was_tuned_stays(
+    driver: FakeDriver, cache: Path, error: Exception
+) -> None:
+    timer = FakeTimer(driver)
+    kernels = SelectedKernels(H100, timer, cache)
+    first = kernels.get(emitted.POINTWISE)
+    first.kernel(0, *arguments())
+    timer.error = error
+    other = emitted.POINTWISE.replace("BYTES = 3", "BYTES = 4")
+    second = kernels.get(other)
+    with pytest.raises(NoDevice, match="lost while a kernel was tuned") as caught:
+        second.kernel(0, *arguments())
+    assert "gone" in str(caught.value) and "the 1 kernels" in str(caught.value)
+    assert first.config is not None and second.config is None
+    assert kernels.chosen() == {first.loaded.name: first.config}
+
+
+def test_misaligned_arguments_reach_a_variant(driver: FakeDriver, cache: Path) -> None:
+    kernel = SelectedKernels(H100, cache=cache).get(emitted.POINTWISE)
+    args = arguments()
+    kernel.kernel(0, *args)
+    args[0] = torch.empty(2048)[1:2001]
+    kernel.kernel(0, *args)
+    assert len(driver.loaded) == 2 and len(driver.launches) == 2
+
+
+def test_a_grid_that_depends_on_sizes_among_the_arguments(driver: FakeDriver, cache: Path) -> None:
+    kernel = SelectedKernels(H100, cache=cache).get(emitted.SIZED)
+    for size in (2000, 1000, 2000):
+        kernel.kernel(7, *arguments(), size)
+    assert [one[1] for one in driver.launches] == [(2, 1, 1), (1, 1, 1), (2, 1, 1)]
+    assert {one[4] for one in driver.launches} == {7}
+    assert kernel.config is not None and len(driver.loaded) == 1
+
+
+def test_many_kernels_are_compiled_ahead_in_worker_processes(
+    driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [emitted.POINTWISE.replace("BYTES = 3", f"BYTES = {n}") for n in range(6)]
+    kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
+    kernels.prefetch([*texts, emitted.BROKEN])
+    kernels.wait()
+    for text in texts:
+        first, second = kernels.loaded(text).configs
+        assert binaries.find(tmp_path, binaries.artifact(text, first, H100))
+        assert binaries.find(tmp_path, binaries.artifact(text, second, H100)) is None
+    kernels.close()
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise CompileFailed("compiled in this process")
+
+    monkeypatch.setattr("harness.runtime.launch.launcher.compile_for", refuse)
+    for text in texts:
+        kernels.get(text).kernel(0, *arguments())
+    assert len(driver.launches) == 6
+    with pytest.raises(NoTritonConfigsError):
+        kernels.get(emitted.BROKEN).kernel(0, *arguments())
+
+
+def test_few_kernels_start_no_process(driver: FakeDriver, tmp_path: Path) -> None:
+    kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
+    kernels.prefetch([emitted.POINTWISE])
+    assert kernels._pool is None

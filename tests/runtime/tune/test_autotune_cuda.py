@@ -1,0 +1,89 @@
+"""The tuner on a CUDA device: real kernels, real clocks."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness.runtime.compile.compiling import CompilePool
+from harness.runtime.tune.autotune import Compiler, Settings, tune
+from harness.runtime.tune.caching import CachingAutotuner
+from harness.runtime.tune.sampling import EventSampler
+from harness.runtime.tune.saved import Saved, free_room
+from harness.runtime.tune.search import CoordinateDescent, GuidedSearch
+from harness.runtime.tune.winners import Winners, device_identity
+from tests.runtime import emitted
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+
+def _sampler() -> EventSampler:
+    buffer = torch.ones(64 << 20, device="cuda")
+    return EventSampler(lambda: buffer.sum())
+
+
+@pytest.mark.parametrize("search", [CoordinateDescent(1, True), GuidedSearch(most=8)])
+def test_arguments_are_what_they_were_bit_for_bit(tmp_path: Path, search: object) -> None:
+    from harness.runtime.device import current_target
+
+    tuner = CachingAutotuner(
+        emitted.POINTWISE, current_target(), tmp_path, Settings(search=search, debug=True)
+    )
+    args = tuner.loaded.get_args(device="cuda")
+    before = [a.clone() for a in args]
+    found = tuner.tune(args, _sampler())
+    assert all(torch.equal(a, b) for a, b in zip(args, before, strict=True))
+    timed = [t for t in found.trials if t.samples is not None]
+    assert len(timed) > 2
+    assert all(t.resources.registers and t.resources.artifact for t in timed)
+    assert 0.0005 < min(t.time for t in timed if t.time) < 0.1
+    assert 0 < found.noise < 0.5
+
+
+def test_pinned_host_copies_restore(tmp_path: Path) -> None:
+    tensor = torch.randn(1 << 20, device="cuda")
+    before = tensor.clone()
+    saved = Saved.of([tensor], lambda _: 0)
+    assert saved.host_bytes == 4 << 20
+    assert saved.pairs[0][1].is_pinned()
+    tensor.zero_()
+    saved.restore()
+    assert torch.equal(tensor, before)
+    assert free_room(torch.device("cuda")) > 1 << 30
+
+
+def test_a_tuned_kernel_starts_warm(tmp_path: Path) -> None:
+    from harness.runtime.device import current_target
+
+    winners = Winners(tmp_path / "tuned", device_identity())
+    target = current_target()
+    sampler = _sampler()
+    with CompilePool(2, tmp_path) as pool:
+        cold = CachingAutotuner(emitted.ROW_SUM, target, tmp_path, winners=winners, pool=pool)
+        args = cold.loaded.get_args(device="cuda")
+        first = cold.tune(args, sampler)
+    warm = CachingAutotuner(emitted.ROW_SUM, target, tmp_path, winners=winners)
+    began = time.perf_counter()
+    again = warm.tune(args, sampler)
+    seconds = time.perf_counter() - began
+    assert again.config == first.config
+    assert again.source == "cache"
+    assert seconds < 1.0
+
+
+def test_a_configuration_that_does_not_fit_is_a_reason(tmp_path: Path) -> None:
+    from harness.runtime import module as modules
+    from harness.runtime.device import current_target
+
+    text = emitted.POINTWISE.replace('"num_warps": 4', '"num_warps": 64', 1)
+    loaded = modules.load(text, tmp_path)
+    args = loaded.get_args(device="cuda")
+    found = tune(loaded, args, _sampler(), Compiler(loaded, current_target(), tmp_path))
+    assert found.config == loaded.configs[1]
+    assert found.trials[0].reason

@@ -1,0 +1,162 @@
+"""The device's worker: what one kernel does to it costs that kernel alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness.codegen.source import EmittedModule
+from harness.errors import CompileFailed, HarnessError, NoDevice, WorkerDied
+from harness.heuristics.facts import Config
+from harness.records.run import Check
+from harness.session import cuda
+from harness.session.cuda import CudaDevice
+from harness.session.session import GraphDone
+from tests.measure.fakes import FakeEntry, compiled, module, session
+from tests.runtime import emitted
+
+ROLE = "tests.measure.fake_device:handlers"
+HAS_GPU = torch.cuda.is_available()
+
+
+@pytest.fixture
+def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDevice]:
+    monkeypatch.setattr(cuda, "_PAUSE_SECONDS", 0.0)
+    with CudaDevice(tmp_path, 1, seconds=2.0, role=ROLE) as made:
+        yield made
+
+
+def test_a_faulting_and_a_hanging_kernel_are_rows_and_the_rest_go_on(
+    device: CudaDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CudaDevice, "prepare", lambda *_: None)
+    kernels = [
+        module("good"),
+        module("faults", text="# faults"),
+        module("after"),
+        module("crashes", text="# crashes"),
+        module("hangs", text="# hangs"),
+        module("last", text="# last"),
+    ]
+    events = session(FakeEntry("g", compiled(*kernels)), device=device).events()
+    (record,) = [event.record for event in events if isinstance(event, GraphDone)]
+    rows = {kernel.name: kernel for kernel in record.kernels}
+    assert [rows[n].ms for n in ("good", "after", "last")] == [0.002] * 3
+    assert rows["faults"].check is rows["crashes"].check is Check.FAILED
+    assert "illegal memory access" in rows["faults"].check_note
+    assert "exit status 7" in rows["crashes"].check_note
+    assert rows["hangs"].check is Check.PASSED
+    assert rows["hangs"].ms is None
+    assert "no answer within 2 s" in rows["hangs"].reason
+    assert (tmp_path / "taken").read_text() == "xxxx"
+    # 4 MB in 2 µs are 2000 GB/s; each process measured a copy bandwidth of its own.
+    assert [rows[n].fraction for n in ("good", "after", "last")] == [2.0, 1.0, 0.5]
+
+
+def test_a_refused_kernel_keeps_the_worker(device: CudaDevice, tmp_path: Path) -> None:
+    with pytest.raises(CompileFailed):
+        device.check(module("k", text="# refused"))
+    assert device.check(module("good")).passed
+    assert (tmp_path / "taken").read_text() == "x"
+
+
+def test_a_fresh_process_times_with_the_configuration_given(
+    device: CudaDevice, tmp_path: Path
+) -> None:
+    given = Config((("XBLOCK", 64),), 2, 1)
+    first = device.time(module("k"))
+    device.restart()
+    second = device.again("# k", "k", given, 8)
+    assert (tmp_path / "taken").read_text() == "xx"
+    assert first.measured is not None
+    assert second.measured is not None
+    assert (first.measured.process, second.measured.process) == (0, 1)
+    assert (first.measured.copy_gbps, second.measured.copy_gbps) == (1000.0, 2000.0)
+    assert second.config == given
+    assert second.measured.method == "fake"
+    assert first.limit is not None
+    assert first.limit.fraction == pytest.approx(2.0)
+    with pytest.raises(WorkerDied, match="no answer within 2 s"):
+        device.again("# hangs", "k", given, 8)
+    third = device.again("# k", "k", given)
+    assert third.measured is not None
+    assert third.measured.process == 1
+    state = device.state
+    assert state is not None
+    assert (state.samples, state.sm_mhz_low, state.throttled) == (6, 1755.0, {"power cap": 3})
+
+
+def test_a_device_that_is_gone_ends_the_run(
+    device: CudaDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CudaDevice, "prepare", lambda *_: None)
+    (tmp_path / "gone").touch()
+    with pytest.raises(HarnessError, match="could not be run"):
+        device.check(module("k", text="# faults"))
+    events = session(FakeEntry("g", compiled(module("next"))), device=device).events()
+    with pytest.raises(NoDevice, match="cannot be used"):
+        list(events)
+
+
+FAULTING = emitted.POINTWISE.replace(
+    "tl.store(out_ptr0 + xindex, tmp2, xmask)",
+    "tl.store(out_ptr0 + xindex + (1 << 44), tmp2, xmask)",
+)
+HANGING = emitted.POINTWISE.replace(
+    "    tl.store(out_ptr0 + xindex, tmp2, xmask)",
+    "    while tl.atomic_add(out_ptr0, 0.0) < 1e30:\n        tmp2 += 1.0\n"
+    "    tl.store(out_ptr0 + xindex, tmp2, xmask)",
+)
+
+
+def emitted_module(text: str) -> EmittedModule:
+    return module("triton_poi_fused_tanh_add_0", text=text)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device")
+def test_an_illegal_access_and_a_hang_on_the_device(tmp_path: Path) -> None:
+    good = emitted_module(emitted.POINTWISE)
+    with CudaDevice(tmp_path, 1, seconds=25.0) as device:
+        assert device.check(good).passed
+        with pytest.raises(HarnessError, match="illegal memory access"):
+            device.check(emitted_module(FAULTING))
+        assert device.check(good).passed
+        with pytest.raises(HarnessError, match="illegal memory access"):
+            device.time(emitted_module(FAULTING))
+        with pytest.raises(WorkerDied, match="no answer within 25 s"):
+            device.time(emitted_module(HANGING))
+        timing = device.time(good)
+        assert timing.ms < 1
+        assert timing.copy_gbps is not None
+        assert timing.copy_gbps == pytest.approx(device.copy_gbps, rel=0.1)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device")
+def test_a_full_device_says_so(tmp_path: Path) -> None:
+    free, _ = torch.cuda.mem_get_info()
+    kept = torch.empty(free - (300 << 20), dtype=torch.uint8, device="cuda")
+    try:
+        with pytest.raises(NoDevice, match=r"too little free memory|cannot be used") as caught:
+            CudaDevice(tmp_path, 1)
+        assert "memory" in str(caught.value)
+    finally:
+        del kept
+        torch.cuda.empty_cache()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device")
+def test_a_kernel_that_does_not_fit_is_a_row(tmp_path: Path) -> None:
+    huge = emitted.POINTWISE + (
+        "\n\ndef get_args(device=None, seed=0):\n"
+        "    return [torch.empty(1 << 38, dtype=torch.float32, device='cuda') for _ in range(3)]\n"
+    )
+    with CudaDevice(tmp_path, 1) as device:
+        with pytest.raises(HarnessError, match="out of memory"):
+            device.check(emitted_module(huge))
+        assert device.check(emitted_module(emitted.POINTWISE)).passed

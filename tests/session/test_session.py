@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.errors import CheckFailed, CompileFailed, UnsupportedOperator
+from harness.measure.peers.regions import Comparable
+from harness.records.run import Check, GraphRecord
+from harness.session.session import (
+    NO_SMALL,
+    CheckOutcome,
+    GraphDone,
+    GraphStarted,
+    KernelDone,
+    RegionDone,
+    Session,
+)
+from tests.measure.fakes import METRICS, FakeDevice, FakeEntry, FakePeers, compiled, module, session
+
+A, B = module("triton_poi_a_0", "add"), module("triton_red_b_1", "sum", "mul")
+SMALL_A, SMALL_B = module("small_a", "add"), module("small_b", "mul", "sum")
+
+
+def finished(run: Session) -> dict[str, GraphRecord]:
+    return {e.record.name: e.record for e in run.events() if isinstance(e, GraphDone)}
+
+
+def test_kernels_get_metrics_and_checks_in_launch_order() -> None:
+    entry = FakeEntry("g", compiled(A, B, launches=3), compiled(SMALL_B, SMALL_A))
+    checks: list[str] = []
+    graph = finished(session(entry, checks=checks))["g"]
+    assert [k.name for k in graph.kernels] == [A.name, B.name]
+    assert sorted(checks) == [SMALL_A.text, SMALL_B.text]
+    for kernel in graph.kernels:
+        assert (kernel.registers, kernel.instructions) == (METRICS.registers, METRICS.instructions)
+        assert (kernel.check, kernel.max_error, kernel.allowed) == (Check.PASSED, 1e-7, 1e-5)
+        assert (kernel.launches, kernel.bytes, kernel.kind) == (3, 4_000_000, "poi")
+        assert (kernel.ms, kernel.gbps, kernel.fraction, kernel.samples_ms) == (
+            None,
+            None,
+            None,
+            (),
+        )
+    assert graph.library_calls[0].count == 2
+    assert not graph.failed
+
+
+def test_events_come_in_a_sensible_order() -> None:
+    entries = [FakeEntry(n, compiled(A), compiled(SMALL_A)) for n in "xy"]
+    events = list(session(*entries).events())
+    kinds = [(type(e).__name__, getattr(e, "name", "")) for e in events]
+    assert kinds[0] == ("GraphStarted", "x")
+    assert [e.position for e in events if isinstance(e, GraphStarted)] == [1, 2]
+    for name in "xy":
+        done = [i for i, e in enumerate(events) if isinstance(e, KernelDone) and e.graph == name]
+        (end,) = (
+            i for i, e in enumerate(events) if isinstance(e, GraphDone) and e.record.name == name
+        )
+        assert done
+        assert max(done) < end
+
+
+def test_equal_kernels_are_compiled_and_checked_once() -> None:
+    entries = [FakeEntry(n, compiled(A), compiled(SMALL_A)) for n in "xyz"]
+    jobs: list[object] = []
+    checks: list[object] = []
+    graphs = finished(session(*entries, jobs=jobs, checks=checks))
+    assert (len(jobs), len(checks)) == (1, 1)
+    assert all(
+        g.kernels[0].check is Check.PASSED and g.kernels[0].registers for g in graphs.values()
+    )
+
+
+def test_a_graph_that_does_not_compile_is_a_row_and_the_rest_goes_on() -> None:
+    bad = FakeEntry("bad", UnsupportedOperator("no lowering", got="aten.nope"))
+    graphs = finished(session(bad, FakeEntry("good", compiled(A), compiled(SMALL_A))))
+    assert graphs["bad"].reason == "UnsupportedOperator: no lowering\n  got: aten.nope"
+    assert graphs["bad"].failed
+    assert not graphs["good"].failed
+
+
+def test_a_kernel_that_does_not_compile_has_a_reason() -> None:
+    def static(job: tuple[str, object]) -> object:
+        return CompileFailed("too big") if job[0] == A.text else METRICS
+
+    entry = FakeEntry("g", compiled(A, B), compiled(SMALL_A, SMALL_B))
+    first, second = finished(session(entry, static=static))["g"].kernels
+    assert first.reason == "CompileFailed: too big"
+    assert first.failed
+    assert first.registers is None
+    assert not second.failed
+
+
+def test_a_wrong_kernel_fails() -> None:
+    def check(text: str) -> object:
+        return CheckOutcome(text != SMALL_A.text, 0.5, 0.1)
+
+    entry = FakeEntry("g", compiled(A, B), compiled(SMALL_A, SMALL_B))
+    first, second = finished(session(entry, check=check))["g"].kernels
+    assert (first.check, first.max_error) == (Check.FAILED, 0.5)
+    assert second.check is Check.PASSED
+
+
+def test_a_kernel_that_cannot_run_fails_with_the_reason() -> None:
+    entry = FakeEntry("g", compiled(A), compiled(SMALL_A))
+    run = session(entry, check=lambda _: CheckFailed("it crashed"))
+    (kernel,) = finished(run)["g"].kernels
+    assert (kernel.check, kernel.check_note) == (Check.FAILED, "CheckFailed: it crashed")
+
+
+def test_without_a_small_capture_checks_are_skipped_with_the_reason() -> None:
+    (kernel,) = finished(session(FakeEntry("g", compiled(A))))["g"].kernels
+    assert (kernel.check, kernel.check_note) == (Check.SKIPPED, NO_SMALL)
+    assert kernel.registers == METRICS.registers
+    assert not kernel.failed
+
+
+def test_a_small_capture_that_does_not_compile_skips_with_the_reason() -> None:
+    entry = FakeEntry("g", compiled(A), UnsupportedOperator("no lowering"))
+    (kernel,) = finished(session(entry))["g"].kernels
+    assert kernel.check is Check.SKIPPED
+    assert "no lowering" in kernel.check_note
+
+
+@pytest.mark.parametrize("wrong", ["", "small_1", "small_2"])
+def test_a_kernel_that_is_two_at_small_sizes_passes_only_if_both_do(wrong: str) -> None:
+    small = compiled(module("small_1", "sum"), module("small_2", "mul"))
+
+    def check(text: str) -> object:
+        bad = bool(wrong) and wrong in text
+        return CheckOutcome(not bad, 0.5 if bad else 1e-7, 0.1)
+
+    (kernel,) = finished(session(FakeEntry("g", compiled(B), small), check=check))["g"].kernels
+    assert kernel.check is (Check.FAILED if wrong else Check.PASSED)
+    assert kernel.max_error == (0.5 if wrong else 1e-7)
+    assert kernel.check_note.endswith("as 2 kernels")
+
+
+def test_a_kernel_without_a_counterpart_is_skipped() -> None:
+    (kernel,) = finished(session(FakeEntry("g", compiled(B), compiled(SMALL_A))))["g"].kernels
+    assert kernel.check is Check.SKIPPED
+    assert "no kernel of the small capture" in kernel.check_note
+    assert kernel.registers is not None
+
+
+def test_a_graph_of_library_calls_alone_has_no_kernels() -> None:
+    graph = finished(session(FakeEntry("g", compiled())))["g"]
+    assert graph.kernels == ()
+    assert not graph.failed
+
+
+def test_with_a_device_kernels_are_checked_and_timed_at_full_size() -> None:
+    device = FakeDevice()
+    jobs: list[tuple[str, object]] = []
+    checks: list[str] = []
+    entry = FakeEntry("g", compiled(A), compiled(SMALL_A))
+    (kernel,) = finished(session(entry, device=device, jobs=jobs, checks=checks))["g"].kernels
+    assert (kernel.check, kernel.max_error, kernel.allowed) == (Check.PASSED, 0.25, 0.5)
+    assert kernel.ms == 0.002
+    assert kernel.gbps == pytest.approx(4_000_000 / 0.002e-3 / 1e9)
+    assert kernel.fraction == pytest.approx(kernel.gbps / 3000.0)
+    assert kernel.config == {"XBLOCK": 256, "num_warps": 4, "num_stages": 2}
+    assert kernel.samples_ms == (0.0019, 0.002, 0.0021)
+    assert device.prepared == [A.name]
+    assert checks == []
+    ((text, config),) = jobs
+    assert text == A.text
+    assert config is not None, "the metrics are those of the configuration that was timed"
+
+
+def test_a_kernel_that_is_wrong_on_the_device_is_still_timed() -> None:
+    device = FakeDevice(wrong=(A.name,))
+    (kernel,) = finished(session(FakeEntry("g", compiled(A)), device=device))["g"].kernels
+    assert kernel.check is Check.FAILED
+    assert kernel.ms is not None
+
+
+def test_a_kernel_that_cannot_be_launched_has_a_reason() -> None:
+    device = FakeDevice(unlaunchable=(A.name,))
+    entry = FakeEntry("g", compiled(A, B))
+    first, second = finished(session(entry, device=device))["g"].kernels
+    assert first.reason == "CompileFailed: out of resources"
+    assert first.ms is None
+    assert second.ms is not None
+
+
+def test_leaving_early_does_not_wait_for_what_is_running() -> None:
+    import threading
+
+    release = threading.Event()
+
+    def slow(_: object) -> object:
+        release.wait(30)
+        return METRICS
+
+    entry = FakeEntry("g", compiled(A), compiled(SMALL_A))
+    events = session(entry, static=slow).events()
+    next(events)
+    next(events)
+    events.close()
+    release.set()
+
+
+def test_a_pool_that_breaks_answers_everything() -> None:
+    def broken(_: object) -> object:
+        raise RuntimeError("boom")
+
+    entries = [FakeEntry(n, compiled(A, B), compiled(SMALL_A)) for n in "xy"]
+    graphs = finished(session(*entries, static=broken))
+    for graph in graphs.values():
+        assert all("WorkerDied" in kernel.reason for kernel in graph.kernels)
+
+
+def test_other_compilers_are_compared_once_a_graph_is_timed() -> None:
+    one, two = Comparable("g.r0", "text"), Comparable("g.r1", "text", count=3)
+    full = replace(compiled(module("a"), module("b")), regions=(one, two))
+    peers = FakePeers()
+    events = list(session(FakeEntry("g", full), device=FakeDevice(), peers=peers).events())
+    assert peers.prepared == ["g.r0", "g.r1"]
+    (graph,) = (event.record for event in events if isinstance(event, GraphDone))
+    assert [(r.region, r.compiler, r.ms) for r in graph.regions[:3]] == [
+        ("g.r0", "harness", 0.002),
+        ("g.r0", "inductor", 0.004),
+        ("g.r0", "eager", None),
+    ]
+    done = [event for event in events if isinstance(event, RegionDone)]
+    assert [(e.position, e.total) for e in done] == [(1, 2), (2, 2)]
+    assert isinstance(events[-1], GraphDone), "a graph is done after its regions"
+    assert {text: c.num_warps for text, c in peers.configs[0].items()} == {"# a\n": 4, "# b\n": 4}
+
+
+def test_without_a_device_nothing_is_compared() -> None:
+    full = replace(compiled(module("a")), regions=(Comparable("g.r0", "text"),))
+    peers = FakePeers()
+    list(session(FakeEntry("g", full), peers=peers).events())
+    assert not peers.prepared

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.errors import UnknownName, UsageError
+from harness.measure.noise.judge import Rules, Verdict
+from harness.measure.pairs import Effort
+from harness.records.run import SampleSet
+from harness.verdicts import confirming
+from harness.verdicts.comparing import Comparison, Side
+from harness.verdicts.confirming import CONTROLS, Workplace, confirm
+from tests.history.kernels import graph, kernel, side
+from tests.measure import fake_pairs
+
+EFFORT = Effort(processes=3, seconds=3.0)
+
+
+@pytest.fixture(autouse=True)
+def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confirming, "time_pairs", fake_pairs.time_pairs_here)
+
+
+@pytest.fixture
+def measure(tmp_path: Path) -> Callable[..., Comparison]:
+    def call(a: Side, b: Side, *kernels: str, everything: bool = False) -> Comparison:
+        place = Workplace(tmp_path, 1)
+        return confirm(a, b, kernels, Rules(), EFFORT, place, everything=everything)
+
+    return call
+
+
+def sides(count: int, **slow: float) -> tuple[Side, Side]:
+    """Kernels of 20 µs; those in ``slow`` take as many times as long in B, by another code."""
+    made = []
+    for label in ("A", "B"):
+        kernels = []
+        for n in range(count):
+            factor = slow.get(f"k{n}", 1.0) if label == "B" else 1.0
+            new = f"new {label}" if f"k{n}" in slow else ""
+            record = kernel(f"k{n}", f"n{n}", body=f"n{n}{new}")
+            text = f"{record.module}# ms {0.02 * factor}\n"
+            kernels.append(replace(record, module=text))
+        made.append(side(graph(*kernels), label=label))
+    return made[0], made[1]
+
+
+def test_what_changed_is_found_on_todays_machine(measure: Callable[..., Comparison]) -> None:
+    found = measure(*sides(12, k3=1.05))
+    verdicts = {row.match.a[0].name: row.verdict for row in found.rows}
+    assert verdicts.pop("k3") is Verdict.SLOWER
+    assert Verdict.SLOWER not in verdicts.values()
+    assert found.paired
+    assert found.a.run.machine.gpu == "Fake GPU"
+    assert found.a.run.method == "fake/1"
+    assert all(row.processes == (3, 3) for row in found.rows)
+
+
+def test_equal_kernels_are_timed_as_controls_and_the_rest_counted(
+    measure: Callable[..., Comparison],
+) -> None:
+    a, b = sides(CONTROLS + 10, k3=1.05)
+    found = measure(a, b)
+    assert len(found.rows) == CONTROLS + 1
+    assert any("9 more kernels have the same code" in note for note in found.notes)
+    assert len(measure(a, b, everything=True).rows) == CONTROLS + 10
+
+
+def test_named_kernels_alone(measure: Callable[..., Comparison]) -> None:
+    a, b = sides(12, k3=1.05)
+    found = measure(a, b, "k3", "k1*")
+    assert [row.match.a[0].name for row in found.rows] == ["k1", "k3", "k10", "k11"]
+    with pytest.raises(UnknownName, match="neither side") as caught:
+        measure(a, b, "k99")
+    assert "k9" in caught.value.expected
+
+
+def test_a_kernel_that_fails_is_a_row(measure: Callable[..., Comparison]) -> None:
+    a, b = sides(3, k1=1.0)
+    (whole,) = b.run.graphs
+    broken = replace(whole.kernels[1], module=whole.kernels[1].module + "# fails\n")
+    kernels = (whole.kernels[0], broken, whole.kernels[2])
+    b = replace(b, run=replace(b.run, graphs=(replace(whole, kernels=kernels),)))
+    found = measure(a, b)
+    assert found.rows[1].verdict is Verdict.INCOMPARABLE
+    assert "does not fit" in found.rows[1].reason
+    assert found.rows[0].effect is not None
+
+
+def test_samples_of_a_disturbed_device_are_no_verdict(measure: Callable[..., Comparison]) -> None:
+    a, b = sides(6, k3=1.05)
+    (whole,) = b.run.graphs
+    hot = [replace(k, module=k.module + "# disturbed\n") for k in whole.kernels]
+    kernels = tuple(h if k.name == "k3" else k for k, h in zip(whole.kernels, hot, strict=True))
+    b = replace(b, run=replace(b.run, graphs=(replace(whole, kernels=kernels),)))
+    found = {row.match.a[0].name: row for row in measure(a, b).rows}
+    assert found["k3"].verdict is Verdict.INCOMPARABLE
+    assert "throttled" in found["k3"].reason
+
+
+def test_nothing_in_common_is_said(measure: Callable[..., Comparison]) -> None:
+    with pytest.raises(UsageError, match="nothing to time"):
+        measure(side(graph(kernel("k", "a"))), side(graph(kernel("m", "b")), label="B"))
+
+
+def test_a_kernel_without_its_module_is_a_row(measure: Callable[..., Comparison]) -> None:
+    a, b = sides(2)
+    (whole,) = a.run.graphs
+    bare = replace(whole.kernels[0], module="")
+    a = replace(a, run=replace(a.run, graphs=(replace(whole, kernels=(bare, whole.kernels[1])),)))
+    found = measure(a, b)
+    assert found.rows[0].reason == "a module is not recorded"
+
+
+def test_recorded_clocks_are_no_cause_of_what_is_measured_now(
+    measure: Callable[..., Comparison],
+) -> None:
+    a, b = sides(2)
+    (whole,) = b.run.graphs
+    hot = tuple(replace(k, sets=(SampleSet(0, (1.0,), clock_mhz=1000.0),)) for k in whole.kernels)
+    b = replace(b, run=replace(b.run, graphs=(replace(whole, kernels=hot),)))
+    (_, row) = measure(a, b).rows
+    assert not any("clock" in cause for cause in row.causes)
+    assert len(row.match.b[0].sets) == 3, "what is measured now stands in for it"
+
+
+def test_sums_say_how_much_of_the_recorded_time_they_are(
+    measure: Callable[..., Comparison],
+) -> None:
+    a, b = sides(4, k1=1.1)
+    (whole,) = a.run.graphs
+    timed = tuple(replace(k, ms=0.02) for k in whole.kernels)
+    a = replace(a, run=replace(a.run, graphs=(replace(whole, kernels=timed),)))
+    (total,) = measure(a, b, "k1", "k2").rollups
+    assert total.covered[0] == pytest.approx(0.5)
