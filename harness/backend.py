@@ -31,8 +31,8 @@ from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Report
 from harness.errors import HarnessError
 from harness.executor import Launches, launches_of, prepare_graph
-from harness.graph.aot import Conversion, Naming, compile_joint, convert
 from harness.graph.bounds import with_bounds
+from harness.graph.capture.aot import Conversion, Naming, compile_joint, convert
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
 from harness.runtime.compile.cache import usable
@@ -73,11 +73,11 @@ class Devices:
     """Ways to run kernels: one interpreter for the CPU, loaded kernels per CUDA device.
 
     They start with the first kernel. With a ``timer``
-    (``harness.measure.timer.graph_timer.CudaTimer``) kernels on CUDA are tuned by their first call. Binaries and module files are kept in the
-    folder ``cache`` (None: the one the environment names); if it cannot be written, a warning
-    says so and a temporary folder does until ``close``, which also ends the worker processes
-    (all that ends with this process as well). ``jobs`` processes compile kernels (None: as many
-    as the environment says).
+    (``harness.measure.timer.graph_timer.CudaTimer``) kernels on CUDA are tuned by their first
+    call. Binaries and module files are kept in the folder ``cache`` (None: the one the
+    environment names); if it cannot be written, a warning says so and a temporary folder does
+    until ``close``, which also ends the worker processes (all that ends with this process as
+    well). ``jobs`` processes compile kernels (None: as many as the environment says).
     """
 
     timer: Timer | None = None

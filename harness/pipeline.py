@@ -22,12 +22,12 @@ from harness.compiled import (
     reduced_values,
 )
 from harness.errors import HarnessError, InvalidProgram
-from harness.graph.cleanup import structure_key
 from harness.graph.lowering import lower
 from harness.graph.model import Graph, Region
-from harness.graph.regions import partition
-from harness.graph.scatters import copy_scatters
-from harness.graph.split import split_reductions
+from harness.graph.partition.regions import partition
+from harness.graph.passes.cleanup import structure_key
+from harness.graph.passes.scatters import copy_scatters
+from harness.graph.passes.split import split_reductions
 from harness.ir.program import Program
 from harness.schedule.build import schedule
 from harness.schedule.group import FusedGroup

@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 from harness.errors import HarnessError  # noqa: E402
 from harness.graph.model import Graph  # noqa: E402
-from harness.graph.regions import partition  # noqa: E402
+from harness.graph.partition.regions import partition  # noqa: E402
 from harness.graph.text import load  # noqa: E402
 from harness.measure.peers.codegen_time import inductor_codegen  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402

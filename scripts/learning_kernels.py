@@ -25,7 +25,7 @@ from torch.nn import functional  # noqa: E402
 
 from harness.dtypes import DType  # noqa: E402
 from harness.errors import HarnessError  # noqa: E402
-from harness.graph.capture import CaptureOptions, capture  # noqa: E402
+from harness.graph.capture.capture import CaptureOptions, capture  # noqa: E402
 from harness.graph.text import save  # noqa: E402
 
 Example = tuple[Any, tuple[torch.Tensor, ...]]

@@ -14,7 +14,7 @@ from harness.executor import prepare_partition, replay_step
 from harness.executor.products import products, row_length
 from harness.executor.views import ViewPlan
 from harness.graph.model import Graph, Partition
-from harness.graph.regions import partition
+from harness.graph.partition.regions import partition
 from harness.graph.replay import random_inputs, replay
 from tests.graph.building import GraphBuilder, supports
 

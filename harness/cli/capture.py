@@ -15,7 +15,7 @@ from harness.report import output
 
 if TYPE_CHECKING:
     from harness.dtypes import DType
-    from harness.graph.capture import CaptureOptions, Mode
+    from harness.graph.capture.capture import CaptureOptions, Mode
     from harness.graph.model import Graph
 
 
@@ -105,7 +105,7 @@ def capture(
 
 
 def _options(mode: Mode, dtype: str, name: str, sizes: list[str]) -> CaptureOptions:
-    from harness.graph.capture import CaptureOptions
+    from harness.graph.capture.capture import CaptureOptions
 
     return CaptureOptions(mode, _dtype(dtype), name, dict(_size(text) for text in sizes))
 
@@ -151,7 +151,7 @@ def _capture(
     target: str, wanted: CaptureOptions, small: dict[str, Any]
 ) -> tuple[list[Graph], list[Graph]]:
     """The graphs, and those of the same structure at ``small`` sizes if any are named."""
-    from harness.graph.capture import capture as capture_graphs
+    from harness.graph.capture.capture import capture as capture_graphs
     from harness.graph.suite import Entry, capture_entry
 
     if not small:

@@ -38,7 +38,7 @@ _PARTS = {
 class Entry:
     """One declaration of a suite: what is captured, how, and at which sizes.
 
-    ``target`` and ``mode`` are those of ``harness.graph.capture``; ``real`` and
+    ``target`` and ``mode`` are those of ``harness.graph.capture.capture``; ``real`` and
     ``small`` are the target's options at either size; ``origin`` says where the code
     and the sizes come from, ``libraries`` which packages besides torch and the target's
     provider the code is from.
@@ -154,7 +154,7 @@ def capture_entry(entry: Entry) -> tuple[list[Graph], list[Graph]]:
     The small capture keeps for its backward graph what the real one keeps. Raises
     ``CaptureFailed`` if operators or names differ between the two.
     """
-    from harness.graph.capture import CaptureOptions, capture
+    from harness.graph.capture.capture import CaptureOptions, capture
 
     options = CaptureOptions(
         entry.mode, entry.dtype, entry.name, entry.real, libraries=entry.libraries

@@ -216,8 +216,8 @@ def test_the_documented_operators_are_those_of_the_suite():
 def test_torch_gives_every_node_the_recorded_type(entry, small):
     import torch
 
-    from harness.graph.aot import fake_mode
-    from harness.graph.fx import tensor_type
+    from harness.graph.capture.aot import fake_mode
+    from harness.graph.capture.fx import tensor_type
     from harness.graph.replay import call_node, torch_dtype
 
     def check(value, kind, name):

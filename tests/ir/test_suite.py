@@ -13,9 +13,9 @@ from harness.dtypes import DType
 from harness.graph import text
 from harness.graph.lowering import lower
 from harness.graph.model import Input
-from harness.graph.regions import partition
+from harness.graph.partition.regions import partition
+from harness.graph.passes.split import split_reductions
 from harness.graph.replay import replay
-from harness.graph.split import split_reductions
 from harness.ir.interpret import interpret
 from harness.ir.printer import dump
 from harness.ir.program import Role

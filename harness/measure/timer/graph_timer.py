@@ -12,9 +12,9 @@ finds its arguments restored before every sample. Launches that are compared tak
 random order each round.
 
 Sampling ends when the confidence interval of the median is narrow enough at two looks in
-a row (``harness.measure.noise.median``). Samples taken while the GPU was throttling are left out; so are
-those taken while it launched kernels at another pace than it usually does, which an H100 does
-for seconds now and then (0.8 instead of 1.15 µs from kernel to kernel): a probe of empty
+a row (``harness.measure.noise.median``). Samples taken while the GPU was throttling are left
+out; so are those taken while it launched kernels at another pace than it usually does, which an
+H100 does for seconds now and then (0.8 instead of 1.15 µs from kernel to kernel): a probe of empty
 kernels after every few samples shows it (``harness.measure.timer.pace``). What
 a measurement loses to that does not count for its budget, within bounds.
 A launch that a CUDA graph cannot hold is enqueued as it is: method ``stream-cold-l2/2``.

@@ -13,7 +13,7 @@ SCRIPT = """
 import hashlib, sys
 from pathlib import Path
 from harness.graph.lowering import lower
-from harness.graph.regions import partition
+from harness.graph.partition.regions import partition
 from harness.graph.text import load
 from harness.ir.printer import dump
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.graph.lowering import supports
-from harness.graph.regions import partition
+from harness.graph.partition.regions import partition
 from harness.graph.text import load
 from tests.graph.lowering.comparing import check
 

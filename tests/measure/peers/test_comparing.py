@@ -13,7 +13,7 @@ import torch
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError
 from harness.graph.model import Graph
-from harness.graph.regions import partition
+from harness.graph.partition.regions import partition
 from harness.graph.replay import random_inputs, replay
 from harness.graph.text import load
 from harness.measure.peers.codegen_time import inductor_codegen

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from harness.graph.bounds import with_bounds
-from harness.graph.levels import Kind, Layout
 from harness.graph.model import Graph, Input, Mutation, TensorType
+from harness.graph.partition.levels import Kind, Layout
 from harness.graph.views import tensor_type
 
 

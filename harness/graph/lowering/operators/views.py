@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy
 
 from harness.graph.lowering.cost import typical
-from harness.graph.lowering.reshape import reshape_index
+from harness.graph.lowering.operators.reshape import reshape_index
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
 from harness.ir.index import FloorDiv, Mod

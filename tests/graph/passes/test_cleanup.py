@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from harness.dtypes import DType
-from harness.graph.cleanup import argument_key, clean, merge_common, remove_dead, remove_no_ops
 from harness.graph.model import Token
+from harness.graph.passes.cleanup import (
+    argument_key,
+    clean,
+    merge_common,
+    remove_dead,
+    remove_no_ops,
+)
 from tests.graph.building import GraphBuilder
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from harness.dtypes import DType
 from harness.graph.model import Arg, Graph
+from harness.graph.passes.scatters import copy_scatters
 from harness.graph.replay import random_inputs, replay
-from harness.graph.scatters import copy_scatters
 from harness.pipeline import compile_graph
 from harness.target import H100
 from tests.graph.building import GraphBuilder, assert_close

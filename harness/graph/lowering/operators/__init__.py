@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.graph.lowering import (
+from harness.graph.lowering.operators import (
     creation,
     indexing,
     joining,

@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import sympy
@@ -28,7 +29,7 @@ from harness.ir.index import FloorDiv, Mod, size_symbol
 _DEVICE_ARGUMENTS = frozenset({"device", "pin_memory"})
 _FRAME = re.compile(r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)$')
 _TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
-_OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_OWN_FOLDER = str(Path(__file__).absolute().parents[2]) + os.sep
 _MAX_CODE = 90
 _GRADIENT_NOTE = "Gradient addition node"  # appended by torch to the line of code
 

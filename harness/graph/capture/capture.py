@@ -15,10 +15,10 @@ from torch.utils import _pytree as pytree
 
 from harness.dtypes import DType
 from harness.errors import CaptureFailed, HarnessError, UsageError
-from harness.graph import aot
 from harness.graph.bounds import with_bounds
+from harness.graph.capture import aot
+from harness.graph.capture.providers import PROVIDERS, Example, Target, build, library, parse_target
 from harness.graph.model import Graph
-from harness.graph.providers import PROVIDERS, Example, Target, build, library, parse_target
 
 Mode = Literal["inference", "training", "optimizer"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
-from harness.graph.rules import own_rules
+from harness.graph.capture.rules import own_rules
 
 DecompositionTable = dict[torch._ops.OperatorBase, Callable[..., Any]]
 

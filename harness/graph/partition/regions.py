@@ -21,9 +21,6 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from harness.graph.cleanup import clean, kept_names
-from harness.graph.levels import Kind, Layout, analyse
-from harness.graph.members import Unit, connect, fill, region_graph
 from harness.graph.model import (
     Graph,
     HostCall,
@@ -33,7 +30,10 @@ from harness.graph.model import (
     Ref,
     Region,
 )
-from harness.graph.sinking import sink
+from harness.graph.partition.levels import Kind, Layout, analyse
+from harness.graph.partition.members import Unit, connect, fill, region_graph
+from harness.graph.partition.sinking import sink
+from harness.graph.passes.cleanup import clean, kept_names
 from harness.graph.views import root_name
 
 NO_LOWERING = "no lowering"

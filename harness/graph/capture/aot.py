@@ -22,9 +22,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from harness.errors import CaptureFailed
-from harness.graph.attention import attention_rules, link_attention
-from harness.graph.decompositions import decompositions
-from harness.graph.fx import Conversion, Naming, convert, graph_from_fx
+from harness.graph.capture.attention import attention_rules, link_attention
+from harness.graph.capture.decompositions import decompositions
+from harness.graph.capture.fx import Conversion, Naming, convert, graph_from_fx
 
 __all__ = [
     "Conversion",

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from harness.dtypes import DType
 from harness.executor import prepare_partition, replay_step
-from harness.graph.cleanup import clean
 from harness.graph.lowering import lower, supports_node
 from harness.graph.model import Graph, HostCall, Partition, Region
-from harness.graph.regions import partition
+from harness.graph.partition.regions import partition
+from harness.graph.passes.cleanup import clean
 from harness.graph.replay import random_inputs, replay
 from tests.graph.building import GraphBuilder, assert_close, supports
 

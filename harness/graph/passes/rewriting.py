@@ -9,7 +9,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.graph.model import Arg, Node, Ref, TensorType, ValueType
-from harness.graph.reductions import TAKES_DTYPE
+from harness.graph.passes.reductions import TAKES_DTYPE
 from harness.graph.sizes import contiguous_strides
 from harness.ir.index import integers
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.lowering.indexing import advanced_index, index_tensors, position
+from harness.graph.lowering.operators.indexing import advanced_index, index_tensors, position
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Scattered, Shape, Tensor, canonical
 from harness.graph.model import Ref

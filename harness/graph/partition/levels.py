@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import sympy
 
-from harness.graph.cleanup import RANDOM_NAMES, base_op
 from harness.graph.model import Graph, Node, TensorType, ValueType
+from harness.graph.passes.cleanup import RANDOM_NAMES, base_op
 from harness.graph.views import GETITEM, base_name, is_view, node_table, root_name
 
 _NOT_CHEAP = frozenset(

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.graph.cleanup import kept_names
-from harness.graph.levels import Kind, Layout
+from harness.graph.partition.levels import Kind, Layout
+from harness.graph.passes.cleanup import kept_names
 
 
 def sink(layout: Layout, homes: Mapping[str, frozenset[str]] | None = None) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sympy
 
 from harness.dtypes import DType
+from harness.graph.lowering.operators.views import slice_start
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
-from harness.graph.lowering.views import slice_start
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import Value
 from harness.ir.ops import Op

@@ -9,7 +9,7 @@ from itertools import product
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.lowering.reductions import Operand
+from harness.graph.lowering.operators.reductions import Operand
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Tensor, canonical, reduction_index
 from harness.ir.index import FloorDiv

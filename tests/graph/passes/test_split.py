@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from harness.dtypes import DType
 from harness.graph.model import Arg, Graph
-from harness.graph.reductions import parse_reduction
+from harness.graph.passes.reductions import parse_reduction
+from harness.graph.passes.split import split_reductions
 from harness.graph.replay import random_inputs, replay
-from harness.graph.split import split_reductions
 from harness.target import H100
 from tests.graph.building import GraphBuilder, assert_close
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import sympy
 
-from harness.graph.cleanup import remove_dead
 from harness.graph.model import Graph, Node, Ref, TensorType
-from harness.graph.reductions import Reduction, parse_reduction
-from harness.graph.rewriting import Emitter, contiguous, reduced_type
+from harness.graph.passes.cleanup import remove_dead
+from harness.graph.passes.reductions import Reduction, parse_reduction
+from harness.graph.passes.rewriting import Emitter, contiguous, reduced_type
 from harness.target import Target
 
 ChooseSplit = Callable[[str, int], int]

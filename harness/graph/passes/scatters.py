@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import sympy
 
-from harness.graph.cleanup import remove_dead
 from harness.graph.model import Graph, Node, Ref, TensorType, ValueType
-from harness.graph.rewriting import Emitter, contiguous
+from harness.graph.passes.cleanup import remove_dead
+from harness.graph.passes.rewriting import Emitter, contiguous
 
 ChooseCopies = Callable[[str, int], int]
 """Given a node's name and the default number of copies (1: none) the number wanted."""
