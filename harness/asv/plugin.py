@@ -29,7 +29,6 @@ from asv.results import get_existing_hashes
 
 from harness.asv import direction as asv_direction
 from harness.asv import repository as asv_repository
-from harness.asv import site as asv_site
 from harness.asv.measure import chosen_graphs, look_up
 from harness.asv.overlay import CommitOverlay, Site
 from harness.errors import HarnessError
@@ -246,8 +245,6 @@ def _around_publish(original: Callable[..., Any]) -> Callable[..., Any]:
     def command(cls: Any, conf: Any, *args: Any, **kwargs: Any) -> Any:
         asv_repository.require_repository(conf)
         asv_repository.warn_of_history(get_repo(conf), get_existing_hashes(conf.results_dir))
-        done = original(cls, conf, *args, **kwargs)
-        asv_site.finish(Path(os.path.abspath(conf.html_dir)))
-        return done
+        return original(cls, conf, *args, **kwargs)
 
     return command

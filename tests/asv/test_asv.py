@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import html
-import http.server
 import json
 import re
 import shutil
-import subprocess
-import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -151,7 +144,7 @@ def test_find_names_the_commit_that_lost_bandwidth_and_passes_over_a_broken_one(
     assert re.search(f"Greatest regression found: {history.slower[:8]}", said), said
 
 
-def test_publish_shows_the_loss_as_a_regression_and_colours_the_list(history: History) -> None:
+def test_publish_shows_the_loss_as_a_regression(history: History) -> None:
     status, said = history.project.asv("publish")
     assert status == 0, said
     site = history.project.folder / ".asv" / "html"
@@ -162,69 +155,9 @@ def test_publish_shows_the_loss_as_a_regression_and_colours_the_list(history: Hi
     assert before == pytest.approx(2000, rel=0.01)
     assert after == pytest.approx(2000 / 1.2, rel=0.01)
     assert not [r for r in found if "registers" in r[0]]
-    assert "worse * change > 5" in (site / "summarylist.js").read_text()
     index = json.loads((site / "index.json").read_text())
     assert index["benchmarks"]["fused.Kernel.track_gbps"]["better"] == "higher"
     assert {"torch", "triton", "machine"} <= index["params"].keys()
-
-
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
-)
-
-
-@pytest.mark.skipif(
-    not CHROMIUM, reason="there is no chromium here (Debian: apt-get install chromium)"
-)
-def test_the_published_pages_open_in_a_browser_without_a_network(
-    history: History, tmp_path: Path
-) -> None:
-    status, said = history.project.asv("publish")
-    assert status == 0, said
-    with served(history.project.folder / ".asv" / "html") as address:
-        rows = table_rows(dom(f"{address}/#regressions", tmp_path))
-        losses = [row for row in rows if f"track_gbps('{GRAPH}')" in row]
-        assert len(losses) == 1, rows
-        assert ">1.20x<" in losses[0], "how many times slower"
-        assert re.search(r">(199\d|200\d) GB/s<.*>16\d\d GB/s<", losses[0])
-        listed = table_rows(dom(f"{address}/#summarylist", tmp_path))
-        for metric in ("track_gbps", "track_seconds"):
-            (row,) = [r for r in listed if f"Graph.{metric}" in r and f"('{GRAPH}')" in r]
-            assert 'class="change negative-change"' in row, "green: the last change is a gain"
-        page = dom(f"{address}/#fused.Graph.track_gbps", tmp_path)
-        assert "flot-overlay" in page, "a graph is drawn"
-        assert GRAPH in page
-
-
-@contextlib.contextmanager
-def served(folder: Path) -> Iterator[str]:
-    handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        return
-
-
-def dom(address: str, profile: Path) -> str:
-    """The page after its scripts have run; no host but this one can be reached."""
-    options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
-    options += ["--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"]
-    command = [CHROMIUM, *options, "--virtual-time-budget=10000", "--dump-dom", address]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
-
-
-def table_rows(page: str) -> list[str]:
-    return [html.unescape(row) for row in re.findall(r"<tr\b.*?</tr>", page, re.DOTALL)]
 
 
 @pytest.fixture
@@ -257,7 +190,7 @@ def test_a_damaged_result_is_left_out_moved_aside_and_measured_again(own: Histor
     _, said = own.project.asv("compare", own.first, own.mended)
     assert f"{path.name} is half-written or damaged and is left out" in said
     assert f"asv run {own.mended[:8]}^!" in said
-    timer = own.project.folder / "harness" / "bench" / "timer.py"
+    timer = own.project.folder / "harness" / "measure" / "timer" / "graph_timer.py"
     timer.write_text(re.sub(r"(?m)^METHOD = .*$", 'METHOD = "another/9"', timer.read_text()))
     bench = "track_(seconds|gbps|registers)"
     status, said = own.project.asv("run", f"{own.mended}^!", "--bench", bench, fake="drops")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,13 +11,11 @@ from hypothesis import strategies as st
 
 pytest.importorskip("asv")
 
-import asv
 from asv import util
 from asv.commands import compare
 from asv.step_detect import detect_regressions
 
 from harness.asv import direction
-from harness.asv import site as asv_site
 
 positive = st.floats(1e-6, 1e6)
 
@@ -91,25 +86,3 @@ def test_a_place_that_asv_does_not_have_is_noticed() -> None:
     ):
         pass
     assert owner.here == 1
-
-
-def test_a_page_that_is_not_the_known_one_is_noticed(tmp_path: Path) -> None:
-    shutil.copytree(Path(asv.__file__).parent / "www", tmp_path / "www")
-    page = tmp_path / "www" / "index.html"
-    page.write_text(page.read_text() + '<script src="https://example.org/new.js"></script>')
-    with pytest.raises(util.UserError, match=r"loads new.js from another host .asv<0.7 is needed"):
-        asv_site.finish(tmp_path / "www")
-    (tmp_path / "www" / "summarylist.js").write_text("if (change > 7) {")
-    with pytest.raises(util.UserError, match=r"directions and units .*asv<0.7 is needed"):
-        asv_site.finish(tmp_path / "www")
-
-
-def test_the_page_needs_no_other_host(tmp_path: Path) -> None:
-    shutil.copytree(Path(asv.__file__).parent / "www", tmp_path / "www")
-    asv_site.finish(tmp_path / "www")
-    text = (tmp_path / "www" / "index.html").read_text()
-    loaded = re.findall(r'<(?:script|link)[^>]*(?:src|href)="([^"]+)"', text)
-    assert not [address for address in loaded if "//" in address]
-    missing = [a for a in loaded if a != "regressions.xml" and not (tmp_path / "www" / a).is_file()]
-    assert not missing
-    assert '<link rel="stylesheet" href="vendor/bootstrap.min.css">' in text
