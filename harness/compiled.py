@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.codegen.source import EmittedModule, KernelSource
+from harness.decisions import Decisions
 from harness.errors import HarnessError
 from harness.graph.model import Graph, HostCall, Partition, Region
 from harness.ir.program import Program
@@ -121,28 +122,26 @@ class CompiledGraph:
         counts = Counter(launch.kernel.name for launch in self.launches)
         return ((kernel.module, counts[kernel.name]) for kernel in self.kernels)
 
-    def looped(self) -> dict[str, bool]:
-        """For each value that a kernel reduces to (by name) whether the kernel is looped."""
-        kinds: dict[str, bool] = {}
-        for region in self.regions:
-            pairs = zip(region.compiled_as.nodes, region.graph.nodes, strict=True)
+    @property
+    def decisions(self) -> Decisions:
+        """What this compilation decided, for another one of the same graph."""
+        regions: dict[str, frozenset[str]] = {}
+        loops: dict[str, bool] = {}
+        kernels: dict[str, tuple[str, str]] = {}
+        for region in self.partition.regions:
+            names = frozenset(node.name for node in region.graph.nodes)
+            regions.update((name, regions.get(name, frozenset()) | names) for name in names)
+        for one in self.regions:
+            pairs = zip(one.compiled_as.nodes, one.graph.nodes, strict=True)
             own = {theirs.name: ours.name for theirs, ours in pairs}
-            for launch in region.launches:
+            for launch in one.launches:
+                group = launch.group
                 looped = launch.plan.category is Category.REDUCTION
-                kinds.update((own[name], looped) for name in reduced_values(launch.group))
-        return kinds
-
-    def grouping(self) -> dict[str, tuple[str, str]]:
-        """For each value that a kernel computes the kernel: names of region and group."""
-        found: dict[str, tuple[str, str]] = {}
-        for region in self.regions:
-            pairs = zip(region.compiled_as.nodes, region.graph.nodes, strict=True)
-            own = {theirs.name: ours.name for theirs, ours in pairs}
-            for launch in region.launches:
-                where = (region.region.name, launch.group.name)
-                stores = (s for nest in launch.group.nests for s in nest.stores)
-                found.update((own[s.buffer], where) for s in stores if s.buffer in own)
-        return found
+                loops.update((own[name], looped) for name in group.reduced)
+                where = (one.region.name, group.name)
+                written = (s.buffer for nest in group.nests for s in nest.stores)
+                kernels.update((own[name], where) for name in written if name in own)
+        return Decisions(regions, dict(self.splits), kernels, loops)
 
     def report(self) -> Report:
         """The account of this compilation."""
@@ -188,13 +187,6 @@ class Report:
         lines.extend(f"  library call {op} × {n}: {why}" for op, n, why in self.library_calls)
         lines.extend(f"  run by torch: {failure}" for failure in self.failures)
         return "\n".join(lines)
-
-
-def reduced_values(group: FusedGroup) -> Iterator[str]:
-    """The graph values that ``group`` reduces to."""
-    for nest in group.nests:
-        if nest.is_reduction:
-            yield from (store.buffer for store in nest.stores)
 
 
 def kernel_identity(source: KernelSource) -> tuple[object, ...]:

@@ -19,8 +19,8 @@ from harness.compiled import (
     Launch,
     buffer_names,
     kernel_identity,
-    reduced_values,
 )
+from harness.decisions import UNDECIDED, Decisions
 from harness.errors import HarnessError, InvalidProgram
 from harness.graph.lowering import lower
 from harness.graph.model import Graph, Region
@@ -38,19 +38,19 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def compile_graph(graph: Graph, target: Target, like: CompiledGraph | None = None) -> CompiledGraph:
+def compile_graph(graph: Graph, target: Target, decisions: Decisions = UNDECIDED) -> CompiledGraph:
     """Compile every region of ``graph`` for ``target``.
 
-    ``like`` is the result for the same graph at other sizes: its decisions (which work sinks
-    into which region, how reductions are split, which are looped) are followed wherever the
-    node names agree, so that a small graph exercises the kinds of kernels of the real one.
+    ``decisions`` are those of the same graph at other sizes (``CompiledGraph.decisions``): they
+    are replayed wherever node names agree, so that a small graph exercises the kinds of
+    kernels of the real one.
 
     Never raises for a single kernel: what cannot be generated is in ``failures``, and the
     rest goes on. Raises ``GraphError`` for a graph that cannot be cut at all.
     """
-    state = _State(target, like)
+    state = _State(target, decisions)
     began = time.perf_counter()
-    cut = partition(graph, like=None if like is None else like.partition)
+    cut = partition(graph, decisions=decisions)
     state.spend("partition", began)
     regions = tuple(_compile_region(region, state) for region in cut.regions)
     kernels, splits = tuple(state.kernels.values()), tuple(state.splits.items())
@@ -62,7 +62,7 @@ def _compile_region(region: Region, state: _State) -> CompiledRegion:
     graph = state.run("split", _split, region.graph, state)
     if graph is None:
         return CompiledRegion(region, region.graph, region.graph, None, None, (), state.failures())
-    key = (structure_key(graph), state.guidance(graph))
+    key = (structure_key(graph), state.decisions.about(n.name for n in graph.nodes))
     twin = state.regions.get(key)
     if twin is not None:
         return _renamed(twin, region, graph)
@@ -103,7 +103,7 @@ def _generate(region: Region, graph: Graph, state: _State) -> CompiledRegion:
     planned = (
         None
         if program is None
-        else state.run("schedule", schedule, program, state.target, state.together(graph))
+        else state.run("schedule", schedule, program, state.target, state.decisions)
     )
     if planned is None:
         return CompiledRegion(region, graph, graph, program, None, (), state.failures())
@@ -117,8 +117,7 @@ def _compile_kernel(
     graph: Graph, program: Program, group: FusedGroup, state: _State
 ) -> Launch | None:
     state.origins = group.origins
-    looped = state.choose_looped(group)
-    planned = state.run("plan", plan, program, group, state.target, looped)
+    planned = state.run("plan", plan, program, group, state.target, state.decisions)
     if planned is None:
         return None
     source = state.run("render", render, planned, len(state.kernels))
@@ -135,10 +134,10 @@ def _compile_kernel(
 
 @dataclass(slots=True)
 class _State:
-    """What one compilation accumulates, and the decisions that it follows."""
+    """What one compilation accumulates, and the decisions that it replays."""
 
     target: Target
-    like: CompiledGraph | None
+    decisions: Decisions
     kernels: dict[tuple[object, ...], Kernel] = field(default_factory=dict)
     regions: dict[object, CompiledRegion] = field(default_factory=dict)
     splits: dict[str, int] = field(default_factory=dict)
@@ -146,14 +145,6 @@ class _State:
     region: str = ""
     origins: tuple[str, ...] = ()
     failed: list[Failure] = field(default_factory=list)
-    guide_splits: dict[str, int] = field(init=False)
-    guide_looped: dict[str, bool] = field(init=False)
-    guide_groups: dict[str, tuple[str, str]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.guide_splits = {} if self.like is None else dict(self.like.splits)
-        self.guide_groups = {} if self.like is None else self.like.grouping()
-        self.guide_looped = {} if self.like is None else self.like.looped()
 
     def begin(self, region: Region) -> None:
         """What follows belongs to ``region``."""
@@ -192,25 +183,8 @@ class _State:
         return None
 
     def choose_split(self, node: str, default: int) -> int:
-        """The guide's number of chunks, else the default; recorded when it is a split."""
-        count = default if self.like is None else self.guide_splits.get(node, 1)
+        """Into how many parts to split a node; recorded when it is a split."""
+        count = self.decisions.split(node, default)
         if count > 1:
             self.splits[node] = count
         return count
-
-    def guidance(self, graph: Graph) -> object:
-        """What the guide says of a region's nodes, by position."""
-        groups = [self.guide_groups.get(node.name) for node in graph.nodes]
-        numbers = {group: n for n, group in enumerate(dict.fromkeys(groups))}
-        looped = (self.guide_looped.get(node.name) for node in graph.nodes)
-        return tuple(looped), tuple(None if g is None else numbers[g] for g in groups)
-
-    def together(self, graph: Graph) -> dict[str, object]:
-        """For the values of ``graph`` the kernel of the guide that writes them."""
-        names = (node.name for node in graph.nodes)
-        return {name: self.guide_groups[name] for name in names if name in self.guide_groups}
-
-    def choose_looped(self, group: FusedGroup) -> bool | None:
-        """Whether the guide's kernel of the same reduction is looped; ``None`` without one."""
-        found = (self.guide_looped.get(name) for name in reduced_values(group))
-        return next((looped for looped in found if looped is not None), None)

@@ -79,7 +79,7 @@ def test_small_graph_follows_the_decisions_of_the_large_one(pool: InterpreterPoo
     assert dict(full.splits)["bias"] > 1
     small = train_graph(48, 24)
     alone = compile_graph(small, H100)
-    guided = compile_graph(small, H100, like=full)
+    guided = compile_graph(small, H100, full.decisions)
     assert not alone.splits and guided.splits
 
     def kinds(compiled: Any) -> list[Category]:
@@ -126,7 +126,7 @@ def test_regions_that_differ_in_names_are_compiled_once(pool: InterpreterPool) -
         ("square0", "total0"),
         ("square1", "total1"),
     ]
-    assert set(compiled.looped()) == {"total0", "total1"}
+    assert set(compiled.decisions.loops) == {"total0", "total1"}
     check(graph, compiled, pool)
 
 

@@ -121,7 +121,7 @@ def _compile(file: GraphFile, target: Target, small: bool) -> CompiledGraph:
             where=str(file.path),
             remedy="leave --small out, or capture the graph at small sizes beside it",
         )
-    return compile_graph(graph, target, like=full)
+    return compile_graph(graph, target, full.decisions)
 
 
 def _row(graph: str, module: EmittedModule, launches: int, path: Path) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import sympy
 
+from harness.decisions import UNDECIDED, Decisions
 from harness.ir.program import Program
 from harness.schedule.deadcode import remove_dead
 from harness.schedule.facts import Facts, gather
@@ -20,13 +20,11 @@ from harness.schedule.trivial import without_trivial_reductions
 from harness.target import Target
 
 
-def schedule(
-    program: Program, target: Target, together: Mapping[str, object] | None = None
-) -> Schedule:
+def schedule(program: Program, target: Target, decisions: Decisions = UNDECIDED) -> Schedule:
     """Group ``program``'s nests into kernels for ``target``.
 
-    ``together`` says for buffers which kernel of another schedule writes them: nests of two
-    such kernels are kept apart, nests of one are joined wherever that is legal.
+    Nests that compute nodes of two kernels of ``decisions`` are kept apart, those of one kernel
+    are joined wherever that is legal.
 
     The result's groups are in launch order. Its program is ``program`` without what
     nobody needs. The nests of a group share their loops: ``axes`` are the same in all of
@@ -36,7 +34,7 @@ def schedule(
     del target  # fusing is the same for every device so far; the plan is not
     program = without_trivial_reductions(remove_dead(program))
     facts = gather(program)
-    clusters, refusals = fuse(facts, together or {})
+    clusters, refusals = fuse(facts, decisions)
     positions = _positions(program)
     drafts = [_group(cluster, facts, positions) for cluster in clusters]
     members = [sum(1 << v.number for v in c.views) for c in clusters]

@@ -9,9 +9,10 @@ those near each other, so that the work grows with the program and not with its 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
+from harness.decisions import Decisions
 from harness.schedule.facts import Facts, bits
 from harness.schedule.group import Refusal
 from harness.schedule.legality import Denied, combine, pair, too_much
@@ -56,8 +57,8 @@ class _Kernel:
 class Fuser:
     """One fusion run over a program. Kernels are known by their first nest's number."""
 
-    def __init__(self, facts: Facts, together: Mapping[str, object]) -> None:
-        self.together = together
+    def __init__(self, facts: Facts, decisions: Decisions) -> None:
+        self.decided = decisions.kernels
         self.facts = facts
         self.kernels: dict[int, _Kernel] = {}
         self.owner: list[int] = []
@@ -88,7 +89,7 @@ class Fuser:
         self._drain()
         while self._join_siblings():
             self._drain()
-        while self._join_guided():
+        while self._join_decided():
             self._drain()
 
     def _drain(self) -> None:
@@ -102,24 +103,23 @@ class Fuser:
             elif not self._cyclic(first, second):
                 self._fuse(first, second, candidate.joined)
 
-    def _apart(self, first: int, second: int) -> bool:
-        """Whether the guide has the two in different kernels."""
-        return bool(self._guides(first) and self._guides(second)) and not (
-            self._guides(first) & self._guides(second)
-        )
+    def _decided(self, first: int, second: int) -> bool | None:
+        """Whether the two are decided to be one kernel; ``None`` if nothing is decided."""
+        a, b = self._decisions(first), self._decisions(second)
+        return bool(a & b) if a and b else None
 
-    def _guides(self, number: int) -> set[object]:
+    def _decisions(self, number: int) -> set[Hashable]:
         written = (b for v in self.kernels[number].cluster.views for b in v.writes)
-        return {self.together[b] for b in written if b in self.together}
+        return {self.decided[b] for b in written if b in self.decided}
 
-    def _join_guided(self) -> bool:
-        """Fuse what the guide has in one kernel, whatever it saves. Whether anything was."""
-        if not self.together:
+    def _join_decided(self) -> bool:
+        """Fuse what is decided to be one kernel, whatever it saves. Whether anything was."""
+        if not self.decided:
             return False
         numbers = sorted(self.kernels)
         for place, first in enumerate(numbers):
             for second in numbers[place + 1 :]:
-                if self._guides(first) & self._guides(second) and self._join(first, second):
+                if self._decided(first, second) and self._join(first, second):
                     return True
         return False
 
@@ -144,8 +144,8 @@ class Fuser:
     def _join(self, first: int, second: int) -> bool:
         a, b = self.kernels[first], self.kernels[second]
         related = (a.after | a.before) & b.members
-        guided = self._guides(first) & self._guides(second)
-        if self._apart(first, second) or (related and not guided) or self._between(first, second):
+        decided = self._decided(first, second)
+        if decided is False or (related and not decided) or self._between(first, second):
             return False
         sides = pair(a.cluster, b.cluster)
         if isinstance(sides, Denied) or too_much(a.cluster, b.cluster, self.facts):
@@ -234,8 +234,8 @@ class Fuser:
 
     def _decide(self, first: int, second: int, unrelated: bool) -> tuple[Cluster, int] | Denied:
         a, b = self.kernels[first].cluster, self.kernels[second].cluster
-        if self._apart(first, second):
-            return Denied("guide", "the schedule that is followed has them in two kernels")
+        if self._decided(first, second) is False:
+            return Denied("decisions", "the decisions that are replayed have them in two kernels")
         sides = pair(a, b)
         if isinstance(sides, Denied):
             return sides
@@ -285,11 +285,9 @@ def _traffic(cluster: Cluster, facts: Facts) -> int:
     return sum(min(facts.nbytes(n), points * facts.buffers[n].dtype.itemsize) for n in names)
 
 
-def fuse(
-    facts: Facts, together: Mapping[str, object]
-) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
+def fuse(facts: Facts, decisions: Decisions) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
     """The program's nests as kernels, in order of their first nest, and every refusal."""
-    fuser = Fuser(facts, together)
+    fuser = Fuser(facts, decisions)
     fuser.run()
     clusters = tuple(fuser.kernels[k].cluster for k in sorted(fuser.kernels))
     return clusters, tuple(fuser.refusals.values())

@@ -47,6 +47,11 @@ class FusedGroup:
         """All nests in order."""
         return tuple(n for s in self.segments for n in s.nests)
 
+    @property
+    def reduced(self) -> tuple[str, ...]:
+        """The buffers that the kernel reduces to."""
+        return tuple(s.buffer for n in self.nests if n.is_reduction for s in n.stores)
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.compiled import CompiledGraph, Failure
+from harness.decisions import UNDECIDED
 from harness.errors import DamagedGraph, UnknownName
 from harness.graph.model import Graph
 from harness.graph.suite import load_suite
@@ -78,7 +79,8 @@ class FileEntry:
         if graph is None:
             full = self._full
             return summarise(full) if full is not None and _is_small(full) else None
-        return summarise(compile_graph(graph, self.target, like=self._full))
+        decisions = UNDECIDED if self._full is None else self._full.decisions
+        return summarise(compile_graph(graph, self.target, decisions))
 
 
 def _is_small(compiled: CompiledGraph) -> bool:

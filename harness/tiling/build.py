@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import sympy
 
+from harness.decisions import UNDECIDED, Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
 from harness.ir.nodes import Builder, ReduceKind, Store, StoreMode
@@ -34,15 +35,16 @@ _ELEMENTS_PER_THREAD = {DType.F8E5M2: 4, DType.F8E4M3: 2}
 
 
 def plan(
-    program: Program, group: FusedGroup, target: Target, looped: bool | None = None
+    program: Program, group: FusedGroup, target: Target, decisions: Decisions = UNDECIDED
 ) -> KernelPlan:
     """Everything about the kernel for ``group``, short of its text.
 
-    ``looped`` forces a reduction into a loop (True) or one block (False); by default the
-    size and the direction of the reduction decide. Raises ``InvalidProgram`` for a group
+    Whether a reduction runs in a loop or in one block is its size's and direction's to say where
+    ``decisions`` do not. Raises ``InvalidProgram`` for a group
     whose loads of internal buffers match no store.
     """
     space = iteration_space(program, group)
+    looped = decisions.looped(group.reduced)
     persistent = space.hint is not None and (
         _persistent(group, space, space.hint, target) if looped is None else not looped
     )

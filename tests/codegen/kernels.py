@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from harness.codegen.kernel import render
 from harness.codegen.module import emit
 from harness.codegen.source import EmittedModule, KernelSource
+from harness.decisions import Decisions
 from harness.graph.lowering import lower
 from harness.graph.model import Graph
 from harness.graph.text import loads
@@ -27,7 +28,8 @@ def sources(graph: Graph, looped: bool | None = None) -> Iterator[KernelSource]:
     """The rendered kernels of a graph."""
     program, fused = groups(graph)
     for number, group in enumerate(fused):
-        yield render(plan(program, group, H100, looped), number)
+        loops = {} if looped is None else dict.fromkeys(group.reduced, looped)
+        yield render(plan(program, group, H100, Decisions(loops=loops)), number)
 
 
 def modules(graph: Graph, looped: bool | None = None) -> list[EmittedModule]:

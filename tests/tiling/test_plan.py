@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sympy
 
+from harness.decisions import Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Family, Hint
 from harness.target import H100
@@ -32,7 +33,8 @@ def splits(*lengths: int) -> list[Split]:
 
 def planned(graph: object, looped: bool | None = None) -> KernelPlan:
     program, (group,) = groups(graph)  # type: ignore[arg-type]
-    return plan(program, group, H100, looped)
+    loops = {} if looped is None else dict.fromkeys(group.reduced, looped)
+    return plan(program, group, H100, Decisions(loops=loops))
 
 
 def test_bytes_count_each_element_once() -> None:

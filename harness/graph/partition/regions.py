@@ -21,6 +21,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from harness.decisions import UNDECIDED, Decisions
 from harness.graph.model import (
     Graph,
     HostCall,
@@ -46,19 +47,19 @@ LATE_MUTATION = "an input changed in place that something else still reads"
 def partition(
     graph: Graph,
     supports: Callable[[str], bool] | None = None,
-    like: Partition | None = None,
+    decisions: Decisions = UNDECIDED,
 ) -> Partition:
     """Cut ``graph`` into regions and host calls; see the module's text for the rules.
 
     ``supports`` says which operators have a lowering (default: ``graph.lowering``, which
-    also refuses some calls of an operator for their arguments). With ``like``, a partition
-    of the same graph at other sizes, sinking follows its decisions. Region names are
+    also refuses some calls of an operator for their arguments). ``decisions`` say what shares
+    a region wherever they know all that is to be moved. Region names are
     ``<graph>.r0``, ``.r1`` … in an order in which they can run. Equal graphs give equal
     partitions.
     """
     cleaned = clean(graph)
     layout = analyse(cleaned, _supporting(cleaned, supports))
-    sink(layout, None if like is None else _homes(like))
+    sink(layout, decisions.regions)
     host = _host_nodes(layout)
     wanted = _wanted_by_host(layout, host)
     anchored = [n for n in layout.order if n in wanted and layout.kind[n] is Kind.FREE]
@@ -77,15 +78,6 @@ def _supporting(graph: Graph, supports: Callable[[str], bool] | None) -> Callabl
 
     types = graph.types()
     return lambda node: supports_node(node, types)
-
-
-def _homes(partition: Partition) -> dict[str, frozenset[str]]:
-    """For each node the names of the nodes that it shares a region with."""
-    homes: dict[str, frozenset[str]] = {}
-    for region in partition.regions:
-        names = frozenset(n.name for n in region.graph.nodes)
-        homes.update((name, homes.get(name, frozenset()) | names) for name in names)
-    return homes
 
 
 def _host_nodes(layout: Layout) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.decisions import Decisions
 from harness.dtypes import DType
 from harness.executor import prepare_partition, replay_step
 from harness.graph.lowering import lower, supports_node
@@ -168,7 +169,7 @@ def test_bound_of_an_index_found_inside_a_region() -> None:
     replay(inner, random_inputs(inner, "cpu", 3), "cpu")
 
 
-def test_guide_imposes_its_sinking() -> None:
+def test_decisions_impose_their_sinking() -> None:
     def graph(n: int) -> Graph:
         b = GraphBuilder()
         x = b.input("x", (64, 1, n))
@@ -181,7 +182,9 @@ def test_guide_imposes_its_sinking() -> None:
 
     full = partition(graph(2), supports)
     assert len(full.regions) == 1
-    assert len(partition(graph(4), supports, like=full).regions) == 1
+    names = frozenset(node.name for node in full.regions[0].graph.nodes)
+    decided = Decisions(regions=dict.fromkeys(names, names))
+    assert len(partition(graph(4), supports, decided).regions) == 1
 
 
 OPS = (
