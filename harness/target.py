@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.errors import UnknownName
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -58,3 +60,16 @@ TARGETS: dict[str, Target] = {
     "sm_100": B200,
 }
 """Targets by name; ``sm_90`` is the default and means an H100."""
+
+
+def find_target(name: str) -> Target:
+    """The target called ``name``. Raises ``UnknownName`` with the nearest ones."""
+    if name in TARGETS:
+        return TARGETS[name]
+    raise UnknownName(
+        "there is no such target",
+        where="--target",
+        got=name,
+        expected=", ".join(TARGETS),
+        remedy="name one of these, or leave the option out",
+    )

@@ -79,16 +79,16 @@ def calibrate(
     harness calibrate --resume
     harness calibrate --show --all
     """
-    from harness.calibration.measure import Effort
-    from harness.measure.noise.judge import Rules
-    from harness.runtime.device import require
-
     options = settings.current()
     if commit is not None:
         options = dataclasses.replace(options, commit=commit)
     options = dataclasses.replace(options, jobs=jobs or options.jobs)
     if show:
         return _show(options, everything, as_json)
+    from harness.calibration.measure import Effort
+    from harness.measure.noise.judge import Rules
+    from harness.runtime.device import require
+
     request = _Request(suite, tuple(graphs or ()), tuple(kernels or ()), resume)
     journal = _unfinished(options) if resume else None
     require()
@@ -150,7 +150,7 @@ def _calibrate(
     from harness.errors import NoDevice
     from harness.runtime.device import current_target
     from harness.session.entries import find_entries
-    from harness.session.plan import find_target
+    from harness.target import find_target
 
     find_target(options.target)
     kept: list[CalibrationJournal] = [] if journal is None else [journal]

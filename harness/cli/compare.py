@@ -57,17 +57,19 @@ def compare(
     harness compare --static main worktree
     """
     from harness.cli.recovery import recover
-    from harness.cli.static_comparison import compare_statically
     from harness.measure.noise.judge import Rules
-    from harness.measure.pairs import Effort
     from harness.verdicts.comparing import compare as compare_sides
     from harness.verdicts.sides import find_sides
 
     options = settings.current()
     if static:
+        from harness.cli.static_comparison import compare_statically
+
         return compare_statically(options, (a, b), everything=everything, as_json=as_json)
     rules = Rules(alpha=alpha, margin=margin)
     if remeasure:
+        from harness.measure.pairs import Effort
+
         found = remeasured(
             options,
             (a, b),

@@ -49,7 +49,7 @@ def emit(
     python kernels/triton_per_fused_mul_0.py --check
     """
     from harness.session.entries import find_graphs, is_user_file
-    from harness.session.plan import find_target
+    from harness.target import find_target
 
     options = settings.current()
     chosen = find_target(target or options.target)

@@ -36,7 +36,7 @@ def explain_fusion(
     harness explain-fusion llama_block_forward --node mul_3
     """
     from harness.session.entries import find_graphs
-    from harness.session.plan import find_target
+    from harness.target import find_target
 
     options = settings.current()
     chosen = find_target(target or options.target)

@@ -35,7 +35,7 @@ def compare_statically(
     import triton
 
     from harness.runtime.compile.compiling import CompilePool
-    from harness.session.plan import find_target
+    from harness.target import find_target
     from harness.verdicts.static_comparing import compare_static
 
     target = find_target(options.target)

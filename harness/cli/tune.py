@@ -91,11 +91,11 @@ def tune(
     harness tune llama_block_forward --search descent --fresh --plot tuning.png
     harness tune llama_block_forward --run latest --kernel triton_per_fused_mul_0
     """
-    from harness.session.tune_session import TuneRequest
-
     options = settings.current()
     if run is not None:
         return _recorded(options, graph, suite, run, Wanted(kernel, plot, as_json))
+    from harness.session.tune_session import TuneRequest
+
     request = TuneRequest(
         graph, suite, target, jobs, timing, search, fresh, deterministic, check_writes
     )
@@ -161,7 +161,7 @@ def _recorded(options: Options, graph: str, suite: str, name: str, wanted: Wante
     """Show the tunings of a recorded run."""
     from harness.history import lookup, store
     from harness.measure.tuning import tunings_of
-    from harness.session.plan import find_target
+    from harness.target import find_target
 
     path = lookup.find(options.results, name)
     run = store.load(path)

@@ -17,12 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness.dtypes import DType
 from harness.errors import CaptureFailed, HarnessError, UnknownName, UsageError, nearest
-from harness.graph.model import Graph
-from harness.graph.text import load, save
+
+if TYPE_CHECKING:
+    from harness.graph.model import Graph  # a list of names needs no sympy
 
 FOLDER = Path(__file__).resolve().parents[2] / "suites"
 """Where the suites that come with the harness lie."""
@@ -76,11 +77,15 @@ class SuiteEntry:
     @cached_property
     def graphs(self) -> tuple[Graph, ...]:
         """The graphs at real sizes."""
+        from harness.graph.text import load
+
         return tuple(load(self.path(name)) for name in self.entry.graph_names)
 
     @cached_property
     def small_graphs(self) -> tuple[Graph, ...]:
         """The graphs at small sizes, in the same order."""
+        from harness.graph.text import load
+
         return tuple(load(self.path(name, small=True)) for name in self.entry.graph_names)
 
     def path(self, graph_name: str, small: bool = False) -> Path:
@@ -190,6 +195,8 @@ def _require_same_structure(real: Graph, small: Graph) -> None:
 
 def recapture(suite: Suite, names: Sequence[str] = ()) -> list[Path]:
     """Capture entries again (all by default) and write their files; the paths written."""
+    from harness.graph.text import save
+
     chosen = [suite.entry(name) for name in names] if names else list(suite.entries)
     written = []
     for item in chosen:

@@ -6,7 +6,6 @@ import statistics
 import textwrap
 from collections.abc import Sequence
 
-from harness.calibration.judging import SIZES
 from harness.calibration.measure import size_class
 from harness.calibration.record import LEVELS, Calibration, Detectable, Mode, Power, Share
 from harness.report.output import Column, heading, number, row, width
@@ -58,12 +57,12 @@ def _mode(mode: Mode) -> list[str]:
     printed = ["", head, *(f"  {name}" for name in mode.alarmed)]
     if mode.power:
         printed.append(heading(_POWER))
-    for size in SIZES:
+    for size, title in TITLES.items():
         mine = {p.level: p for p in mode.power if p.size == size}
         if mine:
             count = max(p.share.kernels for p in mine.values())
             cells = [_found(mine.get(level)) for level in LEVELS]
-            printed.append(row(_POWER, [TITLES[size], str(count), *cells]))
+            printed.append(row(_POWER, [title, str(count), *cells]))
     return printed
 
 
@@ -99,11 +98,11 @@ def _detectable(kernels: Sequence[Detectable], everything: bool, margin: float) 
     if not kernels:
         return []
     printed = ["", "smallest slowdown found with 95 % probability (median by size; range)"]
-    for size in SIZES:
+    for size, title in TITLES.items():
         mine = [k for k in kernels if size_class(k.ms) == size]
         if mine:
             printed.append(
-                f"  {TITLES[size]:12} two runs {_range([k.two_runs for k in mine])}   "
+                f"  {title:12} two runs {_range([k.two_runs for k in mine])}   "
                 f"in turns {_range([k.in_turns for k in mine])}"
             )
     printed.extend(_blind(kernels, margin))

@@ -38,7 +38,7 @@ def region_lines(graph: GraphRecord) -> list[str]:
         for position, one in enumerate(group):
             found = known.get((one.region, one.compiler))
             lines.extend(_lines(one, found, first=position == 0))
-    return [*lines, *(roll_up_line(found) for found in roll_up([graph]))]
+    return [*lines, *(roll_up_line(found) for found in roll_up([graph], known))]
 
 
 def _lines(one: RegionRecord, found: Ratio | None, *, first: bool) -> list[str]:

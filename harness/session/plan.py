@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import harness
-from harness.errors import HarnessError, NoDevice, UnknownName, UsageError
+from harness.errors import HarnessError, NoDevice, UsageError
 from harness.heuristics.facts import Config
 from harness.measure.lanes import Each, Inbox, Lane
 from harness.options import Options
@@ -19,7 +19,7 @@ from harness.records.run import Machine, Run, StateSummary
 from harness.runtime.compile.cache import usable
 from harness.session.entries import find_entries
 from harness.session.session import CheckLane, CheckOutcome, Session, StaticLane
-from harness.target import TARGETS, Target
+from harness.target import Target, find_target
 
 if TYPE_CHECKING:
     from harness.measure.peers.pool import PeerPool
@@ -148,19 +148,6 @@ def _other_kind(wanted: Target, here: Target) -> NoDevice:
         got=f"sm_{here.capability}",
         expected=f"sm_{wanted.capability}, as --target {wanted.name} says",
         remedy="leave out --target, or leave out --timing to compile only",
-    )
-
-
-def find_target(name: str) -> Target:
-    """The target called ``name``. Raises ``UnknownName`` with the nearest ones."""
-    if name in TARGETS:
-        return TARGETS[name]
-    raise UnknownName(
-        "there is no such target",
-        where="--target",
-        got=name,
-        expected=", ".join(TARGETS),
-        remedy="name one of these, or leave the option out",
     )
 
 

@@ -24,8 +24,8 @@ from harness.runtime.compile.static import StaticMetrics
 from harness.runtime.module import config_dict
 from harness.runtime.tune.search import search_named
 from harness.session.entries import find_graphs
-from harness.session.plan import Request, find_target, open_device
-from harness.target import Target
+from harness.session.plan import Request, open_device
+from harness.target import Target, find_target
 
 if TYPE_CHECKING:
     from harness.session.cuda import CudaDevice

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -73,6 +74,44 @@ def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - began < 5  # 0.1 s alone; the machine may be busy
+
+
+RECORDED = (
+    ("list",),
+    ("list", "--runs"),
+    ("show", "20261121-094132"),
+    ("compare", "20261121-070533", "20261121-071108"),
+    ("compare", "harness", "inductor", "--run", "20261121-121544"),
+    ("changes",),
+    ("calibrate", "--show"),
+    ("tune", "llama_block_forward", "--run", "20261121-094132"),
+    ("gc",),
+)
+
+
+def test_what_prints_recorded_figures_does_without_torch() -> None:
+    """Importing torch takes seconds; a recorded run needs none of it."""
+    code = (
+        "import json, sys\n"
+        "class Without:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        assert name not in ('torch', 'triton'), name\n"
+        "sys.meta_path.insert(0, Without())\n"
+        "from typer.testing import CliRunner\n"
+        "from harness.cli.app import app\n"
+        "for arguments in json.loads(sys.argv[1]):\n"
+        "    done = CliRunner().invoke(app, arguments)\n"
+        "    assert done.exit_code in (0, 1), (arguments, done.output, done.exception)\n"
+        "    assert 'does not expect' not in done.output, (arguments, done.output)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(RECORDED)],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_usage_lines_have_no_doubled_brackets(harness: Command) -> None:

@@ -97,10 +97,13 @@ def _times(ours: RegionRecord, other: RegionRecord) -> tuple[Times, Times]:
     return one, two
 
 
-def roll_up(graphs: Sequence[GraphRecord]) -> tuple[RollUp, ...]:
-    """Every compiler in ``graphs`` but ours, over all of their regions, each distinct one once."""
+def roll_up(
+    graphs: Sequence[GraphRecord], known: dict[Key, Ratio] | None = None
+) -> tuple[RollUp, ...]:
+    """Every compiler in ``graphs`` but ours, over all of their regions, each distinct one once;
+    ``known`` are the ``ratios`` of the graphs, if the caller has them."""
     groups = [group for graph in graphs for group in by_region(graph.regions)]
-    known = ratios(graphs)
+    known = ratios(graphs) if known is None else known
     names = dict.fromkeys(
         row.compiler for group in groups for row in group if row.compiler not in SUBJECTS
     )
