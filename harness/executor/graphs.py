@@ -34,6 +34,7 @@ from harness.graph.replay import (
     check_inputs,
     operator_function,
     size_value,
+    torch_constant,
     torch_dtype,
 )
 
@@ -215,7 +216,7 @@ class GraphWriter:
             case Ref(name=name):
                 return given[name]
             case Token(name=name):
-                return self.text.bind(getattr(torch, name), name)
+                return self.text.bind(torch_constant(name), name)
             case DType():
                 return self.text.dtype(torch_dtype(arg))
             case sympy.Expr():

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import sympy
 import torch
+from torch._ops import OpOverload, OpOverloadPacket
 
 from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
@@ -38,6 +39,7 @@ __all__ = [
     "operator_function",
     "random_inputs",
     "replay",
+    "torch_constant",
     "torch_dtype",
 ]
 
@@ -51,25 +53,50 @@ def torch_dtype(dtype: DType, wide: bool = False) -> torch.dtype:
 
 
 def operator_function(op: str) -> Callable[..., Any]:
-    """The torch operator called ``op`` (``aten.add.Tensor``).
+    """The operator overload that torch has registered as ``op`` (``aten.add.Tensor``).
 
-    Raises ``UnsupportedOperator`` when this torch has none of that name.
+    The name comes from a file, and ``torch.ops`` has attributes that load libraries and import
+    modules: nothing but a registered overload, looked up step by step, is ever answered.
+    Raises ``UnsupportedOperator`` when this torch has none of that name, or one that opens files.
     """
     if op == "getitem":
         return operator.getitem
-    found: Any = torch.ops
-    try:
-        for part in op.split("."):
-            found = getattr(found, part)
-    except AttributeError:
+    namespace, name, overload = (op.split(".") + ["", "", ""])[:3]
+    found = _member(_member(_member(torch.ops, namespace), name), overload)
+    if not isinstance(found, OpOverload) or str(found) != op or op.startswith(_OPEN_FILES):
         raise UnsupportedOperator(
             "torch has no such operator",
             got=op,
-            expected="namespace.name.overload of a registered operator",
+            expected="namespace.name.overload of a registered operator that reads no files",
             remedy="import the package that registers it, or capture again with this torch",
-        ) from None
-    function: Callable[..., Any] = found
-    return function
+        )
+    return found
+
+
+def _member(of: Any, name: str) -> Any:
+    """``of.name`` for the three kinds of thing that lead to an operator; None for anything else."""
+    if not isinstance(of, _OPERATORS) or not name.isidentifier():
+        return None
+    found = getattr(of, name, None)
+    return found if isinstance(found, _OPERATORS) else None
+
+
+_OPERATORS = (type(torch.ops), type(torch.ops.aten), OpOverloadPacket, OpOverload)
+_OPEN_FILES = ("aten.from_file.", "debugprims.load_tensor.")
+
+
+def torch_constant(name: str) -> Any:
+    """The element type, layout or memory format that torch calls ``name``; ``GraphError`` for
+    anything else that is an attribute of torch."""
+    found = getattr(torch, name, None) if name.isidentifier() else None
+    if not isinstance(found, torch.dtype | torch.layout | torch.memory_format):
+        raise GraphError(
+            "not a constant of torch",
+            got=f"torch.{name}",
+            expected="an element type, a layout or a memory format",
+            remedy="capture the graph again, or undo the edit",
+        )
+    return found
 
 
 def size_value(expr: sympy.Expr, node: Node) -> int:
@@ -131,7 +158,7 @@ def _bound_argument(arg: Arg, node: Node, wide: bool) -> BoundCall:
         case Ref(name=name):
             return operator.itemgetter(name)
         case Token(name=name):
-            constant: Any = getattr(torch, name)
+            constant: Any = torch_constant(name)
         case DType():
             constant = torch_dtype(arg, wide)
         case sympy.Expr():

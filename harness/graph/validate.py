@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from harness.errors import DamagedGraph, UnsupportedOperator
+from harness.errors import DamagedGraph, GraphError, UnsupportedOperator
 from harness.graph.model import Graph, Node, TensorType, ValueType
 from harness.graph.replay import call_node, operator_function, torch_dtype
 from harness.graph.sizes import print_type
@@ -58,6 +58,8 @@ def _validate_node(node: Node, types: dict[str, ValueType], where: str) -> None:
         result = call_node(node, values, _META)
     except NotImplementedError:
         return
+    except GraphError as error:
+        raise DamagedGraph(error.what, where, error.got, error.expected, _REMEDY) from None
     except (RuntimeError, TypeError, ValueError, IndexError) as error:
         raise DamagedGraph(
             f"{node.op} does not take these arguments",

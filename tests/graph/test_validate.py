@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import pytest
+import torch
 
 from harness.errors import DamagedGraph, UnsupportedOperator
+from harness.graph.replay import operator_function, replay
 from harness.graph.suite import load_suite
 from harness.graph.text import loads
 from harness.graph.validate import validate
+from harness.pipeline import compile_graph
+from harness.target import TARGETS
 
 TEXT = """# harness graph 1
 def g(
@@ -57,6 +63,47 @@ def test_an_operator_that_torch_does_not_have_names_the_model_line() -> None:
         check(TEXT.replace("aten.sum.", "aten.summ."))
     assert caught.value.where == "g.py:7 (model.py:7 in forward: y = x.sum(1))"
     assert caught.value.got == "aten.summ.dim_IntList"
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        "load_library.__func__.__call__",
+        "import_module.__func__.__call__",
+        "_dir.append.__call__",
+        "aten.add._op",
+        "aten.sum.__class__",
+        "aten.__class__.mro",
+        "aten.sum.dim_IntList.__call__",
+        "aten.sum",
+        "higher_order.cond.__call__",
+        "aten.from_file.default",
+    ],
+)
+def test_nothing_but_a_registered_operator_is_ever_looked_up(op: str) -> None:
+    with pytest.raises(UnsupportedOperator, match="no such operator"):
+        operator_function(op)
+
+
+def test_a_graph_file_cannot_have_a_library_loaded(tmp_path, monkeypatch) -> None:
+    loaded: list[str] = []
+    monkeypatch.setattr(ctypes, "CDLL", lambda path, *_: loaded.append(path))
+    call = f'load_library.__func__.__call__(x, "{tmp_path}/e.so")'
+    hostile = TEXT.replace("aten.sum.dim_IntList(x, [1])", call)
+    (tmp_path / "g.py").write_text(hostile)
+    check(hostile)  # not of a namespace of torch: a library call, which is not made
+    with pytest.raises(UnsupportedOperator):
+        compile_graph(loads(hostile), TARGETS["sm_90"])
+        replay(loads(hostile), [torch.ones(4, 6, dtype=torch.half), torch.zeros(4).long()], "cpu")
+    assert loaded == []
+
+
+def test_constants_of_torch_are_types_layouts_and_formats() -> None:
+    for name in ("load", "__dict__", "_inductor", "ops"):
+        with pytest.raises(DamagedGraph, match="constant of torch") as caught:
+            check(TEXT.replace("(x, [1])", f"(x, [1], dtype=torch.{name})"))
+        assert caught.value.where == "g.py:7"
+    check(TEXT.replace("(x, [1])", "(x, [1], dtype=torch.float16)"))
 
 
 def test_operators_of_other_libraries_need_not_be_here() -> None:

@@ -16,7 +16,13 @@ import torch
 from harness.dtypes import DType
 from harness.graph.calltext import call_kwargs, is_factory
 from harness.graph.model import Arg, Graph, Node, Ref, Token
-from harness.graph.replay import operator_function, replay, size_value, torch_dtype
+from harness.graph.replay import (
+    operator_function,
+    replay,
+    size_value,
+    torch_constant,
+    torch_dtype,
+)
 from harness.measure.peers.names import EAGER, INDUCTOR, TUNED
 
 Provider: TypeAlias = "Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor | None]]"
@@ -77,7 +83,7 @@ def _call(made: torch.fx.Graph, node: Node, values: Mapping[str, Any], device: t
             case Ref(name=name):
                 return values[name]
             case Token(name=name):
-                return getattr(torch, name)
+                return torch_constant(name)
             case DType():
                 return torch_dtype(arg)
             case sympy.Expr():
