@@ -39,6 +39,7 @@ ROLES = ("data", "parameter", "buffer", "gradient", "saved")
 _HEADER = re.compile(r"^# harness graph (\d+)$")
 _ORIGIN = re.compile(r"^\[(?P<module>[^\]]*)\] ?(?P<source>.*)$")
 _OPERATOR = re.compile(r"^(?:\w+\.\w+\.\w+|getitem)$")
+_INTEGERS = 2**63
 _REMEDY = "capture the graph again, or undo the edit"
 _STATEMENT = 'name: "type" = operator(…), then input[...] = name, then return'
 
@@ -285,10 +286,14 @@ class _Reader:
         match node:
             case ast.Name(id=name):
                 return self._reference(name, node.lineno)
-            case ast.Constant(value=None | bool() | int() | float() | str() as value):
+            case ast.Constant(value=None | bool() | float() | str() as value):
                 return value
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            case ast.Constant(value=int() as value):
+                return self._integer(value, node.lineno)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=float() as value)):
                 return -value
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
+                return self._integer(-value, node.lineno)
             case ast.List(elts=elements):
                 return tuple(self._argument(e) for e in elements)
             case ast.Attribute(value=ast.Name(id="torch"), attr=name):
@@ -306,6 +311,11 @@ class _Reader:
                     got=ast.unparse(node),
                     expected="a name, number, text, list, torch.<constant>, float(…) or sym(…)",
                 )
+
+    def _integer(self, value: int, line: int) -> int:
+        if not -_INTEGERS <= value < _INTEGERS:
+            self.fail(line, "an integer is too large", f"{value.bit_length()} bits", "64 bits")
+        return value
 
     def _reference(self, name: str, line: int) -> Ref:
         if name not in self.types:

@@ -152,34 +152,76 @@ def _bracket(text: str, strength: int, within: int) -> str:
     return f"({text})" if within > strength or (within and text.startswith("-")) else text
 
 
+_LONGEST = 1000
+"""Characters of a size. Captured ones have a few dozen; without a limit a file could have the
+reader work for ever."""
+_MOST_TERMS = 1000
+"""Terms that a size may have when it is multiplied out."""
+_MOST_POWER = 16
+_LARGEST = 2**63 - 1
+
+
 def parse_size(text: str) -> sympy.Expr:
-    """Inverse of ``print_size``."""
+    """Inverse of ``print_size``. Raises ``GraphError`` for anything else, and for what is too
+    long, too large or too deep to compute with."""
+    if len(text) > _LONGEST:
+        raise _not_a_size(f"{text[:40]}… ({len(text)} characters)", f"at most {_LONGEST} of them")
     if _INTEGER.match(text):
-        return sympy.Integer(int(text))
+        return _checked(sympy.Integer(int(text)), text)
     try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError):
-        raise GraphError(
-            "not a size expression", got=repr(text), expected="e.g. 2*s0 + 1"
-        ) from None
-    return _expression(tree.body, text)
+        tree = ast.parse(text.strip(), mode="eval").body
+        if _terms(tree) > _MOST_TERMS:
+            raise _not_a_size(repr(text), f"at most {_MOST_TERMS} terms")
+        return _expression(tree, text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise _not_a_size(repr(text)) from None
+
+
+def _not_a_size(got: str, expected: str = "e.g. 2*s0 + 1") -> GraphError:
+    return GraphError("not a size expression", got=got[:200], expected=expected)
+
+
+def _terms(node: ast.expr) -> int:
+    """An upper bound on the terms of a size, before any of it is computed."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return min(_terms(left) * _terms(right), _MOST_TERMS + 1)
+        case ast.BinOp(left=left, op=ast.Pow(), right=right):
+            power = right.value if isinstance(right, ast.Constant) else _MOST_POWER
+            known = power if isinstance(power, int) else _MOST_POWER
+            return min(_terms(left) ** min(max(known, 0), _MOST_POWER), _MOST_TERMS + 1)
+        case ast.BinOp(left=left, right=right):
+            return _terms(left) + _terms(right)
+        case ast.UnaryOp(operand=operand):
+            return _terms(operand)
+        case ast.Call(args=args):
+            return sum(_terms(arg) for arg in args)
+        case _:
+            return 1
+
+
+def _checked(expr: sympy.Expr, text: str) -> sympy.Expr:
+    if expr.is_Integer and abs(int(expr)) > _LARGEST:
+        raise _not_a_size(repr(text), f"numbers up to {_LARGEST}")
+    return expr
 
 
 def _expression(node: ast.expr, text: str) -> sympy.Expr:
     match node:
         case ast.Constant(value=int() as value) if not isinstance(value, bool):
-            return sympy.Integer(value)
-        case ast.Name(id=name):
+            return _checked(sympy.Integer(value), text)
+        case ast.Name(id=name) if not name.startswith("_"):
             return size_symbol(name)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_expression(operand, text)
         case ast.BinOp(left=left, op=operator, right=right):
-            return _binary(_expression(left, text), operator, _expression(right, text), text)
-        case ast.Call(func=ast.Name(id="Max" | "Min" as name), args=args, keywords=[]):
+            found = _binary(_expression(left, text), operator, _expression(right, text), text)
+            return _checked(found, text)
+        case ast.Call(func=ast.Name(id="Max" | "Min" as name), args=[_, *_] as args, keywords=[]):
             function = sympy.Max if name == "Max" else sympy.Min
             return function(*(_expression(a, text) for a in args))
         case _:
-            raise GraphError("not a size expression", got=repr(text), expected="e.g. 2*s0 + 1")
+            raise _not_a_size(repr(text))
 
 
 def _binary(left: sympy.Expr, operator: ast.operator, right: sympy.Expr, text: str) -> sympy.Expr:
@@ -194,6 +236,8 @@ def _binary(left: sympy.Expr, operator: ast.operator, right: sympy.Expr, text: s
             return FloorDiv(left, right)
         case ast.Mod() if right is not sympy.S.Zero:
             return Mod(left, right)
-        case ast.Pow() if right.is_Integer and 0 <= int(right) <= 16:
-            return left ** int(right)
-    raise GraphError("not a size expression", got=repr(text), expected="+ - * // % **")
+        case ast.Pow() if right.is_Integer and 0 <= int(right) <= _MOST_POWER:
+            found = left ** int(right)
+            if all(power.exp <= _MOST_POWER for power in found.atoms(sympy.Pow)):
+                return found
+    raise _not_a_size(repr(text), "+ - * // % **")

@@ -51,10 +51,12 @@ def _lines(text: str) -> dict[str, int]:
 def _validate_node(node: Node, types: dict[str, ValueType], where: str) -> None:
     if not _is_registered(node, where):
         return
-    values = {name: _stand_in(types[name]) for name in node.refs() if name in types}
-    if any(value is None for value in values.values()) or not _is_known(node.type):
+    if not _is_known(node.type):
         return
     try:
+        values = {name: _stand_in(types[name]) for name in node.refs() if name in types}
+        if any(value is None for value in values.values()):
+            return
         result = call_node(node, values, _META)
     except NotImplementedError:
         return

@@ -261,3 +261,34 @@ def test_size_expressions_round_trip(expr):
 def test_types_round_trip(dtype, dims):
     kind = tensor(dtype, *[d for d, _ in dims], stride=[s for _, s in dims])
     assert parse_type(print_type(kind)) == kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(((9**16)**16)**16)**16",
+        "(((s0+1)**16)**16)**16",
+        "((s0**16)**16)**16",
+        "s0**((2+2)**2)" + "*(s0+s1)**16" * 9,
+        "*".join(["(s0+s1+s2+1)**16"] * 25),
+        "9" * 400,
+        "9" * 5000,
+        "-" * 5000 + "4",
+        "(" * 400 + "4" + ")" * 400,
+        "+".join(["s0"] * 20000),
+        "Max()",
+        "__import__",
+    ],
+)
+def test_sizes_that_nobody_could_compute_with_are_refused_at_once(text):
+    began = time.perf_counter()
+    with pytest.raises(GraphError, match="not a size expression") as caught:
+        parse_size(text)
+    assert time.perf_counter() - began < 2
+    assert len(caught.value.got) <= 200
+
+
+def test_integers_of_more_than_64_bits_are_refused():
+    for number in (2**63, -(2**63) - 1, 10**4000):
+        with pytest.raises(DamagedGraph, match="integer is too large"):
+            loads(dumps(example()).replace("getitem(topk, 0)", f"getitem(topk, {number})"))
