@@ -216,7 +216,8 @@ def _reports(
 def speed(series: int, commits: int) -> None:
     """Load and judge run files of a large history."""
     from harness.history.changes.changes import find
-    from harness.history.changes.series import METRICS, series_of
+    from harness.history.changes.series import series_of
+    from harness.records import metrics
 
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder)
@@ -225,11 +226,11 @@ def speed(series: int, commits: int) -> None:
         known = _load(results, "run files, index made")
         known = _load(results, "index up to date")
         with _timed("arrange"):
-            every = series_of(known, METRICS["ms"])
+            every = series_of(known, metrics.named("ms"))
         with _timed(f"judge {len(every):,} series, imports included"):
             detect([s.values for s in every], [s.environment for s in every])
         with _timed("all of harness changes after loading"):
-            find(known, [METRICS["ms"]], Settings())
+            find(known, [metrics.named("ms")], Settings())
 
 
 def _load(results: Path, what: str) -> History:
@@ -267,7 +268,7 @@ def _write(results: Path, series: int, commits: int) -> None:
             "poi",
             bytes=1 << 20,
             ms=1.0,
-            registers=32,
+            metrics={"registers": 32},
             sets=(SampleSet(0, (1.0,) * 25),),
             module=body + str(i),
         )

@@ -14,7 +14,8 @@ import pytest
 
 from harness.graph.text import load
 from harness.pipeline import compile_graph
-from harness.runtime.compile.static import CompileJob, StaticMetrics, measure
+from harness.records.metrics import StaticMetrics
+from harness.runtime.compile.static import CompileJob, measure
 from harness.target import H100
 
 ROOT = Path(__file__).resolve().parent.parent

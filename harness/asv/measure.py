@@ -30,6 +30,7 @@ from harness.errors import (
     nearest,
 )
 from harness.options import Options, Overlay
+from harness.records import metrics
 
 STATIC_METHOD = "static/1"
 """Compiled with the best guess, so that a tuner's choice between equals moves nothing."""
@@ -39,8 +40,6 @@ time. One process says too little: where its memory lies moves its times by 10 %
 
 CONFIGURATION = ("XBLOCK", "YBLOCK", "R0_BLOCK", "num_warps", "num_stages")
 """What is tracked of the configuration under which a kernel was timed."""
-
-_STATIC = ("registers", "spills", "shared", "instructions")
 
 NOTE, TOOK = "harness: ", "harness took: "
 """Begin a line of the measuring process that asv's user should see: a warning, and how long the
@@ -125,7 +124,7 @@ def collect(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, Any
     took: dict[str, float] = {}
     notes: list[str] = []
     seconds: dict[str, list[float]] = {}
-    if overlay.wants(*_STATIC):
+    if overlay.wants(*(metric.column for metric in metrics.static())):
         with _clocked(took, "static metrics"):
             _add_static(modules, kernels, overlay, options)
     if overlay.wants("seconds", "gbps", *CONFIGURATION):
@@ -167,13 +166,12 @@ def _add_static(
     cache = options.cache if options.use_cache else None
     with CompilePool(options.jobs, cache) as pool:
         found = pool.metrics([CompileJob(m.text, TARGETS[overlay.target]) for m in modules])
-    for module, metrics in zip(modules, found, strict=True):
+    for module, answer in zip(modules, found, strict=True):
         row = kernels[module.label]
-        for name in _STATIC:
-            if isinstance(metrics, HarnessError):
-                row[name] = _failed(metrics)
-            else:
-                row[name] = int(getattr(metrics, name))
+        if isinstance(answer, HarnessError):
+            row |= dict.fromkeys(metrics.spread({}), _failed(answer))
+        else:
+            row |= metrics.read_static(answer)
 
 
 def _add_times(

@@ -11,11 +11,11 @@ from harness import options as settings
 from harness.cli.arguments import AsJson, Debug
 from harness.cli.guard import FAILED, FINE, guarded
 from harness.errors import UsageError, nearest
+from harness.records import metrics
 from harness.report import output
 
 if TYPE_CHECKING:
     from harness.history.changes.acknowledge import Acknowledgement
-    from harness.history.changes.series import Metric
     from harness.history.index import Index
 
 
@@ -27,8 +27,7 @@ MetricNames: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
-        help="ms, gbps, fraction, codegen, peers, registers, spills, stack, shared, instructions, "
-        "load-width, store-width, bytes, kernels, launches; repeatable. Default: ms, and peers "
+        help=f"{', '.join(metrics.names())}; repeatable. Default: ms, and peers "
         "(other compilers) if there are any; the static ones where nothing was timed.",
     ),
 ]
@@ -135,33 +134,31 @@ def _say(runs: Index, results: Path) -> None:
         )
 
 
-def _metrics(names: list[str], runs: Index) -> list[Metric]:
-    from harness.history.changes.series import METRICS
-
+def _metrics(names: list[str], runs: Index) -> list[metrics.Metric]:
+    known = metrics.names()
     for name in names:
-        if name not in METRICS:
+        if name not in known:
             raise UsageError(
                 "there is no such metric",
                 where="--metric",
                 got=name,
-                expected=", ".join(nearest(name, METRICS) or METRICS),
+                expected=", ".join(nearest(name, known) or known),
                 remedy="name one of these; --metric may be repeated",
             )
     if not names:
         timed = runs.rows.column("ms").null_count < runs.rows.num_rows
-        names = ["ms"] if timed else [m.name for m in METRICS.values() if m.exact]
+        names = ["ms"] if timed else [m.name for m in metrics.METRICS if m.exact]
         if runs.regions.num_rows:
             names.append("peers")
-    return [METRICS[name] for name in dict.fromkeys(names)]
+    return [metrics.named(name) for name in dict.fromkeys(names)]
 
 
 def acknowledgements(given: Path | None, results: Path) -> tuple[Acknowledgement, ...]:
     """What the file of acknowledged changes says: the ``given`` one, else the one in the results
     folder, if there is one."""
     from harness.history.changes import acknowledge
-    from harness.history.changes.series import METRICS
 
     path = given or results / acknowledge.FILE
     if given is None and not path.is_file():
         return ()
-    return acknowledge.read(path, list(METRICS))
+    return acknowledge.read(path, metrics.names())

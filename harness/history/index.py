@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import RecordError
 from harness.history import schema, store
+from harness.records import metrics
 from harness.records.run import KernelRecord, Run, StateSummary, from_json
 
 if TYPE_CHECKING:
@@ -43,19 +44,7 @@ TEXTS = (
     "code",
     "compiler",
 )
-COUNTS = (
-    "launches",
-    "bytes",
-    "registers",
-    "spills",
-    "stack",
-    "shared",
-    "instructions",
-    "widest_load",
-    "widest_store",
-    "samples",
-    "excluded",
-)
+COUNTS = ("launches", "bytes", "samples", "excluded")
 FIGURES = ("ms", "low", "high", "gbps", "fraction", "clock_mhz")
 PEER = ("region", "compiler", "ms", "low", "high", "check")
 """What is kept of a region that another compiler was measured on (``run --against``)."""
@@ -278,15 +267,14 @@ def _rows_of(file: Any) -> pa.Table:
     import pyarrow as pa
 
     present = set(file.schema_arrow.names)
-    wanted = [_NAMES.get(name, name) for name in (*TEXTS, *COUNTS, *FIGURES)]
+    wanted = [_NAMES.get(name, name) for name in _kinds()]
     extra = ["reason"] if "code_digest" in present else ["reason", "module"]
     if "label" not in present:
         extra.append("origins")
     read = file.read(columns=[n for n in (*wanted, *extra) if n in present], use_threads=False)
     columns: dict[str, Any] = {}
-    for name in (*TEXTS, *COUNTS, *FIGURES):
+    for name, kind in _kinds().items():
         source = _NAMES.get(name, name)
-        kind = _kind(name)
         if source in read.column_names:
             column = read.column(source).combine_chunks()
         elif source == "code_digest" and "module" in read.column_names:
@@ -374,19 +362,22 @@ def _as(column: Any, kind: pa.DataType) -> Any:
     return column.cast(kind)
 
 
-def _kind(name: str) -> pa.DataType:
+def _kinds() -> dict[str, pa.DataType]:
+    """The columns that are taken from run files, static metrics among them."""
     import pyarrow as pa
 
-    if name in TEXTS:
-        return pa.dictionary(pa.int32(), pa.string())
-    return pa.int64() if name in COUNTS else pa.float64()
+    counts = (*COUNTS, *(metric.column for metric in metrics.static()))
+    return {
+        **dict.fromkeys(TEXTS, pa.dictionary(pa.int32(), pa.string())),
+        **dict.fromkeys(counts, pa.int64()),
+        **dict.fromkeys(FIGURES, pa.float64()),
+    }
 
 
 def _columns() -> pa.Schema:
     import pyarrow as pa
 
-    named = [(name, _kind(name)) for name in (*TEXTS, *COUNTS, *FIGURES)]
-    return pa.schema([("run", pa.int32()), *named, ("failed", pa.bool_())])
+    return pa.schema([("run", pa.int32()), *_kinds().items(), ("failed", pa.bool_())])
 
 
 def _empty() -> pa.Table:

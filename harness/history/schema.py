@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from harness.records import metrics
 from harness.records.run import (
     SCHEMA_VERSION,
     GraphRecord,
@@ -29,6 +30,7 @@ from harness.records.run import (
     RegionRecord,
     Run,
     from_json,
+    spread_metrics,
     to_json,
 )
 from harness.records.timing import DISTURBED
@@ -140,6 +142,9 @@ def regions_of(row: dict[str, Any], where: str) -> tuple[RegionRecord, ...]:
 def _pack(record: Any) -> dict[str, Any]:
     """A record as a row or a struct: mappings become JSON text, because their keys (block sizes,
     groups of instructions) differ from kernel to kernel."""
+    if isinstance(record, KernelRecord):
+        rest = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
+        return {name: _packed(value) for name, value in spread_metrics(rest).items()}
     return {f.name: _packed(getattr(record, f.name)) for f in dataclasses.fields(record)}
 
 
@@ -221,7 +226,13 @@ def columns() -> pa.Schema:
 def _fields(kind: Any) -> list[tuple[str, pa.DataType]]:
     """The columns of a record, from its annotations."""
     hints = typing.get_type_hints(kind)
-    return [(each.name, _type(hints[each.name])) for each in dataclasses.fields(kind)]
+    found = []
+    for each in dataclasses.fields(kind):
+        if kind is KernelRecord and each.name == "metrics":
+            found += [(metric.column, _type(int)) for metric in metrics.static()]
+        else:
+            found.append((each.name, _type(hints[each.name])))
+    return found
 
 
 def _type(hint: Any) -> pa.DataType:

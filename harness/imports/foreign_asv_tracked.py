@@ -17,6 +17,7 @@ from typing import Any
 from harness.asv.measure import CONFIGURATION
 from harness.errors import RecordError
 from harness.imports.foreign import drawn, figure, per_combination, plain
+from harness.records import metrics
 from harness.records.run import GraphRecord, KernelRecord, SampleSet
 
 WHOLE = "whole graphs"
@@ -96,19 +97,15 @@ def _enter(row: _Row, metric: str, value: float | None, samples: Any, where: str
 def _record(name: str, row: _Row) -> KernelRecord:
     values = row.values
 
-    def count(metric: str) -> int | None:
-        return int(values[metric]) if metric in values else None
-
+    columns = [metric.column for metric in metrics.static()]
+    static = {name: int(values[name]) for name in columns if name in values}
     ms = values["seconds"] * 1e3 if "seconds" in values else None
     return KernelRecord(
         name,
         _KIND,
-        count("bytes") or 0,
+        int(values.get("bytes", 0)),
         launches=0,
-        registers=count("registers"),
-        spills=count("spills"),
-        shared=count("shared"),
-        instructions=count("instructions"),
+        metrics=static,
         config=_config(values),
         ms=statistics.median(row.samples) if row.samples else ms,
         gbps=values.get("gbps"),

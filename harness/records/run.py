@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from harness.errors import HarnessError, RecordError
+from harness.records import metrics
 from harness.records.timing import is_disturbed
 
 SCHEMA_VERSION = 3
@@ -129,7 +130,9 @@ class KernelRecord:
     """One kernel of one graph.
 
     ``kind`` is the category in the kernel's name (``poi``, ``per``, ``red``). ``launches``
-    counts how often the graph launches this very text. ``check_note`` says where it was
+    counts how often the graph launches this very text. ``metrics`` holds the static metrics that
+    are known, by column (``records.metrics``); files and JSON have them side by side with the
+    other fields. ``check_note`` says where it was
     checked or why not, ``allowed`` the largest error that passes. ``fraction`` is ``gbps``
     over the bandwidth that ``roof`` names (``copy``, ``read``, ``write``) in the same process, or
     the share of the arithmetic throughput (``compute``). ``low`` and ``high`` bound ``ms`` (95 %
@@ -144,13 +147,7 @@ class KernelRecord:
     bytes: int
     launches: int = 1
     origins: tuple[str, ...] = ()
-    registers: int | None = None
-    spills: int | None = None
-    stack: int | None = None
-    shared: int | None = None
-    instructions: int | None = None
-    widest_load: int | None = None
-    widest_store: int | None = None
+    metrics: dict[str, int] = field(default_factory=dict)
     check: Check = Check.SKIPPED
     check_note: str = ""
     max_error: float | None = None
@@ -317,6 +314,9 @@ def one_line(error: HarnessError) -> str:
 
 def to_json(value: Any) -> Any:
     """``value`` (a record or a part of one) as plain JSON values."""
+    if isinstance(value, KernelRecord):
+        found = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return spread_metrics(found)
     if dataclasses.is_dataclass(value):
         return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
@@ -326,6 +326,14 @@ def to_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): to_json(item) for key, item in value.items()}
     return value
+
+
+def spread_metrics(kernel: dict[str, Any]) -> dict[str, Any]:
+    """A kernel's fields with its static metrics side by side with them."""
+    found: dict[str, Any] = {}
+    for name, value in kernel.items():
+        found |= metrics.spread(value) if name == "metrics" else {name: value}
+    return found
 
 
 def from_json(kind: type[T], value: Any, where: str) -> T:
@@ -364,6 +372,8 @@ def _convert_union(kind: Any, value: Any, where: str) -> Any:
 
 
 def _convert_record(kind: Any, value: dict[str, Any], where: str) -> Any:
+    if kind is KernelRecord:
+        value = metrics.gathered(value)
     hints = typing.get_type_hints(kind)
     arguments = {}
     for each in dataclasses.fields(kind):

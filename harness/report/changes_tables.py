@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from harness.records.metrics import Scope
 from harness.report import output
 from harness.report.output import plural
 
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from harness.history.changes.changes import Break, Change, Report
-    from harness.history.changes.series import History, Metric
+    from harness.history.changes.series import History
     from harness.options import Options
+    from harness.records.metrics import Metric
 
 _ROOMY = 120
 """Columns from which changes are a table."""
@@ -78,7 +80,7 @@ def _sections(report: Report) -> list[tuple[str, list[Change]]]:
 
 def verdict(change: Change) -> str:
     """The section of a change: what is to be done about it."""
-    if change.series.metric.of_peers:
+    if change.series.metric.scope is Scope.PEER:
         return "peer"
     if not change.confirmed:
         return "suspected"

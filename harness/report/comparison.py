@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.measure.noise.judge import Effect, Noise, Source, Verdict
+from harness.records import metrics
 from harness.records.run import KernelRecord
 from harness.report.output import plural, shorten
-from harness.verdicts.causes import METRICS, SAME_CODE, clock, figure, mix
+from harness.verdicts.causes import SAME_CODE, clock, figure, mix
 from harness.verdicts.comparing import Comparison, Rollup, Row, Side
 
 if TYPE_CHECKING:
@@ -372,7 +373,7 @@ def kernels_document(kernels: Sequence[KernelRecord]) -> dict[str, Any]:
         "kernels": [kernel.name for kernel in kernels],
         "launches": [kernel.launches for kernel in kernels],
         "config": [kernel.config for kernel in kernels],
-        **{metric.field: figure(kernels, metric) for metric in METRICS},
+        **{metric.column: figure(kernels, metric) for metric in metrics.by_rank()},
         "mix": mix(kernels),
         "clock_mhz": clock(kernels),
     }

@@ -6,23 +6,14 @@ import textwrap
 from collections import Counter
 from typing import Any
 
+from harness.records import metrics
+from harness.records.metrics import Display, Metric
 from harness.records.run import Check, GraphRecord, KernelRecord, Run, StateSummary, to_json
 from harness.records.timing import DISTURBED
 from harness.report import region_tables
 from harness.report.output import Column, count, heading, number, plural, row, width
 
-COLUMNS = (
-    Column("kernel", 0),
-    Column("bytes", 5, right=True),
-    Column("regs", 4, right=True),
-    Column("spill", 5, right=True),
-    Column("smem", 5, right=True),
-    Column("instr", 5, right=True),
-    Column("check", 8, right=True),
-    Column("ms", 7, right=True),
-    Column("GB/s", 6, right=True),
-    Column("roof%", 6, right=True),
-)
+KERNEL, CHECK = Column("kernel", 0), Column("check", 8, right=True)
 FINDS = Column("finds", 6, right=True)
 """Shown where the machine is calibrated."""
 ROOMY = 100
@@ -64,27 +55,43 @@ def columns(*, timed: bool, calibrated: bool = False) -> tuple[Column, ...]:
     """The table's columns. In a narrow terminal the kernel's name gets the room of the columns
     that would only hold dashes.
     """
-    if timed and calibrated:
-        return (*COLUMNS, FINDS)
-    return COLUMNS if timed or width() >= ROOMY else COLUMNS[:-2]
+    exact, times = (
+        [Column(m.head, m.width, right=True) for m in metrics.shown() if m.exact is kind]
+        for kind in (True, False)
+    )
+    if not timed and width() < ROOMY:
+        times = times[:1]
+    finds = [FINDS] if timed and calibrated else []
+    return (KERNEL, *exact, CHECK, *times, *finds)
 
 
 def kernel_line(kernel: KernelRecord, shown: tuple[Column, ...], *, timed: bool) -> str:
     """One row of the table."""
     name = kernel.name.removeprefix("triton_")
-    time = (milliseconds(kernel.ms), number(kernel.gbps), _roof(kernel))
+    time = [_figure(kernel, metric) for metric in metrics.shown() if not metric.exact]
     cells = [
         name if kernel.launches <= 1 else f"{name} ×{kernel.launches}",
-        count(kernel.bytes or None),  # an imported one's are not known
-        number(kernel.registers),
-        number(kernel.spills),
-        count(kernel.shared),
-        number(kernel.instructions),
+        *(_figure(kernel, metric) for metric in metrics.shown() if metric.exact),
         _check(kernel),
-        *(time if timed else (NO_GPU, "–", "–")),
+        *(time if timed else (NO_GPU, *("–" for _ in time[1:]))),
         _finds(kernel.detectable),
     ]
     return row(shown, cells[: len(shown)])
+
+
+def _figure(kernel: KernelRecord, metric: Metric) -> str:
+    """A cell of the table."""
+    value = metric.of(kernel)
+    match metric.display:
+        case Display.PLAIN:
+            return number(value)
+        case Display.SCALED:
+            # Of an imported kernel the bytes are not known, and recorded as 0.
+            return count(None if metric.name == "bytes" and not value else value)
+        case Display.MILLISECONDS:
+            return milliseconds(value)
+        case Display.SHARE_OF_PEAK:
+            return "–" if value is None else f"{100 * value:.0f} {_ROOFS.get(kernel.roof, '?')}"
 
 
 def _finds(detectable: float | None) -> str:
@@ -247,12 +254,6 @@ def _short(error: float) -> str:
 
 
 _ROOFS = {"copy": "c", "read": "r", "write": "w", "compute": "a"}
-
-
-def _roof(kernel: KernelRecord) -> str:
-    if kernel.fraction is None:
-        return "–"
-    return f"{100 * kernel.fraction:.0f} {_ROOFS.get(kernel.roof, '?')}"
 
 
 def _reasons(kernel: KernelRecord) -> list[str]:

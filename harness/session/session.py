@@ -18,6 +18,8 @@ from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
 from harness.measure.lanes import Answer, Inbox, Lane
 from harness.measure.roofline import Limit
+from harness.records import metrics
+from harness.records.metrics import StaticMetrics
 from harness.records.run import (
     Check,
     GraphRecord,
@@ -28,7 +30,6 @@ from harness.records.run import (
     TrialRecord,
     one_line,
 )
-from harness.runtime.compile.static import StaticMetrics
 from harness.runtime.module import config_dict, config_from_dict
 from harness.session.matching import match_small
 from harness.session.passes import ProcessStarted, TimedAgain, repeated, with_samples
@@ -401,19 +402,9 @@ def _blank(kernel: CompiledKernel) -> KernelRecord:
     )
 
 
-def with_metrics(record: KernelRecord, metrics: StaticMetrics) -> KernelRecord:
+def with_metrics(record: KernelRecord, found: StaticMetrics) -> KernelRecord:
     """``record`` with what its compiled binary says."""
-    return replace(
-        record,
-        registers=metrics.registers,
-        spills=metrics.spills,
-        stack=metrics.stack,
-        shared=metrics.shared,
-        instructions=metrics.instructions,
-        widest_load=metrics.widest_load,
-        widest_store=metrics.widest_store,
-        mix=dict(metrics.mix),
-    )
+    return replace(record, metrics=metrics.read_static(found), mix=dict(found.mix))
 
 
 def _with_check(record: KernelRecord, outcome: CheckOutcome) -> KernelRecord:

@@ -18,9 +18,9 @@ from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
 from harness.measure.tuning import KernelTuning, fitting, trial_record
 from harness.options import Options
+from harness.records.metrics import StaticMetrics
 from harness.records.run import TrialRecord, one_line
 from harness.runtime.compile.cache import usable
-from harness.runtime.compile.static import StaticMetrics
 from harness.runtime.module import config_dict
 from harness.runtime.tune.search import search_named
 from harness.session.entries import find_graphs

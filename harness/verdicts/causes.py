@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from harness.records import metrics
+from harness.records.metrics import Metric
 from harness.records.run import KernelRecord, Machine, Run
 from harness.target import TARGETS
 from harness.verdicts.emitted import best_guess
@@ -17,29 +18,6 @@ from harness.verdicts.pairing import Match
 SAME_CODE = "same code and configuration: noise or the machine"
 _CLOCK = 0.005
 """Relative difference of SM clocks from which it is named."""
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A static figure: its column's ``title``, the ``field`` of a kernel's record, and whether a
-    larger figure costs more (True), less (False), or cannot be told (None)."""
-
-    title: str
-    field: str
-    worse_up: bool | None
-
-
-METRICS = (
-    Metric("spills", "spills", True),
-    Metric("stack", "stack", True),
-    Metric("bytes", "bytes", True),
-    Metric("load width", "widest_load", False),
-    Metric("store width", "widest_store", False),
-    Metric("instructions", "instructions", True),
-    Metric("registers", "registers", True),
-    Metric("shared memory", "shared", True),
-)
-"""In the order in which they tend to matter."""
 
 
 def is_identical(match: Match, a: Run, b: Run) -> bool:
@@ -103,7 +81,7 @@ def _kernels(number: int) -> str:
 def static_differences(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> list[str]:
     """Static figures that differ (``registers 32 → 40``), groups of kernels summed up."""
     found = []
-    for metric in METRICS:
+    for metric in metrics.by_rank():
         before, after = figure(a, metric), figure(b, metric)
         if before is not None and after is not None and before != after:
             found.append(f"{metric.title} {before} → {after}")
@@ -111,14 +89,15 @@ def static_differences(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> 
 
 
 def figure(kernels: Sequence[KernelRecord], metric: Metric) -> int | None:
-    """The figure of one kernel, or of a group: bytes and instructions add up, launches counted,
-    of the rest the worst kernel counts. None if it is not known of every kernel."""
-    values = [getattr(kernel, metric.field) for kernel in kernels]
-    if not values or any(value is None for value in values):
+    """The figure of one kernel, or of a group: what adds up is summed, launches counted, of the
+    rest the worst kernel counts. None if it is not known of every kernel."""
+    values = [metric.of(kernel) for kernel in kernels]
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
         return None
-    if len(kernels) > 1 and metric.field in ("bytes", "instructions"):
-        return int(sum(value * k.launches for value, k in zip(values, kernels, strict=True)))
-    return int(max(values) if metric.worse_up else min(values))
+    if len(kernels) > 1 and metric.adds_up:
+        return int(sum(value * k.launches for value, k in zip(known, kernels, strict=True)))
+    return int(max(known) if metric.lower_is_better else min(known))
 
 
 def mix(kernels: Sequence[KernelRecord]) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """Comparing two sides by their compiled kernels alone: no GPU, no noise, no waiting for a machine.
 
-The rules are in ``RULES`` and docs/comparing.md: the first figure of a matched kernel that
-differs by more than its threshold decides. Figures that only describe (a row of the
-instruction mix) never do.
+The rules (``rules``, docs/comparing.md) come from the metric registry: the first figure of a
+matched kernel that differs by more than its threshold decides. Figures that only describe (a row
+of the instruction mix) never do.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
+from harness.records import metrics
+from harness.records.metrics import Metric, StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
-from harness.runtime.compile.static import CompileJob, StaticMetrics
+from harness.runtime.compile.static import CompileJob
 from harness.runtime.module import config_from_dict
 from harness.session.session import with_metrics
 from harness.target import Target
-from harness.verdicts.causes import METRICS, Metric, configuration, figure, static_differences
+from harness.verdicts.causes import configuration, figure, static_differences
 from harness.verdicts.comparing import Side
 from harness.verdicts.emitted import best_guess
 from harness.verdicts.pairing import Match, pair
@@ -30,6 +32,8 @@ Programming Guide, table of technical specifications)."""
 _REGISTER_UNIT, _SHARED_RESERVED = 256, 1024
 """Registers are given to a warp in units of 256; a block costs 1 KiB of shared memory beyond its
 own (same guide, sections on occupancy and on shared memory of 8.x and 9.0)."""
+_RESIDENT = 0.25
+"""Relative change of the resident warps that decides."""
 
 Compile = Callable[[Sequence[CompileJob]], Sequence[StaticMetrics | HarnessError]]
 """Answers jobs in their order: ``CompilePool.metrics``."""
@@ -58,41 +62,43 @@ class Rule:
 _Key = tuple[str, Config | None]
 
 
-def _metric(field: str) -> Callable[[Sequence[KernelRecord], Target], int | None]:
-    (metric,) = (m for m in METRICS if m.field == field)
-    chosen: Metric = metric
-    return lambda kernels, _target: figure(kernels, chosen)
-
-
 def resident_warps(kernels: Sequence[KernelRecord], target: Target) -> int | None:
     """Warps that one multiprocessor holds at once; of several kernels the fewest."""
     found = []
     for kernel in kernels:
         warps = (kernel.config or {}).get("num_warps")
-        if kernel.registers is None or kernel.shared is None or not warps:
+        needed, shared = kernel.metrics.get("registers"), kernel.metrics.get("shared")
+        if needed is None or shared is None or not warps:
             return None
         threads = warps * target.warp_size
         unit = _REGISTER_UNIT
-        registers = -(-kernel.registers * target.warp_size // unit) * unit * warps
+        registers = -(-needed * target.warp_size // unit) * unit * warps
         blocks = min(
             _MOST_BLOCKS,
             target.threads_per_multiprocessor // threads,
             target.registers_per_multiprocessor // max(1, registers),
-            target.shared_per_multiprocessor // (kernel.shared + _SHARED_RESERVED),
+            target.shared_per_multiprocessor // (shared + _SHARED_RESERVED),
         )
         found.append(blocks * warps)
     return min(found, default=None)
 
 
-RULES = (
-    Rule("spills", _metric("spills"), worse_up=True, threshold=0.0),
-    Rule("bytes", _metric("bytes"), worse_up=True, threshold=0.001),
-    Rule("load width", _metric("widest_load"), worse_up=False, threshold=0.0),
-    Rule("store width", _metric("widest_store"), worse_up=False, threshold=0.0),
-    Rule("resident warps", resident_warps, worse_up=False, threshold=0.25),
-    Rule("instructions", _metric("instructions"), worse_up=True, threshold=0.1),
-)
-"""What decides, first come first served."""
+def rules() -> list[Rule]:
+    """What decides, first come first served: the metrics that have a threshold, and before the
+    instructions what the multiprocessor can hold."""
+    found = []
+    for metric in metrics.by_rank():
+        if metric.name == "instructions":
+            found.append(Rule("resident warps", resident_warps, False, _RESIDENT))
+        if metric.threshold is not None:
+            found.append(_rule(metric, metric.threshold))
+    return found
+
+
+def _rule(metric: Metric, threshold: float) -> Rule:
+    return Rule(
+        metric.title, lambda kernels, _: figure(kernels, metric), metric.lower_is_better, threshold
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +250,7 @@ def _decided(match: Match, target: Target) -> tuple[Change, str]:
             return Change.SAME, "compiles on neither side"
         why = f"no longer compiles: {broken[1]}" if broken[1] else "compiles again"
         return (Change.WORSE if broken[1] else Change.BETTER), why
-    for rule in RULES:
+    for rule in rules():
         change, text = _by_rule(rule, match, target)
         if change is not Change.SAME:
             return change, text
@@ -304,6 +310,6 @@ def _total_bytes(graph: GraphRecord) -> int:
 
 
 def _total_instructions(graph: GraphRecord) -> int | None:
-    found = [None if k.instructions is None else k.instructions * k.launches for k in graph.kernels]
-    known = [number for number in found if number is not None]
+    found = [kernel.metrics.get("instructions") for kernel in graph.kernels]
+    known = [n * k.launches for n, k in zip(found, graph.kernels, strict=True) if n is not None]
     return sum(known) if len(known) == len(found) else None

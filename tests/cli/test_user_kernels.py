@@ -30,7 +30,7 @@ def test_a_file_of_kernels_is_run_recorded_and_printed(
     (graph,) = store.load(file).graphs
     assert [k.name for k in graph.kernels] == ["scale", "sloppy", "unfit"]
     assert graph.kernels[0].kind == "user"
-    assert graph.kernels[0].registers
+    assert graph.kernels[0].metrics["registers"]
 
 
 def test_kernels_of_a_file_can_be_emitted(harness: Command, tmp_path: Path) -> None:

@@ -25,6 +25,17 @@ def module(name: str, body: str = "x", args: str = "f32") -> str:
     )
 
 
+METRICS = {
+    "registers": 32,
+    "spills": 0,
+    "stack": 0,
+    "shared": 0,
+    "instructions": 100,
+    "widest_load": 16,
+    "widest_store": 16,
+}
+
+
 def kernel(
     name: str,
     origins: str = "",
@@ -45,17 +56,18 @@ def kernel(
         ms=ms[0] if ms else None,
         sets=tuple(SampleSet(n, (m,) * 3) for n, m in enumerate(ms)),
         config=CONFIG,
-        registers=32,
-        spills=0,
-        stack=0,
-        shared=0,
-        instructions=100,
-        widest_load=16,
-        widest_store=16,
+        metrics=dict(METRICS),
         mix={"float32": 60, "load_global": 4},
         module=module(name, body or origins or name),
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return changed(made, **changes)
+
+
+def changed(kernel: KernelRecord, **changes: object) -> KernelRecord:
+    """``kernel`` with other fields and static metrics."""
+    static = {name: value for name, value in changes.items() if name in METRICS}
+    rest = {name: value for name, value in changes.items() if name not in METRICS}
+    return replace(kernel, metrics={**kernel.metrics, **static}, **rest)  # type: ignore[arg-type]
 
 
 def graph(*kernels: KernelRecord, name: str = "g") -> GraphRecord:

@@ -35,7 +35,7 @@ def test_the_index_holds_every_run_and_kernel(tmp_path: Path) -> None:
         assert [row["run"] for row in rows] == [0, 0, 1, 1]
         assert rows[0]["kernel"] == KERNEL.name
         assert rows[0]["ms"] == KERNEL.ms
-        assert rows[0]["registers"] == KERNEL.registers
+        assert rows[0]["registers"] == KERNEL.metrics["registers"]
         assert rows[0]["samples"] == len(KERNEL.samples_ms)
         assert rows[0]["code"] == schema.code_digest(KERNEL)
 

@@ -13,6 +13,7 @@ from harness.errors import RecordError
 from harness.history import index
 from harness.history.changes import series
 from harness.imports import foreign
+from harness.records import metrics
 from tests.imports.foreign_files import COMMIT, asv_results
 
 
@@ -59,7 +60,13 @@ def test_results_of_the_own_suite_come_back_as_graphs_and_kernels(tmp_path: Path
     graphs = {graph.name: graph for graph in run.graphs}
     assert list(graphs) == ["g", "h", "whole graphs"]
     add, add_up = graphs["g"].kernels
-    assert (add.name, add.ms, add.gbps, add.bytes, add.registers) == ("add", 2e-3, 1500, 3000, 32)
+    assert (add.name, add.ms, add.gbps, add.bytes, add.metrics["registers"]) == (
+        "add",
+        2e-3,
+        1500,
+        3000,
+        32,
+    )
     assert add.samples_ms == pytest.approx((2e-3, 1e-3, 3e-3))
     assert add.config == {"XBLOCK": 64, "num_warps": 4}
     assert (add_up.name, add_up.ms, add_up.bytes) == ("sum", None, 4000)
@@ -89,6 +96,6 @@ def test_no_total_is_made_of_benchmarks_that_nothing_launches_together(tmp_path:
         ((_, run),) = foreign.read([folder]).runs
         foreign.save(tmp_path / "results", run)
     known = series.arrange(index.refresh(tmp_path / "results"), tmp_path, by_time=True)
-    every = series.series_of(known, series.METRICS["ms"])
+    every = series.series_of(known, metrics.named("ms"))
     assert {found.graph for found in every} == {"suite.Kernel.time_it", "suite.time_alone"}
     assert "" not in {found.kernel for found in every}

@@ -14,8 +14,8 @@ from harness.heuristics.facts import Config, Facts, Family
 from harness.measure.lanes import Inbox, Lane
 from harness.measure.peers.regions import Comparable
 from harness.measure.roofline import Limit
+from harness.records.metrics import StaticMetrics
 from harness.records.run import Check, LibraryCall, RegionRecord, SampleSet
-from harness.runtime.compile.static import StaticMetrics
 from harness.session.session import CheckOutcome, Compiled, CompiledKernel, Session, Timing
 
 METRICS = StaticMetrics(32, 0, 8, 1024, 300, 16, 8, (("fma", 7),))

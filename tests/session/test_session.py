@@ -6,6 +6,7 @@ import pytest
 
 from harness.errors import CheckFailed, CompileFailed, UnsupportedOperator
 from harness.measure.peers.regions import Comparable
+from harness.records.metrics import read_static
 from harness.records.run import Check, GraphRecord
 from harness.session.session import (
     NO_SMALL,
@@ -33,7 +34,7 @@ def test_kernels_get_metrics_and_checks_in_launch_order() -> None:
     assert [k.name for k in graph.kernels] == [A.name, B.name]
     assert sorted(checks) == [SMALL_A.text, SMALL_B.text]
     for kernel in graph.kernels:
-        assert (kernel.registers, kernel.instructions) == (METRICS.registers, METRICS.instructions)
+        assert kernel.metrics == read_static(METRICS)
         assert (kernel.check, kernel.max_error, kernel.allowed) == (Check.PASSED, 1e-7, 1e-5)
         assert (kernel.launches, kernel.bytes, kernel.kind) == (3, 4_000_000, "poi")
         assert (kernel.ms, kernel.gbps, kernel.fraction, kernel.samples_ms) == (
@@ -67,9 +68,7 @@ def test_equal_kernels_are_compiled_and_checked_once() -> None:
     checks: list[object] = []
     graphs = finished(session(*entries, jobs=jobs, checks=checks))
     assert (len(jobs), len(checks)) == (1, 1)
-    assert all(
-        g.kernels[0].check is Check.PASSED and g.kernels[0].registers for g in graphs.values()
-    )
+    assert all(g.kernels[0].check is Check.PASSED and g.kernels[0].metrics for g in graphs.values())
 
 
 def test_a_graph_that_does_not_compile_is_a_row_and_the_rest_goes_on() -> None:
@@ -88,7 +87,7 @@ def test_a_kernel_that_does_not_compile_has_a_reason() -> None:
     first, second = finished(session(entry, static=static))["g"].kernels
     assert first.reason == "CompileFailed: too big"
     assert first.failed
-    assert first.registers is None
+    assert first.metrics == {}
     assert not second.failed
 
 
@@ -112,7 +111,7 @@ def test_a_kernel_that_cannot_run_fails_with_the_reason() -> None:
 def test_without_a_small_capture_checks_are_skipped_with_the_reason() -> None:
     (kernel,) = finished(session(FakeEntry("g", compiled(A))))["g"].kernels
     assert (kernel.check, kernel.check_note) == (Check.SKIPPED, NO_SMALL)
-    assert kernel.registers == METRICS.registers
+    assert kernel.metrics["registers"] == METRICS.registers
     assert not kernel.failed
 
 
@@ -141,7 +140,7 @@ def test_a_kernel_without_a_counterpart_is_skipped() -> None:
     (kernel,) = finished(session(FakeEntry("g", compiled(B), compiled(SMALL_A))))["g"].kernels
     assert kernel.check is Check.SKIPPED
     assert "no kernel of the small capture" in kernel.check_note
-    assert kernel.registers is not None
+    assert kernel.metrics
 
 
 def test_a_graph_of_library_calls_alone_has_no_kernels() -> None:

@@ -11,7 +11,7 @@ from harness.verdicts.causes import SAME_CODE, causes, is_identical
 from harness.verdicts.comparing import Comparison, Side, compare
 from harness.verdicts.pairing import Match
 from tests.history.examples import MACHINE
-from tests.history.kernels import CONFIG, graph, kernel, side
+from tests.history.kernels import CONFIG, changed, graph, kernel, side
 
 
 def times(mean: float, seed: int, processes: int = 5, spread: float = 0.002) -> list[float]:
@@ -184,7 +184,7 @@ A, B = side(graph(ONE)).run, side(graph(ONE)).run
 
 
 def match(**changes: object) -> Match:
-    return Match("g", (ONE,), (replace(ONE, **changes),), "nodes")  # type: ignore[arg-type]
+    return Match("g", (ONE,), (changed(ONE, **changes),), "nodes")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import CompileFailed, HarnessError
+from harness.records.metrics import StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord
-from harness.runtime.compile.static import CompileJob, StaticMetrics
+from harness.runtime.compile.static import CompileJob
 from harness.target import H100
 from harness.verdicts.static_comparing import (
     Change,
@@ -15,7 +16,7 @@ from harness.verdicts.static_comparing import (
     compare_static,
     resident_warps,
 )
-from tests.history.kernels import CONFIG, graph, kernel, side
+from tests.history.kernels import CONFIG, changed, graph, kernel, side
 
 TRITON = "3.9.0"
 
@@ -55,7 +56,7 @@ ONE = kernel("k", "a")
 def test_the_first_figure_that_differs_decides(
     changes: dict[str, object], change: Change, decided: str
 ) -> None:
-    found = compared(ONE, replace(ONE, **changes))  # type: ignore[arg-type]
+    found = compared(ONE, changed(ONE, **changes))
     assert (found.rows[0].change, found.rows[0].decided) == (change, decided)
     graph_is_worse = any(g.change is Change.WORSE for g in found.graphs)
     assert found.worse == (change is Change.WORSE or graph_is_worse)
@@ -115,7 +116,7 @@ def test_what_is_not_recorded_is_compiled_alike() -> None:
     found = compare_static(side(graph(a)), side(graph(b), label="B"), H100, TRITON, compile_all)
     blocks = [dict(job.config.blocks)["XBLOCK"] for job in jobs if job.config]
     assert blocks == [256, 256], "B under A's configuration"
-    assert found.rows[0].match.a[0].registers == 24
+    assert found.rows[0].match.a[0].metrics["registers"] == 24
     assert "no longer compiles" in found.rows[0].decided
     assert found.notes
 
@@ -140,5 +141,6 @@ def test_another_triton_or_target_is_not_taken_from_the_record() -> None:
 )
 def test_resident_warps_by_hand(registers: int, shared: int, warps: int, resident: int) -> None:
     config = {"XBLOCK": 64, "num_warps": warps}
-    found = replace(ONE, registers=registers, shared=shared, config=config)
+    needs = {**ONE.metrics, "registers": registers, "shared": shared}
+    found = replace(ONE, metrics=needs, config=config)
     assert resident_warps([found], H100) == resident

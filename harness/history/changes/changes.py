@@ -17,7 +17,8 @@ from harness.history.changes import bad_runs, reasons
 from harness.history.changes.acknowledge import Acknowledgement
 from harness.history.changes.changepoints import Step, detect
 from harness.history.changes.fitting import Settings
-from harness.history.changes.series import Environment, History, Metric, Series, series_of
+from harness.history.changes.series import Environment, History, Series, series_of
+from harness.records.metrics import Metric, Scope
 
 TOGETHER, FEWEST = 0.5, 5
 """Share and number of an environment's series from which a common step is called one."""
@@ -72,8 +73,8 @@ class Change:
     @property
     def _is_news(self) -> bool:
         """Whether it is a loss of ours that stands and that nobody has acknowledged."""
-        known = self.undone or self.acknowledged is not None or self.series.metric.of_peers
-        return self.worse and not known
+        ours = self.series.metric.scope is not Scope.PEER
+        return self.worse and ours and not self.undone and self.acknowledged is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ def find(
     notes: list[str] = []
     judged = short = points = 0
     # The chance of an alarm is that of the whole report. Other compilers raise none.
-    noisy = sum(not metric.exact and not metric.of_peers for metric in metrics)
+    noisy = sum(not metric.exact and metric.scope is not Scope.PEER for metric in metrics)
     settings = replace(settings, family=settings.family / max(1, noisy))
     for metric in metrics:
         every = series_of(known, metric)
@@ -200,7 +201,7 @@ def _noisy(known: History, every: Sequence[Series], settings: Settings) -> tuple
 def _of_step(
     known: History, series: Series, step: Step, later: Sequence[Step], settings: Settings
 ) -> Change:
-    worse = (step.size > 0) == series.metric.more_is_worse
+    worse = series.metric.is_worse(0, step.size)
     at = series.positions
     start, stop = step.position - step.before, step.position + step.after
     names = [known.commits[i] for i in at]
@@ -259,7 +260,7 @@ def _exact(known: History, series: Series) -> list[Change]:
     found = []
     for number, place in enumerate(places, start=1):
         old, new = float(values[place - 1]), float(values[place])
-        worse = (new > old) == series.metric.more_is_worse
+        worse = series.metric.is_worse(old, new)
         sign = 1 if new > old else -1
         back = np.flatnonzero(sign * (values[place:] - old) <= 0)
         names = [known.commits[i] for i in series.positions]

@@ -6,25 +6,16 @@ import json
 from typing import Any
 
 from harness.history.changes.series import History, Series
+from harness.records import metrics
+from harness.records.metrics import Scope
 
 _CLOCK = 0.01
 """Relative difference of SM clocks from which it is named."""
-_FIGURES = (
-    ("registers", "registers"),
-    ("spills", "spills"),
-    ("stack", "stack"),
-    ("shared", "shared memory"),
-    ("instructions", "instructions"),
-    ("widest_load", "load width"),
-    ("widest_store", "store width"),
-    ("bytes", "bytes"),
-    ("launches", "launches"),
-)
 
 
 def causes(known: History, series: Series, before: int, after: int) -> tuple[str, ...]:
     """What changed between the points ``before`` and ``after`` of ``series``."""
-    if series.metric.of_peers:
+    if series.metric.scope is Scope.PEER:
         return _of_peer(known, int(series.runs[before]), int(series.runs[after]))
     if series.kernel:
         frame = known.frame
@@ -48,7 +39,8 @@ def _of_kernel(old: Any, new: Any) -> tuple[str, ...]:
     if _work(old["kernel"]) != _work(new["kernel"]):
         found.append(f"{_work(old['kernel'])} → {_work(new['kernel'])}")
     found.extend(_configuration(old["config"], new["config"]))
-    for column, name in _FIGURES:
+    figures = [(metric.column, metric.title) for metric in metrics.by_rank()]
+    for column, name in (*figures, ("launches", "launches")):
         if _differs(old[column], new[column]):
             found.append(f"{name} {int(old[column])} → {int(new[column])}")
     a, b = old["clock_mhz"], new["clock_mhz"]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from harness.history.commits import order as history
 from harness.history.index import Index, IndexedRun
 from harness.measure.peers.names import SUBJECTS
+from harness.records.metrics import Metric, Scope
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,44 +27,6 @@ if TYPE_CHECKING:
 _NO_COMMITS = "no run names its commit: runs are in the order of their time"
 MOSTLY = 0.5
 """Share of readings or samples under throttling from which a run or a figure is left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A quantity: its ``column``, unit, and whether more of it is worse. ``exact`` ones are without
-    noise: each difference is a change. ``of_graph``: it belongs to graphs, not to kernels;
-    ``of_peers``: to what other compilers make of our regions, which is no regression of ours.
-    """
-
-    name: str
-    column: str
-    unit: str = ""
-    more_is_worse: bool = True
-    exact: bool = False
-    of_graph: bool = False
-    of_peers: bool = False
-
-
-METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        Metric("ms", "ms", "ms"),
-        Metric("gbps", "gbps", "GB/s", more_is_worse=False),
-        Metric("fraction", "fraction", more_is_worse=False),
-        Metric("codegen", "codegen_seconds", "s", of_graph=True),
-        Metric("peers", "ms", "ms", of_peers=True),
-        Metric("registers", "registers", exact=True),
-        Metric("spills", "spills", "bytes", exact=True),
-        Metric("stack", "stack", "bytes", exact=True),
-        Metric("shared", "shared", "bytes", exact=True),
-        Metric("instructions", "instructions", exact=True),
-        Metric("load-width", "widest_load", "bytes", more_is_worse=False, exact=True),
-        Metric("store-width", "widest_store", "bytes", more_is_worse=False, exact=True),
-        Metric("bytes", "bytes", "bytes", exact=True),
-        Metric("kernels", "kernels", exact=True, of_graph=True),
-        Metric("launches", "launches", exact=True, of_graph=True),
-    )
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +220,13 @@ def series_of(known: History, metric: Metric) -> list[Series]:
 
 
 def _rows(known: History, metric: Metric) -> pd.DataFrame:
-    if metric.of_peers:
-        return _peer_rows(known)
-    return _graph_rows(known, metric) if metric.of_graph else _kernel_rows(known, metric)
+    match metric.scope:
+        case Scope.PEER:
+            return _peer_rows(known)
+        case Scope.GRAPH:
+            return _graph_rows(known, metric)
+        case Scope.KERNEL:
+            return _kernel_rows(known, metric)
 
 
 def _peer_rows(known: History) -> pd.DataFrame:
@@ -344,7 +311,7 @@ def _environments(known: History, metric: Metric) -> tuple[list[Environment], ND
     for i, run in enumerate(known.runs):
         if metric.exact:
             environment = Environment("", "", run.triton, run.target)
-        elif metric.of_peers:
+        elif metric.scope is Scope.PEER:
             environment = Environment(run.machine, run.method, "")
         else:
             environment = Environment(run.machine, run.method, run.triton)

@@ -9,7 +9,8 @@ from harness.devices.closing import Closing
 from harness.devices.pool import WorkerPool
 from harness.devices.worker import Handler
 from harness.errors import HarnessError
-from harness.runtime.compile.static import CompileJob, StaticMetrics, known
+from harness.records.metrics import StaticMetrics
+from harness.runtime.compile.static import CompileJob, known
 
 __all__ = ["CompileJob", "CompilePool"]
 

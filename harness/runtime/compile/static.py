@@ -16,6 +16,7 @@ from typing import Any
 
 from harness.errors import CompileFailed, HarnessError, RecordError
 from harness.heuristics.facts import Config
+from harness.records.metrics import StaticMetrics
 from harness.runtime import module as modules
 from harness.runtime.compile import disassembly
 from harness.runtime.compile.disassembly import Binary
@@ -24,26 +25,6 @@ from harness.target import Target
 
 _FORMAT = 2
 """Raise when the meaning of a cached entry changes."""
-
-
-@dataclass(frozen=True, slots=True)
-class StaticMetrics:
-    """One kernel under one configuration.
-
-    ``registers`` per thread; ``spills`` bytes of spill stores and loads per thread;
-    ``stack`` bytes of local memory per thread; ``shared`` bytes per block; ``instructions``
-    in the binary (padding not counted); widest global accesses in bytes per thread;
-    ``mix`` counts of instructions by group.
-    """
-
-    registers: int
-    spills: int
-    stack: int
-    shared: int
-    instructions: int
-    widest_load: int
-    widest_store: int
-    mix: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ import pytest
 
 from harness.history import index, store
 from harness.history.changes.changepoints import detect
-from harness.history.changes.series import METRICS, arrange, series_of
+from harness.history.changes.series import arrange, series_of
+from harness.records.metrics import named
 from harness.records.run import Check, GraphRecord, RegionRecord
 from tests.history.changes.test_changes import KERNELS, flat, report
 from tests.history.examples import KERNEL, MACHINE, run
@@ -73,7 +74,7 @@ def test_of_three_runs_of_a_commit_the_middle_one_counts(
     for factor in (1.0, 1.02, 3.0):
         save_history(tmp_path, names[:1], factor * flat()[:, :1])
     known = arrange(index.refresh(tmp_path), folder)
-    (series,) = [s for s in series_of(known, METRICS["ms"]) if s.kernel == "k3"]
+    (series,) = [s for s in series_of(known, named("ms")) if s.kernel == "k3"]
     assert np.exp(series.values[0]) == pytest.approx(1.02 * flat()[3, 0])
 
 

@@ -13,7 +13,8 @@ from harness.history import index
 from harness.history.changes.acknowledge import Acknowledgement
 from harness.history.changes.changes import Report, find
 from harness.history.changes.fitting import Settings
-from harness.history.changes.series import METRICS, arrange
+from harness.history.changes.series import arrange
+from harness.records.metrics import named
 from harness.records.run import KernelRecord, SampleSet, StateSummary
 from tests.history.examples import KERNEL, MACHINE
 from tests.history.histories import COMMITS, git, noise, repository, save_history
@@ -37,7 +38,7 @@ def report(
     by_time: bool = False,
 ) -> Report:
     known = arrange(index.refresh(results), repository, by_time=by_time)
-    chosen = [METRICS[name] for name in metrics or ("ms",)]
+    chosen = [named(name) for name in metrics or ("ms",)]
     return find(known, chosen, Settings(), acknowledged)
 
 
@@ -47,7 +48,7 @@ def wider(kernel: KernelRecord, row: int, point: int) -> KernelRecord:
         return kernel
     return dataclasses.replace(
         kernel,
-        registers=64,
+        metrics={**kernel.metrics, "registers": 64},
         config={"XBLOCK": 2, "num_warps": 8},
         module=kernel.module.replace("pass", "return", 1),
     )
@@ -161,7 +162,8 @@ def test_spills_that_begin_at_nothing_and_end_again(
     folder, names = commits
 
     def spill(kernel: KernelRecord, row: int, point: int) -> KernelRecord:
-        return dataclasses.replace(kernel, spills=16 if row == 1 and 5 <= point < 9 else 0)
+        spills = 16 if row == 1 and 5 <= point < 9 else 0
+        return dataclasses.replace(kernel, metrics={**kernel.metrics, "spills": spills})
 
     save_history(tmp_path, names, flat(), edit=spill)
     found = report(tmp_path, folder, "spills")

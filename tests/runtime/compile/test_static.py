@@ -9,11 +9,11 @@ import pytest
 
 from harness.errors import CompileFailed, WorkerDied
 from harness.heuristics.facts import Config
+from harness.records.metrics import StaticMetrics
 from harness.runtime.compile import disassembly, static
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.disassembly import Binary
 from harness.runtime.compile.sass import group, parse, width
-from harness.runtime.compile.static import StaticMetrics
 from harness.runtime.module import load
 from harness.target import A100, B200, H100, Target
 from tests.runtime import emitted

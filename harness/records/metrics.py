@@ -1,0 +1,278 @@
+"""The metric registry: every figure that is recorded of kernels and graphs, in one table.
+
+Whoever reads binaries, records, stores, indexes, tabulates, compares or follows metrics reads this
+table. A new static metric is one more entry: its ``read`` says what it is of the facts of a
+compiled binary.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class StaticMetrics:
+    """What a compiled binary says of one kernel under one configuration.
+
+    ``registers`` per thread; ``spills`` bytes of spill stores and loads per thread;
+    ``stack`` bytes of local memory per thread; ``shared`` bytes per block; ``instructions``
+    in the binary (padding not counted); widest global accesses in bytes per thread;
+    ``mix`` counts of instructions by group.
+    """
+
+    registers: int
+    spills: int
+    stack: int
+    shared: int
+    instructions: int
+    widest_load: int
+    widest_store: int
+    mix: tuple[tuple[str, int], ...]
+
+
+class Source(enum.Enum):
+    """Where a metric comes from. All but the measured ones are without noise."""
+
+    STATIC = "static"
+    """Read from the compiled binary."""
+    COUNTED = "counted"
+    """Known once the code is generated."""
+    MEASURED = "measured"
+    """Timed: every value is a sample of a distribution."""
+
+
+class Scope(enum.Enum):
+    """What a metric is a figure of."""
+
+    KERNEL = "kernel"
+    GRAPH = "graph"
+    PEER = "peer"
+    """A region of a graph as another compiler makes it: no regression of ours."""
+
+
+class Display(enum.Enum):
+    """How a value is written in a table."""
+
+    PLAIN = "plain"
+    SCALED = "scaled"
+    """With a suffix: 12.6M."""
+    MILLISECONDS = "milliseconds"
+    SHARE_OF_PEAK = "share of peak"
+    """In per cent, with the roof that it is a share of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One figure.
+
+    ``name`` is what ``--metric`` takes, ``column`` what files and JSON call it, ``title`` what
+    sentences do. ``adds_up``: a group of kernels has the sum over its launches, else the worst
+    kernel's. ``rank`` orders the metrics by how likely they are to explain a change of time, 1
+    first; 0: not named as a cause. ``threshold`` is the relative change from which the metric
+    decides a comparison without times (0: any; None: never), ``read`` takes a static metric from
+    a binary. ``head`` and ``width`` are its column in the table of kernels (empty: none).
+    """
+
+    name: str
+    column: str
+    title: str
+    source: Source
+    unit: str = ""
+    lower_is_better: bool = True
+    scope: Scope = Scope.KERNEL
+    adds_up: bool = False
+    rank: int = 0
+    threshold: float | None = None
+    read: Callable[[StaticMetrics], int] | None = None
+    head: str = ""
+    width: int = 5
+    display: Display = Display.PLAIN
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is without noise: each difference is a change."""
+        return self.source is not Source.MEASURED
+
+    def is_worse(self, before: float, after: float) -> bool:
+        """Whether ``after`` is worse than ``before``."""
+        return after > before if self.lower_is_better else after < before
+
+    def of(self, kernel: Any) -> float | None:
+        """The metric of a ``KernelRecord``; None if it is not known."""
+        known: float | None
+        known = kernel.metrics.get(self.column) if self.read else getattr(kernel, self.column)
+        return known
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "ms",
+        "ms",
+        "time",
+        Source.MEASURED,
+        "ms",
+        head="ms",
+        width=7,
+        display=Display.MILLISECONDS,
+    ),
+    Metric(
+        "gbps",
+        "gbps",
+        "bandwidth",
+        Source.MEASURED,
+        "GB/s",
+        lower_is_better=False,
+        head="GB/s",
+        width=6,
+    ),
+    Metric(
+        "fraction",
+        "fraction",
+        "share of peak",
+        Source.MEASURED,
+        lower_is_better=False,
+        head="roof%",
+        width=6,
+        display=Display.SHARE_OF_PEAK,
+    ),
+    Metric(
+        "codegen", "codegen_seconds", "code generation", Source.MEASURED, "s", scope=Scope.GRAPH
+    ),
+    Metric("peers", "ms", "time of other compilers", Source.MEASURED, "ms", scope=Scope.PEER),
+    Metric(
+        "bytes",
+        "bytes",
+        "bytes",
+        Source.COUNTED,
+        "bytes",
+        adds_up=True,
+        rank=3,
+        threshold=0.001,
+        head="bytes",
+        display=Display.SCALED,
+    ),
+    Metric(
+        "registers",
+        "registers",
+        "registers",
+        Source.STATIC,
+        rank=7,
+        read=lambda binary: binary.registers,
+        head="regs",
+        width=4,
+    ),
+    Metric(
+        "spills",
+        "spills",
+        "spills",
+        Source.STATIC,
+        "bytes",
+        rank=1,
+        threshold=0.0,
+        read=lambda binary: binary.spills,
+        head="spill",
+    ),
+    Metric(
+        "stack",
+        "stack",
+        "stack",
+        Source.STATIC,
+        "bytes",
+        rank=2,
+        read=lambda binary: binary.stack,
+    ),
+    Metric(
+        "shared",
+        "shared",
+        "shared memory",
+        Source.STATIC,
+        "bytes",
+        rank=8,
+        read=lambda binary: binary.shared,
+        head="smem",
+        display=Display.SCALED,
+    ),
+    Metric(
+        "instructions",
+        "instructions",
+        "instructions",
+        Source.STATIC,
+        adds_up=True,
+        rank=6,
+        threshold=0.1,
+        read=lambda binary: binary.instructions,
+        head="instr",
+    ),
+    Metric(
+        "load-width",
+        "widest_load",
+        "load width",
+        Source.STATIC,
+        "bytes",
+        lower_is_better=False,
+        rank=4,
+        threshold=0.0,
+        read=lambda binary: binary.widest_load,
+    ),
+    Metric(
+        "store-width",
+        "widest_store",
+        "store width",
+        Source.STATIC,
+        "bytes",
+        lower_is_better=False,
+        rank=5,
+        threshold=0.0,
+        read=lambda binary: binary.widest_store,
+    ),
+    Metric("kernels", "kernels", "kernels", Source.COUNTED, scope=Scope.GRAPH),
+    Metric("launches", "launches", "launches", Source.COUNTED, scope=Scope.GRAPH),
+)
+"""Every metric, in the order of columns and tables. Read when it is needed, never copied."""
+
+
+def names() -> list[str]:
+    """What ``--metric`` takes."""
+    return [metric.name for metric in METRICS]
+
+
+def named(name: str) -> Metric:
+    """The metric of that name. Raises ``KeyError``."""
+    return {metric.name: metric for metric in METRICS}[name]
+
+
+def static() -> list[Metric]:
+    """The metrics that are read from a binary, in the order of their columns."""
+    return [metric for metric in METRICS if metric.read is not None]
+
+
+def by_rank() -> list[Metric]:
+    """The metrics that can explain a change of time, most likely first."""
+    return sorted((metric for metric in METRICS if metric.rank), key=lambda m: (m.rank, m.name))
+
+
+def shown() -> list[Metric]:
+    """The metrics that have a column in the table of kernels."""
+    return [metric for metric in METRICS if metric.head]
+
+
+def read_static(binary: StaticMetrics) -> dict[str, int]:
+    """Every static metric of ``binary``, by column."""
+    return {metric.column: metric.read(binary) for metric in METRICS if metric.read is not None}
+
+
+def spread(metrics: Mapping[str, int]) -> dict[str, int | None]:
+    """Static ``metrics`` as columns: all of them, None for those that are not known."""
+    return {metric.column: metrics.get(metric.column) for metric in static()}
+
+
+def gathered(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The opposite of ``spread``: a ``row`` of columns with its static metrics in one mapping,
+    ``metrics``. Columns that are missing or empty are not known."""
+    columns: Iterable[str] = [metric.column for metric in static()]
+    known = {name: row[name] for name in columns if row.get(name) is not None}
+    rest = {name: value for name, value in row.items() if name not in known}
+    return {**rest, "metrics": {**row.get("metrics", {}), **known}}
