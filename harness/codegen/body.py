@@ -88,17 +88,13 @@ class Body:
         return found
 
     def _depends(self, value: Value) -> bool:
-        match value:
-            case Reduce():
-                return False
-            case Load(index=expr) | IndexValue(expr=expr):
-                own = any(
-                    (tile_of(self.frame.plan.tiles, s) or "x").startswith("r")
-                    for s in expr.free_symbols
-                )
-                return own or any(self._reduced[id(o)] for o in operands(value))
-            case _:
-                return any(self._reduced[id(o)] for o in operands(value))
+        if isinstance(value, Reduce):
+            return False
+        if isinstance(value, Load | IndexValue):
+            tiles = (tile_of(self.frame.plan.tiles, s) for s in value.index.free_symbols)
+            if any(t is not None and t.startswith("r") for t in tiles):
+                return True
+        return any(self._reduced[id(o)] for o in operands(value))
 
     def _scope(self, value: Value, context: Context) -> Scope:
         if self.loop is None:
@@ -159,7 +155,7 @@ class Body:
                     got=value.kind.value,
                     expected="the user in a later segment",
                 )
-            case _:
+            case Constant() | Load() | IndexValue() | Compute():
                 return [(o, masks) for o in operands(value)]
 
     def _at(self, value: Value, context: Context) -> Var:
@@ -184,13 +180,13 @@ class Body:
                 return self._compute(value, context)
             case Masked():
                 return self._masked(value, context)
-            case _:
-                raise InvalidProgram("a value that kernels cannot hold", got=type(value).__name__)
+            case Reduce():
+                raise InvalidProgram("a reduction is written by its loop", got=value.kind.value)
 
     def _index_value(self, value: IndexValue, context: Context) -> Var:
-        if value.expr.is_Integer and not value.indirect:
-            return Var(str(int(value.expr)), value.dtype, frozenset(), literal=True)
-        text, tiles = self._index(value.expr, value.indirect, context)
+        if value.index.is_Integer and not value.indirect:
+            return Var(str(int(value.index)), value.dtype, frozenset(), literal=True)
+        text, tiles = self._index(value.index, value.indirect, context)
         return self._assign(value, context, f"({text}).to({triton_type(value.dtype)})", tiles)
 
     def _compute(self, value: Compute, context: Context) -> Var:
@@ -212,9 +208,9 @@ class Body:
         match value:
             case Constant():
                 return not value.dtype.is_float and value.bits >= 0
-            case IndexValue(expr=expr):
-                return self.frame.printer.simplifier.is_nonnegative(expr)
-            case _:
+            case IndexValue():
+                return self.frame.printer.simplifier.is_nonnegative(value.index)
+            case Load() | Compute() | Masked() | Reduce():
                 return False
 
     def _masked(self, value: Masked, context: Context) -> Var:

@@ -13,8 +13,10 @@ import sympy
 
 from harness.ir.nodes import (
     Compute,
+    Constant,
     IndexValue,
     Load,
+    Masked,
     Reduce,
     Store,
     Value,
@@ -53,23 +55,24 @@ def _counts(stores: Iterable[Store], inner: frozenset[sympy.Symbol]) -> tuple[in
             changing.add(id(value))
         if not value.dtype.is_float:
             continue
-        if isinstance(value, Reduce):
-            per_element += value.component == 0
-        elif isinstance(value, Compute) and value.op not in (Op.CAST, Op.BITCAST):
-            cost = 2 if value.op is Op.FMA else 1
-            if id(value) in changing:
-                per_element += cost
-            else:
-                per_row += cost
+        match value:
+            case Reduce():
+                per_element += value.component == 0
+            case Compute() if value.op not in (Op.CAST, Op.BITCAST):
+                cost = 2 if value.op is Op.FMA else 1
+                if id(value) in changing:
+                    per_element += cost
+                else:
+                    per_row += cost
+            case Constant() | Load() | IndexValue() | Compute() | Masked():
+                pass
     return per_row, per_element
 
 
 def _changes(value: Value, inner: frozenset[sympy.Symbol], changing: set[int]) -> bool:
     """Whether ``value`` has another value for every reduced element."""
-    match value:
-        case Reduce():
-            return False
-        case Load(index=index) | IndexValue(expr=index) if index.free_symbols & inner:
-            return True
-        case _:
-            return any(id(v) in changing for v in operands(value))
+    if isinstance(value, Reduce):
+        return False
+    if isinstance(value, Load | IndexValue) and value.index.free_symbols & inner:
+        return True
+    return any(id(v) in changing for v in operands(value))

@@ -95,7 +95,14 @@ class Reducer:
                 (self._softmax_loop if looped else self._softmax_block)(group, args[0])
             case ReduceKind.ARGMAX | ReduceKind.ARGMIN:
                 (self._arg_loop if looped else self._arg_block)(first, args[0])
-            case _:
+            case (
+                ReduceKind.SUM
+                | ReduceKind.PROD
+                | ReduceKind.MAX
+                | ReduceKind.MIN
+                | ReduceKind.ANY
+                | ReduceKind.XOR_SUM
+            ):
                 (self._simple_loop if looped else self._simple_block)(first, args[0])
 
     def finish(self) -> None:
@@ -108,13 +115,11 @@ class Reducer:
 
     def _working_dtype(self, reduce: Reduce, arg: Var) -> DType:
         """The type a simple reduction is carried out in."""
-        match reduce.kind:
-            case ReduceKind.ANY:
-                return DType.I32
-            case ReduceKind.MAX | ReduceKind.MIN if not arg.dtype.is_float:
-                return DType.I64 if arg.dtype is DType.I64 else DType.I32
-            case _:
-                return reduce.dtype
+        if reduce.kind is ReduceKind.ANY:
+            return DType.I32
+        if reduce.kind in _EXTREMES and not arg.dtype.is_float:
+            return DType.I64 if arg.dtype is DType.I64 else DType.I32
+        return reduce.dtype
 
     def _argument(self, reduce: Reduce, arg: Var, dtype: DType) -> str:
         if reduce.kind is ReduceKind.ANY and arg.dtype is not DType.BOOL:
@@ -142,22 +147,15 @@ class Reducer:
         self._finals.append(lambda: self._define(reduce, self._collapse(reduce, dtype, acc)))
 
     def _collapse(self, reduce: Reduce, dtype: DType, name: str) -> str:
-        match reduce.kind:
-            case ReduceKind.SUM:
-                text = self._reduce("tl.sum", name)
-            case ReduceKind.XOR_SUM:
-                text = self._reduce("tl.xor_sum", name)
-            case ReduceKind.ANY:
-                return f"{self._reduce('tl.max', name)} != 0"
-            case ReduceKind.PROD:
-                self.helpers.add("_multiply")
-                text = self._kept(f"tl.reduce({name}, {self._axis}, _multiply)")
-            case ReduceKind.MAX | ReduceKind.MIN if dtype.is_float:
-                return self._float_extreme(reduce.kind, dtype, name)
-            case ReduceKind.MAX | ReduceKind.MIN:
-                text = self._reduce(f"tl.{reduce.kind.value}", name)
-            case _:
-                raise InvalidProgram("not a simple reduction", got=reduce.kind.value)
+        if reduce.kind in _EXTREMES and dtype.is_float:
+            return self._float_extreme(reduce.kind, dtype, name)
+        if reduce.kind is ReduceKind.PROD:
+            self.helpers.add("_multiply")
+            text = self._kept(f"tl.reduce({name}, {self._axis}, _multiply)")
+        else:
+            text = self._reduce(_ACROSS[reduce.kind], name)
+        if reduce.kind is ReduceKind.ANY:
+            return f"{text} != 0"
         if reduce.dtype is DType.BOOL:
             return f"{text} != 0"
         return text if reduce.dtype is dtype else f"{text}.to({triton_type(reduce.dtype)})"
@@ -336,6 +334,14 @@ _COMBINE = {
     ReduceKind.MIN: "tl.minimum({0}, {1})",
 }
 
+_ACROSS = {
+    ReduceKind.SUM: "tl.sum",
+    ReduceKind.XOR_SUM: "tl.xor_sum",
+    ReduceKind.ANY: "tl.max",
+    ReduceKind.MAX: "tl.max",
+    ReduceKind.MIN: "tl.min",
+}
+
 _KEYS = {
     DType.F32: ("tl.int32", 31, "0x7FFFFFFF"),
     DType.F64: ("tl.int64", 63, "0x7FFFFFFFFFFFFFFF"),
@@ -361,7 +367,7 @@ def neutral(kind: ReduceKind, dtype: DType) -> str:
             return _LOWEST[dtype is DType.I64]
         case ReduceKind.MIN:
             return _HIGHEST[dtype is DType.I64]
-        case _:
+        case ReduceKind.ARGMAX | ReduceKind.ARGMIN | ReduceKind.WELFORD | ReduceKind.SOFTMAX:
             raise InvalidProgram("a reduction without a neutral element", got=kind.value)
 
 

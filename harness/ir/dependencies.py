@@ -8,10 +8,12 @@ scatter after its initialisation, the parts of a concatenation).
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.ir.nodes import Load, Nest, Reduce, Value, store_roots, walk
+import sympy
+
+from harness.ir.nodes import IndexValue, Load, Nest, Reduce, Store, Value, store_roots, walk
 
 
 class Hazard(enum.Enum):
@@ -32,19 +34,26 @@ class Edge:
     hazard: Hazard
 
 
-def values(nest: Nest) -> list[Value]:
-    """Every value of a nest once, operands before users."""
-    return list(walk(store_roots(nest.stores)))
+def values(stores: Iterable[Store]) -> list[Value]:
+    """Every value of ``stores`` once, operands before users."""
+    return list(walk(store_roots(stores)))
 
 
-def loads(nest: Nest) -> list[Load]:
-    """Every load of a nest once, in evaluation order."""
-    return [v for v in values(nest) if isinstance(v, Load)]
+def loads(stores: Iterable[Store]) -> list[Load]:
+    """Every load of ``stores`` once, in evaluation order."""
+    return [v for v in values(stores) if isinstance(v, Load)]
 
 
-def reductions(nest: Nest) -> list[Reduce]:
-    """Every reduction of a nest once, in evaluation order."""
-    return [v for v in values(nest) if isinstance(v, Reduce)]
+def reductions(stores: Iterable[Store]) -> list[Reduce]:
+    """Every reduction of ``stores`` once, in evaluation order."""
+    return [v for v in values(stores) if isinstance(v, Reduce)]
+
+
+def index_exprs(stores: Sequence[Store]) -> list[sympy.Expr]:
+    """Every index expression of ``stores`` once: what is read and counted, in evaluation
+    order, then where it is stored."""
+    used = [v.index for v in values(stores) if isinstance(v, Load | IndexValue)]
+    return list(dict.fromkeys((*used, *(s.index for s in stores))))
 
 
 def buffers_read(nest: Nest) -> tuple[str, ...]:
@@ -52,7 +61,7 @@ def buffers_read(nest: Nest) -> tuple[str, ...]:
 
     An atomic store also reads what is there; it counts as a write only.
     """
-    return tuple(dict.fromkeys(load.buffer for load in loads(nest)))
+    return tuple(dict.fromkeys(load.buffer for load in loads(nest.stores)))
 
 
 def buffers_written(nest: Nest) -> tuple[str, ...]:

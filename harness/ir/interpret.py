@@ -31,6 +31,7 @@ from harness.ir.nodes import (
     Store,
     StoreMode,
     Value,
+    operands,
 )
 from harness.ir.op_numpy import Array, storage_type
 from harness.ir.opcode import Op
@@ -266,12 +267,8 @@ class _Evaluator:
                     own = self._values[id(mask), context].astype(bool)
                     self._masks[inner] = own if outer is None else outer & own
                 return [(body, inner)]
-            case Compute(args=args) | Reduce(args=args):
-                return [(a, context) for a in args]
-            case Load(indirect=indirect) | IndexValue(indirect=indirect):
-                return [(v, context) for _, v in indirect]
-            case _:
-                return []
+            case Constant() | Load() | IndexValue() | Compute() | Reduce():
+                return [(v, context) for v in operands(value)]
 
     def _compute(self, value: Value, context: Context) -> Array:
         kind = storage_type(value.dtype, self.machine.wide)
@@ -280,8 +277,8 @@ class _Evaluator:
                 return np.full((1,) * len(self._shape), value.number, dtype=kind)
             case Load():
                 return self._load(value, context)
-            case IndexValue(expr=expr, indirect=indirect):
-                return self._index(expr, indirect, context).astype(kind)
+            case IndexValue():
+                return self._index(value.index, value.indirect, context).astype(kind)
             case Masked(mask=mask, body=body, other=other):
                 inside = self._values[id(body), (*context, id(mask))]
                 mask_array = self._values[id(mask), context].astype(bool)
@@ -290,8 +287,6 @@ class _Evaluator:
                 return self._operation(value, [self._values[id(a), context] for a in value.args])
             case Reduce():
                 return self._reduce(value, context)
-            case _:
-                raise InvalidProgram("a value of unknown kind", got=type(value).__name__)
 
     def _operation(self, value: Compute, args: list[Array]) -> Array:
         if value.op is Op.CAST:

@@ -4,6 +4,11 @@ A value is a frozen node of a directed acyclic graph. Nodes are made only by
 ``Builder``, which interns them: within one builder two equal values are one
 object, so equality is identity and shared work is visible as sharing.
 
+``Value`` is a closed union. Whoever looks at values does so with ``match`` and without
+``case _``: a kind that is added here is then found missing by the type checker wherever it
+must be handled. How values hang together is said twice only, by ``operands`` and
+``rebuild``; rewrites go through ``rewrite``.
+
 Element types inside a program are compute types: a load from a bf16 buffer is an
 f32 value (``DType.compute``), and a store rounds to its buffer's type. Casts to a
 16-bit type therefore do not occur as nodes.
@@ -13,8 +18,9 @@ from __future__ import annotations
 
 import enum
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never
 
 import sympy
 
@@ -51,14 +57,14 @@ class StoreMode(enum.Enum):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Value:
-    """Base of all values; ``dtype`` is a compute type."""
+class _Typed:
+    """What all values have; ``dtype`` is a compute type."""
 
     dtype: DType
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Constant(Value):
+class Constant(_Typed):
     """A number, kept as its exact bits so that 0.0 is not -0.0.
 
     ``bits`` are the bits of a float64 (floats) or the integer itself.
@@ -76,13 +82,13 @@ class Constant(Value):
         return self.bits
 
 
-Indirect = tuple[tuple[sympy.Symbol, Value], ...]
+Indirect: TypeAlias = "tuple[tuple[sympy.Symbol, Value], ...]"
 """Bindings of indirect symbols (``t0`` …) to the integer values they stand for.
 A bound value is already within range: lowering wraps negative indices."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Load(Value):
+class Load(_Typed):
     """The element of ``buffer`` at flat element offset ``index``."""
 
     buffer: str
@@ -91,15 +97,15 @@ class Load(Value):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class IndexValue(Value):
+class IndexValue(_Typed):
     """An index expression used as a number (iota, comparisons of positions)."""
 
-    expr: sympy.Expr
+    index: sympy.Expr
     indirect: Indirect = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Compute(Value):
+class Compute(_Typed):
     """A scalar operation. For ``Op.CAST`` and ``Op.BITCAST`` the target type is ``dtype``."""
 
     op: Op
@@ -107,7 +113,7 @@ class Compute(Value):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Masked(Value):
+class Masked(_Typed):
     """``body`` where ``mask`` holds, else ``other``. Loads in ``body`` happen only
     where ``mask`` holds, so their addresses may be out of range elsewhere."""
 
@@ -117,13 +123,16 @@ class Masked(Value):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Reduce(Value):
+class Reduce(_Typed):
     """Component ``component`` of a reduction of ``args`` over the nest's reduction axes.
     Outside of it (in the same nest) the reduction axes do not exist."""
 
     kind: ReduceKind
     args: tuple[Value, ...]
     component: int = 0
+
+
+Value: TypeAlias = Constant | Load | IndexValue | Compute | Masked | Reduce
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +185,16 @@ class Nest:
 def operands(value: Value) -> tuple[Value, ...]:
     """The values ``value`` is computed from, indirect indices included."""
     match value:
-        case Compute(args=args) | Reduce(args=args):
-            return args
-        case Masked(mask=mask, body=body, other=other):
-            return (mask, body, other)
-        case Load(indirect=indirect) | IndexValue(indirect=indirect):
-            return tuple(v for _, v in indirect)
-        case _:
+        case Constant():
             return ()
+        case Load() | IndexValue():
+            return tuple(v for _, v in value.indirect)
+        case Compute() | Reduce():
+            return value.args
+        case Masked():
+            return (value.mask, value.body, value.other)
+        case never:
+            assert_never(never)
 
 
 def store_roots(stores: Iterable[Store]) -> list[Value]:
@@ -254,3 +265,80 @@ class Builder:
         """A component of a reduction over the nest's reduction axes."""
         key = ("reduce", kind, dtype, component, *(id(a) for a in args))
         return self._intern(key, Reduce(dtype, kind, args, component))
+
+
+Made: TypeAlias = Mapping[int, Value]
+"""Rewritten values by the identity of the value they stand for."""
+Address: TypeAlias = Callable[[sympy.Expr], sympy.Expr]
+"""Maps an old index expression to a new one."""
+Replace: TypeAlias = Callable[[Value, Made], Value | None]
+"""What takes a value's place, given its operands' replacements; None for the value itself,
+made again from them."""
+
+
+def rebuild(value: Value, made: Made, builder: Builder, address: Address) -> Value:
+    """``value`` made again by ``builder`` from its operands in ``made``, with its index
+    expression put through ``address``."""
+    match value:
+        case Constant():
+            return builder.constant(value.number, value.dtype)
+        case Load():
+            index, indirect = address(value.index), bindings(value.indirect, made)
+            return builder.load(value.buffer, index, value.dtype, indirect)
+        case IndexValue():
+            index, indirect = address(value.index), bindings(value.indirect, made)
+            return builder.index(index, value.dtype, indirect)
+        case Compute():
+            return builder.compute(value.op, *_made(value.args, made), dtype=value.dtype)
+        case Masked():
+            other = made[id(value.other)]
+            assert isinstance(other, Constant)
+            return builder.masked(made[id(value.mask)], made[id(value.body)], other)
+        case Reduce():
+            args = _made(value.args, made)
+            return builder.reduce(value.kind, *args, dtype=value.dtype, component=value.component)
+        case never:
+            assert_never(never)
+
+
+def _made(values: Iterable[Value], made: Made) -> list[Value]:
+    return [made[id(v)] for v in values]
+
+
+def bindings(indirect: Indirect, made: Made) -> Indirect:
+    """``indirect`` with every value rewritten."""
+    return tuple((symbol, made[id(v)]) for symbol, v in indirect)
+
+
+def same_address(index: sympy.Expr) -> sympy.Expr:
+    """``index`` as it is."""
+    return index
+
+
+def rewrite(
+    roots: Iterable[Value],
+    builder: Builder,
+    address: Address = same_address,
+    replace: Replace | None = None,
+) -> Made:
+    """Every value reachable from ``roots`` rewritten, operands before users."""
+    made: dict[int, Value] = {}
+    for value in walk(roots):
+        new = None if replace is None else replace(value, made)
+        made[id(value)] = rebuild(value, made, builder, address) if new is None else new
+    return made
+
+
+def rewrite_stores(
+    stores: Iterable[Store],
+    builder: Builder,
+    address: Address = same_address,
+    replace: Replace | None = None,
+) -> tuple[Store, ...]:
+    """``stores`` of rewritten values at rewritten places; see ``rewrite``."""
+    stores = tuple(stores)
+    made = rewrite(store_roots(stores), builder, address, replace)
+    return tuple(
+        Store(s.buffer, address(s.index), made[id(s.value)], s.mode, bindings(s.indirect, made))
+        for s in stores
+    )

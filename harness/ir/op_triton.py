@@ -183,7 +183,7 @@ def bit_not(call: Call) -> str:
         case Kind.UNSIGNED:
             # The interpreter of Triton 3.6 cannot make the -1 that ~ needs.
             return f"{a} ^ 255"
-        case _:
+        case Kind.SIGNED | Kind.FLOAT:
             return f"~{a}"
 
 
@@ -209,13 +209,8 @@ def sqrt(call: Call) -> str:
 def signbit(call: Call) -> str:
     """The sign bit, read from the bits so that -0.0 and NaN have one."""
     (a,) = call.texts
-    match call.dtype:
-        case DType.F32:
-            return f"{a}.to(tl.int32, bitcast=True) < 0"
-        case DType.F64:
-            return f"{a}.to(tl.int64, bitcast=True) < 0"
-        case _:
-            return f"{a} < 0"
+    bits = {DType.F32: "tl.int32", DType.F64: "tl.int64"}.get(call.dtype)
+    return f"{a} < 0" if bits is None else f"{a}.to({bits}, bitcast=True) < 0"
 
 
 def whole(name: str) -> Callable[[Call], str]:

@@ -82,18 +82,17 @@ def _value(value: Value, numbers: dict[int, str], printer: IndexPrinter) -> str:
     match value:
         case Constant():
             return f"constant {value.number!r}"
-        case Load(buffer=buffer, index=index, indirect=indirect):
-            return f"load {buffer}[{printer.text(index)}]{_where(indirect, numbers)}"
-        case IndexValue(expr=expr, indirect=indirect):
-            return f"index {printer.text(expr)}{_where(indirect, numbers)}"
-        case Compute(op=op, args=args):
-            return f"{op.value} {_names(args, numbers)}"
+        case Load():
+            place = printer.text(value.index)
+            return f"load {value.buffer}[{place}]{_where(value.indirect, numbers)}"
+        case IndexValue():
+            return f"index {printer.text(value.index)}{_where(value.indirect, numbers)}"
+        case Compute():
+            return f"{value.op.value} {_names(value.args, numbers)}"
         case Masked(mask=mask, body=body, other=other):
             return f"masked {numbers[id(mask)]} ? {numbers[id(body)]} : {numbers[id(other)]}"
-        case Reduce(kind=kind, args=args, component=component):
-            return f"reduce.{kind.value}.{component} {_names(args, numbers)}"
-        case _:
-            return type(value).__name__
+        case Reduce():
+            return f"reduce.{value.kind.value}.{value.component} {_names(value.args, numbers)}"
 
 
 def _names(args: tuple[Value, ...], numbers: dict[int, str]) -> str:

@@ -26,13 +26,11 @@ def reduce(kind: ReduceKind, args: Sequence[Array], component: int) -> Array:
             got=f"{len(args)} operands, component {component}",
             expected=f"{' or '.join(map(str, wanted))} operands, components below {components}",
         )
-    match kind:
-        case ReduceKind.WELFORD:
-            return _welford(args, component)
-        case ReduceKind.SOFTMAX:
-            return _softmax(args, component)
-        case _:
-            return np.asarray(_SINGLE[kind](args[0]))
+    if kind is ReduceKind.WELFORD:
+        return _welford(args, component)
+    if kind is ReduceKind.SOFTMAX:
+        return _softmax(args, component)
+    return np.asarray(_SINGLE[kind](args[0]))
 
 
 SHAPES: dict[ReduceKind, tuple[tuple[int, ...], int]] = {

@@ -204,14 +204,14 @@ class _NestChecker:
             case Load():
                 self._check_load(value, written)
             case IndexValue():
-                self._check_index(value.expr, value.indirect, (*self.nest.axes, *self.nest.raxes))
+                self._check_index(value.index, value.indirect, (*self.nest.axes, *self.nest.raxes))
             case Compute():
                 self._check_compute(value)
             case Masked():
                 self._check_masked(value)
             case Reduce():
                 self._check_reduce(value)
-            case Constant() | _:
+            case Constant():
                 pass
 
     def _check_load(self, load: Load, written: set[str]) -> None:
@@ -352,20 +352,17 @@ class _NestChecker:
     def _check_use(
         self, value: Value, reduced: bool, masked: bool, raxes: set[sympy.Symbol]
     ) -> None:
-        match value:
-            case Load(index=index) | IndexValue(expr=index):
-                outside = self.simplifier.free_symbols(index) & raxes
-                if outside and not reduced:
-                    _fail(
-                        "a reduction variable is used outside its reduction",
-                        self._where,
-                        ", ".join(sorted(s.name for s in outside)),
-                        "parallel variables alone",
-                    )
-            case Reduce() if reduced:
-                _fail("a reduction stands inside a reduction", self._where, value.kind.value, "one")
-            case _:
-                pass
+        if isinstance(value, Load | IndexValue) and not reduced:
+            outside = self.simplifier.free_symbols(value.index) & raxes
+            if outside:
+                _fail(
+                    "a reduction variable is used outside its reduction",
+                    self._where,
+                    ", ".join(sorted(s.name for s in outside)),
+                    "parallel variables alone",
+                )
+        if isinstance(value, Reduce) and reduced:
+            _fail("a reduction stands inside a reduction", self._where, value.kind.value, "one")
         if isinstance(value, Load) and not masked:
             self._check_extent(value.index, value.indirect, self._buffer(value.buffer))
 

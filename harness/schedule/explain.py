@@ -100,7 +100,7 @@ def _segments(group: FusedGroup) -> str:
     for segment in group.segments:
         words: list[str] = []
         for nest in segment.nests:
-            kinds = dict.fromkeys(r.kind.value for r in reductions(nest))
+            kinds = dict.fromkeys(r.kind.value for r in reductions(nest.stores))
             what = "/".join(kinds) + " " if kinds else ""
             label = f"{what}{nest.name}"
             words.append(f"({label})" if nest.name in seen else label)

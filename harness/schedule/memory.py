@@ -215,7 +215,7 @@ def _safe(group: FusedGroup, output: str, name: str) -> bool:
                 if store.mode is not StoreMode.PLAIN or store.indirect:
                     return False
                 written.append((place, store.index))
-        for load in loads(nest):
+        for load in loads(nest.stores):
             if load.buffer == name:
                 if load.indirect:
                     return False

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import sympy
 
 from harness.ir.index import axis_symbol
-from harness.ir.nodes import (
-    Axis,
-    Builder,
-    Compute,
-    Constant,
-    IndexValue,
-    Indirect,
-    Load,
-    Masked,
-    Nest,
-    Reduce,
-    Store,
-    Value,
-    store_roots,
-    walk,
-)
+from harness.ir.nodes import Axis, Builder, Nest, rewrite_stores
 from harness.ir.simplify import Simplifier
 from harness.schedule.linear import build, hint
 from harness.schedule.space import (
@@ -35,9 +20,6 @@ from harness.schedule.space import (
     merge_digits,
     permute,
 )
-
-Address = Callable[[sympy.Expr], sympy.Expr]
-"""Maps an old index expression to a new one."""
 
 
 def arrange(cluster: Cluster) -> Cluster:
@@ -105,55 +87,10 @@ class Writer:
     def nest(self, view: View) -> Nest:
         """The nest of ``view`` over the cluster's loops."""
         addresses = _Addresses(view, self.cluster, self.variables)
-        made: dict[int, Value] = {}
-        for value in walk(store_roots(view.nest.stores)):
-            made[id(value)] = rebuilt(value, made, self.builder, addresses.of)
-        stores = rebuilt_stores(view.nest.stores, made, addresses.of)
+        stores = rewrite_stores(view.nest.stores, self.builder, addresses.of)
         raxes = () if view.level is Level.FLAT else axes_of(self.cluster, True)
         axes = axes_of(self.cluster, False)
         return Nest(view.nest.name, axes, raxes, stores, view.nest.origins)
-
-
-def rebuilt(value: Value, made: dict[int, Value], builder: Builder, address: Address) -> Value:
-    """``value`` made again by ``builder`` from its operands in ``made`` (by identity),
-    with every index expression put through ``address``."""
-    match value:
-        case Constant(dtype=dtype):
-            return builder.constant(value.number, dtype)
-        case Load(dtype=dtype, buffer=buffer, index=index, indirect=indirect):
-            return builder.load(buffer, address(index), dtype, _indirect(indirect, made))
-        case IndexValue(dtype=dtype, expr=expr, indirect=indirect):
-            return builder.index(address(expr), dtype, _indirect(indirect, made))
-        case Compute(dtype=dtype, op=op, args=args):
-            return builder.compute(op, *(made[id(a)] for a in args), dtype=dtype)
-        case Masked(mask=mask, body=body, other=other):
-            filler = builder.constant(other.number, other.dtype)
-            return builder.masked(made[id(mask)], made[id(body)], filler)
-        case Reduce(dtype=dtype, kind=kind, args=args, component=component):
-            operands = (made[id(a)] for a in args)
-            return builder.reduce(kind, *operands, dtype=dtype, component=component)
-        case _:
-            raise TypeError(f"unknown value {type(value).__name__}")
-
-
-def rebuilt_stores(
-    stores: Iterable[Store], made: dict[int, Value], address: Address
-) -> tuple[Store, ...]:
-    """``stores`` of the values in ``made``, with new index expressions."""
-    return tuple(
-        Store(
-            s.buffer,
-            address(s.index),
-            made[id(s.value)],
-            s.mode,
-            _indirect(s.indirect, made),
-        )
-        for s in stores
-    )
-
-
-def _indirect(indirect: Indirect, made: dict[int, Value]) -> Indirect:
-    return tuple((symbol, made[id(v)]) for symbol, v in indirect)
 
 
 class _Addresses:

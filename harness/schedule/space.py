@@ -21,8 +21,10 @@ from harness.ir.dependencies import buffers_written, values
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import (
     Compute,
+    Constant,
     IndexValue,
     Load,
+    Masked,
     Nest,
     Reduce,
     ReduceKind,
@@ -196,7 +198,7 @@ def cluster_of(number: int, nest: Nest) -> Cluster:
         (a.var, size_of(a.size), k >= len(nest.axes))
         for k, a in enumerate((*nest.axes, *nest.raxes))
     ]
-    every = values(nest)
+    every = values(nest.stores)
     simple = _simplified(nest, every)
     reader = _Reader(nest, _split_loops(list(simple.values()), loops), simple)
     view = reader.view(number, every)
@@ -261,12 +263,7 @@ def _split_one(var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]) ->
 
 def _simplified(nest: Nest, every: list[Value]) -> dict[sympy.Expr, sympy.Expr]:
     """The nest's addresses that divide, simplified by the ranges of its loops."""
-    found: list[sympy.Expr] = []
-    for value in every:
-        if isinstance(value, Load):
-            found.append(value.index)
-        elif isinstance(value, IndexValue):
-            found.append(value.expr)
+    found = [v.index for v in every if isinstance(v, Load | IndexValue)]
     found += [s.index for s in nest.stores]
     dividing = [e for e in dict.fromkeys(found) if e.has(FloorDiv, Mod)]
     simplifier = Simplifier.of_axes((*nest.axes, *nest.raxes))
@@ -294,16 +291,16 @@ class _Reader:
         ordered = False
         for value in every:
             match value:
-                case Load(buffer=buffer, index=index, indirect=indirect):
-                    self.add(Use.LOAD, buffer, index, bool(indirect))
-                case IndexValue(expr=expr, indirect=indirect):
-                    self.add(Use.INDEX, "", expr, bool(indirect))
+                case Load():
+                    self.add(Use.LOAD, value.buffer, value.index, bool(value.indirect))
+                case IndexValue():
+                    self.add(Use.INDEX, "", value.index, bool(value.indirect))
                 case Compute():
                     operations += 1
-                case Reduce(kind=kind):
+                case Reduce():
                     operations += 1
-                    ordered |= kind in (ReduceKind.ARGMAX, ReduceKind.ARGMIN)
-                case _:
+                    ordered |= value.kind in (ReduceKind.ARGMAX, ReduceKind.ARGMIN)
+                case Constant() | Masked():
                     pass
         for store in self.nest.stores:
             use = Use.ATOMIC if store.mode is StoreMode.ATOMIC_ADD else Use.STORE

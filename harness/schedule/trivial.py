@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.dtypes import DType
-from harness.ir.nodes import Builder, Nest, Reduce, ReduceKind, Value, store_roots, walk
+from harness.ir.nodes import Builder, Made, Nest, Reduce, ReduceKind, Value, rewrite_stores
 from harness.ir.ops import Op
 from harness.ir.program import Program
-from harness.schedule.rewrite import rebuilt, rebuilt_stores
 
 
 def without_trivial_reductions(program: Program) -> Program:
@@ -22,14 +21,13 @@ def without_trivial_reductions(program: Program) -> Program:
 def _pointwise(nest: Nest) -> Nest:
     """The nest with reductions replaced; its loops of one point become parallel."""
     builder = Builder()
-    made: dict[int, Value] = {}
-    for value in walk(store_roots(nest.stores)):
-        if isinstance(value, Reduce):
-            operands = tuple(made[id(a)] for a in value.args)
-            made[id(value)] = _single(builder, value, operands)
-        else:
-            made[id(value)] = rebuilt(value, made, builder, lambda index: index)
-    stores = rebuilt_stores(nest.stores, made, lambda index: index)
+
+    def single(value: Value, made: Made) -> Value | None:
+        if not isinstance(value, Reduce):
+            return None
+        return _single(builder, value, [made[id(a)] for a in value.args])
+
+    stores = rewrite_stores(nest.stores, builder, replace=single)
     return Nest(nest.name, (*nest.axes, *nest.raxes), (), stores, nest.origins)
 
 
@@ -37,7 +35,7 @@ def _cast(builder: Builder, value: Value, dtype: DType) -> Value:
     return value if value.dtype is dtype else builder.compute(Op.CAST, value, dtype=dtype)
 
 
-def _single(builder: Builder, value: Reduce, args: tuple[Value, ...]) -> Value:
+def _single(builder: Builder, value: Reduce, args: list[Value]) -> Value:
     """What ``value`` yields for one point. Differences of a value with itself keep a NaN
     or an infinity visible, as the reduction would."""
     first = args[0]
@@ -53,5 +51,14 @@ def _single(builder: Builder, value: Reduce, args: tuple[Value, ...]) -> Value:
         case ReduceKind.SOFTMAX if value.component == 1:
             zero = builder.compute(Op.SUB, first, first, dtype=value.dtype)
             return builder.compute(Op.EXP, zero, dtype=value.dtype)
-        case _:
+        case (
+            ReduceKind.SUM
+            | ReduceKind.PROD
+            | ReduceKind.MAX
+            | ReduceKind.MIN
+            | ReduceKind.ANY
+            | ReduceKind.XOR_SUM
+            | ReduceKind.WELFORD
+            | ReduceKind.SOFTMAX
+        ):
             return _cast(builder, first, value.dtype)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import sympy
 
+from harness.ir.dependencies import loads
 from harness.ir.nodes import Axis, IndexValue, Indirect, Load, StoreMode, walk
 from harness.ir.program import Program
 from harness.ir.traffic import Access
 from harness.tiling.plan import PlanSegment, Tile
-from harness.tiling.rewrite import loads
 
 
 def accesses(
@@ -48,9 +48,7 @@ def _axes(index: sympy.Expr, indirect: Indirect, tiles: Sequence[Tile]) -> tuple
         return tuple(Axis(e.var, e.length) for t in tiles for e in t.entries if e.var in used)
     used = set(index.free_symbols)
     for value in walk([v for _, v in indirect]):
-        if isinstance(value, Load):
+        if isinstance(value, Load | IndexValue):
             used |= value.index.free_symbols
-        elif isinstance(value, IndexValue):
-            used |= value.expr.free_symbols
     varied = [t for t in tiles if any(e.var in used for e in t.entries)]
     return tuple(Axis(sympy.Symbol(f"{t.prefix}point", integer=True), t.numel) for t in varied)

@@ -10,6 +10,7 @@ import sympy
 from harness.decisions import UNDECIDED, Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
+from harness.ir.dependencies import loads, reductions
 from harness.ir.nodes import Builder, ReduceKind, Store, StoreMode
 from harness.ir.program import Buffer, Program
 from harness.ir.traffic import bytes_moved, bytes_touched
@@ -20,7 +21,7 @@ from harness.tiling.accesses import accesses
 from harness.tiling.arguments import arguments, honoured_pairs
 from harness.tiling.names import kernel_name
 from harness.tiling.plan import UNKNOWN_SIZE, Category, KernelPlan, PlanSegment, Tile
-from harness.tiling.rewrite import Inliner, contains_reduce, loads, reductions
+from harness.tiling.rewrite import Inliner, contains_reduce
 from harness.tiling.softmax import online_softmax
 from harness.tiling.space import Space, iteration_space
 
@@ -205,13 +206,12 @@ def _pinned(category: Category, hint: Hint, rnumel: sympy.Expr) -> tuple[tuple[s
         return ()
     size = int(rnumel)
     pins: list[tuple[str, int]] = []
-    match category:
-        case Category.PERSISTENT:
-            if hint is Hint.INNER and size >= choose.NO_X_PERSISTENT:
-                pins.append(("XBLOCK", 1))
-            pins.append(("R0_BLOCK", 1 << (size - 1).bit_length()))
-        case Category.REDUCTION if hint is Hint.INNER and size >= choose.NO_X_LOOPED:
-            pins.append(("XBLOCK", 1))
-        case _:
-            pass
+    alone = {
+        Category.PERSISTENT: choose.NO_X_PERSISTENT,
+        Category.REDUCTION: choose.NO_X_LOOPED,
+    }.get(category)
+    if alone is not None and hint is Hint.INNER and size >= alone:
+        pins.append(("XBLOCK", 1))
+    if category is Category.PERSISTENT:
+        pins.append(("R0_BLOCK", 1 << (size - 1).bit_length()))
     return tuple(pins)

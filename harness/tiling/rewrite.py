@@ -7,7 +7,7 @@ value; a load of what an earlier loop wrote to memory stays a load.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import sympy
@@ -15,54 +15,21 @@ import sympy
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir.nodes import (
+    Address,
     Builder,
-    Compute,
-    Constant,
-    IndexValue,
-    Indirect,
     Load,
-    Masked,
+    Made,
     Reduce,
     Store,
     StoreMode,
     Value,
-    operands,
-    store_roots,
+    rebuild,
+    rewrite_stores,
     walk,
 )
 from harness.ir.ops import Op
 
-Substitution = Mapping[sympy.Symbol, sympy.Expr]
-Simplify = Callable[[sympy.Expr], sympy.Expr]
-
 _NARROW = frozenset((DType.F8E4M3, DType.F8E5M2))
-
-
-def substitute(value: Value, made: Mapping[int, Value], builder: Builder, index: Simplify) -> Value:
-    """``value`` rebuilt in ``builder`` from its already rebuilt operands ``made`` (by
-    identity), with ``index`` applied to its index expression."""
-
-    def bindings(indirect: Indirect) -> Indirect:
-        return tuple((symbol, made[id(v)]) for symbol, v in indirect)
-
-    match value:
-        case Constant():
-            return builder.constant(value.number, value.dtype)
-        case Load(dtype=dtype, buffer=buffer, index=expr, indirect=indirect):
-            return builder.load(buffer, index(expr), dtype, bindings(indirect))
-        case IndexValue(dtype=dtype, expr=expr, indirect=indirect):
-            return builder.index(index(expr), dtype, bindings(indirect))
-        case Compute(dtype=dtype, op=op, args=args):
-            return builder.compute(op, *(made[id(a)] for a in args), dtype=dtype)
-        case Masked(mask=mask, body=body, other=other):
-            constant = made[id(other)]
-            assert isinstance(constant, Constant)
-            return builder.masked(made[id(mask)], made[id(body)], constant)
-        case Reduce(dtype=dtype, kind=kind, args=args, component=component):
-            rebuilt = (made[id(a)] for a in args)
-            return builder.reduce(kind, *rebuilt, dtype=dtype, component=component)
-        case _:
-            raise InvalidProgram("unknown kind of value", got=type(value).__name__)
 
 
 @dataclass(slots=True)
@@ -79,18 +46,17 @@ class Inliner:
     writes: dict[str, list[Value]] = field(default_factory=dict)
     in_memory: set[str] = field(default_factory=set)
 
-    def rewrite(self, stores: Sequence[Store], index: Simplify) -> list[Store]:
+    def rewrite(self, stores: Sequence[Store], index: Address) -> tuple[Store, ...]:
         """``stores`` of one nest with ``index`` applied to every index expression."""
-        made: dict[int, Value] = {}
-        for value in walk(store_roots(stores)):
-            new = substitute(value, made, self.builder, index)
-            made[id(value)] = self._resolve(new) if isinstance(new, Load) else new
-        result: list[Store] = []
-        for store in stores:
-            indirect = tuple((s, made[id(v)]) for s, v in store.indirect)
-            value = made[id(store.value)]
-            new_store = Store(store.buffer, index(store.index), value, store.mode, indirect)
-            result.append(new_store)
+
+        def resolved(value: Value, made: Made) -> Value | None:
+            if not isinstance(value, Load):
+                return None
+            new = rebuild(value, made, self.builder, index)
+            assert isinstance(new, Load)
+            return self._resolve(new)
+
+        result = rewrite_stores(stores, self.builder, index, resolved)
         for store in result:
             self._remember(store)
         return result
@@ -140,38 +106,3 @@ class Inliner:
 def contains_reduce(value: Value) -> bool:
     """Whether ``value`` is a reduction or computed from one."""
     return any(isinstance(v, Reduce) for v in walk([value]))
-
-
-def reductions(stores: Sequence[Store]) -> list[Reduce]:
-    """Every reduction in ``stores`` once, operands first."""
-    return [v for v in walk(store_roots(stores)) if isinstance(v, Reduce)]
-
-
-def index_exprs(stores: Sequence[Store]) -> list[sympy.Expr]:
-    """Every index expression in ``stores`` once, in order of appearance."""
-    found: dict[sympy.Expr, None] = {}
-    for value in walk(store_roots(stores)):
-        if isinstance(value, Load):
-            found.setdefault(value.index)
-        elif isinstance(value, IndexValue):
-            found.setdefault(value.expr)
-    found.update((s.index, None) for s in stores)
-    return list(found)
-
-
-def loads(stores: Sequence[Store]) -> list[Load]:
-    """Every load in ``stores`` once, operands first."""
-    return [v for v in walk(store_roots(stores)) if isinstance(v, Load)]
-
-
-__all__ = [
-    "Inliner",
-    "Simplify",
-    "Substitution",
-    "contains_reduce",
-    "index_exprs",
-    "loads",
-    "operands",
-    "reductions",
-    "substitute",
-]

@@ -9,50 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.ir.nodes import (
-    Builder,
-    Compute,
-    Reduce,
-    ReduceKind,
-    Store,
-    Value,
-    store_roots,
-    walk,
-)
+from harness.ir.dependencies import values
+from harness.ir.nodes import Builder, Compute, Made, Reduce, ReduceKind, Value, rewrite_stores
 from harness.ir.ops import Op
 from harness.tiling.plan import PlanSegment
-from harness.tiling.rewrite import substitute
 
 
 def online_softmax(segments: Sequence[PlanSegment], builder: Builder) -> tuple[PlanSegment, ...]:
     """``segments`` with every pair (max of v, sum of exp(v - max of v)) made the two
     components of one online softmax. ``builder`` is the one that made the values."""
     stores = [s for segment in segments for s in segment.stores]
-    pairs = [p for v in walk(store_roots(stores)) if (p := _pair(v)) is not None]
+    pairs = [p for v in values(stores) if (p := _pair(v)) is not None]
     if not pairs:
         return tuple(segments)
     roles: dict[int, tuple[Value, int]] = {}
     for total, top in pairs:
         roles[id(total)] = (top.args[0], 1)
         roles[id(top)] = (top.args[0], 0)
-    made: dict[int, Value] = {}
-    for value in walk(store_roots(stores)):
-        if id(value) in roles and isinstance(value, Reduce):
-            source, component = roles[id(value)]
-            made[id(value)] = builder.reduce(
-                ReduceKind.SOFTMAX, made[id(source)], dtype=value.dtype, component=component
-            )
-        else:
-            made[id(value)] = substitute(value, made, builder, lambda expr: expr)
+
+    def joined(value: Value, made: Made) -> Value | None:
+        if id(value) not in roles:
+            return None
+        source, component = roles[id(value)]
+        kind, dtype = ReduceKind.SOFTMAX, value.dtype
+        return builder.reduce(kind, made[id(source)], dtype=dtype, component=component)
+
     return tuple(
-        PlanSegment(segment.looped, tuple(_rebuilt(s, made) for s in segment.stores))
+        PlanSegment(segment.looped, rewrite_stores(segment.stores, builder, replace=joined))
         for segment in segments
     )
-
-
-def _rebuilt(store: Store, made: dict[int, Value]) -> Store:
-    indirect = tuple((symbol, made[id(v)]) for symbol, v in store.indirect)
-    return Store(store.buffer, store.index, made[id(store.value)], store.mode, indirect)
 
 
 def _pair(value: Value) -> tuple[Reduce, Reduce] | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import sympy
 
 from harness.heuristics.facts import Hint
+from harness.ir.dependencies import index_exprs, loads
 from harness.ir.index import axis_symbol
-from harness.ir.nodes import Axis, Nest
+from harness.ir.nodes import Address, Axis, Nest
 from harness.ir.program import Program
 from harness.ir.simplify import Simplifier
 from harness.schedule.group import FusedGroup
@@ -17,7 +18,6 @@ from harness.tiling import choose
 from harness.tiling.choose import Access
 from harness.tiling.plan import Entry, Tile
 from harness.tiling.ranges import Split, express, merge, mergeable, refine
-from harness.tiling.rewrite import Simplify, index_exprs, loads
 
 _PARALLEL = "p"
 _REDUCED = "q"
@@ -69,10 +69,10 @@ class Space:
     full_loads: int
     widths: int
     _tiles: list[_TileSpace]
-    _steps: Mapping[int, Callable[[sympy.Expr], sympy.Expr]]
+    _steps: Mapping[int, Address]
     _known: dict[sympy.Expr, sympy.Expr] = field(default_factory=dict)
 
-    def index(self, nest: Nest) -> Simplify:
+    def index(self, nest: Nest) -> Address:
         """The function from an index of ``nest`` to the same index over entry variables."""
         step = self._steps[id(nest)]
         return lambda expr: self._joined(step(expr))
@@ -148,9 +148,7 @@ def _express(
     return table
 
 
-def _composed(
-    table: Mapping[sympy.Symbol, sympy.Expr], simplify: Simplify
-) -> Callable[[sympy.Expr], sympy.Expr]:
+def _composed(table: Mapping[sympy.Symbol, sympy.Expr], simplify: Address) -> Address:
     cache: dict[sympy.Expr, sympy.Expr] = {}
 
     def apply(expr: sympy.Expr) -> sympy.Expr:
@@ -162,16 +160,14 @@ def _composed(
     return apply
 
 
-def _chained(
-    first: Callable[[sympy.Expr], sympy.Expr], second: Callable[[sympy.Expr], sympy.Expr]
-) -> Callable[[sympy.Expr], sympy.Expr]:
+def _chained(first: Address, second: Address) -> Address:
     return lambda expr: second(first(expr))
 
 
 def _accesses(
     program: Program,
     nests: Sequence[Nest],
-    steps: Sequence[Callable[[sympy.Expr], sympy.Expr]],
+    steps: Sequence[Address],
     group: FusedGroup,
 ) -> list[Access]:
     """Every distinct access to memory: buffers inside the kernel are none."""

@@ -305,16 +305,14 @@ def _evaluate(
             where = {**at, **{s: made[id(v)].astype(int) for s, v in indirect}}
             content = memory[buffer]
             return content[np.clip(_address(index, where), 0, len(content) - 1)]
-        case IndexValue(expr=expr):
-            return _address(expr, at)
+        case IndexValue(index=index):
+            return _address(index, at)
         case Compute(op=op, args=args):
             return _NUMPY[op](*(made[id(a)] for a in args))
         case Masked(mask=mask, body=body, other=other):
             return np.where(made[id(mask)], made[id(body)], other.number)
         case Reduce(args=args):
             return _reduced(value, np.broadcast_to(made[id(args[0])], sizes), over)
-        case _:
-            raise NotImplementedError(type(value))
 
 
 def execute(made: Schedule, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

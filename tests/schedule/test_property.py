@@ -141,7 +141,7 @@ def assert_points(made: Schedule) -> None:
         indices: dict[str, set[sympy.Expr]] = {}
         for nest in group.nests:
             for buffer, index in (
-                *((v.buffer, v.index) for v in loads(nest)),
+                *((v.buffer, v.index) for v in loads(nest.stores)),
                 *((s.buffer, s.index) for s in nest.stores),
             ):
                 indices.setdefault(buffer, set()).add(index)

@@ -29,10 +29,11 @@ from harness.ir.nodes import (
     IndexValue,
     Indirect,
     Load,
+    Made,
     Masked,
     Reduce,
     Value,
-    walk,
+    rewrite,
 )
 from harness.ir.ops import Op
 from harness.ir.simplify import Simplifier
@@ -67,7 +68,7 @@ class Context:
         if isinstance(value, Constant):
             return sympy.Integer(int(value.number))
         if isinstance(value, IndexValue):
-            return value.expr
+            return value.index
         symbol = self._symbols.get(id(value))
         if symbol is None:
             symbol = indirect_symbol(len(self._symbols))
@@ -124,50 +125,26 @@ class Context:
         known = self._reads.get(key)
         if known is not None:
             return known
-        done: dict[int, Value] = {}
-        for value in walk([root]):
-            done[id(value)] = self._rebuild(value, mapping, simplifier, done)
-        self._reads[key] = done[id(root)]
-        return done[id(root)]
 
-    def _rebuild(
-        self,
-        value: Value,
-        mapping: Mapping[sympy.Symbol, sympy.Expr],
-        simplifier: Simplifier,
-        done: Mapping[int, Value],
-    ) -> Value:
-        match value:
-            case Compute(op=op, args=args, dtype=dtype):
-                new = tuple(done[id(a)] for a in args)
-                if all(a is b for a, b in zip(args, new, strict=True)):
-                    return value
-                return self.builder.compute(op, *new, dtype=dtype)
-            case Load(buffer=buffer, index=index, indirect=indirect, dtype=dtype):
-                moved = self._move(index, indirect, mapping, simplifier, done)
-                return self.load(buffer, moved, dtype)
-            case IndexValue(expr=expr, indirect=indirect, dtype=dtype):
-                moved = self._move(expr, indirect, mapping, simplifier, done)
-                return self.index_value(moved, dtype)
-            case Masked(mask=mask, body=body, other=other):
-                return self.masked(done[id(mask)], done[id(body)], other)
-            case Reduce():
-                raise AssertionError("a reduction is read only after it has a buffer")
-            case _:
-                return value
+        def moved(value: Load | IndexValue, made: Made) -> sympy.Expr:
+            found = {symbol: self.indirect(made[id(v)]) for symbol, v in value.indirect}
+            return simplifier.substitute(value.index, {**mapping, **found})
 
-    def _move(
-        self,
-        expr: sympy.Expr,
-        indirect: Indirect,
-        mapping: Mapping[sympy.Symbol, sympy.Expr],
-        simplifier: Simplifier,
-        done: Mapping[int, Value],
-    ) -> sympy.Expr:
-        replace = dict(mapping)
-        for symbol, value in indirect:
-            replace[symbol] = self.indirect(done[id(value)])
-        return simplifier.substitute(expr, replace)
+        def replace(value: Value, made: Made) -> Value | None:
+            match value:
+                case Load():
+                    return self.load(value.buffer, moved(value, made), value.dtype)
+                case IndexValue():
+                    return self.index_value(moved(value, made), value.dtype)
+                case Masked():
+                    return self.masked(made[id(value.mask)], made[id(value.body)], value.other)
+                case Reduce():
+                    raise AssertionError("a reduction is read only after it has a buffer")
+                case Constant() | Compute():
+                    return None
+
+        self._reads[key] = rewrite([root], self.builder, replace=replace)[id(root)]
+        return self._reads[key]
 
     def masked(self, mask: Value, body: Value, other: Constant) -> Value:
         """``body`` where ``mask`` holds, else ``other``; decided masks disappear."""
@@ -210,7 +187,7 @@ class Context:
         value = scalar.cast(value, DType.I64)
         if isinstance(value, Constant):
             return self.index_value(value.number + size if value.number < 0 else value.number)
-        if isinstance(value, IndexValue) and value.expr.is_nonnegative:
+        if isinstance(value, IndexValue) and value.index.is_nonnegative:
             return value
         negative = scalar.compare(Op.LT, value, scalar.constant(0, DType.I64))
         return scalar.where(negative, scalar.add(value, self.index_value(size)), value)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sympy
 
 from harness.dtypes import DType
-from harness.ir.nodes import Compute, Load, Value, walk
+from harness.ir.nodes import Compute, Constant, IndexValue, Load, Masked, Reduce, Value, walk
 from harness.ir.ops import Op
 
 # A nest that reads more, or computes more, than this gains nothing from growing further:
@@ -63,7 +63,7 @@ def profile(value: Value) -> Profile:
                 ops += op is not Op.CAST
                 short += (op in _ONE_SPECIAL) + 3 * (op in _SEVERAL_SPECIAL)
                 long += 8 * (op in _LONG or (dtype is DType.F64 and op is not Op.CAST))
-            case _:
+            case Constant() | IndexValue() | Masked() | Reduce():
                 pass
     return Profile(tuple(loads), ops, short, long)
 

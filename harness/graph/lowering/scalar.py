@@ -63,7 +63,7 @@ _FOLDED: dict[Op, Callable[..., Number]] = {
 def _position(value: Value) -> sympy.Expr | None:
     """The index expression ``value`` is, if it is one and loads nothing."""
     if isinstance(value, IndexValue) and not value.indirect:
-        return value.expr
+        return value.index
     if isinstance(value, Constant):
         return sympy.Integer(int(value.number))
     return None
@@ -105,7 +105,7 @@ class Scalar:
         if isinstance(value, Constant):
             return self.constant(value.number, target)
         if isinstance(value, IndexValue) and target.is_integer and not value.indirect:
-            return self.builder.index(value.expr, target)
+            return self.builder.index(value.index, target)
         if target is DType.BOOL:
             return self.compare(Op.NE, value, self.like(0, value))
         return self.builder.compute(Op.CAST, value, dtype=target)

@@ -279,13 +279,13 @@ def scaled_position(call: Call, value: Value) -> sympy.Expr | None:
     if at.indirect or not isinstance(factor, Constant) or not 0 < factor.number <= 1:
         return None
     inverse = 1 / factor.number
-    low, high = call.context.simplifier(call.shape).bounds(at.expr)
+    low, high = call.context.simplifier(call.shape).bounds(at.index)
     exact = inverse == int(inverse) and int(inverse) & (int(inverse) - 1) == 0
     if not exact or low is None or high is None or not (low.is_Integer and high.is_Integer):
         return None
     if low < 0 or high >= _EXACT_IN_F32:
         return None
-    return FloorDiv(at.expr, sympy.Integer(int(inverse)))
+    return FloorDiv(at.index, sympy.Integer(int(inverse)))
 
 
 def copy(call: Call) -> Lowered:

@@ -64,15 +64,13 @@ class Operand:
 
     def _single(self, kind: ReduceKind, component: int) -> Value:
         scalar = self.call.scalar
-        match kind:
-            case ReduceKind.ARGMAX | ReduceKind.ARGMIN:
-                return scalar.constant(0, DType.I64)
-            case ReduceKind.WELFORD if component > 0:
-                return scalar.like(0 if component == 1 else 1, self.value)
-            case ReduceKind.SOFTMAX if component > 0:
-                return scalar.like(1, self.value)
-            case _:
-                return self.value
+        if kind in (ReduceKind.ARGMAX, ReduceKind.ARGMIN):
+            return scalar.constant(0, DType.I64)
+        if kind is ReduceKind.WELFORD and component > 0:
+            return scalar.like(0 if component == 1 else 1, self.value)
+        if kind is ReduceKind.SOFTMAX and component > 0:
+            return scalar.like(1, self.value)
+        return self.value
 
     def finish(self, value: Value, position: int = 0) -> Result:
         """The node's result number ``position``."""
@@ -138,7 +136,7 @@ def sum_of_exponentials(operand: Operand) -> Result | None:
     match operand.value:
         case Compute(op=Op.EXP, args=(Compute(op=Op.SUB, args=(value, Load() as top)),)):
             pass
-        case _:
+        case _:  # any other shape of expression
             return None
     if operand.call.dtype.compute is not value.dtype:
         return None
