@@ -158,10 +158,10 @@ def _assert_available(group: FusedGroup) -> None:
             for name in buffers_read(nest):
                 if name in group.internal:
                     assert name in closed or here.get(name) is False, (name, nest.name)
-            reduces = bool(reductions(nest))
+            reduces = bool(reductions(nest.stores))
             here.update(dict.fromkeys(buffers_written(nest), reduces))
         for nest in segment.nests:
-            if reductions(nest) or not segment.looped:
+            if reductions(nest.stores) or not segment.looped:
                 closed.update(buffers_written(nest))
 
 
