@@ -309,15 +309,20 @@ def suites(options: Options) -> Finding:
 
 def folder(subject: str, path: Path, variable: str) -> Finding:
     """Whether files can be made below ``path`` (or where it would be made)."""
+    from harness.runtime.compile.cache import exposure
+
     existing = next(p for p in (path, *path.parents) if p.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):
             pass
+        reason = exposure(path) if variable == "HARNESS_CACHE" and existing == path else ""
     except OSError as error:
+        reason = error.strerror or str(error)
+    if reason:
         return Finding(
             subject,
             Level.LIMITED,
-            f"{path}: {error.strerror or error}",
+            f"{path}: {reason}",
             "nothing can be kept there",
             f"set {variable} to a folder that may be written",
         )

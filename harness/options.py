@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -137,9 +138,8 @@ def from_environment(
     Raises ``UsageError`` for a value that makes no sense.
     """
     root = project_root(directory)
-    home = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME") or "/tmp") / ".cache")
     return Options(
-        cache=_folder(environ, "HARNESS_CACHE", directory, Path(home) / "harness"),
+        cache=_folder(environ, "HARNESS_CACHE", directory, _cache_folder(environ)),
         results=_folder(environ, "HARNESS_RESULTS", directory, root / "results"),
         suites=_folder(environ, "HARNESS_SUITES", directory, _suites_folder(root)),
         jobs=_count(environ, "HARNESS_JOBS", cores or 1),
@@ -178,14 +178,37 @@ def _suites_folder(root: Path) -> Path:
     return local if local.is_dir() else Path(__file__).resolve().parent.parent / "suites"
 
 
+def _cache_folder(environ: Mapping[str, str]) -> Path:
+    """Below the user's home; a user without one has a folder of their own in the temporary one."""
+    import os
+    import pwd
+
+    if environ.get("XDG_CACHE_HOME"):
+        return Path(environ["XDG_CACHE_HOME"]) / "harness"
+    user = os.getuid()
+    try:
+        home = environ.get("HOME") or pwd.getpwuid(user).pw_dir
+    except KeyError:
+        return Path(tempfile.gettempdir()) / f"harness-{user}"
+    return Path(home) / ".cache" / "harness"
+
+
 def _folder(environ: Mapping[str, str], name: str, directory: Path, default: Path) -> Path:
-    text = environ.get(name, "")
-    return (directory / Path(text).expanduser()) if text else default
+    return _file(environ, name, directory) or default
 
 
 def _file(environ: Mapping[str, str], name: str, directory: Path) -> Path | None:
     text = environ.get(name, "")
-    return directory / Path(text).expanduser() if text else None
+    try:
+        return directory / Path(text).expanduser() if text else None
+    except RuntimeError as error:
+        raise UsageError(
+            "a path is in the home folder of a user who does not exist",
+            where=f"environment variable {name}",
+            got=repr(text),
+            expected="a path, which may begin with ~ or with ~ and a user's name",
+            remedy=f"set {name} to another path, or unset it",
+        ) from error
 
 
 def _bandwidth(environ: Mapping[str, str]) -> str | None:

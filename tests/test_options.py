@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import pwd
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -73,3 +76,22 @@ def test_a_table_of_configurations(tmp_path: Path) -> None:
     found = from_environment({"HARNESS_TUNING_TABLE": "tables/h100.json"}, tmp_path)
     assert found.tuning_table == tmp_path / "tables" / "h100.json"
     assert from_environment({}, tmp_path).tuning_table is None
+
+
+def test_without_a_home_the_cache_is_not_where_anybody_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    assert from_environment({}, tmp_path).cache == home / ".cache" / "harness"
+
+    def unknown(user: int) -> None:
+        raise KeyError(user)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    own = Path(tempfile.gettempdir()) / f"harness-{os.getuid()}"
+    assert from_environment({}, tmp_path).cache == own
+
+
+def test_the_home_of_a_user_who_does_not_exist_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="user who does not exist"):
+        from_environment({"HARNESS_RESULTS": "~nosuchuser/results"}, tmp_path)

@@ -8,7 +8,6 @@ to a file named by its hash before it is executed. Nothing is entered in
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any
 
 from harness.errors import CompileFailed, HarnessError, InvalidProgram, RecordError
 from harness.heuristics.facts import OPTIONS, Config
+from harness.runtime.compile.cache import process_folder
 from harness.runtime.grid import checked
 
 USER = "user"
@@ -227,23 +227,19 @@ def write_atomically(path: Path, data: bytes) -> None:
         ) from error
 
 
-def default_folder() -> Path:
-    """Where module files go when nobody says: one folder per user in the temporary folder."""
-    return Path(tempfile.gettempdir()) / f"harness-modules-{os.getuid()}"
-
-
-def load(text: str, folder: Path | None = None) -> LoadedModule:
+def load(text: str, cache: Path | None = None) -> LoadedModule:
     """Execute the emitted module ``text`` and return it.
 
-    The file is written below ``folder`` (a cache folder; a per-user temporary one if
-    None). Raises ``RecordError`` when that folder cannot be written and ``CompileFailed``
-    when the text is not an emitted module.
+    Its file is written to the folder ``modules`` of ``cache`` (if None, to a temporary folder of
+    this process). Raises ``RecordError`` when that cannot be written and ``CompileFailed`` when
+    the text is not an emitted module.
     """
-    path = (folder or default_folder()) / f"kernel_{text_hash(text)}.py"
+    folder = process_folder() if cache is None else cache / "modules"
+    path = folder / f"kernel_{text_hash(text)}.py"
     data = text.encode()
     if not _holds(path, data):
         write_atomically(path, data)
-    return LoadedModule(_execute(path), text, path)
+    return LoadedModule(_execute(text, path), text, path)
 
 
 def _holds(path: Path, data: bytes) -> bool:
@@ -253,13 +249,12 @@ def _holds(path: Path, data: bytes) -> bool:
         return False
 
 
-def _execute(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise HarnessError("a module file cannot be loaded", where=str(path))
-    module = importlib.util.module_from_spec(spec)
+def _execute(text: str, path: Path) -> ModuleType:
+    """The module. What runs is ``text``, never what Python compiled and kept beside the file."""
+    module = ModuleType(path.stem)
+    module.__file__ = str(path)
     try:
-        spec.loader.exec_module(module)
+        exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102 - what emitted modules are
     except HarnessError:
         raise
     except Exception as error:

@@ -1,42 +1,85 @@
-"""The cache folder: what lies in it can be made again, so a run must not fail for want of it."""
+"""The cache folder: what lies in it can be made again, so a run must not fail for want of it.
+
+Files in it are executed (kernels, the launcher), so it must be nobody else's to write in.
+"""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
+import os
+import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 _NEEDED = 1 << 20
 """Bytes that must fit: about what one kernel's binaries take."""
+_ROOT = 0
 
 
 @contextlib.contextmanager
 def usable(folder: Path | None) -> Iterator[tuple[Path, str]]:
-    """``folder`` if it can be written, else a temporary one that goes away afterwards; and, for
+    """``folder`` if it can be used, else a temporary one that goes away afterwards; and, for
     the latter, a sentence that says why. None asks for a temporary one: nothing found, nothing
     kept (HARNESS_NO_CACHE).
     """
-    if folder is None:
-        with tempfile.TemporaryDirectory(prefix="harness-", ignore_cleanup_errors=True) as other:
-            yield Path(other), ""
-        return
-    reason = refusal(folder)
-    if not reason:
+    reason = "" if folder is None else refusal(folder)
+    if folder is not None and not reason:
         yield folder, ""
         return
+    note = f"the cache {folder} cannot be used ({reason}); nothing is cached for this run"
     with tempfile.TemporaryDirectory(prefix="harness-cache-", ignore_cleanup_errors=True) as other:
-        note = f"the cache {folder} cannot be written ({reason}); nothing is cached for this run"
-        yield Path(other), note
+        yield Path(other), note if reason else ""
 
 
 def refusal(folder: Path) -> str:
-    """Why nothing can be written below ``folder``; empty if something can."""
+    """Why nothing may be kept below ``folder``, which is made if it is missing; empty if
+    something may."""
+    odd = [c for c in str(folder) if c in '"\\' or not c.isprintable()]
+    if odd:
+        return f"NVIDIA's assembler reads no path with {odd[0]!r} in it"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        exposed = exposure(folder)
+        if exposed:
+            return exposed
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(bytes(_NEEDED))
             file.flush()
     except OSError as error:
         return error.strerror or str(error)
     return ""
+
+
+def exposure(folder: Path) -> str:
+    """Which other user could put a file below ``folder``, or another folder in its place; empty
+    if none could (but root)."""
+    trusted = (_ROOT, os.geteuid())
+    place = folder.resolve()
+    found = place.stat()
+    if found.st_uid not in trusted:
+        return f"{place} belongs to another user"
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"other users may write to {place}: chmod go-w"
+    for parent in place.parents:
+        found = parent.stat()
+        own = found.st_mode & stat.S_ISVTX and found.st_uid in trusted
+        if found.st_mode & stat.S_IWOTH and not own:
+            return f"other users may replace what is in {parent}"
+    return ""
+
+
+@functools.cache
+def process_folder() -> Path:
+    """A folder that only this user may enter, for as long as this process runs."""
+    made = Path(tempfile.mkdtemp(prefix="harness-"))
+    atexit.register(_remove, made, os.getpid())
+    return made
+
+
+def _remove(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:  # a process forked off this one ends first
+        shutil.rmtree(folder, ignore_errors=True)

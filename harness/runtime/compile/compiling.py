@@ -105,7 +105,7 @@ def handlers(cache: str | None) -> dict[str, Handler]:
         return static.measure(jobs, folder)
 
     def warm(job: CompileJob) -> None:
-        loaded = modules.load(job.module_text, None if folder is None else folder / "modules")
+        loaded = modules.load(job.module_text, folder)
         compiled_binary(loaded, job.target, job.config or loaded.configs[0], cache=folder)
 
     return {"metrics": measure, "warm": warm}

@@ -86,7 +86,7 @@ def measure(
 
 def _compile(job: CompileJob, cache: Path | None) -> tuple[Binary, int]:
     """The binary, and its shared memory in bytes."""
-    loaded = modules.load(job.module_text, None if cache is None else cache / "modules")
+    loaded = modules.load(job.module_text, cache)
     config = loaded.configs[0] if job.config is None else job.config
     compiled = compile_for(loaded, job.target, config, cache=cache)
     return Binary.of(compiled, loaded.name), int(compiled.metadata.shared)

@@ -24,8 +24,8 @@ _KEPT = 256
 class Interpreter:
     """Loaded modules by text, and the two jobs."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
+    def __init__(self, cache: Path | None) -> None:
+        self._cache = cache
         self._loaded: dict[str, modules.LoadedModule] = {}
 
     def load(self, text: str) -> modules.LoadedModule:
@@ -34,7 +34,7 @@ class Interpreter:
         if found is None:
             if len(self._loaded) >= _KEPT:
                 self._loaded.pop(next(iter(self._loaded)))
-            found = self._loaded[text] = modules.load(text, self._folder)
+            found = self._loaded[text] = modules.load(text, self._cache)
         return found
 
     def check(self, job: CheckJob) -> CheckResult:
@@ -94,5 +94,5 @@ def handlers(cache: str | None) -> dict[str, Handler]:
     standins.install_rounding()
     standins.install_splat()
     standins.install_index()
-    interpreter = Interpreter(None if cache is None else Path(cache) / "modules")
+    interpreter = Interpreter(None if cache is None else Path(cache))
     return {"check": interpreter.check, "launch": interpreter.launch}

@@ -90,20 +90,27 @@ def through_ctypes(
 
 
 def _compiled(cache: Path | None) -> Any:
-    """The extension. One that lies in ``cache`` is loaded without Triton."""
+    """The extension. One that lies in ``cache`` is loaded without Triton, if its contents are
+    what its name says."""
     source = _SOURCE.read_text()
-    kept = None if cache is None else cache / "native" / f"{_key(source)}{_SUFFIX}"
-    if kept is not None and kept.is_file():
-        with contextlib.suppress(ImportError):  # torn or foreign: built again
-            return _loaded(kept)
+    folder, key = None if cache is None else cache / "native", _key(source)
+    for kept in () if folder is None else sorted(folder.glob(f"{key}-*{_SUFFIX}")):
+        with contextlib.suppress(ImportError, OSError):  # torn or foreign: built again
+            if kept.name == _file_name(key, kept.read_bytes()):
+                return _loaded(kept)
     from triton.runtime.build import compile_module_from_src
 
     with triton_cache(cache):
         made = compile_module_from_src(src=source, name=_NAME)
-    if kept is not None:
+    if folder is not None:
+        data = Path(made.__file__).read_bytes()
         with contextlib.suppress(RecordError):
-            modules.write_atomically(kept, Path(made.__file__).read_bytes())
+            modules.write_atomically(folder / _file_name(key, data), data)
     return made
+
+
+def _file_name(key: str, data: bytes) -> str:
+    return f"{key}-{hashlib.sha256(data).hexdigest()[:32]}{_SUFFIX}"
 
 
 def _key(source: str) -> str:

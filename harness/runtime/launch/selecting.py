@@ -107,8 +107,7 @@ class SelectedKernels:
 
     def loaded(self, module_text: str) -> modules.LoadedModule:
         """The module, loaded."""
-        folder = None if self.cache is None else self.cache / "modules"
-        return modules.load(module_text, folder)
+        return modules.load(module_text, self.cache)
 
     def chosen(self) -> dict[str, Config]:
         """The configuration of every kernel that has been launched, by its name."""

@@ -69,8 +69,7 @@ class CachingAutotuner:
         """The module. Raises ``CompileFailed`` for text that is none."""
         with self._lock:
             if self._loaded is None:
-                folder = None if self.cache is None else self.cache / "modules"
-                self._loaded = modules.load(self.module_text, folder)
+                self._loaded = modules.load(self.module_text, self.cache)
             return self._loaded
 
     def compile(self) -> list[Config]:
