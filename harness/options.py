@@ -28,7 +28,8 @@ class Options:
     declarations. ``jobs`` is the number of worker processes; ``color`` whether
     tables may be coloured, ``interactive`` whether progress bars may be drawn
     (both still need a terminal); ``target`` names the device kind kernels are
-    compiled for where there is no GPU; ``commit`` the commit that a run is recorded
+    compiled for where there is no GPU; ``verify`` whether the compiler checks every program that
+    it makes; ``commit`` the commit that a run is recorded
     under where it is not to be, or cannot be, read off the checkout (``SHA``, or
     ``SHA-dirty`` for a tree that differs from it); ``asv_graphs`` the graphs that asv measures
     where time does not allow for all that its suite declares; ``tuning_table`` a file of launch
@@ -48,6 +49,7 @@ class Options:
     color: bool = True
     interactive: bool = True
     use_cache: bool = True
+    verify: bool = False
     commit: str = ""
     asv_graphs: tuple[str, ...] = ()
     tuning_table: Path | None = None
@@ -132,9 +134,10 @@ def from_environment(
     the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_COMMIT`` is the
     commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv;
     ``HARNESS_TUNING_TABLE`` names a table of configurations;
-    ``HARNESS_NO_CACHE`` is a switch; ``CI`` and ``NO_COLOR`` count when they are set and not empty.
-    ``HARNESS_TRACE`` and ``HARNESS_BANDWIDTH`` are switches; ``HARNESS_BANDWIDTH_KERNELS`` (a
-    regular expression of kernels' names) and ``HARNESS_BANDWIDTH_FILE`` each turn the latter on.
+    ``CI`` and ``NO_COLOR`` count when they are set and not empty. ``HARNESS_NO_CACHE``,
+    ``HARNESS_VERIFY``, ``HARNESS_TRACE`` and ``HARNESS_BANDWIDTH`` are switches;
+    ``HARNESS_BANDWIDTH_KERNELS`` (a regular expression of kernels' names) and
+    ``HARNESS_BANDWIDTH_FILE`` each turn the latter on.
     Raises ``UsageError`` for a value that makes no sense.
     """
     root = project_root(directory)
@@ -147,6 +150,7 @@ def from_environment(
         color=not environ.get("NO_COLOR"),
         interactive=environ.get("CI", "").lower() in _FALSE,  # services set it to all sorts
         use_cache=not _switch(environ, "HARNESS_NO_CACHE"),
+        verify=_switch(environ, "HARNESS_VERIFY"),
         commit=environ.get("HARNESS_COMMIT", "").strip(),
         asv_graphs=tuple(environ.get("HARNESS_ASV_GRAPHS", "").replace(",", " ").split()),
         tuning_table=_file(environ, "HARNESS_TUNING_TABLE", directory),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
+from harness import options as settings
 from harness.codegen.kernel import render
 from harness.codegen.module import emit
 from harness.compiled import (
@@ -27,7 +28,8 @@ from harness.graph.model import Graph, Region
 from harness.graph.partition.regions import partition
 from harness.graph.passes.cleanup import structure_key
 from harness.graph.passes.scatters import copy_scatters
-from harness.graph.passes.split import split_reductions
+from harness.graph.passes.split import ChooseSplit, split_reductions
+from harness.hooks import Hook, StageTimes, Step, verified
 from harness.ir.program import Program
 from harness.schedule.build import schedule
 from harness.schedule.group import FusedGroup
@@ -38,44 +40,66 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def compile_graph(graph: Graph, target: Target, decisions: Decisions = UNDECIDED) -> CompiledGraph:
+@dataclass(frozen=True, slots=True)
+class Stage(Generic[P, T]):
+    """A step of the pipeline: its name, and the function that it is."""
+
+    name: str
+    run: Callable[P, T]
+
+
+def _split(graph: Graph, target: Target, choose: ChooseSplit) -> Graph:
+    """Scatters into few positions get copies; then reductions with few results are cut."""
+    return split_reductions(copy_scatters(graph, choose), target, choose)
+
+
+PARTITION = Stage("partition", partition)  # graph → regions and library calls
+SPLIT = Stage("split", _split)  # region → region that fills the device
+LOWER = Stage("lower", lower)  # region → loop nests
+SCHEDULE = Stage("schedule", schedule)  # loop nests → groups, a kernel each
+PLAN = Stage("plan", plan)  # group → tiles, arguments, kind of reduction
+RENDER = Stage("render", render)  # plan → kernel text
+EMIT = Stage("emit", emit)  # kernel text → module
+STAGES: tuple[Stage[..., Any], ...] = (PARTITION, SPLIT, LOWER, SCHEDULE, PLAN, RENDER, EMIT)
+
+
+def compile_graph(
+    graph: Graph, target: Target, decisions: Decisions = UNDECIDED, hooks: Sequence[Hook] = ()
+) -> CompiledGraph:
     """Compile every region of ``graph`` for ``target``.
 
     ``decisions`` are those of the same graph at other sizes (``CompiledGraph.decisions``): they
     are replayed wherever node names agree, so that a small graph exercises the kinds of
-    kernels of the real one.
+    kernels of the real one. ``hooks`` are called after every stage; with ``HARNESS_VERIFY``
+    every program is verified first.
 
     Never raises for a single kernel: what cannot be generated is in ``failures``, and the
     rest goes on. Raises ``GraphError`` for a graph that cannot be cut at all.
     """
-    state = _State(target, decisions)
+    asked = (verified,) if settings.current().verify else ()
+    state = _State(target, decisions, (*asked, *hooks))
     began = time.perf_counter()
-    cut = partition(graph, decisions=decisions)
-    state.spend("partition", began)
+    cut = PARTITION.run(graph, decisions=decisions)
+    state.done(PARTITION.name, "", cut, time.perf_counter() - began)
     regions = tuple(_compile_region(region, state) for region in cut.regions)
     kernels, splits = tuple(state.kernels.values()), tuple(state.splits.items())
-    return CompiledGraph(cut, regions, kernels, splits, tuple(state.seconds.items()))
+    return CompiledGraph(cut, regions, kernels, splits, tuple(state.times.seconds.items()))
 
 
 def _compile_region(region: Region, state: _State) -> CompiledRegion:
     state.begin(region)
-    graph = state.run("split", _split, region.graph, state)
+    graph = state.run(SPLIT, region.graph, state.target, state.choose_split)
     if graph is None:
         return CompiledRegion(region, region.graph, region.graph, None, None, (), state.failures())
     key = (structure_key(graph), state.decisions.about(n.name for n in graph.nodes))
     twin = state.regions.get(key)
     if twin is not None:
+        state.done("same", region.name, f"compiled as {twin.region.name}", 0.0)
         return _renamed(twin, region, graph)
     made = _generate(region, graph, state)
     if made.complete:
         state.regions[key] = made
     return made
-
-
-def _split(graph: Graph, state: _State) -> Graph:
-    """Scatters into few positions get copies; then reductions with few results are cut."""
-    copied = copy_scatters(graph, state.choose_split)
-    return split_reductions(copied, state.target, state.choose_split)
 
 
 def _renamed(twin: CompiledRegion, region: Region, graph: Graph) -> CompiledRegion:
@@ -99,11 +123,9 @@ def _renamed(twin: CompiledRegion, region: Region, graph: Graph) -> CompiledRegi
 
 
 def _generate(region: Region, graph: Graph, state: _State) -> CompiledRegion:
-    program = state.run("lower", lower, graph)
+    program = state.run(LOWER, graph)
     planned = (
-        None
-        if program is None
-        else state.run("schedule", schedule, program, state.target, state.decisions)
+        None if program is None else state.run(SCHEDULE, program, state.target, state.decisions)
     )
     if planned is None:
         return CompiledRegion(region, graph, graph, program, None, (), state.failures())
@@ -116,16 +138,16 @@ def _generate(region: Region, graph: Graph, state: _State) -> CompiledRegion:
 def _compile_kernel(
     graph: Graph, program: Program, group: FusedGroup, state: _State
 ) -> Launch | None:
-    state.origins = group.origins
-    planned = state.run("plan", plan, program, group, state.target, state.decisions)
+    state.group, state.origins = group.name, group.origins
+    planned = state.run(PLAN, program, group, state.target, state.decisions)
     if planned is None:
         return None
-    source = state.run("render", render, planned, len(state.kernels))
+    source = state.run(RENDER, planned, len(state.kernels))
     if source is None:
         return None
     kernel = state.kernels.get(kernel_identity(source))
     if kernel is None:
-        module = state.run("emit", emit, source, graph, state.target)
+        module = state.run(EMIT, source, graph, state.target)
         if module is None:
             return None
         kernel = state.kernels[kernel_identity(source)] = Kernel(source, module)
@@ -138,17 +160,19 @@ class _State:
 
     target: Target
     decisions: Decisions
+    hooks: tuple[Hook, ...]
+    times: StageTimes = field(default_factory=StageTimes)
     kernels: dict[tuple[object, ...], Kernel] = field(default_factory=dict)
     regions: dict[object, CompiledRegion] = field(default_factory=dict)
     splits: dict[str, int] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
     region: str = ""
+    group: str = ""
     origins: tuple[str, ...] = ()
     failed: list[Failure] = field(default_factory=list)
 
     def begin(self, region: Region) -> None:
         """What follows belongs to ``region``."""
-        self.region = region.name
+        self.region, self.group = region.name, ""
         self.origins = tuple(node.name for node in region.graph.nodes)
         self.failed = []
 
@@ -156,30 +180,33 @@ class _State:
         """What has failed since ``begin``."""
         return tuple(self.failed)
 
-    def spend(self, stage: str, began: float) -> None:
-        """Add the time since ``began`` to ``stage``."""
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - began
+    def done(self, stage: str, where: str, made: object, seconds: float) -> None:
+        """Tell the hooks."""
+        number = next((n for n, one in enumerate(STAGES) if one.name == stage), len(STAGES))
+        step = Step(stage, number, where, made, seconds)
+        every: tuple[Hook, ...] = (self.times, *self.hooks)
+        for hook in every:
+            hook(step)
 
-    def run(
-        self, stage: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-    ) -> T | None:
-        """The result of a stage; ``None``, with the error recorded, if it fails."""
+    def run(self, stage: Stage[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """The result of a stage; ``None``, with the error recorded, if it or a hook fails."""
         began = time.perf_counter()
         try:
-            return function(*args, **kwargs)
+            made = stage.run(*args, **kwargs)
+            where = f"{self.region}/{self.group}" if self.group else self.region
+            self.done(stage.name, where, made, time.perf_counter() - began)
+            return made
         except HarnessError as error:
-            self.failed.append(Failure(self.region, stage, self.origins, error))
+            self.failed.append(Failure(self.region, stage.name, self.origins, error))
         except Exception as error:  # noqa: BLE001 - a defect in one kernel must not stop the others
             place = traceback.extract_tb(error.__traceback__)[-1]
             wrapped = InvalidProgram(
-                f"the stage {stage} failed",
+                f"the stage {stage.name} failed",
                 where=f"{self.region}: {', '.join(self.origins[-3:])}",
                 got=f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})",
                 remedy="report this as a defect of the compiler, with the graph file",
             )
-            self.failed.append(Failure(self.region, stage, self.origins, wrapped))
-        finally:
-            self.spend(stage, began)
+            self.failed.append(Failure(self.region, stage.name, self.origins, wrapped))
         return None
 
     def choose_split(self, node: str, default: int) -> int:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 
 import pytest
+
+os.environ.setdefault("HARNESS_VERIFY", "1")  # every program that a test compiles is verified
 
 _MOST_KEPT = 1 << 30
 """Bytes that nothing uses and torch may keep: blocks of which a part is in use."""

@@ -36,7 +36,7 @@ def dump(program: Program) -> str:
     lines.extend(f"  {_buffer(b, printer)}" for b in program.buffers)
     for nest in program.nests:
         lines.append("")
-        lines.extend(f"  {line}" for line in dump_nest(nest, printer))
+        lines.extend(f"  {line}" for line in _nest(nest, printer))
     lines.append("")
     lines.append(f"  return {', '.join(program.outputs)}")
     if program.mutated:
@@ -44,21 +44,26 @@ def dump(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
-def dump_nest(nest: Nest, printer: IndexPrinter | None = None) -> list[str]:
+def _nest(nest: Nest, printer: IndexPrinter) -> list[str]:
     """One nest as lines: its loops, its values, its stores."""
-    printer = printer or IndexPrinter(Language.PYTHON, Simplifier({}))
     lines = [f"nest {nest.name}  # {', '.join(nest.origins)}"]
     for word, axes in (("for", nest.axes), ("reduce", nest.raxes)):
         if axes:
             loops = ", ".join(f"{a.var.name} < {printer.text(a.size)}" for a in axes)
             lines.append(f"{word} {loops}:")
+    return [*lines, *(f"  {line}" for line in dump_stores(nest.stores, printer))]
+
+
+def dump_stores(stores: Sequence[Store], printer: IndexPrinter | None = None) -> list[str]:
+    """Stores as lines, after the values that they need."""
+    printer = printer or IndexPrinter(Language.PYTHON, Simplifier({}))
+    lines: list[str] = []
     numbers: dict[int, str] = {}
-    for value in walk(store_roots(nest.stores)):
+    for value in walk(store_roots(stores)):
         numbers[id(value)] = f"%{len(numbers)}"
         text = _value(value, numbers, printer)
-        lines.append(f"  {numbers[id(value)]} = {text} : {value.dtype.short}")
-    lines.extend(f"  {_store(s, numbers, printer)}" for s in nest.stores)
-    return lines
+        lines.append(f"{numbers[id(value)]} = {text} : {value.dtype.short}")
+    return lines + [_store(s, numbers, printer) for s in stores]
 
 
 def _buffer(buffer: Buffer, printer: IndexPrinter) -> str:
