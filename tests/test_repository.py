@@ -138,7 +138,7 @@ def test_readme_names_commands_that_exist() -> None:
 
     named = set(re.findall(r"\bharness ([a-z][a-z-]+)\b", (ROOT / "README.md").read_text()))
     known = {name for name, _, _ in COMMANDS}
-    assert named & known >= {"run", "list", "emit", "show", "doctor", "capture", "explain-fusion"}
+    assert named & known >= {"run", "list", "emit", "show", "doctor", "capture", "explain"}
     targets = set(re.findall(r"^make ([a-z]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
     makefile = (ROOT / "Makefile").read_text()
     assert targets

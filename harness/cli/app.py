@@ -16,7 +16,7 @@ from harness.cli.compare import compare
 from harness.cli.confirm import confirm
 from harness.cli.doctor import doctor
 from harness.cli.emit import emit
-from harness.cli.explain import explain_fusion
+from harness.cli.explain import explain
 from harness.cli.importing import import_
 from harness.cli.listing import list_
 from harness.cli.run import run
@@ -73,9 +73,10 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("confirm", confirm, "Time two runs' kernels against each other, today."),
     ("import", import_, "Make runs of what asv or pytest-benchmark measured."),
     ("gc", gc, "Say what can go from the results, and remove it."),
-    ("explain-fusion", explain_fusion, "Say what shares a kernel, and why the rest does not."),
+    ("explain", explain, "Say what shares a kernel, why the rest does not, and how it was made."),
     ("calibrate", calibrate, "Measure this machine's false alarms and what it can detect."),
     ("doctor", doctor, "Say what works on this machine."),
 )
 for _name, _command, _summary in COMMANDS:
     app.command(_name, context_settings=CONTEXT, short_help=_summary)(_command)
+app.command("explain-fusion", context_settings=CONTEXT, hidden=True)(explain)  # its first name

@@ -1,7 +1,9 @@
-"""``harness explain-fusion``: what shares a kernel, and why the rest does not."""
+"""``harness explain``: what shares a kernel, why the rest does not, and what every stage made."""
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,13 +20,17 @@ if TYPE_CHECKING:
 
 
 @guarded
-def explain_fusion(
+def explain(
     graph: GraphName,
     suite: Suite = "default",
     target: TargetName = None,
     nodes: Annotated[
         list[str] | None,
-        typer.Option("--node", help="Only refusals that touch this node; may be repeated."),
+        typer.Option("--node", help="Only rejections that touch this node; may be repeated."),
+    ] = None,
+    stages: Annotated[
+        Path | None,
+        typer.Option(help="A folder for what every stage of the compiler made, as text."),
     ] = None,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -32,8 +38,9 @@ def explain_fusion(
     """Say which operations share a kernel, and why the others were kept apart.
 
     \b
-    harness explain-fusion llama_block_forward
-    harness explain-fusion llama_block_forward --node mul_3
+    harness explain llama_block_forward
+    harness explain llama_block_forward --node mul_3
+    harness explain llama_block_forward --stages stages/
     """
     from harness.session.entries import find_graphs
     from harness.target import find_target
@@ -45,7 +52,8 @@ def explain_fusion(
     with output.progress("compiling", options, quiet=as_json) as bar:
         for position, file in enumerate(files):
             bar.update(f"compiling {file.name}", position, len(files))
-            documents.append(_document(file.load(), chosen, tuple(nodes or ())))
+            folder = None if stages is None else stages / file.name if len(files) > 1 else stages
+            documents.append(_document(file.load(), chosen, tuple(nodes or ()), folder))
     if as_json:
         output.emit_json({"graphs": documents})
         return
@@ -54,12 +62,24 @@ def explain_fusion(
             output.emit(line)
 
 
-def _document(graph: Graph, target: Target, nodes: tuple[str, ...]) -> dict[str, Any]:
-    from harness.pipeline import compile_graph
+def _document(
+    graph: Graph, target: Target, nodes: tuple[str, ...], folder: Path | None
+) -> dict[str, Any]:
+    from harness.decisions import UNDECIDED
+    from harness.hooks import StageFiles, StageTimes
+    from harness.pipeline import STAGES, compile_graph
 
-    found = compile_graph(graph, target)
+    times = StageTimes()
+    hooks = (times,) if folder is None else (times, StageFiles(folder))
+    found = compile_graph(graph, target, UNDECIDED, hooks)
     return {
         "name": graph.name,
+        "stages": [
+            {"name": s.name, "runs": times.runs[s.name], "seconds": times.seconds[s.name]}
+            for s in STAGES
+            if s.name in times.runs
+        ],
+        "folder": None if folder is None else str(folder),
         "regions": [
             _region(region.region.name, region.schedule, nodes)
             for region in found.regions
@@ -85,12 +105,7 @@ def _region(name: str, schedule: Schedule, nodes: tuple[str, ...]) -> dict[str, 
             if group.name in wanted
         ],
         "refusals": [
-            {
-                "first": refusal.first,
-                "second": refusal.second,
-                "condition": refusal.condition,
-                "reason": refusal.reason,
-            }
+            dataclasses.asdict(refusal)
             for refusal in schedule.refusals
             if not nodes or {refusal.first, refusal.second} & wanted
         ],
@@ -113,4 +128,9 @@ def _lines(document: dict[str, Any]) -> list[str]:
         for refusal in region["refusals"]:
             lines.append("    {first} | {second}: {condition}: {reason}".format(**refusal))
     lines += [f"not generated: {failure}" for failure in document["failures"]]
+    if document["folder"] is not None:
+        lines += ["", f"{'stage':<12}{'runs':>6}{'seconds':>10}"]
+        row = "{name:<12}{runs:>6}{seconds:>10.3f}"
+        lines += [row.format(**stage) for stage in document["stages"]]
+        lines.append(f"what they made: {document['folder']}")
     return lines

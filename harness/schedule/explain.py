@@ -1,4 +1,4 @@
-"""Why kernels are what they are: for ``harness explain-fusion``.
+"""Why kernels are what they are: for ``harness explain``.
 
 Everything is rows of text, so that a table, a JSON file and a terminal can show the same.
 """

@@ -106,13 +106,27 @@ def test_emit_writes_compiled_kernels_that_can_be_launched_again(
     assert found.cubin.startswith(b"\x7fELF") and len(found.signature) > 1
 
 
-def test_explain_fusion(harness: Command) -> None:
-    answer = harness("explain-fusion", "bert_layer_forward", "--json")
+def test_explain(harness: Command) -> None:
+    assert harness("explain-fusion", "bert_layer_forward").status == 0, "its first name"
+    answer = harness("explain", "bert_layer_forward", "--json")
     assert answer.status == 0, answer.err
     (graph,) = answer.json()["graphs"]
     assert sum(len(region["kernels"]) for region in graph["regions"]) >= 2
     for region in graph["regions"]:
         assert all(r["reason"] and r["condition"] for r in region["refusals"])
+
+
+def test_explain_writes_what_every_stage_made(harness: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "stages"
+    answer = harness("explain", QUICK, "--stages", folder)
+    assert answer.status == 0, answer.err
+    names = {path.name for path in folder.rglob("*.*") if path.is_file()}
+    assert names >= {
+        "0-partition.txt", "1-split.py", "2-lower.txt", "3-schedule.txt",
+        "4-plan.txt", "5-render.py", "6-emit.py",
+    }  # fmt: skip
+    table = answer.out.split("seconds")[-1]
+    assert all(stage in table for stage in ("partition", "schedule", "render", "emit"))
 
 
 def test_capture_then_run_a_model_of_ones_own(tmp_path: Path) -> None:
@@ -203,7 +217,7 @@ def test_a_damaged_graph_file_is_named_with_its_line(harness: Command, tmp_path:
     [("llama_block_forwrd", "llama_block_forward"), ("missing.py", "harness list")],
 )
 def test_an_unknown_graph_gets_the_nearest_names(harness: Command, name: str, nearest: str) -> None:
-    for command in (["run", name, "--no-record"], ["explain-fusion", name]):
+    for command in (["run", name, "--no-record"], ["explain", name]):
         answer = harness(*command)
         assert answer.status == 2
         assert nearest in answer.err

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import Command
 
-COMMANDS = ("run", "emit", "capture", "list", "show", "doctor", "explain-fusion")
+COMMANDS = ("run", "emit", "capture", "list", "show", "doctor", "explain")
 
 
 def test_help_names_every_command(harness: Command) -> None:
