@@ -55,7 +55,7 @@ def as_scheduled(made: Schedule) -> Program:
     them all as axes."""
     nests = {
         nest.name: nest
-        if reductions(nest)
+        if reductions(nest.stores)
         else dataclasses.replace(nest, axes=(*nest.axes, *nest.raxes), raxes=())
         for group in made.groups
         for nest in group.nests
