@@ -100,24 +100,24 @@ def _category(group: FusedGroup, persistent: bool) -> Category:
 def _segments(
     program: Program, group: FusedGroup, space: Space, one_scope: bool
 ) -> tuple[PlanSegment, ...]:
-    """The group's segments over entry variables. A store repeated in a later segment (its
-    producer is recomputed there) is written once."""
+    """The group's segments over entry variables. A nest that is listed again (a later loop
+    recomputes its values) writes to memory the first time only; different nests that write to
+    one place all do, in their order."""
     dtypes = {b.name: b.dtype for b in program.buffers}
     builder = Builder()
     inliner = Inliner(builder, dtypes, group.internal)
-    written: set[tuple[str, sympy.Expr]] = set()
+    written: set[int] = set()
     result: list[PlanSegment] = []
     for segment in group.segments:
         fresh: list[Store] = []
         in_loop: list[str] = []
         for nest in segment.nests:
-            for store in inliner.rewrite(nest.stores, space.index(nest)):
-                if segment.looped and not contains_reduce(store.value):
-                    in_loop.append(store.buffer)
-                key = (store.buffer, store.index)
-                if key not in written or store.mode is StoreMode.ATOMIC_ADD:
-                    fresh.append(store)
-                    written.add(key)
+            stores = inliner.rewrite(nest.stores, space.index(nest))
+            if segment.looped:
+                in_loop.extend(s.buffer for s in stores if not contains_reduce(s.value))
+            if id(nest) not in written:
+                fresh.extend(stores)
+                written.add(id(nest))
         if not one_scope:
             inliner.forget(in_loop)
         if fresh:
