@@ -312,7 +312,12 @@ def _for_gpu(gm: fx.GraphModule) -> None:
 
 
 def normalise(gm: fx.GraphModule) -> None:
-    """Spell operators one way, compute equal calls once, drop what nobody uses."""
+    """Spell operators one way, compute equal calls once, drop what nobody uses.
+
+    What the caller gets stays what it is: two results share memory if and only if one was a
+    view of the other, and a constant's copy is a copy.
+    """
+    returned = _returned(gm)
     for node in list(gm.graph.nodes):
         if node.target is torch.ops.prims.convert_element_type.default:
             node.target = _aten._to_copy.default
@@ -321,20 +326,43 @@ def normalise(gm: fx.GraphModule) -> None:
         elif node.target is _aten.sum.dim_IntList and not node.args[1]:
             rank = node.args[0].meta["val"].dim()
             node.args = (node.args[0], list(range(rank)), *node.args[2:])
+        elif node.target is _aten.lift_fresh_copy.default and node in returned:
+            node.target = _aten.clone.default
         elif node.target in _SAME_VALUE:
             node.replace_all_uses_with(node.args[0])
             gm.graph.erase_node(node)
-    _merge_equal(gm)
+    _merge_equal(gm, returned)
     gm.graph.eliminate_dead_code(_is_impure)
     gm.graph.lint()
     gm.recompile()
 
 
-def _merge_equal(gm: fx.GraphModule) -> None:
-    """Compute equal calls once. Calls that draw random numbers or mutate stay apart."""
+def _returned(gm: fx.GraphModule) -> set[fx.Node]:
+    """The nodes in whose memory an output lies: outputs, and what they are views of."""
+    found: set[fx.Node] = set()
+    for node in gm.graph.output_node().all_input_nodes:
+        at: fx.Node | None = node
+        while at is not None and at not in found:
+            found.add(at)
+            views = at.target is operator.getitem or _is_view(at.target)
+            at = at.all_input_nodes[0] if views else None
+    return found
+
+
+def _is_view(target: Any) -> bool:
+    """Whether an operator's result lies in its first argument's memory."""
+    if not isinstance(target, torch._ops.OpOverload):
+        return False
+    first = target._schema.arguments[:1]
+    return target is _aten._unsafe_view.default or any(a.alias_info is not None for a in first)
+
+
+def _merge_equal(gm: fx.GraphModule, returned: set[fx.Node]) -> None:
+    """Compute equal calls once. Calls that draw random numbers or mutate stay apart, and so
+    do those that the caller gets (``returned``)."""
     known: dict[Any, fx.Node] = {}
     for node in list(gm.graph.nodes):
-        if node.op != "call_function" or not _is_pure(node.target):
+        if node.op != "call_function" or node in returned or not _is_pure(node.target):
             continue
         key = (node.target, _key(node.args), _key(node.kwargs))
         first = known.setdefault(key, node)

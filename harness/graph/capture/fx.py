@@ -13,6 +13,7 @@ import operator
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -290,15 +291,22 @@ def _flatten(value: object, into: list[Any]) -> None:
 
 def _scalar_value(value: torch.Tensor) -> bool | int | float | None:
     """The number a constant tensor of rank 0 holds, if it is one with known contents."""
-    from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
+    from torch._subclasses.fake_tensor import FakeTensor
 
     if isinstance(value, FakeTensor):
         value = value.constant if value.constant is not None else value
     if isinstance(value, FakeTensor) or value.dim() != 0 or value.is_complex():
         return None
-    with unset_fake_temporarily():
+    with real_tensors():
         number: bool | int | float = value.item()
     return number
+
+
+def real_tensors() -> AbstractContextManager[Any]:
+    """A context in which tensors have contents, within a trace on fake tensors too."""
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    return unset_fake_temporarily()
 
 
 def _value_type(value: object, node: fx.Node) -> ValueType:

@@ -186,7 +186,8 @@ class Context:
         scalar = self.scalar
         value = scalar.cast(value, DType.I64)
         if isinstance(value, Constant):
-            return self.index_value(value.number + size if value.number < 0 else value.number)
+            number = sympy.Integer(int(value.number))
+            return self.index_value(number + size if number < 0 else number)
         if isinstance(value, IndexValue) and value.index.is_nonnegative:
             return value
         negative = scalar.compare(Op.LT, value, scalar.constant(0, DType.I64))

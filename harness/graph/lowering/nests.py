@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import sympy
 
+from harness.errors import InvalidProgram
 from harness.graph.lowering.context import Context
 from harness.graph.lowering.cost import typical
 from harness.graph.lowering.tensor import (
@@ -73,6 +74,10 @@ class NestMaker:
         stores: Iterable[Store],
         origins: frozenset[str],
     ) -> None:
+        if any(axis.size.is_zero for axis in axes):
+            return  # nothing to store
+        if any(axis.size.is_zero for axis in raxes):
+            raise InvalidProgram("a reduction over nothing", got=", ".join(sorted(origins)))
         name = f"nest{len(self.nests)}"
         self.nests.append(Nest(name, axes, raxes, tuple(stores), self._in_order(origins)))
 

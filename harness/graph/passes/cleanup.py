@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token
+from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token, ValueType
+from harness.graph.views import node_table, root_name
 
 RANDOM_NAMES = frozenset(
     {
@@ -63,14 +64,24 @@ def base_op(op: str) -> str:
 
 
 def clean(graph: Graph) -> Graph:
-    """The passes in their order: no-ops, common subexpressions, dead code."""
-    return remove_dead(merge_common(remove_no_ops(remove_dead(graph))))
+    """The passes in their order: empty tensors, no-ops, common subexpressions, dead code."""
+    return remove_dead(merge_common(remove_no_ops(remove_dead(fold_empty(graph)))))
 
 
 def kept_names(graph: Graph) -> frozenset[str]:
     """Values that must keep their names: outputs, and the values of mutations."""
     outputs = (name for name in graph.outputs if name is not None)
     return frozenset(outputs).union(m.value for m in graph.mutations)
+
+
+def _with_own_memory(graph: Graph) -> frozenset[str]:
+    """``kept_names``, and the values in whose memory those lie: what a caller gets shares
+    memory only where the graph says so. (Most outputs of a captured training graph are saved
+    for its other half and nobody's to change: equal ones may be one.)"""
+    nodes, kept = node_table(graph), kept_names(graph)
+    if ("mode", "training") in graph.facts:
+        return kept
+    return kept.union(root_name(name, nodes) for name in kept)
 
 
 def remove_dead(graph: Graph) -> Graph:
@@ -84,11 +95,64 @@ def remove_dead(graph: Graph) -> Graph:
     return dataclasses.replace(graph, nodes=tuple(reversed(kept)))
 
 
+def fold_empty(graph: Graph) -> Graph:
+    """Without work on empty tensors, so that no later stage meets an iteration space without
+    points: a result without elements, and one of a call all of whose tensors are empty (a sum
+    over nothing), is a constant. What the constant is, the operator itself says."""
+    empty = {name for name, kind in graph.types().items() if _is_empty(kind)}
+    if not empty:
+        return graph
+    known: dict[str, tuple[object, ...]] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        refs = list(node.refs())
+        number: object = None
+        if node.name in empty:
+            number = 0
+        elif node.op == "getitem" and refs[0] in known:
+            number = known[refs[0]][int(node.args[1])]  # type: ignore[arg-type]
+        elif refs and empty.issuperset(refs) and base_op(node.op) not in RANDOM_NAMES:
+            known[node.name] = _results_of_nothing(node, graph)
+            number = known[node.name][0] if isinstance(node.type, TensorType) else None
+        if isinstance(node.type, TensorType) and isinstance(number, bool | int | float):
+            kwargs = (("dtype", node.type.dtype),)
+            args = (node.type.shape, number)
+            node = dataclasses.replace(node, op="aten.full.default", args=args, kwargs=kwargs)
+        nodes.append(node)
+    return dataclasses.replace(graph, nodes=tuple(nodes))
+
+
+def _is_empty(kind: ValueType) -> bool:
+    return isinstance(kind, TensorType) and any(n.is_zero for n in kind.shape)
+
+
+def _results_of_nothing(node: Node, graph: Graph) -> tuple[object, ...]:
+    """The number that each result of a call on empty tensors consists of, if it is one."""
+    import torch
+
+    from harness.graph.fx import real_tensors
+    from harness.graph.replay import call_node, torch_dtype
+
+    types, values = graph.types(), {}
+    numbers: list[object] = []
+    with real_tensors():
+        for name in node.refs():
+            kind = types[name]
+            assert isinstance(kind, TensorType)
+            values[name] = torch.empty([int(n) for n in kind.shape], dtype=torch_dtype(kind.dtype))
+        made = call_node(node, values, torch.device("cpu"))
+        for part in made if isinstance(made, tuple | list) else (made,):
+            found = part.reshape(-1).tolist() if isinstance(part, torch.Tensor) else []
+            same = found and all(repr(number) == repr(found[0]) for number in found)
+            numbers.append(found[0] if same else None)
+    return tuple(numbers)
+
+
 def remove_no_ops(graph: Graph) -> Graph:
     """Without calls that return their argument as it is (a view to the same shape,
     a conversion to the same type, a copy in the same layout)."""
     types = graph.types()
-    keep = kept_names(graph)
+    keep = _with_own_memory(graph)
     renamed: dict[str, str] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -113,7 +177,7 @@ def merge_common(graph: Graph) -> Graph:
     Random operators are not equal to anything; a call whose name must be kept
     is not removed.
     """
-    keep = kept_names(graph)
+    keep = _with_own_memory(graph)
     seen: dict[object, str] = {}
     renamed: dict[str, str] = {}
     nodes: list[Node] = []

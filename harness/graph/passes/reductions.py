@@ -207,7 +207,7 @@ def _dims(arg: Arg, rank: int, op: str) -> tuple[int, ...]:
         arg = (int(arg),)
     if op.endswith((".default", ".prod")) and not op.startswith(("aten.amax", "aten.amin")):
         arg = None
-    if not isinstance(arg, tuple) or not arg:
+    if not isinstance(arg, tuple) or not arg or not rank:
         return tuple(range(rank))
     return tuple(sorted(int(d) % rank for d in arg if isinstance(d, int | sympy.Integer)))
 

@@ -84,6 +84,7 @@ class Operand:
 def reduced_operand(call: Call, dims: list[int], keepdim: bool) -> Operand:
     """The first argument read over output variables and, along ``dims``, reduced ones."""
     tensor = call.tensor(0)
+    dims = [d for d in dims if d < tensor.rank]  # one without dimensions is said to have one
     rsizes = tuple(tensor.shape[d] for d in dims)
     inner = iter(reduction_index(rsizes))
     kept = [n for d, n in enumerate(tensor.shape) if d not in dims]
