@@ -1,0 +1,142 @@
+"""Results of the backend against eager mode: the smallest forms of wrong results that were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from harness.backend import Compiler, Devices
+from harness.conformance.compare import differences
+
+
+@pytest.fixture(scope="module")
+def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
+    made = Devices(cache=tmp_path_factory.mktemp("cache"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def compiler(devices: Devices) -> Iterator[Compiler]:
+    torch.manual_seed(0)
+    yield Compiler(devices=devices)
+    torch.compiler.reset()
+
+
+Function = Callable[..., Any]
+
+
+def check(compiler: Compiler, function: Function, *args: Any) -> None:
+    """As in eager mode, compiled without a failure of a region."""
+    assert differences(function, args, compiler) == []
+    assert compiler.compiled
+    assert [f for report in compiler.reports for f in report.failures] == []
+
+
+def set_rows(x: torch.Tensor) -> torch.Tensor:
+    y = x * 1
+    y[torch.arange(3)] = y * 3
+    return y
+
+
+def change_rows(x: torch.Tensor) -> torch.Tensor:
+    x[torch.arange(3)] = x * 3
+    return x + 1
+
+
+ROWS = torch.arange(3)
+ZEROS = torch.zeros(3, 1, dtype=torch.int64)
+STORES: dict[str, Function] = {
+    "index_copy": lambda x: x.index_copy(0, torch.arange(3), x * 2),
+    "index_put": lambda x: x.index_put((torch.arange(3),), x * 2),
+    "scatter": lambda x: x.scatter(0, torch.arange(3)[:, None].expand(3, 2), x * 2),
+    "reversed": lambda x: x.index_copy(0, torch.arange(2, -1, -1), x * 2),
+    "some": lambda x: x.index_copy(0, torch.arange(2), x[1:] * 2),
+    "add": lambda x: x.index_add(0, torch.arange(3), x),
+    "assign": set_rows,
+    "mutate": change_rows,
+    "length one": lambda x: x[:, :1].index_copy(1, torch.zeros(1, dtype=torch.int64), x[:, 1:]),
+    "length one, points": lambda x: x[:, :1].scatter(1, ZEROS, x[:, 1:] * 2),
+    "one row, twice": lambda x: x.index_put((torch.full((2,), 1),), torch.zeros(2, 2)),
+    "constants": lambda x: (x[torch.zeros(3, dtype=torch.int64)], x[torch.full((2,), -1)]),
+}
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_stores_to_one_place_all_happen_in_order(compiler: Compiler, name: str) -> None:
+    check(compiler, STORES[name], torch.arange(6.0).view(3, 2) + 1)
+
+
+def reductions(x: torch.Tensor, dim: int) -> list[torch.Tensor]:
+    return [
+        x.sum(dim), x.prod(dim), x.mean(dim), (x > 0).all(dim), (x > 0).any(dim), x.var(dim),
+        *torch.var_mean(x, dim), x.std(dim), x.norm(dim=dim), x.logsumexp(dim),
+        x.count_nonzero(dim), x.softmax(dim),
+    ]  # fmt: skip
+
+
+EMPTY: dict[str, tuple[Function, tuple[int, ...]]] = {
+    "rows": (lambda x: reductions(x[:, 4:] * 2, 1), (3, 4)),
+    "columns": (lambda x: reductions(x * 2, 0), (0, 3)),
+    "of nothing into nothing": (lambda x: (x.sum(0), x.sum(1), x.amax(1), x.sum()), (0, 2)),
+    "everything": (lambda x: [(x * 2).sum(), x.prod(), x.var(), (x > 0).all()], (0,)),
+    "pointwise": (lambda x: (x * 2, x.sin(), x.double(), x.t() + 1), (3, 0)),
+    "joined": (lambda x: torch.cat([x * 2, torch.ones(3, 2), x], 1), (3, 0)),
+    "padded": (lambda x: torch.nn.functional.pad(x * 2, (1, 2)), (3, 0)),
+    "looked up": (lambda x: x[torch.arange(0)] * 2, (3, 2)),
+    "scattered": (lambda x: x.index_add(0, torch.arange(0), x[:0]) * 2, (3, 2)),
+    "product": (lambda x: x @ x.t() + 1, (3, 0)),
+    "long rows": (lambda x: (x.exp() / x.exp().sum(1, keepdim=True)).sum(0), (0, 2000)),
+    "norm": (lambda x: torch.nn.functional.layer_norm(x, (4,)), (0, 4)),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_empty_iteration_spaces(compiler: Compiler, name: str) -> None:
+    function, shape = EMPTY[name]
+    check(compiler, function, torch.randn(shape))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3, 1)])
+def test_reductions_of_one_element(compiler: Compiler, shape: tuple[int, ...]) -> None:
+    def function(x: torch.Tensor) -> list[Any]:
+        return [*reductions(x * 2, -1), x.max(-1), x.argmin(-1), x.sum(), x.argmax()]
+
+    check(compiler, function, torch.randn(shape))
+
+
+def views_of_one(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    y = x * 2
+    return y.view(-1), y.t(), y[0], y
+
+
+SHARED: dict[str, Function] = {
+    "equal values": lambda x: (x * 2, x * 2),
+    "equal views": lambda x: ((x * 2).view(-1), (x * 2).t(), (x * 2)[0]),
+    "views of one": views_of_one,
+    "copies": lambda x: (x.clone(), x.contiguous(), x.clone(), (x * 2).clone()),
+    "inputs": lambda x: (x, x.view(-1), x.t(), x.float(), x.reshape(-1), x.t().contiguous()),
+    "reductions": lambda x: (x.sum(1), x.sum(1), x.softmax(0), x.softmax(0)),
+    "library calls": lambda x: (x @ x.t(), x @ x.t(), (x @ x.t()).t()),
+    "constants": lambda x: (torch.ones(3), torch.ones(3), torch.tensor([1.0]), x + 1),
+    "parts": lambda x: ((x * 2).split(1), x.unbind(1)),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_results_share_memory_as_in_eager_mode(compiler: Compiler, name: str) -> None:
+    check(compiler, SHARED[name], torch.randn(3, 2))
+
+
+def test_a_returned_constant_is_the_caller_s_own(compiler: Compiler) -> None:
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x + 1, torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]).view(2, 1)
+
+    run = torch.compile(function, backend=compiler)
+    x = torch.randn(3)
+    for result in run(x):
+        result.add_(5)
+    torch.testing.assert_close(run(x), function(x))
