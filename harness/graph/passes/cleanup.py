@@ -130,7 +130,7 @@ def _results_of_nothing(node: Node, graph: Graph) -> tuple[object, ...]:
     """The number that each result of a call on empty tensors consists of, if it is one."""
     import torch
 
-    from harness.graph.fx import real_tensors
+    from harness.graph.capture.fx import real_tensors
     from harness.graph.replay import call_node, torch_dtype
 
     types, values = graph.types(), {}
