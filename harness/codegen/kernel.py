@@ -34,6 +34,7 @@ from harness.ir.nodes import (
     store_roots,
     walk,
 )
+from harness.schedule.group import SegmentKind
 from harness.tiling.plan import ArgumentKind, KernelPlan, PlanSegment, Tile
 
 _INDENT = "    "
@@ -81,15 +82,16 @@ class _Kernel:
         self._components = self._all_components()
         passes = self._passes() if self._looped else []
         for number, segment in enumerate(self.plan.segments):
-            if segment.looped and self._looped:
-                self._loop(body, segment, number, passes)
-            else:
-                self._flat(body, segment)
+            match segment.kind:
+                case SegmentKind.LOOP if self._looped:
+                    self._loop(body, segment, number, passes)
+                case SegmentKind.LOOP | SegmentKind.FLAT:
+                    self._flat(body, segment)
         return self._head(body) + self._text
 
     @property
     def _looped(self) -> bool:
-        return not self.plan.persistent and any(s.looped for s in self.plan.segments)
+        return not self.plan.persistent and any(t.is_reduction for t in self.plan.tiles)
 
     def _pointers(self) -> dict[str, str]:
         table: dict[str, str] = {}
@@ -117,7 +119,7 @@ class _Kernel:
         for group in self._pending_groups(segment.stores):
             reducer.add(group)
         for store in segment.stores:
-            whole = segment.looped and _spans(body, store)
+            whole = segment.kind is SegmentKind.LOOP and _spans(body, store)
             if store.buffer not in self.plan.internal:
                 body.store(store, along if whole else flat)
             elif eager:
@@ -231,7 +233,7 @@ def _key(reduce: Reduce) -> _Key:
 
 
 def _spans(body: Body, store: Store) -> bool:
-    """Whether a store of a looped segment happens at every reduced point (or once, after)."""
+    """Whether a store of a loop happens at every reduced point (or once, after)."""
     own = [tile_of(body.frame.plan.tiles, s) or "x" for s in store.index.free_symbols]
     if any(prefix.startswith("r") for prefix in own):
         return True

@@ -143,6 +143,11 @@ class Axis:
     size: sympy.Expr
 
 
+def points(axes: Iterable[Axis]) -> sympy.Expr:
+    """How many points loops over ``axes`` have."""
+    return sympy.Mul(*(a.size for a in axes))
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Store:
     """Write ``value`` to ``buffer`` at flat element offset ``index``."""
@@ -169,12 +174,12 @@ class Nest:
     @property
     def numel(self) -> sympy.Expr:
         """Points of the parallel axes."""
-        return sympy.Mul(*(a.size for a in self.axes))
+        return points(self.axes)
 
     @property
     def rnumel(self) -> sympy.Expr:
         """Points of the reduction axes (1 without)."""
-        return sympy.Mul(*(a.size for a in self.raxes))
+        return points(self.raxes)
 
     @property
     def is_reduction(self) -> bool:

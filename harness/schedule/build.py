@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import sympy
-
 from harness.decisions import UNDECIDED, Decisions
 from harness.ir.program import Program
 from harness.schedule.deadcode import remove_dead
@@ -14,7 +12,7 @@ from harness.schedule.fuse import fuse
 from harness.schedule.group import FusedGroup, Schedule, Segment
 from harness.schedule.memory import launch_order, take_over, traffic
 from harness.schedule.order import internal, segments
-from harness.schedule.rewrite import arrange, write
+from harness.schedule.rewrite import arrange, axes_of, write
 from harness.schedule.space import Cluster
 from harness.schedule.trivial import without_trivial_reductions
 from harness.target import Target
@@ -61,10 +59,10 @@ def _group(cluster: Cluster, facts: Facts, positions: dict[str, int]) -> FusedGr
     origins = sorted({o for n in nests.values() for o in n.origins}, key=positions.__getitem__)
     return FusedGroup(
         "",
-        sympy.sympify(cluster.numel),
-        sympy.sympify(cluster.rnumel),
+        axes_of(arranged, False),
+        axes_of(arranged, True),
         tuple(
-            Segment(s.looped, tuple(nests[n] for n in s.numbers)) for s in segments(arranged, facts)
+            Segment(s.kind, tuple(nests[n] for n in s.numbers)) for s in segments(arranged, facts)
         ),
         internal(arranged, facts),
         (),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.ir.dependencies import reductions
-from harness.schedule.group import FusedGroup, Schedule
+from harness.schedule.group import FusedGroup, Schedule, SegmentKind
 from harness.schedule.linear import hint, size_of
 from harness.schedule.memory import Traffic, plan_memory, traffic
 
@@ -106,7 +106,7 @@ def _segments(group: FusedGroup) -> str:
             words.append(f"({label})" if nest.name in seen else label)
             seen.add(nest.name)
         text = ", ".join(words)
-        parts.append(f"[{text}]" if segment.looped else text)
+        parts.append(f"[{text}]" if segment.kind is SegmentKind.LOOP else text)
     return " ; ".join(parts)
 
 

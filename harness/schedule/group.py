@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
 import sympy
 
-from harness.ir.nodes import Nest
+from harness.ir.nodes import Axis, Nest, points
 from harness.ir.program import Program
+
+
+class SegmentKind(enum.Enum):
+    """How a run of nests goes over the kernel's points.
+
+    FLAT: over the parallel points, after the loops before it are closed. LOOP: over the
+    parallel and the reduced points, inside one reduction loop (reductions, and pointwise
+    nests of the full size).
+    """
+
+    FLAT = "flat"
+    LOOP = "loop"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Segment:
-    """A run of nests at one level of the kernel.
+    """A run of nests at one level of the kernel."""
 
-    ``looped``: the nests run over numel × rnumel points, inside one reduction loop
-    (reductions, and pointwise nests of the full size). Otherwise they run over
-    numel points, after the loops before them are closed.
-    """
-
-    looped: bool
+    kind: SegmentKind
     nests: tuple[Nest, ...]
 
 
@@ -27,20 +35,31 @@ class Segment:
 class FusedGroup:
     """One kernel to be: its iteration space and its nests in order.
 
-    ``numel`` × ``rnumel`` is the iteration space; ``rnumel`` is 1 for a pointwise
-    kernel, whose only segment is not looped. ``internal`` are buffers that exist
+    ``axes`` and ``raxes`` are the loops that all of its nests share (a flat nest runs over
+    ``axes`` alone); ``raxes`` is empty for a pointwise kernel, whose only segment is flat.
+    ``internal`` are buffers that exist
     only inside the kernel: stored nowhere, their loads are the stored value.
     ``in_place`` pairs (output buffer, input buffer whose memory it takes over).
-    ``origins`` are graph node names in graph order. ``lines`` are the source lines.
+    ``origins`` are graph node names in graph order.
     """
 
     name: str
-    numel: sympy.Expr
-    rnumel: sympy.Expr
+    axes: tuple[Axis, ...]
+    raxes: tuple[Axis, ...]
     segments: tuple[Segment, ...]
     internal: frozenset[str]
     in_place: tuple[tuple[str, str], ...]
     origins: tuple[str, ...]
+
+    @property
+    def numel(self) -> sympy.Expr:
+        """Points of the parallel loops."""
+        return points(self.axes)
+
+    @property
+    def rnumel(self) -> sympy.Expr:
+        """Points of the reduced loops (1 without)."""
+        return points(self.raxes)
 
     @property
     def nests(self) -> tuple[Nest, ...]:

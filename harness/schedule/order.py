@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from harness.ir.dependencies import Hazard
 from harness.schedule.facts import Facts
+from harness.schedule.group import SegmentKind
 from harness.schedule.space import Cluster, Level, View
 
 
@@ -19,7 +20,7 @@ from harness.schedule.space import Cluster, Level, View
 class Ordered:
     """A segment of a cluster: nest numbers, in program order."""
 
-    looped: bool
+    kind: SegmentKind
     numbers: tuple[int, ...]
 
 
@@ -39,7 +40,7 @@ def segments(cluster: Cluster, facts: Facts) -> tuple[Ordered, ...]:
     for mutated buffers is ``overwritten_too_early``'s question.
     """
     if not any(cluster.reduced):
-        return (Ordered(False, tuple(v.number for v in cluster.views)),)
+        return (Ordered(SegmentKind.FLAT, tuple(v.number for v in cluster.views)),)
     levels = _levels(cluster, facts)
     inside = internal(cluster, facts)
     found: list[Ordered] = []
@@ -47,7 +48,8 @@ def segments(cluster: Cluster, facts: Facts) -> tuple[Ordered, ...]:
         numbers = {n for n, at in levels.items() if at == level}
         if level % 2 == 0:
             numbers |= _recomputed(cluster, numbers, inside, facts)
-        found.append(Ordered(level % 2 == 0, tuple(sorted(numbers))))
+        kind = SegmentKind.LOOP if level % 2 == 0 else SegmentKind.FLAT
+        found.append(Ordered(kind, tuple(sorted(numbers))))
     return tuple(found)
 
 

@@ -14,7 +14,7 @@ from harness.ir.dependencies import loads, reductions
 from harness.ir.nodes import Builder, ReduceKind, Store, StoreMode
 from harness.ir.program import Buffer, Program
 from harness.ir.traffic import bytes_moved, bytes_touched
-from harness.schedule.group import FusedGroup
+from harness.schedule.group import FusedGroup, SegmentKind
 from harness.target import Target
 from harness.tiling import choose
 from harness.tiling.accesses import accesses
@@ -78,7 +78,7 @@ def plan(
 
 
 def _persistent(group: FusedGroup, space: Space, hint: Hint, target: Target) -> bool:
-    passes = sum(segment.looped for segment in group.segments)
+    passes = sum(segment.kind is SegmentKind.LOOP for segment in group.segments)
     return choose.is_persistent(hint, group.rnumel, space.full_loads, target, space.widths, passes)
 
 
@@ -92,7 +92,7 @@ def _initial(program: Program, group: FusedGroup) -> frozenset[str]:
 
 
 def _category(group: FusedGroup, persistent: bool) -> Category:
-    if not any(s.looped for s in group.segments):
+    if not group.raxes:
         return Category.POINTWISE
     return Category.PERSISTENT if persistent else Category.REDUCTION
 
@@ -113,7 +113,7 @@ def _segments(
         in_loop: list[str] = []
         for nest in segment.nests:
             stores = inliner.rewrite(nest.stores, space.index(nest))
-            if segment.looped:
+            if segment.kind is SegmentKind.LOOP:
                 in_loop.extend(s.buffer for s in stores if not contains_reduce(s.value))
             if id(nest) not in written:
                 fresh.extend(stores)
@@ -121,7 +121,7 @@ def _segments(
         if not one_scope:
             inliner.forget(in_loop)
         if fresh:
-            result.append(PlanSegment(segment.looped, tuple(fresh)))
+            result.append(PlanSegment(segment.kind, tuple(fresh)))
     return tuple(result) if one_scope else online_softmax(result, builder)
 
 

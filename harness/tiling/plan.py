@@ -11,6 +11,7 @@ from harness.dtypes import DType
 from harness.heuristics.facts import Facts
 from harness.ir.nodes import Store
 from harness.ir.program import Buffer
+from harness.schedule.group import SegmentKind
 
 UNKNOWN_SIZE = 1024
 """What an unknown size is taken to be where blocks are chosen, and when a module is timed by
@@ -73,11 +74,10 @@ class Tile:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PlanSegment:
-    """Stores in order; ``looped`` as in ``schedule.group.Segment``. All indices are
-    over the tiles' entry variables; reduction entries occur only in looped segments
-    (and inside their reductions)."""
+    """Stores in order. All indices are over the tiles' entry variables; reduction entries
+    occur only in loops (and inside their reductions)."""
 
-    looped: bool
+    kind: SegmentKind
     stores: tuple[Store, ...]
 
 

@@ -35,7 +35,7 @@ def online_softmax(segments: Sequence[PlanSegment], builder: Builder) -> tuple[P
         return builder.reduce(kind, made[id(source)], dtype=dtype, component=component)
 
     return tuple(
-        PlanSegment(segment.looped, rewrite_stores(segment.stores, builder, replace=joined))
+        PlanSegment(segment.kind, rewrite_stores(segment.stores, builder, replace=joined))
         for segment in segments
     )
 

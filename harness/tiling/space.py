@@ -113,7 +113,7 @@ def _merged_axes(nest: Nest, axes: Sequence[Axis]) -> list[sympy.Expr]:
 def iteration_space(program: Program, group: FusedGroup) -> Space:
     """Common tiles for all nests of ``group``."""
     nests = list({id(n): n for n in group.nests}.values())
-    reduces = any(s.looped for s in group.segments)
+    reduces = bool(group.raxes)
     parallel = refine(group.numel, [_merged_axes(n, n.axes) for n in nests], _PARALLEL)
     reduced = refine(group.rnumel, [_merged_axes(n, n.raxes) for n in nests], _REDUCED)
     replacements = [_express(n, parallel, reduced) for n in nests]
@@ -201,7 +201,7 @@ def _tiles(
         tiles.append(_tile("y", sympy.cancel(group.numel / boundary), high, boundary, rename))
     x_numel = group.numel if boundary is None else boundary
     tiles.append(_tile("x", x_numel, low, sympy.S.One, rename))
-    if any(s.looped for s in group.segments):
+    if group.raxes:
         merged, zeros = merge(reduced, exprs)
         rename.update(zeros)
         tiles.append(_tile("r0_", group.rnumel, merged, sympy.S.One, rename))

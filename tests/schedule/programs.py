@@ -34,7 +34,7 @@ from harness.ir.nodes import (
 )
 from harness.ir.ops import Op
 from harness.ir.program import Buffer, Program, Role
-from harness.schedule.group import FusedGroup, Schedule
+from harness.schedule.group import FusedGroup, Schedule, SegmentKind
 from harness.schedule.memory import plan_memory
 
 F32 = DType.F32
@@ -379,10 +379,10 @@ def assert_shared_loops(group: FusedGroup) -> None:
     for segment in group.segments:
         for nest in segment.nests:
             assert nest.numel == group.numel
-            assert nest.rnumel == (group.rnumel if segment.looped else 1)
+            assert nest.rnumel == (group.rnumel if segment.kind is SegmentKind.LOOP else 1)
     assert len({n.axes for n in group.nests}) == 1
 
 
-def layers(group: FusedGroup) -> list[tuple[bool, list[str]]]:
-    """A kernel's segments as (looped, what each nest makes)."""
-    return [(s.looped, [n.origins[0] for n in s.nests]) for s in group.segments]
+def layers(group: FusedGroup) -> list[tuple[SegmentKind, list[str]]]:
+    """A kernel's segments as (kind, what each nest makes)."""
+    return [(s.kind, [n.origins[0] for n in s.nests]) for s in group.segments]

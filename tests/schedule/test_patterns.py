@@ -7,8 +7,11 @@ from harness.ir.nodes import ReduceKind
 from harness.ir.ops import Op
 from harness.ir.program import Role
 from harness.schedule import schedule
+from harness.schedule.group import SegmentKind
 from harness.target import H100
 from tests.schedule.programs import Maker, Tensor, assert_same, column, layers
+
+FLAT, LOOP = SegmentKind.FLAT, SegmentKind.LOOP
 
 
 def softmax(m: Maker, x: Tensor) -> Tensor:
@@ -41,9 +44,9 @@ def test_softmax() -> None:
     made = schedule(program, H100)
     (group,) = made.groups
     assert layers(group) == [
-        (True, ["amax"]),
-        (True, ["exp", "sum"]),
-        (True, ["exp", "div"]),
+        (LOOP, ["amax"]),
+        (LOOP, ["exp", "sum"]),
+        (LOOP, ["exp", "div"]),
     ]
     assert group.internal == {"amax", "exp", "sum"}
     assert_same(program, made)
@@ -59,9 +62,9 @@ def test_layer_norm_with_epilogue() -> None:
     made = schedule(program, H100)
     (group,) = made.groups
     assert layers(group) == [
-        (True, ["welford"]),
-        (False, ["rstd"]),
-        (True, ["norm", "gelu", "scale"]),
+        (LOOP, ["welford"]),
+        (FLAT, ["rstd"]),
+        (LOOP, ["norm", "gelu", "scale"]),
     ]
     assert group.internal == {"welford_1", "norm", "gelu"}
     assert_same(program, made)
@@ -78,9 +81,9 @@ def test_residual_add_and_norm_of_a_viewed_tensor() -> None:
     assert (int(group.numel), int(group.rnumel)) == (64, 96)
     # the sum is an output, so the second loop loads it instead of adding again
     assert layers(group) == [
-        (True, ["add", "welford"]),
-        (False, ["rstd"]),
-        (True, ["norm"]),
+        (LOOP, ["add", "welford"]),
+        (FLAT, ["rstd"]),
+        (LOOP, ["norm"]),
     ]
     assert_same(program, made)
 
@@ -104,7 +107,7 @@ def test_layer_norm_backward_keeps_column_sums_apart() -> None:
     assert shapes == [(96, 256), (256, 96)]
     assert any(r.condition == "reduction sizes" for r in made.refusals)
     rows = next(g for g in made.groups if g.numel == 256)
-    assert layers(rows) == [(True, ["g", "s1", "s2"]), (True, ["g", "dx"])]
+    assert layers(rows) == [(LOOP, ["g", "s1", "s2"]), (LOOP, ["g", "dx"])]
     assert_same(program, made)
 
 
@@ -120,10 +123,10 @@ def test_log_softmax_over_many_classes() -> None:
     made = schedule(program, H100)
     (group,) = made.groups
     assert layers(group) == [
-        (True, ["amax"]),
-        (True, ["sub", "sum"]),
-        (False, ["log"]),
-        (True, ["sub", "out"]),
+        (LOOP, ["amax"]),
+        (LOOP, ["sub", "sum"]),
+        (FLAT, ["log"]),
+        (LOOP, ["sub", "out"]),
     ]
     assert_same(program, made)
 
@@ -142,7 +145,7 @@ def test_rowwise_fp8_quantisation() -> None:
     program = m.program(q, scale)
     made = schedule(program, H100)
     (group,) = made.groups
-    assert layers(group) == [(True, ["amax"]), (False, ["scale"]), (True, ["q"])]
+    assert layers(group) == [(LOOP, ["amax"]), (FLAT, ["scale"]), (LOOP, ["q"])]
     assert_same(program, made)
 
 
@@ -172,7 +175,7 @@ def test_group_norm_with_statistics_per_group() -> None:
     made = schedule(program, H100)
     (group,) = made.groups
     assert (int(group.numel), int(group.rnumel)) == (batch * groups, per * pixels)
-    assert layers(group) == [(True, ["welford"]), (True, ["norm"])]
+    assert layers(group) == [(LOOP, ["welford"]), (LOOP, ["norm"])]
     assert_same(program, made)
 
 
@@ -216,7 +219,7 @@ def test_adamw_updates_one_parameter_in_one_kernel() -> None:
     program = m.program()
     made = schedule(program, H100)
     assert len(made.groups) == 3
-    assert all(not s.looped for g in made.groups for s in g.segments)
+    assert all(s.kind is FLAT for g in made.groups for s in g.segments)
     assert made.groups[0].internal == {"mom0", "var0"}
     assert_same(program, made)
 

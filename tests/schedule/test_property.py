@@ -14,7 +14,7 @@ from harness.ir.nodes import ReduceKind
 from harness.ir.ops import Op
 from harness.ir.program import Program
 from harness.schedule import schedule
-from harness.schedule.group import FusedGroup, Schedule
+from harness.schedule.group import FusedGroup, Schedule, SegmentKind
 from harness.schedule.memory import plan_memory
 from harness.target import H100
 from tests.schedule.programs import Maker, Tensor, assert_same, row_major
@@ -161,7 +161,7 @@ def _assert_available(group: FusedGroup) -> None:
             reduces = bool(reductions(nest.stores))
             here.update(dict.fromkeys(buffers_written(nest), reduces))
         for nest in segment.nests:
-            if reductions(nest.stores) or not segment.looped:
+            if reductions(nest.stores) or segment.kind is SegmentKind.FLAT:
                 closed.update(buffers_written(nest))
 
 
