@@ -141,5 +141,5 @@ def _plan(plan: KernelPlan) -> Iterator[str]:
     yield f"inside: {', '.join(sorted(plan.internal)) or '-'}"
     yield f"bytes {plan.bytes_moved}, {plan.facts}"
     for segment in plan.segments:
-        yield "loop:" if segment.looped else "once:"
+        yield f"{segment.kind.value}:"
         yield from (f"  {line}" for line in dump_stores(segment.stores))
