@@ -93,9 +93,6 @@ class InterpreterPool(Closing):
 
     def launch(self, module_text: str, args: Sequence[Any], config: Config | None = None) -> None:
         """Run one kernel on CPU tensors; the ones it writes are changed in place."""
-        package, originals = shared.pack(args)
-        try:
-            written = self._pool.run("launch", LaunchJob(module_text, package, config))
-            shared.fetch(package, originals, written)
-        finally:
-            shared.discard(package)
+        with shared.Parcel(args) as parcel:
+            written = self._pool.run("launch", LaunchJob(module_text, parcel.package, config))
+            parcel.fetch(written)

@@ -14,7 +14,7 @@ from harness.errors import CheckFailed, HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.compile.static import reason
-from harness.runtime.interpret import shared, standins
+from harness.runtime.interpret import standins
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, LaunchJob
 
 _KEPT = 256
@@ -54,7 +54,7 @@ class Interpreter:
     def launch(self, job: LaunchJob) -> tuple[int, ...]:
         """Run the kernel on the arguments; the positions it writes."""
         loaded = self.load(job.module_text)
-        args = shared.unpack(job.package)
+        args = job.package.unpack()
         try:
             loaded.call(args, job.config)
         except Exception as error:

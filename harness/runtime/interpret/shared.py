@@ -1,4 +1,4 @@
-"""Tensors handed between processes through one file in shared memory.
+"""Tensors handed to another process in memory that both see, without a file.
 
 Storages are kept, not tensors, so arguments that share memory still share it on the
 other side. Works for CPU tensors only.
@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import torch
@@ -19,17 +18,16 @@ import torch
 from harness.errors import HarnessError
 
 _ALIGNMENT = 64
-_SHARED_FOLDER = Path("/dev/shm")
 
 
 @dataclass(frozen=True, slots=True)
 class TensorPlace:
-    """Where a tensor lies in the file. ``storage`` is the byte offset of its storage of
+    """Where a tensor lies in the memory. ``storage`` is the byte offset of its storage of
     ``nbytes`` bytes; sizes, strides and ``offset`` (in elements) are the tensor's own."""
 
     storage: int
     nbytes: int
-    dtype: str
+    dtype: torch.dtype
     size: tuple[int, ...]
     stride: tuple[int, ...]
     offset: int
@@ -37,45 +35,94 @@ class TensorPlace:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """Arguments in order: a place in the file at ``path``, or the plain value itself."""
+    """Arguments in order: a place in the memory that ``path`` opens, or the plain value itself."""
 
     path: str
     total: int
     items: tuple[Any, ...]
 
+    def unpack(self) -> list[Any]:
+        """The arguments, lying in the memory: what is written to them is seen by the sender.
+        They must not be touched once the sender has left its ``Parcel``."""
+        with open(self.path, "r+b") as file:
+            memory = mmap.mmap(file.fileno(), max(self.total, 1))
+        whole = torch.frombuffer(memory, dtype=torch.uint8)
+        return [_placed(whole, i) if isinstance(i, TensorPlace) else i for i in self.items]
 
-def pack(args: Iterable[Any]) -> tuple[Package, dict[int, torch.Tensor]]:
-    """Copy tensors into a new file. Also answers, for each storage offset in it, a byte
-    view of the original storage, to copy results back to."""
-    originals: dict[int, torch.Tensor] = {}
-    seen: dict[int, int] = {}
-    items: list[Any] = []
-    total = 0
-    for arg in args:
-        if not isinstance(arg, torch.Tensor):
-            items.append(arg)
-            continue
-        if arg.device.type != "cpu":
+
+class Parcel:
+    """Copies of the tensors among ``args`` in memory that another process can open while this
+    context lasts. However either process ends, and whatever the other one still holds on to,
+    nothing of it stays."""
+
+    def __init__(self, args: Iterable[Any]) -> None:
+        self._originals: dict[int, torch.Tensor] = {}
+        items, total = self._placed(args)
+        # Not in a file system: /dev/shm has 64 MB in a container, and files outlive a kill.
+        self._memory = os.memfd_create("harness-arguments")
+        try:
+            os.truncate(self._memory, max(total, 1))
+            for offset, data in self._originals.items():
+                _write(self._memory, memoryview(data.numpy()), offset)
+        except OSError as error:
+            os.close(self._memory)
             raise HarnessError(
-                "the interpreter needs tensors in host memory",
-                got=f"a tensor on {arg.device}",
-                expected="CPU tensors",
-                remedy="run kernels for CUDA tensors through the compiled launcher",
-            )
-        storage = arg.untyped_storage()
-        # Storages without bytes all have the null address; nothing in them can alias.
-        key = storage.data_ptr()
-        if key not in seen or storage.nbytes() == 0:
-            seen[key] = total
-            originals[total] = _bytes(arg)
-            total += max(_ALIGNMENT, -(-storage.nbytes() // _ALIGNMENT) * _ALIGNMENT)
-        name = str(arg.dtype).removeprefix("torch.")
-        shape, stride = tuple(arg.shape), tuple(arg.stride())
-        place = seen[key]
-        offset = int(arg.storage_offset())
-        items.append(TensorPlace(place, storage.nbytes(), name, shape, stride, offset))
-    path = _write(originals, total)
-    return Package(path, total, tuple(items)), originals
+                "arguments for the interpreter could not be placed in shared memory",
+                got=f"{total} bytes: {error}",
+                expected="that much free memory",
+                remedy="use smaller sizes or free some memory",
+            ) from error
+        self.package = Package(f"/proc/{os.getpid()}/fd/{self._memory}", total, items)
+
+    def __enter__(self) -> Parcel:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # The other process may map it for as long as garbage is not collected there.
+        os.truncate(self._memory, 0)
+        os.close(self._memory)
+
+    def fetch(self, written: Iterable[int]) -> None:
+        """Copy the storages of the arguments at positions ``written`` back."""
+        places = [self.package.items[i] for i in written]
+        for offset in dict.fromkeys(p.storage for p in places if isinstance(p, TensorPlace)):
+            left = memoryview(self._originals[offset].numpy())
+            while left:
+                done = os.preadv(self._memory, [left], offset)
+                left, offset = left[done:], offset + done
+
+    def _placed(self, args: Iterable[Any]) -> tuple[tuple[Any, ...], int]:
+        """The arguments as a package holds them, and the bytes of all storages."""
+        seen: dict[int, int] = {}
+        items: list[Any] = []
+        total = 0
+        for arg in args:
+            if not isinstance(arg, torch.Tensor):
+                items.append(arg)
+                continue
+            if arg.device.type != "cpu":
+                raise HarnessError(
+                    "the interpreter needs tensors in host memory",
+                    got=f"a tensor on {arg.device}",
+                    expected="CPU tensors",
+                    remedy="run kernels for CUDA tensors through the compiled launcher",
+                )
+            storage = arg.untyped_storage()
+            # Storages without bytes all have the null address; nothing in them can alias.
+            key = storage.data_ptr()
+            if key not in seen or storage.nbytes() == 0:
+                seen[key] = total
+                self._originals[total] = _bytes(arg)
+                total += max(_ALIGNMENT, -(-storage.nbytes() // _ALIGNMENT) * _ALIGNMENT)
+            shape, stride = tuple(arg.shape), tuple(arg.stride())
+            offset = int(arg.storage_offset())
+            items.append(TensorPlace(seen[key], storage.nbytes(), arg.dtype, shape, stride, offset))
+        return tuple(items), total
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
@@ -84,51 +131,14 @@ def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     return whole.set_(tensor.detach().untyped_storage())
 
 
-def _write(originals: dict[int, torch.Tensor], total: int) -> str:
-    folder = _SHARED_FOLDER if os.access(_SHARED_FOLDER, os.W_OK) else None
-    try:
-        handle, path = tempfile.mkstemp(prefix="harness-args-", dir=folder)
-        with os.fdopen(handle, "r+b") as file:
-            os.posix_fallocate(file.fileno(), 0, max(total, 1))
-            for offset, data in originals.items():
-                file.seek(offset)
-                file.write(memoryview(data.numpy()))
-    except OSError as error:
-        raise HarnessError(
-            "arguments for the interpreter could not be placed in shared memory",
-            got=f"{total} bytes: {error}",
-            expected="that much free space in /dev/shm or the temporary folder",
-            remedy="use smaller sizes or free some shared memory",
-        ) from error
-    return path
-
-
-def unpack(package: Package) -> list[Any]:
-    """The arguments, lying in the file: what is written to them is seen by the sender."""
-    with open(package.path, "r+b") as file:
-        memory = mmap.mmap(file.fileno(), max(package.total, 1))
-    whole = torch.frombuffer(memory, dtype=torch.uint8)
-    return [_placed(whole, i) if isinstance(i, TensorPlace) else i for i in package.items]
+def _write(memory: int, left: memoryview, offset: int) -> None:
+    while left:
+        done = os.pwrite(memory, left, offset)
+        left, offset = left[done:], offset + done
 
 
 def _placed(whole: torch.Tensor, place: TensorPlace) -> torch.Tensor:
-    dtype = getattr(torch, place.dtype)
-    # Offsets of a strided view count from the start of the whole file, not of a slice of it.
-    usable = whole[: whole.numel() - whole.numel() % dtype.itemsize].view(dtype)
-    start = place.storage // dtype.itemsize + place.offset
-    return usable.as_strided(place.size, place.stride, start)
-
-
-def fetch(package: Package, originals: dict[int, torch.Tensor], written: Iterable[int]) -> None:
-    """Copy the storages of the arguments at positions ``written`` back."""
-    places = [package.items[i] for i in written]
-    offsets = dict.fromkeys(p.storage for p in places if isinstance(p, TensorPlace))
-    with open(package.path, "rb") as file:
-        for offset in offsets:
-            file.seek(offset)
-            file.readinto(memoryview(originals[offset].numpy()))
-
-
-def discard(package: Package) -> None:
-    """Remove the file."""
-    Path(package.path).unlink(missing_ok=True)
+    # Offsets of a strided view count from the start of the whole memory, not of a slice of it.
+    size = place.dtype.itemsize
+    usable = whole[: whole.numel() - whole.numel() % size].view(place.dtype)
+    return usable.as_strided(place.size, place.stride, place.storage // size + place.offset)

@@ -15,6 +15,7 @@ import torch
 from harness.errors import CheckFailed, HarnessError, WorkerDied
 from harness.heuristics.facts import Config
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
+from harness.runtime.interpret.shared import Parcel
 from tests.runtime import emitted
 
 
@@ -77,6 +78,36 @@ def test_launch_refuses_other_devices(pool: InterpreterPool) -> None:
     meta = torch.empty(2000, device="meta")
     with pytest.raises(HarnessError, match="host memory"):
         pool.launch(emitted.POINTWISE, [meta, meta, meta])
+
+
+def test_arguments_are_gone_when_the_launch_is_even_if_somebody_holds_them() -> None:
+    before = set(os.listdir("/dev/shm"))
+    with Parcel([torch.ones(1 << 20), 3, torch.empty(0)]) as parcel:
+        assert set(os.listdir("/dev/shm")) == before
+        held = parcel.package.unpack()
+        held[0].mul_(2)
+        memory = os.open(parcel.package.path, os.O_RDONLY)
+        assert os.fstat(memory).st_blocks * 512 >= 4 << 20
+    assert os.fstat(memory).st_blocks == 0  # not a page, though it is still open and mapped
+    os.close(memory)
+    assert held[1:2] == [3]
+
+
+def test_only_what_was_written_comes_back() -> None:
+    a, b = torch.zeros(8), torch.zeros(4, 4, dtype=torch.bfloat16).t()
+    with Parcel([a, b]) as parcel:
+        for tensor in parcel.package.unpack():
+            tensor.fill_(1)
+        parcel.fetch([1])
+    assert a.sum() == 0 and b.float().sum() == 16
+
+
+def test_a_large_tensor_needs_no_room_in_the_shared_file_system(pool: InterpreterPool) -> None:
+    a, b = torch.randn(2000), torch.randn(40 << 20)[:2000]  # Docker gives /dev/shm 64 MB
+    for _ in range(4):
+        out = torch.empty(2000)
+        pool.launch(emitted.POINTWISE, [a, b, out])
+    torch.testing.assert_close(out, torch.tanh(a) + b, atol=1e-6, rtol=1e-6)
 
 
 def test_parent_environment_is_untouched(pool: InterpreterPool) -> None:
