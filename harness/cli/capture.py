@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,6 +72,9 @@ def capture(
     size: Sizes = None,
     small: SmallSizes = None,
     name: Name = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a file even if it is not a graph.")
+    ] = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -87,6 +91,8 @@ def capture(
         raise UsageError(
             "a capture has one mode", got="--training --optimizer", remedy="leave one out"
         )
+    if not force:
+        _require_graphs([file])
     mode: Mode = "training" if training else "optimizer" if optimizer else "inference"
     wanted = _options(mode, dtype, name, size or [])
     with output.progress(f"capturing {target}", settings.current(), quiet=as_json):
@@ -94,9 +100,11 @@ def capture(
             target, wanted, dict(_size(text, "--small") for text in small or [])
         )
     placed = _placed(graphs, file)
+    beside = [path.parent / "small" / path.name for _, path in placed]
+    placed += zip(small_graphs, beside, strict=False)
+    if not force:
+        _require_graphs(path for _, path in placed)
     rows = [_save(graph, path) for graph, path in placed]
-    for graph, (_, path) in zip(small_graphs, placed, strict=False):
-        rows.append(_save(graph, path.parent / "small" / path.name))
     if as_json:
         output.emit_json({"graphs": rows})
         return
@@ -175,6 +183,21 @@ def _placed(graphs: list[Graph], file: Path) -> list[tuple[Graph, Path]]:
 def _part(name: str) -> str:
     """``_forward`` or ``_backward``: the end of a graph's name."""
     return f"_{name.rpartition('_')[2]}"
+
+
+def _require_graphs(paths: Iterable[Path]) -> None:
+    """Raises ``UsageError`` for a file that is there and is not a graph: it may be a model."""
+    from harness.graph.text import is_graph
+
+    for path in paths:
+        if path.is_file() and not is_graph(path):
+            raise UsageError(
+                "a file that is not a graph would be replaced",
+                where="--output",
+                got=str(path),
+                expected="a new file, or one that harness capture wrote",
+                remedy="name another file, or replace it with --force",
+            )
 
 
 def _save(graph: Graph, path: Path) -> dict[str, Any]:

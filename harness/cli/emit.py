@@ -65,7 +65,7 @@ def emit(
             bar.update(f"compiling {file.name}", position, len(files))
             compiled = _compile(file, chosen, small)
             for module, launches in compiled.distinct():
-                name = _free_name(modules, module)
+                name = _free_name(folder, modules, module)
                 modules[name] = module
                 rows.append(_row(file.name, module, launches, folder / f"{name}.py"))
             failures += [{"graph": file.name, "reason": str(f.error)} for f in compiled.failures]
@@ -103,8 +103,9 @@ def _add_user_kernels(
 
     found, failed = UserEntry(path).modules(small)
     for module in found:
-        modules[module.name] = module
-        rows.append(_row(path.stem, module, 1, folder / f"{module.name}.py"))
+        name = _free_name(folder, modules, module)
+        modules[name] = module
+        rows.append(_row(path.stem, module, 1, folder / f"{name}.py"))
     failures += [{"graph": path.stem, "reason": f"{one.name}: {one.reason}"} for one in failed]
 
 
@@ -134,13 +135,31 @@ def _row(graph: str, module: EmittedModule, launches: int, path: Path) -> dict[s
     }
 
 
-def _free_name(taken: dict[str, EmittedModule], module: EmittedModule) -> str:
-    """A file name for ``module``: its own, numbered if another text has it already."""
-    name, number = module.name, 1
-    while name in taken and taken[name].text != module.text:
+def _free_name(folder: Path, taken: dict[str, EmittedModule], module: EmittedModule) -> str:
+    """A file name for ``module``: its own, numbered if another text has it already, here or in a
+    file in ``folder``, which is said."""
+    name, number, there = module.name, 1, False
+    while True:
+        path = folder / f"{name}.py"
+        if name in taken:
+            free = taken[name].text == module.text
+        else:
+            free = not path.exists() or _text(path) == module.text
+            there = there or not free
+        if free:
+            break
         number += 1
         name = f"{module.name}_{number}"
+    if there:
+        output.note(f"{module.name}.py is there with another text: written as {name}.py")
     return name
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _write(folder: Path, texts: dict[str, str]) -> None:

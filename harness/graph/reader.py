@@ -62,6 +62,13 @@ def load(path: str | os.PathLike[str]) -> Graph:
     return loads(text, name)
 
 
+def is_graph(path: Path) -> bool:
+    """Whether the file at ``path`` begins as a graph file does (empty: as good as none)."""
+    with path.open("rb") as file:
+        first = file.readline(80).decode("utf-8", "replace").rstrip()
+    return not path.stat().st_size or _HEADER.match(first) is not None
+
+
 def loads(text: str, path: str = "<text>") -> Graph:
     """The graph that ``text`` describes; ``path`` is named in errors."""
     return _Reader(text, path).read()

@@ -37,10 +37,10 @@ import sympy
 from harness.dtypes import DType
 from harness.errors import GraphError
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token, ValueType
-from harness.graph.reader import FORMAT, load, loads
+from harness.graph.reader import FORMAT, is_graph, load, loads
 from harness.graph.sizes import print_size, print_type
 
-__all__ = ["FORMAT", "dumps", "load", "loads", "save"]
+__all__ = ["FORMAT", "dumps", "is_graph", "load", "loads", "save"]
 
 _LINE = 100
 
