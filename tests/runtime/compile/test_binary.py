@@ -140,6 +140,19 @@ def facts() -> dict[str, Any]:
         archive(facts() | {"surprise": 1}),
         archive(facts(), b"another binary"),
     ],
+    ids=[
+        "empty",
+        "text",
+        "a list",
+        "no facts",
+        "format",
+        "grid",
+        "warps",
+        "shared",
+        "signature",
+        "surprise",
+        "binary",
+    ],
 )
 def test_a_foreign_file_is_an_error_that_says_where(data: bytes, tmp_path: Path) -> None:
     where = tmp_path / "x.kernel"
