@@ -257,7 +257,8 @@ def _write(results: Path, series: int, commits: int) -> None:
     import pyarrow.parquet as pq
 
     from harness.history import schema
-    from harness.records.run import GraphRecord, KernelRecord, Machine, Run, SampleSet
+    from harness.records.run import GraphRecord, KernelRecord, Machine, Run
+    from harness.records.timing import Samples
 
     body = (
         "SIGNATURE = {}\n@triton.jit\ndef k(): pass  # " + 200 * "some code " + "\ndef reference("
@@ -269,7 +270,7 @@ def _write(results: Path, series: int, commits: int) -> None:
             bytes=1 << 20,
             ms=1.0,
             metrics={"registers": 32},
-            sets=(SampleSet(0, (1.0,) * 25),),
+            sets=(Samples((1.0,) * 25),),
             module=body + str(i),
         )
         for i in range(series)

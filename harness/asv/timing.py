@@ -20,7 +20,7 @@ from harness.options import Options
 
 if TYPE_CHECKING:
     from harness.heuristics.facts import Config
-    from harness.records.run import SampleSet
+    from harness.records.timing import Samples
     from harness.session.session import CheckOutcome, Timing
 
 TUNING = "race/1"
@@ -75,7 +75,7 @@ class Device(Protocol):
 class Timed:
     """A kernel's samples, one set for each process; without any, the error says why."""
 
-    sets: tuple[SampleSet, ...] = ()
+    sets: tuple[Samples, ...] = ()
     config: Config | None = None
     error: HarnessError | None = None
 
@@ -150,7 +150,7 @@ def _first(device: Device, module: Module, checked: Checked) -> Timed:
             _require_right(device.check(module), module.name)
             checked.add(module.text)
         timing = device.time(module)
-        return Timed((_measured(timing),), timing.config)
+        return Timed((timing.samples,), timing.config)
     except NoDevice:
         raise
     except HarnessError as error:
@@ -163,17 +163,11 @@ def _once_more(device: Device, module: Module, so_far: Timed) -> Timed:
     launches = so_far.sets[0].launches
     try:
         timing = device.again(module.text, module.name, so_far.config, launches)
-        return Timed((*so_far.sets, _measured(timing)), so_far.config)
+        return Timed((*so_far.sets, timing.samples), so_far.config)
     except NoDevice:
         raise
     except HarnessError as error:
         return Timed(error=error)
-
-
-def _measured(timing: Timing) -> SampleSet:
-    if timing.measured is None:
-        raise HarnessError("a device gave no samples of a kernel")
-    return timing.measured
 
 
 def _require_right(outcome: CheckOutcome, name: str) -> None:

@@ -24,7 +24,8 @@ from harness.imports.foreign import (
     slug,
     unused,
 )
-from harness.records.run import GraphRecord, KernelRecord, Machine, Run, SampleSet
+from harness.records.run import GraphRecord, KernelRecord, Machine, Run
+from harness.records.timing import Samples
 
 VERSION = 2
 """Of asv's result files; the only one since 2020."""
@@ -196,7 +197,7 @@ def _kernel(name: str, value: Any, samples: Any, unit: str, where: str) -> Kerne
     number = figure(value, "a result of asv's is no number", where)
     ms, gbps = _converted(number, unit)
     kept = _samples(samples, unit, where)
-    sets = (SampleSet(0, kept),) if kept and ms is not None else ()
+    sets = (Samples(kept),) if kept and ms is not None else ()
     if sets:
         ms = statistics.median(kept)
     return KernelRecord(name, METHOD, 0, ms=ms, gbps=gbps, sets=sets)

@@ -18,7 +18,8 @@ from harness.asv.measure import CONFIGURATION
 from harness.errors import RecordError
 from harness.imports.foreign import drawn, figure, per_combination, plain
 from harness.records import metrics
-from harness.records.run import GraphRecord, KernelRecord, SampleSet
+from harness.records.run import GraphRecord, KernelRecord
+from harness.records.timing import Samples
 
 WHOLE = "whole graphs"
 """The graph of an imported run that lists what whole graphs take."""
@@ -110,7 +111,7 @@ def _record(name: str, row: _Row) -> KernelRecord:
         ms=statistics.median(row.samples) if row.samples else ms,
         gbps=values.get("gbps"),
         reason=row.reason,
-        sets=(SampleSet(0, row.samples),) if row.samples else (),
+        sets=(Samples(row.samples),) if row.samples else (),
     )
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from harness.errors import RecordError
 from harness.imports.foreign import Imported, figure, graphs_of, plain, sha, slug, unused
-from harness.records.run import KernelRecord, Machine, Run, SampleSet, from_json
+from harness.records.run import KernelRecord, Machine, Run, from_json
+from harness.records.timing import Samples
 
 METHOD = "pytest-benchmark"
 _NO_NUMBER = "a figure of pytest-benchmark's is no number"
@@ -114,9 +115,7 @@ def _kernel(name: str, entry: dict[str, Any], where: str) -> KernelRecord:
         if isinstance(extra.get(key), int | float) and not isinstance(extra[key], bool)
     }
     launches = stats.get("iterations")
-    sets = (
-        (SampleSet(0, kept, launches=launches if isinstance(launches, int) else 1),) if kept else ()
-    )
+    sets = (Samples(kept, launches=launches if isinstance(launches, int) else 1),) if kept else ()
     return KernelRecord(
         name,
         METHOD,

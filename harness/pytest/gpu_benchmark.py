@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.errors import CheckFailed, UsageError
+from harness.measure.timer.graph_timer import METHOD
 from harness.records.timing import Samples, Work
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ class GpuBenchmark:
                 "gbps": gbps,
                 "roof": None if limit is None else limit.roof,
                 "share_of_roof": None if limit is None else limit.fraction,
-                "method": samples.method,
+                "method": samples.method or METHOD,
                 "stopped": samples.stopped,
                 "median_low_ms": samples.low,
                 "median_high_ms": samples.high,

@@ -17,13 +17,12 @@ import pytest
 from harness import options as settings
 from harness.codegen.source import EmittedModule
 from harness.errors import CheckFailed, HarnessError, NoDevice, UsageError
-from harness.measure.noise.sets import samples_of
 from harness.measure.peers.names import OURS, parse
 from harness.measure.peers.regions import Comparable
 from harness.measure.roofline import Limit
 from harness.pipeline import compile_graph
 from harness.pytest.plugin import findings
-from harness.records.run import Check, RegionRecord, SampleSet
+from harness.records.run import Check, RegionRecord
 from harness.session.entries import FileEntry, find_graphs, read
 from harness.session.session import Compiled, CompiledKernel, Device, Peers, Timing
 from harness.target import TARGETS, Target
@@ -256,7 +255,7 @@ def benchmark_kernel(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
         pytest.fail(str(error), pytrace=False)
     bench.benchmark.group = one.graph
     bench.take(
-        samples_of(timing.measured or SampleSet(0, timing.samples_ms)),
+        timing.samples,
         nbytes=module.bytes_moved,
         limit=timing.limit,
         region=one.kernel.region,
@@ -355,7 +354,7 @@ def benchmark_region(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
         findings(request.config).skip(f"{one.compiler}: {row.reason}")
     if row.check is Check.FAILED:
         pytest.fail(f"{one.id}: the result is wrong by {row.max_error:.3g}", pytrace=False)
-    samples = samples_of(row.sets[0])
+    samples = row.sets[0]
     needs = times.needs(one)
     bench.benchmark.group = one.group
     bench.take(

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from harness.errors import HarnessError, RecordError
 from harness.records import metrics
-from harness.records.timing import is_disturbed
+from harness.records.timing import Samples
 
 SCHEMA_VERSION = 3
 """Version of the file format; raised when a reader of the old one would be wrong."""
@@ -88,44 +88,6 @@ class TrialRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class SampleSet:
-    """What one process measured of a kernel: times of one launch in the order taken.
-
-    ``process`` counts the run's measuring processes from 0. ``low`` and ``high`` bound the
-    median (95 % confidence). ``clock_mhz`` is the median SM clock while sampling;
-    ``excluded`` counts samples left out because the GPU was throttling or launched at another
-    pace than usual. ``stopped`` says why no more were taken, ``drift`` what a trend test found
-    (empty: nothing). A sample is the mean of ``launches`` launches. ``copy_gbps`` is the copy
-    bandwidth of this process. ``cycles`` is the median number of SM cycles of one launch: where
-    the clock changed and the code did not, the cycles of arithmetic stay and the milliseconds
-    do not. ``method`` is empty, or names the way of measuring where it is not the run's.
-    """
-
-    process: int
-    ms: tuple[float, ...]
-    low: float | None = None
-    high: float | None = None
-    clock_mhz: float | None = None
-    excluded: int = 0
-    stopped: str = ""
-    drift: str = ""
-    launches: int = 1
-    copy_gbps: float | None = None
-    cycles: float | None = None
-    method: str = ""
-
-    @property
-    def median(self) -> float:
-        """Median in milliseconds."""
-        return statistics.median(self.ms)
-
-    @property
-    def disturbed(self) -> bool:
-        """Whether they say nothing of the kernel's usual time (``runtime.timing.is_disturbed``)."""
-        return is_disturbed(self.stopped, len(self.ms), self.excluded)
-
-
-@dataclass(frozen=True, slots=True)
 class KernelRecord:
     """One kernel of one graph.
 
@@ -163,7 +125,7 @@ class KernelRecord:
     low: float | None = None
     high: float | None = None
     detectable: float | None = None
-    sets: tuple[SampleSet, ...] = ()
+    sets: tuple[Samples, ...] = ()
     trials: tuple[TrialRecord, ...] = ()
     mix: dict[str, int] | None = None
 
@@ -215,7 +177,7 @@ class RegionRecord:
     low: float | None = None
     high: float | None = None
     kernels: int | None = None
-    sets: tuple[SampleSet, ...] = ()
+    sets: tuple[Samples, ...] = ()
     check: Check = Check.SKIPPED
     max_error: float | None = None
     reason: str = ""

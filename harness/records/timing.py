@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 Launch = Callable[[], None]
@@ -19,12 +19,6 @@ median, as a share of the median."""
 DISTURBED = ("disturbed", "throttled")
 """Values of ``Samples.stopped`` where nothing but samples to be left out came, and they are what
 is there. The second one is what the timer graph-cold-l2/1 said."""
-
-
-def is_disturbed(stopped: str, kept: int, excluded: int) -> bool:
-    """Whether a process's samples say nothing of a kernel's usual time: it got none but samples to
-    be left out, or left out more than the ``kept`` ones."""
-    return stopped in DISTURBED or excluded > kept
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -51,31 +45,39 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Measured times of one launch in milliseconds, in the order they were taken.
+    """What one process measured of a launch: times in milliseconds, in the order they were taken.
 
-    ``method`` names how, ``stopped`` why no more were taken (``width``: the interval is as
-    narrow as asked; ``budget``; ``count``; ``disturbed``: nothing but samples to be left out
-    came, and they are what is here). ``low`` and ``high`` are the 95 % confidence interval of the
-    median in milliseconds; ``drift`` is empty or says how the times moved (``rising 1.2 %``,
-    ``stepping up 1.2 %``, ``1.2 % higher for a while``).
-    ``excluded`` counts samples left out because the GPU was throttling, or launched kernels at
-    another pace than it usually does. ``launches`` is how
-    many launches a sample is the mean of, ``floor`` the timer's own share of a sample (0.01:
-    1 %). ``clock_mhz`` is the median SM clock while the samples were taken, ``cycles`` the
-    median SM cycles of one launch. What is not known is None.
+    ``process`` counts the run's measuring processes from 0. ``low`` and ``high`` bound the median
+    (95 % confidence). ``clock_mhz`` is the median SM clock while sampling; ``excluded`` counts
+    samples left out because the GPU was throttling or launched at another latency than usual.
+    ``stopped`` says why no more were taken (``width``: the interval is as narrow as asked;
+    ``budget``; ``count``; ``disturbed``: nothing but samples to be left out came, and they are what
+    is here). ``drift`` is empty or says how the times moved (``rising 1.2 %``, ``stepping up
+    1.2 %``, ``1.2 % higher for a while``). A sample is the mean of ``launches`` launches.
+    ``copy_gbps`` is the copy bandwidth of this process. ``cycles`` is the median number of SM
+    cycles of one launch: where the clock changed and the code did not, the cycles of arithmetic
+    stay and the milliseconds do not. ``method`` names the way of measuring; in a record it is empty
+    where it is the run's. What is not known is None.
     """
 
+    process: int = field(default=0, kw_only=True)
     ms: tuple[float, ...]
-    method: str
-    stopped: str
-    low: float | None = None
-    high: float | None = None
-    drift: str = ""
-    excluded: int = 0
-    clock_mhz: float | None = None
-    cycles: float | None = None
-    launches: int = 1
-    floor: float | None = None
+    low: float | None = field(default=None, kw_only=True)
+    high: float | None = field(default=None, kw_only=True)
+    clock_mhz: float | None = field(default=None, kw_only=True)
+    excluded: int = field(default=0, kw_only=True)
+    stopped: str = field(default="", kw_only=True)
+    drift: str = field(default="", kw_only=True)
+    launches: int = field(default=1, kw_only=True)
+    copy_gbps: float | None = field(default=None, kw_only=True)
+    cycles: float | None = field(default=None, kw_only=True)
+    method: str = field(default="", kw_only=True)
+
+    def recorded(self, process: int, method: str, copy_gbps: float | None = None) -> Samples:
+        """As a run measured by ``method`` keeps them: of its process number ``process``, whose copy
+        bandwidth is ``copy_gbps``."""
+        own = "" if self.method == method else self.method
+        return replace(self, process=process, copy_gbps=copy_gbps, method=own)
 
     @property
     def median(self) -> float:
@@ -84,8 +86,9 @@ class Samples:
 
     @property
     def disturbed(self) -> bool:
-        """Whether they say nothing of the launch's usual time (``is_disturbed``)."""
-        return is_disturbed(self.stopped, len(self.ms), self.excluded)
+        """Whether they say nothing of the launch's usual time: none but samples to be left out
+        came, or more than half were left out."""
+        return self.stopped in DISTURBED or self.excluded > len(self.ms)
 
     @property
     def width(self) -> float | None:

@@ -14,9 +14,9 @@ from harness.devices.pool import WorkerPool
 from harness.errors import CheckFailed, NoDevice
 from harness.heuristics.facts import Config
 from harness.measure.measurer import Measurement
-from harness.measure.noise.sets import sample_set
 from harness.measure.on_device import ROLE, Opened, TuneJob
 from harness.measure.roofline import Roofline
+from harness.measure.timer.graph_timer import METHOD
 from harness.measure.timer.state import Reading, summary
 from harness.measure.tuning import trial_record
 from harness.records.run import Machine, StateSummary
@@ -132,10 +132,9 @@ class CudaDevice(Closing):
                 expected="at least one candidate that runs",
                 remedy="run the emitted module with --all-configs",
             )
-        measured = sample_set(self._process, samples, found.copy_gbps)
+        measured = samples.recorded(self._process, METHOD, found.copy_gbps)
         trials = tuple(trial_record(t) for t in found.trials)
-        given = (found.config, samples.median, samples.ms, found.copy_gbps)
-        return Timing(*given, measured, found.limit, trials)
+        return Timing(found.config, measured, found.limit, trials)
 
     def compilers(self, jobs: int) -> None:
         """Have the worker start ``jobs`` processes of its own, which compile what a search asks

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from harness.errors import HarnessError, NoDevice
 from harness.measure.noise.processes import combined
 from harness.measure.roofline import Limit
-from harness.records.run import GraphRecord, KernelRecord, SampleSet
+from harness.records.run import GraphRecord, KernelRecord
+from harness.records.timing import Samples
 from harness.runtime.module import config_from_dict
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def repeated(device: Device, graphs: Sequence[GraphRecord], processes: int) -> I
     for process in range(1, processes if timed else 0):
         device.restart()
         yield ProcessStarted(process, processes, timed)
-        known: dict[tuple[str, str], tuple[SampleSet, Limit | None] | HarnessError] = {}
+        known: dict[tuple[str, str], tuple[Samples, Limit | None] | HarnessError] = {}
         for position, graph in enumerate(current):
             kernels = []
             for kernel in graph.kernels:
@@ -68,7 +69,7 @@ def repeated(device: Device, graphs: Sequence[GraphRecord], processes: int) -> I
             yield current[position]
 
 
-def with_samples(record: KernelRecord, measured: SampleSet, limit: Limit | None) -> KernelRecord:
+def with_samples(record: KernelRecord, measured: Samples, limit: Limit | None) -> KernelRecord:
     """``record`` with one process's samples more, and what follows from all of them. The
     fraction is the mean over processes, each by its own bandwidths."""
     sets = (*record.sets, measured)
@@ -95,7 +96,7 @@ def _is_timed(kernel: KernelRecord) -> bool:
 
 def _again(
     device: Device, kernel: KernelRecord, process: int
-) -> tuple[SampleSet, Limit | None] | HarnessError:
+) -> tuple[Samples, Limit | None] | HarnessError:
     try:
         config = config_from_dict(kernel.config or {})
         found = device.again(kernel.module, kernel.name, config, kernel.sets[0].launches)
@@ -103,12 +104,11 @@ def _again(
         raise
     except HarnessError as error:
         return error
-    plain = SampleSet(process, found.samples_ms, copy_gbps=found.copy_gbps)
-    return found.measured or plain, found.limit
+    return replace(found.samples, process=process), found.limit
 
 
 def _joined(
-    graph: str, kernel: KernelRecord, found: tuple[SampleSet, Limit | None] | HarnessError
+    graph: str, kernel: KernelRecord, found: tuple[Samples, Limit | None] | HarnessError
 ) -> tuple[KernelRecord, TimedAgain]:
     if isinstance(found, HarnessError):
         return kernel, TimedAgain(graph, kernel.name, found.what)

@@ -26,10 +26,10 @@ from harness.records.run import (
     KernelRecord,
     LibraryCall,
     RegionRecord,
-    SampleSet,
     TrialRecord,
     one_line,
 )
+from harness.records.timing import Samples
 from harness.runtime.module import config_dict, config_from_dict
 from harness.session.matching import match_small
 from harness.session.passes import ProcessStarted, TimedAgain, repeated, with_samples
@@ -80,23 +80,18 @@ class CheckOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What the device says of a kernel: its fastest configuration and that one's samples;
-    ``copy_gbps`` is the copy bandwidth in the process that timed it, ``measured`` the samples
-    with all that is known of them, ``limit`` what holds the kernel back, ``trials`` what the
-    tuning tried."""
+    """What the device says of a kernel: its fastest configuration, that one's samples, what holds
+    the kernel back, and what the tuning tried."""
 
     config: Config
-    ms: float
-    samples_ms: tuple[float, ...]
-    copy_gbps: float | None = None
-    measured: SampleSet | None = None
+    samples: Samples
     limit: Limit | None = None
     trials: tuple[TrialRecord, ...] = ()
 
     @property
-    def sets(self) -> tuple[SampleSet, ...]:
-        """The samples as a record keeps them; nothing where all that is known are times."""
-        return () if self.measured is None else (self.measured,)
+    def ms(self) -> float:
+        """Median in milliseconds."""
+        return self.samples.median
 
 
 class Entry(Protocol):
@@ -449,8 +444,7 @@ def _on_device(
         raise
     except HarnessError as error:
         return replace(record, reason=one_line(error)), None
-    measured = timing.measured or SampleSet(0, timing.samples_ms, copy_gbps=timing.copy_gbps)
     gbps = record.bytes / timing.ms / 1e6
-    limit = timing.limit or Limit("copy", gbps / (timing.copy_gbps or device.copy_gbps))
+    limit = timing.limit or Limit("copy", gbps / (timing.samples.copy_gbps or device.copy_gbps))
     record = replace(record, config=config_dict(timing.config), trials=timing.trials)
-    return with_samples(record, measured, limit), timing.config
+    return with_samples(record, timing.samples, limit), timing.config

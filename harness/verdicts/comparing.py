@@ -21,7 +21,8 @@ from harness.measure.noise.judge import (
     judge,
 )
 from harness.measure.noise.variance import median_error
-from harness.records.run import Check, KernelRecord, Run, SampleSet
+from harness.records.run import Check, KernelRecord, Run
+from harness.records.timing import Samples
 from harness.verdicts.causes import causes, clock, is_identical
 from harness.verdicts.pairing import Match, Pairing, pair, region_of
 from harness.verdicts.pooling import Pool
@@ -182,7 +183,7 @@ def _processes(kernels: Sequence[KernelRecord]) -> set[int]:
     return set.intersection(*({s.process for s in _usable(kernel)} for kernel in kernels))
 
 
-def _usable(kernel: KernelRecord) -> list[SampleSet]:
+def _usable(kernel: KernelRecord) -> list[Samples]:
     return [s for s in kernel.sets if s.ms and s.median > 0 and not s.disturbed]
 
 

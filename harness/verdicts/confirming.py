@@ -11,9 +11,9 @@ from pathlib import Path
 from harness.errors import UnknownName, UsageError, nearest
 from harness.measure.jobs import PAIRS, DeviceFacts, PairSamples, TimedKernel
 from harness.measure.noise.judge import Rules, Times
-from harness.measure.noise.sets import sample_set
 from harness.measure.noise.variance import median_error
 from harness.measure.pairs import Effort, Follow, KernelPair, time_pairs
+from harness.measure.timer.graph_timer import METHOD
 from harness.records.run import KernelRecord
 from harness.records.timing import Samples
 from harness.verdicts.causes import is_identical
@@ -107,8 +107,8 @@ def _with_samples(match: Match, outcomes: Sequence[PairSamples]) -> Match:
     """A pair of single kernels with what was measured of them now."""
     if len(match.a) != 1 or len(match.b) != 1:
         return match
-    ours = tuple(sample_set(n, outcome.a) for n, outcome in enumerate(outcomes))
-    theirs = tuple(sample_set(n, outcome.b) for n, outcome in enumerate(outcomes))
+    ours = tuple(outcome.a.recorded(n, METHOD) for n, outcome in enumerate(outcomes))
+    theirs = tuple(outcome.b.recorded(n, METHOD) for n, outcome in enumerate(outcomes))
     a, b = replace(match.a[0], sets=ours), replace(match.b[0], sets=theirs)
     return replace(match, a=(a,), b=(b,))
 

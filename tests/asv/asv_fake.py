@@ -12,7 +12,7 @@ from typing import Any
 from harness.asv.measure import Wanted
 from harness.heuristics.facts import Config
 from harness.options import Options
-from harness.records.run import SampleSet
+from harness.records.timing import Samples
 from harness.session.session import CheckOutcome, Timing
 
 GRAPHS = ("image_preprocess_forward", "fp8_rowwise_forward")
@@ -54,8 +54,8 @@ class FakeDevice:
         samples = tuple(ms * (1 + noise.gauss(0, 0.002)) for _ in range(20))
         down = os.environ.get("FAKE") == "drops" and self.timed % 2 == 0
         clock = 1300.0 if down else 1980.0
-        measured = SampleSet(self.process, samples, clock_mhz=clock, launches=launches)
-        return Timing(config, ms, samples, measured=measured)
+        measured = Samples(process=self.process, ms=samples, clock_mhz=clock, launches=launches)
+        return Timing(config, measured)
 
 
 def open_device(_: Options) -> FakeDevice | str:

@@ -24,7 +24,7 @@ from harness.heuristics.facts import Config
 from harness.history.commits import export as asv_export
 from harness.history.commits import tree as asv_tree
 from harness.options import Options, Overlay, overlay
-from harness.records.run import SampleSet
+from harness.records.timing import Samples
 from harness.session.cuda import CudaDevice
 from harness.session.session import CheckOutcome
 from tests.asv.asv_fake import FakeDevice
@@ -96,10 +96,13 @@ class Device:
         self.process += 1
 
     def _timing(self, name: str) -> Any:
-        found = SampleSet(
-            self.process, tuple(self.ms[name]), clock_mhz=self.clocks.get(name), launches=7
+        found = Samples(
+            process=self.process,
+            ms=tuple(self.ms[name]),
+            clock_mhz=self.clocks.get(name),
+            launches=7,
         )
-        return SimpleNamespace(config=CONFIG, measured=found)
+        return SimpleNamespace(config=CONFIG, samples=found)
 
 
 def timed(

@@ -79,7 +79,7 @@ class FakeTimer:
     ) -> dict[str, Samples]:
         for launch in launches.values():
             launch()
-        return {name: Samples((1.0, 1.1, 0.9), "fake", "count") for name in launches}
+        return {name: Samples((1.0, 1.1, 0.9), method="fake", stopped="count") for name in launches}
 
 
 def test_a_cell_has_the_plain_kernel_twice_and_every_level(

@@ -182,7 +182,8 @@ def test_runs_say_what_a_calibrated_machine_can_detect(
     harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from harness.cli.detecting import detecting
-    from harness.records.run import GraphRecord, KernelRecord, SampleSet
+    from harness.records.run import GraphRecord, KernelRecord
+    from harness.records.timing import Samples
     from harness.report.tables import graph_lines
     from harness.session.session import GraphDone, KernelDone
     from tests.history.examples import run as example
@@ -190,7 +191,7 @@ def test_runs_say_what_a_calibrated_machine_can_detect(
     assert harness("calibrate", "--processes", "6").status == 0
     made = example(method="fake/1")
     made = dataclasses.replace(made, machine=dataclasses.replace(made.machine, key="fake-gpu"))
-    sets = tuple(SampleSet(n, (0.03,) * 9) for n in range(3))
+    sets = tuple(Samples(process=n, ms=(0.03,) * 9) for n in range(3))
     fast = KernelRecord("k", "poi", 4_000_000, ms=0.03, gbps=1.0, fraction=0.5, sets=sets)
     untimed = KernelRecord("u", "poi", 4_000_000)
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from harness.history import store
-from harness.records.run import KernelRecord, RegionRecord, SampleSet
+from harness.records.run import KernelRecord, RegionRecord
+from harness.records.timing import Samples
 from harness.runtime import device
 from harness.verdicts import confirming
 from tests.cli.conftest import Answer, Command
@@ -129,7 +130,9 @@ def test_other_methods_are_incomparable_and_no_failure(harness: Command, results
 
 def test_compilers_side_by_side(harness: Command, results: Path) -> None:
     regions = tuple(
-        RegionRecord("g.r0", name, ms, sets=tuple(SampleSet(n, (ms,) * 3) for n in range(3)))
+        RegionRecord(
+            "g.r0", name, ms, sets=tuple(Samples(process=n, ms=(ms,) * 3) for n in range(3))
+        )
         for name, ms in (("harness", 0.02), ("inductor", 0.06))
     )
     made = side(replace(graph(kernel("k", "a")), regions=regions)).run

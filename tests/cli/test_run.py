@@ -413,8 +413,8 @@ def test_what_is_odd_about_times_stands_below_the_row(harness: Command, planned:
     class Odd(RepeatableDevice):
         def again(self, *given: Any) -> Any:
             timing = super().again(*given)
-            odd = dataclasses.replace(timing.measured, drift="rising 1.2 %", method="stream/2")
-            return dataclasses.replace(timing, measured=odd)
+            odd = dataclasses.replace(timing.samples, drift="rising 1.2 %", method="stream/2")
+            return dataclasses.replace(timing, samples=odd)
 
     planned(GOOD, device=Odd(), processes=2)
     out = harness("run", "--no-record").out

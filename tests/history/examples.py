@@ -12,10 +12,10 @@ from harness.records.run import (
     Machine,
     RegionRecord,
     Run,
-    SampleSet,
     StateSummary,
     TrialRecord,
 )
+from harness.records.timing import Samples
 
 MACHINE = Machine(
     key="testgpu-1.2",
@@ -57,7 +57,7 @@ KERNEL = KernelRecord(
     ms=0.0125,
     gbps=2500.5,
     fraction=0.83,
-    sets=(SampleSet(0, (0.0124, 0.0125, 0.0127), low=0.0124, high=0.0127, stopped="width"),),
+    sets=(Samples((0.0124, 0.0125, 0.0127), low=0.0124, high=0.0127, stopped="width"),),
     trials=(
         TrialRecord({"XBLOCK": 1, "num_warps": 8}, samples_ms=(0.0125, 0.0126), registers=40),
         TrialRecord({"XBLOCK": 64, "num_warps": 8}, "scaled", reason="out of resources"),

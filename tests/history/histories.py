@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.history import store
-from harness.records.run import GraphRecord, KernelRecord, Machine, Run, SampleSet
+from harness.records.run import GraphRecord, KernelRecord, Machine, Run
+from harness.records.timing import Samples
 from tests.history.examples import KERNEL, MACHINE
 
 Edit = Callable[[KernelRecord, int, int], KernelRecord]
@@ -89,6 +90,6 @@ def _kernel(name: str, ms: float) -> KernelRecord:
         origins=("x", name),
         ms=ms,
         module=text,
-        sets=(SampleSet(0, (ms, ms)),),
+        sets=(Samples((ms, ms)),),
         trials=(),
     )

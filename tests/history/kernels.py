@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.records.run import GraphRecord, KernelRecord, Run, SampleSet
+from harness.records.run import GraphRecord, KernelRecord, Run
+from harness.records.timing import Samples
 from harness.verdicts.comparing import Side
 from tests.history.examples import MACHINE
 
@@ -54,7 +55,7 @@ def kernel(
         origins=tuple(origins.split()),
         region=region,
         ms=ms[0] if ms else None,
-        sets=tuple(SampleSet(n, (m,) * 3) for n, m in enumerate(ms)),
+        sets=tuple(Samples(process=n, ms=(m,) * 3) for n, m in enumerate(ms)),
         config=CONFIG,
         metrics=dict(METRICS),
         mix={"float32": 60, "load_global": 4},

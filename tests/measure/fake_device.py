@@ -53,7 +53,7 @@ def handlers(cache: str | None) -> dict[str, Handler]:
     def measure(text: str) -> Measurement:
         if "# hangs" in text:
             time.sleep(60)
-        samples = Samples((0.002,) * 3, "fake", "count")
+        samples = Samples((0.002,) * 3, method="fake", stopped="count")
         gbps = take(None).copy_gbps
         now = time.monotonic()
         seen = (Reading(now, 1980.0), Reading(now + 1, 1755.0, reasons=("power cap",)))

@@ -56,7 +56,7 @@ def _timed(job: PairJob) -> PairSamples:
         tuple(sum(_time(c, chance) for c in side) for _ in range(20)) for side in (job.a, job.b)
     ]
     stopped = "disturbed" if any("# disturbed" in text for text in texts) else "width"
-    return PairSamples(*(Samples(ms, "fake/1", stopped) for ms in sides))
+    return PairSamples(*(Samples(ms, method="fake/1", stopped=stopped) for ms in sides))
 
 
 def handlers(cache: str | None) -> dict[str, Handler]:

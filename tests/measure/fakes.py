@@ -15,7 +15,8 @@ from harness.measure.lanes import Inbox, Lane
 from harness.measure.peers.regions import Comparable
 from harness.measure.roofline import Limit
 from harness.records.metrics import StaticMetrics
-from harness.records.run import Check, LibraryCall, RegionRecord, SampleSet
+from harness.records.run import Check, LibraryCall, RegionRecord
+from harness.records.timing import Samples
 from harness.session.session import CheckOutcome, Compiled, CompiledKernel, Session, Timing
 
 METRICS = StaticMetrics(32, 0, 8, 1024, 300, 16, 8, (("fma", 7),))
@@ -71,7 +72,7 @@ class FakeDevice:
     def time(self, module: EmittedModule) -> Timing:
         if module.name in self.unlaunchable:
             raise CompileFailed("out of resources")
-        return Timing(Config((("XBLOCK", 256),), 4, 2), 0.002, (0.0019, 0.002, 0.0021))
+        return Timing(Config((("XBLOCK", 256),), 4, 2), Samples((0.0019, 0.002, 0.0021)))
 
 
 @dataclass
@@ -99,8 +100,10 @@ class RepeatableDevice(FakeDevice):
         if name == self.broken and self.process == 1:
             raise CompileFailed("it broke")
         ms = float(self.process + 1)
-        samples = SampleSet(self.process, (ms,) * 3, ms, ms, stopped="width")
-        return Timing(config, ms, samples.ms, 3000.0, samples, Limit("read", 0.5))
+        found = Samples(
+            (ms,) * 3, process=self.process, low=ms, high=ms, stopped="width", copy_gbps=3000.0
+        )
+        return Timing(config, found, Limit("read", 0.5))
 
 
 Work = Callable[[Any], Any]
@@ -168,7 +171,7 @@ class FakePeers:
                 max_error=2e-3 if ms else None,
                 reason=why,
                 count=one.count,
-                sets=(SampleSet(0, (ms,) * 3),) if ms else (),
+                sets=(Samples((ms,) * 3),) if ms else (),
             )
             for compiler, ms, why in rows
         )

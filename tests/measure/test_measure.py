@@ -40,7 +40,7 @@ class FakeTimer:
         launch()
         launch()
         ms = next(self.say)
-        return Samples((ms, ms, ms), "fake", "count")
+        return Samples((ms, ms, ms), method="fake", stopped="count")
 
     def compare(
         self, launches: Mapping[str, Launch], budget_ms: float, width: float = 0.005

@@ -73,7 +73,7 @@ class TurnTimer:
             self.launched.append(name)
             self.args.append(getattr(launch, "args", None))
             launch()
-        return {name: Samples((1.0,), "turns", "width") for name in launches}
+        return {name: Samples((1.0,), method="turns", stopped="width") for name in launches}
 
 
 class EmptyLauncher:

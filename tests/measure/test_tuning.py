@@ -72,7 +72,7 @@ def test_without_times_there_are_no_ratios() -> None:
 
 
 def test_records_keep_what_a_trial_is() -> None:
-    samples = Samples((0.1, 0.2, 0.3), "fake", "race")
+    samples = Samples((0.1, 0.2, 0.3), method="fake", stopped="race")
     needs = Resources(40, 2, 1024, "abc")
     made = trial_record(
         Trial(Config((("XBLOCK", 64),), 2), samples, "", Origin.SCALED, needs, 0.19, 0.01)

@@ -34,7 +34,7 @@ class FakeTimer:
     def measure(self, launch, budget_ms):
         launch()
         ms = float(os.environ.get("FAKE_MS", "2"))
-        return Samples((ms, 1.1 * ms, 0.9 * ms), f"fake/{budget_ms:g}", "count")
+        return Samples((ms, 1.1 * ms, 0.9 * ms), method=f"fake/{budget_ms:g}", stopped="count")
 
     def compare(self, launches, budget_ms):
         raise NotImplementedError
@@ -119,7 +119,7 @@ def test_memory_is_given_back_after_each_benchmark(monkeypatch: pytest.MonkeyPat
         def measure(self, launch: Launch, budget_ms: float, width: float = 0.005) -> Samples:
             if budget_ms < 0:
                 raise RuntimeError("device lost")
-            return Samples((1.0, 1.1, 0.9), "fake/1", "count")
+            return Samples((1.0, 1.1, 0.9), method="fake/1", stopped="count")
 
         compare = None
 
@@ -203,7 +203,8 @@ def test_a_graph_that_does_not_exist_is_one_sentence() -> None:
 
 FAKE_SUITE = """
 import pytest
-from harness.records.run import Check, RegionRecord, SampleSet
+from harness.records.run import Check, RegionRecord
+from harness.records.timing import Samples
 from harness.session.session import CheckOutcome, Timing
 from harness.heuristics.facts import Config
 from harness.measure.roofline import Limit
@@ -220,14 +221,14 @@ class FakeDevice:
     def check(self, module):
         return CheckOutcome(RIGHT, 0.25, 1e-3)
     def time(self, module):
-        return Timing(CONFIG, 0.5, (0.4, 0.5, 0.6), 3000.0, limit=Limit("write", 0.8))
+        return Timing(CONFIG, Samples((0.4, 0.5, 0.6), copy_gbps=3000.0), Limit("write", 0.8))
 
 class FakePeers:
     def compare(self, one, configs):
         assert set(configs.values()) == {CONFIG}
-        yield RegionRecord(one.name, "harness", 1.0, kernels=2, sets=(SampleSet(0, (1.0, 1.2)),),
+        yield RegionRecord(one.name, "harness", 1.0, kernels=2, sets=(Samples((1.0, 1.2)),),
                            check=Check.PASSED if RIGHT else Check.FAILED, max_error=0.5)
-        yield RegionRecord(one.name, "eager", 3.0, sets=(SampleSet(0, (3.0, 3.2)),))
+        yield RegionRecord(one.name, "eager", 3.0, sets=(Samples((3.0, 3.2)),))
         yield RegionRecord(one.name, "inductor", reason="Triton could not")
 
 @pytest.fixture(scope="session")
@@ -337,7 +338,11 @@ def test_every_sample_becomes_a_round_in_order() -> None:
     fake = FakeBenchmark(clock)
     rows: list[Row] = []
     bench = GpuBenchmark("k", fake, clock, lambda: pytest.fail("no device"), rows.append)
-    bench.take(Samples((3.0, 1.0, 2.0), "m/1", "width"), nbytes=6_000_000, limit=Limit("read", 0.5))
+    bench.take(
+        Samples((3.0, 1.0, 2.0), method="m/1", stopped="width"),
+        nbytes=6_000_000,
+        limit=Limit("read", 0.5),
+    )
     assert fake.seconds == pytest.approx([0.003, 0.001, 0.002])
     (row,) = rows
     assert (row.ms, row.gbps, row.limit) == (2.0, 3.0, Limit("read", 0.5))
@@ -348,7 +353,7 @@ class PaperTimer:
 
     def measure(self, work: Launch, budget_ms: float) -> Samples:
         work()
-        return Samples((1.0,), "m/1", "width")
+        return Samples((1.0,), method="m/1", stopped="width")
 
     def compare(self, *_: object) -> NoReturn:
         raise NotImplementedError
@@ -385,14 +390,14 @@ def test_bytes_that_are_none_are_refused(moved: int) -> None:
 
 def test_a_benchmark_without_samples_is_refused() -> None:
     with pytest.raises(UsageError, match="without samples"):
-        on_paper()[0].take(Samples((), "m/1", "budget"))
+        on_paper()[0].take(Samples((), method="m/1", stopped="budget"))
 
 
 def test_no_bytes_no_bandwidth() -> None:
     clock = ToldClock()
     rows: list[Row] = []
     bench = GpuBenchmark("k", FakeBenchmark(clock), clock, lambda: pytest.fail("x"), rows.append)
-    bench.take(Samples((3.0,), "m/1", "width"))
+    bench.take(Samples((3.0,), method="m/1", stopped="width"))
     assert rows[0].gbps is None
     assert len({len(line) for line in section(rows)[:1]}) == 1
 

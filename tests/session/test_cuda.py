@@ -71,19 +71,16 @@ def test_a_fresh_process_times_with_the_configuration_given(
     device.restart()
     second = device.again("# k", "k", given, 8)
     assert (tmp_path / "taken").read_text() == "xx"
-    assert first.measured is not None
-    assert second.measured is not None
-    assert (first.measured.process, second.measured.process) == (0, 1)
-    assert (first.measured.copy_gbps, second.measured.copy_gbps) == (1000.0, 2000.0)
+    assert (first.samples.process, second.samples.process) == (0, 1)
+    assert (first.samples.copy_gbps, second.samples.copy_gbps) == (1000.0, 2000.0)
     assert second.config == given
-    assert second.measured.method == "fake"
+    assert second.samples.method == "fake"
     assert first.limit is not None
     assert first.limit.fraction == pytest.approx(2.0)
     with pytest.raises(WorkerDied, match="no answer within 2 s"):
         device.again("# hangs", "k", given, 8)
     third = device.again("# k", "k", given)
-    assert third.measured is not None
-    assert third.measured.process == 1
+    assert third.samples.process == 1
     state = device.state
     assert state is not None
     assert (state.samples, state.sm_mhz_low, state.throttled) == (6, 1755.0, {"power cap": 3})
@@ -131,8 +128,7 @@ def test_an_illegal_access_and_a_hang_on_the_device(tmp_path: Path) -> None:
             device.time(emitted_module(HANGING))
         timing = device.time(good)
         assert timing.ms < 1
-        assert timing.copy_gbps is not None
-        assert timing.copy_gbps == pytest.approx(device.copy_gbps, rel=0.1)
+        assert timing.samples.copy_gbps == pytest.approx(device.copy_gbps, rel=0.1)
 
 
 @pytest.mark.gpu

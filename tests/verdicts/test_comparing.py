@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from harness.measure.noise.judge import Rules, Verdict
-from harness.records.run import Check, GraphRecord, SampleSet
+from harness.records.run import Check, GraphRecord
+from harness.records.timing import Samples
 from harness.verdicts.causes import SAME_CODE, causes, is_identical
 from harness.verdicts.comparing import Comparison, Side, compare
 from harness.verdicts.pairing import Match
@@ -77,14 +78,14 @@ def test_what_cannot_be_compared_says_why(changes: dict[str, object], reason: st
         ({"check": Check.FAILED}, "computes something else"),
         ({"reason": "out of memory"}, "did not run (out of memory) in B"),
         (
-            {"sets": (SampleSet(0, (1.0,), excluded=5),)},
+            {"sets": (Samples((1.0,), excluded=5),)},
             "throttled, or at another launch pace, most of the time in B",
         ),
         (
-            {"sets": (SampleSet(0, (1.0,), stopped="disturbed"),)},
+            {"sets": (Samples((1.0,), stopped="disturbed"),)},
             "throttled, or at another launch pace, most of the time in B",
         ),
-        ({"sets": (SampleSet(0, (), excluded=5),)}, "throttled throughout in B"),
+        ({"sets": (Samples((), excluded=5),)}, "throttled throughout in B"),
     ],
 )
 def test_a_kernel_without_usable_times_says_why(changes: dict[str, object], reason: str) -> None:
@@ -100,7 +101,7 @@ def test_a_kernel_without_usable_times_says_why(changes: dict[str, object], reas
 
 
 def test_processes_that_were_throttled_are_left_out() -> None:
-    hot = SampleSet(9, (9.0,), excluded=5)
+    hot = Samples(process=9, ms=(9.0,), excluded=5)
     a, b = many(3, "A", 1), many(3, "B", 2)
     (whole,) = b.run.graphs
     kernels = tuple(replace(k, sets=(*k.sets, hot)) for k in whole.kernels)
@@ -208,8 +209,8 @@ def test_each_static_difference_is_a_cause(changes: dict[str, object], cause: st
 
 
 def test_clock_triton_and_arguments_are_causes() -> None:
-    slow = match(sets=(SampleSet(0, (1.0,), clock_mhz=1755.0),))
-    fast = replace(slow, a=(replace(ONE, sets=(SampleSet(0, (1.0,), clock_mhz=1980.0),)),))
+    slow = match(sets=(Samples((1.0,), clock_mhz=1755.0),))
+    fast = replace(slow, a=(replace(ONE, sets=(Samples((1.0,), clock_mhz=1980.0),)),))
     assert causes(fast, A, B) == [SAME_CODE, "SM clock 1980 → 1755 MHz"]
     newer = replace(B, machine=replace(MACHINE, triton="4.0"))
     assert not is_identical(match(), A, newer)
@@ -221,7 +222,7 @@ def test_clock_triton_and_arguments_are_causes() -> None:
 
 def test_a_clock_change_is_told_from_a_change_of_code() -> None:
     def at(mhz: float, ms: float, label: str) -> Side:
-        sets = tuple(SampleSet(n, (ms,) * 3, clock_mhz=mhz) for n in range(4))
+        sets = tuple(Samples(process=n, ms=(ms,) * 3, clock_mhz=mhz) for n in range(4))
         return side(graph(kernel("k", "a", sets=sets)), label=label)
 
     (row,) = compare(at(2000.0, 0.010, "A"), at(1600.0, 0.0125, "B"), Rules()).rows

@@ -9,7 +9,7 @@ import pytest
 from harness.errors import UnknownName, UsageError
 from harness.measure.noise.judge import Rules, Verdict
 from harness.measure.pairs import Effort
-from harness.records.run import SampleSet
+from harness.records.timing import Samples
 from harness.verdicts import confirming
 from harness.verdicts.comparing import Comparison, Side
 from harness.verdicts.confirming import CONTROLS, Workplace, confirm
@@ -120,7 +120,7 @@ def test_recorded_clocks_are_no_cause_of_what_is_measured_now(
 ) -> None:
     a, b = sides(2)
     (whole,) = b.run.graphs
-    hot = tuple(replace(k, sets=(SampleSet(0, (1.0,), clock_mhz=1000.0),)) for k in whole.kernels)
+    hot = tuple(replace(k, sets=(Samples((1.0,), clock_mhz=1000.0),)) for k in whole.kernels)
     b = replace(b, run=replace(b.run, graphs=(replace(whole, kernels=hot),)))
     (_, row) = measure(a, b).rows
     assert not any("clock" in cause for cause in row.causes)

@@ -10,7 +10,8 @@ from harness.measure.jobs import DeviceFacts
 from harness.measure.noise.judge import Rules, Verdict
 from harness.measure.pairs import Effort
 from harness.measure.peers.regions import Comparable
-from harness.records.run import Machine, RegionRecord, Run, SampleSet
+from harness.records.run import Machine, RegionRecord, Run
+from harness.records.timing import Samples
 from harness.session.entries import GraphFile
 from harness.target import H100
 from harness.verdicts.comparing import Comparison
@@ -48,7 +49,7 @@ class FakePeers:
                 continue
             shift = 1 + 0.1 * len(self.log)  # a process's own, the same for both
             rows.append(
-                RegionRecord(one.name, name, ms, sets=(SampleSet(0, (ms * shift,) * 5),), count=2)
+                RegionRecord(one.name, name, ms, sets=(Samples((ms * shift,) * 5),), count=2)
             )
         return tuple(rows)
 

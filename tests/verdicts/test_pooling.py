@@ -9,7 +9,8 @@ import numpy as np
 
 from harness.history import store
 from harness.measure.noise.judge import Pair, Rules, Times, estimate, judge
-from harness.records.run import KernelRecord, Run, SampleSet
+from harness.records.run import KernelRecord, Run
+from harness.records.timing import Samples
 from harness.verdicts.comparing import Side, compare
 from harness.verdicts.pooling import Pool, pool
 from harness.verdicts.sides import find_side
@@ -20,7 +21,9 @@ COMMIT = "abcdef123456" + "0" * 28
 
 def measured(hour: int, *processes: float, **changes: object) -> Run:
     """A run of one kernel, a set of samples for each process."""
-    sets = tuple(SampleSet(n, (ms, ms * 1.001, ms * 0.999)) for n, ms in enumerate(processes))
+    sets = tuple(
+        Samples(process=n, ms=(ms, ms * 1.001, ms * 0.999)) for n, ms in enumerate(processes)
+    )
     kernel = dataclasses.replace(KERNEL, sets=sets)
     graph = dataclasses.replace(run().graphs[0], kernels=(kernel,))
     made = {"graphs": (graph,), "commit": COMMIT, "dirty": False, "processes": len(sets), **changes}

@@ -9,7 +9,8 @@ import pytest
 
 from harness.errors import CommitUnusable, UnknownName, UsageError
 from harness.history import store
-from harness.records.run import RegionRecord, SampleSet
+from harness.records.run import RegionRecord
+from harness.records.timing import Samples
 from harness.session.entries import GraphFile
 from harness.verdicts.comparing import Side
 from harness.verdicts.emitted import best_guess
@@ -141,7 +142,7 @@ def test_a_file_that_is_no_module_says_so(tmp_path: Path) -> None:
 
 def test_compilers_are_the_regions_of_a_run(results: Path) -> None:
     regions = tuple(
-        RegionRecord("block.r0", compiler, ms, sets=(SampleSet(0, (ms,)),))
+        RegionRecord("block.r0", compiler, ms, sets=(Samples((ms,)),))
         for compiler, ms in (("harness", 0.02), ("inductor", 0.03))
     )
     graph = replace(run().graphs[0], regions=regions)

@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.records.run import SampleSet
+from harness.records.timing import Samples
 
 _Z = 1.959964
 """Half the width of a 95 % interval of a normal value, in standard deviations."""
@@ -45,14 +45,14 @@ class Combined:
     high: float | None
 
 
-def components(sets: Sequence[SampleSet]) -> Components | None:
+def components(sets: Sequence[Samples]) -> Components | None:
     """Of one kernel, by analysis of variance; None for fewer than two processes with
     intervals. With three processes ``between`` is rough: pool over kernels (``pooled``)."""
     found = _spreads(sets)
     return None if found is None else _components([found])
 
 
-def pooled(kernels: Iterable[Sequence[SampleSet]]) -> Components | None:
+def pooled(kernels: Iterable[Sequence[Samples]]) -> Components | None:
     """Of a table of kernels: the median over kernels of both variances' unbiased estimates
     would lose the large ones, so they are averaged after the most extreme tenth at each end
     is cut off. None if no kernel has two processes."""
@@ -67,7 +67,7 @@ def _components(found: Sequence[tuple[float, float]]) -> Components:
     return Components(math.sqrt(within), math.sqrt(between), len(found))
 
 
-def _spreads(sets: Sequence[SampleSet]) -> tuple[float, float] | None:
+def _spreads(sets: Sequence[Samples]) -> tuple[float, float] | None:
     """Variance of the processes' log medians, and the mean of what their intervals say."""
     known = [s for s in sets if s.low is not None and s.high is not None and s.median > 0]
     if len(known) < 2:
@@ -83,7 +83,7 @@ def _trimmed(values: Sequence[float]) -> float:
     return statistics.fmean(sorted(values)[cut : len(values) - cut])
 
 
-def combined(sets: Sequence[SampleSet]) -> Combined:
+def combined(sets: Sequence[Samples]) -> Combined:
     """One figure from at least one process: the median of the processes' medians.
 
     Of one process the interval is its own, which knows nothing of other processes. Of several

@@ -17,10 +17,10 @@ from harness.devices.pool import WorkerPool
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
 from harness.measure.noise.processes import combined
-from harness.measure.noise.sets import sample_set
 from harness.measure.peers.jobs import ROLE, TIMING, CompareJob, Peer, RegionComparison, WarmJob
 from harness.measure.peers.names import OURS, SUBJECTS, USER, needs_warming
 from harness.measure.peers.regions import Comparable
+from harness.measure.timer.graph_timer import METHOD
 from harness.records.run import Check, RegionRecord, one_line
 
 _SECONDS = 300.0
@@ -128,7 +128,7 @@ def _joined(row: RegionRecord, one: Comparable, process: int, peer: Peer) -> Reg
     has; one that is wrong once is wrong."""
     if peer.samples is None and row.sets:
         return row
-    sets = row.sets if peer.samples is None else (*row.sets, sample_set(process, peer.samples))
+    sets = row.sets if peer.samples is None else (*row.sets, peer.samples.recorded(process, METHOD))
     known = combined(sets) if sets else None
     wrong = row.check is Check.FAILED or peer.passed is False
     right = Check.SKIPPED if peer.passed is None else Check.PASSED

@@ -161,6 +161,10 @@ class GraphTimer:
         """The timer's own share of a sample, in milliseconds."""
         return self.engine.floor_ms
 
+    def floor_of(self, samples: Samples) -> float:
+        """The timer's own share of a sample (0.01: 1 %)."""
+        return self.engine.floor_ms / (samples.median * samples.launches)
+
     def flush(self) -> None:
         """Enqueue what leaves nothing of use in the L2 cache."""
         self.engine.flush()
@@ -368,7 +372,6 @@ class GraphTimer:
         if not ms:
             ms, mhz, excluded, stopped = subject.ms, subject.mhz, 0, "disturbed"
         found = median.interval(ms, so_far.look)
-        middle = statistics.median(ms)
         both = [(m, c) for m, c in zip(ms, mhz, strict=True) if c is not None]
         return Samples(
             ms=tuple(ms),
@@ -381,7 +384,6 @@ class GraphTimer:
             clock_mhz=statistics.median(c for _, c in both) if both else None,
             cycles=statistics.median(m * c * 1000 for m, c in both) if both else None,
             launches=subject.count,
-            floor=self.engine.floor_ms / (middle * subject.count) if middle else None,
         )
 
 

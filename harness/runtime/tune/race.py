@@ -321,7 +321,7 @@ class _Batch:
         for config, taken in self.samples.items():
             trial = race.trials[config]
             ms = (*trial.samples.ms, *taken) if trial.samples else tuple(taken)
-            samples = Samples(ms, race.sampler.method, "race")
+            samples = Samples(ms, method=race.sampler.method, stopped="race")
             shares = tuple(self.shares.get(config, ()))
             level = statistics.median(shares) * unit if shares else unit
             error = standard_error(shares) * unit if shares else 0.0

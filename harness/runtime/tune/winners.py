@@ -236,7 +236,7 @@ def trial_from_values(values: Mapping[str, Any], like: Config) -> Trial:
     needs = (values["registers"], values["spills"], values["shared"], values["artifact"])
     return Trial(
         _config(values["config"], like),
-        Samples(ms, values["method"], "race") if ms else None,
+        Samples(ms, method=values["method"], stopped="race") if ms else None,
         values["reason"],
         Origin(values["origin"]),
         Resources(*needs),

@@ -15,7 +15,8 @@ from harness.history.changes.changes import Report, find
 from harness.history.changes.fitting import Settings
 from harness.history.changes.series import arrange
 from harness.records.metrics import named
-from harness.records.run import KernelRecord, SampleSet, StateSummary
+from harness.records.run import KernelRecord, StateSummary
+from harness.records.timing import Samples
 from tests.history.examples import KERNEL, MACHINE
 from tests.history.histories import COMMITS, git, noise, repository, save_history
 
@@ -250,7 +251,7 @@ def test_figures_whose_samples_were_thrown_away_are_left_out(
         if row != 1 or point < 20:
             return kernel
         assert kernel.ms is not None
-        return dataclasses.replace(kernel, sets=(SampleSet(0, (kernel.ms,), **spoilt),))
+        return dataclasses.replace(kernel, sets=(Samples((kernel.ms,), **spoilt),))
 
     save_history(tmp_path, names, values, edit=dropped)
     found = report(tmp_path, folder)

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from harness.measure.noise.processes import combined, components, pooled
-from harness.records.run import SampleSet
+from harness.records.timing import Samples
 
 
 def simulated(
     rng: np.random.Generator, processes: int, between: float, within: float, ms: float = 1.0
-) -> tuple[SampleSet, ...]:
+) -> tuple[Samples, ...]:
     """Processes whose medians stray by ``between`` and, within what their intervals say, by
     ``within``."""
     found = []
     for number in range(processes):
         middle = ms * math.exp(between * rng.standard_normal() + within * rng.standard_normal())
         half = 1.96 * within * middle
-        found.append(SampleSet(number, (middle,), middle - half, middle + half))
+        found.append(Samples((middle,), process=number, low=middle - half, high=middle + half))
     return tuple(found)
 
 
@@ -52,7 +52,7 @@ def test_one_process_says_nothing_of_others() -> None:
     assert components([only]) is None
     assert pooled([[only], []]) is None
     assert combined([only]).low == only.low
-    assert components([SampleSet(0, (1.0,)), SampleSet(1, (1.0,))]) is None
+    assert components([Samples((1.0,)), Samples(process=1, ms=(1.0,))]) is None
 
 
 @pytest.mark.parametrize("processes", [2, 3, 5])
@@ -69,7 +69,7 @@ def test_the_combined_interval_covers(processes: int) -> None:
 
 
 def test_processes_that_agree_by_luck_are_not_believed_more_than_their_samples() -> None:
-    sets = [SampleSet(n, (1.0,), 0.99, 1.01) for n in range(4)]
+    sets = [Samples((1.0,), process=n, low=0.99, high=1.01) for n in range(4)]
     found = combined(sets)
     assert found.low == pytest.approx(1 - 0.005, abs=1e-4)
     assert found.high == pytest.approx(1 + 0.005, abs=1e-4)

@@ -25,7 +25,9 @@ class FakeTimer:
     ) -> dict[str, Samples]:
         for launch in launches.values():
             launch()
-        return {n: Samples((float(len(n)),) * 3, self.method, "count") for n in launches}
+        return {
+            n: Samples((float(len(n)),) * 3, method=self.method, stopped="count") for n in launches
+        }
 
 
 def handlers(cache: str | None) -> dict[str, Handler]:

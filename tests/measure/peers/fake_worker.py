@@ -23,7 +23,9 @@ def handlers(cache: str | None) -> dict[str, Handler]:
         for name in job.names:
             job.progress.write_text(name)
             _suffer(name)
-            peers[name] = Peer(Samples((1.0, 2.0, 3.0), "fake", "count"), 1e-3, "", True)
+            peers[name] = Peer(
+                Samples((1.0, 2.0, 3.0), method="fake", stopped="count"), 1e-3, "", True
+            )
         job.progress.write_text(TIMING)
         if "ruins-timing" in job.names:
             os._exit(9)

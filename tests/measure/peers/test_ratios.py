@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from harness.measure.peers.ratios import ratios, roll_up
-from harness.records.run import Check, GraphRecord, RegionRecord, SampleSet
+from harness.records.run import Check, GraphRecord, RegionRecord
+from harness.records.timing import Samples
 
 
 def row(region: str, compiler: str, *ms: float, **changes: object) -> RegionRecord:
     """A compiler's times, one process each."""
-    sets = tuple(SampleSet(n, (one,) * 30) for n, one in enumerate(ms))
+    sets = tuple(Samples(process=n, ms=(one,) * 30) for n, one in enumerate(ms))
     check = Check.PASSED if ms else Check.SKIPPED
     made = RegionRecord(region, compiler, ms[0] if ms else None, check=check, sets=sets)
     return replace(made, **changes)  # type: ignore[arg-type]
@@ -41,10 +42,10 @@ def test_processes_that_disagree_widen_the_interval() -> None:
 
 def test_only_processes_that_timed_both_count() -> None:
     ours = row("r", "harness", 1.0, 5.0)
-    other = replace(row("r", "eager", 2.0), sets=(SampleSet(1, (10.0,) * 9),))
+    other = replace(row("r", "eager", 2.0), sets=(Samples(process=1, ms=(10.0,) * 9),))
     found = ratios([GraphRecord("g", regions=(ours, other))])
     assert found["r", "eager"].value == pytest.approx(2.0)
-    nowhere = replace(other, sets=(SampleSet(7, (10.0,) * 9),))
+    nowhere = replace(other, sets=(Samples(process=7, ms=(10.0,) * 9),))
     assert ratios([GraphRecord("g", regions=(ours, nowhere))]) == {}
 
 

@@ -35,7 +35,7 @@ class FakeTimer:
         launch()
         self.calls += 1
         (blocks, _, _) = self.driver.launches[-1][1]
-        return Samples((1.0 / blocks,) * 5, "fake", "count")
+        return Samples((1.0 / blocks,) * 5, method="fake", stopped="count")
 
     def compare(self, launches: Mapping[str, Launch], budget_ms: float) -> dict[str, Samples]:
         return {name: self.measure(launch, budget_ms) for name, launch in launches.items()}

@@ -66,7 +66,7 @@ def test_what_is_kept_comes_back(loaded: modules.LoadedModule, tmp_path: Path) -
 def test_fields_keep_their_order(tmp_path: Path) -> None:
     loaded = modules.load(emitted.ROW_SUM, tmp_path / "modules")
     (first,) = loaded.configs
-    trials = (Trial(first, Samples((0.1, 0.2), "fake", "race"), level=0.15),)
+    trials = (Trial(first, Samples((0.1, 0.2), method="fake", stopped="race"), level=0.15),)
     found = Tuned(first, trials, 0.1)
     told = Told()
     winners = Winners(tmp_path / "tuned", DEVICE, told)
