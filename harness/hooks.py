@@ -11,7 +11,7 @@ from harness.codegen.source import EmittedModule, KernelSource
 from harness.errors import RecordError
 from harness.graph.model import Graph, Partition, Region
 from harness.graph.text import dumps
-from harness.ir.dependencies import reductions
+from harness.ir.nodes import reductions
 from harness.ir.printer import dump, dump_stores
 from harness.ir.program import Program
 from harness.ir.verify import verify

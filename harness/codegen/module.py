@@ -12,9 +12,10 @@ from harness.codegen.tail import TAIL, TAIL_OF_UNKNOWN_SIZES
 from harness.graph.model import Graph
 from harness.heuristics.facts import Config
 from harness.heuristics.registry import candidates
+from harness.ir.affine import UNKNOWN_SIZE
 from harness.runtime.module import config_dict
 from harness.target import Target
-from harness.tiling.plan import UNKNOWN_SIZE, ArgumentKind, KernelPlan
+from harness.tiling.plan import ArgumentKind, KernelPlan
 
 _MOST_SOURCE_LINES = 24
 _IMPORTS = """import argparse

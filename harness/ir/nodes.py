@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import enum
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
@@ -225,6 +225,41 @@ def walk(roots: Iterable[Value]) -> Iterator[Value]:
             continue
         stack.append((value, True))
         stack.extend((v, False) for v in reversed(operands(value)) if id(v) not in done)
+
+
+def values(stores: Iterable[Store]) -> list[Value]:
+    """Every value of ``stores`` once, operands before users."""
+    return list(walk(store_roots(stores)))
+
+
+def loads(stores: Iterable[Store]) -> list[Load]:
+    """Every load of ``stores`` once, in evaluation order."""
+    return [v for v in values(stores) if isinstance(v, Load)]
+
+
+def reductions(stores: Iterable[Store]) -> list[Reduce]:
+    """Every reduction of ``stores`` once, in evaluation order."""
+    return [v for v in values(stores) if isinstance(v, Reduce)]
+
+
+def index_exprs(stores: Sequence[Store]) -> list[sympy.Expr]:
+    """Every index expression of ``stores`` once: what is read and counted, in evaluation
+    order, then where it is stored."""
+    used = [v.index for v in values(stores) if isinstance(v, Load | IndexValue)]
+    return list(dict.fromkeys((*used, *(s.index for s in stores))))
+
+
+def buffers_read(nest: Nest) -> tuple[str, ...]:
+    """Names of the buffers a nest loads from, in order of first use.
+
+    An atomic store also reads what is there; it counts as a write only.
+    """
+    return tuple(dict.fromkeys(load.buffer for load in loads(nest.stores)))
+
+
+def buffers_written(nest: Nest) -> tuple[str, ...]:
+    """Names of the buffers a nest stores to, in order of first use."""
+    return tuple(dict.fromkeys(store.buffer for store in nest.stores))
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ expression has the same value at every point of the ranges.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import sympy
@@ -20,15 +20,6 @@ from harness.ir.nodes import Axis
 
 Terms = dict[sympy.Expr, int]
 """A sum: coefficient of each product of atoms, constant under ``S.One``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Affine:
-    """``sum(coefficients[v] * v) + rest``; ``rest`` has none of the variables.
-    ``coefficients`` are in the order the variables were given, zeros included."""
-
-    coefficients: dict[sympy.Symbol, sympy.Expr]
-    rest: sympy.Expr
 
 
 @dataclass(slots=True)
@@ -285,24 +276,6 @@ class Simplifier:
             known = frozenset(expr.free_symbols)
             self._symbols[expr] = known
         return known
-
-    def strides(self, expr: sympy.Expr, variables: Sequence[sympy.Symbol]) -> Affine | None:
-        """``expr`` as an affine function of ``variables``, or ``None`` if it is none.
-
-        Coefficients may contain sizes and other variables.
-        """
-        found: dict[sympy.Symbol, sympy.Expr] = dict.fromkeys(variables, sympy.S.Zero)
-        rest: list[sympy.Expr] = []
-        for term in sympy.Add.make_args(self.simplify(expr)):
-            used = [v for v in variables if v in self.free_symbols(term)]
-            if not used:
-                rest.append(term)
-                continue
-            coefficient = term / used[0]
-            if len(used) > 1 or self.free_symbols(coefficient) & set(used):
-                return None
-            found[used[0]] += coefficient
-        return Affine(found, sympy.Add(*rest))
 
     def substitute(
         self, expr: sympy.Expr, mapping: Mapping[sympy.Symbol, sympy.Expr]

@@ -14,6 +14,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
+from harness.ir.affine import linear, positions
 from harness.ir.nodes import (
     Axis,
     Compute,
@@ -315,19 +316,16 @@ class _NestChecker:
         above = (
             high is not None and high.is_Integer and extent.is_Integer and int(high) >= int(extent)
         )
-        if (below or above) and self._bounds_are_exact(index):
+        axes = (a.var for a in (*self.nest.axes, *self.nest.raxes))
+        # Bounds are attained where every variable occurs in one linear term.
+        exact = linear(self.simplifier.simplify(index), positions(axes)) is not None
+        if (below or above) and exact:
             _fail(
                 f"the index {index} leaves {buffer.name}",
                 self._where,
                 f"{low} to {high}",
                 f"0 to {extent - 1}",
             )
-
-    def _bounds_are_exact(self, index: sympy.Expr) -> bool:
-        """Whether interval bounds are attained: each variable occurs in one linear term."""
-        axes = [a.var for a in (*self.nest.axes, *self.nest.raxes)]
-        affine = self.simplifier.strides(index, axes)
-        return affine is not None
 
     def _check_scopes(self, store: Store) -> None:
         """Reduction variables live only inside reductions; loads outside of masks stay

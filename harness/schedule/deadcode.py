@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.ir.dependencies import buffers_read
-from harness.ir.nodes import Nest
+from harness.ir.nodes import Nest, buffers_read
 from harness.ir.program import Program, Role
 
 

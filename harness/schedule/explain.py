@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.ir.dependencies import reductions
+from harness.ir.affine import size_hint
+from harness.ir.nodes import reductions
 from harness.schedule.group import FusedGroup, Schedule, SegmentKind
-from harness.schedule.linear import hint, size_of
 from harness.schedule.memory import Traffic, plan_memory, traffic
 
 
@@ -74,7 +74,7 @@ def explain(schedule: Schedule) -> Explanation:
 
 
 def _row(schedule: Schedule, group: FusedGroup) -> GroupRow:
-    sizes = {b.name: hint(size_of(b.numel)) * b.dtype.itemsize for b in schedule.program.buffers}
+    sizes = {b.name: size_hint(b.numel) * b.dtype.itemsize for b in schedule.program.buffers}
     touched: Traffic = traffic(group.nests, group.internal)
     internal = tuple(b.name for b in schedule.program.buffers if b.name in group.internal)
     return GroupRow(

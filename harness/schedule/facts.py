@@ -1,12 +1,37 @@
-"""What fusing must know about a program: users of buffers, and hazards between nests."""
+"""What fusing must know about a program: users of buffers, and hazards between nests.
+
+Three hazards order two nests on one buffer: a read after a write, a write after a
+read (mutated inputs, memory that is taken over) and a write after a write (an atomic
+scatter after its initialisation, the parts of a concatenation).
+"""
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.ir.dependencies import Edge, buffers_read, buffers_written, edges
+from harness.ir.affine import size_hint
+from harness.ir.nodes import buffers_read, buffers_written
 from harness.ir.program import Buffer, Program, Role
-from harness.schedule.linear import hint, size_of
+
+
+class Hazard(enum.Enum):
+    """Why the second nest must come after the first."""
+
+    READ_AFTER_WRITE = "read after write"
+    WRITE_AFTER_READ = "write after read"
+    WRITE_AFTER_WRITE = "write after write"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Nest number ``second`` must run after nest number ``first`` because of ``buffer``."""
+
+    first: int
+    second: int
+    buffer: str
+    hazard: Hazard
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -39,7 +64,7 @@ class Facts:
     def nbytes(self, buffer: str) -> int:
         """Bytes of ``buffer``'s elements (a likely value if sizes are unknown)."""
         facts = self.buffers[buffer]
-        return hint(size_of(facts.numel)) * facts.dtype.itemsize
+        return size_hint(facts.numel) * facts.dtype.itemsize
 
 
 def gather(program: Program) -> Facts:
@@ -82,3 +107,30 @@ def _after(into: list[list[Edge]]) -> tuple[int, ...]:
 def bits(mask: int) -> list[int]:
     """Positions of the set bits, ascending."""
     return [k for k, digit in enumerate(reversed(f"{mask:b}")) if digit == "1"]
+
+
+def edges(reads: Sequence[Sequence[str]], writes: Sequence[Sequence[str]]) -> tuple[Edge, ...]:
+    """All hazards between nests that are in a valid order, by (second, first).
+
+    ``reads[n]`` and ``writes[n]`` name the buffers of nest ``n`` (``buffers_read``,
+    ``buffers_written``).
+
+    A read depends on every earlier write of its buffer, since several nests may each
+    write a part; a write depends on every earlier read and write.
+    """
+    writers: dict[str, list[int]] = {}
+    readers: dict[str, list[int]] = {}
+    found: list[Edge] = []
+    for number, (read, written) in enumerate(zip(reads, writes, strict=True)):
+        for name in read:
+            found += [Edge(w, number, name, Hazard.READ_AFTER_WRITE) for w in writers.get(name, ())]
+        for name in written:
+            found += [Edge(r, number, name, Hazard.WRITE_AFTER_READ) for r in readers.get(name, ())]
+            found += [
+                Edge(w, number, name, Hazard.WRITE_AFTER_WRITE) for w in writers.get(name, ())
+            ]
+        for name in read:
+            readers.setdefault(name, []).append(number)
+        for name in written:
+            writers.setdefault(name, []).append(number)
+    return tuple(found)

@@ -13,10 +13,10 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 from harness.decisions import Decisions
+from harness.ir.affine import product, size_hint
 from harness.schedule.facts import Facts, bits
 from harness.schedule.group import Refusal
 from harness.schedule.legality import Denied, combine, pair, too_much
-from harness.schedule.linear import hint, product
 from harness.schedule.score import bound, saved
 from harness.schedule.space import Cluster, cluster_of
 
@@ -281,7 +281,7 @@ def _traffic(cluster: Cluster, facts: Facts) -> int:
     names: Iterable[str] = dict.fromkeys(
         r.name for v in cluster.views for r in v.rows if r.name in facts.buffers
     )
-    points = hint(product(cluster.sizes))
+    points = size_hint(product(cluster.sizes))
     return sum(min(facts.nbytes(n), points * facts.buffers[n].dtype.itemsize) for n in names)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from harness.ir.affine import product, same, size_hint
 from harness.schedule.facts import Facts
-from harness.schedule.linear import hint, product, same
 from harness.schedule.match import Sides, join, matchings
 from harness.schedule.order import overwritten_too_early, segments
 from harness.schedule.space import Cluster, Level, Row, Use, View, merge_digits
@@ -204,7 +204,7 @@ def _directions_agree(sides: Sides, joined: Cluster) -> Denied | None:
     parallel loops has wide tiles, which serve both directions; so has one whose own
     accesses run both ways. A pointwise kernel has at most two tiles.
     """
-    if hint(product(joined.sizes)) < UNIT_STRIDE_POINTS:
+    if size_hint(product(joined.sizes)) < UNIT_STRIDE_POINTS:
         return None
     left = {v.number for v in sides.first.views}
     first = _full_units(tuple(v for v in joined.views if v.number in left))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.schedule.linear import Size, divide, hint, product, same
+from harness.ir.affine import Size, divide, product, same, size_hint
 from harness.schedule.space import Cluster, Level, Row, Use, View, transform_view
 
 _ATTEMPTS = 4
@@ -45,8 +45,8 @@ class _Part:
 
 def _walk(first: Sequence[_Part], second: Sequence[_Part]) -> list[Common] | None:
     """Pair two lists of loops that start at the same element, or None."""
-    a = sorted(first, key=lambda p: (hint(p.stride), p.digit))
-    b = sorted(second, key=lambda p: (hint(p.stride), p.digit))
+    a = sorted(first, key=lambda p: (size_hint(p.stride), p.digit))
+    b = sorted(second, key=lambda p: (size_hint(p.stride), p.digit))
     i = j = 0
     done_a: Size = 1
     done_b: Size = 1
@@ -122,7 +122,7 @@ def shared_rows(first: Cluster, second: Cluster) -> Iterator[tuple[Row, Row]]:
 
 
 def _points(row: Row, cluster: Cluster) -> int:
-    return hint(product(n for n, s in zip(cluster.sizes, row.strides, strict=True) if s != 0))
+    return size_hint(product(n for n, s in zip(cluster.sizes, row.strides, strict=True) if s != 0))
 
 
 def _accesses(cluster: Cluster) -> dict[str, list[Row]]:
@@ -178,7 +178,7 @@ def _match(sides: Sides, guides: list[tuple[Row, Row]]) -> Matching | None:
 def _place(common: Common) -> tuple[int, int]:
     """Keeps the first cluster's loop order: by digit, outermost part first."""
     assert common.first is not None
-    return common.first, -hint(common.first_weight)
+    return common.first, -size_hint(common.first_weight)
 
 
 def join(sides: Sides, matching: Matching) -> Cluster:

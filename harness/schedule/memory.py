@@ -1,6 +1,6 @@
 """Memory of a schedule: launch order, taking over buffers, when to free, the peak.
 
-Sizes are likely values where a size is unknown (``linear.hint``); they steer choices and
+Sizes are likely values where a size is unknown (``affine.size_hint``); they steer choices and
 are reported as estimates, nothing depends on them for being right.
 """
 
@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import sympy
 
-from harness.ir.dependencies import buffers_read, buffers_written, loads
-from harness.ir.nodes import Nest, StoreMode
+from harness.ir.affine import size_hint
+from harness.ir.nodes import Nest, StoreMode, buffers_read, buffers_written, loads
 from harness.ir.program import Buffer, Program, Role
 from harness.schedule.facts import Facts, bits
 from harness.schedule.group import FusedGroup, Schedule
-from harness.schedule.linear import hint, size_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class _Residents:
     def __init__(self, touched: Sequence[Traffic], facts: Facts) -> None:
         self.touched = touched
         self.sizes = {
-            n: hint(size_of(b.nbytes)) for n, b in facts.buffers.items() if b.role is not Role.INPUT
+            n: size_hint(b.nbytes) for n, b in facts.buffers.items() if b.role is not Role.INPUT
         }
         self.kept = facts.needed
         self.uses: dict[str, int] = {}
@@ -291,7 +290,7 @@ def _peak(
 ) -> int:
     live = peak = 0
     for new, gone in zip(allocate, free_after, strict=True):
-        live += sum(hint(size_of(buffers[n].nbytes)) for n in new)
+        live += sum(size_hint(buffers[n].nbytes) for n in new)
         peak = max(peak, live)
-        live -= sum(hint(size_of(buffers[n].nbytes)) for n in gone)
+        live -= sum(size_hint(buffers[n].nbytes) for n in gone)
     return peak

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.ir.dependencies import Hazard
-from harness.schedule.facts import Facts
+from harness.schedule.facts import Facts, Hazard
 from harness.schedule.group import SegmentKind
 from harness.schedule.space import Cluster, Level, View
 

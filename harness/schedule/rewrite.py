@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import sympy
 
+from harness.ir.affine import build, size_hint
 from harness.ir.index import axis_symbol
 from harness.ir.nodes import Axis, Builder, Nest, rewrite_stores
 from harness.ir.simplify import Simplifier
-from harness.schedule.linear import build, hint
 from harness.schedule.space import (
     Cluster,
     Level,
@@ -36,7 +36,7 @@ def _by_contiguity(cluster: Cluster, reduced: bool) -> list[int]:
     if reduced:
         for row in rows:
             if row.use is Use.REDUCED_POSITION:
-                return sorted(digits, key=lambda k: -hint(row.strides[k]))
+                return sorted(digits, key=lambda k: -size_hint(row.strides[k]))
     votes: dict[tuple[int, ...], int] = {}
     for row in dict.fromkeys(rows):
         if row.use not in (Use.LOAD, Use.STORE) or not row.exact:
@@ -46,7 +46,7 @@ def _by_contiguity(cluster: Cluster, reduced: bool) -> list[int]:
         order = _descending(row, digits)
         points = 1
         for size, stride in zip(cluster.sizes, row.strides, strict=True):
-            points *= hint(size) if stride != 0 else 1
+            points *= size_hint(size) if stride != 0 else 1
         weight = points * (2 if row.use is Use.STORE else 1)
         votes[order] = votes.get(order, 0) + weight
     if not votes:
@@ -56,7 +56,7 @@ def _by_contiguity(cluster: Cluster, reduced: bool) -> list[int]:
 
 
 def _descending(row: Row, digits: list[int]) -> tuple[int, ...]:
-    return tuple(sorted(digits, key=lambda k: (-abs(hint(row.strides[k])), k)))
+    return tuple(sorted(digits, key=lambda k: (-abs(size_hint(row.strides[k])), k)))
 
 
 def axes_of(cluster: Cluster, reduced: bool) -> tuple[Axis, ...]:

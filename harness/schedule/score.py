@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from harness.ir.affine import product, size_hint
 from harness.schedule.facts import Facts
-from harness.schedule.linear import hint, product
 from harness.schedule.space import Cluster, Row, Use
 
 _Touch = tuple[int, Row]
@@ -89,5 +89,5 @@ def _provides(number: int, row: Row, reader: int) -> bool:
 
 def _footprint(row: Row, joined: Cluster, facts: Facts) -> int:
     moved = product(n for n, s in zip(joined.sizes, row.strides, strict=True) if s != 0)
-    size = hint(moved) * facts.buffers[row.name].dtype.itemsize
+    size = size_hint(moved) * facts.buffers[row.name].dtype.itemsize
     return min(size, facts.nbytes(row.name))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import sympy
 
-from harness.ir.dependencies import buffers_written, values
+from harness.ir.affine import Size, divide, linear, positions, product, same, size_of
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import (
     Compute,
@@ -30,9 +30,10 @@ from harness.ir.nodes import (
     ReduceKind,
     StoreMode,
     Value,
+    buffers_written,
+    values,
 )
 from harness.ir.simplify import Simplifier
-from harness.schedule.linear import Size, divide, linear, product, same, size_of
 
 
 class Level(enum.Enum):
@@ -282,7 +283,7 @@ class _Reader:
         self.rows: dict[tuple[Use, str, sympy.Expr], Row] = {}
         self.of_index: dict[sympy.Expr, tuple[Use, str, sympy.Expr]] = {}
         self.variables = [a.var for a in (*nest.axes, *nest.raxes)]
-        self.position = {var: k for k, var in enumerate(self.variables)}
+        self.position = positions(self.variables)
         self.pinned: dict[sympy.Symbol, None] = {}
 
     def view(self, number: int, every: list[Value]) -> View:
@@ -353,7 +354,7 @@ class _Reader:
         ranges = {symbol: d.size for d, symbol in parts.items()}
         index_over_digits = self.simple.get(index, index).xreplace(sums)
         simple = Simplifier(ranges).simplify(index_over_digits)
-        form = linear(simple, {s: k for k, s in enumerate(parts.values())})
+        form = linear(simple, positions(parts.values()))
         key = (use, name, index)
         if form is not None:
             self.of_index.setdefault(index, key)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import sympy
 
-from harness.ir.dependencies import loads
-from harness.ir.nodes import Axis, IndexValue, Indirect, Load, StoreMode, walk
+from harness.ir.nodes import Axis, IndexValue, Indirect, Load, StoreMode, loads, walk
 from harness.ir.program import Program
 from harness.ir.traffic import Access
 from harness.tiling.plan import PlanSegment, Tile

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import sympy
 
 from harness.dtypes import DType
-from harness.ir.dependencies import loads
-from harness.ir.nodes import StoreMode
+from harness.ir.nodes import StoreMode, loads
 from harness.ir.program import Program
 from harness.tiling.plan import Argument, ArgumentKind, PlanSegment
 

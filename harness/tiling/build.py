@@ -10,8 +10,8 @@ import sympy
 from harness.decisions import UNDECIDED, Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
-from harness.ir.dependencies import loads, reductions
-from harness.ir.nodes import Builder, ReduceKind, Store, StoreMode
+from harness.ir.affine import UNKNOWN_SIZE, size_hint
+from harness.ir.nodes import Builder, ReduceKind, Store, StoreMode, loads, reductions
 from harness.ir.program import Buffer, Program
 from harness.ir.traffic import bytes_moved, bytes_touched
 from harness.schedule.group import FusedGroup, SegmentKind
@@ -20,7 +20,7 @@ from harness.tiling import choose
 from harness.tiling.accesses import accesses
 from harness.tiling.arguments import arguments, honoured_pairs
 from harness.tiling.names import kernel_name
-from harness.tiling.plan import UNKNOWN_SIZE, Category, KernelPlan, PlanSegment, Tile
+from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce
 from harness.tiling.softmax import online_softmax
 from harness.tiling.space import Space, iteration_space
@@ -112,7 +112,7 @@ def _segments(
         fresh: list[Store] = []
         in_loop: list[str] = []
         for nest in segment.nests:
-            stores = inliner.rewrite(nest.stores, space.index(nest))
+            stores = inliner.rewrite(nest.stores, space.index)
             if segment.kind is SegmentKind.LOOP:
                 in_loop.extend(s.buffer for s in stores if not contains_reduce(s.value))
             if id(nest) not in written:
@@ -174,7 +174,7 @@ def _facts(
     hint = _final_hint(category, space.hint, group.rnumel)
     return Facts(
         family=_FAMILIES[category],
-        sizes=tuple((t.prefix, _hint_size(t.numel)) for t in space.tiles()),
+        sizes=tuple((t.prefix, size_hint(t.numel)) for t in space.tiles()),
         hint=hint,
         loads=counts.loads,
         stores=counts.stores,
@@ -185,11 +185,6 @@ def _facts(
         pinned=_pinned(category, hint, group.rnumel),
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
     )
-
-
-def _hint_size(numel: sympy.Expr) -> int:
-    """The number of points, with unknown sizes taken to be middling."""
-    return int(numel.subs(dict.fromkeys(numel.free_symbols, UNKNOWN_SIZE)))
 
 
 def _final_hint(category: Category, hint: Hint | None, rnumel: sympy.Expr) -> Hint:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import sympy
 
 from harness.heuristics.facts import Hint
+from harness.ir.affine import affine, divide, positions, size_hint, size_of
 from harness.target import Target
-from harness.tiling.ranges import Split, coefficients, divides, magnitude
+from harness.tiling.ranges import Split
 
 PERSISTENT_INNER = 8192
 """Largest contiguous reduction held in one block. Inductor's figure is 1024; on Hopper 16
@@ -64,50 +65,47 @@ class Access:
     write: bool
 
 
-def unit_stride(access: Access, variables: frozenset[sympy.Symbol]) -> sympy.Symbol | None:
-    """The variable in which the access has stride 1, if there is one."""
-    linear, _ = coefficients(access.index, variables)
-    for var in sorted(linear, key=str):
-        if linear[var] == 1:
-            return var
-    return None
+def unit_stride(access: Access, splits: Sequence[Split]) -> sympy.Symbol | None:
+    """The first variable in which the access has stride 1, if there is one."""
+    variables = [s.var for s in splits]
+    strides = affine(access.index, positions(variables)).strides
+    return next((var for var, stride in zip(variables, strides, strict=True) if stride == 1), None)
 
 
-def tile_boundary(splits: Sequence[Split], accesses: Sequence[Access]) -> sympy.Expr | None:
-    """The divisor at which the parallel range is cut into two tiles, or None for one.
+def tile_boundary(splits: Sequence[Split], accesses: Sequence[Access]) -> int | None:
+    """The number of splits in the lower tile of two, or None for one tile.
 
     A cut below split ``k`` makes accesses with stride 1 in ``k`` coalesced along y, while
     those with stride 1 in the lowest split stay coalesced along x. A candidate scores the
     bytes it makes coalesced (writes twice), doubled for each tile that is a multiple of
     32; it must beat the one-tile kernel's score by something.
     """
-    chain = [s for s in splits if s.chained]
-    if len(chain) < 2 or (chain[0].length.is_Integer and int(chain[0].length) < SMALLEST_TILE):
+    shortest = splits[0].length if splits else sympy.S.Zero
+    if len(splits) < 2 or (shortest.is_Integer and int(shortest) < SMALLEST_TILE):
         return None
-    variables = frozenset(s.var for s in splits)
     weights: dict[sympy.Symbol, int] = {}
     for access in accesses:
-        unit = unit_stride(access, variables)
-        if unit is not None and _crosses(access, unit, chain):
+        unit = unit_stride(access, splits)
+        if unit is not None and _crosses(access, unit, splits):
             touched = _points(access.index, splits)
             weight = access.itemsize * touched * (2 if access.write else 1)
             weights[unit] = weights.get(unit, 0) + weight
     best: tuple[int, int] | None = None
-    for number, split in enumerate(chain[1:], start=1):
+    for number, split in enumerate(splits[1:], start=1):
         gained = weights.get(split.var, 0)
-        if not gained or magnitude(split.length) < SMALLEST_TILE:
+        if not gained or size_hint(split.length) < SMALLEST_TILE:
             continue
         score = gained * _aligned(split.divisor) * _aligned(split.length)
         if best is None or score > best[0]:
             best = (score, number)
-    return None if best is None else chain[best[1]].divisor
+    return None if best is None else best[1]
 
 
-def _crosses(access: Access, unit: sympy.Symbol, chain: Sequence[Split]) -> bool:
+def _crosses(access: Access, unit: sympy.Symbol, splits: Sequence[Split]) -> bool:
     """Whether the access moves along a lower split than the one it is contiguous in; if it
     does not, neighbouring lanes read one element and nothing is to be gained."""
     lower: set[sympy.Symbol] = set()
-    for split in chain:
+    for split in splits:
         if split.var == unit:
             break
         lower.add(split.var)
@@ -119,12 +117,12 @@ def _points(index: sympy.Expr, splits: Sequence[Split]) -> int:
     product = 1
     for split in splits:
         if split.var in used:
-            product *= magnitude(split.length)
+            product *= size_hint(split.length)
     return product
 
 
 def _aligned(size: sympy.Expr) -> int:
-    return 2 if divides(sympy.Integer(32), size) else 1
+    return 2 if divide(size_of(size), 32) is not None else 1
 
 
 def reduction_hint(
@@ -132,13 +130,13 @@ def reduction_hint(
 ) -> Hint:
     """Along which tile most bytes are contiguous, or that both have many. Accesses that do
     not run along the reduction do not vote."""
-    everything = frozenset(s.var for s in (*parallel, *reduced))
+    everything = (*parallel, *reduced)
     along_r = frozenset(s.var for s in reduced)
     inner = outer = 0
     for access in accesses:
         if not access.index.free_symbols & along_r:
             continue
-        weight = access.itemsize * _points(access.index, (*parallel, *reduced))
+        weight = access.itemsize * _points(access.index, everything)
         unit = unit_stride(access, everything)
         if unit in along_r:
             inner += weight

@@ -13,10 +13,6 @@ from harness.ir.nodes import Store
 from harness.ir.program import Buffer
 from harness.schedule.group import SegmentKind
 
-UNKNOWN_SIZE = 1024
-"""What an unknown size is taken to be where blocks are chosen, and when a module is timed by
-itself: middling for a sequence, a batch of rows, a side of an image."""
-
 
 class Category(enum.Enum):
     """Kernel kind, as it appears in the name ``triton_<category>_fused_…``."""

@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.ir.dependencies import values
-from harness.ir.nodes import Builder, Compute, Made, Reduce, ReduceKind, Value, rewrite_stores
+from harness.ir.nodes import (
+    Builder,
+    Compute,
+    Made,
+    Reduce,
+    ReduceKind,
+    Value,
+    rewrite_stores,
+    values,
+)
 from harness.ir.ops import Op
 from harness.tiling.plan import PlanSegment
 

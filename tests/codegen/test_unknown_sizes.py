@@ -9,9 +9,9 @@ import pytest
 from harness.errors import HarnessError, InvalidProgram
 from harness.graph.model import Graph
 from harness.graph.text import loads
+from harness.ir.affine import UNKNOWN_SIZE
 from harness.runtime import module as runtime
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
-from harness.tiling.plan import UNKNOWN_SIZE
 from tests.codegen.graphs import graph_of_size
 from tests.codegen.kernels import modules
 

@@ -190,17 +190,6 @@ def test_three_way_split_is_undone() -> None:
     assert simplifier.simplify(split) == x
 
 
-def test_strides() -> None:
-    simplifier = Simplifier({II: S0, J: 6, K: 8})
-    affine = simplifier.strides(3 * S0 * II + 8 * J + 7 + Mod(K, 3), (II, J))
-    assert affine is not None
-    assert affine.coefficients == {II: 3 * S0, J: sympy.Integer(8)}
-    assert affine.rest == 7 + Mod(K, 3)
-    assert simplifier.strides(FloorDiv(J, 2), (J,)) is None
-    assert simplifier.strides(II * J, (II, J)) is None
-    assert simplifier.strides(J * J, (J,)) is None
-
-
 def test_text_is_readable_and_deterministic() -> None:
     simplifier = Simplifier({II: 4, J: 6, K: 8})
     printer = IndexPrinter(Language.TRITON, simplifier, {II: "x0"})

@@ -9,8 +9,7 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.ir.dependencies import buffers_read, buffers_written, loads, reductions
-from harness.ir.nodes import ReduceKind
+from harness.ir.nodes import ReduceKind, buffers_read, buffers_written, loads, reductions
 from harness.ir.ops import Op
 from harness.ir.program import Program
 from harness.schedule import schedule

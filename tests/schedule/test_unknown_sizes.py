@@ -10,7 +10,6 @@ from harness.ir.nodes import Axis, Builder, Nest, ReduceKind, Store
 from harness.ir.ops import Op
 from harness.ir.program import Buffer, Program, Role
 from harness.schedule import schedule
-from harness.schedule.linear import divide, hint, linear, same
 from harness.target import H100
 
 F32 = DType.F32
@@ -66,19 +65,3 @@ def test_one_kernel() -> None:
     ]
     assert group.internal == {"e", "t"}
     assert len({n.stores[0].index for n in group.nests if n.stores[0].buffer == "e"}) == 1
-
-
-def test_arithmetic_on_sizes() -> None:
-    s = size_symbol("s0")
-    assert divide(6 * s, 2) == 3 * s
-    assert divide(s, 2) is None
-    assert divide(6 * s, s) == 6
-    assert same(2 * (s + 1), 2 * s + 2)
-    assert not same(s, 4099)
-    assert hint(2 * s) == 2 * hint(s)
-    i = axis_symbol("i", 0)
-    form = linear(s * (i + 1) + 3, {i: 0})
-    assert form is not None
-    assert form.strides == (s,)
-    assert form.offset == s + 3
-    assert linear(i * i, {i: 0}) is None

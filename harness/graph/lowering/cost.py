@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import sympy
-
 from harness.dtypes import DType
 from harness.ir.nodes import Compute, Constant, IndexValue, Load, Masked, Reduce, Value, walk
 from harness.ir.ops import Op
@@ -36,9 +34,6 @@ _LONG = frozenset(
     }
 )  # fmt: skip
 
-# The size assumed for a dimension that is not known when compiling.
-_TYPICAL_SIZE = 4096
-
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -66,13 +61,6 @@ def profile(value: Value) -> Profile:
             case Constant() | IndexValue() | Masked() | Reduce():
                 pass
     return Profile(tuple(loads), ops, short, long)
-
-
-def typical(size: sympy.Expr) -> int:
-    """A size as a number; an unknown one as a typical number."""
-    if size.is_Integer:
-        return int(size)
-    return int(size.xreplace({s: sympy.Integer(_TYPICAL_SIZE) for s in size.free_symbols}))
 
 
 def oversized(found: Profile) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import sympy
 
 from harness.graph.lowering.context import Context
-from harness.graph.lowering.cost import oversized, profile, typical, worth_storing
+from harness.graph.lowering.cost import oversized, profile, worth_storing
 from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import (
@@ -19,6 +19,7 @@ from harness.graph.lowering.tensor import (
 )
 from harness.graph.lowering.uses import Uses, analyse
 from harness.graph.model import Graph, Mutation, Node, Ref, TensorType
+from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
 from harness.ir.nodes import Load, walk
 from harness.ir.program import Buffer, Program, Role
@@ -183,7 +184,7 @@ class Lowering:
             return True
         if found.loads and name in self.uses.reread and found.ops:
             return True
-        own = typical(kind.numel)
+        own = size_hint(kind.numel)
         if demand.users > 1 and own > 1 and self._is_mutation_value(name):
             return True
         read = sum(
@@ -194,7 +195,7 @@ class Lowering:
 
     def _extent(self, buffer: str) -> int:
         if buffer not in self.extents:
-            self.extents[buffer] = typical(self.buffers[buffer].extent)
+            self.extents[buffer] = size_hint(self.buffers[buffer].extent)
         return self.extents[buffer]
 
     def _is_mutation_value(self, name: str) -> bool:

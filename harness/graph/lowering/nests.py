@@ -9,7 +9,6 @@ import sympy
 
 from harness.errors import InvalidProgram
 from harness.graph.lowering.context import Context
-from harness.graph.lowering.cost import typical
 from harness.graph.lowering.tensor import (
     OnlineSum,
     Reduced,
@@ -23,6 +22,7 @@ from harness.graph.lowering.tensor import (
 )
 from harness.graph.model import TensorType
 from harness.graph.sizes import contiguous_strides
+from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
 from harness.ir.nodes import Axis, Nest, Store
 from harness.ir.program import Buffer
@@ -36,7 +36,7 @@ def layout_of(kind: TensorType) -> Shape:
 
 def _overlaps(kind: TensorType) -> bool:
     dims = [
-        (typical(s), typical(n))
+        (size_hint(s), size_hint(n))
         for n, s in zip(kind.shape, kind.stride, strict=True)
         if not is_one(n)
     ]
@@ -51,7 +51,7 @@ def _overlaps(kind: TensorType) -> bool:
 def axes_in_order(shape: Shape, stride: Shape) -> tuple[Axis, ...]:
     """The loops over a buffer, largest stride outermost, sizes of one left out."""
     dims = [d for d, n in enumerate(shape) if not is_one(n)]
-    dims.sort(key=lambda d: (-typical(stride[d]), d))
+    dims.sort(key=lambda d: (-size_hint(stride[d]), d))
     return tuple(Axis(outer_variable(d), shape[d]) for d in dims)
 
 

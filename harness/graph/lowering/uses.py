@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.graph.lowering.cost import Demand, typical
+from harness.graph.lowering.cost import Demand
 from harness.graph.lowering.rule import Rules
 from harness.graph.model import Graph, Node, Ref, TensorType, ValueType
+from harness.ir.affine import size_hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Uses:
 
 def _points(kind: ValueType) -> int:
     kinds = kind if isinstance(kind, tuple) else (kind,)
-    return max((typical(k.numel) for k in kinds if isinstance(k, TensorType)), default=1)
+    return max((size_hint(k.numel) for k in kinds if isinstance(k, TensorType)), default=1)
 
 
 def analyse(graph: Graph, rules: Rules) -> Uses:

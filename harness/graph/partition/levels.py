@@ -6,11 +6,10 @@ import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import sympy
-
 from harness.graph.model import Graph, Node, TensorType, ValueType
 from harness.graph.passes.cleanup import RANDOM_NAMES, base_op
 from harness.graph.views import GETITEM, base_name, is_view, node_table, root_name
+from harness.ir.affine import size_hint
 
 _NOT_CHEAP = frozenset(
     {
@@ -53,9 +52,6 @@ _NOT_CHEAP = frozenset(
     }
 )
 """Operators that one result element costs more than a few loads: reductions, scans, scatters."""
-
-_SIZE_GUESS = 1024
-"""Stands for a size that is not known, where only an order of magnitude is needed."""
 
 
 class Kind(enum.Enum):
@@ -125,13 +121,6 @@ class Layout:
         )
 
 
-def size_guess(expr: sympy.Expr) -> int:
-    """A number for ``expr``: unknown sizes count as 1024."""
-    if expr.is_Integer:
-        return int(expr)
-    return int(expr.subs(dict.fromkeys(expr.free_symbols, _SIZE_GUESS)))
-
-
 def analyse(graph: Graph, supports: Callable[[Node], bool]) -> Layout:
     """Kinds, users and levels of every value of ``graph``; ``supports`` says which calls
     have a lowering, their arguments considered."""
@@ -155,7 +144,7 @@ def analyse(graph: Graph, supports: Callable[[Node], bool]) -> Layout:
 
 def _nbytes(value: object) -> int:
     if isinstance(value, TensorType):
-        return size_guess(value.numel) * value.dtype.itemsize
+        return size_hint(value.numel) * value.dtype.itemsize
     if isinstance(value, tuple):
         return sum(_nbytes(item) for item in value)
     return 0

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.lowering.cost import typical
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.scalar import Number
 from harness.graph.lowering.tensor import (
@@ -141,7 +140,8 @@ def sum_of_exponentials(operand: Operand) -> Result | None:
             return None
     if operand.call.dtype.compute is not value.dtype:
         return None
-    if typical(operand.count) <= LONGEST_ROW_IN_REGISTERS or top.indirect:
+    short = operand.count.is_Integer and int(operand.count) <= LONGEST_ROW_IN_REGISTERS
+    if short or top.indirect:
         return None
     builder, dtype = operand.call.context.builder, value.dtype
     plain = operand.finish(operand.reduce(ReduceKind.SUM, dtype))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sympy
 
-from harness.graph.lowering.cost import typical
 from harness.graph.lowering.operators.reshape import reshape_index
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
+from harness.ir.affine import size_hint
 from harness.ir.index import FloorDiv, Mod
 
 
@@ -269,7 +269,7 @@ def as_strided(call: Call) -> Lowered:
     index: list[sympy.Expr] = [sympy.S.Zero] * tensor.rank
     dims = [d for d, n in enumerate(layout.shape) if not is_one(n)]
     step: sympy.Expr = sympy.S.One
-    by_stride = sorted(dims, key=lambda d: typical(layout.stride[d]))
+    by_stride = sorted(dims, key=lambda d: size_hint(layout.stride[d]))
     for position, dim in enumerate(by_stride):
         if layout.stride[dim] != step:
             raise call.refuse(f"strides {layout.stride}", "a tensor without gaps")

@@ -1,7 +1,8 @@
-"""Index expressions as linear forms: an offset and one stride per loop.
+"""Sizes, and index expressions as affine functions: an offset and one stride per loop.
 
-Sizes and strides are Python integers where they are known and sympy expressions
-where they are not, so that the common case costs no symbolic arithmetic.
+The one place that decides what is linear. Sizes and strides are Python integers where
+they are known and sympy expressions where they are not, so that the common case costs no
+symbolic arithmetic.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import sympy
 Size: TypeAlias = "int | sympy.Expr"
 """A number of elements: an ``int`` if known, else an expression over size symbols."""
 
-_UNKNOWN = 4099
-"""Stands for an unknown size where only a rough magnitude is asked for (a prime, so
-that it does not pretend to divide anything)."""
+UNKNOWN_SIZE = 1024
+"""What an unknown size is taken to be wherever only a magnitude is asked for (what to store,
+to fuse, to put in a block), and when a module is timed by itself: middling for a sequence, a
+batch of rows, a side of an image."""
 
 
 def size_of(expr: sympy.Expr) -> Size:
@@ -50,22 +52,30 @@ def divide(dividend: Size, divisor: Size) -> Size | None:
     return size_of(quotient)
 
 
-def hint(size: Size) -> int:
-    """A likely value of ``size``: exact where it is known."""
+def size_hint(size: Size) -> int:
+    """A likely value of ``size``: exact where it is known, ``UNKNOWN_SIZE`` for every unknown."""
     if isinstance(size, int):
         return size
-    return int(size.xreplace({s: sympy.Integer(_UNKNOWN) for s in size.free_symbols}))
+    if size.is_Integer:
+        return int(size)
+    return int(size.xreplace({s: sympy.Integer(UNKNOWN_SIZE) for s in size.free_symbols}))
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
-    """``offset + Σ strides[k] · variable[k]``; ``offset`` is free of the variables."""
+class Affine:
+    """``offset + Σ strides[k] · variable[k] + Σ rest``. ``offset`` is free of the variables;
+    ``rest`` are the terms that are not linear in them."""
 
     offset: sympy.Expr
     strides: tuple[Size, ...]
+    rest: tuple[sympy.Expr, ...] = ()
 
 
-def _term(term: sympy.Expr, position: Mapping[sympy.Symbol, int]) -> tuple[int, Size] | None:
+Positions: TypeAlias = Mapping[sympy.Symbol, int]
+"""Variables and their places in ``Affine.strides``."""
+
+
+def _term(term: sympy.Expr, position: Positions) -> tuple[int, Size] | None:
     """(position, coefficient) of a term linear in one variable; position -1 for a term
     without variables; None for anything else."""
     if term.is_Symbol:
@@ -83,30 +93,38 @@ def _term(term: sympy.Expr, position: Mapping[sympy.Symbol, int]) -> tuple[int, 
     return (-1, term) if position.keys().isdisjoint(term.free_symbols) else None
 
 
-def linear(expr: sympy.Expr, position: Mapping[sympy.Symbol, int]) -> Linear | None:
-    """``expr`` as a linear form in the variables of ``position``, None if it is not one."""
-    for attempt in (expr, None):
-        form = sympy.expand(expr) if attempt is None else attempt
-        strides: list[Size] = [0] * len(position)
-        offset: list[sympy.Expr] = []
-        for term in sympy.Add.make_args(form):
-            found = _term(term, position)
-            if found is None:
-                break
-            if found[0] < 0:
-                offset.append(term)
-            else:
-                strides[found[0]] = strides[found[0]] + found[1]
+def affine(expr: sympy.Expr, position: Positions) -> Affine:
+    """``expr``, as it is written, as a function of the variables of ``position``."""
+    strides: list[Size] = [0] * len(position)
+    offset: list[sympy.Expr] = []
+    rest: list[sympy.Expr] = []
+    for term in sympy.Add.make_args(expr):
+        found = _term(term, position)
+        if found is None:
+            rest.append(term)
+        elif found[0] < 0:
+            offset.append(term)
         else:
-            return Linear(sympy.Add(*offset), tuple(strides))
-        if not any(t.is_Mul for t in sympy.Add.make_args(expr)):
-            return None
-    return None
+            strides[found[0]] = strides[found[0]] + found[1]
+    return Affine(sympy.Add(*offset), tuple(strides), tuple(rest))
+
+
+def linear(expr: sympy.Expr, position: Positions) -> Affine | None:
+    """``expr`` as an affine function of the variables of ``position``, None if it is none."""
+    found = affine(expr, position)
+    if found.rest and any(t.is_Mul for t in found.rest):
+        found = affine(sympy.expand(expr), position)
+    return None if found.rest else found
+
+
+def positions(variables: Iterable[sympy.Symbol]) -> dict[sympy.Symbol, int]:
+    """``variables`` with their places."""
+    return {variable: place for place, variable in enumerate(variables)}
 
 
 def build(
     offset: sympy.Expr, strides: Iterable[Size], variables: Iterable[sympy.Symbol]
 ) -> sympy.Expr:
-    """The expression a linear form stands for."""
+    """The expression of an affine function."""
     terms = [v if s == 1 else v * s for s, v in zip(strides, variables, strict=True) if s != 0]
     return sympy.Add(offset, *terms)
