@@ -109,6 +109,12 @@ class DType(enum.Enum):
         return _BY_SHORT[self.value].kind in (Kind.SIGNED, Kind.UNSIGNED)
 
     @property
+    def least(self) -> int:
+        """The smallest number of an integer type."""
+        row = _BY_SHORT[self.value]
+        return -(1 << 8 * row.itemsize - 1) if row.kind is Kind.SIGNED else 0
+
+    @property
     def compute(self) -> DType:
         """The type arithmetic on such elements is carried out in."""
         return DType(_BY_SHORT[self.value].compute)

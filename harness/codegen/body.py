@@ -200,6 +200,10 @@ class Body:
                 texts[position] = materialised(arg)
         nonnegative = all(self._nonnegative(a) for a in value.args)
         text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
+        if "libdevice." in text and DType.F64 in tensors:
+            # The device library's functions take a literal for a float32.
+            texts = [materialised(a) if a.literal else a.text for a in args]
+            text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
         if value.op is Op.CAST and len(texts) == 1 and text == texts[0]:
             return Var(text, value.dtype, tiles)
         return self._assign(value, context, text, tiles)

@@ -198,6 +198,8 @@ class Reducer:
         """First the best value, then the smallest index that has it."""
         scope = self.body.outer
         biggest = reduce.kind is ReduceKind.ARGMAX
+        if dtype.is_float:  # zeros of both signs are equal
+            value = self._line(scope, f"{value} + 0.0")
         key = self._key(reduce.kind, dtype, value)[0] if dtype.is_float else value
         wide = dtype.itemsize == 8
         worst = _LOWEST[wide] if biggest else _HIGHEST[wide]

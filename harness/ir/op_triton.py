@@ -53,8 +53,10 @@ def floor_div(call: Call) -> str:
         # fmod is exact, so (a - rest) / b is within rounding of an integer.
         rest = f"libdevice.fmod({a}, {b})"
         lower = f"(({rest} != 0) & (({rest} < 0) != ({b} < 0))).to({type_text(call.dtype)})"
-        quotient = f"libdevice.rint(({a} - {rest}) / {b}) - {lower}"
-        return f"tl.where({b} == 0, {a} / {b}, {quotient})"
+        quotient = f"(libdevice.rint(({a} - {rest}) / {b}) - {lower})"
+        # A quotient of zero has the sign that division gives it.
+        signed = f"tl.where({quotient} == 0, {a} / {b} * 0.0, {quotient})"
+        return f"tl.where({b} == 0, {a} / {b}, {signed})"
     if call.plain_division:
         return f"{a} // {b}"
     return f"tl.where(({a} % {b} != 0) & (({a} < 0) != ({b} < 0)), {a} // {b} - 1, {a} // {b})"
@@ -107,8 +109,12 @@ def negate(call: Call) -> str:
     """Sign change; unsigned numbers wrap, and Triton has no unary minus for them."""
     (a,) = call.texts
     if call.dtype.facts.kind is Kind.UNSIGNED:
-        return f"({a} ^ 255) + 1"
+        return f"({a} ^ {_all_bits(call.dtype)}) + 1"
     return f"-{a}"
+
+
+def _all_bits(dtype: DType) -> int:
+    return (1 << 8 * dtype.itemsize) - 1
 
 
 def maximum(call: Call) -> str:
@@ -182,7 +188,7 @@ def bit_not(call: Call) -> str:
             return f"{a} == 0"
         case Kind.UNSIGNED:
             # The interpreter of Triton 3.6 cannot make the -1 that ~ needs.
-            return f"{a} ^ 255"
+            return f"{a} ^ {_all_bits(call.dtype)}"
         case Kind.SIGNED | Kind.FLOAT:
             return f"~{a}"
 

@@ -94,7 +94,8 @@ def _check_outputs(program: Program, buffers: Mapping[str, Buffer], written: set
         if buffers[name].role is Role.TEMPORARY:
             _fail("an output is a temporary buffer", program.name, name, "an output or an input")
     for buffer in program.buffers:
-        if buffer.role is Role.OUTPUT and buffer.name not in written:
+        is_empty = any(size.is_zero for size in buffer.shape)
+        if buffer.role is Role.OUTPUT and buffer.name not in written and not is_empty:
             _fail("an output is never written", program.name, buffer.name, "a store to it")
         if buffer.role is Role.OUTPUT and buffer.name not in program.outputs:
             _fail(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences
@@ -27,6 +28,7 @@ def compiler(devices: Devices) -> Iterator[Compiler]:
 
 
 Function = Callable[..., Any]
+INF, NAN = float("inf"), float("nan")
 
 
 def check(compiler: Compiler, function: Function, *args: Any) -> None:
@@ -85,12 +87,12 @@ EMPTY: dict[str, tuple[Function, tuple[int, ...]]] = {
     "everything": (lambda x: [(x * 2).sum(), x.prod(), x.var(), (x > 0).all()], (0,)),
     "pointwise": (lambda x: (x * 2, x.sin(), x.double(), x.t() + 1), (3, 0)),
     "joined": (lambda x: torch.cat([x * 2, torch.ones(3, 2), x], 1), (3, 0)),
-    "padded": (lambda x: torch.nn.functional.pad(x * 2, (1, 2)), (3, 0)),
+    "padded": (lambda x: F.pad(x * 2, (1, 2)), (3, 0)),
     "looked up": (lambda x: x[torch.arange(0)] * 2, (3, 2)),
     "scattered": (lambda x: x.index_add(0, torch.arange(0), x[:0]) * 2, (3, 2)),
     "product": (lambda x: x @ x.t() + 1, (3, 0)),
     "long rows": (lambda x: (x.exp() / x.exp().sum(1, keepdim=True)).sum(0), (0, 2000)),
-    "norm": (lambda x: torch.nn.functional.layer_norm(x, (4,)), (0, 4)),
+    "norm": (lambda x: F.layer_norm(x, (4,)), (0, 4)),
 }
 
 
@@ -140,3 +142,58 @@ def test_a_returned_constant_is_the_caller_s_own(compiler: Compiler) -> None:
     for result in run(x):
         result.add_(5)
     torch.testing.assert_close(run(x), function(x))
+
+
+INTEGERS = torch.tensor([-3, -1, 0, 1, 2, 5, 9])
+BYTES = torch.tensor([0, 1, 2, 127, 128, 253, 254, 255], dtype=torch.uint8)
+WIDE = torch.tensor([-7.5, -3, -0.0, 0.0, 2.5, 7, INF, -INF, NAN], dtype=torch.float64)
+DIVISORS = torch.tensor([2.0, -2, 3, -3, 0.5, -0.5, 2, 2, 1], dtype=torch.float64)
+ARITHMETIC: dict[str, tuple[Function, torch.Tensor]] = {
+    "2 ** int": (lambda x: 2**x, INTEGERS.abs()),
+    "int ** 9": (lambda x: (x**9, x**11, x**0), INTEGERS),
+    "int ** int": (lambda x: (x ** x.abs(), x ** torch.full((7,), 3)), INTEGERS),
+    "int8 ** int8": (lambda x: (x ** x.abs(), x**9), INTEGERS.to(torch.int8)),
+    "% of doubles": (lambda x: (x % 3.0, x % -2.5, torch.fmod(x, 3), 3.0 % x, x % DIVISORS), WIDE),
+    "powers of doubles": (lambda x: (x**2.5, x**0.3, x**-3, 2.5**x, x**11, x**DIVISORS), WIDE),
+    "// of doubles": (lambda x: (x // DIVISORS, x // 2.0, x // 0.0), WIDE),
+    "// of floats": (lambda x: (x // DIVISORS.float(), x // 2.0, x // 0.0), WIDE.float()),
+    "// of bfloat16": (lambda x: (x // DIVISORS.bfloat16(), x // 2.0), WIDE.bfloat16()),
+    "compared bytes": (lambda x: (x == -1, x != -1, x > -1, x < -1, x >= -5, x <= 300), BYTES),
+    "divided bytes": (lambda x: (x // -3, x % -3, x // 3, x % 3), BYTES),
+    "clamped bytes": (lambda x: (x.clamp(-1, 2), x.clamp(min=-1), x.clamp_min(3)), BYTES),
+    "bits": (lambda x: (x ^ -1, x | -1, x & -1, x & -2, ~x, x << 1, x >> 1), BYTES),
+    "wrapping bytes": (lambda x: (x + -1, x - 1, x * -1, -x, x + 300, 1 - x), BYTES),
+    "chosen bytes": (lambda x: (torch.where(x > 3, x, -1), x.masked_fill(x > 3, -1)), BYTES),
+    "wrapping int8": (lambda x: (x + 100, x + 300, x * 2, x == -129), BYTES.view(torch.int8)),
+    "nextafter": (lambda x: torch.nextafter(x, 1 - x), WIDE.bfloat16()),
+    "nextafter, float": (lambda x: torch.nextafter(x, 1 - x), WIDE.float()),
+    "pooled bytes": (lambda x: F.max_pool2d(x.view(1, 2, 4), 3, 2, 1), BYTES // 3),
+}
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic_with_numbers(compiler: Compiler, name: str) -> None:
+    function, x = ARITHMETIC[name]
+    check(compiler, function, x)
+
+
+@pytest.mark.parametrize("columns", [3, 3000])
+def test_the_first_of_two_zeros_is_the_extreme_one(compiler: Compiler, columns: int) -> None:
+    x = torch.zeros(3, columns)
+    x[0, 0] = x[1, 1] = x[2, 2] = -0.0
+
+    def function(x: torch.Tensor) -> list[torch.Tensor]:
+        dims = [x.max(1).indices, x.min(1).indices, x.max(0).indices]
+        return [*dims, x.argmax(1), x.argmin(1), x.argmax(), x.argmin(), x.argmin(0)]
+
+    check(compiler, function, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_statistics_of_a_norm_have_eager_mode_s_type(
+    compiler: Compiler, dtype: torch.dtype
+) -> None:
+    def function(x: torch.Tensor) -> Any:
+        return torch.native_layer_norm(x, [4], None, None, 1e-5)
+
+    check(compiler, function, torch.randn(3, 4).to(dtype))

@@ -25,6 +25,7 @@ from harness.errors import CaptureFailed
 from harness.graph.capture.attention import attention_rules, link_attention
 from harness.graph.capture.decompositions import decompositions
 from harness.graph.capture.fx import Conversion, Naming, convert, graph_from_fx
+from harness.graph.capture.rules import rules_of_device
 
 __all__ = [
     "Conversion",
@@ -224,7 +225,7 @@ def compile_joint(
         bw_compiler=backward,
         inference_compiler=infer,
         partition_fn=partition,
-        decompositions=decompositions() | _list_rules(),
+        decompositions=decompositions() | rules_of_device() | _list_rules(),
         keep_inference_input_mutations=True,
     )
     compiled: Callable[..., Any] = compiler(gm, inputs)

@@ -76,13 +76,16 @@ class Scalar:
     builder: Builder
 
     def constant(self, number: Number, dtype: DType) -> Constant:
-        """``number`` in the compute type of ``dtype``, converted as torch converts."""
+        """``number`` in the compute type of ``dtype``, converted as torch converts: an integer
+        out of range wraps."""
         compute = dtype.compute
         if compute is DType.BOOL:
             return self.builder.constant(bool(number), compute)
         if compute.is_integer:
             finite = not isinstance(number, float) or math.isfinite(number)
-            return self.builder.constant(int(number) if finite else 0, compute)
+            least, count = compute.least, 1 << 8 * compute.itemsize
+            wrapped = (int(number) - least) % count + least if finite else 0
+            return self.builder.constant(wrapped, compute)
         return self.builder.constant(float(number), compute)
 
     def like(self, number: Number, value: Value) -> Constant:

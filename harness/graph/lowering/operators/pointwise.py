@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import sympy
@@ -111,14 +112,18 @@ def pow_(call: Call) -> Lowered:
 
 
 def power(call: Call, base: Value, exponent: Value) -> Value:
-    """``base ** exponent`` of equal types."""
+    """``base ** exponent`` of equal types. Integers only with a constant exponent."""
     scalar = call.scalar
+    if base.dtype.is_integer:
+        if isinstance(exponent, Constant) and exponent.number >= 0:
+            return _repeated(call, base, int(exponent.number))
+        raise call.refuse("a power of integers", "floats, or an exponent known when compiling")
     if isinstance(exponent, Constant):
         number = exponent.number
         special = {0.5: Op.SQRT, -0.5: Op.RSQRT, -1.0: Op.RECIPROCAL}.get(float(number))
         if special is not None and base.dtype.is_float:
             return scalar.op(special, base)
-        if number == int(number) and abs(number) <= 8:
+        if math.isfinite(number) and number == int(number) and abs(number) <= 8:
             product = _repeated(call, base, abs(int(number)))
             if number >= 0:
                 return product
@@ -328,10 +333,16 @@ _BINARY: dict[str, Op] = {
     "minimum": Op.MINIMUM,
     "atan2": Op.ATAN2,
     "hypot": Op.HYPOT,
-    "nextafter": Op.NEXTAFTER,
 }
 
 Maker = Callable[[Op], Rule]
+
+
+def nextafter(call: Call) -> Lowered:
+    """``nextafter``; 16-bit floats have other neighbours than those they compute in."""
+    if call.dtype.compute is not call.dtype:
+        raise call.refuse(f"neighbours in {call.dtype.short}", "float32 or float64")
+    return call.result(call.scalar.op(Op.NEXTAFTER, call.operand(0), call.operand(1)))
 
 
 def _table(ops: dict[str, Op], make: Maker, *overloads: str) -> dict[str, Rule]:
@@ -352,7 +363,7 @@ RULES: Rules = {
     **_overloads("remainder", binary(Op.REMAINDER), "Tensor", "Scalar", "Scalar_Tensor"),
     **_overloads("fmod", binary(Op.FMOD), "Tensor", "Scalar"),
     **_overloads("copysign", binary(Op.COPYSIGN), "Tensor", "Scalar"),
-    **_overloads("pow", Rule(pow_), "Tensor_Scalar", "Tensor_Tensor", "Scalar"),
+    **_overloads("pow", Rule(pow_, partial=True), "Tensor_Scalar", "Tensor_Tensor", "Scalar"),
     **_overloads("where", Rule(where), "self", "ScalarSelf", "ScalarOther", "Scalar"),
     **_overloads("masked_fill", Rule(masked_fill), "Scalar", "Tensor"),
     **_overloads("clamp", Rule(clamp), "default", "Tensor"),
@@ -365,6 +376,7 @@ RULES: Rules = {
     **_table(_COMPARISON, comparison, "Tensor", "Scalar"),
     **_table(_LOGICAL, logical, "default"),
     **_table(_BINARY, binary, "default"),
+    "aten.nextafter.default": Rule(nextafter, partial=True),
     "aten.addcmul.default": Rule(addcmul),
     "aten.addcdiv.default": Rule(addcdiv),
     "aten.sigmoid_backward.default": Rule(output_gradient),

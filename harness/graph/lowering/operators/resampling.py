@@ -94,7 +94,7 @@ def max_pool(call: Call) -> Lowered:
     kind = call.result_type(0)
     best: Value | None = None
     where: Value | None = None
-    lowest = -float("inf") if kind.dtype.is_float else -(2 ** (8 * kind.dtype.itemsize - 1))
+    lowest = -float("inf") if kind.dtype.is_float else kind.dtype.least
     for mask, index in window.elements():
         value = call.read(window.tensor, index, kind.shape)
         value = context.masked(mask, value, scalar.like(lowest, value))
