@@ -65,7 +65,7 @@ def distinct_kernels(files: Sequence[Path], target: Target, cache: Path) -> list
         for kernel in compile_graph(load(file), target).kernels:
             module = kernel.module
             code = KernelRecord(module.name, "", 0, module=module.text).code
-            if code not in found:
+            if code not in found and module.facts is not None:
                 loaded = modules.load(module.text, cache / "modules")
                 found[code] = Kernel(module.name, file.stem, module.text, module.facts, loaded)
     return list(found.values())
@@ -138,7 +138,6 @@ def as_data(kernel: Kernel, tuned: Tuned, search: str) -> dict[str, Any]:
             "reductions": kernel.facts.reductions,
             "bytes": kernel.facts.bytes,
             "min_elements_per_thread": kernel.facts.min_elements_per_thread,
-            "square_tile": kernel.facts.square_tile,
             "pinned": dict(kernel.facts.pinned),
         },
         "config": modules.config_dict(tuned.config),

@@ -33,7 +33,7 @@ sys.path.insert(0, str(ROOT))
 
 from harness.graph.text import load  # noqa: E402
 from harness.heuristics.facts import Config, Facts, Family, Hint  # noqa: E402
-from harness.heuristics.forms import kind_of  # noqa: E402
+from harness.heuristics.learned import kind_of  # noqa: E402
 from harness.heuristics.registry import candidates  # noqa: E402
 from harness.history import store  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
@@ -112,7 +112,6 @@ def _facts(row: Mapping[str, Any]) -> Facts:
         reductions=row["reductions"],
         bytes=row["bytes"],
         min_elements_per_thread=row["min_elements_per_thread"],
-        square_tile=row["square_tile"],
         pinned=tuple(row["pinned"].items()),
     )
 
@@ -151,8 +150,9 @@ def _known(graph: str, target: Target) -> dict[str, Facts]:
     file = ROOT / "suites" / "graphs" / f"{graph}.py"
     if not file.is_file():
         return {}
-    modules = (kernel.module for kernel in compile_graph(load(file), target).kernels)
-    return {KernelRecord(m.name, "", 0, module=m.text).code: m.facts for m in modules}
+    made = [kernel.module for kernel in compile_graph(load(file), target).kernels]
+    modules = [(module, module.facts) for module in made if module.facts is not None]
+    return {KernelRecord(m.name, "", 0, module=m.text).code: facts for m, facts in modules}
 
 
 def without_accidents(tuning: Tuning) -> tuple[Tuning, list[str]]:

@@ -1,4 +1,4 @@
-"""Time every form of configuration (``harness/heuristics/forms.py``) on kernels to learn from.
+"""Time every configuration template (``config_templates.py``) on kernels to learn from.
 
     python scripts/heuristics_sweep.py --out DIR [--seconds 120] [--jobs N] GRAPH…
 
@@ -15,15 +15,15 @@ import time
 from pathlib import Path
 
 import torch
+from config_templates import search_space
 from gpu_tuning import Output, compile_ahead, distinct_kernels, make_timer, tunings
 
-from harness.heuristics.forms import menu
 from harness.target import H100
 
 
 def main() -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(description="Time every form of configuration.")
+    parser = argparse.ArgumentParser(description="Time every configuration template.")
     parser.add_argument("graphs", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=120.0)
@@ -40,7 +40,7 @@ def main() -> int:
     kernels = distinct_kernels(given.graphs, target, cache)
     for kernel in kernels:
         kernel.wanted = list(
-            dict.fromkeys((*kernel.loaded.configs, *menu(kernel.facts, target).values()))
+            dict.fromkeys((*kernel.loaded.configs, *search_space(kernel.facts, target).values()))
         )
     total = sum(len(k.wanted) for k in kernels)
     print(f"{len(kernels)} kernels, {total} configurations", flush=True)

@@ -4,7 +4,7 @@
 
 FILEs hold the tunings of a suite, ``--extra`` files those of other kernels (both as for
 ``heuristics_regret.py``). For every kind of kernel a small decision tree over the kernel's traits
-is grown (``harness/heuristics/forms.py``), with a list of forms of configurations at every leaf:
+is grown (``harness/heuristics/learned.py``), with a list of configuration templates at every leaf:
 the first has the least mean regret there, each further one helps most beside those before.
 Regret is capped, so that one accident of the machine teaches little.
 
@@ -12,63 +12,76 @@ Prints the regret of the first choice on the suite's kernels, geometric mean and
 rules alone; of trees that have seen the kernels (*seen*); of trees that have seen neither the
 kernel's model nor, with ``--extra``, anything but the other models and the extra kernels
 (*held out*); of trees that have seen the extra kernels alone (*extra alone*). ``--write`` keeps
-trees grown from everything in ``harness/heuristics/learned.py``.
+trees grown from everything in ``harness/heuristics/learned.json``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from heuristics_regret import ROOT, Tuning, geometric, read, without_accidents
+from config_templates import TEMPLATES
+from heuristics_regret import Tuning, geometric, read, without_accidents
 from numpy.typing import NDArray
 
-from harness.heuristics.forms import FORMS, Form, Leaf, Split, chosen, config_of, kind_of, traits
+from harness.heuristics.learned import (
+    TREES,
+    ConfigTemplate,
+    Leaf,
+    Split,
+    Tree,
+    chosen,
+    config_of,
+    kind_of,
+    traits,
+    tree_to_json,
+)
 from harness.heuristics.registry import by_rules
 from harness.target import H100, Target
 
 Floats = NDArray[np.float64]
 CAP = math.log(1.5)
 UNKNOWN = 0.2
-"""Regret (logarithm) taken for a form that was not timed on a kernel: some 20 per cent."""
+"""Regret (logarithm) taken for a template that was not timed on a kernel: some 20 per cent."""
 DEPTH = 3
 LEAST = 5
 """Kernels at a leaf, at least."""
 WORTH = 0.08
 """What a split must save, in regret (logarithms) summed over its kernels."""
 LISTED = 4
-OUTPUT = ROOT / "harness" / "heuristics" / "learned.py"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Kernels of one kind: regret (logarithm, capped) of each form on each, and their traits."""
+    """Kernels of one kind: regret (logarithm, capped) of each template, and their traits."""
 
     name: str
     tunings: tuple[Tuning, ...]
-    forms: tuple[Form, ...]
+    templates: tuple[ConfigTemplate, ...]
     costs: Floats
     traits: tuple[dict[str, float], ...]
 
     @classmethod
     def of(cls, name: str, tunings: Sequence[Tuning], target: Target) -> Kind:
         """The kind as numbers."""
-        forms = FORMS[name]
-        costs = np.full((len(tunings), len(forms)), UNKNOWN)
+        templates = TEMPLATES[name]
+        costs = np.full((len(tunings), len(templates)), UNKNOWN)
         for row, tuning in enumerate(tunings):
-            for column, form in enumerate(forms):
-                regret = tuning.regret(config_of(form, tuning.facts, target))
+            for column, template in enumerate(templates):
+                regret = tuning.regret(config_of(template, tuning.facts, target))
                 if regret is not None:
                     costs[row, column] = min(CAP, math.log(regret))
         sorts = tuple(traits(t.facts, target) for t in tunings)
-        return cls(name, tuple(tunings), forms, costs, sorts)
+        return cls(name, tuple(tunings), templates, costs, sorts)
 
-    def grow(self, rows: Sequence[int], depth: int = DEPTH) -> tuple[Split | Leaf, float]:
+    def grow(self, rows: Sequence[int], depth: int = DEPTH) -> tuple[Tree, float]:
         """A tree for the kernels ``rows``, and the regret of its first choices, summed."""
         costs = self.costs[list(rows)]
         leaf = Leaf(self._listed(costs)), float(costs.sum(0).min())
@@ -96,21 +109,21 @@ class Kind:
                 found.append((trait, limit, low, high))
         return found
 
-    def _listed(self, costs: Floats) -> tuple[Form, ...]:
+    def _listed(self, costs: Floats) -> tuple[ConfigTemplate, ...]:
         left = np.full(len(costs), np.inf)
         found: list[int] = []
         for _ in range(LISTED):
-            # What a further form adds, and, little, how good it is by itself.
+            # What a further template adds, and, little, how good it is by itself.
             totals = np.minimum(left[:, None], costs).sum(0) + 0.05 * costs.sum(0)
             totals[found] = np.inf
             found.append(int(totals.argmin()))
             left = np.minimum(left, costs[:, found[-1]])
-        return tuple(self.forms[at] for at in found)
+        return tuple(self.templates[at] for at in found)
 
-    def regret(self, tree: Split | Leaf, row: int, target: Target) -> float:
+    def regret(self, tree: Tree, row: int, target: Target) -> float:
         """Regret (a factor) of the tree's first choice on one kernel."""
         first = chosen(tree, self.tunings[row].facts, target)[0]
-        return math.exp(self.costs[row, self.forms.index(first)])
+        return math.exp(self.costs[row, self.templates.index(first)])
 
 
 @dataclass(frozen=True)
@@ -118,7 +131,7 @@ class Result:
     """One kind: a tree grown from everything, and regrets on the suite's kernels by column."""
 
     kind: str
-    tree: Split | Leaf
+    tree: Tree
     columns: dict[str, list[float]]
 
 
@@ -163,45 +176,21 @@ def table(results: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
-def written(results: Sequence[Result], sources: Sequence[Path]) -> str:
-    """``learned.py`` as text."""
-    lines = [
-        '"""Trees of fast forms of configurations, by kind of kernel.',
-        "",
-        f"Written by ``scripts/learn_heuristics.py`` from {len(sources)} files of tunings, see",
-        "docs/measurements/heuristics.md. Not to be edited by hand.",
-        '"""',
-        "",
-        "from __future__ import annotations",
-        "",
-        "from collections.abc import Mapping",
-        "",
-        "from harness.heuristics.forms import Form, Leaf, Split",
-        "",
-        "TREES: Mapping[str, Split | Leaf] = {",
-    ]
-    for result in results:
-        lines.append(f'    "{result.kind}": {_text(result.tree, 1)},')
-    return "\n".join([*lines, "}", ""])
-
-
-def _text(tree: Split | Leaf, depth: int) -> str:
-    pad = "    " * (depth + 1)
-    if isinstance(tree, Leaf):
-        forms = "".join(f"{pad}    Form({f.x}, {f.other}, {f.share}),\n" for f in tree.forms)
-        return f"Leaf(\n{pad}(\n{forms}{pad})\n{pad[4:]})"
-    low, high = (_text(t, depth + 1) for t in (tree.low, tree.high))
-    parts = f'{pad}"{tree.trait}",\n{pad}{tree.limit!r},\n{pad}{low},\n{pad}{high},\n'
-    return f"Split(\n{parts}{pad[4:]})"
+def written(results: Sequence[Result]) -> str:
+    """The trees as ``learned.json`` holds them."""
+    trees = {result.kind: tree_to_json(result.tree) for result in results}
+    text = json.dumps(trees, indent=1)
+    # A template a line.
+    return re.sub(r"\[\s+(\d+),\s+(\d+),\s+(\d+)\s+\]", r"[\1, \2, \3]", text) + "\n"
 
 
 def kinds(files: Sequence[Path]) -> dict[str, list[Tuning]]:
-    """The tunings in ``files`` by kind, those of kinds that have forms."""
+    """The tunings in ``files`` by kind, those of kinds that have templates."""
     found: dict[str, list[Tuning]] = defaultdict(list)
     for file in files:
         for tuning in read(file, H100):
             name = kind_of(tuning.facts)
-            if name in FORMS:
+            if name in TEMPLATES:
                 found[name].append(without_accidents(tuning)[0])
     return found
 
@@ -211,14 +200,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Learn fast configurations from tunings.")
     parser.add_argument("files", nargs="+", type=Path, help="tunings of a suite")
     parser.add_argument("--extra", nargs="*", type=Path, default=[], help="of other kernels")
-    parser.add_argument("--write", action="store_true", help="write harness/heuristics/learned.py")
+    parser.add_argument(
+        "--write", action="store_true", help="write harness/heuristics/learned.json"
+    )
     given = parser.parse_args()
     suite, extra = kinds(given.files), kinds(given.extra)
-    names = [name for name in sorted(FORMS) if len(suite[name]) + len(extra[name]) >= LEAST]
+    names = [name for name in sorted(TEMPLATES) if len(suite[name]) + len(extra[name]) >= LEAST]
     results = [learn(name, suite[name], extra[name], H100) for name in names]
     print(table(results))
     if given.write:
-        OUTPUT.write_text(written(results, [*given.files, *given.extra]))
+        TREES.write_text(written(results))
     return 0
 
 

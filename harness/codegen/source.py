@@ -39,6 +39,6 @@ class EmittedModule:
     name: str
     text: str
     bytes_moved: int
-    facts: Facts
+    facts: Facts | None  # none of a kernel that somebody wrote by hand
     category: str
     origins: tuple[str, ...]

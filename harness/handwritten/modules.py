@@ -11,7 +11,6 @@ import re
 from harness.codegen.source import EmittedModule
 from harness.codegen.tail import AFTER_ARGUMENTS, BEFORE_ARGUMENTS
 from harness.handwritten.kernels import Signature, UserKernel
-from harness.heuristics.facts import Facts, Family
 from harness.runtime.module import USER
 
 _DOT = re.compile(r"\b(tl|language)\.dot(_scaled)?\(")
@@ -113,7 +112,7 @@ def emit(kernel: UserKernel, small: bool = False) -> EmittedModule:
         name=kernel.name,
         text="\n".join(parts),
         bytes_moved=facts.nbytes,
-        facts=Facts(Family.USER, (), bytes=facts.nbytes),
+        facts=None,
         category=USER,
         origins=(kernel.name,),
     )

@@ -38,7 +38,7 @@ def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
     share = _share(facts, split)
     # The split fills the device: no need for narrow blocks of rows to do that.
     many = replace(share, sizes=tuple((p, n * (split if p == "x" else 1)) for p, n in share.sizes))
-    rule = persistent.drafts if facts.whole else reduction.drafts
+    rule = persistent.proposals if facts.whole else reduction.proposals
     found = finish_all(share, rule(many, target), target)
     return tuple(dict.fromkeys(_split(facts, config, target) for config in found))
 

@@ -16,10 +16,6 @@ class Family(enum.Enum):
     PERSISTENT = "persistent_reduction"
     COOPERATIVE = "cooperative_reduction"
     SPLIT_SCAN = "split_scan"
-    TEMPLATE = "template"
-    FIXED = "fixed"
-    FOREACH = "foreach"
-    USER = "user"
 
 
 class Hint(enum.Enum):
@@ -63,10 +59,8 @@ class Facts:
     ``reductions`` count distinct ones; ``bytes`` counts every element that a launch touches once.
     ``min_elements_per_thread`` comes from fp8 conversions, ``one_element_per_thread`` from
     searches, in which every lane follows its own path (bucketize). ``pinned`` are block sizes
-    fixed by the kernel's text (``("XBLOCK", 1)``), ``given`` whole configurations: of a
-    template, of a foreach kernel, or of a user's own. ``whole`` says that each program of a
-    cooperative reduction holds its share in one block. ``tuning`` is false where the first
-    candidate is taken untimed.
+    fixed by the kernel's text (``("XBLOCK", 1)``). ``whole`` says that each program of a
+    cooperative reduction holds its share in one block.
     """
 
     family: Family
@@ -77,12 +71,9 @@ class Facts:
     reductions: int = 0
     bytes: int = 0
     min_elements_per_thread: int = 0
-    square_tile: bool = False
     pinned: tuple[tuple[str, int], ...] = ()
     one_element_per_thread: bool = False
-    given: tuple[Config, ...] = ()
     whole: bool = False
-    tuning: bool = True
     unknown: tuple[str, ...] = ()
 
     def size(self, prefix: str) -> int:

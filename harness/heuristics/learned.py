@@ -1,282 +1,132 @@
-"""Trees of fast forms of configurations, by kind of kernel.
+"""Decision trees of fast configurations, by kind of kernel: ``learned.json``.
 
-Written by ``scripts/learn_heuristics.py`` from 1 files of tunings, see
-docs/measurements/heuristics.md. Not to be edited by hand.
+They were grown from recorded tunings (``scripts/learn_heuristics.py`` writes the file) and lead
+to configuration templates, which say how a configuration follows from a kernel's sizes: fixed
+blocks (``xr``, ``xy``), or elements a block and elements a thread along rows that are held whole.
+So a template means the same for kernels of any size.
 """
 
 from __future__ import annotations
 
+import functools
+import json
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from harness.heuristics.forms import Form, Leaf, Split
+from harness.heuristics.facts import Config, Facts, Family, Hint
+from harness.heuristics.limits import Proposal, finish, last_power_of_two, next_power_of_two
+from harness.target import Target
 
-TREES: Mapping[str, Split | Leaf] = {
-    "looped inner": Split(
-        "loads",
-        4.5,
-        Split(
-            "points per multiprocessor",
-            16.01,
-            Leaf(
-                (
-                    Form(1, 2048, 32),
-                    Form(1, 4096, 32),
-                    Form(1, 2048, 16),
-                    Form(1, 4096, 16),
-                )
-            ),
-            Leaf(
-                (
-                    Form(1, 2048, 16),
-                    Form(1, 4096, 4),
-                    Form(1, 2048, 8),
-                    Form(1, 512, 8),
-                )
-            ),
-        ),
-        Leaf(
-            (
-                Form(1, 4096, 32),
-                Form(1, 2048, 32),
-                Form(1, 4096, 16),
-                Form(2, 2048, 16),
-            )
-        ),
-    ),
-    "looped mixed": Leaf(
-        (
-            Form(1, 2048, 1),
-            Form(8, 128, 2),
-            Form(32, 64, 2),
-            Form(64, 32, 16),
-        )
-    ),
-    "looped outer": Split(
-        "loads",
-        3.5,
-        Split(
-            "parallel per multiprocessor",
-            4.541,
-            Leaf(
-                (
-                    Form(8, 64, 16),
-                    Form(4, 128, 16),
-                    Form(8, 64, 8),
-                    Form(8, 128, 8),
-                )
-            ),
-            Split(
-                "reduced",
-                9.307,
-                Leaf(
-                    (
-                        Form(32, 32, 4),
-                        Form(32, 8, 4),
-                        Form(32, 16, 4),
-                        Form(32, 256, 2),
-                    )
-                ),
-                Leaf(
-                    (
-                        Form(64, 64, 32),
-                        Form(64, 64, 16),
-                        Form(64, 32, 16),
-                        Form(32, 64, 16),
-                    )
-                ),
-            ),
-        ),
-        Leaf(
-            (
-                Form(64, 64, 4),
-                Form(32, 32, 2),
-                Form(32, 64, 4),
-                Form(32, 64, 2),
-            )
-        ),
-    ),
-    "persistent inner": Split(
-        "loads",
-        6.5,
-        Split(
-            "points per multiprocessor",
-            12.86,
-            Leaf(
-                (
-                    Form(256, 0, 32),
-                    Form(256, 0, 4),
-                    Form(256, 0, 16),
-                    Form(512, 0, 8),
-                )
-            ),
-            Leaf(
-                (
-                    Form(512, 0, 32),
-                    Form(2048, 0, 16),
-                    Form(256, 0, 32),
-                    Form(256, 0, 64),
-                )
-            ),
-        ),
-        Split(
-            "points per multiprocessor",
-            15.06,
-            Leaf(
-                (
-                    Form(256, 0, 8),
-                    Form(512, 0, 8),
-                    Form(256, 0, 4),
-                    Form(1024, 0, 8),
-                )
-            ),
-            Leaf(
-                (
-                    Form(256, 0, 32),
-                    Form(256, 0, 64),
-                    Form(512, 0, 32),
-                    Form(2048, 0, 16),
-                )
-            ),
-        ),
-    ),
-    "persistent mixed": Leaf(
-        (
-            Form(16, 0, 64),
-            Form(32, 0, 16),
-            Form(16, 0, 32),
-            Form(32, 0, 64),
-        )
-    ),
-    "persistent outer": Split(
-        "loads",
-        1.5,
-        Split(
-            "parallel per multiprocessor",
-            3.041,
-            Leaf(
-                (
-                    Form(16, 0, 32),
-                    Form(32, 0, 64),
-                    Form(8, 0, 16),
-                    Form(16, 0, 16),
-                )
-            ),
-            Leaf(
-                (
-                    Form(32, 0, 64),
-                    Form(64, 0, 32),
-                    Form(32, 0, 32),
-                    Form(16, 0, 32),
-                )
-            ),
-        ),
-        Split(
-            "reduced",
-            3.5,
-            Split(
-                "loads",
-                3.5,
-                Leaf(
-                    (
-                        Form(128, 0, 32),
-                        Form(128, 0, 64),
-                        Form(64, 0, 16),
-                        Form(64, 0, 32),
-                    )
-                ),
-                Leaf(
-                    (
-                        Form(64, 0, 16),
-                        Form(4, 0, 4),
-                        Form(64, 0, 32),
-                        Form(128, 0, 32),
-                    )
-                ),
-            ),
-            Leaf(
-                (
-                    Form(2, 0, 4),
-                    Form(16, 0, 4),
-                    Form(16, 0, 2),
-                    Form(8, 0, 16),
-                )
-            ),
-        ),
-    ),
-    "pointwise 1": Split(
-        "bytes per point",
-        2.792,
-        Split(
-            "parallel per multiprocessor",
-            14.85,
-            Leaf(
-                (
-                    Form(1024, 0, 8),
-                    Form(1024, 0, 4),
-                    Form(2048, 0, 8),
-                    Form(4096, 0, 16),
-                )
-            ),
-            Split(
-                "bytes per point",
-                2.022,
-                Leaf(
-                    (
-                        Form(2048, 0, 4),
-                        Form(4096, 0, 8),
-                        Form(4096, 0, 4),
-                        Form(1024, 0, 2),
-                    )
-                ),
-                Leaf(
-                    (
-                        Form(1024, 0, 4),
-                        Form(4096, 0, 8),
-                        Form(4096, 0, 16),
-                        Form(2048, 0, 8),
-                    )
-                ),
-            ),
-        ),
-        Split(
-            "parallel per multiprocessor",
-            15.76,
-            Split(
-                "parallel per multiprocessor",
-                11.54,
-                Leaf(
-                    (
-                        Form(256, 0, 8),
-                        Form(512, 0, 16),
-                        Form(256, 0, 16),
-                        Form(128, 0, 4),
-                    )
-                ),
-                Leaf(
-                    (
-                        Form(512, 0, 8),
-                        Form(512, 0, 4),
-                        Form(1024, 0, 16),
-                        Form(256, 0, 4),
-                    )
-                ),
-            ),
-            Leaf(
-                (
-                    Form(512, 0, 4),
-                    Form(2048, 0, 16),
-                    Form(512, 0, 2),
-                    Form(1024, 0, 8),
-                )
-            ),
-        ),
-    ),
-    "pointwise 2": Leaf(
-        (
-            Form(32, 64, 4),
-            Form(128, 32, 8),
-            Form(64, 64, 4),
-            Form(32, 64, 16),
-        )
-    ),
-}
+_MAX_WARPS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigTemplate:
+    """``x`` and ``other`` (y, or r) are block sizes, ``share`` is the number of warps. Where whole
+    rows are in a block (``other`` = 0), ``share`` is elements a thread instead; ``x`` is rows
+    if the rows lie across memory, and elements a block if they lie along it."""
+
+    x: int
+    other: int
+    share: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """Templates that were fast on kernels of one sort, the best first."""
+
+    templates: tuple[ConfigTemplate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Kernels whose ``trait`` is at most ``limit`` go ``low``, the others ``high``."""
+
+    trait: str
+    limit: float
+    low: Tree
+    high: Tree
+
+
+Tree: TypeAlias = "Split | Leaf"
+TREES = Path(__file__).with_name("learned.json")
+
+
+@functools.cache
+def trees() -> Mapping[str, Tree]:
+    """The trees by kind of kernel."""
+    return {kind: tree_from_json(tree) for kind, tree in json.loads(TREES.read_bytes()).items()}
+
+
+def tree_from_json(values: Any) -> Tree:
+    """A tree out of the file: a leaf is a list of templates, three numbers each."""
+    if isinstance(values, list):
+        return Leaf(tuple(ConfigTemplate(*row) for row in values))
+    low, high = tree_from_json(values["low"]), tree_from_json(values["high"])
+    return Split(values["trait"], values["limit"], low, high)
+
+
+def tree_to_json(tree: Tree) -> Any:
+    """The inverse of ``tree_from_json``."""
+    if isinstance(tree, Leaf):
+        return [[t.x, t.other, t.share] for t in tree.templates]
+    low, high = tree_to_json(tree.low), tree_to_json(tree.high)
+    return {"trait": tree.trait, "limit": tree.limit, "low": low, "high": high}
+
+
+def traits(facts: Facts, target: Target) -> dict[str, float]:
+    """What sorts of kernels are told apart by. Sizes are logarithms to base 2, relative to the
+    device where its size matters."""
+    points = facts.parallel * facts.reduced
+    each = facts.bytes / points
+    return {
+        "loads": facts.loads,
+        "stores": facts.stores,
+        "full stores": max(0, facts.stores - facts.reductions),
+        "reductions": facts.reductions,
+        "reduced": math.log2(facts.reduced),
+        "parallel per multiprocessor": math.log2(facts.parallel / target.multiprocessors),
+        "points per multiprocessor": math.log2(points / target.multiprocessors),
+        "bytes per point": math.log2(max(0.125, each)),
+    }
+
+
+def chosen(tree: Tree, facts: Facts, target: Target) -> tuple[ConfigTemplate, ...]:
+    """The templates of the leaf that ``facts`` lead to."""
+    known = traits(facts, target)
+    while isinstance(tree, Split):
+        tree = tree.low if known[tree.trait] <= tree.limit else tree.high
+    return tree.templates
+
+
+def kind_of(facts: Facts) -> str:
+    """The kind of kernel that shares templates: tiles, whether a reduction loops, its direction."""
+    if facts.family is Family.POINTWISE:
+        return f"pointwise {len(facts.sizes)}"
+    looped = "looped" if facts.family is Family.REDUCTION else "persistent"
+    direction = {Hint.OUTER_TINY: Hint.OUTER, Hint.DEFAULT: Hint.INNER}.get(facts.hint, facts.hint)
+    return f"{looped} {direction.value}"
+
+
+def proposal(template: ConfigTemplate, facts: Facts) -> Proposal:
+    """What ``template`` means for a kernel, before the rules that hold for every one."""
+    names = [prefix for prefix, _ in facts.sizes]
+    if facts.family is Family.PERSISTENT:
+        row = next_power_of_two(facts.reduced)
+        across = kind_of(facts) != "persistent inner"
+        x = template.x if across else max(1, template.x // row)
+        warps = max(1, last_power_of_two(x * row // (32 * template.share)))
+        return Proposal((("x", x),), warps=warps, max_warps=_MAX_WARPS)
+    second = next((p for p in names if p != "x"), None)
+    blocks = (
+        (("x", template.x),) if second is None else (("x", template.x), (second, template.other))
+    )
+    return Proposal(blocks, warps=template.share, max_warps=_MAX_WARPS)
+
+
+def config_of(template: ConfigTemplate, facts: Facts, target: Target) -> Config:
+    """The configuration that ``template`` means for a kernel on ``target``."""
+    return finish(facts, proposal(template, facts), target)

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from harness.errors import InvalidProgram
 from harness.heuristics.facts import Config, Facts, Family
 from harness.target import Target
 
@@ -34,7 +33,7 @@ _SEARCH_ELEMENTS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class Proposal:
     """A candidate before the common rules: wanted blocks by tile prefix, wanted warps
     (0: derive from the elements), elements one warp should own, and the most warps.
     ``grow``: where a dimension is smaller than its block, others take up what is missing."""
@@ -87,23 +86,15 @@ def largest_block(prefix: str, numel: int) -> int:
     return min(hint, block)
 
 
-def spill_limit(family: Family, target: Target) -> int | None:
-    """Registers that a candidate may spill before it is passed over; None: as many as it does.
-    Who wrote a kernel by hand has chosen its configurations, and keeps them."""
-    if family is Family.USER:
-        return None
-    return SPILL_LIMIT_WIDE if target.warp_size >= 64 else SPILL_LIMIT
-
-
 def _holds_all(facts: Facts, prefix: str) -> bool:
     """Whether the block along ``prefix`` holds all that a program reduces."""
     return is_reduction(prefix) and (facts.family is Family.PERSISTENT or facts.whole)
 
 
-def _shrunk(facts: Facts, draft: Draft) -> dict[str, int]:
+def _shrunk(facts: Facts, proposal: Proposal) -> dict[str, int]:
     """Blocks within their tile's numel and their maximum; a persistent reduction's block
     covers its whole numel; pinned blocks are taken as they are."""
-    wanted = dict(draft.blocks)
+    wanted = dict(proposal.blocks)
     pinned = dict(facts.pinned)
     blocks: dict[str, int] = {}
     for prefix, numel in facts.sizes:
@@ -116,10 +107,10 @@ def _shrunk(facts: Facts, draft: Draft) -> dict[str, int]:
     return blocks
 
 
-def _filled(facts: Facts, draft: Draft, blocks: dict[str, int]) -> dict[str, int]:
-    """Blocks grown, innermost dimension first, while their product is below what the draft
+def _filled(facts: Facts, proposal: Proposal, blocks: dict[str, int]) -> dict[str, int]:
+    """Blocks grown, innermost dimension first, while their product is below what the proposal
     wanted: a matrix of 4 rows is tiled 4 x 256 where 32 x 32 was asked for."""
-    wanted = math.prod(last_power_of_two(block) for _, block in draft.blocks)
+    wanted = math.prod(last_power_of_two(block) for _, block in proposal.blocks)
     along_r = [p for p, _ in facts.sizes if is_reduction(p)]
     along_x = [p for p, _ in reversed(facts.sizes) if not is_reduction(p)]
     for prefix in (*along_x, *along_r):
@@ -173,20 +164,20 @@ def _grid_overflows(prefix: str, numel: int, block: int, threads: int) -> bool:
     return count > MAX_GRID_YZ
 
 
-def _warps(draft: Draft, elements: int, target: Target) -> int:
-    """A power of two: elements ÷ elements per warp, at most the draft's bound, at least
-    4 from 128 elements up unless the draft asks for a number."""
+def _warps(proposal: Proposal, elements: int, target: Target) -> int:
+    """A power of two: elements ÷ elements per warp, at most the proposal's bound, at least
+    4 from 128 elements up unless the proposal asks for a number."""
     scale = max(1, target.warp_size // 32)
     most = min(
-        last_power_of_two(max(1, draft.max_warps // scale)),
+        last_power_of_two(max(1, proposal.max_warps // scale)),
         MAX_THREADS_PER_BLOCK // target.warp_size,
     )
-    if draft.warps:
+    if proposal.warps:
         # A warp with less than one element per lane only repeats another's work.
         useful = max(1, cdiv(elements, target.warp_size))
-        wanted = draft.warps // scale
+        wanted = proposal.warps // scale
         return max(1, min(last_power_of_two(wanted), most, next_power_of_two(useful)))
-    wanted = last_power_of_two(elements // draft.elements_per_warp)
+    wanted = last_power_of_two(elements // proposal.elements_per_warp)
     least = max(1, 4 // scale) if elements >= 128 else 1
     return max(1, min(max(wanted, least), most))
 
@@ -219,18 +210,18 @@ def _within_threads(facts: Facts, blocks: dict[str, int], warps: int, target: Ta
     return warps
 
 
-def finish(facts: Facts, draft: Draft, target: Target) -> Config:
-    """``draft`` made to obey every rule for ``facts`` on ``target``."""
-    blocks = _shrunk(facts, draft)
-    if draft.grow:
-        blocks = _filled(facts, draft, blocks)
+def finish(facts: Facts, proposal: Proposal, target: Target) -> Config:
+    """``proposal`` made to obey every rule for ``facts`` on ``target``."""
+    blocks = _shrunk(facts, proposal)
+    if proposal.grow:
+        blocks = _filled(facts, proposal, blocks)
     blocks = _grown(facts, _capped(facts, blocks), target)
-    warps = _warps(draft, _product(blocks), target)
+    warps = _warps(proposal, _product(blocks), target)
     blocks = _capped(facts, _within_grid(facts, blocks, warps * target.warp_size))
     warps = _within_threads(facts, blocks, warps, target)
     warps = enough_per_thread(facts, warps, _product(blocks), target)
     named = tuple((block_name(p), blocks[p]) for p in sorted(blocks, key=_name_order))
-    return Config(named, warps, draft.stages)
+    return Config(named, warps, proposal.stages)
 
 
 def _name_order(prefix: str) -> tuple[int, str]:
@@ -238,41 +229,26 @@ def _name_order(prefix: str) -> tuple[int, str]:
     return (1 if is_reduction(prefix) else 0, prefix)
 
 
-def finish_all(facts: Facts, drafts: Iterable[Draft], target: Target) -> tuple[Config, ...]:
-    """Every draft finished, repeats removed, order kept."""
-    every = list(drafts)
+def finish_all(facts: Facts, proposals: Iterable[Proposal], target: Target) -> tuple[Config, ...]:
+    """Every proposal finished, repeats removed, order kept."""
+    every = list(proposals)
     if facts.one_element_per_thread:
-        every += [_one_each(draft, target) for draft in every]
-    return tuple(dict.fromkeys(finish(facts, draft, target) for draft in every))
+        every += [_one_each(proposal, target) for proposal in every]
+    return tuple(dict.fromkeys(finish(facts, proposal, target) for proposal in every))
 
 
-def _one_each(draft: Draft, target: Target) -> Draft:
-    """``draft`` with at most as many elements as a program has threads, a lane for each:
+def _one_each(proposal: Proposal, target: Target) -> Proposal:
+    """``proposal`` with at most as many elements as a program has threads, a lane for each:
     lanes of a search that own one element wait for one search only."""
-    blocks = dict(draft.blocks)
+    blocks = dict(proposal.blocks)
     while _product(blocks) > _SEARCH_ELEMENTS:
         largest = max(blocks, key=lambda p: (blocks[p], p))
         blocks[largest] = last_power_of_two(blocks[largest]) // 2
     most = MAX_THREADS_PER_BLOCK // 32
     return replace(
-        draft,
+        proposal,
         blocks=tuple(blocks.items()),
         warps=0,
         elements_per_warp=target.warp_size,
         max_warps=most,
     )
-
-
-def exactly_one(facts: Facts) -> tuple[Config, ...]:
-    """The one configuration that came with the kernel.
-
-    Raises ``InvalidProgram`` if none came, or several.
-    """
-    if len(set(facts.given)) != 1:
-        raise InvalidProgram(
-            f"a {facts.family.value} kernel needs exactly one configuration",
-            got=f"{len(set(facts.given))} configurations",
-            expected="the one that its text was written for",
-            remedy="report this as a defect of the compiler",
-        )
-    return facts.given[:1]

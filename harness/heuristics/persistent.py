@@ -9,7 +9,7 @@ every candidate on an H100 (docs/measurements/heuristics.md).
 from __future__ import annotations
 
 from harness.heuristics.facts import Config, Facts, Hint
-from harness.heuristics.limits import Draft, cdiv, finish_all, next_power_of_two
+from harness.heuristics.limits import Proposal, cdiv, finish_all, next_power_of_two
 from harness.target import Target
 
 _MAX_WARPS = 16
@@ -19,10 +19,10 @@ _LONG_ROW = 256
 
 def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Candidates for a persistent reduction, by its hint."""
-    return finish_all(facts, drafts(facts, target), target)
+    return finish_all(facts, proposals(facts, target), target)
 
 
-def drafts(facts: Facts, target: Target) -> list[Draft]:
+def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """What ``candidates`` starts from, before the rules that hold for every kernel."""
     match facts.hint:
         case Hint.INNER | Hint.DEFAULT:
@@ -33,31 +33,33 @@ def drafts(facts: Facts, target: Target) -> list[Draft]:
             return _mixed(facts)
 
 
-def _draft(x: int, warps: int) -> Draft:
-    return Draft((("x", x),), warps=max(1, warps), max_warps=_MAX_WARPS)
+def _proposal(x: int, warps: int) -> Proposal:
+    return Proposal((("x", x),), warps=max(1, warps), max_warps=_MAX_WARPS)
 
 
-def _inner(facts: Facts, target: Target) -> list[Draft]:
+def _inner(facts: Facts, target: Target) -> list[Proposal]:
     rows = facts.parallel
     row = next_power_of_two(facts.reduced)
     if row >= 2 * _LONG_ROW:
         # 32 elements a thread, fewer for few rows: those cannot hide latency with other blocks.
         usual = max(1, row // 1024)
         few = rows < 2 * target.multiprocessors
-        drafts = [_draft(1, n * usual) for n in ((2, 4, 1) if few else (1, 2, 4))]
-        return [*drafts, _draft(2, 4 * usual)] if row <= 2048 else drafts
+        proposals = [_proposal(1, n * usual) for n in ((2, 4, 1) if few else (1, 2, 4))]
+        return [*proposals, _proposal(2, 4 * usual)] if row <= 2048 else proposals
     wanted = max(1, 1024 // row)
     while wanted > 1 and cdiv(rows, wanted) < target.multiprocessors:
         wanted //= 2
-    one_warp = _draft(max(1, min(wanted, 512 // row)), 1)
-    blocks = _draft(wanted, wanted * row // 256)
-    drafts = [one_warp, blocks] if row <= _LONG_ROW // 4 else [blocks, one_warp]
-    drafts.extend(_draft(x, x * row // 256) for x in (4, 8, 32) if x * row <= 4096 and x <= rows)
-    drafts.append(_draft(wanted, wanted * row // 128))
-    return drafts
+    one_warp = _proposal(max(1, min(wanted, 512 // row)), 1)
+    blocks = _proposal(wanted, wanted * row // 256)
+    proposals = [one_warp, blocks] if row <= _LONG_ROW // 4 else [blocks, one_warp]
+    proposals.extend(
+        _proposal(x, x * row // 256) for x in (4, 8, 32) if x * row <= 4096 and x <= rows
+    )
+    proposals.append(_proposal(wanted, wanted * row // 128))
+    return proposals
 
 
-def _mixed(facts: Facts) -> list[Draft]:
+def _mixed(facts: Facts) -> list[Proposal]:
     """Blocks of 16 rows or more: what is contiguous across them then fills sectors too.
     Measured best with as many elements a thread as registers allow."""
     row = next_power_of_two(facts.reduced)
@@ -65,10 +67,10 @@ def _mixed(facts: Facts) -> list[Draft]:
     blocks = [(usual, 2048), (usual, 1024), (usual // 2, 2048), (32, 2048), (32, 1024)]
     blocks += [(32, 512), (64, 2048)]
     fitting = [b for b in blocks if b[0] * row <= 4 * _MAX_ELEMENTS] or [(4, 1024)]
-    return [_draft(x, x * row // share) for x, share in fitting]
+    return [_proposal(x, x * row // share) for x, share in fitting]
 
 
-def _outer(facts: Facts, target: Target) -> list[Draft]:
+def _outer(facts: Facts, target: Target) -> list[Proposal]:
     """One warp adds up 32 elements a thread without leaving its registers; blocks narrower
     than 16 would no longer fill sectors."""
     points = facts.parallel
@@ -79,4 +81,4 @@ def _outer(facts: Facts, target: Target) -> list[Draft]:
     blocks = [(width, 1), (2 * width, 1), (2 * width, 2), (width, 4), (max(16, width // 2), 1)]
     blocks += [(32, 32 * depth // 256), (64, 64 * depth // 256)]
     fitting = [(x, warps) for x, warps in blocks if x * depth <= _MAX_ELEMENTS]
-    return [_draft(x, warps) for x, warps in fitting or [(max(1, _MAX_ELEMENTS // depth), 16)]]
+    return [_proposal(x, warps) for x, warps in fitting or [(max(1, _MAX_ELEMENTS // depth), 16)]]

@@ -10,7 +10,7 @@ each would only cost registers.
 from __future__ import annotations
 
 from harness.heuristics.facts import Config, Facts
-from harness.heuristics.limits import Draft, cdiv, finish_all, last_power_of_two
+from harness.heuristics.limits import Proposal, cdiv, finish_all, last_power_of_two
 from harness.target import Target
 
 _MANY_BYTES_PER_ELEMENT = 28
@@ -20,12 +20,12 @@ def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Candidates for a pointwise kernel of one, two or three tiles."""
     match len(facts.sizes):
         case 1:
-            drafts = _one(facts, target)
+            proposals = _one(facts, target)
         case 2:
-            drafts = _two(facts)
+            proposals = _two(facts)
         case _:
-            drafts = _three(facts)
-    return finish_all(facts, drafts, target)
+            proposals = _three(facts)
+    return finish_all(facts, proposals, target)
 
 
 def _bytes_per_point(facts: Facts) -> float:
@@ -37,48 +37,46 @@ def _base(facts: Facts) -> int:
     return max(256, min(last_power_of_two(facts.parallel // 512), 1024))
 
 
-def _one(facts: Facts, target: Target) -> list[Draft]:
+def _one(facts: Facts, target: Target) -> list[Proposal]:
     base = _base(facts)
     heavy = _bytes_per_point(facts) >= _MANY_BYTES_PER_ELEMENT
     # Below 1024 elements a block, latency counts and four warps hide more of it than one.
-    usual = Draft((("x", base),), warps=4)
-    thin = Draft((("x", base),), warps=8)
-    thinnest = Draft((("x", base // 2),), elements_per_warp=64)
-    drafts = [thin, usual, thinnest] if heavy else [usual, thin, thinnest]
+    usual = Proposal((("x", base),), warps=4)
+    thin = Proposal((("x", base),), warps=8)
+    thinnest = Proposal((("x", base // 2),), elements_per_warp=64)
+    proposals = [thin, usual, thinnest] if heavy else [usual, thin, thinnest]
     # Wider blocks only where they still fill the device twice.
     if cdiv(facts.parallel, 2 * base) >= 2 * target.multiprocessors:
-        drafts.append(Draft((("x", 2 * base),), warps=base // 256))
-        drafts.append(Draft((("x", 2 * base),), warps=base // 128))
-    return drafts
+        proposals.append(Proposal((("x", 2 * base),), warps=base // 256))
+        proposals.append(Proposal((("x", 2 * base),), warps=base // 128))
+    return proposals
 
 
-def _two(facts: Facts) -> list[Draft]:
-    small = Draft((("x", 32), ("y", 32)), warps=4)
-    if facts.square_tile and not facts.tuning:
-        return [small]
-    large = Draft((("x", 64), ("y", 64)), warps=8)
+def _two(facts: Facts) -> list[Proposal]:
+    small = Proposal((("x", 32), ("y", 32)), warps=4)
+    large = Proposal((("x", 64), ("y", 64)), warps=8)
     # Rows of 32 elements fill a 128-byte line with 32-bit types, rows of 64 with 16-bit ones.
     narrow = _bytes_per_point(facts) <= 6 and facts.parallel >= 1 << 20
     base = _base(facts)
     return [
         *([large, small] if narrow else [small, large]),
-        Draft((("x", 64), ("y", 32)), warps=4),
-        Draft((("x", 32), ("y", 64)), warps=4),
-        Draft((("x", 256), ("y", 16)), warps=8),
-        Draft((("x", 16), ("y", 256)), warps=8),
-        Draft((("x", base), ("y", 1)), warps=base // 256),
-        Draft((("x", 1), ("y", base)), warps=base // 256),
+        Proposal((("x", 64), ("y", 32)), warps=4),
+        Proposal((("x", 32), ("y", 64)), warps=4),
+        Proposal((("x", 256), ("y", 16)), warps=8),
+        Proposal((("x", 16), ("y", 256)), warps=8),
+        Proposal((("x", base), ("y", 1)), warps=base // 256),
+        Proposal((("x", 1), ("y", base)), warps=base // 256),
     ]
 
 
-def _three(facts: Facts) -> list[Draft]:
+def _three(facts: Facts) -> list[Proposal]:
     base = _base(facts)
     return [
-        Draft((("x", 16), ("y", 16), ("z", 16)), warps=8),
-        Draft((("x", 64), ("y", 8), ("z", 8)), warps=8),
-        Draft((("x", 8), ("y", 64), ("z", 8)), warps=8),
-        Draft((("x", 8), ("y", 8), ("z", 64)), warps=8),
-        Draft((("x", base), ("y", 1), ("z", 1)), warps=base // 256),
-        Draft((("x", 1), ("y", base), ("z", 1)), warps=base // 256),
-        Draft((("x", 1), ("y", 1), ("z", base)), warps=base // 256),
+        Proposal((("x", 16), ("y", 16), ("z", 16)), warps=8),
+        Proposal((("x", 64), ("y", 8), ("z", 8)), warps=8),
+        Proposal((("x", 8), ("y", 64), ("z", 8)), warps=8),
+        Proposal((("x", 8), ("y", 8), ("z", 64)), warps=8),
+        Proposal((("x", base), ("y", 1), ("z", 1)), warps=base // 256),
+        Proposal((("x", 1), ("y", base), ("z", 1)), warps=base // 256),
+        Proposal((("x", 1), ("y", 1), ("z", base)), warps=base // 256),
     ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from harness.heuristics.facts import Config, Facts, Hint
 from harness.heuristics.limits import (
     MAX_REDUCTION_BLOCK,
-    Draft,
+    Proposal,
     cdiv,
     finish_all,
     last_power_of_two,
@@ -31,10 +31,10 @@ _SMALL_BYTES = 1 << 20
 
 def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Candidates for a looped reduction, by its hint."""
-    return finish_all(facts, drafts(facts, target), target)
+    return finish_all(facts, proposals(facts, target), target)
 
 
-def drafts(facts: Facts, target: Target) -> list[Draft]:
+def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """What ``candidates`` starts from, before the rules that hold for every kernel."""
     match facts.hint:
         case Hint.INNER:
@@ -48,33 +48,38 @@ def drafts(facts: Facts, target: Target) -> list[Draft]:
             return [tiny, *outer] if wide else [*outer, tiny]
         case Hint.MIXED:
             # Wide enough for sectors in both directions; measured best at 32 elements a thread.
-            first = [_draft(32, 128, 4), _draft(32, 128, 8), _draft(64, 64, 4)]
-            return [*first, _draft(16, 128, 8), _draft(32, 32, 4), _draft(64, 128, 8)]
+            first = [_proposal(32, 128, 4), _proposal(32, 128, 8), _proposal(64, 64, 4)]
+            return [*first, _proposal(16, 128, 8), _proposal(32, 32, 4), _proposal(64, 128, 8)]
         case Hint.DEFAULT:
             return [
                 *_inner(facts, target)[:2],
                 *_outer(facts, target)[:2],
                 _tiny(facts),
-                _draft(64, 64, 8),
-                _draft(8, 512, 8),
-                _draft(64, 4, 8),
+                _proposal(64, 64, 8),
+                _proposal(8, 512, 8),
+                _proposal(64, 4, 8),
             ]
 
 
-def _draft(x: int, r: int, warps: int) -> Draft:
-    return Draft((("x", x), ("r0_", r)), warps=warps, max_warps=_MAX_WARPS)
+def _proposal(x: int, r: int, warps: int) -> Proposal:
+    return Proposal((("x", x), ("r0_", r)), warps=warps, max_warps=_MAX_WARPS)
 
 
-def _inner(facts: Facts, target: Target) -> list[Draft]:
-    first = [_draft(1, 2048, 16), _draft(1, 4096, 16)]
+def _inner(facts: Facts, target: Target) -> list[Proposal]:
+    first = [_proposal(1, 2048, 16), _proposal(1, 4096, 16)]
     if facts.parallel < 2 * target.multiprocessors:
         # Few rows: each one must keep a whole multiprocessor busy by itself.
-        return [*first, _draft(1, 1024, 16), _draft(1, 4096, 8)]
+        return [*first, _proposal(1, 1024, 16), _proposal(1, 4096, 8)]
     if facts.reduced <= 512:
-        return [_draft(4, 512, 8), _draft(1, 512, 2), _draft(1, 512, 4)]
-    rest = [_draft(1, 2048, 8), _draft(1, 4096, 8), _draft(1, 4096, 4), _draft(1, 1024, 4)]
+        return [_proposal(4, 512, 8), _proposal(1, 512, 2), _proposal(1, 512, 4)]
+    rest = [
+        _proposal(1, 2048, 8),
+        _proposal(1, 4096, 8),
+        _proposal(1, 4096, 4),
+        _proposal(1, 1024, 4),
+    ]
     if _register_intensive(facts):
-        first.insert(1, _draft(1, 1024, _MAX_WARPS // 2))
+        first.insert(1, _proposal(1, 1024, _MAX_WARPS // 2))
     return [*first, *rest]
 
 
@@ -84,7 +89,7 @@ def _register_intensive(facts: Facts) -> bool:
     return facts.parallel >= 1024 and facts.loads + facts.reductions >= _MANY_VALUES
 
 
-def _outer(facts: Facts, target: Target) -> list[Draft]:
+def _outer(facts: Facts, target: Target) -> list[Proposal]:
     points = facts.parallel
     width = 64
     while width > 16 and cdiv(points, width) < target.multiprocessors:
@@ -92,24 +97,29 @@ def _outer(facts: Facts, target: Target) -> list[Draft]:
     if width == 64:
         # Enough blocks: 16 or 32 elements a thread are several loads in flight each. Few
         # elements a thread are best for one tensor.
-        first = [_draft(64, 32, 8), _draft(64, 64, 4)]
+        first = [_proposal(64, 32, 8), _proposal(64, 64, 4)]
         if facts.hint is Hint.OUTER_TINY:
             first.reverse()
-        rest = [_draft(32, 64, 4), _draft(32, 128, 4), _draft(64, 64, 8), _draft(64, 8, 4)]
+        rest = [
+            _proposal(32, 64, 4),
+            _proposal(32, 128, 4),
+            _proposal(64, 64, 8),
+            _proposal(64, 8, 4),
+        ]
         return [*first, *rest]
     if facts.bytes < _SMALL_BYTES:
         # A sum over chunks: one sector wide, for as many blocks as there are sectors.
-        small = [_draft(8, 64, 8), _draft(8, 64, 16), _draft(8, 128, 8)]
-        return [*small, _draft(16, 64, 8), _draft(16, 128, 16)]
+        small = [_proposal(8, 64, 8), _proposal(8, 64, 16), _proposal(8, 128, 8)]
+        return [*small, _proposal(16, 64, 8), _proposal(16, 128, 16)]
     rows = _rows(points, width, facts.loads, target)
     usual = _warps(width * rows)
     return [
-        _draft(width, rows, usual),
-        _draft(width, rows, max(4, usual // 2)),
-        _draft(width, 2 * rows, _warps(2 * width * rows)),
-        _draft(16, 64, 8),
-        _draft(32, 64, 8),
-        _draft(16, 128, 4),
+        _proposal(width, rows, usual),
+        _proposal(width, rows, max(4, usual // 2)),
+        _proposal(width, 2 * rows, _warps(2 * width * rows)),
+        _proposal(16, 64, 8),
+        _proposal(32, 64, 8),
+        _proposal(16, 128, 4),
     ]
 
 
@@ -127,7 +137,7 @@ def _warps(elements: int) -> int:
     return max(4, elements // 256)
 
 
-def _tiny(facts: Facts) -> Draft:
+def _tiny(facts: Facts) -> Proposal:
     rnumel = max(1, facts.reduced)
     x = 2 * (256 // rnumel) if rnumel <= 256 else 1
-    return Draft((("x", x), ("r0_", min(rnumel, MAX_REDUCTION_BLOCK))), max_warps=_MAX_WARPS)
+    return Proposal((("x", x), ("r0_", min(rnumel, MAX_REDUCTION_BLOCK))), max_warps=_MAX_WARPS)

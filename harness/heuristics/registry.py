@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.heuristics import (
-    cooperative,
-    fixed,
-    foreach,
-    persistent,
-    pointwise,
-    reduction,
-    split_scan,
-    template,
-    user,
-)
+from harness.heuristics import cooperative, persistent, pointwise, reduction, split_scan
 from harness.heuristics.facts import Config, Facts, Family
-from harness.heuristics.forms import chosen, config_of, kind_of
-from harness.heuristics.learned import TREES
+from harness.heuristics.learned import chosen, config_of, kind_of, trees
 from harness.target import Target
 
 Heuristic = Callable[[Facts, Target], tuple[Config, ...]]
@@ -28,10 +17,6 @@ RULES: dict[Family, Heuristic] = {
     Family.PERSISTENT: persistent.candidates,
     Family.COOPERATIVE: cooperative.candidates,
     Family.SPLIT_SCAN: split_scan.candidates,
-    Family.TEMPLATE: template.candidates,
-    Family.FIXED: fixed.candidates,
-    Family.FOREACH: foreach.candidates,
-    Family.USER: user.candidates,
 }
 
 
@@ -54,13 +39,12 @@ def by_rules(facts: Facts, target: Target) -> tuple[Config, ...]:
 
 def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Configurations that recorded tunings speak for; nothing for kinds they do not speak of."""
-    special = facts.one_element_per_thread or (facts.square_tile and not facts.tuning)
-    if facts.family not in LEARNING or special:
+    if facts.family not in LEARNING or facts.one_element_per_thread:
         return ()
-    tree = TREES.get(kind_of(facts))
+    tree = trees().get(kind_of(facts))
     if tree is None:
         return ()
-    return tuple(config_of(form, facts, target) for form in chosen(tree, facts, target))
+    return tuple(config_of(found, facts, target) for found in chosen(tree, facts, target))
 
 
 BESIDE = 3

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from harness.heuristics import reduction
 from harness.heuristics.facts import Config, Facts
-from harness.heuristics.limits import LEAST_SCAN_BLOCK, Draft, finish_all, is_reduction
+from harness.heuristics.limits import LEAST_SCAN_BLOCK, Proposal, finish_all, is_reduction
 from harness.target import Target
 
 
@@ -15,7 +15,7 @@ def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
     """The candidates of a looped reduction with one row a program and 256 elements or more
     of it (all of it, if it is shorter)."""
     rows = replace(facts, pinned=_one_row(facts))
-    return finish_all(rows, [_scanning(d) for d in reduction.drafts(facts, target)], target)
+    return finish_all(rows, [_scanning(d) for d in reduction.proposals(facts, target)], target)
 
 
 def _one_row(facts: Facts) -> tuple[tuple[str, int], ...]:
@@ -23,8 +23,8 @@ def _one_row(facts: Facts) -> tuple[tuple[str, int], ...]:
     return tuple({**pinned, "XBLOCK": 1}.items())
 
 
-def _scanning(draft: Draft) -> Draft:
-    """``draft`` for one row: the same elements, all of them along the scan."""
-    along = {p: max(LEAST_SCAN_BLOCK, block) for p, block in draft.blocks if is_reduction(p)}
-    blocks = tuple((p, along.get(p, 1)) for p, _ in draft.blocks)
-    return replace(draft, blocks=blocks)
+def _scanning(proposal: Proposal) -> Proposal:
+    """``proposal`` for one row: the same elements, all of them along the scan."""
+    along = {p: max(LEAST_SCAN_BLOCK, block) for p, block in proposal.blocks if is_reduction(p)}
+    blocks = tuple((p, along.get(p, 1)) for p, _ in proposal.blocks)
+    return replace(proposal, blocks=blocks)

@@ -170,55 +170,6 @@ class MixedOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
-    """The same number of programs under every configuration."""
-
-    programs: tuple[Size, Size, Size]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """None."""
-        return ()
-
-    def counts(
-        self,
-        config: Mapping[str, int],  # noqa: ARG002 - one signature
-        sizes: Mapping[str, int] = NO_SIZES,
-    ) -> Counts:
-        """As given."""
-        x, y, z = (size_value(p, sizes) for p in self.programs)
-        return (x, y, z)
-
-    def text(self) -> str:
-        """A tuple of three."""
-        return f"({', '.join(str(p) for p in self.programs)})"
-
-
-@dataclass(frozen=True, slots=True)
-class Precomputed:
-    """Worked out by the host beforehand for each configuration, as for hand-written kernels
-    whose grid is any function of theirs. Rows are values of ``keys`` and programs."""
-
-    keys: tuple[str, ...]
-    rows: tuple[tuple[tuple[int, ...], tuple[Size, Size, Size]], ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The parameters that tell configurations apart."""
-        return self.keys
-
-    def counts(self, config: Mapping[str, int], sizes: Mapping[str, int] = NO_SIZES) -> Counts:
-        """The row of ``config``. Raises ``KeyError`` for one that is not in the table."""
-        x, y, z = dict(self.rows)[tuple(config[key] for key in self.keys)]
-        return (size_value(x, sizes), size_value(y, sizes), size_value(z, sizes))
-
-    def text(self) -> str:
-        """A dictionary, and the look-up in it."""
-        rows = (f"{_tuple(values)}: {_tuple(programs)}" for values, programs in self.rows)
-        return f"{{{', '.join(rows)}}}[{_tuple(self.keys)}]"
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
     """One kernel of a combo: its tiles, x first; a kernel without an x dimension has a
     fixed number of programs (``Blocks`` without a name)."""
@@ -378,8 +329,3 @@ def _layered_text(tile: Blocks) -> list[str]:
 def _is_atom(text: str) -> bool:
     """Whether ``text`` is one name or one number."""
     return text.isidentifier() or text.isdecimal()
-
-
-def _tuple(items: Sequence[object]) -> str:
-    inside = ", ".join(str(i) for i in items)
-    return f"({inside},)" if len(items) == 1 else f"({inside})"

@@ -181,7 +181,6 @@ def _facts(
         reductions=counts.reductions,
         bytes=touched,
         min_elements_per_thread=max(narrow, default=0),
-        square_tile=any(t.prefix == "y" for t in space.tiles()),
         pinned=_pinned(category, hint, group.rnumel),
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
     )

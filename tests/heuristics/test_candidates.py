@@ -12,11 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import InvalidProgram, UsageError
 from harness.heuristics.cooperative import rsplit
 from harness.heuristics.facts import Config, Facts, Family, Hint
-from harness.heuristics.forms import Form, Leaf, Split, chosen, config_of, kind_of
-from harness.heuristics.learned import TREES
+from harness.heuristics.learned import (
+    ConfigTemplate,
+    Leaf,
+    Split,
+    chosen,
+    config_of,
+    kind_of,
+    tree_from_json,
+    tree_to_json,
+    trees,
+)
 from harness.heuristics.limits import (
     MAX_GRID_X,
     MAX_GRID_YZ,
@@ -25,7 +33,6 @@ from harness.heuristics.limits import (
     cdiv,
     largest_block,
     next_power_of_two,
-    spill_limit,
 )
 from harness.heuristics.registry import LEARNING, RULES, by_rules, candidates, learnt
 from harness.runtime.grid import Blocks, Tiled, checked
@@ -51,8 +58,6 @@ def persistent(x: int, r: int, hint: Hint = Hint.INNER, **rest: object) -> Facts
 def of_family(family: Family, *sizes: tuple[str, int], **rest: object) -> Facts:
     return Facts(family, sizes, **rest)  # type: ignore[arg-type]
 
-
-MINE = Config((("BLOCK_M", 48), ("UNROLL", 3)), 4, 2, (("maxnreg", 64),))
 
 # facts, the first candidate's blocks, its warps on 32 lanes, on 64 lanes
 BEST = [
@@ -87,13 +92,6 @@ BEST = [
         8,
         4,
     ),
-    (of_family(Family.FOREACH, ("x", 1 << 20)), {"XBLOCK": 1024}, 8, 4),
-    (of_family(Family.FOREACH, ("y", 64), ("x", 64)), {"XBLOCK": 32, "YBLOCK": 32}, 8, 4),
-    (of_family(Family.FOREACH, ("x", 64), ("r0_", 4096)), {"XBLOCK": 1, "R0_BLOCK": 256}, 8, 4),
-    (of_family(Family.FIXED, ("x", 1000), pinned=(("XBLOCK", 128),)), {"XBLOCK": 128}, 4, 2),
-    (of_family(Family.FIXED, ("x", 1000), given=(MINE,)), dict(MINE.blocks), 4, 4),
-    (of_family(Family.TEMPLATE, ("x", 1000), given=(MINE,)), dict(MINE.blocks), 4, 4),
-    (of_family(Family.USER, given=(MINE,)), dict(MINE.blocks), 4, 4),
 ]
 
 
@@ -137,7 +135,7 @@ def test_columns_are_split_by_their_blocks_not_by_their_number() -> None:
     assert best.block("RSPLIT") == rsplit(cdiv(1024, best.block("XBLOCK")), 1 << 16, H100) > 1
 
 
-@pytest.mark.parametrize("name", sorted(TREES))
+@pytest.mark.parametrize("name", sorted(trees()))
 def test_what_was_learnt_comes_first(name: str) -> None:
     facts = next(f for f, *_ in BEST if f.family in LEARNING and kind_of(f) == name)
     found = learnt(facts, H100)
@@ -147,28 +145,22 @@ def test_what_was_learnt_comes_first(name: str) -> None:
 
 
 def test_a_tree_sends_a_kernel_where_its_trait_says() -> None:
-    few, many = (Leaf((Form(x, 0, 4),)) for x in (256, 1024))
+    few, many = (Leaf((ConfigTemplate(x, 0, 4),)) for x in (256, 1024))
     tree = Split("loads", 2.5, few, many)
-    assert chosen(tree, pointwise(1 << 20, loads=2, bytes=1), H100) == few.forms
-    assert chosen(tree, pointwise(1 << 20, loads=3, bytes=1), H100) == many.forms
+    assert chosen(tree, pointwise(1 << 20, loads=2, bytes=1), H100) == few.templates
+    assert chosen(tree, pointwise(1 << 20, loads=3, bytes=1), H100) == many.templates
 
 
-def test_a_form_means_the_same_for_rows_of_any_length() -> None:
+def test_a_template_means_the_same_for_rows_of_any_length() -> None:
     """512 elements a block, 16 a thread, whatever a row has."""
     for row, rows in ((64, 8), (512, 1), (4096, 1)):
-        made = config_of(Form(512, 0, 16), persistent(1 << 16, row), H100)
+        made = config_of(ConfigTemplate(512, 0, 16), persistent(1 << 16, row), H100)
         assert made.block("XBLOCK") == rows
         assert rows * row // (made.num_warps * 32) == 16
 
 
 def test_families_are_all_there() -> None:
     assert set(RULES) == set(Family)
-
-
-def test_untimed_square_tile_has_one_candidate() -> None:
-    square = pointwise(4096, 4096, square_tile=True)
-    assert len(candidates(replace(square, tuning=False), H100)) == 1
-    assert len(candidates(square, H100)) > 1
 
 
 def test_every_direction_of_two_and_three_tiles_is_tried() -> None:
@@ -184,31 +176,9 @@ def test_no_hint_tries_every_direction() -> None:
     assert {1, 8, 64} <= found
 
 
-@pytest.mark.parametrize("family", [Family.TEMPLATE, Family.FIXED, Family.FOREACH])
-def test_one_given_configuration_is_the_only_one(family: Family) -> None:
-    facts = Facts(family, (("x", 1000),), given=(MINE,))
-    assert candidates(facts, H100) == (MINE,)
-    with pytest.raises(InvalidProgram, match="2 configurations"):
-        candidates(replace(facts, given=(MINE, replace(MINE, num_warps=8))), H100)
-
-
-def test_a_template_needs_its_configuration() -> None:
-    with pytest.raises(InvalidProgram, match="exactly one"):
-        candidates(Facts(Family.TEMPLATE, (("x", 10),)), H100)
-
-
-def test_a_users_list_is_kept_and_none_is_an_error() -> None:
-    other = replace(MINE, num_warps=8)
-    facts = Facts(Family.USER, (), given=(other, MINE, other))
-    assert candidates(facts, H100) == (other, MINE)
-    assert spill_limit(Family.USER, H100) is None
-    with pytest.raises(UsageError, match="list one"):
-        candidates(Facts(Family.USER, ()), H100)
-
-
-def test_spill_limits() -> None:
-    assert spill_limit(Family.REDUCTION, H100) == 16
-    assert spill_limit(Family.REDUCTION, MI300X) == 32
+def test_trees_are_the_same_as_text() -> None:
+    for tree in trees().values():
+        assert tree_from_json(tree_to_json(tree)) == tree
 
 
 def test_many_values_at_once_get_a_smaller_block_with_half_the_warps() -> None:
@@ -250,13 +220,12 @@ def test_grid_limits_scale_blocks_up() -> None:
 
 NUMEL = st.one_of(st.integers(1, 5000), st.integers(1, 1 << 33))
 HINTS = st.sampled_from(Hint)
-GIVEN = (Family.TEMPLATE, Family.USER)
 REDUCING = (Family.REDUCTION, Family.COOPERATIVE, Family.SPLIT_SCAN)
 
 
 @st.composite
 def any_facts(draw: st.DrawFn) -> Facts:
-    family = draw(st.sampled_from([f for f in Family if f not in GIVEN]))
+    family = draw(st.sampled_from(Family))
     sizes = [("x", draw(NUMEL))]
     tiles = draw(st.integers(1, 3))
     if tiles == 2 and family is not Family.SPLIT_SCAN:
@@ -282,11 +251,9 @@ def any_facts(draw: st.DrawFn) -> Facts:
         reductions=draw(st.integers(0, 5)),
         bytes=draw(st.integers(0, 1 << 40)),
         min_elements_per_thread=draw(st.sampled_from((0, 0, 2, 4))),
-        square_tile=draw(st.booleans()),
         pinned=pinned,
         one_element_per_thread=draw(st.booleans()),
         whole=whole,
-        tuning=draw(st.booleans()),
         unknown=tuple(p for p, _ in sizes if draw(st.integers(0, 9)) == 0),
     )
 

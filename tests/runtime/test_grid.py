@@ -11,11 +11,9 @@ from harness.runtime.grid import (
     Blocks,
     Cooperative,
     Counts,
-    Fixed,
     Grid,
     MixedOrder,
     Part,
-    Precomputed,
     RoundRobin,
     Sequential,
     Size,
@@ -52,12 +50,6 @@ TABLE: list[tuple[Grid, Counts, str]] = [
         "(-(-1000 // R0_BLOCK), -(-(7) // (-(-(7) // 65535))), -(-(7) // 65535))",
     ),
     (MixedOrder(1000, 128), (8, 1, 1), "(-(-1000 // 128), 1, 1)"),
-    (Fixed((3, 2, 1)), (3, 2, 1), "(3, 2, 1)"),
-    (
-        Precomputed(("BLOCK",), (((64,), (9, 1, 1)), ((128,), (5, 1, 1)))),
-        (5, 1, 1),
-        "{(64,): (9, 1, 1), (128,): (5, 1, 1)}[(BLOCK,)]",
-    ),
     (Sequential(COMBO), (16 + 3 + 5, 1, 1), "(-(-1000 // XBLOCK) + -(-130 // XBLOCK) + 5, 1, 1)"),
     (
         RoundRobin(COMBO),
@@ -112,17 +104,6 @@ def parts(draw: st.DrawFn) -> tuple[Part, ...]:
     return tuple(made)
 
 
-@st.composite
-def precomputed(draw: st.DrawFn) -> Precomputed:
-    values = [
-        tuple(1 << n for n in pair) for pair in ((a, b) for a in range(13) for b in range(13))
-    ]
-    programs = st.tuples(NUMEL, NUMEL, NUMEL)
-    few = draw(st.lists(programs, min_size=1, max_size=4))
-    rows = tuple((v, few[n % len(few)]) for n, v in enumerate(values))
-    return Precomputed(("XBLOCK", "BLOCK"), rows)
-
-
 GRIDS: st.SearchStrategy[Grid] = st.one_of(
     st.tuples(blocks("XBLOCK")).map(Tiled),
     st.tuples(blocks("XBLOCK"), blocks("YBLOCK")).map(Tiled),
@@ -131,8 +112,6 @@ GRIDS: st.SearchStrategy[Grid] = st.one_of(
     blocks("XBLOCK").map(Cooperative),
     st.builds(SplitScan, blocks("R0_BLOCK"), NUMEL),
     st.builds(MixedOrder, NUMEL, st.integers(1, 64).map(lambda n: n << 12)),
-    st.tuples(NUMEL, NUMEL, NUMEL).map(Fixed),
-    precomputed(),
     parts().map(Sequential),
     parts().map(RoundRobin),
 )
