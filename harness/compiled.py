@@ -11,7 +11,7 @@ from harness.decisions import Decisions
 from harness.errors import HarnessError
 from harness.graph.model import Graph, HostCall, Partition, Region
 from harness.ir.program import Program
-from harness.schedule.group import FusedGroup, Refusal, Schedule
+from harness.schedule.group import FusedGroup, Schedule
 from harness.tiling.plan import ArgumentKind, Category, KernelPlan
 
 
@@ -110,12 +110,6 @@ class CompiledGraph:
     def failures(self) -> tuple[Failure, ...]:
         """Everything that could not be generated."""
         return tuple(failure for region in self.regions for failure in region.failures)
-
-    @property
-    def refusals(self) -> tuple[Refusal, ...]:
-        """Fusions considered and refused."""
-        own = (region for region in self.regions if region.compiled_as is region.graph)
-        return tuple(r for region in own if region.schedule for r in region.schedule.refusals)
 
     def distinct(self) -> Iterator[tuple[EmittedModule, int]]:
         """Each distinct kernel's module and how often it is launched, first launch first."""

@@ -90,24 +90,26 @@ def _document(
 
 
 def _region(name: str, schedule: Schedule, nodes: tuple[str, ...]) -> dict[str, Any]:
-    origins = {group.name: group.origins for group in schedule.groups}
-    wanted = {n for n in origins if not nodes or set(nodes) & set(origins[n])}
+    from harness.schedule.explain import explain as explained
+
+    found = explained(schedule)
+    kernels = [row for row in found.groups if not nodes or set(nodes) & set(row.origins)]
+    wanted = {row.name for row in kernels}
     return {
         "name": name,
         "kernels": [
             {
-                "name": group.name,
-                "numel": str(group.numel),
-                "rnumel": str(group.rnumel),
-                "origins": list(group.origins),
+                "name": row.name,
+                "numel": row.numel,
+                "rnumel": row.rnumel,
+                "origins": list(row.origins),
             }
-            for group in schedule.groups
-            if group.name in wanted
+            for row in kernels
         ],
-        "refusals": [
-            dataclasses.asdict(refusal)
-            for refusal in schedule.refusals
-            if not nodes or {refusal.first, refusal.second} & wanted
+        "rejections": [
+            dataclasses.asdict(row)
+            for row in found.rejections
+            if not nodes or {row.first_group, row.second_group} & wanted
         ],
     }
 
@@ -123,10 +125,10 @@ def _lines(document: dict[str, Any]) -> list[str]:
                 else "{numel} × {rnumel}".format(**kernel)
             )
             lines.append(f"  {kernel['name']}  [{size}]  {', '.join(kernel['origins'])}")
-        if region["refusals"]:
+        if region["rejections"]:
             lines.append("  kept apart:")
-        for refusal in region["refusals"]:
-            lines.append("    {first} | {second}: {condition}: {reason}".format(**refusal))
+        row = "    {first_group} ({first}) | {second_group} ({second}): {condition}: {reason}"
+        lines += [row.format(**rejection) for rejection in region["rejections"]]
     lines += [f"not generated: {failure}" for failure in document["failures"]]
     if document["folder"] is not None:
         lines += ["", f"{'stage':<12}{'runs':>6}{'seconds':>10}"]

@@ -10,10 +10,10 @@ from harness.schedule.deadcode import remove_dead
 from harness.schedule.facts import Facts, gather
 from harness.schedule.fuse import fuse
 from harness.schedule.group import FusedGroup, Schedule, Segment
-from harness.schedule.memory import launch_order, take_over, traffic
+from harness.schedule.memory import launch_order, reuse_in_place, traffic
 from harness.schedule.order import internal, segments
 from harness.schedule.rewrite import arrange, axes_of, write
-from harness.schedule.space import Cluster
+from harness.schedule.space import Candidate
 from harness.schedule.trivial import without_trivial_reductions
 from harness.target import Target
 
@@ -32,19 +32,19 @@ def schedule(program: Program, target: Target, decisions: Decisions = UNDECIDED)
     del target  # fusing is the same for every device so far; the plan is not
     program = without_trivial_reductions(remove_dead(program))
     facts = gather(program)
-    clusters, refusals = fuse(facts, decisions)
+    candidates, rejections = fuse(facts, decisions)
     positions = _positions(program)
-    drafts = [_group(cluster, facts, positions) for cluster in clusters]
-    members = [sum(1 << v.number for v in c.views) for c in clusters]
+    drafts = [_group(candidate, facts, positions) for candidate in candidates]
+    members = [c.members for c in candidates]
     touched = [traffic(g.nests, g.internal) for g in drafts]
     order = launch_order(members, touched, facts)
     ordered = [drafts[k] for k in order]
-    in_place = take_over(program, ordered, [touched[k] for k in order])
+    in_place = reuse_in_place(program, ordered, [touched[k] for k in order])
     groups = tuple(
         replace(g, name=f"g{n}", in_place=pairs)
         for n, (g, pairs) in enumerate(zip(ordered, in_place, strict=True))
     )
-    return Schedule(program, groups, refusals)
+    return Schedule(program, groups, rejections)
 
 
 def _positions(program: Program) -> dict[str, int]:
@@ -53,8 +53,8 @@ def _positions(program: Program) -> dict[str, int]:
     return {name: place for place, name in enumerate(names)}
 
 
-def _group(cluster: Cluster, facts: Facts, positions: dict[str, int]) -> FusedGroup:
-    arranged = arrange(cluster)
+def _group(candidate: Candidate, facts: Facts, positions: dict[str, int]) -> FusedGroup:
+    arranged = arrange(candidate)
     nests = write(arranged)
     origins = sorted({o for n in nests.values() for o in n.origins}, key=positions.__getitem__)
     return FusedGroup(

@@ -33,8 +33,8 @@ class GroupRow:
 
 
 @dataclass(frozen=True, slots=True)
-class RefusalRow:
-    """One refusal, with the kernels the two sides ended up in."""
+class RejectionRow:
+    """One rejection, with the kernels the two sides ended up in."""
 
     first: str
     first_group: str
@@ -46,29 +46,29 @@ class RefusalRow:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A schedule in rows. Refusals between nests that came together all the same, by
+    """A schedule in rows. Rejections between nests that came together all the same, by
     another way, are left out."""
 
     program: str
     nests: int
     groups: tuple[GroupRow, ...]
-    refusals: tuple[RefusalRow, ...]
+    rejections: tuple[RejectionRow, ...]
     peak_bytes: int
 
 
 def explain(schedule: Schedule) -> Explanation:
     """The rows of ``schedule``."""
     home = {n.name: g.name for g in schedule.groups for n in g.nests}
-    refusals = tuple(
-        RefusalRow(r.first, home[r.first], r.second, home[r.second], r.condition, r.reason)
-        for r in schedule.refusals
+    rejections = tuple(
+        RejectionRow(r.first, home[r.first], r.second, home[r.second], r.condition, r.reason)
+        for r in schedule.rejections
         if home[r.first] != home[r.second]
     )
     return Explanation(
         schedule.program.name,
         len(schedule.program.nests),
         tuple(_row(schedule, g) for g in schedule.groups),
-        refusals,
+        rejections,
         plan_memory(schedule).peak_bytes,
     )
 
@@ -131,11 +131,11 @@ def render(explanation: Explanation) -> str:
             lines.append(f"  inside    {names} ({row.bytes_inside} bytes not moved)")
         if row.in_place:
             lines.append(f"  in place  {', '.join(row.in_place)}")
-    if explanation.refusals:
+    if explanation.rejections:
         lines.append("not fused:")
     lines.extend(
         f"  {r.first_group} ({r.first}) and {r.second_group} ({r.second}): "
         f"{r.condition}: {r.reason}"
-        for r in explanation.refusals
+        for r in explanation.rejections
     )
     return "\n".join(lines) + "\n"

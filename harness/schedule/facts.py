@@ -57,9 +57,9 @@ class Facts:
             mask |= 1 << number
         return mask
 
-    def may_vanish(self, buffer: str) -> bool:
-        """Whether ``buffer`` need not exist if only one kernel uses it."""
-        return buffer not in self.needed
+    def vanishes(self, buffer: str, members: int) -> bool:
+        """Whether ``buffer`` need not exist if the nests ``members`` are one kernel."""
+        return buffer not in self.needed and not self.users(buffer) & ~members
 
     def nbytes(self, buffer: str) -> int:
         """Bytes of ``buffer``'s elements (a likely value if sizes are unknown)."""

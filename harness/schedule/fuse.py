@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.decisions import Decisions
 from harness.ir.affine import product, size_hint
 from harness.schedule.facts import Facts, bits
-from harness.schedule.group import Refusal
-from harness.schedule.legality import Denied, combine, pair, too_much
+from harness.schedule.group import Rejection
+from harness.schedule.legality import combine, pair, too_much
 from harness.schedule.score import bound, saved
-from harness.schedule.space import Cluster, cluster_of
+from harness.schedule.space import Candidate, candidate_of
 
 NEIGHBOURS = 8
 """Users on either side of a buffer's user that are considered as its partners."""
@@ -36,18 +36,18 @@ SIBLINGS = 8
 
 
 @dataclass(order=True, slots=True)
-class _Candidate:
+class _Entry:
     """A pair in the queue: most bytes first, dependent before unrelated, near before
     far, then program order. ``joined`` is set once the pair has been worked out."""
 
     key: tuple[int, int, int, int, int]
     versions: tuple[int, int] = field(compare=False)
-    joined: Cluster | None = field(compare=False, default=None)
+    joined: Candidate | None = field(compare=False, default=None)
 
 
 @dataclass(slots=True)
 class _Kernel:
-    cluster: Cluster
+    candidate: Candidate
     version: int
     members: int
     before: int
@@ -63,14 +63,14 @@ class Fuser:
         self.kernels: dict[int, _Kernel] = {}
         self.owner: list[int] = []
         self.versions = 0
-        self.queue: list[_Candidate] = []
-        self.refusals: dict[tuple[str, str, str], Refusal] = {}
+        self.queue: list[_Entry] = []
+        self.rejections: dict[tuple[str, str, str], Rejection] = {}
         self.users: dict[str, tuple[int, ...]] = {}
         for name in dict.fromkeys((*facts.readers, *facts.writers)):
             self.users[name] = tuple(bits(facts.users(name)))
         for number, nest in enumerate(facts.program.nests):
             self.kernels[number] = _Kernel(
-                cluster_of(number, nest),
+                candidate_of(number, nest),
                 self._next_version(),
                 1 << number,
                 facts.before[number],
@@ -94,14 +94,14 @@ class Fuser:
 
     def _drain(self) -> None:
         while self.queue:
-            candidate = heapq.heappop(self.queue)
-            first, second = candidate.key[3], candidate.key[4]
-            if not self._current(first, second, candidate.versions):
+            entry = heapq.heappop(self.queue)
+            first, second = entry.key[3], entry.key[4]
+            if not self._current(first, second, entry.versions):
                 continue
-            if candidate.joined is None:
-                self._work_out(first, second, candidate)
+            if entry.joined is None:
+                self._work_out(first, second, entry)
             elif not self._cyclic(first, second):
-                self._fuse(first, second, candidate.joined)
+                self._fuse(first, second, entry.joined)
 
     def _decided(self, first: int, second: int) -> bool | None:
         """Whether the two are decided to be one kernel; ``None`` if nothing is decided."""
@@ -109,7 +109,7 @@ class Fuser:
         return bool(a & b) if a and b else None
 
     def _decisions(self, number: int) -> set[Hashable]:
-        written = (b for v in self.kernels[number].cluster.views for b in v.writes)
+        written = (b for v in self.kernels[number].candidate.views for b in v.writes)
         return {self.decided[b] for b in written if b in self.decided}
 
     def _join_decided(self) -> bool:
@@ -129,10 +129,10 @@ class Fuser:
         by_size: dict[tuple[str, str], list[int]] = {}
         changed = False
         for number in sorted(self.kernels):
-            cluster = self.kernels[number].cluster
-            if _traffic(cluster, self.facts) > SMALL_BYTES:
+            candidate = self.kernels[number].candidate
+            if _traffic(candidate, self.facts) > SMALL_BYTES:
                 continue
-            earlier = by_size.setdefault((str(cluster.numel), str(cluster.rnumel)), [])
+            earlier = by_size.setdefault((str(candidate.numel), str(candidate.rnumel)), [])
             for base in earlier[-SIBLINGS:]:
                 if self._join(base, number):
                     changed = True
@@ -147,11 +147,11 @@ class Fuser:
         decided = self._decided(first, second)
         if decided is False or (related and not decided) or self._between(first, second):
             return False
-        sides = pair(a.cluster, b.cluster)
-        if isinstance(sides, Denied) or too_much(a.cluster, b.cluster, self.facts):
+        sides = pair(a.candidate, b.candidate)
+        if isinstance(sides, Rejection) or too_much(a.candidate, b.candidate, self.facts):
             return False
         joined = combine(sides, self.facts)
-        if isinstance(joined, Denied):
+        if isinstance(joined, Rejection):
             return False
         self._fuse(first, second, joined)
         return True
@@ -164,7 +164,9 @@ class Fuser:
         """Kernels near ``number`` that use one of its buffers."""
         found: set[int] = set()
         kernel = self.kernels[number]
-        names = dict.fromkeys(name for v in kernel.cluster.views for name in (*v.reads, *v.writes))
+        names = dict.fromkeys(
+            name for v in kernel.candidate.views for name in (*v.reads, *v.writes)
+        )
         for name in names:
             users = self.users[name]
             if len(users) <= 2 * NEIGHBOURS:
@@ -185,11 +187,11 @@ class Fuser:
 
     def _push(self, first: int, second: int) -> None:
         a, b = self.kernels[first], self.kernels[second]
-        worth = bound(a.cluster, b.cluster, self.facts)
+        worth = bound(a.candidate, b.candidate, self.facts)
         if worth > 0:
             heapq.heappush(
                 self.queue,
-                _Candidate(self._key(first, second, worth), (a.version, b.version)),
+                _Entry(self._key(first, second, worth), (a.version, b.version)),
             )
 
     def _key(self, first: int, second: int, worth: int) -> tuple[int, int, int, int, int]:
@@ -199,8 +201,8 @@ class Fuser:
 
     def _distance(self, first: _Kernel, second: _Kernel) -> int:
         """Nests between the two kernels' nearest members."""
-        first_numbers = [v.number for v in first.cluster.views]
-        second_numbers = [v.number for v in second.cluster.views]
+        first_numbers = [v.number for v in first.candidate.views]
+        second_numbers = [v.number for v in second.candidate.views]
         if first_numbers[-1] < second_numbers[0]:
             return second_numbers[0] - first_numbers[-1]
         if second_numbers[-1] < first_numbers[0]:
@@ -215,60 +217,62 @@ class Fuser:
         a, b = self.kernels[first], self.kernels[second]
         return (a.after & b.before | b.after & a.before) & ~(a.members | b.members)
 
-    def _refuse(self, first: int, second: int, condition: str, reason: str) -> None:
-        names = [self.kernels[k].cluster.views[0].nest.name for k in (first, second)]
-        key = (names[0], names[1], condition)
-        self.refusals[key] = Refusal(names[0], names[1], condition, reason)
-
-    def _work_out(self, first: int, second: int, candidate: _Candidate) -> None:
+    def _work_out(self, first: int, second: int, entry: _Entry) -> None:
         """Decide a pair; if it is legal it goes back into the queue with its true worth."""
-        outcome = self._decide(first, second, candidate.key[1] == 1)
-        if isinstance(outcome, Denied):
-            self._refuse(first, second, outcome.condition, outcome.reason)
+        outcome = self._decide(first, second, entry.key[1] == 1)
+        if isinstance(outcome, Rejection):
+            a, b = (self.kernels[k].candidate.views[0].nest.name for k in (first, second))
+            self.rejections[a, b, outcome.condition] = replace(outcome, first=a, second=b)
             return
         joined, worth = outcome
         heapq.heappush(
             self.queue,
-            _Candidate(self._key(first, second, worth), candidate.versions, joined),
+            _Entry(self._key(first, second, worth), entry.versions, joined),
         )
 
-    def _decide(self, first: int, second: int, unrelated: bool) -> tuple[Cluster, int] | Denied:
-        a, b = self.kernels[first].cluster, self.kernels[second].cluster
+    def _decide(
+        self, first: int, second: int, unrelated: bool
+    ) -> tuple[Candidate, int] | Rejection:
+        a, b = self.kernels[first].candidate, self.kernels[second].candidate
         if self._decided(first, second) is False:
-            return Denied("decisions", "the decisions that are replayed have them in two kernels")
+            return Rejection(
+                "decisions", "the decisions that are replayed have them in two kernels"
+            )
         sides = pair(a, b)
-        if isinstance(sides, Denied):
+        if isinstance(sides, Rejection):
             return sides
         between = self._between(first, second)
         if between:
             through = self.facts.program.nests[bits(between)[0]].name
-            return Denied("cycle", f"{through} must run between {a.name} and {b.name}")
+            return Rejection("cycle", f"{through} must run between {a.name} and {b.name}")
         distance = self._distance(self.kernels[first], self.kernels[second])
         if unrelated and distance > MAX_DISTANCE:
-            return Denied("too far apart", f"{distance} nests between them, limit {MAX_DISTANCE}")
+            return Rejection(
+                "too far apart", f"{distance} nests between them, limit {MAX_DISTANCE}"
+            )
         limited = too_much(a, b, self.facts)
         if limited is not None:
             return limited
         joined = combine(sides, self.facts)
-        if isinstance(joined, Denied):
+        if isinstance(joined, Rejection):
             return joined
         worth = saved(a, joined, self.facts)
         traffic = min(_traffic(a, self.facts), _traffic(b, self.facts))
         if worth == 0 or (unrelated and worth * WORTHWHILE < traffic):
-            return Denied(
+            return Rejection(
                 "nothing to save",
                 f"{worth} bytes would be saved of the {traffic} that the smaller one moves",
             )
         return joined, worth
 
-    def _fuse(self, first: int, second: int, joined: Cluster) -> None:
+    def _fuse(self, first: int, second: int, joined: Candidate) -> None:
         a, b = self.kernels[first], self.kernels.pop(second)
         members = a.members | b.members
         before = (a.before | b.before) & ~members
         after = (a.after | b.after) & ~members
         kernel = _Kernel(joined, self._next_version(), members, before, after)
         self.kernels[first] = kernel
-        for view in b.cluster.views:
+        for view in b.candidate.views:
             self.owner[view.number] = first
         for number in {self.owner[n] for n in bits(after)}:
             self.kernels[number].before |= before | members
@@ -277,17 +281,17 @@ class Fuser:
         self._push_all(first)
 
 
-def _traffic(cluster: Cluster, facts: Facts) -> int:
+def _traffic(candidate: Candidate, facts: Facts) -> int:
     names: Iterable[str] = dict.fromkeys(
-        r.name for v in cluster.views for r in v.rows if r.name in facts.buffers
+        r.name for v in candidate.views for r in v.accesses if r.name in facts.buffers
     )
-    points = size_hint(product(cluster.sizes))
+    points = size_hint(product(candidate.sizes))
     return sum(min(facts.nbytes(n), points * facts.buffers[n].dtype.itemsize) for n in names)
 
 
-def fuse(facts: Facts, decisions: Decisions) -> tuple[tuple[Cluster, ...], tuple[Refusal, ...]]:
-    """The program's nests as kernels, in order of their first nest, and every refusal."""
+def fuse(facts: Facts, decisions: Decisions) -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
+    """The program's nests as kernels, in order of their first nest, and every rejection."""
     fuser = Fuser(facts, decisions)
     fuser.run()
-    clusters = tuple(fuser.kernels[k].cluster for k in sorted(fuser.kernels))
-    return clusters, tuple(fuser.refusals.values())
+    candidates = tuple(fuser.kernels[k].candidate for k in sorted(fuser.kernels))
+    return candidates, tuple(fuser.rejections.values())

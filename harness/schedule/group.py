@@ -73,19 +73,20 @@ class FusedGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why two groups were not fused: the condition's name and a sentence."""
+class Rejection:
+    """Why two nests were not fused: the condition that forbids it, a sentence with the
+    numbers, and the nests' names, which whoever compared the two fills in."""
 
-    first: str
-    second: str
     condition: str
     reason: str
+    first: str = ""
+    second: str = ""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Schedule:
-    """A program's kernels in launch order, and every refusal met on the way."""
+    """A program's kernels in launch order, and every rejection met on the way."""
 
     program: Program
     groups: tuple[FusedGroup, ...]
-    refusals: tuple[Refusal, ...]
+    rejections: tuple[Rejection, ...]

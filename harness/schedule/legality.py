@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from harness.ir.affine import product, same, size_hint
 from harness.schedule.facts import Facts
+from harness.schedule.group import Rejection
 from harness.schedule.match import Sides, join, matchings
 from harness.schedule.order import overwritten_too_early, segments
-from harness.schedule.space import Cluster, Level, Row, Use, View, merge_digits
+from harness.schedule.space import AffineAccess, Candidate, Level, NestView, Use, merge_dimensions
 
 MAX_NESTS = 64
 """Nests in one kernel: more never pays, and bounds the time fusing takes."""
@@ -23,29 +23,21 @@ UNIT_STRIDE_POINTS = 4096
 """Below this many points the direction of memory accesses does not matter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Denied:
-    """The condition that forbids a fusion, and a sentence with the numbers."""
-
-    condition: str
-    reason: str
-
-
-def pair(first: Cluster, second: Cluster) -> Sides | Denied:
-    """Which digits of two clusters have to be paired, by their sizes alone."""
+def pair(first: Candidate, second: Candidate) -> Sides | Rejection:
+    """Which dimensions of two candidates have to be paired, by their sizes alone."""
     if first.rnumel == 1 and second.rnumel != 1:
         first, second = second, first
-    for cluster in (first, second):
-        if cluster.numel == 0 or cluster.rnumel == 0:
-            return Denied("sizes", f"{cluster.name} has no points")
+    for candidate in (first, second):
+        if candidate.numel == 0 or candidate.rnumel == 0:
+            return Rejection("sizes", f"{candidate.name} has no points")
     everything = tuple(range(len(first.sizes)))
     others = tuple(range(len(second.sizes)))
-    parallel, reduced = first.digits(False), first.digits(True)
+    parallel, reduced = first.dimensions(False), first.dimensions(True)
     if second.rnumel != 1:
         if same(first.numel, second.numel) and same(first.rnumel, second.rnumel):
-            classes = ((parallel, second.digits(False)), (reduced, second.digits(True)))
+            classes = ((parallel, second.dimensions(False)), (reduced, second.dimensions(True)))
             return Sides(first, second, classes, (), Level.REDUCE)
-        return Denied(
+        return Rejection(
             "reduction sizes",
             f"{first.name} reduces {first.numel} x {first.rnumel}, "
             f"{second.name} reduces {second.numel} x {second.rnumel}",
@@ -55,148 +47,148 @@ def pair(first: Cluster, second: Cluster) -> Sides | Denied:
     if first.rnumel != 1 and same(first.numel * first.rnumel, second.numel):
         return Sides(first, second, ((everything, others),), (), Level.FULL)
     shape = f"{first.numel}" if first.rnumel == 1 else f"{first.numel} x {first.rnumel}"
-    return Denied(
+    return Rejection(
         "sizes",
         f"{first.name} runs over {shape} points, {second.name} over {second.numel}",
     )
 
 
-def too_much(first: Cluster, second: Cluster, facts: Facts) -> Denied | None:
+def too_much(first: Candidate, second: Candidate, facts: Facts) -> Rejection | None:
     """Limits on what one kernel may hold."""
     views = (*first.views, *second.views)
     if len(views) > MAX_NESTS:
-        return Denied("too many nests", f"together {len(views)} nests, limit {MAX_NESTS}")
+        return Rejection("too many nests", f"together {len(views)} nests, limit {MAX_NESTS}")
     operations = sum(v.operations for v in views)
     if operations > MAX_OPERATIONS:
-        return Denied(
+        return Rejection(
             "too many operations",
             f"together {operations} scalar operations, limit {MAX_OPERATIONS}",
         )
-    members = 0
-    for view in views:
-        members |= 1 << view.number
+    members = first.members | second.members
     touched = {b for v in views for b in (*v.reads, *v.writes)}
-    pointers = sum(1 for b in touched if not facts.may_vanish(b) or facts.users(b) & ~members)
+    pointers = sum(not facts.vanishes(b, members) for b in touched)
     if pointers > MAX_BUFFERS:
-        return Denied("too many arguments", f"together {pointers} pointers, limit {MAX_BUFFERS}")
+        return Rejection("too many arguments", f"together {pointers} pointers, limit {MAX_BUFFERS}")
     return None
 
 
-def combine(sides: Sides, facts: Facts) -> Cluster | Denied:
-    """The fused cluster under the first identification of points that is legal."""
-    first_denied: Denied | None = None
+def combine(sides: Sides, facts: Facts) -> Candidate | Rejection:
+    """The fused candidate under the first identification of points that is legal."""
+    first_rejection: Rejection | None = None
     for matching in matchings(sides):
         joined = join(sides, matching)
-        denied = (
+        rejection = (
             _positions_agree(joined)
             or _accesses_agree(sides, joined)
             or _directions_agree(sides, joined)
             or _loads_fit(joined)
             or _order_is_safe(joined, facts)
         )
-        if denied is None:
-            return merge_digits(joined)
-        first_denied = first_denied or denied
-    if first_denied is not None:
-        return first_denied
+        if rejection is None:
+            return merge_dimensions(joined)
+        first_rejection = first_rejection or rejection
+    if first_rejection is not None:
+        return first_rejection
     sizes = f"{_shape(sides.first)} and {_shape(sides.second)}"
-    return Denied("index mismatch", f"the loops {sizes} cannot be split to common sizes")
+    return Rejection("index mismatch", f"the loops {sizes} cannot be split to common sizes")
 
 
-def _shape(cluster: Cluster) -> str:
+def _shape(candidate: Candidate) -> str:
     parts = [
-        "(" + ", ".join(str(cluster.sizes[k]) for k in cluster.digits(reduced)) + ")"
+        "(" + ", ".join(str(candidate.sizes[k]) for k in candidate.dimensions(reduced)) + ")"
         for reduced in (False, True)
-        if reduced is False or cluster.digits(reduced)
+        if reduced is False or candidate.dimensions(reduced)
     ]
     return " x ".join(parts)
 
 
-def _crossing(sides: Sides, joined: Cluster) -> Iterator[tuple[View, Row, View, Row]]:
+def _crossing(
+    sides: Sides, joined: Candidate
+) -> Iterator[tuple[NestView, AffineAccess, NestView, AffineAccess]]:
     """Pairs of accesses, one of each side, at least one of them a write, to one buffer;
     the earlier nest first."""
     left = {v.number for v in sides.first.views}
-    accesses: dict[str, list[tuple[View, Row]]] = {}
+    accesses: dict[str, list[tuple[NestView, AffineAccess]]] = {}
     written: set[str] = set()
     for view in joined.views:
-        for row in view.rows:
-            if row.use in (Use.LOAD, Use.STORE, Use.ATOMIC):
-                accesses.setdefault(row.name, []).append((view, row))
-                if row.use is not Use.LOAD:
-                    written.add(row.name)
+        for access in view.accesses:
+            if access.use in (Use.LOAD, Use.STORE, Use.ATOMIC):
+                accesses.setdefault(access.name, []).append((view, access))
+                if access.use is not Use.LOAD:
+                    written.add(access.name)
     for name, found in accesses.items():
         if name not in written:
             continue
-        for place, (view, row) in enumerate(found):
-            for other, other_row in found[place + 1 :]:
+        for place, (view, access) in enumerate(found):
+            for other, other_access in found[place + 1 :]:
                 crossing = (view.number in left) != (other.number in left)
-                if crossing and not (row.use is Use.LOAD and other_row.use is Use.LOAD):
-                    yield view, row, other, other_row
+                if crossing and not (access.use is Use.LOAD and other_access.use is Use.LOAD):
+                    yield view, access, other, other_access
 
 
-def _accesses_agree(sides: Sides, joined: Cluster) -> Denied | None:
+def _accesses_agree(sides: Sides, joined: Candidate) -> Rejection | None:
     """Whether every element one side hands to the other stays at its point."""
-    for view, row, other, other_row in _crossing(sides, joined):
-        if Use.ATOMIC in (row.use, other_row.use):
-            return Denied(
+    for view, access, other, other_access in _crossing(sides, joined):
+        if Use.ATOMIC in (access.use, other_access.use):
+            return Rejection(
                 "atomic store",
-                f"{view.nest.name} and {other.nest.name} use {row.name}, "
+                f"{view.nest.name} and {other.nest.name} use {access.name}, "
                 "to which any point may add atomically",
             )
-        if row.matches(other_row):
+        if access.matches(other_access):
             continue
-        address = f"{_address(row, joined)} against {_address(other_row, joined)}"
-        if other_row.use is Use.LOAD:
-            return Denied(
+        address = f"{_address(access, joined)} against {_address(other_access, joined)}"
+        if other_access.use is Use.LOAD:
+            return Rejection(
                 "index mismatch",
-                f"{other.nest.name} reads {row.name} elsewhere than {view.nest.name} "
+                f"{other.nest.name} reads {access.name} elsewhere than {view.nest.name} "
                 f"writes it: {address}",
             )
-        return Denied(
+        return Rejection(
             "mutation hazard",
-            f"{other.nest.name} overwrites {row.name}, which {view.nest.name} uses at "
+            f"{other.nest.name} overwrites {access.name}, which {view.nest.name} uses at "
             f"another point: {address}",
         )
     return None
 
 
-def _positions_agree(joined: Cluster) -> Denied | None:
+def _positions_agree(joined: Candidate) -> Rejection | None:
     """Whether all reductions that yield positions count them in one order."""
-    first: tuple[View, Row] | None = None
+    first: tuple[NestView, AffineAccess] | None = None
     for view in joined.views:
-        for row in view.rows:
-            if row.use is not Use.REDUCED_POSITION:
+        for access in view.accesses:
+            if access.use is not Use.REDUCED_POSITION:
                 continue
-            if first is not None and not row.matches(first[1]):
-                return Denied(
+            if first is not None and not access.matches(first[1]):
+                return Rejection(
                     "index mismatch",
                     f"{first[0].nest.name} and {view.nest.name} count reduced positions in "
                     f"different orders: {_address(first[1], joined)} against "
-                    f"{_address(row, joined)}",
+                    f"{_address(access, joined)}",
                 )
-            first = first or (view, row)
+            first = first or (view, access)
     return None
 
 
-def _address(row: Row, cluster: Cluster) -> str:
-    if not row.exact:
-        return f"[{row.offset}]"
-    steps = ", ".join(f"{n}:{s}" for n, s in zip(cluster.sizes, row.strides, strict=True))
-    return f"[{row.offset} + strides ({steps})]"
+def _address(access: AffineAccess, candidate: Candidate) -> str:
+    if not access.exact:
+        return f"[{access.offset}]"
+    steps = ", ".join(f"{n}:{s}" for n, s in zip(candidate.sizes, access.strides, strict=True))
+    return f"[{access.offset} + strides ({steps})]"
 
 
-def _full_units(views: tuple[View, ...]) -> set[int]:
+def _full_units(views: tuple[NestView, ...]) -> set[int]:
     """Digits along which accesses of every point are contiguous."""
     found: set[int] = set()
     for view in views:
-        for row in view.rows:
-            accessed = row.use in (Use.LOAD, Use.STORE) and row.exact
-            if accessed and all(s != 0 for s in row.strides):
-                found.update(k for k, s in enumerate(row.strides) if s == 1)
+        for access in view.accesses:
+            accessed = access.use in (Use.LOAD, Use.STORE) and access.exact
+            if accessed and all(s != 0 for s in access.strides):
+                found.update(k for k, s in enumerate(access.strides) if s == 1)
     return found
 
 
-def _directions_agree(sides: Sides, joined: Cluster) -> Denied | None:
+def _directions_agree(sides: Sides, joined: Candidate) -> Rejection | None:
     """Whether one tiling serves the memory accesses of both sides.
 
     A reduction that reads along its reduced loops runs row by row: an access along the
@@ -212,7 +204,7 @@ def _directions_agree(sides: Sides, joined: Cluster) -> Denied | None:
     if not any(joined.reduced):
         count = len(first | second)
         if count > 2 and len(first) <= 2 and len(second) <= 2:
-            return Denied(
+            return Rejection(
                 "incompatible tilings",
                 f"together {count} loops are contiguous for some access, a kernel has 2 tiles",
             )
@@ -226,36 +218,36 @@ def _directions_agree(sides: Sides, joined: Cluster) -> Denied | None:
     if not clash:
         return None
     name = {False: "parallel", True: "reduced"}
-    return Denied(
+    return Rejection(
         "incompatible tilings",
         f"{sides.first.name} is contiguous along its {name[own == {True}]} loops, "
         f"{sides.second.name} along the {name[own != {True}]} ones",
     )
 
 
-def _loads_fit(joined: Cluster) -> Denied | None:
-    written = {r.name for v in joined.views for r in v.rows if r.use is Use.STORE}
+def _loads_fit(joined: Candidate) -> Rejection | None:
+    written = {r.name for v in joined.views for r in v.accesses if r.use is Use.STORE}
     distinct = {
         (r.name, r.offset, r.strides)
         for v in joined.views
-        for r in v.rows
+        for r in v.accesses
         if r.use is Use.LOAD and r.name not in written and all(s != 0 for s in r.strides)
     }
     if len(distinct) > MAX_LIVE_LOADS:
-        return Denied(
+        return Rejection(
             "register pressure",
             f"together {len(distinct)} different full-size loads, limit {MAX_LIVE_LOADS}",
         )
     return None
 
 
-def _order_is_safe(joined: Cluster, facts: Facts) -> Denied | None:
+def _order_is_safe(joined: Candidate, facts: Facts) -> Rejection | None:
     if not any(joined.reduced):
         return None
     early = overwritten_too_early(joined, segments(joined, facts))
     if early is None:
         return None
-    return Denied(
+    return Rejection(
         "mutation hazard",
         f"{early[1]} is needed again in a later loop, when {early[0]} is overwritten",
     )

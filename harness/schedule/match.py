@@ -1,4 +1,4 @@
-"""Finding common digits: which point of one kernel is which point of another.
+"""Finding common dimensions: which point of one kernel is which point of another.
 
 Two accesses of one buffer touch the same element at the same point only if their
 strides pair up. Walking both lists of (stride, size) from the smallest stride, and
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.ir.affine import Size, divide, product, same, size_hint
-from harness.schedule.space import Cluster, Level, Row, Use, View, transform_view
+from harness.ir.affine import Size, divide, same, size_hint
+from harness.schedule.space import AffineAccess, Candidate, Level, NestView, Use, transform_view
 
 _ATTEMPTS = 4
 """Pairs of accesses tried as the guide before two kernels count as not matching."""
@@ -20,10 +20,10 @@ _ATTEMPTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """A digit of the fused kernel: what part it is of a digit of each side.
+    """A dimension of the fused kernel: what part it is of a dimension of each side.
 
-    The first cluster's digit ``first`` is a sum in which this digit has the weight
-    ``first_weight``; ``None`` for a reduced digit the side does not run over.
+    The first candidate's dimension ``first`` is a sum in which this dimension has the weight
+    ``first_weight``; ``None`` for a reduced dimension the side does not run over.
     """
 
     first: int | None
@@ -40,13 +40,13 @@ Matching = tuple[Common, ...]
 class _Part:
     stride: Size
     size: Size
-    digit: int
+    dimension: int
 
 
 def _walk(first: Sequence[_Part], second: Sequence[_Part]) -> list[Common] | None:
     """Pair two lists of loops that start at the same element, or None."""
-    a = sorted(first, key=lambda p: (size_hint(p.stride), p.digit))
-    b = sorted(second, key=lambda p: (size_hint(p.stride), p.digit))
+    a = sorted(first, key=lambda p: (size_hint(p.stride), p.dimension))
+    b = sorted(second, key=lambda p: (size_hint(p.stride), p.dimension))
     i = j = 0
     done_a: Size = 1
     done_b: Size = 1
@@ -59,7 +59,7 @@ def _walk(first: Sequence[_Part], second: Sequence[_Part]) -> list[Common] | Non
         size = _smaller(rest_a, rest_b)
         if size is None:
             return None
-        found.append(Common(a[i].digit, done_a, b[j].digit, done_b, size))
+        found.append(Common(a[i].dimension, done_a, b[j].dimension, done_b, size))
         done_a, done_b = done_a * size, done_b * size
         if same(done_a, a[i].size):
             i, done_a = i + 1, 1
@@ -75,86 +75,88 @@ def _smaller(first: Size, second: Size) -> Size | None:
     return second if divide(first, second) is not None else None
 
 
-def _parts(row: Row, digits: Sequence[int], cluster: Cluster) -> list[_Part]:
-    return [_Part(row.strides[k], cluster.sizes[k], k) for k in digits if row.strides[k] != 0]
+def _parts(access: AffineAccess, dimensions: Sequence[int], candidate: Candidate) -> list[_Part]:
+    return [
+        _Part(access.strides[k], candidate.sizes[k], k)
+        for k in dimensions
+        if access.strides[k] != 0
+    ]
 
 
-def _in_order(digits: Sequence[int], cluster: Cluster) -> list[_Part]:
+def _in_order(dimensions: Sequence[int], candidate: Candidate) -> list[_Part]:
     """Digits as they lie: row-major over their own order."""
     parts: list[_Part] = []
     stride: Size = 1
-    for k in reversed(digits):
-        parts.append(_Part(stride, cluster.sizes[k], k))
-        stride = stride * cluster.sizes[k]
+    for k in reversed(dimensions):
+        parts.append(_Part(stride, candidate.sizes[k], k))
+        stride = stride * candidate.sizes[k]
     return parts
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The digits of two clusters that have to be paired, class by class.
+    """The dimensions of two candidates that have to be paired, class by class.
 
-    ``classes`` are pairs of digit positions that must map onto each other;
-    ``alone`` are reduced digits of the first cluster that the second, flat one lacks.
+    ``classes`` are pairs of dimension positions that must map onto each other;
+    ``alone`` are reduced dimensions of the first candidate that the second, flat one lacks.
     """
 
-    first: Cluster
-    second: Cluster
+    first: Candidate
+    second: Candidate
     classes: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
     alone: tuple[int, ...]
     second_level: Level
 
 
-def shared_rows(first: Cluster, second: Cluster) -> Iterator[tuple[Row, Row]]:
+def shared_accesses(
+    first: Candidate, second: Candidate
+) -> Iterator[tuple[AffineAccess, AffineAccess]]:
     """Pairs of exact accesses to one buffer at the same offset, writes first, then
-    those that cover most digits."""
+    those that cover most dimensions."""
     left, right = _accesses(first), _accesses(second)
-    pairs: list[tuple[tuple[bool, int, int], Row, Row]] = []
-    for name, rows in left.items():
-        for a in rows:
+    pairs: list[tuple[tuple[bool, int, int], AffineAccess, AffineAccess]] = []
+    for name, accesses in left.items():
+        for a in accesses:
             for b in right.get(name, ()):
                 if a.exact and b.exact and a.offset == b.offset:
                     written = a.use is Use.STORE or b.use is Use.STORE
-                    points = min(_points(a, first), _points(b, second))
+                    points = min(first.points(a), second.points(b))
                     pairs.append(((not written, -points, len(pairs)), a, b))
     pairs.sort(key=lambda p: p[0])
     for _, a, b in pairs:
         yield a, b
 
 
-def _points(row: Row, cluster: Cluster) -> int:
-    return size_hint(product(n for n, s in zip(cluster.sizes, row.strides, strict=True) if s != 0))
-
-
-def _accesses(cluster: Cluster) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for view in cluster.views:
-        for row in view.rows:
-            if row.use in (Use.LOAD, Use.STORE):
-                rows = found.setdefault(row.name, [])
-                if row not in rows:
-                    rows.append(row)
+def _accesses(candidate: Candidate) -> dict[str, list[AffineAccess]]:
+    found: dict[str, list[AffineAccess]] = {}
+    for view in candidate.views:
+        for access in view.accesses:
+            if access.use in (Use.LOAD, Use.STORE):
+                accesses = found.setdefault(access.name, [])
+                if access not in accesses:
+                    accesses.append(access)
     return found
 
 
 def matchings(sides: Sides) -> Iterator[Matching]:
-    """Ways to identify the points of two clusters, most promising first, at most a few."""
+    """Ways to identify the points of two candidates, most promising first, at most a few."""
     seen: list[Matching] = []
-    guides = list(shared_rows(sides.first, sides.second))
-    starts = range(min(len(guides), _ATTEMPTS)) if guides else range(1)
+    shared = list(shared_accesses(sides.first, sides.second))
+    starts = range(min(len(shared), _ATTEMPTS)) if shared else range(1)
     for start in starts:
-        found = _match(sides, guides[start:] + guides[:start])
+        found = _match(sides, shared[start:] + shared[:start])
         if found is not None and found not in seen:
             seen.append(found)
             yield found
 
 
-def _match(sides: Sides, guides: list[tuple[Row, Row]]) -> Matching | None:
+def _match(sides: Sides, shared: list[tuple[AffineAccess, AffineAccess]]) -> Matching | None:
     """Follow the first guide; what it leaves open is decided by the next ones, and
     finally by the order the loops are in."""
     commons: list[Common] = []
-    for first_digits, second_digits in sides.classes:
-        left, right = list(first_digits), list(second_digits)
-        for a, b in guides:
+    for first_dimensions, second_dimensions in sides.classes:
+        left, right = list(first_dimensions), list(second_dimensions)
+        for a, b in shared:
             if not left and not right:
                 break
             part_a, part_b = (
@@ -165,8 +167,8 @@ def _match(sides: Sides, guides: list[tuple[Row, Row]]) -> Matching | None:
             if not found:
                 continue
             commons += found
-            left = [k for k in left if all(k != p.digit for p in part_a)]
-            right = [k for k in right if all(k != p.digit for p in part_b)]
+            left = [k for k in left if all(k != p.dimension for p in part_a)]
+            right = [k for k in right if all(k != p.dimension for p in part_b)]
         found = _walk(_in_order(left, sides.first), _in_order(right, sides.second))
         if found is None:
             return None
@@ -176,13 +178,13 @@ def _match(sides: Sides, guides: list[tuple[Row, Row]]) -> Matching | None:
 
 
 def _place(common: Common) -> tuple[int, int]:
-    """Keeps the first cluster's loop order: by digit, outermost part first."""
+    """Keeps the first candidate's loop order: by dimension, outermost part first."""
     assert common.first is not None
     return common.first, -size_hint(common.first_weight)
 
 
-def join(sides: Sides, matching: Matching) -> Cluster:
-    """The cluster of all nests of both sides over the common digits."""
+def join(sides: Sides, matching: Matching) -> Candidate:
+    """The candidate of all nests of both sides over the common dimensions."""
     first, second = sides.first, sides.second
 
     def change_first(strides: tuple[Size, ...]) -> tuple[Size, ...]:
@@ -193,14 +195,14 @@ def join(sides: Sides, matching: Matching) -> Cluster:
             0 if c.second is None else strides[c.second] * c.second_weight for c in matching
         )
 
-    views: list[View] = [transform_view(v, change_first) for v in first.views]
+    views: list[NestView] = [transform_view(v, change_first) for v in first.views]
     for view in second.views:
         level = sides.second_level if view.level is Level.FLAT else view.level
         if second.rnumel != 1:
             level = view.level
         views.append(transform_view(view, change_second, level))
     views.sort(key=lambda v: v.number)
-    return Cluster(
+    return Candidate(
         tuple(c.size for c in matching),
         tuple(c.first is not None and first.reduced[c.first] for c in matching),
         tuple(views),

@@ -147,7 +147,7 @@ def _sorted(
     return tuple(order), residents.peak
 
 
-def take_over(
+def reuse_in_place(
     program: Program, groups: Sequence[FusedGroup], touched: Sequence[Traffic]
 ) -> tuple[tuple[tuple[str, str], ...], ...]:
     """Per group, pairs (output, input): the output gets the memory of a temporary that

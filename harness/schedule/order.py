@@ -12,41 +12,38 @@ from dataclasses import dataclass
 
 from harness.schedule.facts import Facts, Hazard
 from harness.schedule.group import SegmentKind
-from harness.schedule.space import Cluster, Level, View
+from harness.schedule.space import Candidate, Level, NestView
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """A segment of a cluster: nest numbers, in program order."""
+    """A segment of a candidate: nest numbers, in program order."""
 
     kind: SegmentKind
     numbers: tuple[int, ...]
 
 
-def internal(cluster: Cluster, facts: Facts) -> frozenset[str]:
-    """Buffers that only this cluster's nests use and nothing outside needs."""
-    members = 0
-    for view in cluster.views:
-        members |= 1 << view.number
-    written = {b for v in cluster.views for b in v.writes}
-    return frozenset(b for b in written if facts.may_vanish(b) and not facts.users(b) & ~members)
+def internal(candidate: Candidate, facts: Facts) -> frozenset[str]:
+    """Buffers that only this candidate's nests use and nothing outside needs."""
+    written = {b for v in candidate.views for b in v.writes}
+    return frozenset(b for b in written if facts.vanishes(b, candidate.members))
 
 
-def segments(cluster: Cluster, facts: Facts) -> tuple[Ordered, ...]:
-    """The cluster's segments in order.
+def segments(candidate: Candidate, facts: Facts) -> tuple[Ordered, ...]:
+    """The candidate's segments in order.
 
-    A pointwise cluster is one flat segment. Raises nothing: whether the order is safe
+    A pointwise candidate is one flat segment. Raises nothing: whether the order is safe
     for mutated buffers is ``overwritten_too_early``'s question.
     """
-    if not any(cluster.reduced):
-        return (Ordered(SegmentKind.FLAT, tuple(v.number for v in cluster.views)),)
-    levels = _levels(cluster, facts)
-    inside = internal(cluster, facts)
+    if not any(candidate.reduced):
+        return (Ordered(SegmentKind.FLAT, tuple(v.number for v in candidate.views)),)
+    levels = _levels(candidate, facts)
+    inside = internal(candidate, facts)
     found: list[Ordered] = []
     for level in sorted(set(levels.values())):
         numbers = {n for n, at in levels.items() if at == level}
         if level % 2 == 0:
-            numbers |= _recomputed(cluster, numbers, inside, facts)
+            numbers |= _recomputed(candidate, numbers, inside, facts)
         kind = SegmentKind.LOOP if level % 2 == 0 else SegmentKind.FLAT
         found.append(Ordered(kind, tuple(sorted(numbers))))
     return tuple(found)
@@ -70,8 +67,8 @@ def _maximum(first: Level, second: Level, at: int) -> int:
     return at - 1
 
 
-def _levels(cluster: Cluster, facts: Facts) -> dict[int, int]:
-    views = {v.number: v for v in cluster.views}
+def _levels(candidate: Candidate, facts: Facts) -> dict[int, int]:
+    views = {v.number: v for v in candidate.views}
     levels: dict[int, int] = {}
     for number, view in views.items():
         low = -1 if view.level is Level.FLAT else 0
@@ -83,7 +80,7 @@ def _levels(cluster: Cluster, facts: Facts) -> dict[int, int]:
     return _settle(views, levels, facts)
 
 
-def _settle(views: dict[int, View], levels: dict[int, int], facts: Facts) -> dict[int, int]:
+def _settle(views: dict[int, NestView], levels: dict[int, int], facts: Facts) -> dict[int, int]:
     """Move pointwise nests up to where they are first used."""
     last = max(at for n, at in levels.items() if views[n].level is not Level.FLAT)
     bound: dict[int, int] = {}
@@ -101,13 +98,13 @@ def _settle(views: dict[int, View], levels: dict[int, int], facts: Facts) -> dic
 
 
 def _recomputed(
-    cluster: Cluster,
+    candidate: Candidate,
     numbers: set[int],
     inside: frozenset[str],
     facts: Facts,
 ) -> set[int]:
     """Full-size nests of earlier loops whose unsaved values this loop needs."""
-    views = {v.number: v for v in cluster.views}
+    views = {v.number: v for v in candidate.views}
     found: set[int] = set()
     stack = sorted(numbers)
     while stack:
@@ -127,10 +124,12 @@ def _recomputed(
     return found
 
 
-def overwritten_too_early(cluster: Cluster, ordered: tuple[Ordered, ...]) -> tuple[str, str] | None:
+def overwritten_too_early(
+    candidate: Candidate, ordered: tuple[Ordered, ...]
+) -> tuple[str, str] | None:
     """(buffer, nest) if a nest that is computed again in a later loop would read what
     the kernel has overwritten by then."""
-    views = {v.number: v for v in cluster.views}
+    views = {v.number: v for v in candidate.views}
     written: dict[str, int] = {}
     for place, segment in enumerate(ordered):
         for number in segment.numbers:

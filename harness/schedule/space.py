@@ -1,12 +1,12 @@
-"""Nests over digits: the form in which loops of different shapes are compared.
+"""Nests over dimensions: the form in which loops of different shapes are compared.
 
-A **digit** is one loop variable with a size. A loop may be split into several digits
-(24 into 4 × 6) and contiguous digits merged into one, without changing what is
-computed. A **row** holds, for one address, how far it moves per step of each digit.
-A **cluster** is a kernel in the making: digits shared by all its nests, each either
-parallel or reduced, and the rows of every nest over them. In this form fusing is
-choosing common digits, and two accesses touch the same element at the same point
-exactly if their rows are equal.
+A **dimension** is one loop variable with a size. A loop may be split into several dimensions
+(24 into 4 × 6) and contiguous dimensions merged into one, without changing what is
+computed. An **affine access** says of one address how far it moves per step of each
+dimension. A **candidate** is a kernel in the making: dimensions shared by all its nests,
+each either parallel or reduced, and a **view** of every nest: its accesses over them. In
+this form fusing is choosing common dimensions, and two accesses touch the same element at
+the same point exactly if they are equal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import sympy
 
-from harness.ir.affine import Size, divide, linear, positions, product, same, size_of
+from harness.ir.affine import Size, divide, linear, positions, product, same, size_hint, size_of
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import (
     Compute,
@@ -45,7 +45,7 @@ class Level(enum.Enum):
 
 
 class Use(enum.Enum):
-    """What a row is the address of."""
+    """What an access is."""
 
     LOAD = "load"
     STORE = "store"
@@ -56,11 +56,11 @@ class Use(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One address over a cluster's digits.
+class AffineAccess:
+    """One address over a candidate's dimensions.
 
     ``name`` is the buffer (LOAD, STORE, ATOMIC) or the loop variable (AXIS). ``exact``
-    is false for an address that depends on loaded values or is not linear: of such a row
+    is false for an address that depends on loaded values or is not linear: of such an access
     only the linear part is known, and it equals no other.
     """
 
@@ -70,8 +70,8 @@ class Row:
     strides: tuple[Size, ...]
     exact: bool = True
 
-    def matches(self, other: Row) -> bool:
-        """Whether both rows are the same element at every point."""
+    def matches(self, other: AffineAccess) -> bool:
+        """Whether both accesses are the same element at every point."""
         if not (self.exact and other.exact) or self.offset != other.offset:
             return False
         if self.strides == other.strides:
@@ -80,18 +80,18 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class View:
-    """A nest over a cluster's digits.
+class NestView:
+    """A nest over a candidate's dimensions.
 
-    ``rows`` has every address once; ``of_index`` finds the row of an index expression.
-    Loop variables that occur in addresses that are not linear have an AXIS row.
+    ``accesses`` has every address once; ``of_index`` finds the access of an index expression.
+    Loop variables that occur in addresses that are not linear have an AXIS access.
     ``reads`` and ``writes`` name the buffers.
     """
 
     number: int
     nest: Nest
     level: Level
-    rows: tuple[Row, ...]
+    accesses: tuple[AffineAccess, ...]
     of_index: dict[sympy.Expr, int]
     operations: int
     reads: tuple[str, ...]
@@ -99,101 +99,111 @@ class View:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Cluster:
-    """A kernel in the making. ``reduced[k]`` says whether digit ``k`` is reduced over.
+class Candidate:
+    """A kernel in the making. ``reduced[k]`` says whether dimension ``k`` is reduced over.
 
-    ``views`` are in program order. ``reduced`` digits of a pointwise cluster do not exist.
+    ``views`` are in program order. ``reduced`` dimensions of a pointwise candidate do not exist.
     """
 
     sizes: tuple[Size, ...]
     reduced: tuple[bool, ...]
-    views: tuple[View, ...]
+    views: tuple[NestView, ...]
     numel: Size
     rnumel: Size
 
     @property
-    def number(self) -> int:
-        """Program number of the first nest."""
-        return self.views[0].number
+    def members(self) -> int:
+        """The nests, as a mask of their numbers."""
+        mask = 0
+        for view in self.views:
+            mask |= 1 << view.number
+        return mask
 
     @property
     def name(self) -> str:
-        """How refusals name this cluster: its first nest, and how many more."""
+        """How rejections name this candidate: its first nest, and how many more."""
         more = f" and {len(self.views) - 1} more" if len(self.views) > 1 else ""
         return f"{self.views[0].nest.name}{more}"
 
-    def digits(self, reduced: bool) -> tuple[int, ...]:
-        """Positions of the reduced (or the parallel) digits."""
+    def dimensions(self, reduced: bool) -> tuple[int, ...]:
+        """Positions of the reduced (or the parallel) dimensions."""
         return tuple(k for k, r in enumerate(self.reduced) if r is reduced)
+
+    def points(self, access: AffineAccess) -> int:
+        """How many elements ``access`` touches at least (a likely value)."""
+        moving = zip(self.sizes, access.strides, strict=True)
+        return size_hint(product(size for size, stride in moving if stride != 0))
 
 
 Transform = Callable[[tuple[Size, ...]], "tuple[Size, ...]"]
 
 
-def transform_view(view: View, change: Transform, level: Level | None = None) -> View:
-    """``view`` with ``change`` applied to the strides of every row."""
-    rows = tuple(Row(r.use, r.name, r.offset, change(r.strides), r.exact) for r in view.rows)
-    return replace(view, level=level or view.level, rows=rows)
+def transform_view(view: NestView, change: Transform, level: Level | None = None) -> NestView:
+    """``view`` with ``change`` applied to the strides of every access."""
+    accesses = tuple(
+        AffineAccess(r.use, r.name, r.offset, change(r.strides), r.exact) for r in view.accesses
+    )
+    return replace(view, level=level or view.level, accesses=accesses)
 
 
-def merge_digits(cluster: Cluster) -> Cluster:
-    """Merge every two digits that all rows run through as one loop."""
-    pair = _mergeable(cluster)
+def merge_dimensions(candidate: Candidate) -> Candidate:
+    """Merge every two dimensions that all accesses run through as one loop."""
+    pair = _mergeable(candidate)
     while pair is not None:
         outer, inner = pair
-        keep = [k for k in range(len(cluster.sizes)) if k != outer]
-        sizes = list(cluster.sizes)
+        keep = [k for k in range(len(candidate.sizes)) if k != outer]
+        sizes = list(candidate.sizes)
         sizes[inner] = sizes[outer] * sizes[inner]
         # The merged loop takes the outer one's place: row-major order is preserved
         # where the two were adjacent.
         order = sorted(keep, key=lambda k: outer if k == inner else k)
-        cluster = permute(
-            Cluster(
+        candidate = permute(
+            Candidate(
                 tuple(sizes),
-                cluster.reduced,
-                cluster.views,
-                cluster.numel,
-                cluster.rnumel,
+                candidate.reduced,
+                candidate.views,
+                candidate.numel,
+                candidate.rnumel,
             ),
             order,
         )
-        pair = _mergeable(cluster)
-    return cluster
+        pair = _mergeable(candidate)
+    return candidate
 
 
-def permute(cluster: Cluster, order: Sequence[int]) -> Cluster:
-    """The cluster over the digits ``order`` (positions; a position left out is dropped)."""
+def permute(candidate: Candidate, order: Sequence[int]) -> Candidate:
+    """The candidate over the dimensions ``order`` (positions; a position left out is dropped)."""
 
     def change(strides: tuple[Size, ...]) -> tuple[Size, ...]:
         return tuple(strides[k] for k in order)
 
-    return Cluster(
-        tuple(cluster.sizes[k] for k in order),
-        tuple(cluster.reduced[k] for k in order),
-        tuple(transform_view(v, change) for v in cluster.views),
-        cluster.numel,
-        cluster.rnumel,
+    return Candidate(
+        tuple(candidate.sizes[k] for k in order),
+        tuple(candidate.reduced[k] for k in order),
+        tuple(transform_view(v, change) for v in candidate.views),
+        candidate.numel,
+        candidate.rnumel,
     )
 
 
-def _mergeable(cluster: Cluster) -> tuple[int, int] | None:
-    """The first (outer, inner) pair of digits that every row sees as one loop."""
-    count = len(cluster.sizes)
+def _mergeable(candidate: Candidate) -> tuple[int, int] | None:
+    """The first (outer, inner) pair of dimensions that every access sees as one loop."""
+    count = len(candidate.sizes)
     if count < 2:
         return None
-    strides = list(dict.fromkeys(r.strides for v in cluster.views for r in v.rows))
+    strides = list(dict.fromkeys(r.strides for v in candidate.views for r in v.accesses))
     for outer in range(count):
         for inner in range(count):
-            if outer == inner or cluster.reduced[outer] is not cluster.reduced[inner]:
+            if outer == inner or candidate.reduced[outer] is not candidate.reduced[inner]:
                 continue
-            size = cluster.sizes[inner]
+            size = candidate.sizes[inner]
             if all(same(s[outer], s[inner] * size) for s in strides):
                 return outer, inner
     return None
 
 
-def cluster_of(number: int, nest: Nest) -> Cluster:
-    """The cluster of one nest: loops of size 1 dropped, others split where an index
+def candidate_of(number: int, nest: Nest) -> Candidate:
+    """The candidate of one nest: loops of size 1 dropped, others split where an index
     divides them, contiguous ones merged."""
     loops = [
         (a.var, size_of(a.size), k >= len(nest.axes))
@@ -203,16 +213,16 @@ def cluster_of(number: int, nest: Nest) -> Cluster:
     simple = _simplified(nest, every)
     reader = _Reader(nest, _split_loops(list(simple.values()), loops), simple)
     view = reader.view(number, every)
-    sizes = tuple(d.size for d in reader.digits)
-    reduced = tuple(d.reduced for d in reader.digits)
+    sizes = tuple(d.size for d in reader.dimensions)
+    reduced = tuple(d.reduced for d in reader.dimensions)
     numel = product(s for s, r in zip(sizes, reduced, strict=True) if not r)
     rnumel = product(s for s, r in zip(sizes, reduced, strict=True) if r)
-    return merge_digits(Cluster(sizes, reduced, (view,), numel, rnumel))
+    return merge_dimensions(Candidate(sizes, reduced, (view,), numel, rnumel))
 
 
 @dataclass(frozen=True, slots=True)
-class _Digit:
-    """Part of a loop: ``var == … + weight · digit + …``."""
+class _Dimension:
+    """Part of a loop: ``var == … + weight · dimension + …``."""
 
     var: sympy.Symbol
     weight: Size
@@ -222,18 +232,18 @@ class _Digit:
 
 def _split_loops(
     divided: list[sympy.Expr], loops: list[tuple[sympy.Symbol, Size, bool]]
-) -> list[_Digit]:
+) -> list[_Dimension]:
     """Digits of the loops, split where an address divides a loop variable exactly."""
     cuts: dict[sympy.Symbol, set[int]] = {var: set() for var, _, _ in loops}
     for expr in divided:
         for atom in expr.atoms(FloorDiv, Mod):
             _note_cut(atom, cuts)
-    digits: list[_Digit] = []
+    dimensions: list[_Dimension] = []
     for var, size, reduced in loops:
         if size == 1:
             continue
-        digits.extend(_split_one(var, size, reduced, sorted(cuts[var])))
-    return digits
+        dimensions.extend(_split_one(var, size, reduced, sorted(cuts[var])))
+    return dimensions
 
 
 def _note_cut(atom: sympy.Expr, cuts: dict[sympy.Symbol, set[int]]) -> None:
@@ -246,9 +256,9 @@ def _note_cut(atom: sympy.Expr, cuts: dict[sympy.Symbol, set[int]]) -> None:
         cuts[base].add(weight * int(divisor))
 
 
-def _split_one(var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]) -> list[_Digit]:
-    """One loop's digits, outermost first; cuts that do not divide evenly are left out."""
-    digits: list[_Digit] = []
+def _split_one(var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]) -> list[_Dimension]:
+    """One loop's dimensions, outermost first; cuts that do not divide evenly are left out."""
+    dimensions: list[_Dimension] = []
     weight: Size = 1
     rest = size
     for cut in cuts:
@@ -256,10 +266,10 @@ def _split_one(var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]) ->
         outer = None if part is None or part == 1 else divide(rest, part)
         if part is None or outer is None or outer == 1:
             continue
-        digits.append(_Digit(var, weight, part, reduced))
+        dimensions.append(_Dimension(var, weight, part, reduced))
         weight, rest = cut, outer
-    digits.append(_Digit(var, weight, rest, reduced))
-    return digits[::-1]
+    dimensions.append(_Dimension(var, weight, rest, reduced))
+    return dimensions[::-1]
 
 
 def _simplified(nest: Nest, every: list[Value]) -> dict[sympy.Expr, sympy.Expr]:
@@ -272,21 +282,21 @@ def _simplified(nest: Nest, every: list[Value]) -> dict[sympy.Expr, sympy.Expr]:
 
 
 class _Reader:
-    """Turns a nest's addresses into rows over given digits."""
+    """Turns a nest's addresses into affine accesses over given dimensions."""
 
     def __init__(
-        self, nest: Nest, digits: list[_Digit], simple: dict[sympy.Expr, sympy.Expr]
+        self, nest: Nest, dimensions: list[_Dimension], simple: dict[sympy.Expr, sympy.Expr]
     ) -> None:
         self.nest = nest
         self.simple = simple
-        self.digits = digits
-        self.rows: dict[tuple[Use, str, sympy.Expr], Row] = {}
+        self.dimensions = dimensions
+        self.accesses: dict[tuple[Use, str, sympy.Expr], AffineAccess] = {}
         self.of_index: dict[sympy.Expr, tuple[Use, str, sympy.Expr]] = {}
         self.variables = [a.var for a in (*nest.axes, *nest.raxes)]
         self.position = positions(self.variables)
         self.pinned: dict[sympy.Symbol, None] = {}
 
-    def view(self, number: int, every: list[Value]) -> View:
+    def view(self, number: int, every: list[Value]) -> NestView:
         """The nest's view."""
         operations = 0
         ordered = False
@@ -310,14 +320,14 @@ class _Reader:
             self.add_axis(var)
         if ordered:
             self.add_position()
-        keys = list(self.rows)
+        keys = list(self.accesses)
         of_index = {e: keys.index(k) for e, k in self.of_index.items()}
-        level = Level.REDUCE if any(d.reduced for d in self.digits) else Level.FLAT
-        return View(
+        level = Level.REDUCE if any(d.reduced for d in self.dimensions) else Level.FLAT
+        return NestView(
             number,
             self.nest,
             level,
-            tuple(self.rows.values()),
+            tuple(self.accesses.values()),
             of_index,
             operations,
             tuple(dict.fromkeys(v.buffer for v in every if isinstance(v, Load))),
@@ -327,47 +337,49 @@ class _Reader:
     def add(self, use: Use, name: str, index: sympy.Expr, indirect: bool) -> None:
         """Record one address."""
         key = (use, name, index)
-        if key in self.rows:
+        if key in self.accesses:
             return
         form = linear(self.simple.get(index, index), self.position)
         if form is None:
-            self.rows[key] = self.opaque(use, name, index)
+            self.accesses[key] = self.opaque(use, name, index)
         else:
-            strides = self.over_digits(form.strides)
-            self.rows[key] = Row(use, name, form.offset, strides, not indirect)
+            strides = self.over_dimensions(form.strides)
+            self.accesses[key] = AffineAccess(use, name, form.offset, strides, not indirect)
             self.of_index.setdefault(index, key)
 
-    def over_digits(self, strides: tuple[Size, ...]) -> tuple[Size, ...]:
-        """Strides per loop as strides per digit."""
-        return tuple(strides[self.position[d.var]] * d.weight for d in self.digits)
+    def over_dimensions(self, strides: tuple[Size, ...]) -> tuple[Size, ...]:
+        """Strides per loop as strides per dimension."""
+        return tuple(strides[self.position[d.var]] * d.weight for d in self.dimensions)
 
-    def opaque(self, use: Use, name: str, index: sympy.Expr) -> Row:
-        """The row of an address that is not linear in the loops: linear in the digits
+    def opaque(self, use: Use, name: str, index: sympy.Expr) -> AffineAccess:
+        """The access of an address that is not linear in the loops: linear in the dimensions
         if all its divisions fall away there, else unknown."""
         parts = {
             d: sympy.Symbol(f"d{k}", integer=True, nonnegative=True)
-            for k, d in enumerate(self.digits)
+            for k, d in enumerate(self.dimensions)
         }
         sums: dict[sympy.Symbol, sympy.Expr] = dict.fromkeys(self.variables, sympy.S.Zero)
-        for digit, symbol in parts.items():
-            sums[digit.var] = sums[digit.var] + digit.weight * symbol
+        for dimension, symbol in parts.items():
+            sums[dimension.var] = sums[dimension.var] + dimension.weight * symbol
         ranges = {symbol: d.size for d, symbol in parts.items()}
-        index_over_digits = self.simple.get(index, index).xreplace(sums)
-        simple = Simplifier(ranges).simplify(index_over_digits)
+        index_over_dimensions = self.simple.get(index, index).xreplace(sums)
+        simple = Simplifier(ranges).simplify(index_over_dimensions)
         form = linear(simple, positions(parts.values()))
         key = (use, name, index)
         if form is not None:
             self.of_index.setdefault(index, key)
-            return Row(use, name, form.offset, form.strides)
+            return AffineAccess(use, name, form.offset, form.strides)
         for var in self.variables:
             if var in index.free_symbols:
                 self.pinned[var] = None
-        return Row(use, name, index, tuple(0 for _ in self.digits), exact=False)
+        return AffineAccess(use, name, index, tuple(0 for _ in self.dimensions), exact=False)
 
     def add_axis(self, var: sympy.Symbol) -> None:
         """Keep a loop variable recoverable: nothing it consists of may be merged away."""
-        strides = tuple(d.weight if d.var == var else 0 for d in self.digits)
-        self.rows[(Use.AXIS, var.name, var)] = Row(Use.AXIS, var.name, sympy.S.Zero, strides)
+        strides = tuple(d.weight if d.var == var else 0 for d in self.dimensions)
+        self.accesses[(Use.AXIS, var.name, var)] = AffineAccess(
+            Use.AXIS, var.name, sympy.S.Zero, strides
+        )
 
     def add_position(self) -> None:
         """Keep the flat position over the reduced loops (argmax yields it)."""
@@ -376,6 +388,6 @@ class _Reader:
         for axis in reversed(self.nest.raxes):
             per_loop[axis.var] = stride
             stride = stride * size_of(axis.size)
-        strides = tuple(per_loop.get(d.var, 0) * d.weight for d in self.digits)
+        strides = tuple(per_loop.get(d.var, 0) * d.weight for d in self.dimensions)
         key = (Use.REDUCED_POSITION, "", sympy.S.Zero)
-        self.rows[key] = Row(Use.REDUCED_POSITION, "", sympy.S.Zero, strides)
+        self.accesses[key] = AffineAccess(Use.REDUCED_POSITION, "", sympy.S.Zero, strides)

@@ -113,7 +113,24 @@ def test_explain(harness: Command) -> None:
     (graph,) = answer.json()["graphs"]
     assert sum(len(region["kernels"]) for region in graph["regions"]) >= 2
     for region in graph["regions"]:
-        assert all(r["reason"] and r["condition"] for r in region["refusals"])
+        assert all(r["reason"] and r["condition"] for r in region["rejections"])
+    assert any(region["rejections"] for region in graph["regions"])
+
+
+def test_explain_one_node(harness: Command) -> None:
+    (graph,) = harness("explain", "bert_layer_forward", "--json").json()["graphs"]
+    node = next(
+        k["origins"][0]
+        for region in graph["regions"]
+        for k in region["kernels"]
+        if k["name"] in {r["first_group"] for r in region["rejections"]}
+    )
+    (graph,) = harness("explain", "bert_layer_forward", "--node", node, "--json").json()["graphs"]
+    for region in graph["regions"]:
+        names = {kernel["name"] for kernel in region["kernels"]}
+        assert all(node in kernel["origins"] for kernel in region["kernels"])
+        assert all({r["first_group"], r["second_group"]} & names for r in region["rejections"])
+    assert any(region["rejections"] for region in graph["regions"])
 
 
 def test_explain_writes_what_every_stage_made(harness: Command, tmp_path: Path) -> None:

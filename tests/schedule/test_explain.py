@@ -39,7 +39,7 @@ def test_rows_and_text() -> None:
     assert first.bytes_moved == 2 * 64 * 48 * 4
     assert first.bytes_inside == 2 * (64 * 48 + 64) * 4
     assert second.reads == ("b",)
-    assert {r.condition for r in explanation.refusals} == {"reduction sizes"}
+    assert {r.condition for r in explanation.rejections} == {"reduction sizes"}
     text = render(explanation)
     assert "4 loop nests in 2 kernels" in text
     assert "g0 (n0) and g1 (n3): reduction sizes: n0 and 2 more reduces 64 x 48" in text

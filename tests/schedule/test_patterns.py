@@ -105,7 +105,7 @@ def test_layer_norm_backward_keeps_column_sums_apart() -> None:
     made = schedule(program, H100)
     shapes = sorted((int(g.numel), int(g.rnumel)) for g in made.groups)
     assert shapes == [(96, 256), (256, 96)]
-    assert any(r.condition == "reduction sizes" for r in made.refusals)
+    assert any(r.condition == "reduction sizes" for r in made.rejections)
     rows = next(g for g in made.groups if g.numel == 256)
     assert layers(rows) == [(LOOP, ["g", "s1", "s2"]), (LOOP, ["g", "dx"])]
     assert_same(program, made)

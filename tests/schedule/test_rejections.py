@@ -9,15 +9,15 @@ from harness.ir.index import axis_symbol
 from harness.ir.nodes import Axis, Nest, ReduceKind, Store, StoreMode
 from harness.ir.ops import Op
 from harness.schedule import fuse, legality, schedule
-from harness.schedule.group import Refusal, Schedule
+from harness.schedule.group import Rejection, Schedule
 from harness.target import H100
 from tests.schedule.programs import Maker, assert_same, column
 
 
-def refused(made: Schedule, condition: str) -> Refusal:
-    """The first refusal for ``condition``."""
-    found = [r for r in made.refusals if r.condition == condition]
-    assert found, sorted({r.condition for r in made.refusals})
+def rejected(made: Schedule, condition: str) -> Rejection:
+    """The first rejection for ``condition``."""
+    found = [r for r in made.rejections if r.condition == condition]
+    assert found, sorted({r.condition for r in made.rejections})
     return found[0]
 
 
@@ -29,7 +29,7 @@ def test_sizes() -> None:
     b = m.pointwise("b", [x, a], lambda v, u: m.op(Op.ADD, v, u))
     made = schedule(m.program(b), H100)
     assert len(made.groups) == 2
-    assert refused(made, "sizes").reason == "n0 runs over 30 points, n1 over 600"
+    assert rejected(made, "sizes").reason == "n0 runs over 30 points, n1 over 600"
 
 
 def test_reduction_sizes() -> None:
@@ -38,7 +38,7 @@ def test_reduction_sizes() -> None:
     (a,) = m.reduce("a", ReduceKind.SUM, [x], lambda v: v, [0])
     (b,) = m.reduce("b", ReduceKind.SUM, [x], lambda v: v, [1])
     made = schedule(m.program(a, b), H100)
-    assert refused(made, "reduction sizes").reason == "n0 reduces 30 x 20, n1 reduces 20 x 30"
+    assert rejected(made, "reduction sizes").reason == "n0 reduces 30 x 20, n1 reduces 20 x 30"
 
 
 def test_square_row_and_column_sums_do_not_match() -> None:
@@ -50,7 +50,7 @@ def test_square_row_and_column_sums_do_not_match() -> None:
     program = m.program(a, b, c)
     made = schedule(program, H100)
     assert len(made.groups) == 2
-    assert {r.condition for r in made.refusals} & {"index mismatch", "nothing to save"}
+    assert {r.condition for r in made.rejections} & {"index mismatch", "nothing to save"}
     assert_same(program, made)
 
 
@@ -62,7 +62,7 @@ def test_index_mismatch_of_a_transposed_read() -> None:
     program = m.program(b)
     made = schedule(program, H100)
     assert len(made.groups) == 2
-    reason = refused(made, "index mismatch").reason
+    reason = rejected(made, "index mismatch").reason
     assert "n1 reads a elsewhere than n0 writes it" in reason
     assert "20:20" in reason
     assert_same(program, made)
@@ -87,7 +87,7 @@ def test_cycle_through_a_third_kernel() -> None:
     b = m.pointwise("b", [a, t.expanded((50, 40))], lambda v, u: m.op(Op.ADD, v, u))
     program = m.program(b, a)
     made = schedule(program, H100)
-    assert "must run between" in refused(made, "cycle").reason
+    assert "must run between" in rejected(made, "cycle").reason
     assert_same(program, made)
 
 
@@ -100,7 +100,8 @@ def test_mutation_at_another_point() -> None:
     made = schedule(program, H100)
     assert len(made.groups) == 2
     assert (
-        "n1 overwrites p, which n0 uses at another point" in refused(made, "mutation hazard").reason
+        "n1 overwrites p, which n0 uses at another point"
+        in rejected(made, "mutation hazard").reason
     )
     assert made.groups[0].origins == ("a",)
     assert_same(program, made)
@@ -134,7 +135,7 @@ def test_atomic_store_stays_alone() -> None:
     program = m.program(y)
     made = schedule(program, H100)
     assert len(made.groups) == 3
-    assert "add atomically" in refused(made, "atomic store").reason
+    assert "add atomically" in rejected(made, "atomic store").reason
     assert_same(program, made)
 
 
@@ -146,7 +147,7 @@ def test_incompatible_tilings() -> None:
     program = m.program(s, a)
     made = schedule(program, H100)
     assert len(made.groups) == 2
-    reason = refused(made, "incompatible tilings").reason
+    reason = rejected(made, "incompatible tilings").reason
     assert reason == "n1 is contiguous along its reduced loops, n0 along the parallel ones"
     assert_same(program, made)
 
@@ -164,7 +165,7 @@ def test_too_many_operations() -> None:
         t = m.pointwise(f"a{k}", [t], long)
     made = schedule(m.program(t), H100)
     assert len(made.groups) == 2
-    assert f"limit {legality.MAX_OPERATIONS}" in refused(made, "too many operations").reason
+    assert f"limit {legality.MAX_OPERATIONS}" in rejected(made, "too many operations").reason
 
 
 def test_too_many_nests() -> None:
@@ -174,7 +175,7 @@ def test_too_many_nests() -> None:
         t = m.pointwise(f"a{k}", [t], lambda v: m.op(Op.TANH, v))
     made = schedule(m.program(t), H100)
     assert len(made.groups) == 2
-    assert f"limit {legality.MAX_NESTS}" in refused(made, "too many nests").reason
+    assert f"limit {legality.MAX_NESTS}" in rejected(made, "too many nests").reason
 
 
 def test_too_many_arguments() -> None:
@@ -186,7 +187,7 @@ def test_too_many_arguments() -> None:
         outputs.append(t)
     made = schedule(m.program(*outputs), H100)
     assert len(made.groups) == 2
-    assert f"limit {legality.MAX_BUFFERS}" in refused(made, "too many arguments").reason
+    assert f"limit {legality.MAX_BUFFERS}" in rejected(made, "too many arguments").reason
 
 
 def test_register_pressure() -> None:
@@ -197,7 +198,7 @@ def test_register_pressure() -> None:
         t = m.pointwise(f"a{k}", [t, y], lambda v, u: m.op(Op.ADD, v, u))
     made = schedule(m.program(t), H100)
     assert len(made.groups) == 2
-    assert f"limit {legality.MAX_LIVE_LOADS}" in refused(made, "register pressure").reason
+    assert f"limit {legality.MAX_LIVE_LOADS}" in rejected(made, "register pressure").reason
 
 
 def test_too_far_apart() -> None:
@@ -209,7 +210,7 @@ def test_too_far_apart() -> None:
         t = m.pointwise(f"a{k}", [t], lambda v: m.op(Op.TANH, v))
     last = m.pointwise("last", [x], lambda v: m.op(Op.SIN, v))
     made = schedule(m.program(first, last, t), H100)
-    assert refused(made, "too far apart").reason == (
+    assert rejected(made, "too far apart").reason == (
         f"{fuse.MAX_DISTANCE + 2} nests between them, limit {fuse.MAX_DISTANCE}"
     )
 
@@ -223,7 +224,7 @@ def test_nothing_to_save() -> None:
         outputs.append(m.pointwise(f"a{k}", [x, shared], lambda v, u: m.op(Op.ADD, v, u)))
     made = schedule(m.program(*outputs), H100)
     assert len(made.groups) == 2
-    assert "4 bytes would be saved" in refused(made, "nothing to save").reason
+    assert "4 bytes would be saved" in rejected(made, "nothing to save").reason
 
 
 def test_no_points() -> None:
@@ -256,7 +257,7 @@ def test_two_argmaxes_that_count_differently_stay_apart() -> None:
     program = m.program(a, b)
     made = schedule(program, H100)
     assert len(made.groups) == 2
-    assert "positions" in refused(made, "index mismatch").reason
+    assert "positions" in rejected(made, "index mismatch").reason
     assert_same(program, made)
 
 
@@ -281,5 +282,5 @@ def test_reductions_of_opposite_directions_stay_apart() -> None:
     program = m.program(c)
     made = schedule(program, H100)
     assert len(made.groups) == 2
-    assert refused(made, "incompatible tilings")
+    assert rejected(made, "incompatible tilings")
     assert_same(program, made)
