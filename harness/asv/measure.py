@@ -169,7 +169,7 @@ def _add_static(
     for module, answer in zip(modules, found, strict=True):
         row = kernels[module.label]
         if isinstance(answer, HarnessError):
-            row |= dict.fromkeys(metrics.spread({}), _failed(answer))
+            row |= dict.fromkeys((metric.column for metric in metrics.static()), _failed(answer))
         else:
             row |= metrics.read_static(answer)
 

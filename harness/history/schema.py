@@ -30,7 +30,6 @@ from harness.records.run import (
     RegionRecord,
     Run,
     from_json,
-    spread_metrics,
     to_json,
 )
 from harness.records.timing import DISTURBED
@@ -61,10 +60,10 @@ UPGRADES: dict[int, RowUpgrade] = {1: _row_1_to_2, 2: _row_2_to_3}
 
 
 def upgrade_row(row: dict[str, Any], version: int) -> dict[str, Any]:
-    """A kernel's ``row`` of schema ``version`` as one of the current version."""
+    """A kernel's ``row`` of schema ``version`` as the fields of a ``KernelRecord``."""
     for step in range(version, SCHEMA_VERSION):
         row = UPGRADES[step](row)
-    return row
+    return metrics.gathered(row)
 
 
 def code_digest(kernel: KernelRecord) -> str:
@@ -144,7 +143,7 @@ def _pack(record: Any) -> dict[str, Any]:
     groups of instructions) differ from kernel to kernel."""
     if isinstance(record, KernelRecord):
         rest = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
-        return {name: _packed(value) for name, value in spread_metrics(rest).items()}
+        return {name: _packed(value) for name, value in metrics.spread(rest).items()}
     return {f.name: _packed(getattr(record, f.name)) for f in dataclasses.fields(record)}
 
 

@@ -264,14 +264,20 @@ def read_static(binary: StaticMetrics) -> dict[str, int]:
     return {metric.column: metric.read(binary) for metric in METRICS if metric.read is not None}
 
 
-def spread(metrics: Mapping[str, int]) -> dict[str, int | None]:
-    """Static ``metrics`` as columns: all of them, None for those that are not known."""
-    return {metric.column: metrics.get(metric.column) for metric in static()}
+def spread(kernel: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a kernel's record with its static metrics as columns in the place of the
+    mapping: all of them, None for those that are not known."""
+    found: dict[str, Any] = {}
+    for name, value in kernel.items():
+        if name == "metrics":
+            found |= {metric.column: value.get(metric.column) for metric in static()}
+        else:
+            found[name] = value
+    return found
 
 
 def gathered(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The opposite of ``spread``: a ``row`` of columns with its static metrics in one mapping,
-    ``metrics``. Columns that are missing or empty are not known."""
+    """The opposite of ``spread``. Columns that are missing or empty are not known."""
     columns: Iterable[str] = [metric.column for metric in static()]
     known = {name: row[name] for name in columns if row.get(name) is not None}
     rest = {name: value for name, value in row.items() if name not in known}

@@ -7,17 +7,15 @@ bandwidths GB/s (10^9 bytes); a number that was not measured is ``None``, never 
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import statistics
-import types
-import typing
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import msgspec
+
 from harness.errors import HarnessError, RecordError
-from harness.records import metrics
 from harness.records.timing import Samples
 
 SCHEMA_VERSION = 3
@@ -276,106 +274,24 @@ def one_line(error: HarnessError) -> str:
 
 def to_json(value: Any) -> Any:
     """``value`` (a record or a part of one) as plain JSON values."""
-    if isinstance(value, KernelRecord):
-        found = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return spread_metrics(found)
-    if dataclasses.is_dataclass(value):
-        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, tuple | list):
-        return [to_json(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): to_json(item) for key, item in value.items()}
-    return value
-
-
-def spread_metrics(kernel: dict[str, Any]) -> dict[str, Any]:
-    """A kernel's fields with its static metrics side by side with them."""
-    found: dict[str, Any] = {}
-    for name, value in kernel.items():
-        found |= metrics.spread(value) if name == "metrics" else {name: value}
-    return found
+    return msgspec.to_builtins(value)
 
 
 def from_json(kind: type[T], value: Any, where: str) -> T:
     """The record of type ``kind`` that ``value`` describes.
 
-    Fields that are missing take their default, unknown ones are ignored (a newer
-    writer of the same schema version may add some). ``where`` names the file, for the
-    ``RecordError`` that a value of the wrong type raises.
+    Fields that are missing take their default, unknown ones are ignored (a newer writer of the same
+    schema version may add some); no value is turned into one of another type. ``where`` names the
+    file, for the ``RecordError`` that a value of the wrong type raises.
     """
-    return typing.cast(T, _convert(kind, value, where))
-
-
-def _convert(kind: Any, value: Any, where: str) -> Any:
-    origin = typing.get_origin(kind)
-    if origin in (types.UnionType, typing.Union):
-        return _convert_union(kind, value, where)
-    if origin is tuple:
-        item = typing.get_args(kind)[0]
-        return tuple(_convert(item, v, f"{where}[{i}]") for i, v in enumerate(_list(value, where)))
-    if origin is dict:
-        item = typing.get_args(kind)[1]
-        pairs = _mapping(value, where).items()
-        return {key: _convert(item, v, f"{where}.{key}") for key, v in pairs}
-    if dataclasses.is_dataclass(kind):
-        return _convert_record(kind, _mapping(value, where), where)
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return _convert_enum(kind, value, where)
-    return _convert_scalar(kind, value, where)
-
-
-def _convert_union(kind: Any, value: Any, where: str) -> Any:
-    if value is None:
-        return None
-    (member,) = (k for k in typing.get_args(kind) if k is not type(None))
-    return _convert(member, value, where)
-
-
-def _convert_record(kind: Any, value: dict[str, Any], where: str) -> Any:
-    if kind is KernelRecord:
-        value = metrics.gathered(value)
-    hints = typing.get_type_hints(kind)
-    arguments = {}
-    for each in dataclasses.fields(kind):
-        if each.name in value:
-            arguments[each.name] = _convert(
-                hints[each.name], value[each.name], f"{where}.{each.name}"
-            )
-        elif each.default is dataclasses.MISSING and (each.default_factory is dataclasses.MISSING):
-            raise _wrong(where, "nothing", f"a value for {each.name}")
-    return kind(**arguments)
-
-
-def _convert_enum(kind: type[enum.Enum], value: Any, where: str) -> enum.Enum:
     try:
-        return kind(value)
-    except ValueError:
-        expected = ", ".join(str(member.value) for member in kind)
-        raise _wrong(where, value, f"one of {expected}") from None
-
-
-def _convert_scalar(kind: Any, value: Any, where: str) -> Any:
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if type(value) is not kind:
-        raise _wrong(where, value, kind.__name__)
-    return value
-
-
-def _list(value: Any, where: str) -> list[Any]:
-    if not isinstance(value, list | tuple):
-        raise _wrong(where, value, "a list")
-    return list(value)
-
-
-def _mapping(value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _wrong(where, value, "an object")
-    return value
-
-
-def _wrong(where: str, got: Any, expected: str) -> RecordError:
-    text = got if got == "nothing" else f"{type(got).__name__} {got!r}"[:80]
-    return RecordError("a run file does not hold what it should", where, text, expected)
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        said, _, place = str(error).partition(" - at `$")
+        expected, _, got = said.partition(", got ")
+        raise RecordError(
+            "a run file does not hold what it should",
+            where + place.rstrip("`"),
+            got=got or "nothing",
+            expected=expected.removeprefix("Expected "),
+        ) from error

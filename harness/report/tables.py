@@ -225,7 +225,7 @@ def _graph_document(graph: GraphRecord) -> dict[str, Any]:
 
 
 def _kernel_document(kernel: KernelRecord) -> dict[str, Any]:
-    document: dict[str, Any] = to_json(kernel)
+    document = metrics.spread(to_json(kernel))
     del document["module"]  # in the run file; `harness emit` writes it
     return document
 
