@@ -173,7 +173,7 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
     watch = timer.state
     limits = roofline.measure(timer)
     if watch is not None:
-        watch.calm(3.0)
+        watch.wait_until_unthrottled(3.0)
     print(f"process {process}: {limits}, floor {1000 * timer.floor_ms:.2f} µs", flush=True)
     start = time.monotonic() - began
     known = launches_of(Path(out) / "pass0.jsonl") if process else {}

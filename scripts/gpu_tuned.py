@@ -160,8 +160,8 @@ def examine(bench: Bench, graph: str, region: CompiledRegion, count: int) -> Row
     row = Row(graph, region.region.name, count, len(texts), new)
     row.ours_s = bench.tune(texts)
     device = torch.device("cuda")
-    launch = compiled_launch(bench.launchers, bench.configs, bench.cache / "modules")
-    untuned = compiled_launch(bench.launchers, {}, bench.cache / "modules")
+    launch = compiled_launch(bench.launchers, bench.configs, bench.cache)
+    untuned = compiled_launch(bench.launchers, {}, bench.cache)
     source = region.region.graph
     makers: dict[str, Make] = {
         OURS: lambda _: region_provider(region, launch, device),

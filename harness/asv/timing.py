@@ -21,7 +21,8 @@ from harness.options import Options
 if TYPE_CHECKING:
     from harness.heuristics.facts import Config
     from harness.records.timing import Samples
-    from harness.session.session import CheckOutcome, Timing
+    from harness.runtime.interpret.interpreter import CheckResult
+    from harness.session.session import Timing
 
 TUNING = "race/1"
 """How the configuration to time is chosen; part of the series. Raise it when the tuner that
@@ -58,7 +59,7 @@ class Device(Protocol):
     def prepare(self, modules: Sequence[Any]) -> None:
         """Compile ahead."""
 
-    def check(self, module: Any) -> CheckOutcome:
+    def check(self, module: Any) -> CheckResult:
         """Compare with plain torch."""
 
     def time(self, module: Any) -> Timing:
@@ -170,7 +171,7 @@ def _once_more(device: Device, module: Module, so_far: Timed) -> Timed:
         return Timed(error=error)
 
 
-def _require_right(outcome: CheckOutcome, name: str) -> None:
+def _require_right(outcome: CheckResult, name: str) -> None:
     if not outcome.passed:
         raise CheckFailed(
             "a kernel computes something else than torch",

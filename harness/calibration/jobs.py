@@ -1,22 +1,33 @@
-"""What the worker process of a calibration is asked; it answers with ``record.Cell``."""
+"""A calibration's jobs for a device; the handlers are in ``calibration.worker``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-ROLE = "harness.calibration.worker:handlers"
+from harness.devices.job import Job
 
 
 @dataclass(frozen=True, slots=True)
-class CellJob:
-    """Measure one kernel in one process. ``ms`` is how long one launch takes (None: find out
-    first), of which ``levels`` are shares; the order of the subjects follows ``seed``."""
+class DurationJob(Job):
+    """Answers the milliseconds of one launch of a module's kernel."""
 
+    handler: ClassVar[str] = "harness.calibration.worker:duration"
+    module_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CellJob(Job):
+    """Measure one kernel in one process, plain twice, and slowed down. ``ms`` is how long one
+    launch takes, of which ``levels`` are shares; the order of the subjects follows ``seed``.
+    Answers a ``record.Cell``."""
+
+    handler: ClassVar[str] = "harness.calibration.worker:cell"
     process: int
     kernel: str
     module_text: str
     levels: tuple[float, ...]
-    ms: float | None
+    ms: float
     seed: int
     budget_ms: float
     width: float

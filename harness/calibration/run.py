@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from harness.calibration.jobs import ROLE
 from harness.calibration.judging import another_sitting, judged
-from harness.calibration.measure import Candidate, Effort, cells, compile_ahead, opened
+from harness.calibration.measure import Candidate, cells
 from harness.calibration.record import (
     CALIBRATION_METHOD,
     Calibration,
     Cell,
     Subject,
 )
+from harness.devices.pool import Pool
 from harness.errors import HarnessError, UsageError
-from harness.measure.jobs import DeviceFacts
+from harness.measure.jobs import DeviceFacts, Effort, gpu
 from harness.measure.noise.judge import Rules
 from harness.records.run import KernelRecord, Machine
+from harness.runtime.compile.compiling import CompileJob, compile_ahead
 from harness.session.session import Entry
 
 Follow = Callable[[str, int, int], None]
@@ -103,18 +104,19 @@ def measure(
     jobs: int,
     keep: Callable[[DeviceFacts], Keeper],
     follow: Follow = lambda _what, _done, _total: None,
-    role: str = ROLE,
+    handlers: Mapping[str, str] | None = None,
 ) -> Keeper:
     """Measure what is missing of every kernel; ``keep`` opens the journal once the device is
     known. Everything is kept as it comes, also when this is interrupted. Raises ``NoDevice``."""
-    with opened(cache, effort, role) as (device, pools):
+    with Pool([gpu()], effort.job_seconds, cache, handlers) as pool:
+        device: DeviceFacts = pool.open()[0]
         keeper = keep(device)
         follow("compiling", 0, len(chosen))
-        compile_ahead(chosen, device, cache, jobs)
+        compile_ahead([CompileJob(one.module_text, device.target) for one in chosen], jobs, cache)
         for found in cells(
             chosen,
             effort,
-            pools,
+            pool,
             keeper.done,
             keeper.durations,
             lambda done, total: follow("measuring", done, total),

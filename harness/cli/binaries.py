@@ -36,7 +36,7 @@ def write_binaries(
     ):
         for done, (index, error) in enumerate(pool.warm_each(jobs)):
             bar.update(f"compiling {names[index]}", done, len(jobs))
-            loaded = module.load(texts[names[index]], place / "modules")
+            loaded = module.load(texts[names[index]], place)
             name = binaries.artifact(loaded.text, loaded.configs[0], target)
             found = None if error is not None else binaries.find(place, name)
             if found is None:

@@ -16,10 +16,9 @@ from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
 from harness.report import output
 
 if TYPE_CHECKING:
-    from harness.calibration.measure import Effort
     from harness.calibration.record import Calibration
     from harness.calibration.store import CalibrationJournal
-    from harness.measure.jobs import DeviceFacts
+    from harness.measure.jobs import DeviceFacts, Effort
     from harness.measure.noise.judge import Rules
     from harness.options import Options
 
@@ -85,7 +84,7 @@ def calibrate(
     options = dataclasses.replace(options, jobs=jobs or options.jobs)
     if show:
         return _show(options, everything, as_json)
-    from harness.calibration.measure import Effort
+    from harness.measure.jobs import Effort
     from harness.measure.noise.judge import Rules
     from harness.runtime.device import require
 

@@ -68,7 +68,7 @@ def compare(
         return compare_statically(options, (a, b), everything=everything, as_json=as_json)
     rules = Rules(alpha=alpha, margin=margin)
     if remeasure:
-        from harness.measure.pairs import Effort
+        from harness.measure.jobs import Effort
 
         found = remeasured(
             options,

@@ -12,8 +12,8 @@ from harness.cli.guard import FAILED, FINE
 from harness.report import output
 
 if TYPE_CHECKING:
+    from harness.measure.jobs import Effort
     from harness.measure.noise.judge import Rules
-    from harness.measure.pairs import Effort
     from harness.options import Options
     from harness.verdicts.comparing import Comparison
     from harness.verdicts.confirming import Workplace
@@ -103,7 +103,7 @@ def _compilers(
         rules,
         effort,
         place,
-        find_device(effort, place.cache),
+        find_device(place.cache),
         lambda others: PeerPool(others, place.cache, place.jobs),
     )
 

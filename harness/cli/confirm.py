@@ -42,8 +42,8 @@ def confirm(
     harness confirm 20260102 latest
     harness confirm 20260102 latest '*softmax*' --processes 8
     """
+    from harness.measure.jobs import Effort
     from harness.measure.noise.judge import Rules
-    from harness.measure.pairs import Effort
 
     options = settings.current()
     found = remeasured(

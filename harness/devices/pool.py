@@ -1,256 +1,414 @@
-"""A pool of persistent worker processes with a time limit for each job.
+"""The engine: jobs go to worker processes, one for each device, that may hang, crash or lose
+their device without costing anything but the job they had.
 
-A worker that dies or hangs is replaced; the job it had is answered with ``WorkerDied``
-and the others go on. Workers run in sessions of their own, so that Ctrl-C reaches only
-the parent, which ends them; they also end by themselves when the parent is gone.
+A worker that is lost is replaced; its job is answered with ``WorkerDied`` and the others go on.
+A worker takes its device before its first job; a device that cannot be taken is tried again, and
+then its jobs are answered with ``NoDevice``, unless another device of the kind can do them.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
 import selectors
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, ClassVar
 
-import harness
 from harness.devices.closing import Closing
-from harness.devices.worker import read_message, write_message
-from harness.errors import HarnessError, WorkerDied
+from harness.devices.job import Device, Job
+from harness.devices.process import START_SECONDS, Process
+from harness.errors import HarnessError, NoDevice, WorkerDied
 
-Job = tuple[str, object]
-"""The job's kind and its argument (picklable)."""
+Answer = tuple[int, Any]
+"""A job's index and its answer, which is a ``HarnessError`` where it failed."""
 
-_START_SECONDS = 120.0
-_LOG_CHARACTERS = 1500
+_TRIES = 3
+"""How often a worker is started, or a device taken, before that is given up."""
+_PAUSE_SECONDS = 2.0
+"""Between tries to take a device: a process that is gone gives it back with a delay."""
 
 
-@dataclass(eq=False, slots=True)
-class _Worker:
-    """One process. ``job`` is the index of the job it has, None when idle."""
-
-    process: subprocess.Popen[bytes]
-    log: IO[bytes]
-    deadline: float
-    ready: bool = False
-    job: int | None = None
-
-    def send(self, job: Job) -> None:
-        assert self.process.stdin is not None
-        write_message(self.process.stdin, job)  # type: ignore[arg-type]
-
-    def receive(self) -> tuple[str, Any]:
-        assert self.process.stdout is not None
-        kind, value = read_message(self.process.stdout)  # type: ignore[arg-type]
-        return str(kind), value
-
-    def log_tail(self) -> str:
-        self.log.seek(0, os.SEEK_END)
-        self.log.seek(max(0, self.log.tell() - _LOG_CHARACTERS))
-        return self.log.read().decode(errors="replace").strip()
-
-    def end(self) -> None:
-        """Kill the process and everything it started."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, 9)
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.log):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Idle(Job):
+    handler: ClassVar[str] = "harness.devices.worker:idle"
 
 
 @dataclass(eq=False, slots=True)
-class WorkerPool(Closing):
-    """Workers of one role: ``interpret``, ``compile``, or ``module:function`` that makes the
-    handlers of its jobs from the cache folder.
+class _Place:
+    """A device and its worker. ``spare`` is a process that has been started and has not touched
+    the device; ``facts`` is the first answer to the device's opening."""
 
-    ``environment`` is added to the workers' environment; ``cache`` is the folder they may
-    keep things in; ``seconds`` is the limit for one job. Use it as a context manager, or
-    call ``close``. One thread uses it at a time; others wait.
+    device: Device
+    worker: Process | None = None
+    spare: Process | None = None
+    facts: Any = None
+    tries: int = 0
+    paused_until: float = 0.0
+    gone: HarnessError | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        return self.worker is not None and self.worker.ready
+
+    @property
+    def is_active(self) -> bool:
+        return self.worker is not None and (self.worker.busy or not self.worker.ready)
+
+    @property
+    def processes(self) -> list[Process]:
+        return [p for p in (self.worker, self.spare) if p is not None]
+
+    def drop(self) -> None:
+        """End the worker."""
+        if self.worker is not None:
+            self.worker.end()
+            self.worker = None
+
+
+@dataclass(eq=False, slots=True)
+class _Batch:
+    """Jobs in hand. ``homes`` says which place has the jobs that belong together; ``resent`` are
+    those whose worker had ended before it could read them."""
+
+    jobs: Sequence[Job]
+    waiting: list[int]
+    homes: dict[str, _Place] = field(default_factory=dict)
+    resent: set[int] = field(default_factory=set)
+    unchecked: bool = True
+
+    def fits(self, index: int, place: _Place) -> bool:
+        """Whether a job may be done at ``place``."""
+        job = self.jobs[index]
+        home = None if job.together is None else self.homes.get(job.together)
+        return job.kind in (None, place.device.kind) and home in (None, place)
+
+
+class Pool(Closing):
+    """A worker process for each of ``devices``; ``seconds`` is the limit for one job that sets
+    none, ``cache`` the folder that workers may keep things in. Workers start with the first job.
+
+    ``handlers`` replaces handlers by others, by name: tests stand in for devices with it. Use
+    it as a context manager, or call ``close``. One thread uses it at a time; others wait. In a fork
+    of its process it starts workers of its own: pipes belong to the process that made them.
     """
 
-    role: str
-    workers: int
-    seconds: float
-    cache: Path | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
-    _workers: list[_Worker] = field(default_factory=list)
-    _lock: threading.RLock = field(default_factory=threading.RLock)
-    _closed: bool = False
-    _serving: bool = False
+    def __init__(
+        self,
+        devices: Sequence[Device],
+        seconds: float,
+        cache: Path | None = None,
+        handlers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.seconds = seconds
+        self.cache = cache
+        self._handlers = dict(handlers or {})
+        self._places = [_Place(device) for device in devices]
+        self._lock = threading.RLock()
+        self._closed = False
+        self._serving = False
+        self._owner = os.getpid()
+
+    @property
+    def workers(self) -> int:
+        """How many jobs are done at a time."""
+        return len(self._places)
 
     def start(self) -> None:
         """Start the workers without waiting for them; the first job would do it as well."""
+        self._require_own()
         with self._lock:
-            while len(self._workers) < self.workers:
-                self._workers.append(self._started())
+            for place in self._places:
+                self._require_worker(place)
 
     def close(self) -> None:
         """End every worker. The pool cannot be used afterwards."""
         self._closed = True
+        self._require_own()
         with self._lock:
-            for worker in self._workers:
-                worker.end()
-            self._workers.clear()
+            for place in self._places:
+                for process in place.processes:
+                    process.end()
+                place.worker = place.spare = None
 
-    def run(self, kind: str, payload: object) -> Any:
+    def open(self) -> list[Any]:
+        """What the devices' opening jobs answered first, in the order of the devices; those that
+        cannot be taken are left out. Raises ``NoDevice`` if none can."""
+        jobs = [_Idle(together=place.device.name) for place in self._places]
+        homes = {place.device.name: place for place in self._places}
+        failed = [e for _, e in self._each(jobs, homes) if isinstance(e, HarnessError)]
+        if len(failed) == len(self._places):
+            raise failed[0]
+        return [place.facts for place in self._places if place.gone is None]
+
+    def spare(self) -> None:
+        """Start the processes that ``restart`` goes on in, without waiting for them. They do their
+        imports meanwhile and leave the devices alone."""
+        self._require_own()
+        with self._lock:
+            for place in self._places:
+                place.spare = place.spare or Process.started(place.device, self.cache)
+
+    def restart(self) -> None:
+        """Go on in fresh processes."""
+        self._require_own()
+        with self._lock:
+            for place in self._places:
+                place.drop()
+                place.worker, place.spare = place.spare, None
+
+    def run(self, job: Job) -> Any:
         """One job's answer; raises what the job failed with."""
-        for _, answer in self.each([(kind, payload)]):
-            if isinstance(answer, HarnessError):
-                raise answer
-            return answer
-        raise WorkerDied("a job was not answered", where=kind)
+        ((_, answer),) = self.each([job])
+        if isinstance(answer, HarnessError):
+            raise answer
+        return answer
 
     def all(self, jobs: Sequence[Job]) -> list[Any]:
         """Every job's answer in order; a failed job's answer is its ``HarnessError``."""
-        answers: list[Any] = [None] * len(jobs)
-        for index, answer in self.each(jobs):
-            answers[index] = answer
-        return answers
+        return [answer for _, answer in sorted(self.each(jobs), key=lambda found: found[0])]
 
-    def each(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
-        """(index, answer) of every job as they finish; a failed job's answer is its
-        ``HarnessError``. Jobs still running when the iteration is left are abandoned."""
+    def each(self, jobs: Sequence[Job], *, ordered: bool = False) -> Iterator[Answer]:
+        """(index, answer) of every job as they finish, or in the order of the jobs; a failed job's
+        answer is its ``HarnessError``. Jobs still running when the iteration is left are
+        abandoned."""
+        if not ordered:
+            yield from self._each(jobs, {})
+            return
+        early: dict[int, Any] = {}
+        due = 0
+        for index, answer in self._each(jobs, {}):
+            early[index] = answer
+            while due in early:
+                yield due, early.pop(due)
+                due += 1
+
+    def _each(self, jobs: Sequence[Job], homes: dict[str, _Place]) -> Iterator[Answer]:
+        self._require_own()
         with self._lock:
             if self._closed:
-                raise HarnessError("the worker pool is closed", where=self.role)
+                raise HarnessError("the worker pool is closed")
             if self._serving:
                 raise HarnessError("the worker pool is in the middle of a list of jobs")
-            waiting = list(range(len(jobs)))[::-1]
+            for place in self._places:
+                place.gone, place.tries = None, 0
+            batch = _Batch(jobs, list(range(len(jobs))), homes)
             left = len(jobs)
             self._serving = True
             try:
                 while left:
-                    failures = self._hand_out(jobs, waiting)
-                    for index, answer in (*failures, *self._collect(jobs)):
+                    found = self._impossible(batch) or self._hand_out(batch) or self._collect(batch)
+                    for answer in found:
                         left -= 1
-                        yield index, answer
+                        yield answer
             finally:
                 self._serving = False
-                self._abandon()
+                # The answers of workers that still have a job belong to nobody.
+                for place in self._places:
+                    if place.worker is not None and place.worker.busy:
+                        place.drop()
 
-    def _hand_out(self, jobs: Sequence[Job], waiting: list[int]) -> list[tuple[int, Any]]:
-        """Give every idle worker a job. Answers the jobs that cannot be sent at all."""
-        failures: list[tuple[int, Any]] = []
-        busy = sum(1 for w in self._workers if w.job is not None)
-        while len(self._workers) < min(self.workers, busy + len(waiting)):
-            self._workers.append(self._started())
-        for worker in list(self._workers):
-            if not waiting:
-                break
-            if worker.job is not None or not worker.ready:
+    def _require_own(self) -> None:
+        """In a fork of the process that started them, the workers are somebody else's."""
+        if self._owner == os.getpid():
+            return
+        for place in self._places:
+            for process in place.processes:
+                process.forget()
+            place.worker = place.spare = None
+        self._lock = threading.RLock()
+        self._serving = False
+        self._owner = os.getpid()
+
+    def _require_worker(self, place: _Place) -> Process:
+        if place.worker is None:
+            place.worker = Process.started(place.device, self.cache)
+        return place.worker
+
+    def _impossible(self, batch: _Batch) -> list[Answer]:
+        """Answers for jobs that no device is left for."""
+        if not batch.unchecked:
+            return []
+        batch.unchecked = False
+        found = [
+            (index, self._no_device(batch, index))
+            for index in batch.waiting
+            if not any(p.gone is None and batch.fits(index, p) for p in self._places)
+        ]
+        hopeless = {index for index, _ in found}
+        batch.waiting = [index for index in batch.waiting if index not in hopeless]
+        return found
+
+    def _no_device(self, batch: _Batch, index: int) -> HarnessError:
+        gone = [p.gone for p in self._places if p.gone is not None and batch.fits(index, p)]
+        if gone:
+            return gone[0]
+        return NoDevice(
+            "there is no device of the kind that a job asks for",
+            where=type(batch.jobs[index]).__name__,
+            got=", ".join(sorted({p.device.kind for p in self._places})),
+            expected=batch.jobs[index].kind or "any",
+            remedy="run it on a machine that has one",
+        )
+
+    def _hand_out(self, batch: _Batch) -> list[Answer]:
+        """Give every idle worker a job, and start as many more as there is work for. Answers the
+        jobs that cannot be sent at all."""
+        failures: list[Answer] = []
+        claimed: set[int] = set()
+        now = time.monotonic()
+        for place in sorted(self._places, key=lambda p: not p.is_ready):
+            if place.gone is not None or now < place.paused_until:
                 continue
-            index = waiting.pop()
+            if place.worker is not None and place.worker.busy:
+                continue
+            fitting = (i for i in batch.waiting if i not in claimed and batch.fits(i, place))
+            index = next(fitting, None)
+            if index is None:
+                continue
+            claimed.add(index)
+            worker = self._require_worker(place)
+            if not worker.ready:
+                continue
+            opening = place.device.opening
+            if opening is not None and not worker.opened:
+                worker.opening = True
+                failures.extend(self._sent(batch, place, opening, None))
+                continue
+            batch.waiting.remove(index)
             worker.job = index
-            worker.deadline = time.monotonic() + self.seconds
-            try:
-                worker.send(jobs[index])
-            except OSError:
-                failures.extend(self._lost(worker, jobs, "it ended before its job"))
-            except (pickle.PicklingError, TypeError, AttributeError) as error:
-                worker.job = None
-                text = f"{type(error).__name__}: {error}"
-                failures.append((index, HarnessError("a job cannot be sent", got=text)))
+            together = batch.jobs[index].together
+            if together is not None:
+                batch.homes.setdefault(together, place)
+            failures.extend(self._sent(batch, place, batch.jobs[index], index))
         return failures
 
-    def _collect(self, jobs: Sequence[Job]) -> list[tuple[int, Any]]:
+    def _sent(self, batch: _Batch, place: _Place, job: Job, index: int | None) -> list[Answer]:
+        """Send a job; its answer if it cannot be sent. A worker that had ended before it could
+        read its job costs nothing: another gets it."""
+        worker = self._require_worker(place)
+        limit = self.seconds if job.seconds is None else job.seconds
+        try:
+            worker.send(self._handlers.get(job.handler, job.handler), job, limit)
+        except OSError:
+            if index is None or index in batch.resent:
+                return self._lost(batch, place, "it ended before its job")
+            batch.resent.add(index)
+            batch.waiting.insert(0, index)
+            place.drop()
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            worker.job, worker.opening = None, False
+            text = f"{type(error).__name__}: {error}"
+            failure = HarnessError("a job cannot be sent", got=text)
+            if index is None:
+                raise failure from error
+            return [(index, failure)]
+        return []
+
+    def _collect(self, batch: _Batch) -> list[Answer]:
         """Wait for something to happen; the answers that have arrived."""
-        active = [w for w in self._workers if w.job is not None or not w.ready]
-        if not active:
-            return []
-        answers: list[tuple[int, Any]] = []
-        wait = max(0.0, min(w.deadline for w in active) - time.monotonic())
-        with selectors.DefaultSelector() as selector:
-            for worker in active:
-                assert worker.process.stdout is not None
-                selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
-            spoke = [key.data for key, _ in selector.select(wait)]
-        for worker in spoke:
-            answers.extend(self._hear(worker, jobs))
+        active = [p for p in self._places if p.is_active]
         now = time.monotonic()
-        for worker in active:
-            if worker not in spoke and worker in self._workers and now >= worker.deadline:
-                limit = self.seconds if worker.ready else _START_SECONDS
-                answers.extend(self._lost(worker, jobs, f"no answer within {limit:g} s"))
+        moments = [p.worker.deadline for p in active if p.worker is not None]
+        moments += [p.paused_until for p in self._places if p.paused_until > now]
+        wait = max(0.0, min(moments, default=now) - now)
+        with selectors.DefaultSelector() as selector:
+            for place in active:
+                if place.worker is not None:
+                    selector.register(place.worker.answers, selectors.EVENT_READ, place)
+            spoke = [key.data for key, _ in selector.select(wait)]
+        answers: list[Answer] = []
+        for place in spoke:
+            answers.extend(self._hear(batch, place))
+        now = time.monotonic()
+        for place in active:
+            worker = place.worker
+            if place not in spoke and worker is not None and now >= worker.deadline:
+                limit = self._limit(batch, place) if worker.ready else START_SECONDS
+                answers.extend(self._lost(batch, place, f"no answer within {limit:g} s"))
         return answers
 
-    def _hear(self, worker: _Worker, jobs: Sequence[Job]) -> list[tuple[int, Any]]:
+    def _limit(self, batch: _Batch, place: _Place) -> float:
+        worker = place.worker
+        job = place.device.opening
+        if worker is not None and worker.job is not None:
+            job = batch.jobs[worker.job]
+        return self.seconds if job is None or job.seconds is None else job.seconds
+
+    def _hear(self, batch: _Batch, place: _Place) -> list[Answer]:
+        worker = self._require_worker(place)
         try:
-            kind, value = worker.receive()
+            heard = worker.receive()
         except Exception as error:  # noqa: BLE001 - an answer that cannot be read is no answer
             what = "" if isinstance(error, EOFError) else f": {type(error).__name__}: {error}"
-            return self._lost(worker, jobs, f"its process ended{what}")
+            return self._lost(batch, place, f"its process ended{what}")
+        if heard is None:
+            return []
+        kind, value = heard
         if kind == "ready":
             worker.ready = True
             return []
         if kind == "broken":
-            self._drop(worker)
+            place.drop()
             raise WorkerDied(
                 "a worker process could not start",
-                where=self.role,
+                where=place.device.name,
                 got=value.got,
                 expected="a process that can import torch and triton",
                 remedy="run `harness doctor`",
             )
-        index = worker.job
-        worker.job = None
+        if worker.opening:
+            worker.opening = False
+            if kind == "done":
+                worker.opened = True
+                place.tries = 0
+                place.facts = value if place.facts is None else place.facts
+            else:
+                self._not_opened(batch, place, value)
+            return []
+        index, worker.job = worker.job, None
         if kind == "last":
-            self._drop(worker)
+            place.drop()
         return [] if index is None else [(index, value)]
 
-    def _lost(self, worker: _Worker, jobs: Sequence[Job], why: str) -> list[tuple[int, Any]]:
+    def _not_opened(self, batch: _Batch, place: _Place, error: HarnessError) -> None:
+        """Try again in a fresh process, after a while; the device is gone if that fails often."""
+        place.drop()
+        place.tries += 1
+        if place.tries < _TRIES:
+            place.paused_until = time.monotonic() + _PAUSE_SECONDS
+            return
+        place.gone = error
+        if not isinstance(error, NoDevice):
+            got = f"{error.what}: {error.got}" if error.got else error.what
+            place.gone = NoDevice("a device cannot be taken", where=place.device.name, got=got)
+        batch.unchecked = True
+
+    def _lost(self, batch: _Batch, place: _Place, why: str) -> list[Answer]:
         """Drop a worker (the next hand-out starts another) and answer its job."""
+        worker = self._require_worker(place)
         tail = worker.log_tail()
         index = worker.job
-        started = worker.ready
-        self._drop(worker)
+        place.drop()
         code = worker.process.returncode
         error = WorkerDied(
             f"a worker process was lost: {why}",
-            where=self.role if index is None else f"{self.role}: {jobs[index][0]}",
+            where=place.device.name
+            if index is None
+            else f"{place.device.name}: {type(batch.jobs[index]).__name__}",
             got=f"exit status {code}" + (f"; {tail}" if tail else ""),
             expected="an answer",
             remedy="the other jobs go on; run this one alone to see why",
         )
         if index is not None:
             return [(index, error)]
-        if not started:
-            raise error
+        if worker.opening:
+            self._not_opened(batch, place, error)
+        elif not worker.ready:
+            place.tries += 1
+            if place.tries >= _TRIES:
+                raise error
         return []
-
-    def _drop(self, worker: _Worker) -> None:
-        worker.end()
-        if worker in self._workers:
-            self._workers.remove(worker)
-
-    def _abandon(self) -> None:
-        """End workers that still have a job: their answers belong to nobody."""
-        for worker in [w for w in self._workers if w.job is not None]:
-            self._drop(worker)
-
-    def _started(self) -> _Worker:
-        root = str(Path(harness.__path__[0]).parent)
-        cache = None if self.cache is None else str(self.cache)
-        call = f"main({self.role!r}, {cache!r}, {dict(self.environment)!r}, {os.getpid()})"
-        code = (
-            f"import sys; sys.path.insert(0, {root!r})\n"
-            f"from harness.devices.worker import main\n{call}"
-        )
-        log = tempfile.TemporaryFile()  # noqa: SIM115
-        process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            start_new_session=True,
-        )
-        return _Worker(process, log, time.monotonic() + _START_SECONDS)

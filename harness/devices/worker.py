@@ -1,9 +1,8 @@
 """The worker process: reads jobs from standard input, writes answers to standard output.
 
-Started by ``pool.WorkerPool`` as ``python -c "… worker.main(role, …)"``. A message is
-an 8-byte length and a pickle. The process sets its own environment before it imports
-torch or triton, so the parent's stays as it was. It ends when its input does, and when
-its parent dies.
+The one program that all workers run, started by ``process.Process``. A message is an 8-byte
+length and a pickle. The process sets its own environment before it imports torch or triton, so
+the parent's stays as it was. It ends when its input does, and when its parent dies.
 """
 
 from __future__ import annotations
@@ -11,106 +10,117 @@ from __future__ import annotations
 import importlib
 import os
 import pickle
+import select
+import signal
 import struct
 import sys
 import threading
-import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
+from harness.devices.job import Context, Job, Unusable
 from harness.errors import HarnessError
 
-Handler = Callable[[Any], Any]
-_LENGTH = struct.Struct("<Q")
-_PARENT_SECONDS = 1.0
+LENGTH = struct.Struct("<Q")
+_PARENT_MS = 1000
 
 
-class Unusable(Exception):
-    """Raised by a job after which its process is good for nothing more (a lost device): the
-    job fails with ``error``, and the process ends."""
-
-    def __init__(self, error: HarnessError) -> None:
-        super().__init__(error.what)
-        self.error = error
-
-
-def write_message(stream: BinaryIO, message: object) -> None:
-    """Write one message and flush."""
+def packed(message: object) -> bytes:
+    """A message as it travels: its length and its pickle."""
     data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.write(_LENGTH.pack(len(data)))
-    stream.write(data)
-    stream.flush()
+    return LENGTH.pack(len(data)) + data
 
 
-def read_message(stream: BinaryIO) -> Any:
-    """Read one message; ``EOFError`` at the end of the stream."""
-    header = stream.read(_LENGTH.size)
-    if len(header) < _LENGTH.size:
+def _read(stream: BinaryIO) -> bytes:
+    """One message, still pickled; ``EOFError`` at the end of the stream."""
+    header = stream.read(LENGTH.size)
+    if len(header) < LENGTH.size:
         raise EOFError
-    (length,) = _LENGTH.unpack(header)
+    (length,) = LENGTH.unpack(header)
     data = stream.read(length)
     if len(data) < length:
         raise EOFError
-    return pickle.loads(data)  # noqa: S301 - both ends of the pipe are this program
+    return data
 
 
-def _watch(parent: int) -> None:
-    """End this process soon after its parent has died, even in the middle of a job."""
+def _watch(parent: int, jobs: int) -> None:
+    """Kill this process and what it started once its parent has died, even in the middle of a
+    job. A fork of the parent may keep the pipe ``jobs`` open, so the parent's id is asked too."""
+    poll = select.poll()
+    poll.register(jobs, 0)  # only the hang-up
 
     def loop() -> None:
-        while os.getppid() == parent:
-            time.sleep(_PARENT_SECONDS)
-        os._exit(1)
+        while os.getppid() == parent and not poll.poll(_PARENT_MS):
+            pass
+        os.killpg(0, signal.SIGKILL)
 
     threading.Thread(target=loop, daemon=True).start()
 
 
-def _handlers(role: str, cache: str | None) -> dict[str, Handler]:
-    if role == "echo":
-        return {"echo": lambda x: x, "sleep": time.sleep, "exit": os._exit}
-    module, _, name = role.partition(":")
-    make: Callable[[str | None], dict[str, Handler]]
-    make = getattr(importlib.import_module(module), name)
-    return make(cache)
-
-
-def _answer(handlers: dict[str, Handler], kind: str, payload: object) -> tuple[str, object]:
+def _answer(context: Context, message: bytes) -> tuple[str, object]:
+    what = "a job"
     try:
-        return ("done", handlers[kind](payload))
+        name, job = pickle.loads(message)  # noqa: S301 - both ends of the pipe are this program
+        what = f"its job '{type(job).__name__}'"
+        module, _, function = name.partition(":")
+        return ("done", getattr(importlib.import_module(module), function)(context, job))
     except HarnessError as error:
         return ("failed", error)
     except Unusable as last:
         return ("last", last.error)
     except Exception as error:  # noqa: BLE001 - the parent is told, and the worker goes on
         trace = traceback.format_exc(limit=-4)
-        what = f"a worker could not do its job '{kind}'"
         text = f"{type(error).__name__}: {error}"
+        what = f"a worker could not do {what}"
         return ("failed", HarnessError(what, got=text[:2000], remedy=trace[-2000:]))
 
 
-def main(role: str, cache: str | None, environment: dict[str, str], parent: int) -> None:
+def _packed_answer(answer: tuple[str, object]) -> bytes:
+    try:
+        return packed(answer)
+    except Exception as error:  # noqa: BLE001 - what cannot be pickled is the job's failure
+        text = f"{type(error).__name__}: {error}"
+        return packed(("failed", HarnessError("an answer cannot be sent", got=text[:2000])))
+
+
+def main(
+    cache: str | None, environment: Mapping[str, str], imports: Sequence[str], parent: int
+) -> None:
     """Serve jobs until standard input ends."""
     jobs = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb")
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
     # Whatever a kernel or a library prints must not end up between two messages.
     os.dup2(2, 1)
     sys.stdin = open(os.devnull)  # noqa: SIM115
     os.environ.update(environment)
-    _watch(parent)
+    _watch(parent, jobs.fileno())
     try:
-        handlers = _handlers(role, cache)
+        for name in imports:
+            importlib.import_module(name)
     except Exception as error:  # noqa: BLE001 - the parent is told
         text = f"{type(error).__name__}: {error}"
-        write_message(answers, ("broken", HarnessError("a worker could not start", got=text)))
+        _send(answers, packed(("broken", HarnessError("a worker could not start", got=text))))
         return
-    write_message(answers, ("ready", os.getpid()))
+    _send(answers, packed(("ready", os.getpid())))
+    context = Context(None if cache is None else Path(cache))
     while True:
         try:
-            kind, payload = read_message(jobs)
+            message = _read(jobs)
         except EOFError:
             return
-        answer = _answer(handlers, kind, payload)
-        write_message(answers, answer)
+        answer = _answer(context, message)
+        _send(answers, _packed_answer(answer))
         if answer[0] == "last":
             os._exit(0)  # a lost device's clean-up can fail or hang
+
+
+def _send(stream: Any, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[stream.write(left) :]
+
+
+def idle(_: Context, __: Job) -> None:
+    """The handler of a job that only opens its device."""

@@ -1,28 +1,107 @@
-"""What worker processes that time kernels are asked, and what they answer.
+"""Jobs for a device, and what they answer; and how much to measure.
 
 Plain data without torch, so that it travels between processes and a worker that stands in for a
-GPU starts at once.
+GPU starts at once. The handlers are in ``measure.worker``.
 """
 
 from __future__ import annotations
 
+import random
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
+from harness.devices.job import Device, Job
+from harness.devices.pool import Pool
+from harness.heuristics.facts import Config
 from harness.records.run import Machine
 from harness.records.timing import Samples
 from harness.target import Target
 
-PAIRS = "harness.measure.on_pairs:handlers"
-"""The worker that times pairs of kernels."""
+if TYPE_CHECKING:
+    from harness.measure.roofline import Roofline
+
+_WORKER = "harness.measure.worker"
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """The device as a worker found it; ``method`` names how it times."""
+    """The device as a worker process found it; ``method`` names how it times, ``roofline`` is what
+    it can do, where that was measured in the process."""
 
     target: Target
     machine: Machine
     method: str
+    roofline: Roofline | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDevice(Job):
+    """Take the device; with ``bandwidths``, measure what it can do. Answers ``DeviceFacts``."""
+
+    handler: ClassVar[str] = f"{_WORKER}:open_device"
+    bandwidths: bool = False
+
+
+def gpu(bandwidths: bool = False, environment: tuple[tuple[str, str], ...] = ()) -> Device:
+    """The current CUDA device."""
+    return Device("cuda", "cuda", environment, (_WORKER,), OpenDevice(bandwidths))
+
+
+@dataclass(frozen=True, slots=True)
+class CheckKernel(Job):
+    """Run a module with poisoned outputs and compare with plain torch in float64. Answers a
+    ``CheckResult``."""
+
+    handler: ClassVar[str] = f"{_WORKER}:check"
+    module_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimeKernel(Job):
+    """Time a module. Answers a ``Measurement``. With ``config`` under that configuration,
+    ``launches`` to a sample, both of which another process has found; else every candidate, and
+    the fastest is kept."""
+
+    handler: ClassVar[str] = f"{_WORKER}:time"
+    module_text: str
+    config: Config | None = None
+    launches: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownConfigs(Job):
+    """Answers the configuration of every module that needs no tuning, None for the others, and
+    what the user should hear of the cache, each once."""
+
+    handler: ClassVar[str] = f"{_WORKER}:known"
+    module_texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TuneKernel(Job):
+    """Tune a module by the search called ``search``. ``pinned`` are configurations to try
+    beside its candidates; ``fresh``: whatever was tuned before; ``jobs`` processes compile.
+    Answers ``Tuned``."""
+
+    handler: ClassVar[str] = f"{_WORKER}:tune"
+    module_text: str
+    search: str = "none"
+    pinned: tuple[Config, ...] = ()
+    fresh: bool = False
+    debug: bool = False
+    deterministic: bool = False
+    jobs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StartCompilers(Job):
+    """Have the worker start ``count`` processes of its own, which compile what a search asks for;
+    they take seconds to start, so say it early."""
+
+    handler: ClassVar[str] = f"{_WORKER}:start_compilers"
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +115,12 @@ class TimedKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class PairJob:
-    """Kernels of A against kernels of B. ``a_first`` says which is named first; ``seed`` makes the
-    arguments; ``budget_ms`` is wall clock, ``width`` what each median's interval should be
-    narrower than (a share)."""
+class PairJob(Job):
+    """Time kernels of A against kernels of B, interleaved. ``a_first`` says which is named first;
+    ``seed`` makes the arguments; ``budget_ms`` is wall clock, ``width`` what each median's interval
+    should be narrower than (a share). Answers ``PairSamples``."""
 
+    handler: ClassVar[str] = f"{_WORKER}:time_pair"
     a: tuple[TimedKernel, ...]
     b: tuple[TimedKernel, ...]
     a_first: bool
@@ -55,3 +135,51 @@ class PairSamples:
 
     a: Samples
     b: Samples
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much to measure: ``processes`` fresh ones, in each every subject for ``budget_ms`` of
+    wall clock or until its medians are known to ``width``. ``seed`` decides orders and contents;
+    ``job_seconds`` is the limit for one subject in one process, its binaries loaded included;
+    nothing new is begun after ``seconds``."""
+
+    processes: int = 5
+    budget_ms: float = 150.0
+    width: float = 0.004
+    seed: int = 0
+    job_seconds: float = 90.0
+    seconds: float | None = None
+
+
+Follow = Callable[[int, int], None]
+"""Hears how many of how many measurements are done."""
+
+
+def in_fresh_processes(
+    pool: Pool, subjects: int, effort: Effort, wanted: Callable[[int, int], bool], follow: Follow
+) -> Iterator[tuple[int, int, random.Random]]:
+    """(process, subject, chance) for every subject in every process, in a random order of each;
+    ``pool`` is a fresh process whenever the process's number changes. ``wanted`` is asked, of a
+    process and a subject, just before. ``chance`` is for what else is random in that process."""
+    began = time.monotonic()
+    total = effort.processes * subjects
+    used = False
+    for process in range(effort.processes):
+        if not any(wanted(process, subject) for subject in range(subjects)):
+            continue
+        if used:
+            pool.restart()
+        used = True
+        if process + 1 < effort.processes:
+            pool.spare()  # it imports meanwhile
+        chance = random.Random(f"{effort.seed} {process}")
+        order = list(range(subjects))
+        chance.shuffle(order)
+        for done, subject in enumerate(order):
+            follow(process * subjects + done, total)
+            if effort.seconds is not None and time.monotonic() - began > effort.seconds:
+                return
+            if wanted(process, subject):
+                yield process, subject, chance
+    follow(total, total)

@@ -110,7 +110,7 @@ class Measurer:
         name, nbytes = "", 0
         self.readings()  # what was read before concerns another kernel
         try:
-            loaded = modules.load(module_text, self.folder)
+            loaded = modules.load(module_text, self.cache)
             name, nbytes = loaded.name, loaded.bytes_moved
             return take(loaded)
         except HarnessError as error:
@@ -121,11 +121,6 @@ class Measurer:
             return Measurement(name, nbytes, reason=reason(error))
         finally:
             release(self.device)
-
-    @property
-    def folder(self) -> Path | None:
-        """Where module files are written."""
-        return None if self.cache is None else self.cache / "modules"
 
     def _measured(self, loaded: modules.LoadedModule, seed: int) -> Measurement:
         args = loaded.get_args(device=self.device, seed=seed)

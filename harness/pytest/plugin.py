@@ -111,9 +111,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def gpu() -> Gpu | str:
     """The CUDA device to time on, its limits measured once; a reason if there is none."""
     from harness.errors import NoDevice
-    from harness.measure.context import no_device
     from harness.measure.roofline import measure
     from harness.measure.timer.graph_timer import CudaTimer
+    from harness.measure.worker import no_device
 
     try:
         timer = CudaTimer()

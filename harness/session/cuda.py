@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import functools
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from harness.codegen.source import EmittedModule
 from harness.devices.closing import Closing
-from harness.devices.pool import WorkerPool
-from harness.errors import CheckFailed, NoDevice
+from harness.devices.pool import Pool
+from harness.errors import CheckFailed
 from harness.heuristics.facts import Config
+from harness.measure.jobs import (
+    CheckKernel,
+    DeviceFacts,
+    KnownConfigs,
+    StartCompilers,
+    TimeKernel,
+    TuneKernel,
+    gpu,
+)
 from harness.measure.measurer import Measurement
-from harness.measure.on_device import ROLE, Opened, TuneJob
 from harness.measure.roofline import Roofline
 from harness.measure.timer.graph_timer import METHOD
 from harness.measure.timer.state import Reading, summary
@@ -22,16 +28,14 @@ from harness.measure.tuning import trial_record
 from harness.records.run import Machine, StateSummary
 from harness.records.trials import Tuned
 from harness.runtime.compile.compiling import CompileJob, CompilePool
+from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.module import load
 from harness.runtime.tune.winners import warn_once
-from harness.session.session import CheckOutcome, Timing
+from harness.session.session import Timing
 from harness.target import Target
 
 SECONDS = 180.0
 """What checking or timing one kernel may take, its compilation included."""
-_TRIES = 3
-_PAUSE_SECONDS = 2.0
-"""Between tries to take the device again: a lost process gives it back with a delay."""
 
 
 class CudaDevice(Closing):
@@ -44,15 +48,20 @@ class CudaDevice(Closing):
     when it cannot be any more.
     """
 
-    def __init__(self, cache: Path, jobs: int, seconds: float = SECONDS, role: str = ROLE) -> None:
+    def __init__(
+        self,
+        cache: Path,
+        jobs: int,
+        seconds: float = SECONDS,
+        handlers: Mapping[str, str] | None = None,
+    ) -> None:
         self._cache = cache
         self._readings: list[Reading] = []
         self._process = 0
-        self._start = functools.partial(WorkerPool, role, 1, seconds, cache)
-        self._worker = self._start()
+        self._worker = Pool([gpu(bandwidths=True)], seconds, cache, handlers)
         self._pool = CompilePool(jobs, cache)
         try:
-            self._opened: Opened = self._worker.run("open", None)
+            self._facts: DeviceFacts = self._worker.open()[0]
         except BaseException:
             self.close()
             raise
@@ -65,17 +74,18 @@ class CudaDevice(Closing):
     @property
     def target(self) -> Target:
         """The device as a target."""
-        return self._opened.target
+        return self._facts.target
 
     @property
     def copy_gbps(self) -> float:
         """Copy bandwidth in the first worker's process; a timing says its own."""
-        return self._opened.copy_gbps
+        assert self._facts.roofline is not None
+        return self._facts.roofline.copy_gbps
 
     @property
     def roofline(self) -> Roofline | None:
         """What the device can do, measured in the first worker's process."""
-        return self._opened.roofline
+        return self._facts.roofline
 
     @property
     def state(self) -> StateSummary | None:
@@ -85,40 +95,38 @@ class CudaDevice(Closing):
     @property
     def machine(self) -> Machine:
         """The machine, clocks under load."""
-        return self._opened.machine
+        return self._facts.machine
 
     def prepare(self, modules: Sequence[EmittedModule]) -> None:
         """Compile every candidate of every module in parallel, of one that was tuned before its
         winner alone. What fails here fails again, with its reason, when it is timed."""
         texts = [m.text for m in modules]
-        known = self._run("known", texts)
-        for note in self._run("notes", None):
+        known, notes = self._worker.run(KnownConfigs(tuple(texts)))
+        for note in notes:
             warn_once(note)
         winners = [CompileJob(t, self.target, c) for t, c in zip(texts, known, strict=True) if c]
         rest = [t for t, c in zip(texts, known, strict=True) if c is None]
         self._pool.warm([*winners, *warm_jobs(rest, self.target, self._cache)])
 
-    def check(self, module: EmittedModule) -> CheckOutcome:
+    def check(self, module: EmittedModule) -> CheckResult:
         """Run with poisoned outputs and compare with plain torch in float64."""
-        found = self._run("check", module.text)
-        return CheckOutcome(found.passed, found.max_error, found.allowed, found.message)
+        return cast(CheckResult, self._worker.run(CheckKernel(module.text)))
 
     def time(self, module: EmittedModule) -> Timing:
         """Time every candidate and keep the fastest. Raises ``HarnessError`` with the reason
         for a kernel that cannot be timed."""
-        return self._timing(self._run("time", module.text), module.name)
+        return self._timing(self._worker.run(TimeKernel(module.text)), module.name)
 
     def again(
         self, module_text: str, name: str, config: Config, launches: int | None = None
     ) -> Timing:
         """Time a kernel under a configuration that is known, ``launches`` to a sample (the
         timer finds how many if None). Raises as ``time`` does."""
-        return self._timing(self._run("again", (module_text, config, launches)), name)
+        return self._timing(self._worker.run(TimeKernel(module_text, config, launches)), name)
 
     def restart(self) -> None:
         """Go on in a fresh process."""
-        self._worker.close()
-        self._worker = self._start()
+        self._worker.restart()
         self._process += 1
 
     def _timing(self, found: Measurement, name: str) -> Timing:
@@ -139,31 +147,17 @@ class CudaDevice(Closing):
     def compilers(self, jobs: int) -> None:
         """Have the worker start ``jobs`` processes of its own, which compile what a search asks
         for; they take seconds to start, so say it early."""
-        self._run("compilers", jobs)
+        self._worker.run(StartCompilers(jobs))
 
-    def tune(self, job: TuneJob) -> Tuned:
+    def tune(self, job: TuneKernel) -> Tuned:
         """Choose a configuration as ``job`` asks. Raises ``HarnessError`` with the reason."""
-        return cast(Tuned, self._run("tune", job))
-
-    def _run(self, kind: str, job: object) -> Any:
-        """One job's answer. A worker that replaces a lost one takes the device first, so that
-        a device that is gone is not taken for a kernel that fails."""
-        for attempt in range(_TRIES):
-            try:
-                self._worker.run("open", None)
-                break
-            except NoDevice:
-                if attempt == _TRIES - 1:
-                    raise
-                time.sleep(_PAUSE_SECONDS)
-        return self._worker.run(kind, job)
+        return cast(Tuned, self._worker.run(job))
 
 
 def warm_jobs(module_texts: Sequence[str], target: Target, cache: Path | None) -> list[CompileJob]:
     """One compile job for each distinct module and candidate."""
-    folder = None if cache is None else cache / "modules"
     return [
         CompileJob(text, target, config)
         for text in dict.fromkeys(module_texts)
-        for config in load(text, folder).configs
+        for config in load(text, cache).configs
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import functools
 import queue
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -11,14 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import harness
-from harness.errors import HarnessError, NoDevice, UsageError
-from harness.heuristics.facts import Config
-from harness.measure.lanes import Each, Inbox, Lane
+from harness.devices.queue import Inbox, Queue
+from harness.errors import NoDevice, UsageError
 from harness.options import Options
 from harness.records.run import Machine, Run, StateSummary
 from harness.runtime.compile.cache import usable
 from harness.session.entries import find_entries
-from harness.session.session import CheckLane, CheckOutcome, Session, StaticLane
+from harness.session.session import CheckQueue, Session, StaticQueue
 from harness.target import Target, find_target
 
 if TYPE_CHECKING:
@@ -80,9 +80,10 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             stack.enter_context(peers)
         session = Session(
             find_entries(options, request.suite, request.names, target),
+            target,
             inbox,
-            static_lane(options, target, workers, inbox),
-            check_lane(options, workers, inbox),
+            static_queue(options, workers, inbox),
+            check_queue(options, workers, inbox),
             device,
             peers,
             request.processes,
@@ -178,48 +179,23 @@ def new_run(options: Options, request: Request, target: Target, device: CudaDevi
     )
 
 
-def static_lane(options: Options, target: Target, workers: int, inbox: Inbox) -> StaticLane:
-    """The lane that compiles kernels for ``target`` and reads their static metrics."""
-    from harness.runtime.compile.compiling import CompileJob, CompilePool
+def static_queue(options: Options, workers: int, inbox: Inbox) -> StaticQueue:
+    """Compiles kernels and reads their static metrics. This process generates code meanwhile, so
+    it gets half of the workers."""
+    from harness.runtime.compile.compiling import CompilePool
 
-    cache = options.kept_cache
-
-    @contextlib.contextmanager
-    def open_pool() -> Iterator[Each[tuple[str, Config | None]]]:
-        with CompilePool(_share(workers), cache) as pool:
-            yield lambda jobs: pool.each([CompileJob(t, target, c) for t, c in jobs])
-
-    return Lane("static metrics", inbox, open_pool)
+    count, cache = max(1, workers // 2), options.kept_cache
+    pool = functools.partial(CompilePool, count, cache)
+    return Queue("static metrics", inbox, pool, CompilePool.metrics_each)
 
 
-def check_lane(options: Options, workers: int, inbox: Inbox) -> CheckLane:
-    """The lane that runs small kernels in Triton's interpreter and compares."""
-    from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
+def check_queue(options: Options, workers: int, inbox: Inbox) -> CheckQueue:
+    """Runs small kernels in Triton's interpreter and compares: the longer queue once static metrics
+    are cached. Each worker takes a third of a GiB for torch, so that many cores do not mean
+    as many workers."""
+    from harness.runtime.interpret.interpreter import InterpreterPool
 
-    cache = options.kept_cache
-
-    def outcome(result: CheckResult | HarnessError) -> CheckOutcome | HarnessError:
-        if isinstance(result, HarnessError):
-            return result
-        return CheckOutcome(result.passed, result.max_error, result.allowed, result.message)
-
-    @contextlib.contextmanager
-    def open_pool() -> Iterator[Each[str]]:
-        with InterpreterPool(_checkers(workers), cache) as pool:
-            yield lambda jobs: (
-                (index, outcome(result))
-                for index, result in pool.check_all([CheckJob(text) for text in jobs])
-            )
-
-    return Lane("checks", inbox, open_pool)
-
-
-def _share(workers: int) -> int:
-    """Workers of the lane that compiles: this process generates code meanwhile."""
-    return max(1, workers // 2)
-
-
-def _checkers(workers: int) -> int:
-    """Workers of the lane that checks, the longer one once static metrics are cached. Each
-    takes a third of a GiB for torch, so that many cores do not mean as many workers."""
-    return min(workers, max(4, workers // 2))
+    count, cache = min(workers, max(4, workers // 2)), options.kept_cache
+    return Queue(
+        "checks", inbox, functools.partial(InterpreterPool, count, cache), InterpreterPool.check_all
+    )

@@ -1,6 +1,6 @@
 """A session: graphs in, records out, as much at the same time as the cores allow.
 
-Each graph is compiled in this process; its kernels then go to two lanes, one
+Each graph is compiled in this process; its kernels then go to two queues, one
 that reads static metrics and one that checks results, or, on a machine with a
 GPU, to the device. A kernel's record is handed out as soon as its last part has
 arrived. Nothing here prints or stores: the caller does, event by event.
@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from harness.codegen.source import EmittedModule
+from harness.devices.queue import Answer, Inbox, Queue
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
-from harness.measure.lanes import Answer, Inbox, Lane
 from harness.measure.roofline import Limit
 from harness.records import metrics
 from harness.records.metrics import StaticMetrics
@@ -30,9 +30,12 @@ from harness.records.run import (
     one_line,
 )
 from harness.records.timing import Samples
+from harness.runtime.compile.compiling import CompileJob, CompilePool
+from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.runtime.module import config_dict, config_from_dict
 from harness.session.matching import match_small
 from harness.session.passes import ProcessStarted, TimedAgain, repeated, with_samples
+from harness.target import Target
 
 if TYPE_CHECKING:
     from harness.measure.peers.regions import Comparable
@@ -65,17 +68,6 @@ class Compiled:
     failures: tuple[KernelRecord, ...] = ()
     nodes: frozenset[str] = frozenset()
     regions: tuple[Comparable, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CheckOutcome:
-    """A kernel's largest error against its reference, and the largest that passes; what else
-    it did wrong in ``message``."""
-
-    passed: bool
-    max_error: float
-    allowed: float | None = None
-    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +111,7 @@ class Device(Protocol):
     def prepare(self, modules: Sequence[EmittedModule]) -> None:
         """Compile what ``time`` will need, in parallel where possible."""
 
-    def check(self, module: EmittedModule) -> CheckOutcome:
+    def check(self, module: EmittedModule) -> CheckResult:
         """Run with poisoned outputs and compare with plain torch."""
 
     def time(self, module: EmittedModule) -> Timing:
@@ -208,24 +200,24 @@ class _Progress:
         return not self.comparing and not any(self.missing)
 
 
-StaticLane = Lane[tuple[str, Config | None]]
-"""Jobs are a module's text and the configuration to compile (None: its best guess);
-answers are ``StaticMetrics``."""
-CheckLane = Lane[str]
-"""Jobs are a module's text; answers are ``CheckOutcome``."""
+StaticQueue = Queue[CompileJob, CompilePool]
+"""Answers are ``StaticMetrics``."""
+CheckQueue = Queue[CheckJob, InterpreterPool]
+"""Answers are ``CheckResult``."""
 
 
 @dataclass(eq=False, slots=True)
 class Session:
-    """One run over ``entries``. ``check`` interprets small kernels and is unused when
-    there is a ``device``; ``peers`` are used only with one. Iterate over ``events`` once;
-    leaving the iteration early stops both lanes without waiting for them. With a device, all
+    """One run over ``entries`` for ``target``. ``check`` interprets small kernels and is unused
+    when there is a ``device``; ``peers`` are used only with one. Iterate over ``events`` once;
+    leaving the iteration early stops both queues without waiting for them. With a device, all
     kernels are timed in ``processes`` fresh processes one after the other."""
 
     entries: Sequence[Entry]
+    target: Target
     inbox: Inbox
-    static: StaticLane
-    check: CheckLane
+    static: StaticQueue
+    check: CheckQueue
     device: Device | None = None
     peers: Peers | None = None
     processes: int = 1
@@ -284,7 +276,7 @@ class Session:
         self, entry: Entry, compiled: Compiled, progress: _Progress
     ) -> None:
         for number, kernel in enumerate(compiled.kernels):
-            self.static.put((entry.name, number), (kernel.module.text, None))
+            self.static.put((entry.name, number), CompileJob(kernel.module.text, self.target))
         try:
             small = entry.compile_small()
         except HarnessError as error:
@@ -310,7 +302,7 @@ class Session:
         progress.missing[number] += len(modules) - 1
         progress.kernels[number] = replace(progress.kernels[number], check_note=note)
         for module in modules:
-            self.check.put((graph, number), module.text)
+            self.check.put((graph, number), CheckJob(module.text))
 
     def _skip_checks(self, progress: _Progress, note: str) -> None:
         for number, kernel in enumerate(progress.kernels):
@@ -331,7 +323,7 @@ class Session:
             progress.kernels[number] = record
             progress.missing[number] -= 1
             # The metrics recorded are those of the configuration that was timed.
-            self.static.put((name, number), (kernel.module.text, config))
+            self.static.put((name, number), CompileJob(kernel.module.text, self.target, config))
             yield from self._arrived(wait=False)
         if self.peers is not None:
             yield from self._compare(self.peers, compiled, progress)
@@ -361,7 +353,7 @@ class Session:
         name, number = answer.key
         progress = self._flight[name]
         record = _with_answer(
-            progress.kernels[number], answer.value, answer.lane == self.check.name
+            progress.kernels[number], answer.value, answer.queue == self.check.name
         )
         progress.kernels[number] = record
         yield from self._part_known(progress, number)
@@ -402,7 +394,7 @@ def with_metrics(record: KernelRecord, found: StaticMetrics) -> KernelRecord:
     return replace(record, metrics=metrics.read_static(found), mix=dict(found.mix))
 
 
-def _with_check(record: KernelRecord, outcome: CheckOutcome) -> KernelRecord:
+def _with_check(record: KernelRecord, outcome: CheckResult) -> KernelRecord:
     """``record`` with one more outcome: the worst of those seen so far stays."""
     failed = record.check is Check.FAILED or not outcome.passed
     worst = max(record.max_error or 0.0, outcome.max_error)
@@ -419,7 +411,7 @@ def _with_answer(record: KernelRecord, value: object, is_check: bool) -> KernelR
     match value:
         case StaticMetrics():
             return with_metrics(record, value)
-        case CheckOutcome():
+        case CheckResult():
             return _with_check(record, value)
         case HarnessError() if is_check:
             return replace(record, check=Check.FAILED, check_note=one_line(value))

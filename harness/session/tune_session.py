@@ -96,10 +96,10 @@ class TuneSession:
     def _tuned(
         self, device: CudaDevice, module: EmittedModule, earlier: Mapping[str, int] | None
     ) -> KernelTuning:
-        from harness.measure.on_device import TuneJob
+        from harness.measure.jobs import TuneKernel
 
         asked = self.request
-        job = TuneJob(
+        job = TuneKernel(
             module.text,
             asked.search,
             fitting(earlier, _candidates(module, self.cache)),
@@ -168,7 +168,7 @@ def open_session(options: Options, request: TuneRequest) -> Iterator[TuneSession
 def _candidates(module: EmittedModule, cache: Path | None) -> Sequence[Config]:
     from harness.runtime.module import load
 
-    return load(module.text, None if cache is None else cache / "modules").configs
+    return load(module.text, cache).configs
 
 
 def _static_trial(config: Config, answer: StaticMetrics | HarnessError) -> TrialRecord:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import UnknownName, UsageError, nearest
-from harness.measure.jobs import PAIRS, DeviceFacts, PairSamples, TimedKernel
+from harness.measure.jobs import DeviceFacts, Effort, Follow, PairSamples, TimedKernel
 from harness.measure.noise.judge import Rules, Times
 from harness.measure.noise.variance import median_error
-from harness.measure.pairs import Effort, Follow, KernelPair, time_pairs
+from harness.measure.pairs import KernelPair, time_pairs
 from harness.measure.timer.graph_timer import METHOD
 from harness.records.run import KernelRecord
 from harness.records.timing import Samples
@@ -27,13 +27,11 @@ they say how far to trust the verdicts on the others."""
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """Where to measure: the cache folder, processes that compile, and who hears of progress.
-    ``role`` is the measuring worker's."""
+    """Where to measure: the cache folder, processes that compile, and who hears of progress."""
 
     cache: Path
     jobs: int
     follow: Follow = lambda _done, _total: None
-    role: str = PAIRS
 
 
 def confirm(
@@ -67,7 +65,7 @@ def confirm(
         )
     ready = [n for n, match in enumerate(matches) if all(k.module for k in _kernels(match))]
     pairs = [KernelPair(_timed_kernels(matches[n].a), _timed_kernels(matches[n].b)) for n in ready]
-    found = time_pairs(pairs, effort, place.cache, place.jobs, place.follow, place.role)
+    found = time_pairs(pairs, effort, place.cache, place.jobs, place.follow)
     measured = [Measured(reason="a module is not recorded")] * len(matches)
     matches = [_without_samples(match) for match in matches]
     for n, outcomes, reason in zip(ready, found.outcomes, found.reasons, strict=True):

@@ -11,9 +11,8 @@ from typing import Protocol
 
 from harness.errors import HarnessError, UsageError
 from harness.heuristics.facts import Config
-from harness.measure.jobs import DeviceFacts
+from harness.measure.jobs import DeviceFacts, Effort
 from harness.measure.noise.judge import Rules
-from harness.measure.pairs import Effort
 from harness.measure.peers.names import OURS
 from harness.measure.peers.regions import Comparable, comparables
 from harness.pipeline import compile_graph

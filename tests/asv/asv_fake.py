@@ -13,7 +13,8 @@ from harness.asv.measure import Wanted
 from harness.heuristics.facts import Config
 from harness.options import Options
 from harness.records.timing import Samples
-from harness.session.session import CheckOutcome, Timing
+from harness.runtime.interpret.interpreter import CheckResult
+from harness.session.session import Timing
 
 GRAPHS = ("image_preprocess_forward", "fp8_rowwise_forward")
 
@@ -35,8 +36,8 @@ class FakeDevice:
         with Path(os.environ["FAKE_LOG"]).open("a") as log:
             log.write(f"{os.getpid()} {len(modules)}\n")
 
-    def check(self, module: Any) -> CheckOutcome:
-        return CheckOutcome("# wrong" not in module.text, 0.1, 0.5)
+    def check(self, module: Any) -> CheckResult:
+        return CheckResult("# wrong" not in module.text, 0.1, 0.5)
 
     def time(self, module: Any) -> Timing:
         return self.again(module.text, module.name, Config((("XBLOCK", 1),), 4, 1), 1)

@@ -25,9 +25,10 @@ from harness.history.commits import export as asv_export
 from harness.history.commits import tree as asv_tree
 from harness.options import Options, Overlay, overlay
 from harness.records.timing import Samples
+from harness.runtime.interpret.interpreter import CheckResult
 from harness.session.cuda import CudaDevice
-from harness.session.session import CheckOutcome
 from tests.asv.asv_fake import FakeDevice
+from tests.measure import fake_device
 
 MODULES = [
     Emitted("triton_a_0", "text a", 2_000_000, "poi", 2, "g/add"),
@@ -77,9 +78,9 @@ class Device:
     def prepare(self, modules: Any) -> None:
         assert len(modules) == 2
 
-    def check(self, module: Any) -> CheckOutcome:
+    def check(self, module: Any) -> CheckResult:
         self.calls["check"] += 1
-        return CheckOutcome(module.name != self.wrong, 0.7, 0.5)
+        return CheckResult(module.name != self.wrong, 0.7, 0.5)
 
     def time(self, module: Any) -> Any:
         self.calls["time"] += 1
@@ -148,7 +149,7 @@ def test_the_real_device_goes_the_whole_way(tmp_path: Path) -> None:
     modules = [Emitted("k", text, 4_000_000, "poi", 1, "g/a")]
     kernels: dict[str, Any] = {"g/a": {}}
     (tmp_path / "cache").mkdir()
-    device = CudaDevice(tmp_path / "cache", 1, role="tests.measure.fake_device:handlers")
+    device = CudaDevice(tmp_path / "cache", 1, handlers=fake_device.HANDLERS)
     wanted = Wanted(("g",), processes=2, open_device=lambda _: device)
     notes = asv_measure._add_times(modules, kernels, options_in(tmp_path), wanted, Checked(None))
     assert notes == []

@@ -6,42 +6,47 @@ import os
 import zlib
 from pathlib import Path
 
-from harness.calibration.jobs import CellJob
+from harness.calibration.jobs import CellJob, DurationJob
 from harness.calibration.record import Cell
-from harness.devices.worker import Handler, Unusable
+from harness.devices.job import Context, Unusable
 from harness.errors import HarnessError, NoDevice
-from harness.measure.jobs import DeviceFacts
+from harness.measure.jobs import DeviceFacts, OpenDevice
 from harness.records.run import Machine as MachineRecord
 from harness.target import H100
 from tests.calibration.simulation import Machine
 
+HERE, REAL = "tests.calibration.fake_worker", "harness.calibration.worker"
+HANDLERS = {f"{REAL}:{name}": f"{HERE}:{name}" for name in ("duration", "cell")}
+HANDLERS["harness.measure.worker:open_device"] = f"{HERE}:take"
 
-def handlers(cache: str | None) -> dict[str, Handler]:
-    folder = Path(cache or ".")
 
-    def note(text: str) -> None:
-        with (folder / "log").open("a") as file:
-            file.write(f"{text}\n")
+def _folder(context: Context) -> Path:
+    return context.cache or Path()
 
-    def open_(_: object) -> DeviceFacts:
-        if (folder / "gone").exists():
-            raise Unusable(NoDevice("the GPU cannot be used"))
-        return DeviceFacts(H100, MachineRecord("fake-gpu", gpu="Fake GPU"), "fake/1")
 
-    def duration(text: str) -> float:
-        note("duration")
-        return 0.001 * (2 + zlib.crc32(text.encode()) % 60)
+def note(context: Context, text: str) -> None:
+    with (_folder(context) / "log").open("a") as file:
+        file.write(f"{text}\n")
 
-    def cell(job: CellJob) -> Cell:
-        note(f"cell {job.process} {job.kernel}")
-        if (folder / "stop").exists():
-            (folder / "gone").touch()
-            raise Unusable(NoDevice("the GPU cannot be used"))
-        if "# crashes" in job.module_text:
-            os._exit(3)
-        if "# fails" in job.module_text:
-            raise HarnessError("it could not be timed", got="out of memory")
-        assert job.ms is not None
-        return Machine().cell(job.process, job.kernel, job.ms, zlib.crc32(job.kernel.encode()))
 
-    return {"open": open_, "duration": duration, "cell": cell}
+def take(context: Context, _: OpenDevice) -> DeviceFacts:
+    if (_folder(context) / "gone").exists():
+        raise Unusable(NoDevice("the GPU cannot be used"))
+    return DeviceFacts(H100, MachineRecord("fake-gpu", gpu="Fake GPU"), "fake/1")
+
+
+def duration(context: Context, job: DurationJob) -> float:
+    note(context, "duration")
+    return 0.001 * (2 + zlib.crc32(job.module_text.encode()) % 60)
+
+
+def cell(context: Context, job: CellJob) -> Cell:
+    note(context, f"cell {job.process} {job.kernel}")
+    if (_folder(context) / "stop").exists():
+        (_folder(context) / "gone").touch()
+        raise Unusable(NoDevice("the GPU cannot be used"))
+    if "# crashes" in job.module_text:
+        os._exit(3)
+    if "# fails" in job.module_text:
+        raise HarnessError("it could not be timed", got="out of memory")
+    return Machine().cell(job.process, job.kernel, job.ms, zlib.crc32(job.kernel.encode()))

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import torch
 
+from harness.calibration import worker
 from harness.calibration.jobs import CellJob
-from harness.calibration.worker import CalibrationWorker, Spin
-from harness.measure.jobs import DeviceFacts
-from harness.records.run import Machine
+from harness.calibration.worker import Spin
+from harness.devices.job import Context
 from harness.records.timing import Samples
 from harness.runtime import module as modules
 from harness.target import H100
@@ -86,21 +86,19 @@ def test_a_cell_has_the_plain_kernel_twice_and_every_level(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launched: list[int] = []
-    worker = CalibrationWorker(tmp_path)
-    worker._timer = FakeTimer()
-    worker._spin = Spin(torch.device("cpu"), FakeKernel())
-    worker._facts = DeviceFacts(H100, Machine("fake"), "fake")
-    monkeypatch.setattr(CalibrationWorker, "_launcher", lambda *_: lambda _: launched.append(1))
+    timer: Any = FakeTimer()
+    spin = Spin(torch.device("cpu"), FakeKernel())
+    context = Context(tmp_path)
+    monkeypatch.setattr(worker, "_launcher", lambda *_: lambda _: launched.append(1))
     real = modules.LoadedModule.get_args
     monkeypatch.setattr(
         modules.LoadedModule, "get_args", lambda self, device, seed: real(self, "cpu", seed)
     )
-    assert worker.duration(emitted.POINTWISE) == 1.0
     job = CellJob(2, "key", emitted.POINTWISE, (0.02, 0.05), 1.0, 0, 1.0, 0.01)
-    cell = worker.cell(job)
+    cell = worker._cell(job, timer, spin, H100, context)
     assert (cell.process, cell.kernel) == (2, "key")
     assert list(cell.samples) == ["plain", "again", "spin 0", "spin 0.02", "spin 0.05"]
-    assert len(launched) == 1 + 5
+    assert len(launched) == 5
     extra = cell.truth["spin 0.05"].nanoseconds - cell.truth["spin 0"].nanoseconds
     assert extra == pytest.approx(50_000, rel=1e-3)
 

@@ -12,10 +12,10 @@ from harness.calibration import measure, run
 from harness.calibration import store as calibrations
 from harness.runtime import device
 from harness.target import H100
+from tests.calibration import fake_worker
 from tests.cli.conftest import Command
 from tests.measure.fakes import FakeEntry, compiled, module
 
-ROLE = "tests.calibration.fake_worker:handlers"
 KERNELS = [module(f"triton_poi_{n}", f"n{n}", text=f"# kernel {n}\n") for n in range(12)]
 
 
@@ -32,10 +32,9 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     real = run.measure
 
     def measured(*args: Any, **_: Any) -> Any:
-        return real(*args, role=ROLE)
+        return real(*args, handlers=fake_worker.HANDLERS)
 
     monkeypatch.setattr(run, "measure", measured)
-    monkeypatch.setattr(measure, "_SECONDS", 30.0)
     return tmp_path / "cache"
 
 

@@ -15,8 +15,8 @@ from harness.errors import CompileFailed, NoDevice, UnsupportedOperator
 from harness.history import store
 from harness.measure.peers.regions import Comparable
 from harness.records.run import StateSummary
+from harness.runtime.interpret.interpreter import CheckResult
 from harness.session import plan
-from harness.session.session import CheckOutcome
 from harness.target import A100
 from tests.cli.conftest import Command
 from tests.history.examples import run as example
@@ -139,7 +139,7 @@ def test_with_a_device_times_are_printed_and_in_the_json(harness: Command, plann
 def test_a_failed_check_is_a_row_with_its_reason_and_status_1(
     harness: Command, planned: Any
 ) -> None:
-    planned(GOOD, check=lambda text: CheckOutcome(text != A.text, 0.5, 0.125))
+    planned(GOOD, check=lambda text: CheckResult(text != A.text, 0.5, 0.125))
     answer = harness("run", "--no-record")
     assert answer.status == 1
     assert "FAILED" in answer.out
@@ -194,7 +194,7 @@ def test_a_gpu_that_vanishes_keeps_what_was_measured(
     harness: Command, results: Path, planned: Any
 ) -> None:
     class Vanishing(FakeDevice):
-        def check(self, module: EmittedModule) -> CheckOutcome:
+        def check(self, module: EmittedModule) -> CheckResult:
             if module.name == B.name:
                 raise NoDevice("the GPU cannot be used", got="no device found")
             return super().check(module)

@@ -5,18 +5,29 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.devices.worker import Handler
+from harness.devices.job import Context
 from harness.errors import CompileFailed
-from harness.measure.jobs import DeviceFacts, PairJob, PairSamples, TimedKernel
-from harness.measure.pairs import Effort, Follow, KernelPair, PairResults
+from harness.measure.jobs import (
+    DeviceFacts,
+    Effort,
+    Follow,
+    OpenDevice,
+    PairJob,
+    PairSamples,
+    TimedKernel,
+)
+from harness.measure.pairs import KernelPair, PairResults
 from harness.records.run import Machine, one_line
 from harness.records.timing import Samples
 from harness.target import H100
 
-ROLE = "tests.measure.fake_pairs:handlers"
+HANDLERS = {
+    "harness.measure.worker:open_device": "tests.measure.fake_pairs:take",
+    "harness.measure.worker:time_pair": "tests.measure.fake_pairs:time_pair",
+}
 
 
 def _time(kernel: TimedKernel, chance: random.Random) -> float:
@@ -30,7 +41,7 @@ def time_pairs_here(
     cache: Path,
     jobs: int,
     follow: Follow = lambda _done, _total: None,
-    role: str = ROLE,
+    handlers: Mapping[str, str] | None = None,
 ) -> PairResults:
     """``pairs.time_pairs`` without a process: the same answers, at once."""
     device = DeviceFacts(H100, Machine("fake", gpu="Fake GPU", triton="3"), "fake/1")
@@ -59,22 +70,18 @@ def _timed(job: PairJob) -> PairSamples:
     return PairSamples(*(Samples(ms, method="fake/1", stopped=stopped) for ms in sides))
 
 
-def handlers(cache: str | None) -> dict[str, Handler]:
+def take(_: Context, __: OpenDevice) -> DeviceFacts:
+    return DeviceFacts(H100, Machine("fake", gpu="Fake GPU", triton="3"), "fake/1")
+
+
+def time_pair(context: Context, job: PairJob) -> PairSamples:
     """Notes, in the cache folder, which process had which job in which order."""
-    assert cache is not None
-    log = Path(cache) / "log"
-
-    def take(_: object) -> DeviceFacts:
-        return DeviceFacts(H100, Machine("fake", gpu="Fake GPU", triton="3"), "fake/1")
-
-    def time_(job: PairJob) -> PairSamples:
-        texts = [c.module_text for c in (*job.a, *job.b)]
-        with log.open("a") as file:
-            file.write(f"{os.getpid()} {job.a_first} {job.seed} {texts[0].splitlines()[0]}\n")
-        if any("# crashes" in text for text in texts):
-            os._exit(7)
-        if any("# hangs" in text for text in texts):
-            time.sleep(60)
-        return _timed(job)
-
-    return {"open": take, "time": time_}
+    assert context.cache is not None
+    texts = [c.module_text for c in (*job.a, *job.b)]
+    with (context.cache / "log").open("a") as file:
+        file.write(f"{os.getpid()} {job.a_first} {job.seed} {texts[0].splitlines()[0]}\n")
+    if any("# crashes" in text for text in texts):
+        os._exit(7)
+    if any("# hangs" in text for text in texts):
+        time.sleep(60)
+    return _timed(job)

@@ -9,15 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.codegen.source import EmittedModule
+from harness.devices.queue import Inbox, Queue
 from harness.errors import CompileFailed, HarnessError, NoDevice
 from harness.heuristics.facts import Config, Facts, Family
-from harness.measure.lanes import Inbox, Lane
 from harness.measure.peers.regions import Comparable
 from harness.measure.roofline import Limit
 from harness.records.metrics import StaticMetrics
 from harness.records.run import Check, LibraryCall, RegionRecord
 from harness.records.timing import Samples
-from harness.session.session import CheckOutcome, Compiled, CompiledKernel, Session, Timing
+from harness.runtime.interpret.interpreter import CheckResult
+from harness.session.session import Compiled, CompiledKernel, Session, Timing
+from harness.target import H100
 
 METRICS = StaticMetrics(32, 0, 8, 1024, 300, 16, 8, (("fma", 7),))
 
@@ -66,8 +68,8 @@ class FakeDevice:
     def prepare(self, modules: Sequence[EmittedModule]) -> None:
         self.prepared.extend(m.name for m in modules)
 
-    def check(self, module: EmittedModule) -> CheckOutcome:
-        return CheckOutcome(module.name not in self.wrong, 0.25, 0.5)
+    def check(self, module: EmittedModule) -> CheckResult:
+        return CheckResult(module.name not in self.wrong, 0.25, 0.5)
 
     def time(self, module: EmittedModule) -> Timing:
         if module.name in self.unlaunchable:
@@ -109,26 +111,23 @@ class RepeatableDevice(FakeDevice):
 Work = Callable[[Any], Any]
 
 
-def lane(name: str, inbox: Inbox, work: Work, log: list[Any] | None = None) -> Lane[Any]:
-    """A lane whose pool calls ``work`` in the lane's thread and notes each job in ``log``."""
+def here(name: str, inbox: Inbox, work: Work, log: list[Any] | None, given: Work) -> Queue:
+    """A queue that calls ``work`` in its thread, with what ``given`` takes of a job, and notes
+    that in ``log``."""
 
-    @contextlib.contextmanager
-    def open_pool() -> Iterator[Callable[[Sequence[Any]], Iterator[tuple[int, Any]]]]:
-        def each(jobs: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-            for index, job in enumerate(jobs):
-                if log is not None:
-                    log.append(job)
-                yield index, work(job)
+    def each(_: None, jobs: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        for index, job in enumerate(jobs):
+            if log is not None:
+                log.append(given(job))
+            yield index, work(given(job))
 
-        yield each
-
-    return Lane(name, inbox, open_pool)
+    return Queue(name, inbox, contextlib.nullcontext, each)
 
 
 def session(
     *entries: FakeEntry,
     static: Work = lambda _: METRICS,
-    check: Work = lambda _: CheckOutcome(True, 1e-7, 1e-5),
+    check: Work = lambda _: CheckResult(True, 1e-7, 1e-5),
     device: FakeDevice | None = None,
     peers: FakePeers | None = None,
     jobs: list[Any] | None = None,
@@ -138,9 +137,10 @@ def session(
     inbox: Inbox = queue.SimpleQueue()
     return Session(
         entries,
+        H100,
         inbox,
-        lane("static", inbox, static, jobs),
-        lane("check", inbox, check, checks),
+        here("static", inbox, static, jobs, lambda job: (job.module_text, job.config)),
+        here("check", inbox, check, checks, lambda job: job.module_text),
         device,
         peers,
         processes,

@@ -5,21 +5,21 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness.measure import on_pairs, pairs
-from harness.measure.jobs import PairJob, TimedKernel
-from harness.measure.pairs import Effort, KernelPair, time_pairs
+from harness.measure import pairs, worker
+from harness.measure.jobs import Effort, PairJob, TimedKernel
+from harness.measure.pairs import KernelPair, time_pairs
 from harness.records.timing import Samples, Work
 from harness.target import H100
 from tests.measure import fake_pairs
 from tests.runtime.emitted import POINTWISE
 
 MODULE = POINTWISE + "\nARGS = [\n]\n"
-EFFORT = Effort(processes=3, seconds=5.0)
+EFFORT = Effort(processes=3, job_seconds=5.0)
 
 
 @pytest.fixture(autouse=True)
 def no_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "_compile_ahead", lambda *_: None)
+    monkeypatch.setattr(pairs, "compile_ahead", lambda *_: None)
 
 
 def pair(name: str, a: str = "# ms 0.01", b: str = "# ms 0.01") -> KernelPair:
@@ -33,7 +33,7 @@ def log(cache: Path) -> list[tuple[str, str, str, str]]:
 
 def test_every_process_is_fresh_and_has_its_own_order(tmp_path: Path) -> None:
     names = [f"k{n}" for n in range(8)]
-    found = time_pairs([pair(n) for n in names], EFFORT, tmp_path, 1, role=fake_pairs.ROLE)
+    found = time_pairs([pair(n) for n in names], EFFORT, tmp_path, 1, handlers=fake_pairs.HANDLERS)
     assert [len(outcomes) for outcomes in found.outcomes] == [3] * 8
     entries = log(tmp_path)
     processes = list(dict.fromkeys(pid for pid, *_ in entries))
@@ -46,8 +46,8 @@ def test_every_process_is_fresh_and_has_its_own_order(tmp_path: Path) -> None:
 
 def test_a_kernel_that_cannot_run_is_a_reason(tmp_path: Path) -> None:
     bad = [pair(word, f"# {word}\n# ms 1") for word in ("crashes", "fails", "hangs")]
-    effort = Effort(processes=2, seconds=2.0)
-    found = time_pairs([pair("good"), *bad], effort, tmp_path, 1, role=fake_pairs.ROLE)
+    effort = Effort(processes=2, job_seconds=2.0)
+    found = time_pairs([pair("good"), *bad], effort, tmp_path, 1, handlers=fake_pairs.HANDLERS)
     assert found.reasons[0] == ""
     assert "process ended" in found.reasons[1]
     assert "does not fit" in found.reasons[2]
@@ -92,7 +92,7 @@ class EmptyLauncher:
 @pytest.fixture
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, object]]:
     EmptyLauncher.calls = []
-    monkeypatch.setattr(on_pairs, "Launcher", EmptyLauncher)
+    monkeypatch.setattr(worker, "Launcher", EmptyLauncher)
     return EmptyLauncher.calls
 
 
@@ -107,7 +107,7 @@ def test_equal_arguments_are_one_set_of_tensors(tmp_path: Path, launched: list) 
     timer = TurnTimer()
     config = {"XBLOCK": 128, "num_warps": 2, "num_stages": 1}
     job = one_job((TimedKernel(text),), (TimedKernel(text, config),), a_first=False)
-    on_pairs.timed(job, timer, H100, tmp_path, device="cpu")  # type: ignore[arg-type]
+    worker.paired(job, timer, H100, tmp_path, device="cpu")  # type: ignore[arg-type]
     assert timer.launched == ["b", "a"], "the order is the job's"
     assert timer.args[0] is timer.args[1]
     assert launched[0][1].num_warps == 2, "the recorded configuration"  # type: ignore[attr-defined]
@@ -116,7 +116,7 @@ def test_equal_arguments_are_one_set_of_tensors(tmp_path: Path, launched: list) 
 def test_a_group_launches_each_as_often_as_its_graph(tmp_path: Path, launched: list) -> None:
     text = MODULE
     job = one_job((TimedKernel(text, launches=3), TimedKernel(text)), (TimedKernel(text),))
-    on_pairs.timed(job, TurnTimer(), H100, tmp_path, device="cpu")  # type: ignore[arg-type]
+    worker.paired(job, TurnTimer(), H100, tmp_path, device="cpu")  # type: ignore[arg-type]
     assert len(launched) == 3 + 1 + 1
 
 
@@ -134,6 +134,6 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
         if done == 3:
             raise KeyboardInterrupt
 
-    found = time_pairs([pair("a"), pair("b")], EFFORT, tmp_path, 1, follow, fake_pairs.ROLE)
+    found = time_pairs([pair("a"), pair("b")], EFFORT, tmp_path, 1, follow, fake_pairs.HANDLERS)
     assert found.interrupted
     assert sorted(len(outcomes) for outcomes in found.outcomes) == [1, 2]

@@ -205,7 +205,8 @@ FAKE_SUITE = """
 import pytest
 from harness.records.run import Check, RegionRecord
 from harness.records.timing import Samples
-from harness.session.session import CheckOutcome, Timing
+from harness.runtime.interpret.interpreter import CheckResult
+from harness.session.session import Timing
 from harness.heuristics.facts import Config
 from harness.measure.roofline import Limit
 from harness.pytest.suite import (
@@ -219,7 +220,7 @@ CONFIG = Config((("XBLOCK", 256),), 4, 2)
 
 class FakeDevice:
     def check(self, module):
-        return CheckOutcome(RIGHT, 0.25, 1e-3)
+        return CheckResult(RIGHT, 0.25, 1e-3)
     def time(self, module):
         return Timing(CONFIG, Samples((0.4, 0.5, 0.6), copy_gbps=3000.0), Limit("write", 0.8))
 

@@ -9,23 +9,23 @@ import pytest
 import torch
 
 from harness.codegen.source import EmittedModule
+from harness.devices import pool
 from harness.errors import CompileFailed, HarnessError, NoDevice, WorkerDied
 from harness.heuristics.facts import Config
 from harness.records.run import Check
-from harness.session import cuda
 from harness.session.cuda import CudaDevice
 from harness.session.session import GraphDone
+from tests.measure import fake_device
 from tests.measure.fakes import FakeEntry, compiled, module, session
 from tests.runtime import emitted
 
-ROLE = "tests.measure.fake_device:handlers"
 HAS_GPU = torch.cuda.is_available()
 
 
 @pytest.fixture
 def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDevice]:
-    monkeypatch.setattr(cuda, "_PAUSE_SECONDS", 0.0)
-    with CudaDevice(tmp_path, 1, seconds=2.0, role=ROLE) as made:
+    monkeypatch.setattr(pool, "_PAUSE_SECONDS", 0.0)
+    with CudaDevice(tmp_path, 1, seconds=2.0, handlers=fake_device.HANDLERS) as made:
         yield made
 
 

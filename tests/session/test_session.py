@@ -8,9 +8,9 @@ from harness.errors import CheckFailed, CompileFailed, UnsupportedOperator
 from harness.measure.peers.regions import Comparable
 from harness.records.metrics import read_static
 from harness.records.run import Check, GraphRecord
+from harness.runtime.interpret.interpreter import CheckResult
 from harness.session.session import (
     NO_SMALL,
-    CheckOutcome,
     GraphDone,
     GraphStarted,
     KernelDone,
@@ -93,7 +93,7 @@ def test_a_kernel_that_does_not_compile_has_a_reason() -> None:
 
 def test_a_wrong_kernel_fails() -> None:
     def check(text: str) -> object:
-        return CheckOutcome(text != SMALL_A.text, 0.5, 0.1)
+        return CheckResult(text != SMALL_A.text, 0.5, 0.1)
 
     entry = FakeEntry("g", compiled(A, B), compiled(SMALL_A, SMALL_B))
     first, second = finished(session(entry, check=check))["g"].kernels
@@ -128,7 +128,7 @@ def test_a_kernel_that_is_two_at_small_sizes_passes_only_if_both_do(wrong: str) 
 
     def check(text: str) -> object:
         bad = bool(wrong) and wrong in text
-        return CheckOutcome(not bad, 0.5 if bad else 1e-7, 0.1)
+        return CheckResult(not bad, 0.5 if bad else 1e-7, 0.1)
 
     (kernel,) = finished(session(FakeEntry("g", compiled(B), small), check=check))["g"].kernels
     assert kernel.check is (Check.FAILED if wrong else Check.PASSED)

@@ -11,7 +11,7 @@ import pytest
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
-from harness.measure.on_device import TuneJob
+from harness.measure.jobs import TuneKernel
 from harness.records.trials import Origin, Trial, Tuned
 from harness.runtime.module import config_dict
 from harness.session.tune_session import NO_GPU, TuneRequest, TuneSession
@@ -29,7 +29,7 @@ class Device:
 
     def __init__(self, **fail: HarnessError) -> None:
         self.fail = fail
-        self.jobs: list[TuneJob] = []
+        self.jobs: list[TuneKernel] = []
         self.prepared: list[str] = []
 
     def prepare(self, modules: Sequence[EmittedModule]) -> None:
@@ -40,7 +40,7 @@ class Device:
     def compilers(self, jobs: int) -> None:
         self.compilers_started = jobs
 
-    def tune(self, job: TuneJob) -> Tuned:
+    def tune(self, job: TuneKernel) -> Tuned:
         self.jobs.append(job)
         for name, error in self.fail.items():
             if name in job.module_text:

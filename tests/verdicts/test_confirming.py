@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UnknownName, UsageError
+from harness.measure.jobs import Effort
 from harness.measure.noise.judge import Rules, Verdict
-from harness.measure.pairs import Effort
 from harness.records.timing import Samples
 from harness.verdicts import confirming
 from harness.verdicts.comparing import Comparison, Side
@@ -16,7 +16,7 @@ from harness.verdicts.confirming import CONTROLS, Workplace, confirm
 from tests.history.kernels import graph, kernel, side
 from tests.measure import fake_pairs
 
-EFFORT = Effort(processes=3, seconds=3.0)
+EFFORT = Effort(processes=3, job_seconds=3.0)
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.measure.jobs import DeviceFacts
+from harness.measure.jobs import DeviceFacts, Effort
 from harness.measure.noise.judge import Rules, Verdict
-from harness.measure.pairs import Effort
 from harness.measure.peers.regions import Comparable
 from harness.records.run import Machine, RegionRecord, Run
 from harness.records.timing import Samples

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from harness.compiled import CompiledRegion
+from harness.devices.job import Job
 from harness.graph.model import Graph
 from harness.heuristics.facts import Config
 from harness.measure.peers.names import SUBJECTS
 from harness.records.timing import Samples
 
-ROLE = "harness.measure.peers.worker:handlers"
 TIMING = "timing"
-"""What the file ``CompareJob.progress`` holds while all compilers are timed in turns."""
+"""What the file ``CompareJob.progress`` holds while all compilers are timed, interleaved."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class CompareJob:
+class CompareJob(Job):
     """Compare ``names`` (what they are compared with among them) on ``work``: a region, or the
     text of a user's kernel. ``configs`` are tuned configurations by module text; the file
-    ``progress`` is where the worker says which of the names it is about to run."""
+    ``progress`` is where the worker says which of the names it is about to run. Answers a
+    ``RegionComparison``."""
 
+    handler: ClassVar[str] = "harness.measure.peers.worker:compare_region"
     work: CompiledRegion | str
     names: tuple[str, ...]
     configs: dict[str, Config]
@@ -31,9 +34,11 @@ class CompareJob:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class WarmJob:
-    """Compile ``graph`` with Inductor, ``tuned`` or not, so that it is in the cache."""
+class WarmJob(Job):
+    """Compile ``graph`` with Inductor, ``tuned`` or not, so that it is in the cache. Answers why
+    not, if it cannot."""
 
+    handler: ClassVar[str] = "harness.measure.peers.worker:warm"
     graph: Graph
     tuned: bool = False
 

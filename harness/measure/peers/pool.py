@@ -13,11 +13,13 @@ from pathlib import Path
 
 from harness.compiled import CompiledRegion
 from harness.devices.closing import Closing
-from harness.devices.pool import WorkerPool
+from harness.devices.job import cores
+from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
+from harness.measure.jobs import gpu
 from harness.measure.noise.processes import combined
-from harness.measure.peers.jobs import ROLE, TIMING, CompareJob, Peer, RegionComparison, WarmJob
+from harness.measure.peers.jobs import TIMING, CompareJob, Peer, RegionComparison, WarmJob
 from harness.measure.peers.names import OURS, SUBJECTS, USER, needs_warming
 from harness.measure.peers.regions import Comparable
 from harness.measure.timer.graph_timer import METHOD
@@ -27,7 +29,7 @@ _SECONDS = 300.0
 """What comparing one region may take, compiling and tuning by every compiler included."""
 _MOST_WARMING = 8
 """Processes that compile ahead, each of which holds a context on the device."""
-_TIMING_FAILED = "the process was lost while all compilers were timed in turns"
+_TIMING_FAILED = "the process was lost while all compilers were timed, interleaved"
 
 
 class PeerPool(Closing):
@@ -45,15 +47,17 @@ class PeerPool(Closing):
         cache: Path,
         jobs: int,
         seconds: float = _SECONDS,
-        role: str = ROLE,
+        handlers: Mapping[str, str] | None = None,
         processes: int = 1,
     ) -> None:
         self.against = tuple(against)
-        kept = {"TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor")}
+        kept = (("TORCHINDUCTOR_CACHE_DIR", str(cache / "inductor")),)
         # Compiling ahead is what runs in parallel, so each process compiles alone.
-        alone = {**kept, "TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        self._workers = [WorkerPool(role, 1, seconds, cache, kept) for _ in range(processes)]
-        self._warming = WorkerPool(role, max(1, min(jobs, _MOST_WARMING)), seconds, cache, alone)
+        alone = (*kept, ("TORCHINDUCTOR_COMPILE_THREADS", "1"), ("OMP_NUM_THREADS", "1"))
+        device = gpu(environment=kept)
+        self._workers = [Pool([device], seconds, cache, handlers) for _ in range(processes)]
+        warming = cores(min(jobs, _MOST_WARMING), alone)
+        self._warming = Pool(warming, seconds, cache, handlers)
         self._folder = tempfile.TemporaryDirectory(prefix="harness-peers-")
 
     def close(self) -> None:
@@ -68,11 +72,7 @@ class PeerPool(Closing):
         again, with its reason, when it is compared."""
         graphs = [one.work.region.graph for one in work if isinstance(one.work, CompiledRegion)]
         self._warming.all(
-            [
-                ("warm", WarmJob(graph, tuned))
-                for tuned in needs_warming(self.against)
-                for graph in graphs
-            ]
+            [WarmJob(graph, tuned) for tuned in needs_warming(self.against) for graph in graphs]
         )
 
     def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[RegionRecord, ...]:
@@ -89,7 +89,7 @@ class PeerPool(Closing):
 
     def _compared(
         self,
-        worker: WorkerPool,
+        worker: Pool,
         one: Comparable,
         names: Sequence[str],
         configs: Mapping[str, Config],
@@ -101,7 +101,7 @@ class PeerPool(Closing):
             progress.unlink(missing_ok=True)
             job = CompareJob(one.work, tuple(left), dict(configs), progress)
             try:
-                found: RegionComparison = worker.run("compare", job)
+                found: RegionComparison = worker.run(job)
                 return {**found.peers, **lost}
             except NoDevice:
                 raise

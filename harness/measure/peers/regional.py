@@ -21,16 +21,16 @@ Region = Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor | None]]
 
 
 def compiled_launch(
-    launchers: LauncherCache, configs: Mapping[str, Config], folder: Path | None
+    launchers: LauncherCache, configs: Mapping[str, Config], cache: Path | None
 ) -> LaunchKernel:
     """Launch compiled kernels. ``configs`` are tuned configurations by module text; a kernel
-    that has none gets its best guess. Module files go to ``folder``."""
+    that has none gets its best guess. Module files go to ``cache``."""
     loaded: dict[str, Callable[[Sequence[Any]], None]] = {}
 
     def launch(module: EmittedModule, args: list[Any]) -> None:
         run = loaded.get(module.text)
         if run is None:
-            made = modules.load(module.text, folder)
+            made = modules.load(module.text, cache)
             run = loaded[module.text] = launchers.get(made, configs.get(module.text))
         run(args)
 

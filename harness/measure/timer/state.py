@@ -149,7 +149,7 @@ class Monitor(Closing):
         found = dict.fromkeys(r for reading in self._around(begin, end) for r in reading.reasons)
         return tuple(found)
 
-    def calm(self, seconds: float) -> None:
+    def wait_until_unthrottled(self, seconds: float) -> None:
         """Wait until nothing throttles, for at most so long."""
         end = self.clock() + seconds
         while self.clock() < end and self.throttled(self.clock(), self.clock()):

@@ -3,62 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from harness.devices.closing import Closing
-from harness.devices.pool import WorkerPool
-from harness.devices.worker import Handler
+from harness.devices.job import Context, Job, cores
+from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from harness.records.metrics import StaticMetrics
 from harness.runtime.compile.static import CompileJob, known
 
-__all__ = ["CompileJob", "CompilePool"]
+__all__ = ["CompileJob", "CompilePool", "compile_ahead"]
 
 _SECONDS = 180.0
-
-
 _TOGETHER = 16
 """Kernels one worker reads together: enough that starting the disassembler (as long as
 compiling three kernels takes) is spread thin, few enough that results keep coming in."""
 
 
-class CompilePool(Closing):
+@dataclass(frozen=True, slots=True)
+class MetricsJob(Job):
+    """Answers the static metrics, or the ``HarnessError``, of each of ``kernels``."""
+
+    handler: ClassVar[str] = "harness.runtime.compile.compiling:measure"
+    kernels: tuple[CompileJob, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WarmJob(Job):
+    """Compile ``kernel`` into the cache."""
+
+    handler: ClassVar[str] = "harness.runtime.compile.compiling:warm"
+    kernel: CompileJob
+
+
+class CompilePool(Pool):
     """Compiles kernels in ``workers`` processes. Answers are ``StaticMetrics`` or the
     ``HarnessError`` (mostly ``CompileFailed``) of that kernel alone."""
 
     def __init__(self, workers: int, cache: Path | None = None, seconds: float = _SECONDS) -> None:
-        self._cache = cache
-        self._pool = WorkerPool(
-            "harness.runtime.compile.compiling:handlers", workers, seconds, cache
-        )
+        imports = ("harness.runtime.launch.launcher",)
+        super().__init__(cores(workers, imports=imports), seconds, cache)
 
-    def close(self) -> None:
-        """End the workers."""
-        self._pool.close()
-
-    def start(self) -> None:
-        """Start the workers without waiting for them."""
-        self._pool.start()
-
-    @property
-    def workers(self) -> int:
-        """How many processes compile."""
-        return self._pool.workers
-
-    def each(
+    def metrics_each(
         self, jobs: Sequence[CompileJob]
     ) -> Iterator[tuple[int, StaticMetrics | HarnessError]]:
         """(index, answer) as they finish. What the cache knows needs no worker."""
         unknown = []
         for index, job in enumerate(jobs):
-            found = known(job, self._cache)
+            found = known(job, self.cache)
             if found is None:
                 unknown.append(index)
             else:
                 yield index, found
         # Of jobs that were lost together with their worker, one is to blame: each alone, then.
         lost: list[int] = []
-        size = min(_TOGETHER, -(-len(unknown) // self._pool.workers))
+        size = min(_TOGETHER, -(-len(unknown) // self.workers))
         yield from self._together(jobs, unknown, size, lost)
         yield from self._together(jobs, lost, 1, [])
 
@@ -68,8 +68,8 @@ class CompilePool(Closing):
         """Answers, ``size`` jobs going to a worker at a time. Where such a group fails as a
         whole its jobs are added to ``lost``; a single job's failure is its answer."""
         groups = [indices[at : at + size] for at in range(0, len(indices), max(1, size))]
-        packed = [("metrics", [jobs[i] for i in group]) for group in groups]
-        for number, answer in self._pool.each(packed):
+        packed = [MetricsJob(tuple(jobs[i] for i in group)) for group in groups]
+        for number, answer in self.each(packed):
             group = groups[number]
             if not isinstance(answer, HarnessError):
                 yield from zip(group, answer, strict=True)
@@ -80,32 +80,38 @@ class CompilePool(Closing):
 
     def metrics(self, jobs: Sequence[CompileJob]) -> list[StaticMetrics | HarnessError]:
         """Answers in the order of the jobs."""
-        found = dict(self.each(jobs))
+        found = dict(self.metrics_each(jobs))
         return [found[index] for index in range(len(jobs))]
 
     def warm_each(self, jobs: Sequence[CompileJob]) -> Iterator[tuple[int, HarnessError | None]]:
         """As ``warm``: (index, None or error) as they finish."""
-        yield from self._pool.each([("warm", job) for job in jobs])
+        yield from self.each([WarmJob(job) for job in jobs])
 
     def warm(self, jobs: Sequence[CompileJob]) -> list[HarnessError | None]:
         """Only compile, so that a later launch in another process finds the binary; None for
         each kernel that compiled."""
-        return self._pool.all([("warm", job) for job in jobs])
+        return self.all([WarmJob(job) for job in jobs])
 
 
-def handlers(cache: str | None) -> dict[str, Handler]:
-    """What a compile worker can do."""
-    from harness.runtime import module as modules
+def compile_ahead(jobs: Sequence[CompileJob], workers: int, cache: Path) -> None:
+    """Compile kernels in parallel, so that they are found in the cache. What fails here fails
+    again, with its reason, when it is launched."""
+    with CompilePool(min(workers, len(jobs)), cache) as pool:
+        pool.warm(jobs)
+
+
+def measure(context: Context, job: MetricsJob) -> list[StaticMetrics | HarnessError]:
+    """The handler of ``MetricsJob``."""
     from harness.runtime.compile import static
+
+    return static.measure(job.kernels, context.cache)
+
+
+def warm(context: Context, job: WarmJob) -> None:
+    """The handler of ``WarmJob``."""
+    from harness.runtime import module as modules
     from harness.runtime.launch.launcher import compiled_binary
 
-    folder = None if cache is None else Path(cache)
-
-    def measure(jobs: list[CompileJob]) -> list[StaticMetrics | HarnessError]:
-        return static.measure(jobs, folder)
-
-    def warm(job: CompileJob) -> None:
-        loaded = modules.load(job.module_text, folder)
-        compiled_binary(loaded, job.target, job.config or loaded.configs[0], cache=folder)
-
-    return {"metrics": measure, "warm": warm}
+    kernel = job.kernel
+    loaded = modules.load(kernel.module_text, context.cache)
+    compiled_binary(loaded, kernel.target, kernel.config or loaded.configs[0], cache=context.cache)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from harness.devices.worker import Handler
+from harness.devices.job import Context
 from harness.errors import CheckFailed, HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
@@ -22,10 +21,15 @@ _KEPT = 256
 
 
 class Interpreter:
-    """Loaded modules by text, and the two jobs."""
+    """Triton's interpreter made exact, loaded modules by text, and the two jobs."""
 
-    def __init__(self, cache: Path | None) -> None:
-        self._cache = cache
+    def __init__(self, context: Context) -> None:
+        torch.set_num_threads(1)
+        standins.install()
+        standins.install_rounding()
+        standins.install_splat()
+        standins.install_index()
+        self._cache = context.cache
         self._loaded: dict[str, modules.LoadedModule] = {}
 
     def load(self, text: str) -> modules.LoadedModule:
@@ -87,12 +91,11 @@ def result(found: dict[str, Any], seconds: float) -> CheckResult:
     )
 
 
-def handlers(cache: str | None) -> dict[str, Handler]:
-    """The jobs of an interpreter worker."""
-    torch.set_num_threads(1)
-    standins.install()
-    standins.install_rounding()
-    standins.install_splat()
-    standins.install_index()
-    interpreter = Interpreter(None if cache is None else Path(cache))
-    return {"check": interpreter.check, "launch": interpreter.launch}
+def check(context: Context, job: CheckJob) -> CheckResult:
+    """The handler of ``CheckJob``."""
+    return context.once(Interpreter).check(job)
+
+
+def launch(context: Context, job: LaunchJob) -> tuple[int, ...]:
+    """The handler of ``LaunchJob``."""
+    return context.once(Interpreter).launch(job)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import torch
 
-from harness.devices.worker import Handler
-from harness.measure.peers.worker import PeerWorker
+from harness.devices.job import Context
+from harness.measure.peers.jobs import CompareJob, RegionComparison
+from harness.measure.peers.worker import Comparer
 from harness.records.timing import Launch, Samples
 
 
@@ -30,6 +30,11 @@ class FakeTimer:
         }
 
 
-def handlers(cache: str | None) -> dict[str, Handler]:
-    worker = PeerWorker(Path(cache or "."), torch.device("cpu"), FakeTimer())
-    return {"compare": worker.compare, "warm": worker.warm}
+HANDLERS = {
+    "harness.measure.peers.worker:compare_region": "tests.measure.peers.cpu_worker:compare_region",
+    "harness.measure.worker:open_device": "harness.devices.worker:idle",
+}
+
+
+def compare_region(context: Context, job: CompareJob) -> RegionComparison:
+    return Comparer(context, FakeTimer(), torch.device("cpu")).compare(job)

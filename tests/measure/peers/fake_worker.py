@@ -4,39 +4,44 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 
-from harness.devices.worker import Handler, Unusable
+from harness.devices.job import Context, Unusable
 from harness.errors import HarnessError, NoDevice
+from harness.measure.jobs import OpenDevice
 from harness.measure.peers.jobs import TIMING, CompareJob, Peer, RegionComparison, WarmJob
 from harness.records.timing import Samples
 
+HERE, REAL = "tests.measure.peers.fake_worker", "harness.measure.peers.worker"
+HANDLERS = {f"{REAL}:{name}": f"{HERE}:{name}" for name in ("compare_region", "warm")}
+HANDLERS["harness.measure.worker:open_device"] = f"{HERE}:take"
 
-def handlers(cache: str | None) -> dict[str, Handler]:
-    """Counts, in the cache folder, processes and what was compiled ahead."""
-    assert cache is not None
-    with (Path(cache) / "started").open("a") as file:
-        file.write("x")
 
-    def compare(job: CompareJob) -> RegionComparison:
-        peers = {}
-        for name in job.names:
-            job.progress.write_text(name)
-            _suffer(name)
-            peers[name] = Peer(
-                Samples((1.0, 2.0, 3.0), method="fake", stopped="count"), 1e-3, "", True
-            )
-        job.progress.write_text(TIMING)
-        if "ruins-timing" in job.names:
-            os._exit(9)
-        return RegionComparison("r", peers, 1e-2)
+def _note(context: Context, name: str, text: str) -> None:
+    assert context.cache is not None
+    with (context.cache / name).open("a") as file:
+        file.write(text)
 
-    def warm(job: WarmJob) -> str:
-        with (Path(cache) / "warmed").open("a") as file:
-            file.write(f"{job.graph.name} {job.tuned}\n")
-        return "no"
 
-    return {"compare": compare, "warm": warm}
+def take(context: Context, _: OpenDevice) -> None:
+    """Counts, in the cache folder, the processes that compare."""
+    _note(context, "started", "x")
+
+
+def compare_region(_: Context, job: CompareJob) -> RegionComparison:
+    peers = {}
+    for name in job.names:
+        job.progress.write_text(name)
+        _suffer(name)
+        peers[name] = Peer(Samples((1.0, 2.0, 3.0), method="fake", stopped="count"), 1e-3, "", True)
+    job.progress.write_text(TIMING)
+    if "ruins-timing" in job.names:
+        os._exit(9)
+    return RegionComparison("r", peers, 1e-2)
+
+
+def warm(context: Context, job: WarmJob) -> str:
+    _note(context, "warmed", f"{job.graph.name} {job.tuned}\n")
+    return "no"
 
 
 def _suffer(name: str) -> None:

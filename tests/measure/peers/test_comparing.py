@@ -28,7 +28,7 @@ from harness.pipeline import compile_graph
 from harness.records.run import Check
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
-from tests.measure.peers.cpu_worker import FakeTimer
+from tests.measure.peers.cpu_worker import HANDLERS, FakeTimer
 
 SUITES = Path(__file__).parents[3] / "suites" / "graphs"
 CPU = torch.device("cpu")
@@ -139,7 +139,7 @@ def test_backends_of_torch_compile_by_name_in_the_real_worker(graph: Graph, tmp_
     """In a process of its own: torch remembers there that it found no GPU."""
     (work,) = comparables(compile_graph(graph, H100).regions)
     names = ("eager", "aot_eager", "eager_noexcept", "relu_compile_error_TESTING_ONLY")
-    with PeerPool(names, tmp_path, 1, role="tests.measure.peers.cpu_worker:handlers") as pool:
+    with PeerPool(names, tmp_path, 1, handlers=HANDLERS) as pool:
         found = {row.compiler: row for row in pool.compare(work, {})}
     assert "a GPU is needed" in found["harness"].reason
     for name in names[:3]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from harness.measure.context import no_device
 from harness.measure.timer import engine
 from harness.measure.timer.engine import NotRecordable, graph_of
+from harness.measure.worker import no_device
 
 POOL = (0, 3)
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
@@ -120,32 +117,3 @@ def test_a_closed_pool_says_so() -> None:
     pool.close()
     with pytest.raises(HarnessError, match="closed"):
         pool.check(emitted.POINTWISE)
-
-
-def test_workers_end_with_their_parent() -> None:
-    code = (
-        "import os, sys, time\n"
-        "from harness.devices.pool import WorkerPool\n"
-        "p = WorkerPool('echo', 2, 60.0)\n"
-        "for _ in p.each([('echo', 1), ('echo', 2)]): pass\n"
-        "print(*[w.process.pid for w in p._workers], flush=True)\n"
-        "os._exit(0)\n"
-    )
-    root = Path(__file__).parents[3]
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True
-    )
-    pids = [int(p) for p in done.stdout.split()]
-    assert len(pids) >= 1
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and any(_alive(p) for p in pids):
-        time.sleep(0.1)
-    assert not any(_alive(p) for p in pids)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-    return state != "Z"

@@ -1,7 +1,7 @@
-"""A lane: jobs go in, answers come out, a pool of processes works in between.
+"""A queue: jobs go in at any time, answers come out as they come, a pool works in between.
 
-The pool is used by the lane's own thread alone. Equal jobs are done once. Stopping a
-lane does not wait: its thread ends after the answer it is waiting for, and the
+The pool is used by the queue's own thread alone. Equal jobs are done once. Stopping a
+queue does not wait: its thread ends after the answer it is waiting for, and the
 pool's processes end with it.
 """
 
@@ -18,42 +18,43 @@ from harness.errors import HarnessError, WorkerDied
 
 J = TypeVar("J")
 """A job; hashable, equal jobs have equal answers."""
+P = TypeVar("P")
+"""A pool."""
 
 Key = tuple[str, int]
 """What an answer belongs to: a graph's name and a kernel's position."""
 
-Each: TypeAlias = Callable[[Sequence[J]], Iterator[tuple[int, Any]]]
-"""Does jobs: yields (index, answer) in the order they finish, a ``HarnessError`` as the
-answer of a job that failed."""
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of the lane called ``lane``; ``value`` is that job's ``HarnessError`` if it
-    failed.
-    """
+    """An answer of the queue called ``queue``; ``value`` is that job's ``HarnessError`` if it
+    failed."""
 
-    lane: str
+    queue: str
     key: Key
     value: Any
 
 
 Inbox: TypeAlias = "queue.SimpleQueue[Answer]"
-"""Where the answers of several lanes meet."""
+"""Where the answers of several queues meet."""
 
 
-class Lane(Generic[J]):
-    """``open_pool`` opens the pool; it is called when the first job arrives, in the lane's
-    thread.
-    """
+class Queue(Generic[J, P]):
+    """``open_pool`` opens the pool when the first job arrives, in the queue's thread; ``each``
+    does jobs with it, as ``Pool.each`` does."""
 
     def __init__(
-        self, name: str, inbox: Inbox, open_pool: Callable[[], AbstractContextManager[Each[J]]]
+        self,
+        name: str,
+        inbox: Inbox,
+        open_pool: Callable[[], AbstractContextManager[P]],
+        each: Callable[[P, Sequence[J]], Iterator[tuple[int, Any]]],
     ) -> None:
-        """A lane without jobs whose answers go to ``inbox``."""
+        """A queue without jobs whose answers go to ``inbox``."""
         self.name = name
         self._inbox = inbox
         self._open_pool = open_pool
+        self._each = each
         self._jobs: queue.SimpleQueue[tuple[J] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._waiting: dict[J, list[Key]] = {}
@@ -82,9 +83,9 @@ class Lane(Generic[J]):
 
     def _work(self) -> None:
         try:
-            with self._open_pool() as each:
+            with self._open_pool() as pool:
                 while batch := self._next_batch():
-                    for index, value in each(batch):
+                    for index, value in self._each(pool, batch):
                         self._answer(batch[index], value)
                         if self._stopped.is_set():
                             return

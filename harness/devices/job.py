@@ -1,0 +1,77 @@
+"""Jobs and devices as data: what is to be done, where, and what a handler is given.
+
+A job is a frozen dataclass that pickles and imports neither torch nor triton. It names the
+function that does it, so a pool needs to know nothing of its jobs, and a worker process
+imports only what its own jobs ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from harness.errors import HarnessError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Base of all jobs. ``handler`` is ``module:function``; it is called with the worker's
+    ``Context`` and the job, and its result is the answer.
+
+    ``seconds`` limits this job (None: the pool's limit). ``kind`` asks for a kind of device
+    (None: any). Jobs with equal ``together`` are done on one device, whichever takes the first.
+    """
+
+    handler: ClassVar[str]
+    seconds: float | None = None
+    kind: str | None = None
+    together: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Where one worker process works. ``environment`` is added to the process's own;
+    ``imports`` are modules it imports before its first job; ``opening`` is a job that every fresh
+    process does first, to take the device (it raises ``NoDevice`` where it cannot)."""
+
+    name: str
+    kind: str = "cpu"
+    environment: tuple[tuple[str, str], ...] = ()
+    imports: tuple[str, ...] = ()
+    opening: Job | None = None
+
+
+def cores(
+    count: int, environment: tuple[tuple[str, str], ...] = (), imports: tuple[str, ...] = ()
+) -> tuple[Device, ...]:
+    """As many devices of the kind ``cpu``, all alike; at least one."""
+    return tuple(Device(f"cpu {n}", "cpu", environment, imports) for n in range(max(1, count)))
+
+
+class Unusable(Exception):
+    """Raised by a handler after which its process is good for nothing more (a lost device): the
+    job fails with ``error``, and the process ends."""
+
+    def __init__(self, error: HarnessError) -> None:
+        super().__init__(error.what)
+        self.error = error
+
+
+@dataclass(eq=False, slots=True)
+class Context:
+    """What a handler is given of the process it runs in. ``cache`` is a folder to keep things
+    in, None for none."""
+
+    cache: Path | None = None
+    _made: dict[Any, Any] = field(default_factory=dict)
+
+    def once(self, make: Callable[[Context], T]) -> T:
+        """What ``make`` makes of this context; the same every time in one process."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        found: T = self._made[make]
+        return found

@@ -1,0 +1,127 @@
+"""One worker process as its parent sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import harness
+from harness.devices.job import Device, Job
+from harness.devices.worker import LENGTH, packed
+
+START_SECONDS = 120.0
+"""What starting may take, the imports included."""
+_LOG_CHARACTERS = 1500
+_CHUNK = 1 << 20
+# Behind the standard library, before what is installed: this checkout's harness, and never the
+# folder that the user happens to be in (``-P``).
+_CODE = """\
+import sys
+places = [n for n, p in enumerate(sys.path) if p.endswith(("site-packages", "dist-packages"))]
+sys.path.insert(places[0] if places else len(sys.path), {root!r})
+from harness.devices.worker import main
+main({cache!r}, {environment!r}, {imports!r}, {parent})
+"""
+
+
+@dataclass(eq=False, slots=True)
+class Process:
+    """``job`` is the index of the job it has, None when idle; ``opening`` says that it is taking
+    its device, ``opened`` that it has."""
+
+    process: subprocess.Popen[bytes]
+    log: IO[bytes]
+    deadline: float
+    ready: bool = False
+    job: int | None = None
+    opening: bool = False
+    opened: bool = False
+    _heard: bytearray = field(default_factory=bytearray)
+
+    @classmethod
+    def started(cls, device: Device, cache: Path | None) -> Process:
+        """A new process in a session of its own, so that Ctrl-C reaches only the parent, which
+        ends it. Its pipes belong to this process: they are closed where another program runs."""
+        code = _CODE.format(
+            root=str(Path(harness.__path__[0]).parent),
+            cache=None if cache is None else str(cache),
+            environment=dict(device.environment),
+            imports=list(device.imports),
+            parent=os.getpid(),
+        )
+        log = tempfile.TemporaryFile()  # noqa: SIM115
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            bufsize=0,
+            start_new_session=True,
+        )
+        return cls(process, log, time.monotonic() + START_SECONDS)
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is due."""
+        return self.opening or self.job is not None
+
+    @property
+    def answers(self) -> IO[bytes]:
+        """What it writes to."""
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+    def send(self, handler: str, job: Job, seconds: float) -> None:
+        """Hand it a job. Raises ``OSError`` if it has ended, and what pickling raises."""
+        data = memoryview(packed((handler, job)))
+        self.deadline = time.monotonic() + seconds
+        assert self.process.stdin is not None
+        while data:
+            data = data[self.process.stdin.write(data) :]
+
+    def receive(self) -> tuple[str, Any] | None:
+        """What it has answered, None until all of that is here; to be called when there is
+        something to read. Raises ``EOFError`` if it has ended."""
+        found = os.read(self.answers.fileno(), _CHUNK)
+        if not found:
+            raise EOFError
+        self._heard += found
+        if len(self._heard) < LENGTH.size:
+            return None
+        (length,) = LENGTH.unpack_from(self._heard)
+        if len(self._heard) < LENGTH.size + length:
+            return None
+        kind, value = pickle.loads(memoryview(self._heard)[LENGTH.size :])  # noqa: S301 - our own
+        self._heard = bytearray()
+        return str(kind), value
+
+    def log_tail(self) -> str:
+        """The end of what it wrote to its standard error."""
+        self.log.seek(0, os.SEEK_END)
+        self.log.seek(max(0, self.log.tell() - _LOG_CHARACTERS))
+        return self.log.read().decode(errors="replace").strip()
+
+    def end(self) -> None:
+        """Kill the process and everything it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.forget()
+
+    def forget(self) -> None:
+        """Close this process's ends of the pipes and leave the worker alone."""
+        for stream in (self.process.stdin, self.process.stdout, self.log):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        if self.process.returncode is None:
+            self.process.returncode = 0  # it is another process's child: not to be waited for

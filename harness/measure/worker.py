@@ -1,0 +1,301 @@
+"""What happens to measuring jobs in the worker process that has the GPU.
+
+A kernel that reads or writes outside its memory ruins the CUDA context of its process, and
+one that never ends blocks it; so the process that runs kernels is one that can be replaced.
+It measures its own bandwidths when asked to, and watches the GPU's state.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+
+from harness import options
+from harness.devices.job import Context, Unusable
+from harness.errors import CheckFailed, CompileFailed, HarnessError, NoDevice
+from harness.heuristics.facts import Config
+from harness.measure import roofline
+from harness.measure.jobs import (
+    CheckKernel,
+    DeviceFacts,
+    KnownConfigs,
+    OpenDevice,
+    PairJob,
+    PairSamples,
+    StartCompilers,
+    TimedKernel,
+    TimeKernel,
+    TuneKernel,
+)
+from harness.measure.measurer import Measurement, Measurer, release
+from harness.measure.timer.graph_timer import METHOD, CudaTimer
+from harness.records.machine import fingerprint
+from harness.records.timing import Launch, Timer, Work
+from harness.records.trials import Tuned
+from harness.runtime import module as modules
+from harness.runtime.compile.compiling import CompilePool
+from harness.runtime.compile.static import reason, triton_cache
+from harness.runtime.device import current_target
+from harness.runtime.interpret.interpreter import CheckResult
+from harness.runtime.interpret.interpreting import result
+from harness.runtime.launch.launcher import Launcher
+from harness.runtime.tune.autotune import Settings
+from harness.runtime.tune.lookup_table import LookupTable
+from harness.runtime.tune.saved import free_room
+from harness.runtime.tune.search import search_named
+from harness.runtime.tune.winners import Winners, device_identity
+from harness.target import Target
+
+_FLUSHES = 500
+"""Some tens of milliseconds of work: long enough to read the clocks meanwhile."""
+_UNTHROTTLED_SECONDS = 3.0
+"""What the clocks are given to come back after the product of matrices."""
+
+T = TypeVar("T")
+
+
+class Gpu:
+    """The CUDA device of this process, from ``OpenDevice`` on. Raises ``NoDevice``, and
+    ``RuntimeError`` where the driver does."""
+
+    def __init__(self, context: Context) -> None:
+        self.timer: Timer = CudaTimer()
+        self.target: Target = current_target()
+        self.notes: list[str] = []
+        self.compilers: CompilePool | None = None
+        self._cache = context.cache
+        self._measurer: Measurer | None = None
+
+    def facts(self, bandwidths: bool) -> DeviceFacts:
+        """What the device is; with ``bandwidths`` what it can do, and kernels can be measured."""
+        if not bandwidths:
+            return DeviceFacts(self.target, fingerprint(), METHOD)
+        timer = self.timer
+        assert isinstance(timer, CudaTimer)
+        machine = fingerprint(lambda: _busy(timer))
+        limits = roofline.measure(timer)
+        if timer.state is not None:
+            timer.state.wait_until_unthrottled(_UNTHROTTLED_SECONDS)
+        self._measurer = Measurer(
+            self.target,
+            timer,
+            limits.copy_gbps,
+            self._cache,
+            roofline=limits,
+            readings=tuple if timer.state is None else timer.state.take,
+            winners=self._winners(),
+            table=_table(),
+        )
+        return DeviceFacts(self.target, machine, METHOD, limits)
+
+    @property
+    def measurer(self) -> Measurer:
+        """What measures kernels."""
+        if self._measurer is None:
+            raise HarnessError("the device's bandwidths have not been measured")
+        return self._measurer
+
+    def _winners(self) -> Winners | None:
+        if self._cache is None:
+            return None
+        device = device_identity(torch.cuda.current_device())
+        return Winners(self._cache / "tuned", device, self.notes.append)
+
+
+def _table() -> LookupTable | None:
+    path = options.current().tuning_table
+    return None if path is None else LookupTable.load(path)
+
+
+def _busy(timer: CudaTimer) -> None:
+    for _ in range(_FLUSHES):
+        timer.flush()
+
+
+def no_device(error: Exception) -> NoDevice:
+    """Why the device cannot be taken."""
+    # The driver has no memory for a context, torch's allocator none for a tensor.
+    full = isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error)
+    return NoDevice(
+        "the GPU has too little free memory" if full else "the GPU cannot be used",
+        got=error.got if isinstance(error, HarnessError) else reason(error),
+        expected="a CUDA device with about 3 GiB free",
+        remedy="end what else runs on it (nvidia-smi lists it), or use --no-timing",
+    )
+
+
+def is_lost() -> bool:
+    """Whether a launch ruined this process's CUDA context: every call fails from then on."""
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        return True
+    return False
+
+
+def surviving(work: Callable[[], T]) -> T:
+    """``work``'s result; gives its memory back. Raises ``HarnessError``, or ``Unusable`` with it
+    where the device's context did not survive, so that the pool replaces the process."""
+    try:
+        found = work()
+    except HarnessError as error:
+        raise _judged(error) from error
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise _judged(HarnessError("a kernel could not be timed", got=reason(error))) from error
+    release("cuda")
+    if isinstance(found, Measurement) and found.reason and is_lost():
+        raise Unusable(HarnessError(found.reason, where=found.name))
+    return found
+
+
+def _judged(error: HarnessError) -> HarnessError | Unusable:
+    if is_lost():
+        return Unusable(error)
+    release("cuda")
+    return error
+
+
+def open_device(context: Context, job: OpenDevice) -> DeviceFacts:
+    """The handler of ``OpenDevice``."""
+    try:
+        return context.once(Gpu).facts(job.bandwidths)
+    except (RuntimeError, NoDevice) as error:
+        raise Unusable(no_device(error)) from error
+
+
+def check(context: Context, job: CheckKernel) -> CheckResult:
+    """The handler of ``CheckKernel``."""
+    return surviving(lambda: check_on_device(job.module_text, cache=context.cache))
+
+
+def time(context: Context, job: TimeKernel) -> Measurement:
+    """The handler of ``TimeKernel``."""
+    measurer = context.once(Gpu).measurer
+    if job.config is None:
+        return surviving(lambda: measurer.measure(job.module_text))
+    config = job.config
+    return surviving(lambda: measurer.again(job.module_text, config, job.launches))
+
+
+def known(context: Context, job: KnownConfigs) -> tuple[list[Config | None], list[str]]:
+    """The handler of ``KnownConfigs``."""
+    gpu = context.once(Gpu)
+    found = [gpu.measurer.tuner(text).known() for text in job.module_texts]
+    notes = list(gpu.notes)
+    gpu.notes.clear()
+    return [None if tuned is None else tuned.config for tuned in found], notes
+
+
+def start_compilers(context: Context, job: StartCompilers) -> None:
+    """The handler of ``StartCompilers``."""
+    gpu = context.once(Gpu)
+    if job.count > 1 and gpu.compilers is None:
+        gpu.compilers = CompilePool(job.count, context.cache)
+        gpu.compilers.start()
+
+
+def tune(context: Context, job: TuneKernel) -> Tuned:
+    """The handler of ``TuneKernel``."""
+    start_compilers(context, StartCompilers(job.jobs))
+    gpu = context.once(Gpu)
+    settings = Settings(
+        search_named(job.search),
+        deterministic=job.deterministic,
+        debug=job.debug,
+        pinned=job.pinned,
+        room=free_room,
+    )
+    measurer = replace(gpu.measurer, pool=gpu.compilers)
+    return surviving(lambda: measurer.tune(job.module_text, settings, job.fresh))
+
+
+def time_pair(context: Context, job: PairJob) -> PairSamples:
+    """The handler of ``PairJob``."""
+    gpu = context.once(Gpu)
+    return surviving(lambda: paired(job, gpu.timer, gpu.target, context.cache))
+
+
+def check_on_device(
+    module_text: str,
+    config: Config | None = None,
+    seed: int = 0,
+    cache: Path | None = None,
+    device: str = "cuda",
+) -> CheckResult:
+    """The module's own check on ``device``: fresh inputs, poisoned outputs, float64 reference.
+
+    Raises ``HarnessError`` where the kernel cannot be run.
+    """
+    began = clock.perf_counter()
+    loaded = modules.load(module_text, cache)
+    try:
+        with triton_cache(cache):
+            found = loaded.check(loaded.get_args(device=device, seed=seed), config)
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise CheckFailed(
+            "a kernel could not be run",
+            where=loaded.name,
+            got=reason(error),
+            expected="a kernel that runs to its end",
+            remedy=f"run the emitted module with --check; its text is in {loaded.path}",
+        ) from error
+    return result(found, clock.perf_counter() - began)
+
+
+def paired(
+    job: PairJob, timer: Timer, target: Target, cache: Path | None, device: str = "cuda"
+) -> PairSamples:
+    """Both sides' samples, interleaved. Both get the same random contents; kernels whose
+    arguments are described alike get the same tensors, so that where memory happens to lie is no
+    difference between them. Groups of kernels are launched one after the other, as often as their
+    graph launches them. Raises ``HarnessError`` where one of them cannot run."""
+    shared: dict[str, modules.Arguments] = {}
+    launches: dict[str, Launch] = {}
+    for name in ("a", "b") if job.a_first else ("b", "a"):
+        side = job.a if name == "a" else job.b
+        launches[name] = _launch(side, shared, job.seed, target, cache, device)
+    found = timer.compare(launches, job.budget_ms, job.width)
+    return PairSamples(found["a"], found["b"])
+
+
+def _launch(
+    side: Sequence[TimedKernel],
+    shared: dict[str, modules.Arguments],
+    seed: int,
+    target: Target,
+    cache: Path | None,
+    device: str,
+) -> Launch:
+    """One side as a launch: a ``Work`` where it is a single kernel launched once."""
+    works = []
+    for kernel in side:
+        loaded = modules.load(kernel.module_text, cache)
+        key = repr((getattr(loaded.raw, "ARGS", None), loaded.outputs))
+        if key not in shared or not hasattr(loaded.raw, "ARGS"):
+            shared[key] = loaded.get_args(device=device, seed=seed)
+        config = loaded.configs[0]
+        if kernel.config is not None:
+            config = modules.config_from_dict(kernel.config)
+        launcher = Launcher(loaded, config, target, cache)
+        try:
+            launcher.prepare()
+        except CompileFailed as error:
+            error.where = error.where or loaded.name
+            raise
+        works.append((Work(launcher, shared[key]), kernel.launches))
+    if len(works) == 1:
+        return works[0][0]
+
+    def launch() -> None:
+        for work, times in works:
+            for _ in range(times):
+                work()
+
+    return launch

@@ -1,0 +1,73 @@
+"""Jobs for devices that are not there, and what happens to them: no torch, so they start fast."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+from harness.devices.job import Context, Device, Job, Unusable
+from harness.errors import HarnessError, NoDevice
+
+HERE = "tests.devices.fake_jobs"
+
+
+@dataclass(frozen=True, slots=True)
+class Do(Job):
+    """``what`` is answered with the device and the process, ``hang``, ``crash``, ``lose`` the
+    device, ``fail``, or be ``unpicklable``; anything else is echoed. It takes ``takes`` seconds."""
+
+    handler: ClassVar[str] = f"{HERE}:do"
+    what: object
+    takes: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Take(Job):
+    """Take a fake device; it is gone once there is a file of its name in the cache folder."""
+
+    handler: ClassVar[str] = f"{HERE}:take"
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing(Job):
+    handler: ClassVar[str] = "tests.devices.no_such_module:do"
+
+
+def gpus(count: int) -> list[Device]:
+    return [
+        Device(f"gpu {n}", "gpu", (("FAKE_GPU", str(n)),), (HERE,), Take(f"gpu {n}"))
+        for n in range(count)
+    ]
+
+
+def take(context: Context, job: Take) -> tuple[str, int]:
+    assert context.cache is not None
+    with (context.cache / "taken").open("a") as file:
+        file.write(f"{job.name}\n")
+    if (context.cache / job.name).exists():
+        raise Unusable(NoDevice("the GPU cannot be used", got=job.name))
+    return job.name, os.getpid()
+
+
+def do(_: Context, job: Do) -> object:
+    time.sleep(job.takes)
+    match job.what:
+        case "where":
+            return os.environ.get("FAKE_GPU", ""), os.getpid()
+        case "path":
+            return sys.path
+        case "hang":
+            time.sleep(60)
+        case "crash":
+            os._exit(7)
+        case "lose":
+            raise Unusable(HarnessError("the device's context was lost"))
+        case "fail":
+            raise ValueError("no")
+        case "unpicklable":
+            return lambda: None
+    return job.what

@@ -1,0 +1,280 @@
+"""The engine on fake devices: kills, hangs, stragglers, lost devices, forks."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.devices import pool as pools
+from harness.devices.job import Device, Job, cores
+from harness.devices.pool import Pool
+from harness.errors import HarnessError, NoDevice, WorkerDied
+from tests.devices.fake_jobs import Do, Missing, gpus
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools, "_PAUSE_SECONDS", 0.05)
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[Pool]:
+    with Pool(cores(2), 60.0) as made:
+        yield made
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def all_end(pids: list[int], seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and any(alive(pid) for pid in pids):
+        time.sleep(0.05)
+    return not any(alive(pid) for pid in pids)
+
+
+def test_answers_come_as_they_finish_or_in_order(two: Pool) -> None:
+    jobs = [Do("slow", takes=0.8), Do("a"), Do("b")]
+    assert sorted(found := list(two.each(jobs))) == [(0, "slow"), (1, "a"), (2, "b")]
+    assert found[-1][0] == 0
+    assert list(two.each(jobs, ordered=True)) == [(0, "slow"), (1, "a"), (2, "b")]
+    assert two.all([Do(n) for n in range(20)]) == list(range(20))
+
+
+def test_a_bad_job_costs_itself_alone(two: Pool) -> None:
+    bad = ["crash", "fail", "unpicklable", "lose"]
+    answers = two.all([Do("before"), *map(Do, bad), Missing(), Do(lambda: 0), Do("after")])
+    assert (answers[0], answers[-1]) == ("before", "after")
+    kinds = [type(answer) for answer in answers[1:-1]]
+    assert kinds == [WorkerDied, *[HarnessError] * 5]
+    assert "exit status 7" in str(answers[1])
+    assert "ValueError: no" in str(answers[2])
+    assert "cannot be sent" in str(answers[6])
+
+
+def test_a_hanging_job_ends_at_its_own_limit(two: Pool) -> None:
+    began = time.monotonic()
+    hung, fine = two.all([Do("hang", seconds=0.5), Do("fine")])
+    assert "no answer within 0.5 s" in str(hung)
+    assert fine == "fine"
+    assert time.monotonic() - began < 20
+
+
+def test_a_worker_killed_while_idle_costs_nothing(two: Pool) -> None:
+    answers = two.all([Do("where", takes=0.3), Do("where", takes=0.3)])
+    for _, pid in answers:
+        os.kill(pid, signal.SIGKILL)
+    assert all_end([pid for _, pid in answers])
+    assert two.all([Do(n) for n in range(4)]) == list(range(4))
+
+
+@pytest.mark.slow
+def test_sixteen_devices_with_kills_and_stragglers(tmp_path: Path) -> None:
+    """Every job is answered once; only the jobs of killed workers are lost; groups stay at home."""
+    chance = random.Random(0)
+    jobs: list[Job] = []
+    for n in range(240):
+        what: object = "crash" if n % 40 == 39 else "where"
+        takes = 1.5 if n % 60 == 5 else chance.random() * 0.02
+        jobs.append(Do(what, takes, kind="gpu", together=f"pair {n // 2}" if n % 3 else None))
+    killed: list[int] = []
+    with Pool(gpus(16), 60.0, tmp_path) as pool:
+        pool.open()
+        answers: dict[int, object] = {}
+        for index, answer in pool.each(jobs):
+            assert index not in answers
+            answers[index] = answer
+            if len(answers) in (50, 100, 150) and isinstance(answer, tuple):
+                killed.append(answer[1])
+                os.kill(answer[1], signal.SIGKILL)
+    assert len(answers) == len(jobs)
+    lost = [n for n, answer in answers.items() if isinstance(answer, HarnessError)]
+    assert {n for n in range(240) if n % 40 == 39} <= set(lost)
+    assert len(lost) <= 6 + len(killed)
+    homes: dict[str, set[str]] = {}
+    for n, answer in answers.items():
+        if isinstance(answer, tuple) and jobs[n].together is not None:
+            homes.setdefault(str(jobs[n].together), set()).add(answer[0])
+    assert homes
+    assert all(len(found) == 1 for found in homes.values())
+    assert len({a[0] for a in answers.values() if isinstance(a, tuple)}) > 8, "work is spread"
+
+
+def test_a_kind_of_device_can_be_asked_for(tmp_path: Path) -> None:
+    with Pool([*cores(1), *gpus(2)], 60.0, tmp_path) as pool:
+        jobs = [Do("where", kind="gpu"), Do("where", kind="cpu"), Do("where", kind="tpu")]
+        on_gpu, on_cpu, nowhere = pool.all(jobs)
+    assert on_gpu[0] in ("0", "1")
+    assert on_cpu[0] == ""
+    assert isinstance(nowhere, NoDevice)
+    assert "tpu" in str(nowhere)
+
+
+def test_a_device_is_taken_by_every_fresh_process(tmp_path: Path) -> None:
+    with Pool(gpus(1), 60.0, tmp_path) as pool:
+        ((name, first),) = pool.open()
+        assert (name, pool.run(Do("where"))) == ("gpu 0", ("0", first))
+        pool.spare()
+        pool.restart()
+        _, second = pool.run(Do("where"))
+        assert not alive(first)
+        with pytest.raises(WorkerDied):
+            pool.run(Do("crash"))
+        _, third = pool.run(Do("where"))
+        assert len({first, second, third}) == 3
+        assert pool.open() == [("gpu 0", first)]
+    assert (tmp_path / "taken").read_text() == "gpu 0\n" * 3
+    assert all_end([third])
+
+
+def test_a_device_that_is_gone_leaves_its_work_to_the_others(tmp_path: Path) -> None:
+    (tmp_path / "gpu 0").touch()
+    with Pool(gpus(2), 60.0, tmp_path) as pool:
+        assert {where for where, _ in pool.all([Do("where")] * 6)} == {"1"}
+        (tmp_path / "gpu 1").touch()
+        with pytest.raises(HarnessError, match="context was lost"):
+            pool.run(Do("lose"))
+        with pytest.raises(NoDevice, match="cannot be used"):
+            pool.run(Do("where"))
+        with pytest.raises(NoDevice):
+            pool.open()
+        (tmp_path / "gpu 1").unlink()
+        assert pool.run(Do("where"))[0] == "1", "it is tried again when there is new work"
+
+
+def test_a_worker_that_cannot_start_says_why() -> None:
+    pool = Pool([Device("cpu 0", imports=("no_such_module",))], 60.0)
+    with pytest.raises(WorkerDied, match="could not start") as caught:
+        pool.run(Do("x"))
+    assert "no_such_module" in str(caught.value)
+
+
+def test_a_closed_pool_says_so_and_a_left_iteration_is_abandoned() -> None:
+    pool = Pool(cores(1), 60.0)
+    for _ in pool.each([Do("a"), Do("hang")]):
+        break
+    assert pool.run(Do("b")) == "b"
+    pool.close()
+    with pytest.raises(HarnessError, match="closed"):
+        pool.run(Do("a"))
+
+
+def test_threads_wait_for_each_other(two: Pool) -> None:
+    found: list[object] = []
+    threads = [
+        threading.Thread(target=lambda n=n: found.append(two.run(Do(n, 0.02)))) for n in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == list(range(8))  # type: ignore[type-var]
+
+
+def test_a_fork_has_workers_of_its_own(two: Pool) -> None:
+    """Four children and their parent use a pool at the same time: every answer is its asker's."""
+    parents = {two.run(Do("where"))[1] for _ in range(3)}
+    children = []
+    for child in range(4):
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                answers = [two.run(Do((child, n))) for n in range(15)]
+                own = two.run(Do("where"))[1]
+                right = answers == [(child, n) for n in range(15)]
+                status = 0 if right and own not in parents else 2
+            finally:
+                os._exit(status)
+        children.append(pid)
+    assert [two.run(Do(("parent", n))) for n in range(60)] == [("parent", n) for n in range(60)]
+    statuses = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
+    assert statuses == [0] * 4
+    assert {two.run(Do("where"))[1] for _ in range(2)} <= parents, "the parent keeps its workers"
+
+
+def test_a_fork_that_closes_a_pool_leaves_the_parents_workers_alone(two: Pool) -> None:
+    before = two.run(Do("where"))[1]
+    pid = os.fork()
+    if pid == 0:
+        two.close()
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert alive(before)
+    assert two.run(Do("still there")) == "still there"
+
+
+SCRIPT = """
+import os, signal, sys, time
+from harness.devices.job import cores
+from harness.devices.pool import Pool
+from tests.devices.fake_jobs import Do
+pool = Pool(cores(2), 60.0)
+print(*[pid for _, pid in pool.all([Do("where", 0.5), Do("where", 0.5)])], flush=True)
+if sys.argv[1] == "exit":
+    os._exit(0)
+for _ in pool.each([Do("hang"), Do("hang")]):
+    pass
+"""
+
+
+@pytest.mark.parametrize("how", ["exit", "SIGTERM", "SIGHUP", "SIGKILL"])
+def test_workers_end_with_their_parent_in_the_middle_of_a_job(how: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, how], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    pids = [int(pid) for pid in process.stdout.readline().split()]
+    assert len(pids) == 2
+    if how != "exit":
+        time.sleep(0.2)
+        process.send_signal(getattr(signal, how))
+    process.wait(10)
+    process.stdout.close()
+    assert all_end(pids)
+
+
+def test_workers_do_not_search_the_current_folder(tmp_path: Path) -> None:
+    """A user's own ``multiprocessing.py``, or ``harness``, is not what a worker runs."""
+    for name in ("multiprocessing", "pickle", "selectors", "harness"):
+        (tmp_path / f"{name}.py").write_text("import os\nopen('ran', 'w').close()\nos._exit(5)\n")
+    code = f"""
+    import sys
+    sys.path.insert(0, {str(ROOT)!r})
+    import os
+    from harness.devices.job import cores
+    from harness.devices.pool import Pool
+    from tests.devices.fake_jobs import Do
+    os.chdir({str(tmp_path)!r})
+    with Pool(cores(1, imports=("multiprocessing",)), 60.0) as pool:
+        path = pool.run(Do("path"))
+    assert "" not in path and {str(tmp_path)!r} not in path, path
+    standard = path.index(os.path.dirname(os.__file__))
+    assert standard < path.index({str(ROOT)!r}), path
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "ran").exists()
