@@ -18,7 +18,7 @@ import functools
 import operator
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,10 @@ from torch import fx
 from harness import options as settings
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Report
-from harness.errors import HarnessError
+from harness.errors import FallbackWarning, FellBack, HarnessError, UsageError
 from harness.executor import Launches, launches_of, prepare_graph
 from harness.graph.bounds import with_bounds
-from harness.graph.capture.aot import Conversion, Naming, compile_joint, convert
+from harness.graph.capture.aot import Conversion, Naming, compile_joint, convert, run_eagerly
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
 from harness.runtime.compile.cache import usable
@@ -45,21 +45,32 @@ from harness.runtime.tune.winners import Winners, device_identity
 from harness.target import TARGETS, Target
 
 Runner = Callable[..., Any]
+_LEAVE_OUT = "report it, and leave out fail_on_fallback to have torch run it"
 
 
-def backend(gm: fx.GraphModule, example_inputs: Sequence[Any], **options: Any) -> Runner:
-    """What ``torch.compile(…, backend="harness")`` calls.
+def backend(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    options: Mapping[str, Any] | None = None,
+    **other: Any,
+) -> Runner:
+    """What ``torch.compile(…, backend="harness", options={…})`` calls.
 
-    Its compile reports are not kept; pass a ``Compiler`` to have them.
+    The only option is ``fail_on_fallback`` (``Compiler``). Its compile reports are not kept;
+    pass a ``Compiler`` to have them.
     """
-    if options:
-        raise HarnessError(
-            "the backend takes no options",
+    given = dict(options or {})
+    fail = bool(given.pop("fail_on_fallback", False))
+    if given or other:
+        raise UsageError(
+            "the backend does not know this option",
             where='torch.compile(…, backend="harness")',
-            got=", ".join(sorted(options)),
+            got=", ".join(sorted({**given, **other})),
+            expected="fail_on_fallback",
             remedy="make a harness.backend.Compiler and pass it as the backend",
         )
-    return Compiler(devices=_shared_devices())(gm, example_inputs)
+    return Compiler(devices=_shared_devices(), fail_on_fallback=fail)(gm, example_inputs)
 
 
 @functools.cache
@@ -181,18 +192,24 @@ class Compiler:
     """A backend that remembers what it compiled.
 
     ``compiled`` are the graphs in the order of their compilation (a forward graph and, once
-    its gradient is asked for, a backward graph), ``reports`` the account of each. ``target``
-    overrides the device that code is generated for.
+    its gradient is asked for, a backward graph), ``reports`` the account of each, those that
+    torch runs as a whole last. ``target`` overrides the device that code is generated for.
+
+    What torch runs, this runs: a region that could not be compiled, or a whole graph, is run
+    by torch instead, with a ``FallbackWarning`` that names the operator and the source line,
+    or, with ``fail_on_fallback``, the error ``FellBack``.
     """
 
     target: Target | None = None
     devices: Devices = field(default_factory=Devices)
     compiled: list[CompiledGraph] = field(default_factory=list)
+    fail_on_fallback: bool = False
+    eager: list[Report] = field(default_factory=list)
 
     @property
     def reports(self) -> list[Report]:
-        """One account per compiled graph."""
-        return [graph.report() for graph in self.compiled]
+        """One account per graph."""
+        return [*(graph.report() for graph in self.compiled), *self.eager]
 
     def close(self) -> None:
         """End the processes that it started."""
@@ -206,15 +223,44 @@ class Compiler:
 
     def _aot(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         parts = [functools.partial(self._compile, k) for k in ("forward", "backward", "inference")]
-        return compile_joint(gm, inputs, *parts)
+        try:
+            return compile_joint(gm, inputs, *parts)
+        except (FellBack, FallbackWarning):
+            raise
+        except Exception as error:  # noqa: BLE001 - eager mode may run what cannot be traced
+            self._fall_back("graph", error)
+            return gm
 
     def _compile(self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
-        name = f"graph{len(self.compiled)}_{kind}"
+        name = f"graph{len(self.compiled) + len(self.eager)}_{kind}"
+        try:
+            return self._compiled(name, gm, inputs)
+        except (FellBack, FallbackWarning):
+            raise
+        except Exception as error:  # noqa: BLE001 - torch runs what the compiler cannot
+            self._fall_back(name, error)
+            return run_eagerly(gm)
+
+    def _fall_back(self, name: str, error: Exception) -> None:
+        """Torch runs the whole graph ``name``."""
+        known = isinstance(error, HarnessError)
+        reason = str(error) if known else f"{type(error).__name__}: {error}"
+        self.eager.append(Report(name, 0, 0, 0, (), (), (), reason))
+        self._tell("torch runs a whole graph", name, reason)
+
+    def _tell(self, what: str, where: str, reason: str) -> None:
+        if self.fail_on_fallback:
+            raise FellBack(what, where, reason, "kernels, or library calls", _LEAVE_OUT)
+        warnings.warn(f"{where}: {what}: {reason}", FallbackWarning, stacklevel=2)
+
+    def _compiled(self, name: str, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         converted = convert(gm, inputs, name, Naming())
         device = _device_of(inputs)
         target = self.target or self.devices.target(device)
         compiled = compile_graph(with_bounds(converted.graph), target)
         self.compiled.append(compiled)
+        for failure in compiled.report().failures:
+            self._tell("torch runs a region", name, failure)
         return _boxed(converted, compiled, self.devices, device)
 
 

@@ -52,6 +52,14 @@ class Failure:
     origins: tuple[str, ...]
     error: HarnessError
 
+    def described(self, graph: Graph) -> str:
+        """The failure with the operator and the model's line that it came from, which are looked
+        up in the region's ``graph``."""
+        known = {node.name: node for node in graph.nodes}
+        last = next((known[name] for name in reversed(self.origins) if name in known), None)
+        operator = "" if last is None else f" ({' at '.join(filter(None, (last.op, last.source)))})"
+        return f"{self.region}, {self.stage}{operator}: {self.error}"
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CompiledRegion:
@@ -140,13 +148,14 @@ class CompiledGraph:
     def report(self) -> Report:
         """The account of this compilation."""
         calls = Counter((call.node.op, call.reason) for call in self.library_calls)
+        regions = {region.region.name: region for region in self.regions}
         return Report(
             name=self.name,
             regions=len(self.regions),
             kernels=len(self.kernels),
             launches=len(self.launches),
             library_calls=tuple((op, n, why) for (op, why), n in sorted(calls.items())),
-            failures=tuple(f"{f.region}, {f.stage}: {f.error}" for f in self.failures),
+            failures=tuple(f.described(regions[f.region].graph) for f in self.failures),
             seconds=self.seconds,
         )
 
@@ -155,7 +164,7 @@ class CompiledGraph:
 class Report:
     """What became of a graph. ``library_calls`` are (operator, count, reason): work that no
     generated kernel does; ``failures`` are regions that torch runs because code generation
-    failed; ``seconds`` per stage."""
+    failed; ``eager`` says why torch runs the whole graph, if it does; ``seconds`` per stage."""
 
     name: str
     regions: int
@@ -164,6 +173,13 @@ class Report:
     library_calls: tuple[tuple[str, int, str], ...]
     failures: tuple[str, ...]
     seconds: tuple[tuple[str, float], ...]
+    eager: str = ""
+
+    @property
+    def fallbacks(self) -> int:
+        """Number of parts that torch runs although the compiler should have: regions, or the
+        whole graph. Library calls are none."""
+        return len(self.failures) + bool(self.eager)
 
     @property
     def library_call_count(self) -> int:
@@ -180,6 +196,8 @@ class Report:
         lines = [first]
         lines.extend(f"  library call {op} × {n}: {why}" for op, n, why in self.library_calls)
         lines.extend(f"  run by torch: {failure}" for failure in self.failures)
+        if self.eager:
+            lines.append(f"  run by torch as a whole: {self.eager}")
         return "\n".join(lines)
 
 

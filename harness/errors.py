@@ -15,6 +15,8 @@ process can hand it to its parent.
     ├── CompileFailed              Triton or the assembler rejected a kernel
     │   ├── NoTritonConfigsError   every candidate configuration failed
     │   └── GridTooLarge           a launch would need more programs than the device takes
+    ├── FellBack                   torch runs what the compiler should, and that was forbidden
+    ├── IndexOutOfRange            a kernel reads or writes outside its tensors
     ├── DamagedBinary              a saved kernel cannot be used: damaged, or not one
     ├── CheckFailed                a kernel's result differs from its reference
     ├── NoDevice                   a GPU is needed and there is none
@@ -118,6 +120,18 @@ class NoTritonConfigsError(CompileFailed):
 
 class GridTooLarge(CompileFailed):
     """A launch would need more programs than the device takes."""
+
+
+class FellBack(HarnessError):
+    """Torch runs what the compiler should have, and ``fail_on_fallback`` forbids it."""
+
+
+class FallbackWarning(UserWarning):
+    """Torch runs what the compiler should have: right results, without our kernels."""
+
+
+class IndexOutOfRange(HarnessError, IndexError):
+    """A kernel reads or writes outside the tensors that it was given."""
 
 
 class DamagedBinary(HarnessError):

@@ -38,6 +38,7 @@ __all__ = [
     "fake_mode",
     "graph_from_fx",
     "normalise",
+    "run_eagerly",
     "trace",
 ]
 
@@ -161,11 +162,11 @@ def trace(
             _for_gpu(gm)
             _record(gm, traced)
         traced.forward = gm
-        return _runner(gm)
+        return run_eagerly(gm)
 
     def take_backward(gm: fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
         traced.backward = gm
-        return _runner(gm)
+        return run_eagerly(gm)
 
     def partition(
         joint: fx.GraphModule, inputs: Sequence[Any], *, num_fwd_outputs: int, **options: Any
@@ -261,7 +262,9 @@ def _run_backward(result: Any) -> None:
     torch.autograd.backward(outputs, [torch.ones_like(t) for t in outputs])
 
 
-def _runner(gm: fx.GraphModule) -> Callable[..., Any]:
+def run_eagerly(gm: fx.GraphModule) -> Callable[..., Any]:
+    """``gm`` run by torch, as AOTAutograd calls what a compiler makes."""
+
     def run(args: list[Any]) -> Any:
         return gm(*args)
 

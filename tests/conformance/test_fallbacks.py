@@ -1,0 +1,91 @@
+"""What the compiler cannot do torch does, with a word about it; never an exception of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from harness import pipeline
+from harness.backend import Compiler, Devices, backend
+from harness.conformance.compare import differences
+from harness.errors import FallbackWarning
+
+SQUARE = torch.eye(3) * 3 + torch.arange(9.0).view(3, 3) / 9
+WHOLE: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
+    "complex": (lambda x: (x * 2).abs() + x.real, torch.tensor([1 + 2j, 3 - 1j])),
+    "cond": (lambda x: torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,)), torch.ones(8)),
+    "uint16": (lambda x: x + 1, torch.arange(4).to(torch.uint16)),
+    "eigenvalues": (lambda x: torch.linalg.eigvals(x).abs(), SQUARE),
+}
+
+
+@pytest.fixture(scope="module")
+def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
+    made = Devices(cache=tmp_path_factory.mktemp("cache"))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_torch_runs_a_whole_graph_and_that_is_said(devices: Devices, name: str) -> None:
+    function, x = WHOLE[name]
+    compiler = Compiler(devices=devices)
+    with pytest.warns(FallbackWarning, match="torch runs a whole graph"):
+        assert differences(function, [x], compiler) == []
+    (report,) = compiler.reports
+    assert report.eager and report.fallbacks == 1 and "as a whole" in str(report)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x > 0).nonzero() * 2,
+        lambda x: x[x > 0] * 2,
+        lambda x: x * x.sum().item(),
+        lambda x: x.repeat_interleave(torch.arange(8)) * 2,
+    ],
+)
+def test_sizes_and_numbers_that_depend_on_data(
+    devices: Devices, function: Callable[..., Any]
+) -> None:
+    assert differences(function, [torch.randn(8)], Compiler(devices=devices)) == []
+
+
+@pytest.mark.parametrize("stage", ["LOWER", "PLAN", "EMIT"])
+def test_a_defect_of_the_compiler_is_said_and_torch_runs_the_region(
+    devices: Devices, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise AttributeError("a defect")
+
+    monkeypatch.setattr(pipeline, stage, pipeline.Stage(stage.lower(), broken))
+    compiler = Compiler(devices=devices)
+    with pytest.warns(FallbackWarning) as found:
+        assert differences(lambda x: x.sin() + 1, [torch.randn(8)], compiler) == []
+    (told,) = [str(one.message) for one in found]
+    assert "torch runs a region" in told and "a defect" in told
+    assert "aten.add.Tensor at test_fallbacks.py" in told and "x.sin() + 1" in told
+    (report,) = compiler.reports
+    assert report.fallbacks == 1
+    strict = Compiler(devices=devices, fail_on_fallback=True)
+    torch.compiler.reset()
+    with pytest.raises(Exception, match="torch runs a region"):
+        torch.compile(lambda x: x.sin() + 1, backend=strict)(torch.randn(8))
+
+
+def test_the_option_forbids_fallbacks_by_name() -> None:
+    torch.compiler.reset()
+    run = torch.compile(lambda x: x * 2, backend=backend, options={"fail_on_fallback": True})
+    with pytest.raises(Exception, match="whole graph"):
+        run(torch.ones(2, dtype=torch.complex64))
+
+
+def test_an_error_of_eager_mode_is_an_error_compiled(devices: Devices) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.cholesky(-(x @ x.t())) * 2
+
+    with pytest.warns(FallbackWarning):
+        assert differences(function, [SQUARE], Compiler(devices=devices)) == []
