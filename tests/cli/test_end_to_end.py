@@ -108,7 +108,7 @@ def test_emit_writes_compiled_kernels_that_can_be_launched_again(
 
 def test_explain(harness: Command) -> None:
     assert harness("explain-fusion", "bert_layer_forward").status == 0, "its first name"
-    answer = harness("explain", "bert_layer_forward", "--json")
+    answer = harness("explain", "bert_layer_backward", "--json")
     assert answer.status == 0, answer.err
     (graph,) = answer.json()["graphs"]
     assert sum(len(region["kernels"]) for region in graph["regions"]) >= 2
@@ -118,14 +118,14 @@ def test_explain(harness: Command) -> None:
 
 
 def test_explain_one_node(harness: Command) -> None:
-    (graph,) = harness("explain", "bert_layer_forward", "--json").json()["graphs"]
+    (graph,) = harness("explain", "bert_layer_backward", "--json").json()["graphs"]
     node = next(
         k["origins"][0]
         for region in graph["regions"]
         for k in region["kernels"]
         if k["name"] in {r["first_group"] for r in region["rejections"]}
     )
-    (graph,) = harness("explain", "bert_layer_forward", "--node", node, "--json").json()["graphs"]
+    (graph,) = harness("explain", "bert_layer_backward", "--node", node, "--json").json()["graphs"]
     for region in graph["regions"]:
         names = {kernel["name"] for kernel in region["kernels"]}
         assert all(node in kernel["origins"] for kernel in region["kernels"])
