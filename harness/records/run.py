@@ -274,7 +274,14 @@ def one_line(error: HarnessError) -> str:
 
 def to_json(value: Any) -> Any:
     """``value`` (a record or a part of one) as plain JSON values."""
-    return msgspec.to_builtins(value)
+    return msgspec.to_builtins(value, enc_hook=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy's as Python's."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"a record holds a {type(value).__name__}")
 
 
 def from_json(kind: type[T], value: Any, where: str) -> T:
