@@ -6,11 +6,15 @@ import json
 from typing import Any
 
 from harness.history.changes.series import History, Series
-from harness.records import metrics
+from harness.records.causes import (
+    clock_change,
+    differ,
+    metric_changes,
+    setting_changes,
+    version_changes,
+)
+from harness.records.causes import known as is_known
 from harness.records.metrics import Scope
-
-_CLOCK = 0.01
-"""Relative difference of SM clocks from which it is named."""
 
 
 def causes(known: History, series: Series, before: int, after: int) -> tuple[str, ...]:
@@ -27,27 +31,25 @@ def causes(known: History, series: Series, before: int, after: int) -> tuple[str
 def _of_peer(known: History, old: int, new: int) -> tuple[str, ...]:
     """Another compiler changes with its version, not with our commits."""
     before, after = known.runs[old], known.runs[new]
-    pairs = (("torch", before.torch, after.torch), ("triton", before.triton, after.triton))
-    found = tuple(f"{name} {a or '?'} → {b or '?'}" for name, a, b in pairs if a != b)
-    return found or ("same versions of torch and triton",)
+    found = version_changes(
+        *({"torch": run.torch, "triton": run.triton} for run in (before, after))
+    )
+    return tuple(found) or ("same versions of torch and triton",)
 
 
 def _of_kernel(old: Any, new: Any) -> tuple[str, ...]:
     found = []
-    if _differs(old["code"], new["code"]):
+    if differ(old["code"], new["code"]):
         found.append("code")
     if _work(old["kernel"]) != _work(new["kernel"]):
         found.append(f"{_work(old['kernel'])} → {_work(new['kernel'])}")
     found.extend(_configuration(old["config"], new["config"]))
-    figures = [(metric.column, metric.title) for metric in metrics.by_rank()]
-    for column, name in (*figures, ("launches", "launches")):
-        if _differs(old[column], new[column]):
-            found.append(f"{name} {int(old[column])} → {int(new[column])}")
-    a, b = old["clock_mhz"], new["clock_mhz"]
-    if _known(a) and _known(b) and abs(b / a - 1) > _CLOCK:
-        found.append(f"SM clock {a:.0f} → {b:.0f} MHz")
+    found += metric_changes(old, new)
+    if differ(old["launches"], new["launches"]):
+        found.append(f"launches {int(old['launches'])} → {int(new['launches'])}")
+    found += clock_change(old["clock_mhz"], new["clock_mhz"])
     if not found:
-        known_code = _known(old["code"]) and _known(new["code"]) and bool(old["code"])
+        known_code = is_known(old["code"]) and is_known(new["code"]) and bool(old["code"])
         found.append("same code and configuration" if known_code else "nothing known")
     return tuple(found)
 
@@ -59,18 +61,13 @@ def _work(name: Any) -> str:
 
 def _configuration(old: Any, new: Any) -> list[str]:
     """``XBLOCK 1 → 2`` for each setting that differs."""
-    if not _differs(old, new):
+    if not differ(old, new):
         return []
     try:
         before, after = json.loads(old), json.loads(new)
     except (TypeError, ValueError):
         return ["configuration"]
-    names = dict.fromkeys((*before, *after))
-    return [
-        f"{name} {before.get(name, '–')} → {after.get(name, '–')}"
-        for name in names
-        if before.get(name) != after.get(name)
-    ]
+    return setting_changes(before, after)
 
 
 def _of_graph(known: History, graph: str, old: int, new: int) -> tuple[str, ...]:
@@ -98,12 +95,4 @@ def _of_graph(known: History, graph: str, old: int, new: int) -> tuple[str, ...]
 
 
 def _count(before: dict[str, Any], after: dict[str, Any], both: list[str], column: str) -> int:
-    return sum(_differs(before[name][column], after[name][column]) for name in both)
-
-
-def _known(value: Any) -> bool:
-    return value is not None and value == value
-
-
-def _differs(old: Any, new: Any) -> bool:
-    return _known(old) and _known(new) and bool(old != new)
+    return sum(differ(before[name][column], after[name][column]) for name in both)
