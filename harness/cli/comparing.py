@@ -116,4 +116,4 @@ def tell(found: Comparison, options: Options, *, everything: bool, as_json: bool
         output.emit_json(document(found))
     else:
         print_comparison(found, console(color=options.color), everything=everything)
-    return FAILED if found.slower else FINE
+    return FAILED if found.regressed else FINE

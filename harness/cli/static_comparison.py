@@ -10,6 +10,7 @@ from harness.cli.caching import cache_folder
 from harness.cli.guard import FAILED, FINE
 from harness.report import output
 from harness.report.comparison import console, kernels_document, lone_document, side_document
+from harness.report.output import plural
 from harness.verdicts.static_comparing import Change, GraphSum, StaticComparison, StaticRow
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ def _print_rows(rows: Sequence[StaticRow], out: Console, *, everything: bool) ->
         table.add_column(ratio=3, overflow="fold")
         for row in members:
             why = [row.decided, *(d for d in row.differences if d != row.decided)]
+            if row.defaults:
+                why.insert(1, f"default configuration: {', '.join(row.defaults)}")
             if len(why) > _MOST + 1 and not everything:
                 why = [*why[: _MOST + 1], f"{len(why) - _MOST - 1} more"]
             table.add_row(
@@ -145,6 +148,11 @@ def summary(found: StaticComparison) -> list[str]:
     count = Counter(row.change for row in found.rows)
     rows = ", ".join(f"{count[c]} {c.value}" for c in Change if count[c]) or "none"
     lines = [f"kernels: {rows}; only in A: {len(found.vanished)}, only in B: {len(found.appeared)}"]
+    if found.other_defaults:
+        lines.append(
+            f"default configurations: {plural(len(found.other_defaults), 'kernel')} would run in "
+            "another one where they are not tuned; which is faster, only a GPU says"
+        )
     lines.append(
         f"compiled for {found.target.name}, no GPU involved. The first of spills, bytes, load and "
         "store width, resident warps, instructions that differs decides (docs/comparing.md)"
@@ -178,6 +186,7 @@ def _row_document(row: StaticRow) -> dict[str, Any]:
         "a": kernels_document(row.match.a),
         "b": kernels_document(row.match.b),
         "diff": row.diff,
+        "default_configuration": list(row.defaults),
     }
 
 

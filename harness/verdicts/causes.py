@@ -9,15 +9,19 @@ import difflib
 from collections.abc import Sequence
 
 from harness.records import metrics
+from harness.records.causes import (
+    clock_change,
+    metric_changes,
+    setting_changes,
+    version_changes,
+)
 from harness.records.metrics import Metric
-from harness.records.run import KernelRecord, Machine, Run
+from harness.records.run import KernelRecord, Run
 from harness.target import TARGETS
 from harness.verdicts.emitted import best_guess
 from harness.verdicts.pairing import Match
 
 SAME_CODE = "same code and configuration: noise or the machine"
-_CLOCK = 0.005
-"""Relative difference of SM clocks from which it is named."""
 
 
 def is_identical(match: Match, a: Run, b: Run) -> bool:
@@ -54,7 +58,7 @@ def causes(match: Match, a: Run, b: Run) -> list[str]:
     """What differs, most telling first; one entry if nothing does. Empty if nothing is known: the
     figures were imported, without code."""
     found = [SAME_CODE] if is_identical(match, a, b) else _differences(match, a, b)
-    return [*found, *_clock(match)]
+    return [*found, *clock_change(clock(match.a), clock(match.b))]
 
 
 def _differences(match: Match, a: Run, b: Run) -> list[str]:
@@ -67,7 +71,9 @@ def _differences(match: Match, a: Run, b: Run) -> list[str]:
         found += _text(match.a[0], match.b[0])
         if match.a[0].launches != match.b[0].launches:
             found.append(f"launches {match.a[0].launches} → {match.b[0].launches}")
-    found += _versions(a.machine, b.machine)
+    found += version_changes(
+        *({"triton": run.machine.triton, "torch": run.machine.torch} for run in (a, b))
+    )
     if _device(a) != _device(b):
         found.append(f"target {a.target} → {b.target}")
     known = any(kernel.module for kernel in (*match.a, *match.b))
@@ -80,12 +86,8 @@ def _kernels(number: int) -> str:
 
 def static_differences(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> list[str]:
     """Static figures that differ (``registers 32 → 40``), groups of kernels summed up."""
-    found = []
-    for metric in metrics.by_rank():
-        before, after = figure(a, metric), figure(b, metric)
-        if before is not None and after is not None and before != after:
-            found.append(f"{metric.title} {before} → {after}")
-    return found + _mix(a, b)
+    before, after = ({m.column: figure(k, m) for m in metrics.by_rank()} for k in (a, b))
+    return metric_changes(before, after) + _mix(a, b)
 
 
 def figure(kernels: Sequence[KernelRecord], metric: Metric) -> int | None:
@@ -129,12 +131,14 @@ def configuration(match: Match) -> list[str]:
     """What differs between the launch configurations of one kernel and another."""
     if len(match.a) != 1 or len(match.b) != 1:
         return []
-    before, after = settings(match.a[0]), settings(match.b[0])
-    if before is None or after is None or before == after:
+    return setting_changes(settings(match.a[0]), settings(match.b[0]))
+
+
+def default_configuration(match: Match) -> list[str]:
+    """What differs between the configurations that both modules take untuned."""
+    if len(match.a) != 1 or len(match.b) != 1:
         return []
-    names = dict.fromkeys([*before, *after])
-    changed = [n for n in names if before.get(n) != after.get(n)]
-    return [f"{n} {before.get(n, '–')} → {after.get(n, '–')}" for n in changed]
+    return setting_changes(best_guess(match.a[0].module), best_guess(match.b[0].module))
 
 
 def _text(a: KernelRecord, b: KernelRecord) -> list[str]:
@@ -149,21 +153,6 @@ def _text(a: KernelRecord, b: KernelRecord) -> list[str]:
             new += line.startswith("+") and not line.startswith("+++")
         return [f"code −{gone} +{new} lines"]
     return ["arguments"] if arguments(a) != arguments(b) else []
-
-
-def _versions(a: Machine, b: Machine) -> list[str]:
-    return [
-        f"{name} {before or '?'} → {after or '?'}"
-        for name, before, after in (("triton", a.triton, b.triton), ("torch", a.torch, b.torch))
-        if before != after
-    ]
-
-
-def _clock(match: Match) -> list[str]:
-    before, after = clock(match.a), clock(match.b)
-    if before is None or after is None or abs(after / before - 1) < _CLOCK:
-        return []
-    return [f"SM clock {before:.0f} → {after:.0f} MHz"]
 
 
 def clock(kernels: Sequence[KernelRecord]) -> float | None:

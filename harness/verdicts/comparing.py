@@ -115,6 +115,12 @@ class Comparison:
             rollup.effect.verdict is Verdict.SLOWER for rollup in self.rollups
         )
 
+    @property
+    def regressed(self) -> bool:
+        """Whether something of ours became slower: which of two compilers is the slower one is no
+        regression of either."""
+        return self.slower and not (self.a.compiler and self.b.compiler)
+
 
 def compare(a: Side, b: Side, rules: Rules) -> Comparison:
     """Compare by the times that both sides recorded. Two compilers of one run were timed in turns

@@ -21,7 +21,12 @@ from harness.runtime.compile.static import CompileJob
 from harness.runtime.module import config_from_dict
 from harness.session.session import with_metrics
 from harness.target import Target
-from harness.verdicts.causes import configuration, figure, static_differences
+from harness.verdicts.causes import (
+    configuration,
+    default_configuration,
+    figure,
+    static_differences,
+)
 from harness.verdicts.comparing import Side
 from harness.verdicts.emitted import best_guess
 from harness.verdicts.pairing import Match, pair
@@ -104,13 +109,16 @@ def _rule(metric: Metric, threshold: float) -> Rule:
 @dataclass(frozen=True, slots=True)
 class StaticRow:
     """A match: ``change`` and what ``decided`` it, every difference, and the difference of the code
-    as a unified diff (empty where it is the same, or where several kernels became several)."""
+    as a unified diff (empty where it is the same, or where several kernels became several).
+    ``defaults``: what differs between the configurations that both modules take untuned, which the
+    figures, taken under one configuration, do not show."""
 
     match: Match
     change: Change
     decided: str
     differences: tuple[str, ...]
     diff: str = ""
+    defaults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +153,12 @@ class StaticComparison:
         changes = [row.change for row in self.rows] + [graph.change for graph in self.graphs]
         return Change.WORSE in changes
 
+    @property
+    def other_defaults(self) -> tuple[StaticRow, ...]:
+        """The kernels that run in another configuration where they are not tuned. Which of the two
+        is faster, no binary says."""
+        return tuple(row for row in self.rows if row.defaults)
+
 
 def compare_static(
     a: Side, b: Side, target: Target, triton: str, compile_all: Compile
@@ -163,7 +177,10 @@ def compare_static(
         a,
         b,
         target,
-        tuple(_row(match, target) for match in matches),
+        tuple(
+            _row(match, target, default_configuration(given))
+            for match, given in zip(matches, pairing.matches, strict=True)
+        ),
         _graph_sums(a.run, b.run),
         pairing.vanished,
         pairing.appeared,
@@ -232,15 +249,15 @@ def _with_answer(kernel: KernelRecord, found: StaticMetrics | HarnessError) -> K
     return with_metrics(replace(kernel, reason=""), found)
 
 
-def _row(match: Match, target: Target) -> StaticRow:
+def _row(match: Match, target: Target, defaults: Sequence[str]) -> StaticRow:
     change, decided = _decided(match, target)
     differences = [*static_differences(match.a, match.b), *configuration(match)]
     diff = _diff(match)
     if diff:
         differences.append("code")
-    if change is Change.SAME and differences:
+    if change is Change.SAME and (differences or defaults):
         change = Change.CHANGED
-    return StaticRow(match, change, decided, tuple(differences), diff)
+    return StaticRow(match, change, decided, tuple(differences), diff, tuple(defaults))
 
 
 def _decided(match: Match, target: Target) -> tuple[Change, str]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.cli.static_comparison import document, summary
 from harness.errors import CompileFailed, HarnessError
 from harness.records.metrics import StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord
@@ -144,3 +145,17 @@ def test_resident_warps_by_hand(registers: int, shared: int, warps: int, residen
     needs = {**ONE.metrics, "registers": registers, "shared": shared}
     found = replace(ONE, metrics=needs, config=config)
     assert resident_warps([found], H100) == resident
+
+
+def test_another_default_configuration_is_shown_on_its_own() -> None:
+    """The figures are taken under one configuration, so only this says that the default moved."""
+    a, b = ONE, replace(ONE, module=ONE.module.replace('"XBLOCK": 64', '"XBLOCK": 128'))
+    found = compared(a, b)
+    assert found.rows[0].change is Change.CHANGED
+    assert found.rows[0].defaults == ("XBLOCK 64 → 128",)
+    assert found.other_defaults == found.rows
+    assert not found.worse, "which is faster, no binary says"
+    shown = "\n".join(summary(found))
+    assert "default configurations: 1 kernel would run in another one" in shown
+    assert document(found)["kernels"][0]["default_configuration"] == ["XBLOCK 64 → 128"]
+    assert compared(a, a).rows[0].change is Change.SAME
