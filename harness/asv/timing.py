@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness.heuristics.facts import Config
     from harness.records.timing import Samples
     from harness.runtime.interpret.interpreter import CheckResult
-    from harness.session.session import Timing
+    from harness.session.model import Timing
 
 TUNING = "race/1"
 """How the configuration to time is chosen; part of the series. Raise it when the tuner that

@@ -23,7 +23,7 @@ from harness.measure.jobs import DeviceFacts, Effort, gpu
 from harness.measure.noise.judge import Rules
 from harness.records.run import KernelRecord, Machine
 from harness.runtime.compile.compiling import CompileJob, compile_ahead
-from harness.session.session import Entry
+from harness.session.model import Entry
 
 Follow = Callable[[str, int, int], None]
 """Hears what is being done, and how many of how many of it are done."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.records.run import Run
-    from harness.session.session import Event
+    from harness.session.model import Event
 
 
 def detecting(
@@ -26,7 +26,7 @@ def detecting(
             yield from events
             return
         from harness.calibration.lookup import Detector
-        from harness.session.session import GraphDone, KernelDone
+        from harness.session.model import GraphDone, KernelDone
 
         detector = Detector(found)
         for event in events:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from harness.cli.detecting import detecting
 from harness.report import output
 from harness.report.tables import graph_lines
-from harness.session.passes import ProcessStarted, TimedAgain
-from harness.session.session import (
+from harness.session.model import (
     Event,
     GraphCompiled,
     GraphDone,
     GraphStarted,
     KernelDone,
+    ProcessStarted,
     RegionDone,
+    TimedAgain,
 )
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from harness.pipeline import compile_graph
 from harness.pytest.plugin import findings
 from harness.records.run import Check, RegionRecord
 from harness.session.entries import FileEntry, find_graphs, read
-from harness.session.session import Compiled, CompiledKernel, Device, Peers, Timing
+from harness.session.model import Compiled, CompiledKernel, Device, Peers, Timing
 from harness.target import TARGETS, Target
 
 if TYPE_CHECKING:

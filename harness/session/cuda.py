@@ -31,7 +31,7 @@ from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.module import load
 from harness.runtime.tune.winners import warn_once
-from harness.session.session import Timing
+from harness.session.model import Timing
 from harness.target import Target
 
 SECONDS = 180.0

@@ -20,7 +20,7 @@ from harness.measure.peers.regions import comparables
 from harness.options import Options
 from harness.records.run import KernelRecord, LibraryCall, one_line
 from harness.session.handwritten import UserEntry
-from harness.session.session import Compiled, CompiledKernel
+from harness.session.model import Compiled, CompiledKernel
 from harness.target import Target
 
 SMALL = "small"

@@ -10,7 +10,7 @@ from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError
 from harness.measure.peers.regions import Comparable
 from harness.records.run import KernelRecord, one_line
-from harness.session.session import Compiled, CompiledKernel
+from harness.session.model import Compiled, CompiledKernel
 
 
 @dataclass(eq=False, slots=True)

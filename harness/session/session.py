@@ -9,14 +9,14 @@ arrived. Nothing here prints or stores: the caller does, event by event.
 from __future__ import annotations
 
 import queue
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
 
 from harness.codegen.source import EmittedModule
 from harness.devices.queue import Answer, Inbox, Queue
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
+from harness.measure.noise.processes import combined
 from harness.measure.roofline import Limit
 from harness.records import metrics
 from harness.records.metrics import StaticMetrics
@@ -24,9 +24,6 @@ from harness.records.run import (
     Check,
     GraphRecord,
     KernelRecord,
-    LibraryCall,
-    RegionRecord,
-    TrialRecord,
     one_line,
 )
 from harness.records.timing import Samples
@@ -34,154 +31,26 @@ from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.runtime.module import config_dict, config_from_dict
 from harness.session.matching import match_small
-from harness.session.passes import ProcessStarted, TimedAgain, repeated, with_samples
+from harness.session.model import (
+    Compiled,
+    CompiledKernel,
+    Device,
+    Entry,
+    Event,
+    GraphCompiled,
+    GraphDone,
+    GraphStarted,
+    KernelDone,
+    Peers,
+    ProcessStarted,
+    RegionDone,
+    TimedAgain,
+)
 from harness.target import Target
-
-if TYPE_CHECKING:
-    from harness.measure.peers.regions import Comparable
 
 NO_SMALL = "too large to interpret, and no small capture beside it (capture --small)"
 INTERPRETED = "interpreter, small sizes"
 ON_DEVICE = "GPU, full size"
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledKernel:
-    """A distinct kernel of a graph, and for each of its launches the nodes computed;
-    ``region`` is the region of its first launch."""
-
-    module: EmittedModule
-    launches: tuple[tuple[str, ...], ...]
-    region: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A graph after code generation; ``seconds`` is wall clock, Triton not included.
-    ``failures`` stand for kernels that could not be generated; ``nodes`` are those of the
-    graph as captured, ``regions`` what other compilers can be compared on.
-    """
-
-    kernels: tuple[CompiledKernel, ...]
-    library_calls: tuple[LibraryCall, ...]
-    seconds: float
-    failures: tuple[KernelRecord, ...] = ()
-    nodes: frozenset[str] = frozenset()
-    regions: tuple[Comparable, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """What the device says of a kernel: its fastest configuration, that one's samples, what holds
-    the kernel back, and what the tuning tried."""
-
-    config: Config
-    samples: Samples
-    limit: Limit | None = None
-    trials: tuple[TrialRecord, ...] = ()
-
-    @property
-    def ms(self) -> float:
-        """Median in milliseconds."""
-        return self.samples.median
-
-
-class Entry(Protocol):
-    """A graph that can be compiled at full size, and small for the interpreter."""
-
-    @property
-    def name(self) -> str:
-        """What the user calls it."""
-
-    def compile(self) -> Compiled:
-        """At full size. Raises ``HarnessError``."""
-
-    def compile_small(self) -> Compiled | None:
-        """At the small sizes declared beside it; None if there are none."""
-
-
-class Device(Protocol):
-    """A GPU. ``check`` and ``time`` raise ``HarnessError`` for a kernel that cannot run, and
-    ``NoDevice`` when no kernel can any more."""
-
-    @property
-    def copy_gbps(self) -> float:
-        """Copy bandwidth, measured in this process by the same method."""
-
-    def prepare(self, modules: Sequence[EmittedModule]) -> None:
-        """Compile what ``time`` will need, in parallel where possible."""
-
-    def check(self, module: EmittedModule) -> CheckResult:
-        """Run with poisoned outputs and compare with plain torch."""
-
-    def time(self, module: EmittedModule) -> Timing:
-        """Time every candidate and keep the fastest."""
-
-    def again(
-        self, module_text: str, name: str, config: Config, launches: int | None = None
-    ) -> Timing:
-        """Time a kernel under a configuration that is known, ``launches`` to a sample (the
-        timer finds how many if None)."""
-
-    def restart(self) -> None:
-        """Go on in a fresh process."""
-
-
-class Peers(Protocol):
-    """Other compilers. ``compare`` raises ``NoDevice`` when nothing can be timed any more."""
-
-    def prepare(self, work: Sequence[Comparable]) -> None:
-        """Compile ahead, in parallel where possible."""
-
-    def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[RegionRecord, ...]:
-        """One row per compiler, ours first; ``configs`` are tuned ones by module text."""
-
-
-@dataclass(frozen=True, slots=True)
-class GraphStarted:
-    """A graph's turn has come; ``position`` counts from 1 to ``total``."""
-
-    name: str
-    position: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class GraphCompiled:
-    """A graph has become kernels, which are being examined."""
-
-    name: str
-    kernels: int
-
-
-@dataclass(frozen=True, slots=True)
-class KernelDone:
-    """Everything about a kernel is known."""
-
-    graph: str
-    kernel: KernelRecord
-
-
-@dataclass(frozen=True, slots=True)
-class RegionDone:
-    """A region is known for every compiler; ``position`` counts from 1 to ``total``."""
-
-    graph: str
-    rows: tuple[RegionRecord, ...]
-    position: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class GraphDone:
-    """Everything about a graph is known; its kernels are in launch order."""
-
-    record: GraphRecord
-
-
-Event = (
-    GraphStarted | GraphCompiled | KernelDone | RegionDone | GraphDone | ProcessStarted | TimedAgain
-)
 
 
 @dataclass(eq=False, slots=True)
@@ -232,8 +101,7 @@ class Session:
                 graphs.append(event.record)
             yield event
         if self.device is not None:
-            for again in repeated(self.device, graphs, self.processes):
-                yield GraphDone(again) if isinstance(again, GraphRecord) else again
+            yield from _repeated(self.device, graphs, self.processes)
 
     def _examined(self) -> Generator[Event, None, None]:
         try:
@@ -439,4 +307,77 @@ def _on_device(
     gbps = record.bytes / timing.ms / 1e6
     limit = timing.limit or Limit("copy", gbps / (timing.samples.copy_gbps or device.copy_gbps))
     record = replace(record, config=config_dict(timing.config), trials=timing.trials)
-    return with_samples(record, timing.samples, limit), timing.config
+    return _with_samples(record, timing.samples, limit), timing.config
+
+
+def _repeated(device: Device, graphs: Sequence[GraphRecord], processes: int) -> Iterator[Event]:
+    """Time the kernels of ``graphs`` in ``processes - 1`` further processes, under the
+    configurations that the first one found: what differs then is the process. Every graph comes
+    out as it is known after each. Kernels of the same text are timed once in a process.
+
+    A kernel that fails here keeps what it has. Raises ``NoDevice``.
+    """
+    current = list(graphs)
+    timed = sum(_is_timed(k) for g in current for k in g.kernels)
+    for process in range(1, processes if timed else 0):
+        device.restart()
+        yield ProcessStarted(process, processes, timed)
+        known: dict[tuple[str, str], tuple[Samples, Limit | None] | HarnessError] = {}
+        for position, graph in enumerate(current):
+            kernels = []
+            for kernel in graph.kernels:
+                if _is_timed(kernel):
+                    key = (kernel.module, str(kernel.config))
+                    if key not in known:
+                        known[key] = _again(device, kernel, process)
+                    kernel, event = _joined(graph.name, kernel, known[key])
+                    yield event
+                kernels.append(kernel)
+            current[position] = replace(graph, kernels=tuple(kernels))
+            yield GraphDone(current[position])
+
+
+def _with_samples(record: KernelRecord, measured: Samples, limit: Limit | None) -> KernelRecord:
+    """``record`` with one process's samples more, and what follows from all of them. The
+    fraction is the mean over processes, each by its own bandwidths."""
+    sets = (*record.sets, measured)
+    found = combined(sets)
+    fraction = record.fraction
+    if limit is not None:
+        before = 0.0 if fraction is None else fraction * (len(sets) - 1)
+        fraction = (before + limit.fraction) / len(sets)
+    return replace(
+        record,
+        ms=found.ms,
+        low=found.low,
+        high=found.high,
+        sets=sets,
+        gbps=record.bytes / found.ms / 1e6 if found.ms else None,
+        fraction=fraction,
+        roof=record.roof if limit is None else limit.roof,
+    )
+
+
+def _is_timed(kernel: KernelRecord) -> bool:
+    return bool(kernel.sets) and kernel.config is not None and bool(kernel.module)
+
+
+def _again(
+    device: Device, kernel: KernelRecord, process: int
+) -> tuple[Samples, Limit | None] | HarnessError:
+    try:
+        config = config_from_dict(kernel.config or {})
+        found = device.again(kernel.module, kernel.name, config, kernel.sets[0].launches)
+    except NoDevice:
+        raise
+    except HarnessError as error:
+        return error
+    return replace(found.samples, process=process), found.limit
+
+
+def _joined(
+    graph: str, kernel: KernelRecord, found: tuple[Samples, Limit | None] | HarnessError
+) -> tuple[KernelRecord, TimedAgain]:
+    if isinstance(found, HarnessError):
+        return kernel, TimedAgain(graph, kernel.name, found.what)
+    return _with_samples(kernel, *found), TimedAgain(graph, kernel.name)

@@ -7,7 +7,6 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from harness.errors import HarnessError, UsageError
 from harness.heuristics.facts import Config
@@ -19,21 +18,11 @@ from harness.pipeline import compile_graph
 from harness.records.run import GraphRecord, RegionRecord, Run
 from harness.runtime.module import config_from_dict
 from harness.session.entries import GraphFile
+from harness.session.model import Peers
 from harness.verdicts.comparing import Comparison, assemble, recorded_times
 from harness.verdicts.confirming import Workplace, as_of_today
 from harness.verdicts.pairing import pair
 from harness.verdicts.sides import compiler_side
-
-
-class Peers(Protocol):
-    """Compares compilers on a region: ``bench.peers.pool.PeerPool``."""
-
-    def prepare(self, work: Sequence[Comparable]) -> None:
-        """Compile what ``compare`` will need."""
-
-    def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[RegionRecord, ...]:
-        """A row for each compiler."""
-
 
 Open = Callable[[Sequence[str]], AbstractContextManager[Peers]]
 """Opens a fresh process that compares ours with the compilers named."""

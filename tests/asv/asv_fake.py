@@ -14,7 +14,7 @@ from harness.heuristics.facts import Config
 from harness.options import Options
 from harness.records.timing import Samples
 from harness.runtime.interpret.interpreter import CheckResult
-from harness.session.session import Timing
+from harness.session.model import Timing
 
 GRAPHS = ("image_preprocess_forward", "fp8_rowwise_forward")
 

@@ -184,7 +184,7 @@ def test_runs_say_what_a_calibrated_machine_can_detect(
     from harness.records.run import GraphRecord, KernelRecord
     from harness.records.timing import Samples
     from harness.report.tables import graph_lines
-    from harness.session.session import GraphDone, KernelDone
+    from harness.session.model import GraphDone, KernelDone
     from tests.history.examples import run as example
 
     assert harness("calibrate", "--processes", "6").status == 0

@@ -18,7 +18,8 @@ from harness.records.metrics import StaticMetrics
 from harness.records.run import Check, LibraryCall, RegionRecord
 from harness.records.timing import Samples
 from harness.runtime.interpret.interpreter import CheckResult
-from harness.session.session import Compiled, CompiledKernel, Session, Timing
+from harness.session.model import Compiled, CompiledKernel, Timing
+from harness.session.session import Session
 from harness.target import H100
 
 METRICS = StaticMetrics(32, 0, 8, 1024, 300, 16, 8, (("fma", 7),))

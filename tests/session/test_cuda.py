@@ -14,7 +14,7 @@ from harness.errors import CompileFailed, HarnessError, NoDevice, WorkerDied
 from harness.heuristics.facts import Config
 from harness.records.run import Check
 from harness.session.cuda import CudaDevice
-from harness.session.session import GraphDone
+from harness.session.model import GraphDone
 from tests.measure import fake_device
 from tests.measure.fakes import FakeEntry, compiled, module, session
 from tests.runtime import emitted

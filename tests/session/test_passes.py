@@ -7,8 +7,7 @@ import pytest
 from harness.errors import NoDevice
 from harness.heuristics.facts import Config
 from harness.records.run import GraphRecord, KernelRecord
-from harness.session.passes import ProcessStarted, TimedAgain
-from harness.session.session import GraphDone
+from harness.session.model import GraphDone, ProcessStarted, TimedAgain
 from tests.measure.fakes import FakeEntry, RepeatableDevice, compiled, module, session
 
 A, B = module("triton_poi_fused_add_0", "add"), module("triton_red_fused_sum_1", "sum")

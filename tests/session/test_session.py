@@ -9,14 +9,8 @@ from harness.measure.peers.regions import Comparable
 from harness.records.metrics import read_static
 from harness.records.run import Check, GraphRecord
 from harness.runtime.interpret.interpreter import CheckResult
-from harness.session.session import (
-    NO_SMALL,
-    GraphDone,
-    GraphStarted,
-    KernelDone,
-    RegionDone,
-    Session,
-)
+from harness.session.model import GraphDone, GraphStarted, KernelDone, RegionDone
+from harness.session.session import NO_SMALL, Session
 from tests.measure.fakes import METRICS, FakeDevice, FakeEntry, FakePeers, compiled, module, session
 
 A, B = module("triton_poi_a_0", "add"), module("triton_red_b_1", "sum", "mul")
