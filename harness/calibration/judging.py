@@ -45,7 +45,7 @@ from harness.measure.noise.variance import median_error
 
 GROUPS = 10
 """Of so many groups of kernels one at a time is slowed down."""
-IN_TURNS, TWO_RUNS, SITTING = "in turns", "two runs", "another sitting"
+IN_TURNS, TWO_RUNS, ANOTHER_SESSION = "in turns", "two runs", "another sitting"
 SIZES = ("long", "medium", "short")
 _CHANGED = (Verdict.SLOWER, Verdict.FASTER)
 
@@ -101,7 +101,7 @@ def _medians(kernel: _Kernel) -> Medians:
     return Medians(one.key, one.name, one.graph, plain.ms, plain.errors)
 
 
-def another_sitting(
+def another_session(
     earlier: Sequence[Medians], now: Sequence[Medians], when: str, rules: Rules
 ) -> Mode | None:
     """The kernels of an earlier calibration of this machine against the same kernels today, as
@@ -117,7 +117,7 @@ def another_sitting(
     effects = judge(estimate(pairs, paired=False)[0], rules)
     alarmed = [m for m, e in zip(common, effects, strict=True) if e.verdict in _CHANGED]
     return Mode(
-        f"{SITTING} ({when})",
+        f"{ANOTHER_SESSION} ({when})",
         max(len(m.ms) for m in common),
         share(len(alarmed), len(common)),
         tuple(f"{m.graph}: {m.name}" for m in alarmed),

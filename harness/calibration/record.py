@@ -119,7 +119,7 @@ class Detectable:
 @dataclass(frozen=True, slots=True)
 class Medians:
     """A kernel's plain times, one per process, and each one's relative standard error: what a
-    later sitting is held against."""
+    later session is held against."""
 
     key: str
     name: str
@@ -131,7 +131,7 @@ class Medians:
 @dataclass(frozen=True, slots=True)
 class NoiseModel:
     """The spread between processes that kernels of a duration show here (``variance.Prior``),
-    and between sittings, from which the detectable change of any kernel follows."""
+    and between sessions, from which the detectable change of any kernel follows."""
 
     df: float
     kernels: int

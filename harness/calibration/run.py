@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from harness.calibration.judging import another_sitting, judged
+from harness.calibration.judging import another_session, judged
 from harness.calibration.measure import Candidate, cells
 from harness.calibration.record import (
     CALIBRATION_METHOD,
@@ -29,7 +29,7 @@ Follow = Callable[[str, int, int], None]
 """Hears what is being done, and how many of how many of it are done."""
 
 
-class Keeper(Protocol):
+class Sink(Protocol):
     """Keeps what is measured as it is measured (``track.calibrations.CalibrationJournal``)."""
 
     cells: list[Cell]
@@ -102,27 +102,27 @@ def measure(
     effort: Effort,
     cache: Path,
     jobs: int,
-    keep: Callable[[DeviceFacts], Keeper],
+    keep: Callable[[DeviceFacts], Sink],
     follow: Follow = lambda _what, _done, _total: None,
     handlers: Mapping[str, str] | None = None,
-) -> Keeper:
+) -> Sink:
     """Measure what is missing of every kernel; ``keep`` opens the journal once the device is
     known. Everything is kept as it comes, also when this is interrupted. Raises ``NoDevice``."""
     with Pool([gpu()], effort.job_seconds, cache, handlers) as pool:
         device: DeviceFacts = pool.open()[0]
-        keeper = keep(device)
+        sink = keep(device)
         follow("compiling", 0, len(chosen))
         compile_ahead([CompileJob(one.module_text, device.target) for one in chosen], jobs, cache)
         for found in cells(
             chosen,
             effort,
             pool,
-            keeper.done,
-            keeper.durations,
+            sink.done,
+            sink.durations,
             lambda done, total: follow("measuring", done, total),
         ):
-            keeper.add(found)
-    return keeper
+            sink.add(found)
+    return sink
 
 
 def conclude(
@@ -141,8 +141,8 @@ def conclude(
     modes = verdicts.modes
     # Another commit may choose other configurations for the same code: nothing tells here.
     if earlier is not None and earlier.commit == start.commit:
-        sitting = another_sitting(earlier.medians, verdicts.medians, earlier.created, rules)
-        modes = modes if sitting is None else (*modes, sitting)
+        session = another_session(earlier.medians, verdicts.medians, earlier.created, rules)
+        modes = modes if session is None else (*modes, session)
     measured = {(cell.process, cell.kernel) for cell in found if not cell.reason}
     broken = len({cell.kernel for cell in found if cell.reason})
     return replace(

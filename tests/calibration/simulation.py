@@ -17,7 +17,7 @@ GAP_MS = 0.0012
 class Machine:
     """Relative standard deviations: ``process`` of all that a process measures of a kernel,
     ``subject`` of one launch's placement in a process, ``sample`` of a sample. ``drift`` is how
-    much slower AGAIN seems than PLAIN: a machine that is not honest. ``deaf`` hides slowdowns."""
+    much slower AGAIN seems than PLAIN: an uncalibrated machine. ``deaf`` hides slowdowns."""
 
     process: float = 0.003
     subject: float = 0.0007

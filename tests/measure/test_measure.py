@@ -1,4 +1,4 @@
-"""Measuring without a GPU: a clock that is told what to say, kernels run by plain torch."""
+"""Measuring without a GPU: a manual clock, kernels run by plain torch."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Providers on the same inputs: results against float64, then times in turns.
+"""Providers on the same inputs: results against float64, then times, interleaved.
 
 A region (or a user's kernel) is compared as a whole: same inputs, same process, same timer,
-every provider replayed as a CUDA graph (so that what the host costs decides nothing), in
-turns, with a cold L2 cache, on the same copies of the inputs. Results are compared with torch
-in float64.
+every provider replayed as a CUDA graph (so that what the host costs decides nothing),
+interleaved, with a cold L2 cache, on the same copies of the inputs. Results are compared with
+torch in float64.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def compare(
     budget_ms: float = 300.0,
     step: Step = lambda _: None,
 ) -> RegionComparison:
-    """Run every provider on the same inputs, compare results, then time in turns.
+    """Run every provider on the same inputs, compare results, then time them interleaved.
 
     A provider that fails is a row with its reason; after one that took the device with it
     nothing can go on, and ``RuntimeError`` is raised. ``budget_ms`` is per provider.
@@ -120,7 +120,7 @@ def _listing(provider: Provider) -> Callable[[Sequence[Any]], Any]:
 def _timed(
     works: Mapping[str, Work], timer: Timer, budget_ms: float
 ) -> dict[str, Samples | Exception]:
-    """Samples of all works, taken in turns; where that fails, the works that fail alone are
+    """Samples of all works, interleaved; where that fails, the works that fail alone are
     left out and the others are timed again."""
     if not works:
         return {}

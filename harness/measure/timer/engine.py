@@ -37,7 +37,7 @@ class Engine(Protocol):
         """What each further empty kernel of a recording adds."""
 
     def probe(self) -> None:
-        """Enqueue a recording of some tens of empty kernels: how long it takes shows the pace
+        """Enqueue a recording of some tens of empty kernels: how long it takes shows the interval
         at which the device launches just now."""
 
     def flush(self) -> int:

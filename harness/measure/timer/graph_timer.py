@@ -8,14 +8,14 @@ number of launches. Each launch so finds its arguments out of the cache: they ar
 the first time since the cache was emptied. Nothing is subtracted. While the cache is being
 emptied, which takes tens of microseconds, the host enqueues what follows, so the device never
 waits for the host between the events. A kernel whose result depends on what it wrote last time
-finds its arguments restored before every sample. Launches that are compared take turns, in a
+finds its arguments restored before every sample. Launches that are compared are interleaved, in a
 random order each round.
 
 Sampling ends when the confidence interval of the median is narrow enough at two looks in
 a row (``harness.measure.noise.median``). Samples taken while the GPU was throttling are left
-out; so are those taken while it launched kernels at another pace than it usually does, which an
+out; so are those taken while it launched kernels at an unusual interval, which an
 H100 does for seconds now and then (0.8 instead of 1.15 µs from kernel to kernel): a probe of empty
-kernels after every few samples shows it (``harness.measure.timer.pace``). What
+kernels after every few samples shows it (``harness.measure.timer.launch_interval``). What
 a measurement loses to that does not count for its budget, within bounds.
 A launch that a CUDA graph cannot hold is enqueued as it is: method ``stream-cold-l2/2``.
 """
@@ -38,7 +38,7 @@ from harness.measure.noise import median
 from harness.measure.noise.shift import shift
 from harness.measure.timer.copies import Copies, copy, set_bytes
 from harness.measure.timer.engine import CudaEngine, Engine, NotRecordable
-from harness.measure.timer.pace import Paces
+from harness.measure.timer.launch_interval import LaunchIntervals
 from harness.measure.timer.state import monitor
 from harness.records.machine import current_uuid
 from harness.records.timing import WIDTH, Launch, Samples, Work
@@ -60,8 +60,8 @@ _CHUNK_MS = 20.0
 """About how much is enqueued before the host waits and looks at the budget."""
 _MOST_CHUNK = 40
 _WAIT = 30.0
-"""How many budgets a measurement may lose to an unusual pace of launching, as far as there is
-patience (``harness.measure.timer.pace``)."""
+"""How many budgets a measurement may lose to an unusual launch interval, as far as there is
+patience (``harness.measure.timer.launch_interval``)."""
 _WIDE = 3
 """In units of the engine's room, what copies may take where else the floor is above 1 %."""
 _ALIKE = 4.0
@@ -103,8 +103,8 @@ class _Rough:
 @dataclass(eq=False, slots=True)
 class _Sampling:
     """How far a measurement is. ``slowed`` says of each round whether its samples are left out.
-    Of these ``lost`` rounds are at an unusual pace; the ``lost_ms`` that they took do not
-    count for the budget, up to ``patience_ms``. ``stopped`` is empty while it goes on."""
+    Of these ``lost`` rounds are at an unusual launch interval; the ``lost_ms`` that they took do
+    not count for the budget, up to ``patience_ms``. ``stopped`` is empty while it goes on."""
 
     subjects: Mapping[str, _Subject]
     budget_ms: float
@@ -154,7 +154,7 @@ class GraphTimer:
     engine: Engine
     watch: Watch | None = None
     _random: random.Random = field(default_factory=lambda: random.Random(0))
-    _paces: Paces = field(default_factory=Paces)
+    _intervals: LaunchIntervals = field(default_factory=LaunchIntervals)
 
     @property
     def floor_ms(self) -> float:
@@ -181,12 +181,12 @@ class GraphTimer:
         for at most about ``budget_ms`` of wall clock in all once they are warm. Works that take
         about as long as the quickest (up to four times) get as many launches per sample."""
         subjects = self._prepared(launches, width)
-        self._paces.begin()
+        self._intervals.begin()
         self._warm(subjects)
-        patience = min(self._paces.patience_ms, _WAIT * budget_ms)
+        patience = min(self._intervals.patience_ms, _WAIT * budget_ms)
         so_far = _Sampling(subjects, budget_ms, width, time.monotonic(), patience)
         found = self._sampled(so_far)
-        self._paces.end(so_far.lost_ms)
+        self._intervals.end(so_far.lost_ms)
         return found
 
     def _prepared(self, launches: Mapping[str, Launch], width: float) -> dict[str, _Subject]:
@@ -325,7 +325,7 @@ class GraphTimer:
             so_far.subjects[name].ms.extend(ms for ms, _ in taken)
             so_far.subjects[name].mhz.extend(mhz for _, mhz in taken)
         ended = time.monotonic()
-        unusual = self._paces.unusual()
+        unusual = self._intervals.unusual()
         throttled = bool(self.watch and self.watch.throttled(began, ended))
         so_far.slowed.extend([unusual or throttled] * rounds)
         took = max(1000 * (ended - began), 1e-3)
@@ -358,7 +358,7 @@ class GraphTimer:
         engine.probe()
         engine.mark(2 * len(taken) + 1)
         engine.wait()
-        self._paces.add(engine.elapsed_ms(2 * len(taken), 2 * len(taken) + 1))
+        self._intervals.add(engine.elapsed_ms(2 * len(taken), 2 * len(taken) + 1))
         found: dict[str, list[tuple[float, float | None]]] = {name: [] for name in subjects}
         for at, (name, note) in enumerate(taken):
             ms = engine.elapsed_ms(2 * at, 2 * at + 1) / subjects[name].count

@@ -1,4 +1,4 @@
-"""A device that exists on paper: a clock, a memory, a cache that forgets what is oldest.
+"""A fake device: a clock, a memory, a cache that forgets what is oldest.
 
 Launches call ``touch`` for the memory they use; time passes by what that costs. The wall
 clock does not move, so budgets do not end: tests that want that say so.
@@ -22,7 +22,7 @@ from harness.records.timing import Launch
 class FakeEngine:
     """Speeds in bytes per millisecond; ``noise`` is a relative standard deviation; ``mhz``
     gives the clock at a note's number; ``stretch``
-    multiplies a sample's duration, ``pace`` a probe's."""
+    multiplies a sample's duration, ``interval`` a probe's."""
 
     cache_bytes: int = 1 << 17
     memory: float = 3e6
@@ -35,7 +35,7 @@ class FakeEngine:
     flushes: bool = True
     recordable: bool = True
     mhz: Callable[[int], float | None] = lambda _: 1500.0
-    pace: Callable[[int], float] = lambda _: 1.0
+    interval: Callable[[int], float] = lambda _: 1.0
     stretch: Callable[[int], float] = lambda _: 1.0
     now: float = 0.0
     notes: int = 0
@@ -104,7 +104,7 @@ class FakeEngine:
             self.used -= self.kept.popitem(last=False)[1]
 
     def probe(self) -> None:
-        self.now += (self.floor_ms + 32 * self.launch_ms) * self.pace(self.notes)
+        self.now += (self.floor_ms + 32 * self.launch_ms) * self.interval(self.notes)
 
     def mark(self, number: int) -> None:
         self.marks[number] = self.now

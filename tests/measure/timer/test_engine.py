@@ -1,4 +1,4 @@
-"""Recording, on a torch of paper."""
+"""Recording, on a fake torch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Failing(Graph):
 
 @pytest.fixture
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """A CUDA of paper; the pools that the allocator was told to forget."""
+    """A fake CUDA; the pools that the allocator was told to forget."""
     found: list[Any] = []
 
     class Stream:

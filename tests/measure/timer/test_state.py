@@ -1,4 +1,4 @@
-"""The GPU's state by a management library of paper."""
+"""The GPU's state by a fake management library."""
 
 from __future__ import annotations
 

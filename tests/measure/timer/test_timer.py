@@ -1,4 +1,4 @@
-"""The timer on a device of paper: cold arguments, enough launches, reasons to stop."""
+"""The timer on a fake device: cold arguments, enough launches, reasons to stop."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ def test_samples_at_an_unusual_pace_of_launching_are_left_out() -> None:
         timer.measure(work(timer.engine, 600_000), 1e9)  # says what is usual
     begin = timer.engine.notes
     engine = timer.engine
-    engine.stretch = engine.pace = lambda note: 0.7 if begin + 15 < note < begin + 60 else 1.0
+    engine.stretch = engine.interval = lambda note: 0.7 if begin + 15 < note < begin + 60 else 1.0
     usual = 0.001 + 600_000 / 3e6
     found = timer.measure(work(engine, 600_000), 1e9)
     assert found.excluded > 10
@@ -318,7 +318,7 @@ def test_samples_at_an_unusual_pace_of_launching_are_left_out() -> None:
 
 
 def _with_an_episode(ms: float, monkeypatch: pytest.MonkeyPatch) -> tuple[GraphTimer, FakeEngine]:
-    """A timer that has measured 11 kernels, on a device that then launches at another pace for
+    """A timer that has measured 11 kernels, on a device that then launches at another interval for
     so many milliseconds; the wall clock is the device's."""
     engine = FakeEngine(noise=0.001)
     monkeypatch.setattr(timers.time, "monotonic", lambda: engine.now / 1000)
@@ -326,7 +326,7 @@ def _with_an_episode(ms: float, monkeypatch: pytest.MonkeyPatch) -> tuple[GraphT
     for _ in range(11):
         timer.measure(work(engine, 600_000), 300.0)
     end = engine.now + ms
-    engine.pace = engine.stretch = lambda _: 0.7 if engine.now < end else 1.0
+    engine.interval = engine.stretch = lambda _: 0.7 if engine.now < end else 1.0
     return timer, engine
 
 
@@ -372,7 +372,7 @@ def test_an_episode_over_several_kernels_is_waited_for_once(
         assert found.stopped == "width"
         assert (engine.now - began > 5000) == (at == 0)
     end = engine.now + 6000.0
-    engine.pace = engine.stretch = lambda _: 0.7 if engine.now < end else 1.0
+    engine.interval = engine.stretch = lambda _: 0.7 if engine.now < end else 1.0
     assert timer.measure(work(engine, 600_000), 300.0).stopped == "width"
 
 
@@ -393,7 +393,7 @@ def test_a_pace_that_stays_becomes_the_usual_one(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(timers.time, "monotonic", lambda: engine.now / 1000)
     timer = GraphTimer(engine)
     timer.measure(work(engine, 600_000), 1e9)
-    engine.pace = lambda _: 0.7
+    engine.interval = lambda _: 0.7
     for _ in range(30):
         found = timer.measure(work(engine, 600_000), 1e9)
     assert (found.excluded, found.stopped) == (0, "width")
