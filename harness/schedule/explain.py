@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from harness.ir.affine import size_hint
 from harness.ir.nodes import reductions
 from harness.schedule.group import FusedGroup, Schedule, SegmentKind
-from harness.schedule.memory import Traffic, plan_memory, traffic
+from harness.schedule.memory import Traffic, peak_bytes, traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def explain(schedule: Schedule) -> Explanation:
         len(schedule.program.nests),
         tuple(_row(schedule, g) for g in schedule.groups),
         rejections,
-        plan_memory(schedule).peak_bytes,
+        peak_bytes(schedule),
     )
 
 

@@ -1,4 +1,4 @@
-"""Memory of a schedule: launch order, taking over buffers, when to free, the peak.
+"""Memory of a schedule: launch order, buffers reused in place, the peak.
 
 Sizes are likely values where a size is unknown (``affine.size_hint``); they steer choices and
 are reported as estimates, nothing depends on them for being right.
@@ -24,23 +24,6 @@ class Traffic:
 
     reads: tuple[str, ...]
     writes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryPlan:
-    """What the executor does about memory, per group in launch order.
-
-    ``allocate[k]`` are buffers to allocate before group ``k`` (outputs too; not those
-    that take over memory); ``free_after[k]`` those whose memory is free after it.
-    ``reuse`` pairs a buffer to allocate with a freed one of exactly its bytes whose
-    memory it can have instead of new one. ``peak_bytes`` is an estimate of what
-    temporaries and outputs need at most at once.
-    """
-
-    allocate: tuple[tuple[str, ...], ...]
-    free_after: tuple[tuple[str, ...], ...]
-    reuse: tuple[tuple[str, str], ...]
-    peak_bytes: int
 
 
 def traffic(nests: Iterable[Nest], internal: frozenset[str]) -> Traffic:
@@ -225,72 +208,24 @@ def _safe(group: FusedGroup, output: str, name: str) -> bool:
     return all(place <= first_write for place, _ in read)
 
 
-def plan_memory(schedule: Schedule) -> MemoryPlan:
-    """When each buffer of a schedule comes and goes."""
-    buffers = {b.name: b for b in schedule.program.buffers}
-    taken = {out: old for g in schedule.groups for out, old in g.in_place}
-    given = set(taken.values())
+def peak_bytes(schedule: Schedule) -> int:
+    """An estimate of what temporaries and outputs need at most at once."""
+    buffers = {b.name: b for b in schedule.program.buffers if b.role is not Role.INPUT}
     touched = [traffic(g.nests, g.internal) for g in schedule.groups]
-    last: dict[str, int] = {}
-    for number, one in enumerate(touched):
-        last.update(dict.fromkeys((*one.reads, *one.writes), number))
-    outputs = set(schedule.program.outputs)
-    allocate: list[tuple[str, ...]] = []
-    free_after: list[tuple[str, ...]] = []
-    seen: set[str] = set()
-    for number, one in enumerate(touched):
-        new = [n for n in one.writes if n not in seen and buffers[n].role is not Role.INPUT]
-        seen.update(new)
-        allocate.append(tuple(n for n in new if n not in taken))
-        free_after.append(
-            tuple(
-                n
-                for n in dict.fromkeys((*one.reads, *one.writes))
-                if last[n] == number
-                and buffers[n].role is Role.TEMPORARY
-                and n not in outputs
-                and n not in given
-            )
-        )
-    return MemoryPlan(
-        tuple(allocate),
-        tuple(free_after),
-        _reuse(allocate, free_after, buffers),
-        _peak(allocate, free_after, buffers),
-    )
-
-
-def _reuse(
-    allocate: Sequence[tuple[str, ...]],
-    free_after: Sequence[tuple[str, ...]],
-    buffers: dict[str, Buffer],
-) -> tuple[tuple[str, str], ...]:
-    """Freed memory given to later buffers of the same size and type, latest freed first."""
-    free: list[str] = []
-    pairs: list[tuple[str, str]] = []
-    for new, gone in zip(allocate, free_after, strict=True):
-        for name in new:
-            wanted = buffers[name]
-            for old in reversed(free):
-                if (buffers[old].dtype, buffers[old].extent) == (
-                    wanted.dtype,
-                    wanted.extent,
-                ):
-                    pairs.append((name, old))
-                    free.remove(old)
-                    break
-        free.extend(gone)
-    return tuple(pairs)
-
-
-def _peak(
-    allocate: Sequence[tuple[str, ...]],
-    free_after: Sequence[tuple[str, ...]],
-    buffers: dict[str, Buffer],
-) -> int:
-    live = peak = 0
-    for new, gone in zip(allocate, free_after, strict=True):
-        live += sum(size_hint(buffers[n].nbytes) for n in new)
-        peak = max(peak, live)
-        live -= sum(size_hint(buffers[n].nbytes) for n in gone)
+    last = {n: k for k, one in enumerate(touched) for n in (*one.reads, *one.writes)}
+    here: dict[str, int] = {}
+    peak = 0
+    for number, (group, one) in enumerate(zip(schedule.groups, touched, strict=True)):
+        reused = dict(group.in_place)
+        for name in one.writes:
+            if name in buffers and name not in here:
+                here[name] = here.pop(reused[name]) if name in reused else _bytes(buffers[name])
+        peak = max(peak, sum(here.values()))
+        for name in [n for n in here if last[n] == number]:
+            if buffers[name].role is Role.TEMPORARY and name not in schedule.program.outputs:
+                del here[name]
     return peak
+
+
+def _bytes(buffer: Buffer) -> int:
+    return size_hint(buffer.nbytes)

@@ -35,7 +35,7 @@ from harness.ir.nodes import (
 from harness.ir.ops import Op
 from harness.ir.program import Buffer, Program, Role
 from harness.schedule.group import FusedGroup, Schedule, SegmentKind
-from harness.schedule.memory import plan_memory
+from harness.schedule.memory import traffic
 
 F32 = DType.F32
 
@@ -316,10 +316,10 @@ def _evaluate(
 
 
 def execute(made: Schedule, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Run the kernels as an executor would: memory comes and goes, is taken over and
-    reused by the memory plan; what is new or freed is poisoned."""
-    plan = plan_memory(made)
-    reuse = dict(plan.reuse)
+    """Run the kernels as an executor would: memory comes and goes and is reused in place;
+    what is new, and what nobody needs any more, is poisoned."""
+    used = [traffic(g.nests, g.internal) for g in made.groups]
+    last = {n: k for k, one in enumerate(used) for n in (*one.reads, *one.writes)}
     buffers = {b.name: b for b in made.program.buffers}
     memory = {
         name: make_storage(
@@ -332,17 +332,15 @@ def execute(made: Schedule, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarr
         for name, content in inputs.items()
     }
     for number, group in enumerate(made.groups):
-        for name in (*plan.allocate[number], *sorted(group.internal)):
-            if name in reuse:
-                memory[name] = memory[reuse[name]]
-            else:
-                memory[name] = np.empty(int(buffers[name].extent))
-            memory[name].fill(np.nan)
+        for name in (*used[number].writes, *sorted(group.internal)):
+            if name not in memory:
+                memory[name] = np.full(int(buffers[name].extent), np.nan)
         memory.update((new, memory[old]) for new, old in group.in_place)
         for nest in group.nests:
             run_nest(nest, memory)
-        for name in (*plan.free_after[number], *sorted(group.internal)):
-            memory[name].fill(np.nan)
+        for name in [n for n in memory if last.get(n, number) == number]:
+            if buffers[name].role is Role.TEMPORARY and name not in made.program.outputs:
+                del memory[name]
     return {
         name: np.lib.stride_tricks.as_strided(
             memory[name],

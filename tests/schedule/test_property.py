@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from harness.ir.nodes import ReduceKind, buffers_read, buffers_written, loads, reductions
 from harness.ir.ops import Op
-from harness.ir.program import Program
+from harness.ir.program import Program, Role
 from harness.schedule import schedule
 from harness.schedule.group import FusedGroup, Schedule, SegmentKind
-from harness.schedule.memory import plan_memory
 from harness.target import H100
 from tests.schedule.programs import Maker, Tensor, assert_same, row_major
 
@@ -165,28 +164,17 @@ def _assert_available(group: FusedGroup) -> None:
 
 
 def assert_memory(made: Schedule) -> None:
-    """Nothing is freed before its last use, taken over twice, or reused while alive."""
-    plan = plan_memory(made)
+    """What is reused in place is a temporary of an earlier kernel that no later one needs."""
     buffers = {b.name: b for b in made.program.buffers}
-    memory: dict[str, str] = {}
-    reuse = dict(plan.reuse)
-    alive: dict[str, str] = {}
     for number, group in enumerate(made.groups):
-        for name in plan.allocate[number]:
-            memory[name] = memory[reuse[name]] if name in reuse else name
-            assert memory[name] not in alive.values()
-            alive[name] = memory[name]
-        taken = dict(group.in_place)
-        for nest in group.nests:
-            for name in buffers_read(nest):
-                if name not in group.internal and buffers[name].role.value != "input":
-                    assert name in alive or name in taken
         for new, old in group.in_place:
-            alive[new] = memory[new] = alive.pop(old)
-        for name in plan.free_after[number]:
-            del alive[name]
-    for name in made.program.outputs:
-        assert name in alive or buffers[name].role.value == "input"
+            assert buffers[old].role is Role.TEMPORARY and old not in made.program.outputs
+            assert buffers[new].role is not Role.INPUT
+            for later in made.groups[number + 1 :]:
+                names = {b for n in later.nests for b in (*buffers_read(n), *buffers_written(n))}
+                assert old not in names
+        olds = [old for _, old in group.in_place]
+        assert len(olds) == len(set(olds))
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
