@@ -28,9 +28,9 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 from harness.backend import Compiler, Devices  # noqa: E402
+from harness.files import write_atomically  # noqa: E402
 from harness.measure.timer.graph_timer import CudaTimer  # noqa: E402
 from harness.records.machine import fingerprint  # noqa: E402
-from harness.runtime.module import write_atomically  # noqa: E402
 
 STEPS, REPEATS = 10, 9
 

@@ -29,6 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
+from harness.files import write_atomically  # noqa: E402
 from harness.measure.peers.launching import sum_launches  # noqa: E402
 from harness.options import current  # noqa: E402
 from harness.records.machine import fingerprint  # noqa: E402
@@ -153,7 +154,7 @@ def main() -> int:
         launching = native.launching(cache).reason
         machine = asdict(fingerprint())
         data = {"machine": machine, "launching": launching, "row": ROW, "microseconds": rows}
-        modules.write_atomically(given.out, json.dumps(data, indent=1).encode())
+        write_atomically(given.out, json.dumps(data, indent=1).encode())
     return failed
 
 

@@ -21,10 +21,10 @@ from harness.calibration.record import (
     Subject,
 )
 from harness.errors import RecordError
+from harness.files import write_atomically
 from harness.history import store
 from harness.history.lines import journal_lines
 from harness.records.run import from_json, to_json
-from harness.runtime.module import write_atomically
 
 PREFIX, SUFFIX, JOURNAL = "calibration-", ".json", ".jsonl"
 

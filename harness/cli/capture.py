@@ -11,7 +11,7 @@ import typer
 from harness import options as settings
 from harness.cli.arguments import AsJson, Debug
 from harness.cli.guard import guarded
-from harness.errors import HarnessError, UnknownName, UsageError, nearest
+from harness.errors import UnknownName, UsageError, nearest
 from harness.report import output
 
 if TYPE_CHECKING:
@@ -203,17 +203,7 @@ def _require_graphs(paths: Iterable[Path]) -> None:
 def _save(graph: Graph, path: Path) -> dict[str, Any]:
     from harness.graph.text import save
 
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save(graph, path)
-    except OSError as error:
-        raise HarnessError(
-            "a graph could not be written",
-            where=str(path),
-            got=error.strerror or str(error),
-            expected="a folder that may be written, on a disk with space left",
-            remedy="name another file with -o",
-        ) from error
+    save(graph, path)
     return {
         "name": graph.name,
         "file": str(path),

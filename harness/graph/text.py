@@ -28,7 +28,6 @@ import json
 import keyword
 import math
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +35,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.errors import GraphError
+from harness.files import write_atomically
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token, ValueType
 from harness.graph.reader import FORMAT, is_graph, load, loads
 from harness.graph.sizes import print_size, print_type
@@ -55,17 +55,9 @@ def dumps(graph: Graph) -> str:
 
 
 def save(graph: Graph, path: str | os.PathLike[str]) -> None:
-    """Write ``graph`` to ``path`` atomically: a reader sees the old file or the new."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(dumps(graph))
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    """Write ``graph`` to ``path``: a reader sees the old file or the new. Raises ``RecordError``
+    where it cannot be written."""
+    write_atomically(Path(path), dumps(graph).encode(), mode=0o644, own=False)
 
 
 def _lines(graph: Graph) -> Iterator[str]:

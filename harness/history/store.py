@@ -5,28 +5,24 @@ column, and what belongs to the run as a whole is repeated in key columns and
 kept in full in the file's metadata. pandas, DuckDB and Spark read the files as
 they are.
 
-Writing is atomic: a temporary file, fsync, then a link to the final name, which
-never replaces a file. A run in progress is a journal beside it (``track.journal``).
+Writing is atomic and never replaces a file (``files.publish``). A run in progress is a journal
+beside it (``history.journal``).
 """
 
 from __future__ import annotations
 
-import errno
-import itertools
 import json
-import os
-import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harness import files
 from harness.errors import RecordError
+from harness.files import publish
 from harness.history import schema
 from harness.history.schema import RUN_KEY, VERSION_KEY
 from harness.records.run import SCHEMA_VERSION, GraphRecord, KernelRecord, Run, from_json
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SUFFIX = ".parquet"
 UNRECORDED = ", or measure without recording: --no-record"
@@ -56,26 +52,23 @@ def save(results: Path, run: Run) -> Path:
     Raises ``RecordError`` when the folder cannot be written or the disk is full; nothing
     half-written stays behind.
     """
+    path = save_new(results, run, lambda _: False)
+    assert path is not None
+    return path
+
+
+def save_new(results: Path, run: Run, is_same: Callable[[Path], bool]) -> Path | None:
+    """As ``save``; None, and nothing is written, if a file of that name ``is_same``."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     path = run_path(results, run)
+    sink = pa.BufferOutputStream()
+    pq.write_table(schema.table(run), sink, compression="zstd")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".run-", suffix=".tmp")
-    except OSError as error:
-        raise write_error(path.parent, error) from error
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            _write_table(schema.table(run), file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o644)
-        final = _publish(temporary, path)
-        _sync_folder(path.parent)
+        return publish(path, sink.getvalue().to_pybytes(), is_same)
     except OSError as error:
         raise write_error(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    return final
 
 
 def load(path: Path) -> Run:
@@ -165,71 +158,8 @@ def _with_kernels(
     )
 
 
-def _write_table(table: pa.Table, file: Any) -> None:
-    import pyarrow.parquet as pq
-
-    pq.write_table(table, file, compression="zstd")
-
-
-def _publish(temporary: Path, path: Path) -> Path:
-    """Give ``temporary`` the first free name from ``path`` on, replacing nothing."""
-    for number in itertools.count(1):
-        final = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-        try:
-            os.link(temporary, final)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
-                raise
-            # A file system without hard links: the gap between looking and renaming is
-            # harmless there, because identifiers hold the second and the process.
-            if final.exists():
-                continue
-            temporary.rename(final)
-        return final
-    raise AssertionError("itertools.count ended")
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def write_error(path: Path, error: OSError) -> RecordError:
-    """The ``RecordError`` for a failed write below ``path``."""
-    remedies = {
-        errno.ENOSPC: ("the disk is full", "free some space"),
-        errno.EDQUOT: ("the disk quota is used up", "free some space"),
-        errno.EROFS: (
-            "the file system is read-only",
-            "name another folder (HARNESS_RESULTS=/some/folder)",
-        ),
-        errno.EACCES: (
-            "the folder may not be written",
-            "name another folder (HARNESS_RESULTS=/some/folder)",
-        ),
-        errno.EPERM: (
-            "the folder may not be written",
-            "name another folder (HARNESS_RESULTS=/some/folder)",
-        ),
-        errno.ENOTDIR: (
-            "a file stands where a folder should be",
-            "name another folder (HARNESS_RESULTS=/some/folder)",
-        ),
-    }
-    what, remedy = remedies.get(
-        error.errno or 0,
-        (
-            f"writing failed ({error.strerror or error})",
-            "name another folder (HARNESS_RESULTS=/some/folder)",
-        ),
-    )
-    return RecordError(
-        f"a run cannot be recorded: {what}",
-        str(path),
-        remedy=f"{remedy}{UNRECORDED}",
-    )
+    """The ``RecordError`` for a failed write of a run at ``path``."""
+    elsewhere = "name another folder (HARNESS_RESULTS=/some/folder)"
+    found = files.write_error(path, error, "a run cannot be recorded", elsewhere)
+    return RecordError(found.what, found.where, remedy=f"{found.remedy}{UNRECORDED}")

@@ -8,15 +8,14 @@ to a file named by its hash before it is executed. Nothing is entered in
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness.errors import CompileFailed, HarnessError, InvalidProgram, RecordError
+from harness.errors import CompileFailed, HarnessError, InvalidProgram
+from harness.files import write_atomically
 from harness.heuristics.facts import OPTIONS, Config
 from harness.runtime.compile.cache import process_folder
 from harness.runtime.grid import checked
@@ -201,30 +200,6 @@ _REQUIRED = (
 def text_hash(text: str) -> str:
     """The name under which a module's text is known: 32 hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write ``data`` to ``path`` so that a reader sees all of it or the old file.
-
-    Raises ``RecordError`` when the folder cannot be written or the disk is full.
-    """
-    temporary: str | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise RecordError(
-            "a file could not be written",
-            where=str(path),
-            got=error.strerror or str(error),
-            expected="a folder that can be written, on a disk with space left",
-            remedy="choose another cache folder, or free some space",
-        ) from error
 
 
 def load(text: str, cache: Path | None = None) -> LoadedModule:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import CompileFailed, DamagedBinary, RecordError
+from harness.files import write_atomically
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.target import Target
@@ -241,14 +242,14 @@ def keep(cache: Path, name: str, binary: KernelBinary) -> None:
     """Keep ``binary`` under ``name``. A folder that cannot be written costs only the next
     compilation."""
     try:
-        modules.write_atomically(path(cache, name), binary.to_bytes())
+        write_atomically(path(cache, name), binary.to_bytes())
     except RecordError as error:
         _log.debug("%s", error)
 
 
 def save(where: Path, binary: KernelBinary) -> None:
     """Write ``binary`` to the file ``where``. Raises ``RecordError``."""
-    modules.write_atomically(where, binary.to_bytes())
+    write_atomically(where, binary.to_bytes())
 
 
 def load(where: Path) -> KernelBinary:

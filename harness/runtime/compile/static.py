@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import CompileFailed, HarnessError, RecordError
+from harness.files import write_atomically
 from harness.heuristics.facts import Config
 from harness.records.metrics import StaticMetrics
 from harness.runtime import module as modules
@@ -224,6 +225,6 @@ def _keep(entry: Path, found: StaticMetrics | HarnessError) -> None:
     if isinstance(found, HarnessError):
         return
     try:
-        modules.write_atomically(entry, json.dumps(asdict(found), sort_keys=True).encode())
+        write_atomically(entry, json.dumps(asdict(found), sort_keys=True).encode())
     except RecordError:
         return

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.errors import RecordError
-from harness.runtime import module as modules
+from harness.files import write_atomically
 from harness.runtime.compile.static import reason, triton_cache
 from harness.runtime.launch.driver import PythonKernel
 
@@ -105,7 +105,7 @@ def _compiled(cache: Path | None) -> Any:
     if folder is not None:
         data = Path(made.__file__).read_bytes()
         with contextlib.suppress(RecordError):
-            modules.write_atomically(folder / _file_name(key, data), data)
+            write_atomically(folder / _file_name(key, data), data)
     return made
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import RecordError
+from harness.files import write_atomically
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.tune.winners import source_hash
@@ -68,4 +69,4 @@ class LookupTable:
         """Write the table, entries in the order of their hashes. Raises ``RecordError``."""
         kernels = {key: dict(self.entries[key]) for key in sorted(self.entries)}
         text = json.dumps({"format": FORMAT, "kernels": kernels}, indent=1)
-        modules.write_atomically(path, text.encode() + b"\n")
+        write_atomically(path, text.encode() + b"\n", own=False)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import RecordError
+from harness.files import write_atomically
 from harness.heuristics.facts import Config
 from harness.records.timing import Samples
 from harness.records.trials import Origin, Resources, Trial, Tuned
@@ -162,7 +163,7 @@ class Winners:
         text = json.dumps(body, sort_keys=True)
         document = {"checksum": _checksum(text), "body": body}
         try:
-            modules.write_atomically(self.path(key), json.dumps(document, sort_keys=True).encode())
+            write_atomically(self.path(key), json.dumps(document, sort_keys=True).encode())
         except RecordError as error:
             self._tell("write", f"{error.where} cannot be written ({error.got})")
             return False

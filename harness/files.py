@@ -1,0 +1,128 @@
+"""Files that are there whole or not at all: the one place where the package writes one.
+
+A file is written to a temporary one beside it and renamed, so a reader sees all of it or the old
+one, and an interrupted writer leaves nothing half-written under the name.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.errors import RecordError
+
+_LONGEST = 100
+"""Characters of a folder's name; file systems end at 255 bytes."""
+_CAUSES = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "the folder may not be written",
+    errno.EPERM: "the folder may not be written",
+    errno.ENOTDIR: "a file stands where a folder should be",
+}
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
+
+
+def write_atomically(
+    path: Path, data: bytes, *, mode: int = 0o600, durable: bool = False, own: bool = True
+) -> None:
+    """Write ``data`` to ``path``, whose folder is made if it is missing; ``durable``: on disk when
+    this returns. A folder that stands in the place of the harness's ``own`` file is moved aside.
+
+    Raises ``RecordError`` when the folder cannot be written or the disk is full.
+    """
+    try:
+        with _written(path, data, mode, durable) as temporary:
+            try:
+                temporary.replace(path)
+            except IsADirectoryError:
+                if not own:
+                    raise
+                aside = (path.with_name(f"{path.name}.aside{n or ''}") for n in itertools.count())
+                path.rename(next(name for name in aside if not name.exists()))
+                temporary.replace(path)
+    except OSError as error:
+        raise write_error(path, error) from error
+
+
+def publish(path: Path, data: bytes, is_same: Callable[[Path], bool]) -> Path | None:
+    """Write ``data`` under the first free name from ``path`` on (a number goes behind it), on disk
+    when this returns, replacing nothing; where it is. None if a file there ``is_same``, nothing is
+    written then. Raises ``OSError``."""
+    numbered = (path.with_name(f"{path.stem}-{n}{path.suffix}") for n in itertools.count(2))
+    with _written(path, data, 0o644, True) as temporary:
+        for final in itertools.chain((path,), numbered):
+            try:
+                os.link(temporary, final)
+            except FileExistsError:
+                if is_same(final):
+                    return None
+                continue
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                # A file system without hard links: somebody could take the name between looking
+                # and renaming, but identifiers hold the second and the process.
+                if final.exists():
+                    if is_same(final):
+                        return None
+                    continue
+                temporary.rename(final)
+            return final
+    raise AssertionError("itertools.count ended")
+
+
+def write_error(
+    path: Path, error: OSError, what: str = "a file could not be written", remedy: str = ""
+) -> RecordError:
+    """The ``RecordError`` for a failed write at ``path``: ``what``, and why."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    cause = _CAUSES.get(error.errno or 0, f"writing failed ({error.strerror or error})")
+    return RecordError(
+        f"{what}: {cause}",
+        where=str(path),
+        got=error.strerror or str(error),
+        expected="a folder that can be written, on a disk with space left",
+        remedy="free some space" if full else remedy or "name another folder",
+    )
+
+
+def slug(*words: str) -> str:
+    """Words as the name of a folder: plain characters only."""
+    text = " ".join(word for word in words if word)
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower())[:_LONGEST].strip("-.") or "unknown"
+
+
+@contextmanager
+def _written(path: Path, data: bytes, mode: int, durable: bool) -> Iterator[Path]:
+    """A temporary file beside ``path`` with ``data`` in it, gone afterwards."""
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name[:40]}-", suffix=".tmp"
+        )
+        temporary = Path(name)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.chmod(mode)
+        yield temporary
+        if durable:
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
