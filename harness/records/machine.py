@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.records import git
+from harness.files import slug
+from harness.records import git, nvml
 from harness.records.run import Machine
 
 
@@ -64,8 +65,7 @@ def fingerprint(under_load: Callable[[], None] | None = None) -> Machine:
 
 def machine_key(gpu: Gpu | None, cpu: str) -> str:
     """A folder name: the GPU and its driver, or the processor where there is none."""
-    text = f"{gpu.name} {gpu.driver or ''}" if gpu else cpu or platform.machine()
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "unknown"
+    return slug(gpu.name, gpu.driver or "") if gpu else slug(cpu or platform.machine())
 
 
 def find_gpu(under_load: Callable[[], None] | None = None) -> Gpu | None:
@@ -91,46 +91,19 @@ def current_uuid() -> str | None:
 
 def _with_driver(known: Gpu, under_load: Callable[[], None] | None) -> Gpu:
     """``known`` with what the management library says; itself where that is missing."""
-    try:
-        import pynvml
-    except ImportError:
-        return known
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return known
-    try:
-        handle = _handle(pynvml, known)
+    with nvml.opened(known.uuid) as device:
+        if device is None:
+            return known
         if under_load is not None:
             under_load()
+        uuid = device.ask("nvmlDeviceGetUUID")
         return Gpu(
             known.name,
-            _text(pynvml.nvmlDeviceGetUUID(handle)),
-            _text(pynvml.nvmlSystemGetDriverVersion()),
-            _clock(pynvml, handle, pynvml.NVML_CLOCK_SM),
-            _clock(pynvml, handle, pynvml.NVML_CLOCK_MEM),
+            _text(uuid) if uuid else known.uuid,
+            _text(device.nvml.nvmlSystemGetDriverVersion()),
+            device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_SM),
+            device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_MEM),
         )
-    except pynvml.NVMLError:
-        return known
-    finally:
-        pynvml.nvmlShutdown()
-
-
-def _handle(pynvml: Any, known: Gpu) -> Any:
-    """The management library counts devices that torch may not see, so go by UUID."""
-    if known.uuid is not None:
-        try:
-            return pynvml.nvmlDeviceGetHandleByUUID(known.uuid.encode())
-        except pynvml.NVMLError:
-            pass
-    return pynvml.nvmlDeviceGetHandleByIndex(0)
-
-
-def _clock(pynvml: Any, handle: Any, kind: int) -> int | None:
-    try:
-        return int(pynvml.nvmlDeviceGetClockInfo(handle, kind))
-    except pynvml.NVMLError:
-        return None
 
 
 def _text(value: Any) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.devices.closing import Closing
+from harness.records.nvml import find
 from harness.records.run import StateSummary
 
 INTERVAL_SECONDS = 0.02
@@ -59,7 +60,7 @@ class Reader(Closing):
 
     def __post_init__(self) -> None:
         self.nvml.nvmlInit()
-        self._handle = self._found()
+        self._handle = find(self.nvml, self.uuid).handle
 
     def close(self) -> None:
         """Let the library go."""
@@ -79,15 +80,6 @@ class Reader(Closing):
             None if power is None else power / 1000,  # milliwatts
             reasons_of(int(self._asked(lambda: self._bits(handle)) or 0)),
         )
-
-    def _found(self) -> Any:
-        """The library counts devices that torch may not see, so go by UUID."""
-        if self.uuid is not None:
-            try:
-                return self.nvml.nvmlDeviceGetHandleByUUID(self.uuid.encode())
-            except self.nvml.NVMLError:
-                pass
-        return self.nvml.nvmlDeviceGetHandleByIndex(0)
 
     def _bits(self, handle: Any) -> int:
         # The library's newer name first; drivers before 535 know only the older one.
