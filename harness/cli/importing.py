@@ -37,13 +37,13 @@ def import_(
     harness import .asv/results
     harness import .benchmarks/Linux-CPython-3.12-64bit/0001_x.json
     """
-    from harness.imports import foreign
+    from harness.imports import reading
 
     options = settings.current()
-    found = foreign.read(paths)
+    found = reading.read(paths)
     rows = []
     for path, run in found.runs:
-        where = None if dry_run else foreign.save(options.results, run)
+        where = None if dry_run else reading.save(options.results, run)
         rows.append(
             {
                 "from": str(path),

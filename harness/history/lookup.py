@@ -20,8 +20,8 @@ def runs(results: Path) -> list[Path]:
 
 
 def find(results: Path, name: str = LATEST) -> Path:
-    """The run file that ``name`` means: ``latest``, a path, or the beginning of the
-    identifier or of the commit of exactly one run.
+    """The run file that ``name`` means: ``latest`` (an imported one only where there is no other),
+    a path, or the beginning of the identifier or of the commit of exactly one run.
 
     Raises ``UnknownName`` if there is none, ``UsageError`` if there are several.
     """
@@ -35,7 +35,7 @@ def find(results: Path, name: str = LATEST) -> Path:
             "there are no runs yet", where=str(results), remedy="make one: harness run"
         )
     if name == LATEST:
-        return known[-1]
+        return ([path for path in known if not is_imported(path)] or known)[-1]
     matches = [path for path in known if path.stem.startswith(name) or _commit(path) == name]
     if len(matches) == 1 or any(path.stem == name for path in matches):
         return next((path for path in matches if path.stem == name), matches[0])
@@ -54,6 +54,11 @@ def find(results: Path, name: str = LATEST) -> Path:
         expected=", ".join(near or [path.stem for path in known[-3:]]),
         remedy="list them: harness list --runs",
     )
+
+
+def is_imported(path: Path) -> bool:
+    """Whether the run in the file at ``path`` was made by another tool (``harness import``)."""
+    return "-imported" in path.stem
 
 
 def of_commit(results: Path, commit: str) -> list[Path]:

@@ -13,9 +13,9 @@ import pytest
 
 from harness.errors import RecordError
 from harness.history import index, store
-from harness.imports import foreign
+from harness.imports import reading
 from harness.records.run import to_json
-from tests.imports.foreign_files import asv_results, edited_asv, pytest_document, stored
+from tests.imports.tool_files import asv_results, edited_asv, pytest_document, stored
 
 
 @pytest.mark.parametrize("key", ["../../outside", "/tmp/outside", "..", "", "a/b\\c", "x" * 400])
@@ -23,9 +23,9 @@ def test_a_machine_name_never_leads_out_of_the_results(tmp_path: Path, key: str)
     document = pytest_document()
     document["machine_info"]["harness"] = {"key": key, "cpu": "c"}
     (tmp_path / "x.json").write_text(json.dumps(document))
-    ((_, run),) = foreign.read([tmp_path / "x.json"]).runs
+    ((_, run),) = reading.read([tmp_path / "x.json"]).runs
     results = tmp_path / "a" / "b" / "results"
-    path = foreign.save(results, run)
+    path = reading.save(results, run)
     assert path is not None
     assert path.parent.parent == results
     assert stored(tmp_path) == sorted([path, tmp_path / "x.json"])
@@ -36,10 +36,10 @@ def test_a_commit_never_leads_out_of_the_results(tmp_path: Path, commit: object)
     document = {**pytest_document(), "commit_info": {"id": commit}}
     (tmp_path / "x.json").write_text(json.dumps(document))
     asv_folder = edited_asv(tmp_path / "asv", commit_hash=commit)
-    for _, run in foreign.read([tmp_path / "x.json", asv_folder]).runs:
+    for _, run in reading.read([tmp_path / "x.json", asv_folder]).runs:
         assert run.commit == ""
         assert run.id.endswith("-imported")
-        path = foreign.save(tmp_path / "results", run)
+        path = reading.save(tmp_path / "results", run)
         assert path is not None
         assert path.parent.parent == tmp_path / "results"
 
@@ -65,11 +65,11 @@ def test_nonsense_in_asv_results_is_one_sentence(
     tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(RecordError, match=message):
-        foreign.read([edited_asv(tmp_path, **changes)])
+        reading.read([edited_asv(tmp_path, **changes)])
 
 
 def test_an_infinite_figure_of_asv_is_a_failure_of_its_own(tmp_path: Path) -> None:
-    ((_, run),) = foreign.read([edited_asv(tmp_path, result=[math.inf, 1, 1, 1])]).runs
+    ((_, run),) = reading.read([edited_asv(tmp_path, result=[math.inf, 1, 1, 1])]).runs
     (it,) = [graph for graph in run.graphs if graph.name == "suite.Kernel.time_it"]
     assert [bool(kernel.reason) for kernel in it.kernels] == [True, False, False, False]
 
@@ -85,20 +85,20 @@ def test_a_figure_without_bounds_is_one_sentence(tmp_path: Path, value: float, w
         bench["stats"][where] = [value] if where == "data" else value
     (tmp_path / "x.json").write_text(json.dumps(document))
     with pytest.raises(RecordError, match="no number"):
-        foreign.read([tmp_path / "x.json"])
+        reading.read([tmp_path / "x.json"])
 
 
 def test_a_deeply_nested_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"benchmarks": ' + "[" * 200_000)
     with pytest.raises(RecordError, match=r"nested too deeply|no whole JSON"):
-        foreign.read([tmp_path / "x.json"])
+        reading.read([tmp_path / "x.json"])
 
 
 def test_a_damaged_file_does_not_keep_the_others_out(tmp_path: Path) -> None:
     folder = asv_results(tmp_path)
     (path,) = (folder / "box").glob("0123*.json")
     (folder / "box" / "torn.json").write_text(path.read_text()[:-9])
-    found = foreign.read([folder])
+    found = reading.read([folder])
     assert len(found.runs) == 1
     (damage,) = found.damaged
     assert damage.where.endswith("torn.json")
@@ -112,14 +112,14 @@ def test_figures_of_one_name_are_all_kept(tmp_path: Path) -> None:
         for full, seconds in (("a.py::t", 1), ("b.py::t", 2), ("b.py::t", 3))
     ]
     (tmp_path / "x.json").write_text(json.dumps(document))
-    ((_, run),) = foreign.read([tmp_path / "x.json"]).runs
+    ((_, run),) = reading.read([tmp_path / "x.json"]).runs
     assert {k.name: k.ms for k in run.graphs[0].kernels} == {
         "t": 1000.0,
         "b.py::t": 2000.0,
         "b.py::t (2)": 3000.0,
     }
     twice = edited_asv(tmp_path / "asv", params=[["a", "a"], ["1", "2"]], result=[1, 2, 3, 4])
-    ((_, run),) = foreign.read([twice]).runs
+    ((_, run),) = reading.read([twice]).runs
     (it,) = [graph for graph in run.graphs if graph.name == "suite.Kernel.time_it"]
     assert sorted(k.name for k in it.kernels) == ["a, 1", "a, 1 (2)", "a, 2", "a, 2 (2)"]
 
@@ -128,8 +128,8 @@ def test_half_a_character_can_be_stored(tmp_path: Path) -> None:
     document = pytest_document()
     document["benchmarks"][0].update(name="t\ud800", group="g\udfff")
     (tmp_path / "x.json").write_text(json.dumps(document))
-    ((_, run),) = foreign.read([tmp_path / "x.json"]).runs
-    path = foreign.save(tmp_path / "results", run)
+    ((_, run),) = reading.read([tmp_path / "x.json"]).runs
+    path = reading.save(tmp_path / "results", run)
     assert path is not None
     assert store.load(path) == run
 
@@ -143,7 +143,7 @@ def test_names_give_no_orders_to_a_terminal(tmp_path: Path) -> None:
     asv_folder = edited_asv(tmp_path / "asv", params=[[escape, "b"], ["c", "d"]], python=escape)
     units = {"suite.peakmem_it": {"unit": escape}}
     (asv_folder / "benchmarks.json").write_text(json.dumps(units))
-    found = foreign.read([tmp_path / "x.json", asv_folder])
+    found = reading.read([tmp_path / "x.json", asv_folder])
     said = f"{found.left_out}{[to_json(run) for _, run in found.runs]}"
     assert "owned" in said
     assert not any(f"\\x{code:02x}" in said for code in (0x1B, 0x07, 0x9B))
@@ -159,8 +159,8 @@ def test_what_a_file_says_is_never_run(tmp_path: Path) -> None:
     document["machine_info"]["harness"] = {"key": code, "cpu": code, "__class__": code}
     (tmp_path / "x.json").write_text(json.dumps(document))
     asv_folder = edited_asv(tmp_path / "asv", params=[[code, "b"], [code, "c"]], env_name=code)
-    for _, run in foreign.read([tmp_path / "x.json", asv_folder]).runs:
-        path = foreign.save(tmp_path / "results", run)
+    for _, run in reading.read([tmp_path / "x.json", asv_folder]).runs:
+        path = reading.save(tmp_path / "results", run)
         assert path is not None
         store.load(path)
     index.refresh(tmp_path / "results")
@@ -170,13 +170,13 @@ def test_what_a_file_says_is_never_run(tmp_path: Path) -> None:
 SLOW_IMPORT = """
 import sys, time
 from pathlib import Path
-from harness.imports import foreign
+from harness.imports import reading
 from harness.history import store
 
-at_once = store.save
-store.save = lambda *given: (time.sleep(0.3), at_once(*given))[1]
-for _, run in foreign.read([Path(sys.argv[1])]).runs:
-    foreign.save(Path(sys.argv[2]), run)
+at_once = store.publish
+store.publish = lambda *given: (time.sleep(0.3), at_once(*given))[1]
+for _, run in reading.read([Path(sys.argv[1])]).runs:
+    reading.save(Path(sys.argv[2]), run)
 """
 
 
@@ -191,9 +191,9 @@ def test_imports_at_the_same_moment_store_a_run_once(tmp_path: Path) -> None:
 
 def test_a_folder_that_refuses_is_no_matter_of_measuring(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(json.dumps(pytest_document()))
-    ((_, run),) = foreign.read([tmp_path / "x.json"]).runs
+    ((_, run),) = reading.read([tmp_path / "x.json"]).runs
     (tmp_path / "results").write_text("a file")
     with pytest.raises(RecordError, match="cannot be recorded") as caught:
-        foreign.save(tmp_path / "results", run)
+        reading.save(tmp_path / "results", run)
     assert "--no-record" not in caught.value.remedy
     assert "HARNESS_RESULTS" in caught.value.remedy

@@ -12,17 +12,18 @@ from typing import Any
 import pytest
 
 from harness.errors import RecordError, UsageError
-from harness.history import index, store
-from harness.imports import foreign
-from tests.imports.foreign_files import COMMIT, asv_results, pytest_document
+from harness.history import index, lookup, store
+from harness.imports import reading
+from harness.records.run import Machine, Run
+from tests.imports.tool_files import COMMIT, asv_results, pytest_document
 
 
 def test_asv_results_become_a_run(tmp_path: Path) -> None:
-    found = foreign.read([asv_results(tmp_path)])
+    found = reading.read([asv_results(tmp_path)])
     ((_, run),) = found.runs
     assert run.commit == COMMIT
     assert run.created == "2026-01-02T04:04:05+00:00"
-    assert run.id == "20260102-040405-0123456789ab"
+    assert run.id == "20260102-040405-imported-0123456789ab"
     assert (run.machine.key, run.machine.gpu, run.machine.driver) == ("asv-box", "Test GPU", "9")
     assert (run.machine.cores, run.machine.torch, run.machine.triton) == (8, "2.13", "3.9")
     assert run.method == "asv/env"  # asv compares no two environments, and no more do we
@@ -43,7 +44,7 @@ def test_asv_results_become_a_run(tmp_path: Path) -> None:
 def test_without_a_list_of_benchmarks_names_say_what_is_a_time(tmp_path: Path) -> None:
     folder = asv_results(tmp_path)
     (folder / "benchmarks.json").unlink()
-    found = foreign.read([folder])
+    found = reading.read([folder])
     ((_, run),) = found.runs
     assert [graph.name for graph in run.graphs] == ["suite.Kernel.time_it", "suite.time_alone"]
     assert found.left_out == {"asv benchmarks in an unknown unit": 2}
@@ -57,7 +58,7 @@ def test_a_set_up_that_failed_fails_every_combination(tmp_path: Path, result: ob
     row = document["results"]["suite.Kernel.time_it"]
     row[document["result_columns"].index("result")] = result
     path.write_text(json.dumps(document))
-    ((_, run),) = foreign.read([folder]).runs
+    ((_, run),) = reading.read([folder]).runs
     (it,) = [graph for graph in run.graphs if graph.name == "suite.Kernel.time_it"]
     assert [bool(kernel.reason) for kernel in it.kernels] == [True] * 4
 
@@ -70,18 +71,28 @@ def test_a_value_too_few_is_damage(tmp_path: Path) -> None:
     row[document["result_columns"].index("result")] = [0.1, 0.2]
     path.write_text(json.dumps(document))
     with pytest.raises(RecordError, match="a value per parameter combination"):
-        foreign.read([folder])
+        reading.read([folder])
 
 
 def test_an_import_is_stored_once_and_found_again(tmp_path: Path) -> None:
-    ((_, run),) = foreign.read([asv_results(tmp_path / "asv")]).runs
+    ((_, run),) = reading.read([asv_results(tmp_path / "asv")]).runs
     results = tmp_path / "results"
-    path = foreign.save(results, run)
+    path = reading.save(results, run)
     assert path is not None
     assert store.load(path) == run
-    assert foreign.save(results, run) is None
+    assert reading.save(results, run) is None
     (entry,) = index.refresh(results).runs
     assert (entry.kernels, entry.failed) == (5, 1)
+
+
+def test_an_imported_run_is_never_the_latest(tmp_path: Path) -> None:
+    ((_, imported),) = reading.read([asv_results(tmp_path / "asv")]).runs
+    results = tmp_path / "results"
+    path = reading.save(results, imported)
+    assert lookup.find(results) == path, "there is no other"
+    ours = store.save(results, Run("20250101-000000-abc", "", Machine("box"), ""))
+    assert lookup.find(results) == ours, "though it is older"
+    assert lookup.find(results, imported.id) == path, "by its name it is found"
 
 
 def test_another_version_of_asv_is_refused(tmp_path: Path) -> None:
@@ -90,13 +101,13 @@ def test_another_version_of_asv_is_refused(tmp_path: Path) -> None:
     document = json.loads(path.read_text())
     path.write_text(json.dumps({**document, "version": 1}))
     with pytest.raises(RecordError, match="another version") as caught:
-        foreign.read([folder])
+        reading.read([folder])
     assert (caught.value.got, caught.value.expected) == ("1", "2")
 
 
 @pytest.mark.parametrize("unit", ["seconds", "s", "ms", "us", "µs", "ns", "GB/s", "gbps"])
 def test_units(unit: str) -> None:
-    found = foreign.quantity(2.0, unit)
+    found = reading.quantity(2.0, unit)
     assert found is not None
     ms, gbps = found
     scale = {"s": 1e3, "m": 1.0, "u": 1e-3, "µ": 1e-3, "n": 1e-6}.get(unit[0])
@@ -104,7 +115,7 @@ def test_units(unit: str) -> None:
 
 
 def test_a_unit_that_is_neither(tmp_path: Path) -> None:
-    assert foreign.quantity(1.0, "bytes") is None
+    assert reading.quantity(1.0, "bytes") is None
 
 
 def pytest_benchmark(folder: Path, *options: str) -> Path:
@@ -133,7 +144,7 @@ def pytest_benchmark(folder: Path, *options: str) -> Path:
 
 def test_pytest_benchmark_becomes_a_run(tmp_path: Path) -> None:
     path = pytest_benchmark(tmp_path / "project")
-    ((_, run),) = foreign.read([path]).runs
+    ((_, run),) = reading.read([path]).runs
     assert run.method == "pytest-benchmark"
     assert run.machine.key.startswith("pytest-")
     graphs = {graph.name: graph for graph in run.graphs}
@@ -145,8 +156,8 @@ def test_pytest_benchmark_becomes_a_run(tmp_path: Path) -> None:
     (entry,) = [b for b in document["benchmarks"] if b["name"] == "test_sum[1]"]
     assert one.samples_ms == pytest.approx([1e3 * s for s in entry["stats"]["data"]])
     assert one.ms == pytest.approx(1e3 * entry["stats"]["median"])
-    assert foreign.save(tmp_path / "results", run) is not None
-    assert foreign.save(tmp_path / "results", run) is None
+    assert reading.save(tmp_path / "results", run) is not None
+    assert reading.save(tmp_path / "results", run) is None
 
 
 def test_the_plugins_own_facts_come_along(tmp_path: Path) -> None:
@@ -154,7 +165,7 @@ def test_the_plugins_own_facts_come_along(tmp_path: Path) -> None:
     facts = {"median_low_ms": 249.0, "median_high_ms": 251.0, "share_of_roof": 0.5, "roof": "copy"}
     document["benchmarks"][0]["extra_info"] = {"gbps": 2.5, "bytes": 10, **facts}
     (tmp_path / "x.json").write_text(json.dumps(document))
-    ((_, run),) = foreign.read([tmp_path / "x.json"]).runs
+    ((_, run),) = reading.read([tmp_path / "x.json"]).runs
     (kernel,) = run.graphs[0].kernels
     assert (kernel.low, kernel.high, kernel.fraction, kernel.roof) == (249.0, 251.0, 0.5, "copy")
     assert (kernel.gbps, kernel.bytes) == (2.5, 10)
@@ -163,8 +174,12 @@ def test_the_plugins_own_facts_come_along(tmp_path: Path) -> None:
 def test_pytest_benchmark_without_samples(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text(json.dumps(pytest_document()))
-    ((_, run),) = foreign.read([path]).runs
-    assert (run.commit, run.dirty, run.id) == (COMMIT, True, "20260102-030405-0123456789ab")
+    ((_, run),) = reading.read([path]).runs
+    assert (run.commit, run.dirty, run.id) == (
+        COMMIT,
+        True,
+        "20260102-030405-imported-0123456789ab",
+    )
     (kernel,) = run.graphs[0].kernels
     assert (kernel.ms, kernel.sets) == (250.0, ())
     assert run.machine.key == "pytest-fast-cpu"
@@ -175,7 +190,7 @@ def test_files_of_earlier_versions(version: str) -> None:
     """As those versions wrote them, the processor's flags taken out."""
     path = Path(__file__).parent / "fixtures" / f"pytest-benchmark-{version}.json"
     assert json.loads(path.read_text())["version"] == version
-    ((_, run),) = foreign.read([path]).runs
+    ((_, run),) = reading.read([path]).runs
     assert (run.commit, run.machine.key, run.machine.python) == ("", "pytest-amd-epyc", "3.11.7")
     names = {graph.name: [kernel.name for kernel in graph.kernels] for graph in run.graphs}
     plain = ["test_plain", "test_it.py::TestB::test_plain"]
@@ -197,7 +212,7 @@ def test_damaged_pytest_benchmark(tmp_path: Path, change: dict[str, Any], messag
     path = tmp_path / "x.json"
     path.write_text(json.dumps({**pytest_document(), **change}))
     with pytest.raises(RecordError, match=message) as caught:
-        foreign.read([path])
+        reading.read([path])
     assert str(path) in str(caught.value)
 
 
@@ -205,16 +220,16 @@ def test_a_half_written_file(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text(json.dumps(pytest_document())[:-40])
     with pytest.raises(RecordError, match="no whole JSON document") as caught:
-        foreign.read([path])
+        reading.read([path])
     assert "half-written" in caught.value.remedy
 
 
 def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(b'{"a": "\xff"}')
-    with pytest.raises(RecordError, match="not UTF-8") as caught:
-        foreign.read([path])
-    assert caught.value.got == "byte 0xff"
+    with pytest.raises(RecordError, match="no whole JSON") as caught:
+        reading.read([path])
+    assert "byte 0xff" in caught.value.got
 
 
 @pytest.mark.parametrize("content", [None, "{}", ""])
@@ -222,4 +237,4 @@ def test_nothing_to_import(tmp_path: Path, content: str | None) -> None:
     if content:
         (tmp_path / "x.json").write_text(content)
     with pytest.raises(UsageError, match=r"nothing to import|no such file"):
-        foreign.read([tmp_path if content != "" else tmp_path / "none"])
+        reading.read([tmp_path if content != "" else tmp_path / "none"])
