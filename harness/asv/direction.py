@@ -1,43 +1,40 @@
 """Which way is worse: asv takes lower for better everywhere, GB/s are the other way round.
 
 A benchmark function with the attribute ``better = "higher"`` is judged by it in ``compare``,
-``continuous`` (and its exit status), ``find`` and on the published pages; one with ``better =
-"neither"`` (more registers may be the faster kernel) is shown and not judged. asv's own tests of
-significance and its thresholds stay what they are; only the roles of before and after, or the
-sign, are exchanged. Values are shown as they were measured; rows without a value on either side
-are not. Values of other work (``asv_work``) are shown and not judged.
+``continuous`` (and its exit status), ``find`` and in the regressions of the published pages; one
+with ``better = "neither"`` (more registers may be the faster kernel) is shown and not judged. asv's
+own tests of significance and its thresholds stay what they are; only the roles of before and
+after, or the sign, are exchanged.
+
+Values of other work are shown and not judged either. A kernel goes on under the name of the last
+graph node that it computes, whatever else comes to share it: with another fusion its time and GB/s
+are those of other work, and so are a graph's GB/s once its kernels move other bytes. The graph's
+bytes and time are judged in any case.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from unittest.mock import patch
 
 from asv import util
+from asv.benchmarks import Benchmarks
 from asv.commands import compare, find
 from asv.console import log
 from asv.plugins import regressions
-
-from harness.asv import work as asv_work
+from asv.results import iter_results, iter_results_for_machine_and_hash
 
 LOWER, HIGHER, NEITHER = "lower", "higher", "neither"
 
-
-class Rate(float):
-    """A value of which more is better."""
-
-
-class Fact:
-    """A value that is not judged."""
+Row = tuple[str, str]
+"""A table of the suite (``graphs``, ``kernels``) and a row of it as asv writes it: ``('gpt2')``."""
 
 
-class FactInt(Fact, int):
-    """A whole number that is not judged."""
+class Directed(float):
+    """A value that knows which way is better."""
 
-
-class FactFloat(Fact, float):
-    """A number that is not judged."""
+    better = LOWER
 
 
 class RateSteps(list[Any]):
@@ -51,57 +48,47 @@ def better_of(benchmark: Mapping[str, Any] | None) -> str:
 
 def marked_value(value: Any, better: str) -> Any:
     """``value`` as a number that knows which way is better."""
-    if better == HIGHER and isinstance(value, int | float):
-        return Rate(value)
-    if better == NEITHER and isinstance(value, int | float):
-        return FactInt(value) if isinstance(value, int) else FactFloat(value)
-    return value
+    if better == LOWER or not isinstance(value, int | float):
+        return value
+    made = Directed(value)
+    made.better = better
+    return made
 
 
-@contextlib.contextmanager
-def replaced(owner: Any, **attributes: Any) -> Iterator[None]:
-    """``owner`` with other ``attributes`` for a while. Raises ``AttributeError`` for one that
-    it does not have: then asv is not the version that this was written for."""
-    kept = {name: owner.__dict__[name] for name in attributes if name in owner.__dict__}
-    missing = sorted(set(attributes) - set(kept))
-    if missing:
-        raise AttributeError(f"asv has no {', '.join(missing)} in {owner!r}")
-    for name, value in attributes.items():
-        setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        for name, value in kept.items():
-            setattr(owner, name, value)
-
-
-def directed_table(original: Callable[..., Any], load: Callable[[Any], Any]) -> Callable[..., Any]:
-    """``Compare.print_table`` that knows directions. ``load`` reads the benchmarks of a
-    configuration."""
-    unroll, is_better = compare.unroll_result, compare._is_result_better
+def directed_table(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``Compare.print_table`` that knows directions. Rows that were not selected (``continuous``
+    on some graphs) and rows without a value on either side are left out."""
+    unroll = compare.unroll_result
 
     def print_table(cls: Any, conf: Any, old: str, new: str, *args: Any, **kwargs: Any) -> Any:
-        benchmarks = asv_work.entries(load(conf))
-        for given in ("resultset_1", "resultset_2"):
-            kwargs[given] = asv_work.replayed(kwargs.get(given))
-        machine = asv_work.machine_of(kwargs)
-        other_work = asv_work.changed(conf, benchmarks, machine, (old, new), unroll)
+        benchmarks = _entries(conf)
+        site = getattr(conf, "site", None)
+        machine = kwargs.get("machine") or (site and site.machine)
+        results = (
+            iter_results_for_machine_and_hash(conf.results_dir, machine, commit)
+            for commit in (old, new)
+        )
+        one, other = (moved(benchmarks, each) for each in results)
+        other_work = {row for row in one.keys() & other.keys() if one[row] != other[row]}
 
         def marked(name: str, params: Any, values: Any, *rest: Any) -> Iterator[Any]:
             entry = benchmarks.get(name, {})
-            better, table = better_of(entry), str(entry.get("table"))
-            works = asv_work.needs_same_work(entry)
-            for label, value, *others in unroll(name, params, values, *rest):
-                row = (table, asv_work.row_of(label, name))
+            better, works = better_of(entry), needs_same_work(entry)
+            selected = site.selection.get(name) if site else None
+            for place, (label, value, *others) in enumerate(unroll(name, params, values, *rest)):
+                row = (str(entry.get("table")), label.removeprefix(name))
                 judged = NEITHER if works and row in other_work else better
-                # What neither commit has would only be rows of n/a.
-                if value is None or value == value:
+                if (selected is None or place in selected) and value == value:
                     yield (label, marked_value(value, judged), *others)
 
-        mine = {"unroll_result": marked, "_is_result_better": directed(is_better)}
-        with replaced(compare, **mine, human_value=short_value(compare.human_value)):
+        replaced: dict[str, Any] = {
+            "unroll_result": marked,
+            "human_value": short_value(compare.human_value),
+            "_is_result_better": directed(compare._is_result_better),
+        }
+        with patch.multiple(compare, **replaced):
             done = original(cls, conf, old, new, *args, **kwargs)
-        if said := asv_work.note(other_work):
+        if said := note(other_work if any(map(needs_same_work, benchmarks.values())) else ()):
             log.flush()
             print(said)  # noqa: T201 - below the table that asv prints
         return done
@@ -115,7 +102,8 @@ def short_value(original: Callable[..., str]) -> Callable[..., str]:
     def human_value(value: Any, unit: str, err: float | None = None) -> str:
         if unit in ("seconds", "bytes") or not isinstance(value, float) or value != value:
             return original(value, unit, err=err)
-        return f"{value:.5g}" + ("" if err is None else f"±{err:.2g}")
+        shown = f"{value:.0f}" if value.is_integer() else f"{value:.5g}"
+        return shown + ("" if err is None else f"±{err:.2g}")
 
     return human_value
 
@@ -126,21 +114,19 @@ def directed(is_better: Callable[..., bool]) -> Callable[..., bool]:
     def better(
         a: float, b: float, a_ss: Any, b_ss: Any, factor: float, use_stats: bool = True
     ) -> bool:
-        if isinstance(a, Fact):
-            return False
-        if isinstance(a, Rate):
-            # a > b · factor  is  b < a ÷ factor
-            return is_better(b, a, b_ss, a_ss, factor, use_stats=use_stats)
-        return is_better(a, b, a_ss, b_ss, factor, use_stats=use_stats)
+        way = getattr(a, "better", LOWER)
+        if way == HIGHER:  # a > b · factor  is  b < a ÷ factor
+            a, b, a_ss, b_ss = b, a, b_ss, a_ss
+        return way != NEITHER and is_better(a, b, a_ss, b_ss, factor, use_stats=use_stats)
 
     return better
 
 
 class Turned:
-    """Results of a commit as ``find`` reads them: rates with their sign turned, so that less
-    is more. Raises ``UserError`` where the commit has no value at all."""
+    """Results of a commit as ``find`` reads them: of the rows that were selected, rates with their
+    sign turned, so that less is more. ``find`` passes over a commit without values."""
 
-    def __init__(self, results: Any, benchmarks: Mapping[str, Any]) -> None:
+    def __init__(self, results: Any, benchmarks: Any) -> None:
         self._results = results
         self._benchmarks = benchmarks
 
@@ -148,21 +134,19 @@ class Turned:
         return getattr(self._results, name)
 
     def get_result_value(self, name: str, params: Any) -> list[float | None]:
-        """The values, n/a as None, so that ``find`` passes over the commit."""
-        values = [
-            None if v is None or v != v else v for v in self._results.get_result_value(name, params)
-        ]
-        skipped = any(
-            v is not None and v != v for v in self._results.get_result_value(name, params)
-        )
-        if skipped and all(v is None for v in values):
+        """The values, n/a as None. Raises ``UserError`` where the commit has no value at all."""
+        every = self._results.get_result_value(name, params)
+        chosen = self._benchmarks.benchmark_selection.get(name) or range(len(every))
+        found = [every[place] for place in chosen]
+        sign = -1.0 if better_of(self._benchmarks.get(name)) == HIGHER else 1.0
+        turned = [None if v is None or v != v else sign * v for v in found]
+        if any(v is not None for v in found) and all(v is None for v in turned):
             raise util.UserError(
                 f"{name} was not measured on {self._results.commit_hash[:8]}: there is nothing to "
                 "search for. Times and GB/s need a GPU; static metrics, kernel counts and code "
                 "generation time can be searched without one."
             )
-        sign = -1.0 if better_of(self._benchmarks.get(name)) == HIGHER else 1.0
-        return [None if v is None else sign * v for v in values]
+        return turned
 
 
 def turned_runner(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -174,7 +158,7 @@ def turned_runner(run: Callable[..., Any]) -> Callable[..., Any]:
     return run_benchmarks
 
 
-def directed_filter(original: Callable[..., Any], load: Callable[[Any], Any]) -> Callable[..., Any]:
+def directed_filter(original: Callable[..., Any]) -> Callable[..., Any]:
     """``_GraphDataFilter.get_graph_data`` that marks the steps of rates and leaves out what is
     not judged."""
 
@@ -182,16 +166,13 @@ def directed_filter(original: Callable[..., Any], load: Callable[[Any], Any]) ->
         better = better_of(benchmark)
         if better == NEITHER:
             return
-        works = asv_work.needs_same_work(benchmark)
+        works = needs_same_work(benchmark)
         if works and "work" not in vars(self):
-            known = asv_work.entries(load(self.conf))
-            self.work = asv_work.Work(self.conf, self.revisions, known)
-        for index, name, found, threshold in original(self, graph, benchmark):
-            steps = found
+            self.work = work_history(self.conf, self.revisions)
+        for index, name, steps, threshold in original(self, graph, benchmark):
             if works:
-                row = asv_work.row_of(name, benchmark["name"])
-                machine = graph.params.get("machine", "")
-                steps = asv_work.clipped(found, self.work.since(machine, benchmark["table"], row))
+                row = (benchmark["table"], name.removeprefix(benchmark["name"]))
+                steps = clipped(steps, since(self.work, (graph.params.get("machine"), *row)))
             yield index, name, RateSteps(steps) if better == HIGHER else steps, threshold
 
     return get_graph_data
@@ -203,7 +184,7 @@ def directed_detector(original: Callable[..., Any]) -> Callable[..., Any]:
     def detect(steps: Sequence[Any], threshold: float = 0, min_size: int = 2) -> Any:
         if not isinstance(steps, RateSteps):
             return original(steps, threshold, min_size)
-        inverse = [_inverted(step) for step in steps if step[2]]
+        inverse = [(*s[:2], 1 / s[2], 1 / s[2], s[4] / s[2] ** 2) for s in steps if s[2]]
         last, best, jumps = original(inverse, threshold, min_size)
         if last is None:
             return last, best, jumps
@@ -213,16 +194,75 @@ def directed_detector(original: Callable[..., Any]) -> Callable[..., Any]:
     return detect
 
 
-def _inverted(step: Sequence[Any]) -> tuple[Any, ...]:
-    left, right, value, _, error = step
-    return left, right, 1 / value, 1 / value, error / value**2
+def needs_same_work(entry: Mapping[str, Any]) -> bool:
+    """Whether values of a benchmark (its entry in ``benchmarks.json``) are only comparable while
+    the bytes of their row stay."""
+    table, metric = entry.get("table"), entry.get("metric")
+    return metric == "gbps" or (table == "kernels" and metric == "seconds")
 
 
-def install(load: Callable[[Any], Any]) -> None:
+def moved(benchmarks: Mapping[str, Any], results: Iterable[Any]) -> dict[Row, float]:
+    """Bytes of each row in ``results`` of one commit."""
+    tracked = {n: e["table"] for n, e in benchmarks.items() if e.get("metric") == "bytes"}
+    found: dict[Row, float] = {}
+    for result in results:
+        for name in tracked.keys() & result.get_all_result_keys():
+            params = result.get_result_params(name)
+            values = result.get_result_value(name, params)
+            for label, value, *_ in compare.unroll_result(name, params, values, None, None):
+                if value is not None and value == value:
+                    found[tracked[name], label.removeprefix(name)] = value
+    return found
+
+
+def work_history(conf: Any, revisions: Mapping[str, int]) -> dict[Any, dict[int, float]]:
+    """The bytes by revision of every row (machine, table, row) along the history."""
+    benchmarks = _entries(conf)
+    found: dict[Any, dict[int, float]] = {}
+    for result in iter_results(conf.results_dir):
+        if result.commit_hash in revisions:
+            for row, value in moved(benchmarks, [result]).items():
+                along = found.setdefault((result.params["machine"], *row), {})
+                along[revisions[result.commit_hash]] = value
+    return found
+
+
+def since(history: Mapping[Any, Mapping[int, float]], row: Any) -> int:
+    """The first revision from which the row moves the bytes that it moves last."""
+    along = sorted(history.get(row, {}).items())
+    others = [place for place, (_, value) in enumerate(along) if value != along[-1][1]]
+    return along[others[-1] + 1][0] if others else 0
+
+
+def clipped(steps: Iterable[Any], first: int) -> list[Any]:
+    """The parts of ``steps`` (left, right, …) from revision ``first`` on."""
+    return [(max(left, first), right, *rest) for left, right, *rest in steps if right > first]
+
+
+def note(rows: Collection[Row]) -> str:
+    """The sentence about rows that are shown and not judged; empty if there are none."""
+    if not rows:
+        return ""
+    named = ", ".join(row.strip("()'") for _, row in sorted(rows)[:4])
+    more = ", …" if len(rows) > 4 else ""
+    return (
+        f"Not judged, because other bytes are moved in the two commits ({len(rows)}): "
+        f"{named}{more}. Time and GB/s of such kernels and GB/s of such graphs are those of other "
+        "work; the graphs' time and bytes are judged"
+    )
+
+
+def _entries(conf: Any) -> dict[str, Mapping[str, Any]]:
+    """What asv knows of its benchmarks, as plain entries by name."""
+    every = Benchmarks.load(conf)
+    return {name: entry for name, entry in every.items() if isinstance(entry, Mapping)}
+
+
+def install() -> None:
     """Make asv's commands judge by direction."""
-    table = directed_table(compare.Compare.print_table.__func__, load)
+    table = directed_table(compare.Compare.print_table.__func__)
     compare.Compare.print_table = classmethod(table)
     find.run_benchmarks = turned_runner(find.run_benchmarks)
     data = regressions._GraphDataFilter
-    data.get_graph_data = directed_filter(data.get_graph_data, load)
+    data.get_graph_data = directed_filter(data.get_graph_data)
     regressions.detect_regressions = directed_detector(regressions.detect_regressions)

@@ -12,52 +12,41 @@ from __future__ import annotations
 
 import json
 import platform
-import re
-from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.asv.timing import TUNING
+from harness.asv.measure import TUNING
+from harness.files import slug
 from harness.records.machine import cpu_name, find_gpu
+from harness.records.nvml import set_clocks_mhz
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
-    """``machine`` are asv's fields, all text; ``target`` the device kind that kernels are
-    compiled for here, empty without a GPU; ``method`` the timer's and the tuner's."""
-
-    machine: dict[str, str]
-    target: str
-    method: str
-
-
-def describe() -> Described:
-    """What this machine is and can."""
+def describe() -> dict[str, Any]:
+    """``machine``: asv's fields, all text; ``target``: the device kind that kernels are compiled
+    for here, empty without a GPU; ``method``: the timer's and the tuner's."""
     from harness.measure.timer.graph_timer import METHOD
     from harness.runtime.device import current_target, is_available
     from harness.target import TARGETS
 
     capability = current_target().capability if is_available() else None
     names = [name for name, target in TARGETS.items() if target.capability == capability]
-    return Described(_machine(), names[0] if names else "", f"{METHOD}+{TUNING}")
+    target = names[0] if names else ""
+    return {"machine": machine_fields(), "target": target, "method": f"{METHOD}+{TUNING}"}
 
 
-def _machine() -> dict[str, str]:
+def machine_fields() -> dict[str, str]:
+    """Asv's description of this machine."""
+    cpu, system = cpu_name(), {"os": platform.system(), "arch": platform.machine()}
+    fields = {"machine": slug(cpu or platform.machine()), **system, "cpu": cpu}
+    unsaid = {"num_cpu": "", "ram": ""}
     gpu = find_gpu()
-    cpu = cpu_name()
-    fields = {
-        "machine": _slug(cpu or platform.machine()),
-        "os": platform.system(),
-        "arch": platform.machine(),
-        "cpu": cpu,
-        "num_cpu": "",
-        "ram": "",
-    }
     if gpu is None:
-        return fields
-    sm, memory = _set_clocks(gpu.uuid)
-    words = [gpu.name, gpu.driver or "", f"{sm}mhz" if sm else "", f"{memory}mhz" if memory else ""]
-    return fields | {
-        "machine": _slug(" ".join(word for word in words if word)),
+        return fields | unsaid
+    sm, memory = (str(clock or "") for clock in set_clocks_mhz(gpu.uuid))
+    clocks = [f"{clock}mhz" for clock in (sm, memory) if clock]
+    return {
+        **fields,
+        **unsaid,
+        "machine": slug(gpu.name, gpu.driver or "", *clocks),
         "gpu": gpu.name,
         "driver": gpu.driver or "",
         "sm_clock_mhz": sm,
@@ -65,44 +54,5 @@ def _machine() -> dict[str, str]:
     }
 
 
-def _set_clocks(uuid: str | None) -> tuple[str, str]:
-    """SM and memory clock in MHz that the board is set to: the applications' clocks, else the
-    highest ones; empty where the driver does not say."""
-    try:
-        import pynvml
-    except ImportError:
-        return "", ""
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return "", ""
-    try:
-        handle = (
-            pynvml.nvmlDeviceGetHandleByUUID(uuid.encode())
-            if uuid
-            else pynvml.nvmlDeviceGetHandleByIndex(0)
-        )
-        kinds = (pynvml.NVML_CLOCK_SM, pynvml.NVML_CLOCK_MEM)
-        sm, memory = (_set_clock(pynvml, handle, kind) for kind in kinds)
-        return sm, memory
-    except pynvml.NVMLError:
-        return "", ""
-    finally:
-        pynvml.nvmlShutdown()
-
-
-def _set_clock(pynvml: Any, handle: Any, kind: int) -> str:
-    for ask in (pynvml.nvmlDeviceGetApplicationsClock, pynvml.nvmlDeviceGetMaxClockInfo):
-        try:
-            return str(int(ask(handle, kind)))
-        except pynvml.NVMLError:
-            continue
-    return ""
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "unknown"
-
-
 if __name__ == "__main__":
-    print(json.dumps(asdict(describe())))  # noqa: T201 - read by the process that started it
+    print(json.dumps(describe()))  # noqa: T201 - read by the process that started it

@@ -13,25 +13,25 @@ A kernel is known across commits by the graph and the last graph node that it co
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from harness.asv.timing import Checked, Device, slowed, take
-from harness.errors import (
-    CheckFailed,
-    CommitUnusable,
-    HarnessError,
-    UnknownName,
-    nearest,
-)
+from harness.errors import CheckFailed, CommitUnusable, HarnessError, NoDevice, UnknownName, nearest
+from harness.history.commits.tree import export
 from harness.options import Options, Overlay
 from harness.records import metrics
+from harness.records.run import one_line
+from harness.runtime.module import config_dict, text_hash
 
+TUNING = "race/1"
+"""How the configuration to time is chosen; part of the series. Raise it when the device's tuner
+would choose otherwise, or a better tuner looks like faster kernels."""
 STATIC_METHOD = "static/1"
 """Compiled with the best guess, so that a tuner's choice between equals moves nothing."""
 CODEGEN_METHOD = "codegen-cpu/2"
@@ -41,12 +41,15 @@ time. One process says too little: where its memory lies moves its times by 10 %
 CONFIGURATION = ("XBLOCK", "YBLOCK", "R0_BLOCK", "num_warps", "num_stages")
 """What is tracked of the configuration under which a kernel was timed."""
 
+_CLOCK_SHARE = 0.97
+"""A kernel timed below this share of the run's fastest clock is not comparable with the rest."""
+
 NOTE, TOOK = "harness: ", "harness took: "
 """Begin a line of the measuring process that asv's user should see: a warning, and how long the
 parts of the measurement took."""
 
 if TYPE_CHECKING:
-    from harness.heuristics.facts import Config
+    from harness.session.model import Timing
 
 Value: TypeAlias = "float | int | dict[str, Any]"
 Row: TypeAlias = dict[str, Value]
@@ -69,7 +72,8 @@ class Wanted:
     """What to measure: ``graphs`` of the suite by name, kernels in ``processes`` processes, at
     most ``samples`` samples kept per series, ``repeats`` timed compilations per graph in each of
     ``compilers`` processes.
-    ``open_device`` gives what times kernels, or the sentence that says why nothing does.
+    ``open_device`` gives what times kernels (a ``session.model.Device``), or the sentence that
+    says why nothing does.
     """
 
     graphs: tuple[str, ...]
@@ -77,14 +81,27 @@ class Wanted:
     repeats: int = 3
     compilers: int = 3
     processes: int = 2
-    open_device: Callable[[Options], Device | str] = lambda _: "no device is declared"
+    open_device: Callable[[Options], Any] = lambda _: "no device is declared"
+
+
+def open_cuda(options: Options) -> Any:
+    """The GPU at hand, or the sentence that says why there is none."""
+    from harness.runtime.device import require
+
+    try:
+        require()
+    except NoDevice as error:
+        return f"{error.what} ({error.got})"
+    from harness.session.cuda import CudaDevice
+
+    return CudaDevice(options.cache, options.jobs)
 
 
 def labels(graph: str, kernels: Sequence[Mapping[str, Any]]) -> list[str]:
     """The series names of a graph's kernels, in order."""
-    from harness.history import schema
+    from harness.history.schema import labels as names
 
-    known = schema.labels((kernel["name"], kernel["origins"]) for kernel in kernels)
+    known = names((kernel["name"], kernel["origins"]) for kernel in kernels)
     return [f"{graph}/{label}" for label in known]
 
 
@@ -113,65 +130,65 @@ def collect(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, Any
         raise CommitUnusable(
             "the compiler of a commit cannot be used",
             where=overlay.commit[:12],
-            remedy="see what was said when it was laid over",
+            remedy="see what was said when it was exported",
         )
     answer = json.loads(Path(overlay.exported).read_text(encoding="utf-8"))
     chosen = chosen_graphs(options, wanted)
     modules = [m for graph in chosen for m in emitted(answer, graph)]
-    kernels: dict[str, Row] = {m.label: {} for m in modules}
-    for module in modules:
-        kernels[module.label]["bytes"] = module.bytes_moved
-    took: dict[str, float] = {}
-    notes: list[str] = []
-    seconds: dict[str, list[float]] = {}
-    if overlay.wants(*(metric.column for metric in metrics.static())):
-        with _clocked(took, "static metrics"):
-            _add_static(modules, kernels, overlay, options)
-    if overlay.wants("seconds", "gbps", *CONFIGURATION):
-        kept = options.cache / "asv" / overlay.series_of if options.use_cache else None
-        with _clocked(took, "times"):
-            notes = _add_times(modules, kernels, options, wanted, Checked(kept))
-    if overlay.wants("codegen_seconds"):
-        with _clocked(took, "code generation"):
-            seconds = _code_generation(overlay, options, chosen, wanted)
-    graphs = {
-        graph: _graph_row(answer["graphs"].get(graph), emitted(answer, graph), kernels)
-        | ({"codegen_seconds": _samples(seconds[graph])} if seconds.get(graph) else {})
-        for graph in chosen
+    kernels: dict[str, Row] = {m.label: {"bytes": m.bytes_moved} for m in modules}
+    graphs: dict[str, Row] = {graph: {} for graph in chosen}
+    parts: dict[str, tuple[bool, Callable[[], list[str]]]] = {
+        "static metrics": (
+            overlay.wants(*_static()),
+            lambda: _add_static(modules, kernels, overlay, options),
+        ),
+        "times": (
+            overlay.wants("seconds", "gbps", *CONFIGURATION),
+            lambda: _add_times(modules, kernels, options, wanted, _checked(overlay, options)),
+        ),
+        "code generation": (
+            overlay.wants("codegen_seconds"),
+            lambda: _add_code_generation(graphs, overlay, options, wanted),
+        ),
     }
-    said = [f"{NOTE}{note}" for note in notes]
-    for line in (*said, f"{TOOK}{_said(len(modules), took)}"):
-        print(line)  # noqa: T201 - asv hands on what this process prints
+    took: dict[str, float] = {}
+    for part, (asked, measure) in parts.items():
+        if asked:
+            began = time.monotonic()
+            for note in measure():
+                print(f"{NOTE}{note}")  # noqa: T201 - asv hands on what this process prints
+            took[part] = time.monotonic() - began
+    for graph in chosen:
+        graphs[graph] |= _graph_row(answer["graphs"].get(graph), emitted(answer, graph), kernels)
+    said = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in took.items())
+    total = f"{sum(took.values()):.1f} s for {len(modules)} kernels"
+    print(f"{TOOK}{total}: {said or 'nothing but counted'}")  # noqa: T201 - as above
     return {"graphs": graphs, "kernels": kernels}
 
 
-@contextlib.contextmanager
-def _clocked(took: dict[str, float], what: str) -> Iterator[None]:
-    began = time.monotonic()
-    yield
-    took[what] = time.monotonic() - began
+def _checked(overlay: Overlay, options: Options) -> Path | None:
+    """Where it is kept which kernels were found right, by machine, versions and method."""
+    return options.cache / "asv" / overlay.series_of if options.use_cache else None
 
 
-def _said(kernels: int, took: Mapping[str, float]) -> str:
-    parts = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in took.items())
-    return f"{sum(took.values()):.1f} s for {kernels} kernels: {parts or 'nothing but counted'}"
+def _static() -> list[str]:
+    return [metric.column for metric in metrics.static()]
 
 
 def _add_static(
     modules: Sequence[Emitted], kernels: dict[str, Row], overlay: Overlay, options: Options
-) -> None:
+) -> list[str]:
     from harness.runtime.compile.compiling import CompileJob, CompilePool
     from harness.target import TARGETS
 
-    cache = options.cache if options.use_cache else None
-    with CompilePool(options.jobs, cache) as pool:
+    with CompilePool(options.jobs, options.kept_cache) as pool:
         found = pool.metrics([CompileJob(m.text, TARGETS[overlay.target]) for m in modules])
     for module, answer in zip(modules, found, strict=True):
-        row = kernels[module.label]
         if isinstance(answer, HarnessError):
-            row |= dict.fromkeys((metric.column for metric in metrics.static()), _failed(answer))
+            kernels[module.label] |= dict.fromkeys(_static(), _failed(answer))
         else:
-            row |= metrics.read_static(answer)
+            kernels[module.label] |= metrics.read_static(answer)
+    return []
 
 
 def _add_times(
@@ -179,36 +196,104 @@ def _add_times(
     kernels: dict[str, Row],
     options: Options,
     wanted: Wanted,
-    checked: Checked,
+    checked: Path | None,
 ) -> list[str]:
     """Times and GB/s; notes about what was left out."""
     device = wanted.open_device(options)
     if isinstance(device, str):
         return [f"times and GB/s are left out (n/a): {device}"]
-    found = take(device, modules, wanted.processes, checked)
     clocks: dict[str, float] = {}
-    for module, timed in zip(modules, found, strict=True):
+    found = _timed(device, modules, wanted.processes, checked)
+    for module, timings in zip(modules, found, strict=True):
         row = kernels[module.label]
-        if timed.error is not None:
-            row["seconds"] = row["gbps"] = _failed(timed.error)
+        if isinstance(timings, HarnessError):
+            row["seconds"] = row["gbps"] = _failed(timings)
             continue
-        seconds = [ms / 1e3 for ms in _thinned(timed.ms, wanted.samples)]
+        taken = [ms / 1e3 for timing in timings for ms in timing.samples.ms]
+        seconds = _thinned(taken, wanted.samples)
         row["seconds"] = _samples(seconds)
         row["gbps"] = _samples([module.bytes_moved / s / 1e9 for s in seconds])
-        row |= _configuration(timed.config)
-        if timed.clock_mhz is not None:
-            clocks[module.label] = timed.clock_mhz
+        row |= _configuration(timings[0])
+        known = [t.samples.clock_mhz for t in timings if t.samples.clock_mhz]
+        if known:
+            clocks[module.label] = min(known)
     slow, note = slowed(clocks)
     for label in slow:
         del kernels[label]["seconds"], kernels[label]["gbps"]
     return [note] if note else []
 
 
-def _configuration(config: Config | None) -> Row:
+def _timed(
+    device: Any, modules: Sequence[Emitted], processes: int, checked: Path | None
+) -> list[list[Timing] | HarnessError]:
+    """A timing from each of ``processes`` processes, one after the other, for each module that is
+    right, or why there is none. Raises ``NoDevice`` when nothing can be timed any more."""
+    with device:
+        device.prepare(modules)
+        first = (functools.partial(_first, device, module, checked) for module in modules)
+        found = [_attempt(time_it, []) for time_it in first]
+        for _ in range(1, processes):
+            device.restart()
+            for place, (module, so_far) in enumerate(zip(modules, found, strict=True)):
+                if isinstance(so_far, HarnessError):
+                    continue
+                launches = so_far[0].samples.launches
+                given = (module.text, module.name, so_far[0].config, launches)
+                found[place] = _attempt(functools.partial(device.again, *given), so_far)
+    return found
+
+
+def _attempt(
+    time_it: Callable[[], Timing], before: Sequence[Timing]
+) -> list[Timing] | HarnessError:
+    try:
+        return [*before, time_it()]
+    except NoDevice:
+        raise
+    except HarnessError as error:
+        return error
+
+
+def _first(device: Any, module: Emitted, checked: Path | None) -> Timing:
+    """Tuned and timed, after a check against torch: the same text is checked once on a machine
+    (an empty file in ``checked`` says so), a wrong one each time."""
+    mark = None if checked is None else checked / text_hash(module.text)
+    if mark is None or not mark.is_file():
+        outcome = device.check(module)
+        if not outcome.passed:
+            raise CheckFailed(
+                "a kernel computes something else than torch",
+                where=module.name,
+                got=f"error {outcome.max_error:.3g}",
+                expected="" if outcome.allowed is None else f"at most {outcome.allowed:.3g}",
+                remedy="see where: harness run with the graph's name, at that commit",
+            )
+        if mark is not None:
+            with contextlib.suppress(OSError):  # it is checked again then
+                mark.parent.mkdir(parents=True, exist_ok=True)
+                mark.touch()
+    timing: Timing = device.time(module)
+    return timing
+
+
+def slowed(clocks: Mapping[str, float]) -> tuple[list[str], str]:
+    """Which kernels (by label, with the SM clock in MHz while they were timed) ran while the
+    clock was down, and the sentence about them; nothing and an empty one if none did."""
+    best = max(clocks.values(), default=0.0)
+    slow = [label for label, clock in clocks.items() if clock < _CLOCK_SHARE * best]
+    if not slow:
+        return [], ""
+    return slow, (
+        f"the SM clock fell from {best:.0f} to {min(clocks.values()):.0f} MHz during the run: "
+        f"{len(slow)} of {len(clocks)} kernels were timed below {_CLOCK_SHARE:.0%} of it and are "
+        "left out (n/a), as are the totals of their graphs; measure this commit again once the "
+        "GPU is idle and cool"
+    )
+
+
+def _configuration(timing: Timing) -> Row:
     """The configuration that was timed, a number for each of ``CONFIGURATION`` that it has."""
-    if config is None:
-        return {}
-    found = {**dict(config.blocks), "num_warps": config.num_warps, "num_stages": config.num_stages}
+    found = config_dict(timing.config)
     return {name: found[name] for name in CONFIGURATION if name in found}
 
 
@@ -227,20 +312,17 @@ def chosen_graphs(options: Options, wanted: Wanted) -> tuple[str, ...]:
     return options.asv_graphs or wanted.graphs
 
 
-def _code_generation(
-    overlay: Overlay, options: Options, graphs: Sequence[str], wanted: Wanted
-) -> dict[str, list[float]]:
+def _add_code_generation(
+    graphs: dict[str, Row], overlay: Overlay, options: Options, wanted: Wanted
+) -> list[str]:
     """Seconds of each repeat, by graph, in fresh processes with the commit's package."""
-    from harness.history.commits.tree import export
-
-    files = graph_files(options, graphs)
-    tree = Path(overlay.tree)
-    seconds: dict[str, list[float]] = {name: [] for name in graphs}
-    for _ in range(wanted.compilers):
-        answer = export(tree, overlay.commit, files, overlay.target, wanted.repeats, overlay.search)
-        for name, found in answer["graphs"].items():
-            seconds[name].extend(found.get("seconds", []))
-    return seconds
+    files = graph_files(options, tuple(graphs))
+    given = (Path(overlay.tree), overlay.commit, files, overlay.target, wanted.repeats)
+    answers = [export(*given, overlay.search)["graphs"] for _ in range(wanted.compilers)]
+    for graph, row in graphs.items():
+        if seconds := [s for a in answers for s in a.get(graph, {}).get("seconds", [])]:
+            row["codegen_seconds"] = _samples(seconds)
+    return []
 
 
 def graph_files(options: Options, graphs: Sequence[str]) -> dict[str, Path]:
@@ -296,6 +378,4 @@ def _samples(values: Sequence[float]) -> dict[str, Any]:
 
 
 def _failed(error: HarnessError) -> dict[str, Any]:
-    from harness.records.run import one_line
-
     return {"failed": one_line(error)}

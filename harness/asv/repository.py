@@ -1,12 +1,14 @@
-"""What asv meets in repositories and results folders that are not as it expects: sentences."""
+"""What asv meets in repositories and results folders that are not as it expects: sentences.
+
+Results are written whole or not at all, and a part of a benchmark never replaces what was measured
+of the rest.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import subprocess
-import tempfile
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,9 @@ from typing import Any
 from asv import results, util
 from asv.console import log
 from asv.plugins.git import Git
+
+from harness.files import write_atomically
+from harness.records import git
 
 _FETCH = "fetch the rest of the history (git fetch --unshallow) and try again"
 
@@ -30,27 +35,15 @@ def require_repository(conf: Any) -> None:
         )
 
 
-def is_shallow(repo: Any) -> bool:
-    """Whether the clone lacks history."""
-    return _git(repo, "rev-parse", "--is-shallow-repository") == "true"
-
-
-def lost(repo: Any, commits: Collection[str]) -> list[str]:
-    """Which of ``commits`` no branch or tag of the repository leads to."""
-    if not commits:
-        return []
-    reachable = set(_git(repo, "rev-list", "--all", "HEAD").split())
-    return sorted(set(commits) - reachable)
-
-
 def warn_of_history(repo: Any, measured: Collection[str]) -> None:
     """Say what of the history is missing, if something is."""
-    if is_shallow(repo):
+    if _is_shallow(repo):
         log.warning(
             "this clone has no full history: commits before its first one can be neither measured "
             f"nor placed; {_FETCH}"
         )
-    gone = lost(repo, measured)
+    reachable, _ = git.ask(Path(repo._path), "rev-list", "--all", "HEAD")
+    gone = sorted(set(measured) - set(reachable.split()))
     if gone:
         named = ", ".join(commit[:8] for commit in gone[:5]) + (" …" if len(gone) > 5 else "")
         log.warning(
@@ -63,15 +56,18 @@ def warn_of_history(repo: Any, measured: Collection[str]) -> None:
 def require_common_line(repo: Any, branches: Sequence[Any], measured: Collection[str]) -> None:
     """Raises ``UserError`` where ``NEW`` would measure everything because none of what is
     measured is on a branch any more."""
-    if not measured:
-        return
     lines = [commit for branch in branches for commit in repo.get_branch_commits(branch)]
-    if set(measured).isdisjoint(lines):
+    if measured and set(measured).isdisjoint(lines):
         raise util.UserError(
             f"none of the {len(measured)} measured commits is on {', '.join(map(str, branches))} "
             f"(the branch was rewritten, or this clone lacks history), so NEW would measure all "
             f"{len(lines)} commits. Name a range instead: asv run A..B, or HEAD^! for one commit"
         )
+
+
+def _is_shallow(repo: Any) -> bool:
+    said, _ = git.ask(Path(repo._path), "rev-parse", "--is-shallow-repository")
+    return said.strip() == "true"
 
 
 def telling_hashes(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,28 +78,13 @@ def telling_hashes(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, range_spec)
         except util.ProcessError as error:
             said = (str(error.stderr).strip().splitlines() or ["git failed"])[0]
-            hint = _FETCH if is_shallow(self) else "git log shows which commits there are"
+            hint = _FETCH if _is_shallow(self) else "git log shows which commits there are"
             raise util.UserError(
                 f"{range_spec} is no range of commits of this repository ({said}). If the branch "
                 f"was rewritten or this clone lacks history, its ends may be gone: {hint}"
             ) from error
 
     return get_hashes_from_range
-
-
-def telling_parent(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``Git.get_hash_from_parent`` with a sentence for a commit without one."""
-
-    def get_hash_from_parent(self: Any, name: str) -> Any:
-        if not _git(self, "rev-parse", "--verify", "--quiet", f"{name}^"):
-            why = f"this clone has no history: {_FETCH}" if is_shallow(self) else "it is the first"
-            raise util.UserError(
-                f"commit {name[:12]} has no parent to compare with: {why}; or name both commits: "
-                "asv continuous BASE COMMIT"
-            )
-        return original(self, name)
-
-    return get_hash_from_parent
 
 
 def telling_load(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,21 +96,18 @@ def telling_load(original: Callable[..., Any]) -> Callable[..., Any]:
         except util.UserError as error:
             if "Error parsing JSON" not in str(error):
                 raise
+            name = Path(path).name
+            mend = "measure a commit on that machine again"
+            if re.match(r"[0-9a-f]{8}-", name):
+                mend = f"measure its commit again (asv run {name[:8]}^!)"
+            elif name == "benchmarks.json":
+                mend = "write it again (asv run --bench just-discover)"
             raise util.UserError(
                 f"{os.path.relpath(path)} is half-written or damaged and is left out "
-                f"({str(error).split(': ', 1)[-1]}); {_mend(Path(path).name)} or restore the file"
+                f"({str(error).split(': ', 1)[-1]}); {mend} or restore the file"
             ) from error
 
     return load_json
-
-
-def _mend(name: str) -> str:
-    """How the results folder's file ``name`` is made again."""
-    if re.match(r"[0-9a-f]{8}-", name):
-        return f"measure its commit again (asv run {name[:8]}^!)"
-    if name == "benchmarks.json":
-        return "write it again (asv run --bench just-discover)"
-    return "measure a commit on that machine again"
 
 
 def setting_aside(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -147,36 +125,37 @@ def setting_aside(original: Callable[..., Any]) -> Callable[..., Any]:
     return load_data
 
 
+def keeping(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``Results.add_result``. asv merges some rows into a benchmark that was measured in the same
+    way and drops the others of one that was measured in another way; here they all stay."""
+
+    def add_result(self: Any, benchmark: Any, result: Any, *args: Any, **kwargs: Any) -> None:
+        name, selected = benchmark["name"], kwargs.get("selected_idx")
+        before = self.benchmark_version.get(name, benchmark["version"])
+        partly = selected is not None and len(selected) < len(result.result)
+        if partly and name in self.get_all_result_keys() and before != benchmark["version"]:
+            log.warning(
+                f"{name} keeps what was measured in another way ({before}): some rows of "
+                f"{benchmark['version']} would replace all of it; measure it without a filter"
+            )
+            return
+        original(self, benchmark, result, *args, **kwargs)
+
+    return add_result
+
+
 def write_json(path: str, data: Any, api_version: Any = None, compact: bool = False) -> None:
     """As asv's own, but a reader sees the whole file or the old one: an interrupted run leaves
     no half-written result."""
-    if api_version is not None:
-        data = {**data, "version": api_version}
-    target = Path(path).absolute()
-    target.parent.mkdir(parents=True, exist_ok=True)
+    whole = data if api_version is None else {**data, "version": api_version}
     layout: dict[str, Any] = {} if compact else {"indent": 4, "sort_keys": True}
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(data, file, **layout)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _git(repo: Any, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", repo._path, *arguments], capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip()
+    write_atomically(Path(path).absolute(), json.dumps(whole, **layout).encode(), mode=0o644)
 
 
 def install() -> None:
-    """Make asv say these sentences."""
+    """Make asv say these sentences, and keep what is measured."""
     Git.get_hashes_from_range = telling_hashes(Git.get_hashes_from_range)
-    Git.get_hash_from_parent = telling_parent(Git.get_hash_from_parent)
     util.load_json = telling_load(util.load_json)
     util.write_json = write_json
     results.Results.load_data = setting_aside(results.Results.load_data)
+    results.Results.add_result = keeping(results.Results.add_result)

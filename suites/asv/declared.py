@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from harness.asv.measure import Wanted
-from harness.asv.timing import open_cuda
+from harness.asv.measure import Wanted, open_cuda
 
 WANTED = Wanted(
     graphs=(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.asv.timing import TUNING
+from harness.asv.measure import TUNING
 from harness.measure.timer.graph_timer import METHOD
 from tests.asv import asv_project
 from tests.asv.asv_project import GRAPH, Project
@@ -184,6 +184,29 @@ def test_new_measures_new_commits_without_a_gpu_and_says_what_is_left_out(own: H
     assert "Setting up" not in said, "a measured commit is not measured again"
 
 
+def test_what_was_not_asked_for_keeps_its_values(
+    own: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARNESS_ASV_GRAPHS", GRAPH)
+    before = {commit: values(own, commit, GBPS) for commit in (own.first, own.same)}
+    kernels = values(own, own.same, "fused.Kernel.track_gbps")
+    status, said = own.project.asv(
+        "continuous", "-f", "1.05", "--bench", "gbps|launches", own.first, own.same
+    )
+    assert status == 0, said
+    assert asv_project.OTHER not in said, "rows that were not asked for are not shown"
+    for commit, found in before.items():
+        assert values(own, commit, GBPS).keys() == found.keys()
+        other = values(own, commit, GBPS)[asv_project.OTHER]
+        assert other == found[asv_project.OTHER] and other == other
+    assert values(own, own.same, "fused.Kernel.track_gbps") == pytest.approx(kernels, rel=0.01)
+    timer = own.project.folder / "harness" / "measure" / "timer" / "graph_timer.py"
+    timer.write_text(re.sub(r"(?m)^METHOD = .*$", 'METHOD = "another/9"', timer.read_text()))
+    _, said = own.project.asv("run", f"{own.same}^!", "--bench", "Graph.track_gbps")
+    assert "keeps what was measured in another way" in said
+    assert values(own, own.same, GBPS)[asv_project.OTHER] == before[own.same][asv_project.OTHER]
+
+
 def test_a_damaged_result_is_left_out_moved_aside_and_measured_again(own: History) -> None:
     (path,) = (own.project.folder / "results" / "asv").glob(f"*/{own.mended[:8]}-*.json")
     path.write_text(path.read_text()[:1000])
@@ -229,7 +252,7 @@ def test_a_clone_without_history_or_without_git_is_said(own: History, tmp_path: 
     assert "is no range of commits of this repository" in said
     assert "git fetch --unshallow" in said
     status, said = own.project.asv("continuous", "HEAD", folder=clone)
-    assert (status, "this clone has no history" in said) == (1, True), said
+    assert (status, "Unknown commit" in said) == (1, True), said
     shutil.rmtree(clone / ".git")
     status, said = own.project.asv("run", folder=clone)
     assert (status, "there is no git repository" in said, "bundle" in said) == (1, True, True), said

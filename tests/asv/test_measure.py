@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import math
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +16,7 @@ import torch
 
 from harness.asv import machine as asv_machine
 from harness.asv import measure as asv_measure
-from harness.asv.measure import Emitted, Wanted
-from harness.asv.timing import Checked, open_cuda
+from harness.asv.measure import Emitted, Wanted, open_cuda
 from harness.errors import CheckFailed, CommitUnusable, CompileFailed, UnknownName
 from harness.heuristics.facts import Config
 from harness.history.commits import export as asv_export
@@ -27,6 +25,7 @@ from harness.options import Options, Overlay, overlay
 from harness.records.timing import Samples
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.session.cuda import CudaDevice
+from harness.session.model import Timing
 from tests.asv.asv_fake import FakeDevice
 from tests.measure import fake_device
 
@@ -98,12 +97,12 @@ class Device:
 
     def _timing(self, name: str) -> Any:
         found = Samples(
+            tuple(self.ms[name]),
             process=self.process,
-            ms=tuple(self.ms[name]),
             clock_mhz=self.clocks.get(name),
             launches=7,
         )
-        return SimpleNamespace(config=CONFIG, samples=found)
+        return Timing(CONFIG, found)
 
 
 def timed(
@@ -111,7 +110,7 @@ def timed(
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     kernels: dict[str, Any] = {m.label: {} for m in MODULES}
     wanted = Wanted(("g",), samples=3, processes=processes, open_device=lambda _: device)
-    checked = Checked(tmp_path / "kept" if kept else None)
+    checked = tmp_path / "kept" if kept else None
     notes = asv_measure._add_times(MODULES, kernels, options_in(tmp_path), wanted, checked)
     exported = {"reason": "", "library_calls": 1, "failures": []}
     return kernels, asv_measure._graph_row(exported, MODULES, kernels), notes
@@ -151,7 +150,7 @@ def test_the_real_device_goes_the_whole_way(tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
     device = CudaDevice(tmp_path / "cache", 1, handlers=fake_device.HANDLERS)
     wanted = Wanted(("g",), processes=2, open_device=lambda _: device)
-    notes = asv_measure._add_times(modules, kernels, options_in(tmp_path), wanted, Checked(None))
+    notes = asv_measure._add_times(modules, kernels, options_in(tmp_path), wanted, None)
     assert notes == []
     assert kernels["g/a"]["seconds"]["samples"] == pytest.approx([2e-6] * 6), "two processes"
     assert kernels["g/a"]["gbps"]["samples"] == pytest.approx([2000] * 6)
@@ -213,20 +212,17 @@ def test_only_what_is_asked_for_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     done: list[str] = []
-    for part in ("_add_static", "_add_times", "_code_generation"):
-        answer: Any = {} if part == "_code_generation" else []
-        monkeypatch.setattr(
-            asv_measure, part, lambda *_, part=part, answer=answer: done.append(part) or answer
-        )
+    for part in ("_add_static", "_add_times", "_add_code_generation"):
+        monkeypatch.setattr(asv_measure, part, lambda *_, part=part: done.append(part) or [])
     graph = {"kernels": [], "library_calls": 0, "failures": [], "reason": ""}
     exported = tmp_path / "exported.json"
     exported.write_text(json.dumps({"error": "", "graphs": {"g": graph}}))
     whole = Overlay("/a", "/b", "sm_90", "m/1", exported=str(exported))
     expected = {
-        (): ["_add_static", "_add_times", "_code_generation"],
+        (): ["_add_static", "_add_times", "_add_code_generation"],
         ("gbps",): ["_add_times"],
         ("num_warps", "registers"): ["_add_static", "_add_times"],
-        ("codegen_seconds",): ["_code_generation"],
+        ("codegen_seconds",): ["_add_code_generation"],
         ("launches", "bytes"): [],
     }
     for metrics, parts in expected.items():
@@ -292,28 +288,12 @@ def test_modules_that_a_commit_lacks_are_not_taken_from_an_installed_checkout(
 
 
 def test_machines_are_named_by_gpu_driver_and_set_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Nvml:
-        NVML_CLOCK_SM, NVML_CLOCK_MEM = 1, 2
-        NVMLError = RuntimeError
-        nvmlInit = nvmlShutdown = staticmethod(lambda: None)
-        nvmlDeviceGetHandleByUUID = staticmethod(lambda uuid: uuid)
-
-        @staticmethod
-        def nvmlDeviceGetApplicationsClock(_: object, kind: int) -> int:
-            if kind == 2:
-                raise RuntimeError
-            return 1755
-
-        @staticmethod
-        def nvmlDeviceGetMaxClockInfo(_: object, kind: int) -> int:
-            return 2619
-
     gpu = SimpleNamespace(name="NVIDIA H100 80GB HBM3", driver="580.1", uuid="GPU-1")
     monkeypatch.setattr(asv_machine, "find_gpu", lambda: gpu)
-    monkeypatch.setitem(sys.modules, "pynvml", Nvml)
-    fields = asv_machine._machine()
+    monkeypatch.setattr(asv_machine, "set_clocks_mhz", lambda uuid: (1755, 2619))
+    fields = asv_machine.machine_fields()
     assert fields["machine"] == "nvidia-h100-80gb-hbm3-580.1-1755mhz-2619mhz"
     assert not fields["ram"] and not fields["num_cpu"]
     assert fields["os"] == "Linux", "no kernel release"
     monkeypatch.setattr(asv_machine, "find_gpu", lambda: None)
-    assert "gpu" not in asv_machine._machine()
+    assert "gpu" not in asv_machine.machine_fields()
