@@ -21,7 +21,8 @@ from typing import Any
 
 from harness.errors import RecordError, UsageError
 from harness.history import store
-from harness.records.run import GraphRecord, Machine, Run, SampleSet
+from harness.records.run import GraphRecord, Machine, Run
+from harness.records.timing import Samples
 
 _TO_MS = {
     **dict.fromkeys(("s", "second", "seconds"), 1e3),
