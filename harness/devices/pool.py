@@ -375,10 +375,11 @@ class Pool(Closing):
         return [] if index is None else [(index, value)]
 
     def _not_opened(self, batch: _Batch, place: _Place, error: HarnessError) -> None:
-        """Try again in a fresh process, after a while; the device is gone if that fails often."""
+        """The device is gone; if it has been taken before, only once fresh processes have tried
+        again for a while."""
         place.drop()
         place.tries += 1
-        if place.tries < _TRIES:
+        if place.facts is not None and place.tries < _TRIES:
             place.paused_until = time.monotonic() + _PAUSE_SECONDS
             return
         place.gone = error
