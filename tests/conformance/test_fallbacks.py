@@ -11,7 +11,7 @@ import torch
 from harness import pipeline
 from harness.backend import Compiler, Devices, backend
 from harness.conformance.compare import differences
-from harness.errors import FallbackWarning
+from harness.errors import FallbackWarning, IndexOutOfRange
 
 SQUARE = torch.eye(3) * 3 + torch.arange(9.0).view(3, 3) / 9
 WHOLE: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
@@ -89,3 +89,24 @@ def test_an_error_of_eager_mode_is_an_error_compiled(devices: Devices) -> None:
 
     with pytest.warns(FallbackWarning):
         assert differences(function, [SQUARE], Compiler(devices=devices)) == []
+
+
+OUTSIDE: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
+    "index": (lambda x, i: x[i] * 2, torch.tensor([0, 5])),
+    "column": (lambda x, i: x[:, i] * 2, torch.tensor([7])),
+    "gather": (lambda x, i: x.gather(0, i) * 2, torch.tensor([[7, 0]])),
+    "embedding": (lambda x, i: torch.nn.functional.embedding(i, x) * 2, torch.tensor([7])),
+    "negative": (lambda x, i: x.index_add(0, i, x[:1]) * 2, torch.tensor([-7])),
+    "written": (lambda x, i: (x * 1).index_put_((i,), x[0]), torch.tensor([10_000_000])),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_an_index_out_of_range_raises(devices: Devices, name: str) -> None:
+    function, index = OUTSIDE[name]
+    args = [torch.randn(3, 2), index]
+    with pytest.raises((IndexError, RuntimeError)):
+        function(*args)
+    torch.compiler.reset()
+    with pytest.raises(IndexOutOfRange, match="reaches outside its tensor"):
+        torch.compile(function, backend=Compiler(devices=devices))(*args)

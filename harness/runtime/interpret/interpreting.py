@@ -9,11 +9,12 @@ from typing import Any
 import torch
 
 from harness.devices.job import Context
-from harness.errors import CheckFailed, HarnessError
+from harness.errors import CheckFailed, HarnessError, IndexOutOfRange
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.compile.static import reason
 from harness.runtime.interpret import standins
+from harness.runtime.interpret.bounds import Bounds
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, LaunchJob
 
 _KEPT = 256
@@ -29,6 +30,8 @@ class Interpreter:
         standins.install_rounding()
         standins.install_splat()
         standins.install_index()
+        self._bounds = Bounds()
+        self._bounds.install()
         self._cache = context.cache
         self._loaded: dict[str, modules.LoadedModule] = {}
 
@@ -45,6 +48,7 @@ class Interpreter:
         """The module's own check on fresh inputs in host memory."""
         began = time.perf_counter()
         loaded = self.load(job.module_text)
+        self._bounds.allow(())
         try:
             args = loaded.get_args("cpu", job.seed, dict(job.sizes))
             found = loaded.check(args, job.config)
@@ -59,6 +63,7 @@ class Interpreter:
         """Run the kernel on the arguments; the positions it writes."""
         loaded = self.load(job.module_text)
         args = job.package.unpack()
+        self._bounds.allow(job.package.storages(args))
         try:
             loaded.call(args, job.config)
         except Exception as error:
@@ -69,6 +74,15 @@ class Interpreter:
         self, loaded: modules.LoadedModule, config: Config | None, error: Exception
     ) -> HarnessError:
         chosen = modules.config_dict(config or loaded.configs[0])
+        cause = error.__cause__ or error
+        if isinstance(cause, IndexError) and "outside its tensor" in str(cause):
+            return IndexOutOfRange(
+                "an index is out of range",
+                where=loaded.name,
+                got=str(cause),
+                expected="indices within the tensor",
+                remedy="run the model without the backend: eager mode names the index",
+            )
         return CheckFailed(
             "a kernel could not be run in the interpreter",
             where=f"{loaded.name} {chosen}",

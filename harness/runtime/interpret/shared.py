@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -48,6 +48,14 @@ class Package:
             memory = mmap.mmap(file.fileno(), max(self.total, 1))
         whole = torch.frombuffer(memory, dtype=torch.uint8)
         return [_placed(whole, i) if isinstance(i, TensorPlace) else i for i in self.items]
+
+    def storages(self, args: Iterable[Any]) -> Iterator[tuple[int, int, int]]:
+        """For each tensor of the unpacked ``args`` its address, and those of its storage's first
+        byte and of the byte after its last."""
+        for arg, place in zip(args, self.items, strict=True):
+            if isinstance(place, TensorPlace):
+                low = arg.data_ptr() - place.offset * place.dtype.itemsize
+                yield arg.data_ptr(), low, low + place.nbytes
 
 
 class Parcel:
