@@ -32,7 +32,14 @@ from harness.compiled import CompiledGraph, Report
 from harness.errors import FallbackWarning, FellBack, HarnessError, UsageError
 from harness.executor import Launches, launches_of, prepare_graph
 from harness.graph.bounds import with_bounds
-from harness.graph.capture.aot import Conversion, Naming, compile_joint, convert, run_eagerly
+from harness.graph.capture.aot import (
+    Conversion,
+    Naming,
+    RestartAnalysis,
+    compile_joint,
+    convert,
+    run_eagerly,
+)
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
 from harness.runtime.compile.cache import usable
@@ -225,7 +232,7 @@ class Compiler:
         parts = [functools.partial(self._compile, k) for k in ("forward", "backward", "inference")]
         try:
             return compile_joint(gm, inputs, *parts)
-        except (FellBack, FallbackWarning):
+        except (FellBack, FallbackWarning, RestartAnalysis):
             raise
         except Exception as error:  # noqa: BLE001 - eager mode may run what cannot be traced
             self._fall_back("graph", error)
@@ -235,7 +242,7 @@ class Compiler:
         name = f"graph{len(self.compiled) + len(self.eager)}_{kind}"
         try:
             return self._compiled(name, gm, inputs)
-        except (FellBack, FallbackWarning):
+        except (FellBack, FallbackWarning, RestartAnalysis):
             raise
         except Exception as error:  # noqa: BLE001 - torch runs what the compiler cannot
             self._fall_back(name, error)

@@ -18,37 +18,64 @@ from harness.backend import Compiler
 Function = Callable[..., Any]
 
 
-def differences(function: Function, args: Sequence[Any], compiler: Compiler) -> list[str]:
+def differences(
+    function: Function, args: Sequence[Any], compiler: Compiler, *, signed_zeros: bool = True
+) -> list[str]:
     """What differs between ``function(*args)`` in eager mode and compiled by ``compiler``, a line
     for each; none if nothing does. ``args`` stay as they are.
 
     Floats may differ by rounding: more than ``torch.testing`` allows only where eager mode is
-    that far from float64 itself. Where eager mode raises, the compiled function has to.
+    that far from float64 itself. Signs of zeros count unless ``signed_zeros`` is False. Where
+    eager mode raises, the compiled function has to. Gradients of all results with respect to the
+    arguments that require them are results too.
     """
     torch.compiler.reset()
-    wanted, given = _outcome(function, args)
+    wanted, given = outcome(function, args)
     compiled = torch.compile(function, backend=compiler)
-    found, taken = _outcome(compiled, args)
+    found, taken = outcome(compiled, args)
     if isinstance(wanted, Exception) or isinstance(found, Exception):
         if isinstance(wanted, Exception) and isinstance(found, Exception):
             return []
         return [f"eager: {_brief(wanted)}; compiled: {_brief(found)}"]
     eager, ours = _tensors((wanted, given)), _tensors((found, taken))
+    shared = _sharing(eager)
     if len(eager) != len(ours):
         return [f"{len(ours)} results instead of {len(eager)}"]
+    if not signed_zeros:
+        eager, ours = ([_unsigned(t) for t in leaves] for leaves in (eager, ours))
     lines = [f"{n}: {line}" for n, line in _unequal(eager, ours, function, args)]
-    if _sharing(eager) != _sharing(ours):
+    if shared != _sharing(_tensors((found, taken))):
         lines.append("other tensors share memory")
     return lines
 
 
-def _outcome(function: Function, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+def _unsigned(value: Any) -> Any:
+    """``value`` with every zero positive."""
+    floats = isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+    if not floats or value.dtype.itemsize < 2:
+        return value
+    with torch.no_grad():
+        made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+        return made.copy_(torch.where(value == 0, 0.0, value)).requires_grad_(value.requires_grad)
+
+
+def outcome(function: Function, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
     """The result (or exception) and the arguments afterwards; a copy is used up."""
     own = copy.deepcopy(list(args))
     try:
-        return function(*own), own
+        result = function(*own)
+        return (result, _gradients(result, own)), own
     except Exception as error:  # noqa: BLE001 - raising is an outcome like any other
         return error, own
+
+
+def _gradients(result: Any, args: Sequence[Any]) -> Sequence[Any]:
+    leaves = [a for a in args if isinstance(a, torch.Tensor) and a.requires_grad]
+    made = [t for t in _tensors(result) if isinstance(t, torch.Tensor) and t.requires_grad]
+    if not leaves or not made:
+        return ()
+    weights = [torch.linspace(0.5, 1.5, t.numel(), dtype=t.dtype).view(t.shape) for t in made]
+    return torch.autograd.grad(made, leaves, weights, allow_unused=True)
 
 
 def _brief(outcome: Any) -> str:
@@ -144,7 +171,7 @@ def _widened(function: Function, args: Sequence[Any], count: int) -> Sequence[An
         floats = isinstance(value, torch.Tensor) and value.is_floating_point()
         return value.detach().double().requires_grad_(value.requires_grad) if floats else value
 
-    result, own = _outcome(function, pytree.tree_map(widen, list(args)))
+    result, own = outcome(function, pytree.tree_map(widen, list(args)))
     leaves = [] if isinstance(result, Exception) else _tensors((result, own))
     return leaves if len(leaves) == count else [None] * count
 

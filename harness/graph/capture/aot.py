@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._dynamo.exc import RestartAnalysis
 from torch._functorch import aot_autograd, partitioners
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -31,6 +32,7 @@ __all__ = [
     "Conversion",
     "Exported",
     "Naming",
+    "RestartAnalysis",
     "Traced",
     "compile_joint",
     "convert",

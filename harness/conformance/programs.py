@@ -1,0 +1,257 @@
+"""Random programs of tensor operations, as readable Python.
+
+A program is made statement by statement, each tried in eager mode at once: what eager mode
+refuses is left out. What eager mode leaves undefined is not made: writes to memory that
+overlaps what is read, conversions of floats out of range, several values for one place.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+_FLOATS = ("float32", "float32", "float32", "bfloat16", "float64", "float16")
+_INTEGERS = ("int64", "int32", "uint8", "int8", "int16", "bool")
+_SIZES = (1, 2, 3, 4, 5, 7, 8, 16, 33)
+_MOST_ELEMENTS = 20_000
+_SPECIAL = (float("nan"), float("inf"), float("-inf"), -0.0, 0.0, 1e-40, 3e38, 65520.0)
+
+_UNARY = (
+    "{0}.sin()", "{0}.cos()", "{0}.exp()", "{0}.tanh()", "{0}.sigmoid()", "{0}.relu()", "{0}.abs()",
+    "-{0}", "{0}.abs().sqrt()", "{0}.floor()", "{0}.ceil()", "{0}.round()", "{0}.trunc()",
+    "{0}.sign()", "{0}.reciprocal()", "{0}.erf()", "{0}.abs().log1p()", "{0}.square()", "~{0}",
+    "torch.nn.functional.gelu({0})", "torch.nn.functional.silu({0})", "{0}.isnan()", "{0}.isinf()",
+    "{0}.logical_not()", "{0}.nan_to_num()", "{0}.clone()", "{0}.contiguous()", "{0}.rsqrt()",
+    "torch.zeros_like({0})", "torch.full_like({0}, 3)", "{0}.signbit()", "{0}.expm1()", "{0} ** 3",
+)  # fmt: skip
+_BINARY = (
+    "{0} + {1}", "{0} - {1}", "{0} * {1}", "{0} / {1}", "torch.maximum({0}, {1})", "{0} == {1}",
+    "torch.minimum({0}, {1})", "torch.where({0} > {1}, {0}, {1})", "{0} < {1}", "{0} >= {1}",
+    "torch.atan2({0}, {1})", "torch.fmod({0}, {1})", "{0} % {1}", "{0} // {1}", "{0} != {1}",
+    "torch.logical_and({0}, {1})", "{0} ^ {1}", "{0} & {1}", "{0} @ {1}", "torch.hypot({0}, {1})",
+    "torch.copysign({0}, {1})", "torch.cat([{0}, {1}], -1)", "torch.stack([{0}, {1}])",
+    "torch.addcmul({0}, {1}, {1})", "torch.lerp({0}, {1}, 0.3)", "{0}.masked_fill({1} > 0, 2)",
+)  # fmt: skip
+_NUMBERS = ("{0} + {c}", "{0} - {c}", "{0} * {c}", "{c} - {0}", "{0} // {c}", "{0} % {c}",
+            "{0} == {c}", "{0} > {c}", "{0}.clamp({c}, 7)", "torch.where({0} > 1, {0}, {c})",
+            "{0} / {c}", "{0}.clamp_min({c})", "{0}.pow(2)", "torch.fmod({0}, {c})")  # fmt: skip
+_REDUCED = ("sum", "mean", "amax", "amin", "argmax", "argmin", "any", "all", "var", "std", "prod",
+            "logsumexp", "softmax", "log_softmax", "cumsum", "norm", "count_nonzero")  # fmt: skip
+_VIEWS = (
+    "{0}.t()", "{0}.mT", "{0}.reshape(-1)", "{0}.unsqueeze({d})", "{0}.squeeze()", "{0}[{a}:]",
+    "{0}[:{b}]", "{0}[..., ::2]", "{0}[..., {a}:{b}]", "{0}.flip({d})", "{0}.select({d}, 0)",
+    "{0}.expand({b}, *{0}.shape)", "{0}.movedim({d}, 0)", "{0}.flatten()",
+    "{0}.narrow({d}, 0, {b})",
+    "{0}.roll(1, {d})", "{0}.repeat({b}, *[1] * ({0}.dim() - 1))", "{0}.split(2, {d})[0]",
+    "{0}.unbind({d})[-1]", "{0}.diagonal()", "torch.nn.functional.pad({0}, (1, {a}))",
+    "{0}.transpose(0, -1)", "{0}.chunk(2, {d})[-1]", "{0}.view(-1)", "{0}[:0]",
+)  # fmt: skip
+_INDEXED = (
+    "{0}[torch.arange({b}) % {0}.shape[0]]", "{0}.index_select({d}, torch.tensor([0, 0]))",
+    "{0}.gather({d}, torch.zeros_like({0}, dtype=torch.int64))", "{0}.tril()",
+    "{0}.index_add(0, torch.arange({0}.shape[0]), {0})", "{0}[torch.tensor([-1, 0])]",
+    "{0}.index_copy(0, torch.arange({0}.shape[0]).flip(0), {0} * 2)", "{0}.triu(1)",
+    "{0}.scatter({d}, torch.zeros_like({0}.narrow({d}, 0, 1), dtype=torch.int64), 3)",
+    "{0}.index_put((torch.arange({0}.shape[0]),), {0} + {0})", "{0}.sort({d})[0]",
+    "{0}.scatter_add({d}, torch.zeros_like({0}, dtype=torch.int64), {0})",
+)  # fmt: skip
+_CHANGES = (
+    "{0}.add_(1)", "{0}.mul_({1}.clone())", "{0}.copy_({1}.clone())", "{0}[0] = {1}.clone()[0]",
+    "{0}.zero_()", "{0}[..., :1] = 2", "{0}.t().add_(1)", "{0}.clamp_(-1, 1)",
+    "{0}.view(-1).mul_(2)",
+    "{0}[torch.arange(1)] = 5", "{0}.fill_(3)", "{0}.neg_()",
+)  # fmt: skip
+_CONVERSIONS = ("{0}.to(torch.{t})", "{0}.nan_to_num().clamp(-100, 100).to(torch.{i})",
+                "torch.arange({b})", "torch.ones({b}, {a}).to(torch.{t})")  # fmt: skip
+_UNSIGNED_ZEROS = ("max", "min", "relu", "clamp", "sort")
+"""In what eager mode's zeros have a sign that depends on the order in memory."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Statements over ``x0`` … (the inputs) and ``v0`` …; what is returned, by name."""
+
+    inputs: tuple[str, ...]
+    statements: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The program as a function ``f``."""
+        names = ", ".join(f"x{n}" for n in range(len(self.inputs)))
+        lines = [f"def f({names}):", *(f"    {line}" for line in self.statements)]
+        return "\n".join([*lines, f"    return {', '.join(self.outputs)},"])
+
+    @property
+    def reproducer(self) -> str:
+        """Text that makes the inputs ``x0`` … and ``f``."""
+        made = [f"x{n} = {text}" for n, text in enumerate(self.inputs)]
+        return "\n".join(
+            ["import torch", "nan, inf = float('nan'), float('inf')", *made, self.text]
+        )
+
+    @property
+    def signed_zeros(self) -> bool:
+        """Whether eager mode defines the signs of zeros."""
+        return not any(name in line for line in self.statements for name in _UNSIGNED_ZEROS)
+
+    def load(self, where: str = "<program>") -> tuple[Callable[..., Any], list[torch.Tensor]]:
+        """The function and its inputs."""
+        scope: dict[str, Any] = {}
+        exec(compile(self.reproducer, where, "exec"), scope)  # noqa: S102 - written here
+        return scope["f"], [scope[f"x{n}"] for n in range(len(self.inputs))]
+
+    def smaller(self) -> list[Program]:
+        """Programs with one part less: an output, or a statement (its value replaced by what
+        it was made from)."""
+        found = [
+            replace(self, outputs=self.outputs[:n] + self.outputs[n + 1 :])
+            for n in range(len(self.outputs))
+            if len(self.outputs) > 1
+        ]
+        for n in reversed(range(len(self.statements))):
+            name, equals, _ = self.statements[n].partition(" = ")
+            rest = self.statements[:n] + self.statements[n + 1 :]
+            if not (equals and name.isidentifier()):
+                found.append(replace(self, statements=rest))
+                continue
+            if name not in self.outputs and not any(_mentions(line, name) for line in rest):
+                found.append(replace(self, statements=rest))
+            for other in [f"x{k}" for k in range(len(self.inputs))]:
+                if self.statements[n] != f"{name} = {other}":
+                    changed = (*self.statements[:n], f"{name} = {other}", *self.statements[n + 1 :])
+                    found.append(replace(self, statements=changed))
+        return found
+
+
+def _mentions(line: str, name: str) -> bool:
+    return any(word == name for word in "".join(c if c.isalnum() else " " for c in line).split())
+
+
+@dataclass
+class _Maker:
+    """A program in the making, its values at hand."""
+
+    rng: random.Random
+    backward: bool
+    scope: dict[str, Any] = field(default_factory=dict)
+    inputs: list[str] = field(default_factory=list)
+    statements: list[str] = field(default_factory=list)
+
+    def tensors(self, *, changeable: bool = False) -> list[str]:
+        names = [n for n, v in self.scope.items() if isinstance(v, torch.Tensor)]
+        return [n for n in names if not changeable or not self.scope[n].requires_grad]
+
+    def input(self) -> None:
+        rng, name = self.rng, f"x{len(self.inputs)}"
+        shape = [rng.choice(_SIZES) for _ in range(rng.choice((0, 1, 2, 2, 2, 3, 3, 4)))]
+        while torch.Size(shape).numel() > 600:
+            shape[rng.randrange(len(shape))] = rng.choice((1, 2, 3))
+        if shape and rng.random() < 0.06:
+            shape[rng.randrange(len(shape))] = 0
+        floats = self.backward or rng.random() < 0.75
+        dtype = rng.choice(_FLOATS if floats else _INTEGERS)
+        text = f"{self._contents(torch.Size(shape), dtype)}"
+        if len(shape) > 1 and rng.random() < 0.35:
+            text += ".transpose(0, -1)"
+        if shape and rng.random() < 0.15:
+            text += "[..., ::2]"
+        if self.inputs and not self.backward and rng.random() < 0.12:
+            text = f"x{rng.randrange(len(self.inputs))}[..., :2]"
+        if self.backward and floats:
+            text += ".detach().requires_grad_()"
+        if self._try(f"{name} = {text}"):
+            self.inputs.append(text)
+
+    def _contents(self, shape: torch.Size, dtype: str) -> str:
+        rng, count = self.rng, shape.numel()
+        if dtype in _INTEGERS:
+            wide = 0 if dtype == "bool" else 8 * getattr(torch, dtype).itemsize
+            least = 0 if dtype in ("bool", "uint8") else -(1 << wide - 1)
+            most = 1 if dtype == "bool" else least + (1 << wide) - 1
+            far = rng.random() < 0.2
+            numbers: list[Any] = [rng.randint(max(least, -9), min(most, 9)) for _ in range(count)]
+            if far:
+                numbers = [rng.choice((n, n, least, most)) for n in numbers]
+        else:
+            numbers = [round(rng.gauss(0, 1.5), 3) for _ in range(count)]
+            if rng.random() < 0.25 and not self.backward:
+                numbers = [rng.choice(_SPECIAL) if rng.random() < 0.2 else n for n in numbers]
+        return f"torch.tensor({numbers}, dtype=torch.{dtype}).reshape({tuple(shape)})"
+
+    def _try(self, line: str) -> bool:
+        """Carry a line out; whether eager mode takes it."""
+        name, _, value = line.partition(" = ")
+        scope = {**self.scope, "torch": torch, "nan": float("nan"), "inf": float("inf")}
+        try:
+            exec(line, scope)  # noqa: S102 - written here
+        except Exception:  # noqa: BLE001 - eager mode refuses in many ways
+            return False
+        made = scope[name] if value and name.isidentifier() else None
+        if isinstance(made, torch.Tensor):
+            if made.numel() > _MOST_ELEMENTS or made.is_complex():
+                return False
+            self.scope[name] = made
+        return True
+
+    def statement(self) -> None:
+        rng = self.rng
+        kinds = (
+            _UNARY,
+            _BINARY,
+            _BINARY,
+            _NUMBERS,
+            _VIEWS,
+            _VIEWS,
+            _INDEXED,
+            _CONVERSIONS,
+            (),
+            _CHANGES,
+        )
+        kind = rng.choice(kinds)
+        names = self.tensors(changeable=kind is _CHANGES)
+        if not names:
+            return
+        # Later values more often, so that programs are deep.
+        picked = [names[-1 - int(rng.random() ** 2 * len(names))] for _ in range(2)]
+        rank = self.scope[picked[0]].dim()
+        words = {
+            "c": rng.choice((2, -1, 0.5, 3, -2.5, 0, 1, 100)),
+            "d": rng.randrange(-max(rank, 1), max(rank, 1)),
+            "a": rng.choice((0, 1, 2)), "b": rng.choice((1, 2, 3, 5)),
+            "t": rng.choice(_FLOATS), "i": rng.choice(_INTEGERS),
+        }  # fmt: skip
+        if kind == ():
+            name = rng.choice(_REDUCED)
+            keep = name not in ("softmax", "log_softmax", "cumsum", "norm", "count_nonzero")
+            extra = ", keepdim=True" if keep and rng.random() < 0.5 else ""
+            template = f"{{0}}.{name}(dim={{d}}{extra})"
+            if name in ("sum", "amax", "amin", "any", "all") and rng.random() < 0.3:
+                template = f"{{0}}.{name}()"
+        else:
+            template = rng.choice(kind)
+        text = template.format(*picked, **words)
+        line = text if kind is _CHANGES else f"v{len(self.statements)} = {text}"
+        if self._try(line):
+            self.statements.append(line)
+
+
+def make_program(seed: int, least: int = 5, most: int = 40) -> Program:
+    """The program of a seed, of ``least`` to ``most`` statements, the same every time."""
+    rng = random.Random(seed)
+    maker = _Maker(rng, backward=rng.random() < 0.2)
+    for _ in range(rng.choice((1, 2, 3, 4))):
+        maker.input()
+    wanted = rng.randint(least, most)
+    for _ in range(6 * wanted):
+        if len(maker.statements) < wanted:
+            maker.statement()
+    names = maker.tensors()
+    outputs = rng.choices(names[-8:], k=rng.choice((1, 2, 3, 4)))
+    if rng.random() < 0.3:
+        outputs.append(rng.choice(names))
+    return Program(tuple(maker.inputs), tuple(maker.statements), tuple(outputs))
