@@ -24,7 +24,7 @@ from harness.ir.nodes import (
     store_roots,
     walk,
 )
-from harness.ir.opcode import Op
+from harness.ir.ops import Op
 from harness.tiling.plan import KernelPlan
 
 

@@ -34,8 +34,7 @@ from harness.ir.nodes import (
     operands,
 )
 from harness.ir.op_numpy import Array, storage_type
-from harness.ir.opcode import Op
-from harness.ir.ops import ROWS
+from harness.ir.ops import ROWS, Op
 from harness.ir.program import Buffer, Program, Role
 
 Sizes = Mapping[sympy.Symbol, int]

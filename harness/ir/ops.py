@@ -2,11 +2,12 @@
 
 A row holds everything there is to know about an operation: how many operands, what
 type comes out, what it means (numpy), what it is in Triton, and on which operands
-it is tested. A new operation is a new name in ``opcode`` and one new row here.
+it is tested. A new operation is a new name in ``Op`` and one new row.
 """
 
 from __future__ import annotations
 
+import enum
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +19,139 @@ from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir import op_numpy as meaning
 from harness.ir import op_triton as text
-from harness.ir import op_types
 from harness.ir.op_numpy import Meaning
 from harness.ir.op_triton import Call, Text
-from harness.ir.op_types import Rule
-from harness.ir.opcode import Op
 
-__all__ = ["ROWS", "Domain", "Op", "Row", "libdevice_names", "result_dtype", "triton_text"]
+
+class Op(enum.Enum):
+    """Scalar operations; the value is the printed name."""
+
+    # arithmetic
+    ADD = "add"
+    SUB = "sub"
+    MUL = "mul"
+    TRUE_DIV = "true_div"
+    FLOOR_DIV = "floor_div"
+    TRUNC_DIV = "trunc_div"
+    REMAINDER = "remainder"
+    FMOD = "fmod"
+    NEG = "neg"
+    ABS = "abs"
+    SIGN = "sign"
+    FMA = "fma"
+    # comparison and logic
+    EQ = "eq"
+    NE = "ne"
+    LT = "lt"
+    LE = "le"
+    GT = "gt"
+    GE = "ge"
+    LOGICAL_AND = "logical_and"
+    LOGICAL_OR = "logical_or"
+    LOGICAL_NOT = "logical_not"
+    LOGICAL_XOR = "logical_xor"
+    BIT_AND = "bit_and"
+    BIT_OR = "bit_or"
+    BIT_XOR = "bit_xor"
+    BIT_NOT = "bit_not"
+    SHIFT_LEFT = "shift_left"
+    SHIFT_RIGHT = "shift_right"
+    WHERE = "where"
+    MAXIMUM = "maximum"
+    MINIMUM = "minimum"
+    # conversion
+    CAST = "cast"
+    BITCAST = "bitcast"
+    # unary math
+    EXP = "exp"
+    EXP2 = "exp2"
+    EXPM1 = "expm1"
+    LOG = "log"
+    LOG2 = "log2"
+    LOG10 = "log10"
+    LOG1P = "log1p"
+    SQRT = "sqrt"
+    RSQRT = "rsqrt"
+    RECIPROCAL = "reciprocal"
+    SIN = "sin"
+    COS = "cos"
+    TAN = "tan"
+    ASIN = "asin"
+    ACOS = "acos"
+    ATAN = "atan"
+    SINH = "sinh"
+    COSH = "cosh"
+    TANH = "tanh"
+    ASINH = "asinh"
+    ACOSH = "acosh"
+    ATANH = "atanh"
+    ERF = "erf"
+    ERFC = "erfc"
+    ERFINV = "erfinv"
+    LGAMMA = "lgamma"
+    SIGMOID = "sigmoid"
+    RELU = "relu"
+    FLOOR = "floor"
+    CEIL = "ceil"
+    ROUND = "round"
+    TRUNC = "trunc"
+    SIGNBIT = "signbit"
+    ISNAN = "isnan"
+    ISINF = "isinf"
+    # binary math
+    POW = "pow"
+    ATAN2 = "atan2"
+    HYPOT = "hypot"
+    COPYSIGN = "copysign"
+    NEXTAFTER = "nextafter"
+
+
+FLOATS = (DType.F32, DType.F64)
+INTEGERS = (DType.U8, DType.I8, DType.I16, DType.I32, DType.I64)
+NUMBERS = (*INTEGERS, *FLOATS)
+COMPUTE_TYPES = (DType.BOOL, *NUMBERS)
+
+
+class Rule(enum.Enum):
+    """How the result type follows from the operand types.
+
+    Operands of one operation have one type, except the condition of WHERE and the
+    operand of a conversion: lowering writes promotion as CAST.
+    """
+
+    FLOAT = "floats of one type give that type"
+    NUMBER = "numbers of one type give that type"
+    ANY = "operands of one type give that type"
+    BITS = "integers or bools of one type give that type"
+    INTEGER = "integers of one type give that type"
+    LOGIC = "bools give bool"
+    COMPARE = "operands of one type give bool"
+    TEST = "a number gives bool"
+    FLOAT_TEST = "a float gives bool"
+    SELECT = "bool and two operands of one type give that type"
+    CONVERT = "any type gives the type asked for"
+
+    @property
+    def accepts(self) -> tuple[DType, ...]:
+        """Operand types (of the selected operands for SELECT)."""
+        match self:
+            case Rule.FLOAT | Rule.FLOAT_TEST:
+                return FLOATS
+            case Rule.NUMBER | Rule.TEST:
+                return NUMBERS
+            case Rule.INTEGER:
+                return INTEGERS
+            case Rule.BITS:
+                return (DType.BOOL, *INTEGERS)
+            case Rule.LOGIC:
+                return (DType.BOOL,)
+            case Rule.ANY | Rule.COMPARE | Rule.SELECT | Rule.CONVERT:
+                return COMPUTE_TYPES
+
+    @property
+    def yields_bool(self) -> bool:
+        """Whether the result is bool whatever the operands are."""
+        return self in (Rule.LOGIC, Rule.COMPARE, Rule.TEST, Rule.FLOAT_TEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +281,32 @@ def result_dtype(op: Op, dtypes: Sequence[DType]) -> DType:
     and BITCAST, whose result type is not a function of the operand's.
     """
     row = ROWS[op]
-    return op_types.apply(row.rule, op.value, row.arity, dtypes)
+    got = ", ".join(d.short for d in dtypes)
+    if len(dtypes) != row.arity:
+        raise InvalidProgram(
+            "an operation has the wrong number of operands",
+            where=op.value,
+            got=f"{len(dtypes)} ({got})",
+            expected=str(row.arity),
+        )
+    if row.rule is Rule.CONVERT:
+        raise InvalidProgram(
+            "the operands of a conversion do not say its result type",
+            where=op.value,
+            got=got,
+            expected="the type carried by the node",
+        )
+    chosen = dtypes[1:] if row.rule is Rule.SELECT else dtypes
+    condition_ok = row.rule is not Rule.SELECT or dtypes[0] is DType.BOOL
+    if len(set(chosen)) != 1 or chosen[0] not in row.rule.accepts or not condition_ok:
+        raise InvalidProgram(
+            "an operation has operands of the wrong type",
+            where=op.value,
+            got=got,
+            expected=f"{row.rule.value}; accepted: {', '.join(d.short for d in row.rule.accepts)}",
+            remedy="cast the operands to one compute type first",
+        )
+    return DType.BOOL if row.rule.yields_bool else chosen[0]
 
 
 def triton_text(

@@ -33,8 +33,7 @@ from harness.ir.nodes import (
     store_roots,
     walk,
 )
-from harness.ir.op_types import COMPUTE_TYPES, Rule
-from harness.ir.ops import ROWS, result_dtype
+from harness.ir.ops import COMPUTE_TYPES, ROWS, Rule, result_dtype
 from harness.ir.program import Buffer, Program, Role
 from harness.ir.reduce_numpy import SHAPES
 from harness.ir.simplify import Simplifier

@@ -6,15 +6,14 @@ from dataclasses import replace
 
 from harness.decisions import UNDECIDED, Decisions
 from harness.ir.program import Program
-from harness.schedule.deadcode import remove_dead
 from harness.schedule.facts import Facts, gather
 from harness.schedule.fuse import fuse
 from harness.schedule.group import FusedGroup, Schedule, Segment
 from harness.schedule.memory import launch_order, reuse_in_place, traffic
 from harness.schedule.order import internal, segments
+from harness.schedule.prepare import remove_dead, without_trivial_reductions
 from harness.schedule.rewrite import arrange, axes_of, write
 from harness.schedule.space import Candidate
-from harness.schedule.trivial import without_trivial_reductions
 from harness.target import Target
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import sympy
 
@@ -11,7 +10,7 @@ from harness.decisions import UNDECIDED, Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
-from harness.ir.nodes import Builder, ReduceKind, Store, StoreMode, loads, reductions
+from harness.ir.nodes import Builder, Store, StoreMode, loads, reductions
 from harness.ir.program import Buffer, Program
 from harness.ir.traffic import bytes_moved, bytes_touched
 from harness.schedule.group import FusedGroup, SegmentKind
@@ -144,23 +143,6 @@ def _index_dtype(group: FusedGroup, buffers: Sequence[Buffer]) -> DType:
     return DType.I32 if fits else DType.I64
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    loads: int
-    stores: int
-    reductions: int
-
-
-def _count(segments: Sequence[PlanSegment], internal: frozenset[str]) -> _Counts:
-    stores = [s for segment in segments for s in segment.stores]
-    real = [s for s in stores if s.buffer not in internal]
-    distinct = {(load.buffer, load.index) for load in loads(stores)}
-    kinds: set[tuple[ReduceKind, tuple[int, ...]]] = set()
-    for reduce in reductions(stores):
-        kinds.add((reduce.kind, tuple(id(a) for a in reduce.args)))
-    return _Counts(len(distinct), len(real), len(kinds))
-
-
 def _facts(
     category: Category,
     space: Space,
@@ -169,16 +151,17 @@ def _facts(
     group: FusedGroup,
     touched: int,
 ) -> Facts:
-    counts = _count(segments, group.internal)
+    stores = [s for segment in segments for s in segment.stores]
+    reduced = {(r.kind, tuple(id(a) for a in r.args)) for r in reductions(stores)}
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
     hint = _final_hint(category, space.hint, group.rnumel)
     return Facts(
         family=_FAMILIES[category],
         sizes=tuple((t.prefix, size_hint(t.numel)) for t in space.tiles()),
         hint=hint,
-        loads=counts.loads,
-        stores=counts.stores,
-        reductions=counts.reductions,
+        loads=len({(load.buffer, load.index) for load in loads(stores)}),
+        stores=sum(s.buffer not in group.internal for s in stores),
+        reductions=len(reduced),
         bytes=touched,
         min_elements_per_thread=max(narrow, default=0),
         pinned=_pinned(category, hint, group.rnumel),

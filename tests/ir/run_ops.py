@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from harness.dtypes import DType
-from harness.ir.op_types import COMPUTE_TYPES, Rule
-from harness.ir.ops import ROWS, Op, triton_text
+from harness.ir.ops import COMPUTE_TYPES, ROWS, Op, Rule, triton_text
 from harness.runtime.interpret import standins
 
 POINTS = 256

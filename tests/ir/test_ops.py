@@ -18,8 +18,7 @@ import torch
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir import op_numpy
-from harness.ir.op_types import COMPUTE_TYPES, Rule
-from harness.ir.ops import ROWS, Op, libdevice_names, result_dtype, triton_text
+from harness.ir.ops import COMPUTE_TYPES, ROWS, Op, Rule, libdevice_names, result_dtype, triton_text
 
 RUNNER = Path(__file__).with_name("run_ops.py")
 Array = op_numpy.Array

@@ -9,7 +9,8 @@ from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.scalar import Scalar
 from harness.graph.lowering.tensor import Lowered
 from harness.ir.nodes import Value
-from harness.ir.ops import Op
+from harness.ir.ops import ROWS, Op
+from harness.ir.ops import Rule as Operands
 
 # Largest finite values, for nan_to_num: IEEE 754 for f16, f32 and f64, and bfloat16's
 # 8-bit significand at float32's largest exponent.
@@ -203,43 +204,15 @@ def threshold(call: Call) -> Lowered:
     return call.result(scalar.where(low, scalar.like(call.number(2, "value"), value), value))
 
 
-def _same_name(*ops: Op) -> dict[str, Rule]:
-    return {f"aten.{op.value}.default": unary(op) for op in ops}
-
+_CALLED_AS_IN_TORCH = (
+    *(op for op, row in ROWS.items() if row.arity == 1 and row.rule is Operands.FLOAT),
+    Op.NEG,
+    Op.ABS,
+    Op.RELU,
+)
 
 RULES: Rules = {
-    **_same_name(
-        Op.NEG,
-        Op.ABS,
-        Op.EXP,
-        Op.EXP2,
-        Op.EXPM1,
-        Op.LOG,
-        Op.LOG2,
-        Op.LOG10,
-        Op.LOG1P,
-        Op.SQRT,
-        Op.RSQRT,
-        Op.RECIPROCAL,
-        Op.SIN,
-        Op.COS,
-        Op.TAN,
-        Op.ASIN,
-        Op.ACOS,
-        Op.ATAN,
-        Op.SINH,
-        Op.COSH,
-        Op.TANH,
-        Op.ASINH,
-        Op.ACOSH,
-        Op.ATANH,
-        Op.ERF,
-        Op.ERFC,
-        Op.ERFINV,
-        Op.LGAMMA,
-        Op.SIGMOID,
-        Op.RELU,
-    ),
+    **{f"aten.{op.value}.default": unary(op) for op in _CALLED_AS_IN_TORCH},
     "aten.sign.default": unary(Op.SIGN),
     "aten.sgn.default": unary(Op.SIGN),
     "aten.bitwise_not.default": unary(Op.BIT_NOT),

@@ -1,13 +1,42 @@
-"""Reductions over a single point are no reductions: write them as what they yield."""
+"""What is done to a program before its nests are grouped: nobody's stores go, and reductions
+over a single point are written as what they yield."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from harness.dtypes import DType
-from harness.ir.nodes import Builder, Made, Nest, Reduce, ReduceKind, Value, rewrite_stores
+from harness.ir.nodes import (
+    Builder,
+    Made,
+    Nest,
+    Reduce,
+    ReduceKind,
+    Value,
+    buffers_read,
+    rewrite_stores,
+)
 from harness.ir.ops import Op
-from harness.ir.program import Program
+from harness.ir.program import Program, Role
+
+
+def remove_dead(program: Program) -> Program:
+    """``program`` without stores that reach no output and no mutated input."""
+    needed = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
+    needed |= {*program.outputs, *program.mutated}
+    kept: list[Nest] = []
+    for nest in reversed(program.nests):
+        stores = tuple(s for s in nest.stores if s.buffer in needed)
+        if not stores:
+            continue
+        if len(stores) < len(nest.stores):
+            nest = replace(nest, stores=stores)
+        needed.update(buffers_read(nest))
+        kept.append(nest)
+    buffers = tuple(b for b in program.buffers if b.name in needed)
+    if len(kept) == len(program.nests) and len(buffers) == len(program.buffers):
+        return program
+    return replace(program, buffers=buffers, nests=tuple(reversed(kept)))
 
 
 def without_trivial_reductions(program: Program) -> Program:
