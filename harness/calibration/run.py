@@ -21,6 +21,7 @@ from harness.devices.pool import Pool
 from harness.errors import HarnessError, UsageError
 from harness.measure.jobs import DeviceFacts, Effort, gpu
 from harness.measure.noise.judge import Rules
+from harness.records.names import is_chosen
 from harness.records.run import KernelRecord, Machine
 from harness.runtime.compile.compiling import CompileJob, compile_ahead
 from harness.session.model import Entry
@@ -47,7 +48,7 @@ class Sink(Protocol):
 
 
 def candidates(entries: Iterable[Entry], names: Sequence[str] = ()) -> list[Candidate]:
-    """The distinct kernels of ``entries``, or those whose names contain one of ``names``. Graphs
+    """The distinct kernels of ``entries``, or those that the patterns ``names`` choose. Graphs
     that cannot be compiled are left out. Raises ``UsageError`` if nothing is left."""
     found: dict[str, Candidate] = {}
     for entry in entries:
@@ -58,7 +59,7 @@ def candidates(entries: Iterable[Entry], names: Sequence[str] = ()) -> list[Cand
         for kernel in compiled.kernels:
             module = kernel.module
             key = code_key(module.name, module.text)
-            if not names or any(name in module.name for name in names):
+            if is_chosen(names, entry.name, module.name):
                 found.setdefault(key, Candidate(Subject(key, module.name, entry.name), module.text))
     if not found:
         raise UsageError(

@@ -11,16 +11,13 @@ import harness
 from harness.cli.calibrate import calibrate
 from harness.cli.capture import capture
 from harness.cli.changes import changes
-from harness.cli.collecting import gc
-from harness.cli.compare import compare
-from harness.cli.confirm import confirm
+from harness.cli.compare import compare, confirm
 from harness.cli.doctor import doctor
 from harness.cli.emit import emit
 from harness.cli.explain import explain
-from harness.cli.importing import import_
-from harness.cli.listing import list_
+from harness.cli.results import gc, import_
 from harness.cli.run import run
-from harness.cli.show import show
+from harness.cli.show import list_, show
 from harness.cli.tune import tune
 
 HELP = """Benchmarks and regression tracking for fused GPU kernels.
@@ -38,7 +35,6 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 app = typer.Typer(
     help=HELP,
     no_args_is_help=True,
-    add_completion=False,
     context_settings=CONTEXT,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -69,7 +65,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("list", list_, "List graphs, recorded runs or targets."),
     ("show", show, "Print a recorded run."),
     ("compare", compare, "Say what is slower, whether it is real, and why."),
-    ("changes", changes, "Say at which commit a kernel changed its level, and why."),
+    ("changes", changes, "Say at which commit a kernel's time changed, and why."),
     ("confirm", confirm, "Time two runs' kernels against each other, today."),
     ("import", import_, "Make runs of what asv or pytest-benchmark measured."),
     ("gc", gc, "Say what can go from the results, and remove it."),

@@ -7,15 +7,12 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-AsJson: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document on standard output.")
-]
-Debug: TypeAlias = Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")]
 Graphs: TypeAlias = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="GRAPH",
-        help="Graphs by name (see `harness list`) or graph files. Default: the whole suite.",
+        help="Graphs by name or pattern (see `harness list`), graph files, folders of them. "
+        "Default: the whole suite.",
         show_default=False,
     ),
 ]
@@ -37,9 +34,6 @@ Jobs: TypeAlias = Annotated[
     typer.Option(
         "--jobs", "-j", min=1, help="Worker processes. Default: the cores.", show_default=False
     ),
-]
-Output: TypeAlias = Annotated[
-    Path, typer.Option("--output", "-o", help="Where to write.", show_default=False)
 ]
 Processes: TypeAlias = Annotated[
     int,
@@ -77,5 +71,23 @@ Commit: TypeAlias = Annotated[
         help="Record under this commit (SHA-dirty: a tree that differs from it) "
         "where there is no checkout to ask. HARNESS_COMMIT means the same.",
         show_default=False,
+    ),
+]
+Everything: TypeAlias = Annotated[
+    bool,
+    typer.Option("--all", help="Print rows that are SAME; time kernels that are equal, too."),
+]
+Alpha: TypeAlias = Annotated[
+    float,
+    typer.Option(min=1e-6, max=0.5, help="Chance of any false SLOWER or FASTER in the table."),
+]
+Margin: TypeAlias = Annotated[
+    float, typer.Option(min=1e-4, max=1.0, help="Relative change that SAME stays within.")
+]
+AckFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--ack",
+        help="The file of waived changes. Default: acknowledged.txt in the results folder.",
     ),
 ]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from harness import options as settings
-from harness.cli.arguments import AsJson, Commit, Debug, Graphs, Jobs, Suite
-from harness.cli.caching import cache_folder
-from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
+from harness.cli.arguments import Commit, Graphs, Jobs, Suite
+from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.report import output
 
 if TYPE_CHECKING:
@@ -49,8 +46,9 @@ Show: TypeAlias = Annotated[
 ]
 
 
-@guarded
+@command(table=True, only=True)
 def calibrate(
+    answer: Answer,
     graphs: Graphs = None,
     suite: Suite = "default",
     kernels: KernelNames = None,
@@ -62,14 +60,12 @@ def calibrate(
     jobs: Jobs = None,
     commit: Commit = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every kernel.")] = False,
-    as_json: AsJson = False,
-    debug: Debug = False,
 ) -> int:
     """Measure how honest this machine's verdicts are.
 
     Every distinct kernel is timed against itself (a verdict other than SAME or UNSURE is a false
     alarm) and against itself with a spin of known length behind it (1, 2, 5, 10 % of its time),
-    in turns, in fresh processes, and judged as `harness compare` judges. What is found is kept
+    interleaved, in fresh processes, and judged as `harness compare` judges. What is found is kept
     below the results folder; `harness run` prints the smallest detectable change beside each
     figure from then on. Ctrl-C keeps what was measured; --resume goes on. Needs a GPU.
 
@@ -78,23 +74,24 @@ def calibrate(
     harness calibrate --resume
     harness calibrate --show --all
     """
-    options = settings.current()
+    options = answer.options
     if commit is not None:
         options = dataclasses.replace(options, commit=commit)
     options = dataclasses.replace(options, jobs=jobs or options.jobs)
+    answer = dataclasses.replace(answer, options=options)
     if show:
-        return _show(options, everything, as_json)
+        return _show(answer, everything)
     from harness.measure.jobs import Effort
     from harness.measure.noise.judge import Rules
     from harness.runtime.device import require
 
-    request = _Request(suite, tuple(graphs or ()), tuple(kernels or ()), resume)
+    request = _Request(suite, tuple(graphs or ()), (*(kernels or ()), *answer.only), resume)
     journal = _unfinished(options) if resume else None
     require()
     effort = Effort(processes, budget, seconds=seconds)
     if journal is not None:
         effort = dataclasses.replace(effort, processes=journal.header.processes)
-    return _calibrate(options, request, effort, Rules(), journal, everything, as_json)
+    return _calibrate(answer, request, effort, Rules(), journal, everything)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -107,18 +104,19 @@ class _Request:
     resume: bool
 
 
-def _show(options: Options, everything: bool, as_json: bool) -> int:
+def _show(answer: Answer, everything: bool) -> int:
     from harness.calibration import store as calibrations
     from harness.errors import UsageError
 
-    path = calibrations.latest(options.results)
+    results = answer.options.results
+    path = calibrations.latest(results)
     if path is None:
         raise UsageError(
             "no machine has been calibrated yet",
-            where=str(options.results),
+            where=str(results),
             remedy="harness calibrate, on a machine with a GPU",
         )
-    _tell(calibrations.load(path), path, everything, as_json)
+    _tell(answer, calibrations.load(path), path, everything)
     return FINE
 
 
@@ -137,13 +135,12 @@ def _unfinished(options: Options) -> CalibrationJournal:
 
 
 def _calibrate(
-    options: Options,
+    answer: Answer,
     request: _Request,
     effort: Effort,
     rules: Rules,
     journal: CalibrationJournal | None,
     everything: bool,
-    as_json: bool,
 ) -> int:
     from harness.calibration import run
     from harness.errors import NoDevice
@@ -151,12 +148,10 @@ def _calibrate(
     from harness.session.entries import find_entries
     from harness.target import find_target
 
+    options = answer.options
     find_target(options.target)
     kept: list[CalibrationJournal] = [] if journal is None else [journal]
-    with (
-        cache_folder(options) as cache,
-        output.progress("compiling", options, quiet=as_json) as bar,
-    ):
+    with answer.cache() as cache, answer.progress("compiling") as bar:
         entries = find_entries(options, request.suite, request.graphs, current_target())
         chosen = run.candidates(entries, request.kernels)
         cause: KeyboardInterrupt | NoDevice | None = None
@@ -177,7 +172,7 @@ def _calibrate(
         output.note("interrupted; nothing had been measured yet")
         return INTERRUPTED
     found, path = _concluded(kept[0], options.results, len(chosen), rules)
-    _tell(found, path, everything, as_json)
+    _tell(answer, found, path, everything)
     return _status(cause, found, path)
 
 
@@ -227,16 +222,10 @@ def _concluded(
     return found, journal.finish(found)
 
 
-def _tell(found: Calibration, path: Path, everything: bool, as_json: bool) -> None:
-    from harness.records.run import to_json
-    from harness.report.calibration_tables import lines
+def _tell(answer: Answer, found: Calibration, path: Path, everything: bool) -> None:
+    from harness.report.calibration import calibration_report
 
-    if as_json:
-        output.emit_json({**to_json(found), "file": str(path)})
-        return
-    printed: Sequence[str] = lines(found, everything=everything)
-    for line in [*printed, f"calibration {found.id}  {path}"]:
-        output.emit(line)
+    answer.tell(calibration_report(found, path, everything=everything, only=answer.only))
 
 
 def _status(cause: BaseException | None, found: Calibration, path: Path) -> int:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness import options as settings
-from harness.cli.arguments import AsJson, Debug
-from harness.cli.guard import guarded
+from harness.cli.command import Answer, command
 from harness.errors import UnknownName, UsageError, nearest
-from harness.report import output
+from harness.report.output import Report
+from harness.table import Text
 
 if TYPE_CHECKING:
     from harness.dtypes import DType
@@ -50,8 +49,9 @@ SmallSizes = Annotated[
 Name = Annotated[str, typer.Option("--name", help="What the graphs are called.")]
 
 
-@guarded
+@command
 def capture(
+    answer: Answer,
     target: Annotated[
         str,
         typer.Argument(
@@ -75,8 +75,6 @@ def capture(
     force: Annotated[
         bool, typer.Option("--force", help="Replace a file even if it is not a graph.")
     ] = False,
-    as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Capture a model's graphs, without loading or allocating a weight.
 
@@ -95,7 +93,7 @@ def capture(
         _require_graphs([file])
     mode: Mode = "training" if training else "optimizer" if optimizer else "inference"
     wanted = _options(mode, dtype, name, size or [])
-    with output.progress(f"capturing {target}", settings.current(), quiet=as_json):
+    with answer.progress(f"capturing {target}"):
         graphs, small_graphs = _capture(
             target, wanted, dict(_size(text, "--small") for text in small or [])
         )
@@ -105,11 +103,8 @@ def capture(
     if not force:
         _require_graphs(path for _, path in placed)
     rows = [_save(graph, path) for graph, path in placed]
-    if as_json:
-        output.emit_json({"graphs": rows})
-        return
-    for row in rows:
-        output.emit(f"{row['file']}  {row['nodes']} nodes, {row['inputs']} inputs")
+    lines = [f"{row['file']}  {row['nodes']} nodes, {row['inputs']} inputs" for row in rows]
+    answer.tell(Report(lambda: [Text(line) for line in lines], lambda: {"graphs": rows}))
 
 
 def _options(mode: Mode, dtype: str, name: str, sizes: list[str]) -> CaptureOptions:

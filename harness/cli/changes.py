@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from harness import options as settings
-from harness.cli.arguments import AsJson, Debug
-from harness.cli.guard import FAILED, FINE, guarded
-from harness.errors import UsageError, nearest
+from harness.cli.arguments import AckFile
+from harness.cli.command import FAILED, FINE, Answer, command
+from harness.cli.show import say_unreadable
+from harness.errors import UnknownName, UsageError, nearest
 from harness.records import metrics
-from harness.report import output
 
 if TYPE_CHECKING:
     from harness.history.changes.acknowledge import Acknowledgement
@@ -29,13 +28,6 @@ MetricNames: TypeAlias = Annotated[
         "--metric",
         help=f"{', '.join(metrics.names())}; repeatable. Default: ms, and peers "
         "(other compilers) if there are any; the static ones where nothing was timed.",
-    ),
-]
-AckFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--ack",
-        help="The file of acknowledged changes. Default: acknowledged.txt in the results folder.",
     ),
 ]
 Order: TypeAlias = Annotated[
@@ -60,8 +52,9 @@ ShortestRun: TypeAlias = Annotated[
 ]
 
 
-@guarded
+@command(table=True, only=True)
 def changes(
+    answer: Answer,
     graph: Chosen = None,
     metric: MetricNames = None,
     ack: AckFile = None,
@@ -70,10 +63,8 @@ def changes(
     alpha: Alpha = 0.05,
     smallest: Smallest = 0.005,
     shortest_run: ShortestRun = 2,
-    as_json: AsJson = False,
-    debug: Debug = False,
 ) -> int:
-    """Find the commits at which a kernel's or graph's level changed, and what caused it.
+    """Find the commits at which a kernel's or graph's time changed, and what caused it.
 
     A fixed rate of false alarms, slow drift told from steps, breaks where the machine, the
     driver or the method changed. Exit status 1 for a regression that is neither acknowledged
@@ -84,12 +75,11 @@ def changes(
     harness changes --graph 'llama*' --metric ms --metric registers
     harness changes --json
     """
-    from harness.cli.recovery import recover
     from harness.history import index
     from harness.history.changes.changes import find
     from harness.history.changes.fitting import Settings
     from harness.history.changes.series import arrange
-    from harness.report.changes_tables import changes_document, print_report
+    from harness.report.changes import changes_report, chosen
 
     if order not in ("history", "time"):
         raise UsageError(
@@ -99,39 +89,22 @@ def changes(
             expected="history or time",
             remedy="leave the option out: history is the default",
         )
-    options = settings.current()
-    recover(options.results)
-    runs = index.refresh(options.results)
-    _say(runs, options.results)
-    metrics = _metrics(metric or [], runs)
-    acknowledged = acknowledgements(ack, options.results)
-    known = arrange(runs, repository or Path.cwd(), by_time=order == "time")
-    rules = Settings(family=alpha, smallest=smallest, shortest_run=shortest_run)
-    report = find(known, metrics, rules, acknowledged, graph or [])
-    if as_json:
-        output.emit_json(changes_document(report, known))
-    else:
-        print_report(report, known, metrics, options)
-    return FAILED if report.regressions else FINE
-
-
-def _say(runs: Index, results: Path) -> None:
-    from harness.errors import RecordError, UnknownName
-
-    for line in runs.notes:
-        output.note(line)
-    for run in runs.unreadable:
-        output.note(f"error: {run.unreadable}")
+    results = answer.options.results
+    answer.recover()
+    runs = index.refresh(results)
+    say_unreadable(runs, results)
     if not runs.runs:
         raise UnknownName(
             "there are no runs yet", where=str(results), remedy="make one: harness run"
         )
-    if not runs.readable:
-        raise RecordError(
-            f"none of the {len(runs.runs)} run files can be read",
-            str(results),
-            remedy="the lines above say why, file by file",
-        )
+    metrics = _metrics(metric or [], runs)
+    acknowledged = acknowledgements(ack, results)
+    known = arrange(runs, repository or Path.cwd(), by_time=order == "time")
+    rules = Settings(family=alpha, smallest=smallest, shortest_run=shortest_run)
+    report = find(known, metrics, rules, acknowledged, graph or [])
+    report = chosen(report, answer.only)
+    answer.tell(changes_report(report, known, metrics))
+    return FAILED if report.regressions else FINE
 
 
 def _metrics(names: list[str], runs: Index) -> list[metrics.Metric]:

@@ -1,15 +1,22 @@
-"""``harness compare``: what is different about B next to A, with an error rate and a cause."""
+"""``harness compare`` and ``harness confirm``: what is different about B next to A, with an error
+rate and a cause."""
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from harness import options as settings
-from harness.cli.arguments import AsJson, Debug
-from harness.cli.comparing import Alpha, Everything, Margin, remeasured, tell
-from harness.cli.guard import guarded
+from harness.cli.arguments import Alpha, Everything, Margin
+from harness.cli.command import FAILED, FINE, Answer, command
+
+if TYPE_CHECKING:
+    from harness.measure.jobs import Effort
+    from harness.measure.noise.judge import Rules
+    from harness.options import Options
+    from harness.verdicts.comparing import Comparison, Side
+    from harness.verdicts.confirming import Workplace
 
 FromRun: TypeAlias = Annotated[
     str, typer.Option("--run", help="The run from which two compilers are taken.")
@@ -25,14 +32,22 @@ Static: TypeAlias = Annotated[
         help="Compare binaries, without times or a GPU; commits (and `worktree`) are compiled.",
     ),
 ]
+Processes: TypeAlias = Annotated[
+    int, typer.Option(min=1, max=100, help="Fresh processes to time in.")
+]
+Budget: TypeAlias = Annotated[
+    float,
+    typer.Option(min=1.0, help="Milliseconds for a pair of kernels in a process, at most."),
+]
 _SIDE = (
     "`latest`, a run file, the beginning of a run's name, a commit, an emitted module or a "
     "folder of them, or a compiler (harness, inductor, eager …)."
 )
 
 
-@guarded
+@command(table=True, only=True)
 def compare(
+    answer: Answer,
     a: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
     b: Annotated[str, typer.Argument(metavar="B", help="The same, compared with A.")],
     run: FromRun = "latest",
@@ -41,8 +56,6 @@ def compare(
     everything: Everything = False,
     alpha: Alpha = 0.05,
     margin: Margin = 0.01,
-    as_json: AsJson = False,
-    debug: Debug = False,
 ) -> int:
     """Compare B with A: kernels matched by what they compute, verdicts, causes.
 
@@ -52,36 +65,173 @@ def compare(
 
     \b
     harness compare 20260102 latest
-    harness compare HEAD~1 HEAD
+    harness compare HEAD~1 HEAD -k softmax
     harness compare harness inductor --run latest
     harness compare --static main worktree
     """
-    from harness.cli.recovery import recover
+    if static:
+        return _compare_statically(answer, (a, b), everything)
     from harness.measure.noise.judge import Rules
     from harness.verdicts.comparing import compare as compare_sides
     from harness.verdicts.sides import find_sides
 
-    options = settings.current()
-    if static:
-        from harness.cli.static_comparison import compare_statically
-
-        return compare_statically(options, (a, b), everything=everything, as_json=as_json)
     rules = Rules(alpha=alpha, margin=margin)
     if remeasure:
         from harness.measure.jobs import Effort
 
-        found = remeasured(
-            options,
-            (a, b),
-            (),
-            rules,
-            Effort(),
-            everything=everything,
-            quiet=as_json,
-            run=run,
-        )
+        found = _remeasured(answer, (a, b), (), rules, Effort(), everything, run)
     else:
-        recover(options.results)
-        one, other = find_sides(options.results, [a, b], run)
+        answer.recover()
+        one, other = find_sides(answer.options.results, [a, b], run)
         found = compare_sides(one, other, rules)
-    return tell(found, options, everything=everything, as_json=as_json)
+    return _tell(answer, found, everything)
+
+
+@command(table=True, only=True)
+def confirm(
+    answer: Answer,
+    a: Annotated[str, typer.Argument(metavar="RUN_A", help="What `harness compare` takes.")],
+    b: Annotated[str, typer.Argument(metavar="RUN_B", help="The same, compared with RUN_A.")],
+    kernels: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KERNEL",
+            help="Kernels by name or pattern ('*softmax*'), or graphs. Default: all whose code or "
+            "configuration differs, and some that do not as controls.",
+            show_default=False,
+        ),
+    ] = None,
+    processes: Processes = 5,
+    budget: Budget = 150.0,
+    everything: Everything = False,
+    alpha: Alpha = 0.05,
+    margin: Margin = 0.01,
+) -> int:
+    """Time the modules stored in two runs against each other, interleaved, in fresh processes.
+
+    Each kernel runs with its recorded configuration; nothing is checked out, tuned or recorded.
+    Needs a GPU. Exit status 1 only if something is SLOWER, or if it could not be measured.
+
+    \b
+    harness confirm 20260102 latest
+    harness confirm 20260102 latest '*softmax*' --processes 8
+    """
+    from harness.measure.jobs import Effort
+    from harness.measure.noise.judge import Rules
+
+    rules, effort = Rules(alpha=alpha, margin=margin), Effort(processes, budget)
+    return _tell(
+        answer, _remeasured(answer, (a, b), kernels or (), rules, effort, everything), everything
+    )
+
+
+def _tell(answer: Answer, found: Comparison, everything: bool) -> int:
+    """Print a comparison; its exit status."""
+    from harness.report.comparison import chosen, comparison_report
+
+    kept = chosen(found, answer.only)
+    answer.tell(comparison_report(kept, len(found.rows), everything=everything))
+    return FAILED if kept.regressed else FINE
+
+
+def _remeasured(
+    answer: Answer,
+    names: tuple[str, str],
+    kernels: Sequence[str],
+    rules: Rules,
+    effort: Effort,
+    everything: bool,
+    run: str = "latest",
+) -> Comparison:
+    """Time two sides against each other. Raises ``NoDevice`` before anything else without a GPU."""
+    from harness.runtime.device import require
+    from harness.verdicts.confirming import Workplace, confirm
+    from harness.verdicts.sides import are_compilers, find_sides
+
+    options = answer.options
+    answer.recover()
+    compilers = are_compilers(options.results, names)
+    sides = None if compilers else find_sides(options.results, names, run)
+    require()
+    with answer.cache() as cache, answer.progress("timing") as bar:
+
+        def follow(done: int, total: int) -> None:
+            bar.update("timing", done, total)
+
+        place = Workplace(cache, options.jobs, follow)
+        if sides is None:
+            return _compilers(options, names, kernels, rules, effort, place, run)
+        return confirm(sides[0], sides[1], kernels, rules, effort, place, everything=everything)
+
+
+def _compilers(
+    options: Options,
+    names: tuple[str, str],
+    graphs: Sequence[str],
+    rules: Rules,
+    effort: Effort,
+    place: Workplace,
+    run: str,
+) -> Comparison:
+    """Two compilers on the graphs named, else on those of the run, else on the whole suite."""
+    from harness.history import lookup, store
+    from harness.measure.pairs import find_device
+    from harness.measure.peers.pool import PeerPool
+    from harness.records.run import Machine, Run
+    from harness.session.entries import find_graphs
+    from harness.verdicts.confirming_compilers import confirm_compilers
+
+    known = bool(lookup.runs(options.results))
+    recorded = (
+        store.load(lookup.find(options.results, run)) if known else Run("", "", Machine(""), "")
+    )
+    chosen = list(graphs) or [graph.name for graph in recorded.graphs]
+    files = find_graphs(options, recorded.suite or "default", chosen)
+    return confirm_compilers(
+        recorded,
+        names,
+        files,
+        rules,
+        effort,
+        place,
+        find_device(place.cache),
+        lambda others: PeerPool(others, place.cache, place.jobs),
+    )
+
+
+def _compare_statically(answer: Answer, names: Sequence[str], everything: bool) -> int:
+    """Compare two sides by their binaries and print it; the exit status."""
+    import triton
+
+    from harness.report.static import chosen, static_report
+    from harness.runtime.compile.compiling import CompilePool
+    from harness.target import find_target
+    from harness.verdicts.static_comparing import compare_static
+
+    options = answer.options
+    target = find_target(options.target)
+    with answer.cache() as cache, answer.progress("compiling") as bar:
+        a, b = _static_sides(options, names)
+        bar.update("compiling for the figures", 0, 1)
+        with CompilePool(options.jobs, cache) as pool:
+            found = compare_static(a, b, target, triton.__version__, pool.metrics)
+    found = chosen(found, answer.only)
+    answer.tell(static_report(found, everything=everything))
+    return FAILED if found.worse else FINE
+
+
+def _static_sides(options: Options, names: Sequence[str]) -> list[Side]:
+    from pathlib import Path
+
+    from harness.options import project_root
+    from harness.session.entries import find_graphs
+    from harness.verdicts.exports import commit_side
+    from harness.verdicts.sides import find_static_side
+
+    root = project_root(Path.cwd())
+
+    def compile_at(commit: str | None, label: str) -> Side:
+        graphs = find_graphs(options, "default", [])
+        return commit_side(root, commit, label, graphs, options.target)
+
+    return [find_static_side(options.results, name, compile_at) for name in names]

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
-from typing import TYPE_CHECKING
-
-from harness import options as settings
-from harness.cli.arguments import AsJson, Debug
-from harness.cli.guard import FAILED, FINE, guarded
-from harness.report import output
-
-if TYPE_CHECKING:
-    from harness.doctor import Finding
+from harness.cli.command import FAILED, FINE, Answer, command
+from harness.report.output import Report
+from harness.table import Block, Column, Fit, Table
 
 
-@guarded
-def doctor(as_json: AsJson = False, debug: Debug = False) -> int:
+@command
+def doctor(answer: Answer) -> int:
     """Say what works on this machine, what does not and why, and what to do.
 
     Exit status 1 if something without which nothing works is missing.
@@ -26,45 +19,33 @@ def doctor(as_json: AsJson = False, debug: Debug = False) -> int:
     """
     from harness.doctor import Level, examine
 
-    options = settings.current()
-    with output.progress("looking", options, quiet=as_json):
-        findings = examine(options)
-    if as_json:
-        output.emit_json({"findings": [_document(finding) for finding in findings]})
-    else:
-        for finding in findings:
-            for line in _lines(finding):
-                output.emit(line)
-    return FAILED if any(f.level is Level.BROKEN for f in findings) else FINE
+    with answer.progress("looking"):
+        found = examine(answer.options)
+    rows = [
+        {
+            "subject": one.subject,
+            "level": one.level.value,
+            "found": one.found,
+            "effect": one.effect,
+            "remedy": one.remedy,
+        }
+        for one in found
+    ]
+    table: list[Block] = [Table(_COLUMNS, rows, headed=False)]
+    answer.tell(Report(lambda: table, lambda: {"findings": rows}))
+    return FAILED if any(one.level is Level.BROKEN for one in found) else FINE
 
 
-def _document(finding: Finding) -> dict[str, str]:
-    return {
-        "subject": finding.subject,
-        "level": finding.level.value,
-        "found": finding.found,
-        "effect": finding.effect,
-        "remedy": finding.remedy,
-    }
-
-
-def _lines(finding: Finding) -> list[str]:
-    first = f"{finding.level.value:<8} {finding.subject:<18} "
-    rest = " " * len(first)
-    lines = _wrapped(finding.found, first, rest)
-    if finding.effect:
-        lines += _wrapped(finding.effect, rest, rest)
-    if finding.remedy:
-        lines += _wrapped(f"→ {finding.remedy}", rest, rest)
-    return lines
-
-
-def _wrapped(text: str, first: str, rest: str) -> list[str]:
-    return textwrap.wrap(
-        text,
-        output.width(),
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+_COLUMNS = (
+    Column("level", lambda row: row["level"], least=8),
+    Column("subject", lambda row: row["subject"], least=18),
+    Column(
+        "found",
+        lambda row: "\n".join(
+            text
+            for text in (row["found"], row["effect"], row["remedy"] and f"→ {row['remedy']}")
+            if text
+        ),
+        fit=Fit.BELOW,
+    ),
+)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness import options as settings
-from harness.cli.arguments import AsJson, Debug, GraphName, Suite, TargetName
-from harness.cli.binaries import write_binaries
-from harness.cli.guard import FAILED, FINE, guarded
+from harness.cli.arguments import GraphName, Suite, TargetName
+from harness.cli.command import FAILED, FINE, Answer, command
 from harness.errors import HarnessError
 from harness.report import output
+from harness.report.output import Report
+from harness.table import Text
 
 if TYPE_CHECKING:
     from harness.codegen.source import EmittedModule
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from harness.target import Target
 
 
-@guarded
+@command
 def emit(
+    answer: Answer,
     graph: GraphName,
     folder: Annotated[
         Path, typer.Option("--output", "-o", help="The folder to write to.", show_default=False)
@@ -36,8 +38,6 @@ def emit(
         bool,
         typer.Option("--binaries", help="Also each kernel compiled, with what launches it."),
     ] = False,
-    as_json: AsJson = False,
-    debug: Debug = False,
 ) -> int:
     """Write the kernels of a graph, one file each, identical ones once.
 
@@ -51,7 +51,7 @@ def emit(
     from harness.session.entries import find_graphs, is_user_file
     from harness.target import find_target
 
-    options = settings.current()
+    options = answer.options
     chosen = find_target(target or options.target)
     by_hand = is_user_file(graph)
     files = () if by_hand else find_graphs(options, suite, [graph])
@@ -60,7 +60,7 @@ def emit(
     failures: list[dict[str, str]] = []
     if by_hand:
         _add_user_kernels(Path(graph), small, folder, modules, rows, failures)
-    with output.progress("compiling", options, quiet=as_json) as bar:
+    with answer.progress("compiling") as bar:
         for position, file in enumerate(files):
             bar.update(f"compiling {file.name}", position, len(files))
             compiled = _compile(file, chosen, small)
@@ -72,22 +72,14 @@ def emit(
     texts = {name: module.text for name, module in modules.items()}
     _write(folder, texts)
     if binaries:
-        failures += write_binaries(folder, texts, chosen, options, as_json)
-    _report(len(modules), rows, failures, as_json)
-    return FAILED if failures else FINE
-
-
-def _report(
-    files: int, rows: list[dict[str, Any]], failures: list[dict[str, str]], as_json: bool
-) -> None:
-    if as_json:
-        output.emit_json({"kernels": rows, "failures": failures})
-    else:
-        for path in dict.fromkeys(row["file"] for row in rows):
-            output.emit(path)
-        output.emit(f"{files} files, {len(rows)} kernels")
+        failures += _write_binaries(answer, folder, texts, chosen)
+    paths = list(dict.fromkeys(row["file"] for row in rows))
+    lines = [*paths, f"{len(modules)} files, {len(rows)} kernels"]
+    document = {"kernels": rows, "failures": failures}
+    answer.tell(Report(lambda: [Text(line) for line in lines], lambda: document))
     for failure in failures:
         output.note(f"not generated: {failure['reason']}")
+    return FAILED if failures else FINE
 
 
 def _add_user_kernels(
@@ -175,3 +167,35 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
             expected="a folder that may be written, on a disk with space left",
             remedy="name another folder with -o",
         ) from error
+
+
+def _write_binaries(
+    answer: Answer, folder: Path, texts: Mapping[str, str], target: Target
+) -> list[dict[str, str]]:
+    """Write ``NAME.kernel`` for every module text: its best guess compiled for ``target``, with
+    what is needed to launch it. What does not compile is answered with its reason.
+
+    Raises ``RecordError`` when the folder cannot be written.
+    """
+    from harness.runtime import module
+    from harness.runtime.compile import binary as binaries
+    from harness.runtime.compile.compiling import CompileJob, CompilePool
+
+    failed = []
+    names = list(texts)
+    jobs = [CompileJob(texts[name], target) for name in names]
+    with (
+        answer.cache() as place,
+        CompilePool(min(answer.options.jobs, max(1, len(jobs))), place) as pool,
+        answer.progress("compiling") as bar,
+    ):
+        for done, (index, error) in enumerate(pool.warm_each(jobs)):
+            bar.update(f"compiling {names[index]}", done, len(jobs))
+            loaded = module.load(texts[names[index]], place)
+            name = binaries.artifact(loaded.text, loaded.configs[0], target)
+            found = None if error is not None else binaries.find(place, name)
+            if found is None:
+                failed.append({"kernel": names[index], "reason": str(error)})
+                continue
+            binaries.save(folder / f"{names[index]}{binaries.SUFFIX}", found)
+    return failed

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness import options as settings
-from harness.cli.arguments import AsJson, Debug, GraphName, Suite, TargetName
-from harness.cli.guard import guarded
-from harness.report import output
+from harness.cli.arguments import GraphName, Suite, TargetName
+from harness.cli.command import Answer, command
+from harness.report.output import Report
+from harness.table import Block, Column, Table, Text
 
 if TYPE_CHECKING:
     from harness.graph.model import Graph
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from harness.target import Target
 
 
-@guarded
+@command
 def explain(
+    answer: Answer,
     graph: GraphName,
     suite: Suite = "default",
     target: TargetName = None,
@@ -32,8 +33,6 @@ def explain(
         Path | None,
         typer.Option(help="A folder for what every stage of the compiler made, as text."),
     ] = None,
-    as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Say which operations share a kernel, and why the others were kept apart.
 
@@ -45,21 +44,21 @@ def explain(
     from harness.session.entries import find_graphs
     from harness.target import find_target
 
-    options = settings.current()
+    options = answer.options
     chosen = find_target(target or options.target)
     files = find_graphs(options, suite, [graph])
     documents = []
-    with output.progress("compiling", options, quiet=as_json) as bar:
+    with answer.progress("compiling") as bar:
         for position, file in enumerate(files):
             bar.update(f"compiling {file.name}", position, len(files))
             folder = None if stages is None else stages / file.name if len(files) > 1 else stages
             documents.append(_document(file.load(), chosen, tuple(nodes or ()), folder))
-    if as_json:
-        output.emit_json({"graphs": documents})
-        return
-    for document in documents:
-        for line in _lines(document):
-            output.emit(line)
+    answer.tell(
+        Report(
+            lambda: [block for document in documents for block in _blocks(document)],
+            lambda: {"graphs": documents},
+        )
+    )
 
 
 def _document(
@@ -114,7 +113,14 @@ def _region(name: str, schedule: Schedule, nodes: tuple[str, ...]) -> dict[str, 
     }
 
 
-def _lines(document: dict[str, Any]) -> list[str]:
+_STAGES = (
+    Column("stage", lambda row: row["name"], least=12),
+    Column("runs", lambda row: str(row["runs"]), right=True, least=6),
+    Column("seconds", lambda row: f"{row['seconds']:.3f}", right=True, least=10),
+)
+
+
+def _blocks(document: dict[str, Any]) -> list[Block]:
     lines = [document["name"]]
     for region in document["regions"]:
         lines += ["", f"{region['name']}: {len(region['kernels'])} kernels"]
@@ -130,9 +136,8 @@ def _lines(document: dict[str, Any]) -> list[str]:
         row = "    {first_group} ({first}) | {second_group} ({second}): {condition}: {reason}"
         lines += [row.format(**rejection) for rejection in region["rejections"]]
     lines += [f"not generated: {failure}" for failure in document["failures"]]
+    blocks: list[Block] = [Text(line) for line in lines]
     if document["folder"] is not None:
-        lines += ["", f"{'stage':<12}{'runs':>6}{'seconds':>10}"]
-        row = "{name:<12}{runs:>6}{seconds:>10.3f}"
-        lines += [row.format(**stage) for stage in document["stages"]]
-        lines.append(f"what they made: {document['folder']}")
-    return lines
+        made = Text(f"what they made: {document['folder']}")
+        blocks += [Text(), Table(_STAGES, document["stages"]), made]
+    return blocks

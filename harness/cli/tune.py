@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from harness import options as settings
-from harness.cli.arguments import AsJson, Debug, GraphName, Jobs, Suite, TargetName, Timing
-from harness.cli.guard import FAILED, FINE, INTERRUPTED, guarded
+from harness.cli.arguments import GraphName, Jobs, Suite, TargetName, Timing
+from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.errors import HarnessError, NoDevice, UnknownName, UsageError, nearest
+from harness.records.names import find, is_chosen
 from harness.report import output
 
 if TYPE_CHECKING:
@@ -35,15 +37,23 @@ SearchName: TypeAlias = Annotated[
         "exhaustive or none.",
     ),
 ]
-KernelName: TypeAlias = Annotated[
-    str | None, typer.Option("--kernel", help="Every trial of this kernel alone.")
+KernelNames: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kernel",
+        "-k",
+        metavar="PATTERN",
+        help="Only kernels like this (a name, a part of it, or a pattern with * and ?), with every "
+        "trial; may be repeated.",
+        show_default=False,
+    ),
 ]
 RunName: TypeAlias = Annotated[
     str | None,
     typer.Option("--run", help="Show what this recorded run's tunings tried; tune nothing."),
 ]
 Fresh: TypeAlias = Annotated[
-    bool, typer.Option("--fresh", help="Tune again what is in the cache of winners.")
+    bool, typer.Option("--fresh", help="Tune again what is in the tuning cache.")
 ]
 Deterministic: TypeAlias = Annotated[
     bool, typer.Option("--deterministic", help="No search for reductions.")
@@ -60,12 +70,13 @@ SaveTable: TypeAlias = Annotated[
 ]
 
 
-@guarded
+@command(table=True)
 def tune(
+    answer: Answer,
     graph: GraphName,
     suite: Suite = "default",
     search: SearchName = "guided",
-    kernel: KernelName = None,
+    kernel: KernelNames = None,
     run: RunName = None,
     fresh: Fresh = False,
     deterministic: Deterministic = False,
@@ -75,12 +86,10 @@ def tune(
     target: TargetName = None,
     jobs: Jobs = None,
     timing: Timing = None,
-    as_json: AsJson = False,
-    debug: Debug = False,
 ) -> int:
     """Tune the kernels of a graph, and show everything that was tried.
 
-    Winners are cached, so that later runs neither compile the other candidates nor time. A
+    The fastest are cached, so that later runs neither compile the other candidates nor time. A
     kernel's regret is the time of the heuristics' first choice over the best time found; the
     configuration of the latest recorded run of this machine is timed beside the candidates.
     Without a GPU the candidates are compiled and nothing is timed; that is not a failure
@@ -89,80 +98,102 @@ def tune(
     \b
     harness tune llama_block_forward
     harness tune llama_block_forward --search descent --fresh --plot tuning.png
-    harness tune llama_block_forward --run latest --kernel triton_per_fused_mul_0
+    harness tune llama_block_forward --run latest --kernel per_fused_mul_0
     """
-    options = settings.current()
+    wanted = Wanted(tuple(kernel or ()), plot, save_table)
     if run is not None:
-        return _recorded(options, graph, suite, run, Wanted(kernel, plot, as_json))
+        return _recorded(answer, graph, suite, run, wanted)
     from harness.session.tune_session import TuneRequest
 
     request = TuneRequest(
         graph, suite, target, jobs, timing, search, fresh, deterministic, check_writes
     )
-    return _live(options, request, Wanted(kernel, plot, as_json, save_table))
+    return _live(answer, request, wanted)
 
 
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """What the user wants to see of tunings."""
 
-    def __init__(
-        self, kernel: str | None, plot: Path | None, as_json: bool, table: Path | None = None
-    ) -> None:
-        """The options of the same names."""
-        self.kernel, self.plot, self.as_json, self.table = kernel, plot, as_json, table
-        if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
+    kernels: tuple[str, ...]
+    plot: Path | None
+    table: Path | None
+
+    def __post_init__(self) -> None:
+        if self.plot is not None and self.plot.suffix.lower() not in (".png", ".svg", ".pdf"):
             raise UsageError(
                 "a picture of this kind cannot be drawn",
                 where="--plot",
-                got=plot.name,
+                got=self.plot.name,
                 expected="a file name that ends in .png, .svg or .pdf",
                 remedy="change the ending",
             )
 
+    def chosen(self, names: Sequence[str]) -> set[str]:
+        """Those of ``names`` that are asked for. Raises ``UnknownName`` if a pattern fits none."""
+        found: set[str] = set()
+        for pattern in self.kernels or ("*",):
+            exact = find(pattern, names)
+            mine = exact or [name for name in names if is_chosen([pattern], name)]
+            found.update(mine)
+            if not mine and names:
+                raise UnknownName(
+                    "the graph has no such kernel",
+                    where="--kernel",
+                    got=pattern,
+                    expected=", ".join(nearest(pattern, names) or names[:3]),
+                    remedy="leave --kernel out to see all of them",
+                )
+        return found
 
-def _live(options: Options, request: TuneRequest, wanted: Wanted) -> int:
+
+def _live(answer: Answer, request: TuneRequest, wanted: Wanted) -> int:
+    from harness.measure.tuning import chosen_before
     from harness.session.tune_session import open_session
 
+    options = answer.options
     with open_session(options, request) as session:
         for note in session.notes:
             output.note(note)
+        chosen = wanted.chosen([module.name for module in session.modules])
+        modules = tuple(module for module in session.modules if module.name in chosen)
+        session = replace(session, modules=modules)
         if not session.timed:
             output.note(NO_TIMES.format(target=session.target.name))
             if wanted.plot is not None or wanted.table is not None:
                 raise _needs_times("--plot" if wanted.plot is not None else "--save-table")
         earlier = _latest(options, session.device.machine.key) if session.device else None
-        found = []
-        from harness.measure.tuning import chosen_before
-
+        found: list[KernelTuning] = []
         interrupted = False
-        with output.progress("tuning", options, quiet=wanted.as_json) as bar:
+        with answer.progress("tuning") as bar:
             try:
                 for tuning in session.tunings(chosen_before(earlier)):
                     found.append(tuning)
-                    bar.update(f"tuning {request.graph}", len(found), len(session.modules))
+                    bar.update(f"tuning {request.graph}", len(found), len(modules))
             except KeyboardInterrupt:
                 interrupted = True
         if interrupted:
-            left = len(session.modules) - len(found)
+            left = len(modules) - len(found)
             output.note(f"interrupted: {left} kernels are left; what was tuned stays in the cache")
         for failure in session.failures:
             output.note(f"not generated: {failure}")
         if wanted.table is not None:
-            _save_table(wanted.table, found, {m.name: m.text for m in session.modules})
+            _save_table(wanted.table, found, {m.name: m.text for m in modules})
         status = "timed" if session.timed else "static"
-        _show(request.graph, found, session.target, status, wanted, earlier)
+        _show(answer, request.graph, found, session.target, status, wanted, earlier)
         if interrupted:
             return INTERRUPTED
         failed = session.failures or any(t.reason for t in found)
         return FAILED if failed else FINE
 
 
-def _recorded(options: Options, graph: str, suite: str, name: str, wanted: Wanted) -> int:
+def _recorded(answer: Answer, graph: str, suite: str, name: str, wanted: Wanted) -> int:
     """Show the tunings of a recorded run."""
     from harness.history import lookup, store
     from harness.measure.tuning import tunings_of
     from harness.target import find_target
 
+    options = answer.options
     path = lookup.find(options.results, name)
     run = store.load(path)
     earlier = _latest(options, run.machine.key, before=path.name)
@@ -177,7 +208,9 @@ def _recorded(options: Options, graph: str, suite: str, name: str, wanted: Wante
             expected="a run made on a machine with a GPU",
             remedy="list the runs: harness list --runs",
         )
-    _show(graph, tunings, find_target(run.target), "recorded", wanted, earlier)
+    chosen = wanted.chosen([t.name for t in tunings])
+    tunings = [t for t in tunings if t.name in chosen]
+    _show(answer, graph, tunings, find_target(run.target), "recorded", wanted, earlier)
     return FAILED if any(t.reason for t in tunings) else FINE
 
 
@@ -237,6 +270,7 @@ def _save_table(path: Path, tunings: list[KernelTuning], texts: dict[str, str]) 
 
 
 def _show(
+    answer: Answer,
     graph: str,
     tunings: list[KernelTuning],
     target: Target,
@@ -244,40 +278,19 @@ def _show(
     wanted: Wanted,
     earlier: Run | None,
 ) -> None:
-    from harness.report import tuning_tables as tables
+    from harness.report.tuning import tuning_report
 
-    chosen = _only(tunings, wanted.kernel)
     if wanted.plot is not None:
         from harness.report.tuning_plot import draw
 
-        draw(chosen, wanted.plot, f"{graph} on {target.name}")
+        draw(tunings, wanted.plot, f"{graph} on {target.name}")
         output.note(f"plot: {wanted.plot}")
-    if wanted.as_json:
-        message = "" if status != "static" else NO_TIMES.format(target=target.name)
-        document: dict[str, Any] = tables.document(chosen, target)
-        first = {"graph": graph, "status": status, "message": message, "target": target.name}
-        output.emit_json({**first, "earlier": earlier.id if earlier else None, **document})
-        return
-    if wanted.kernel is not None or status == "static":
-        for tuning in chosen:
-            output.emit(tables.trial_table(tuning, target))
-        return
-    output.emit(tables.kernel_table(chosen))
-    for line in tables.summary_lines(chosen, earlier):
-        output.emit(line)
-
-
-def _only(tunings: list[KernelTuning], kernel: str | None) -> list[KernelTuning]:
-    if kernel is None:
-        return tunings
-    found = [t for t in tunings if t.name == kernel]
-    if found:
-        return found
-    names = [t.name for t in tunings]
-    raise UnknownName(
-        "the graph has no such kernel",
-        where="--kernel",
-        got=kernel,
-        expected=", ".join(nearest(kernel, names) or names[:3]),
-        remedy="leave --kernel out to see all of them",
-    )
+    head = {
+        "graph": graph,
+        "status": status,
+        "message": "" if status != "static" else NO_TIMES.format(target=target.name),
+        "target": target.name,
+        "earlier": earlier.id if earlier else None,
+    }
+    trials = bool(wanted.kernels) or status == "static"
+    answer.tell(tuning_report(tunings, target, head, earlier, trials=trials))

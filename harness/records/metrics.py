@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.table import NOTHING, count, milliseconds, number
+
 
 @dataclass(frozen=True, slots=True)
 class StaticMetrics:
@@ -106,6 +108,18 @@ class Metric:
         known = kernel.metrics.get(self.column) if self.read else getattr(kernel, self.column)
         return known
 
+    def text(self, value: float | None) -> str:
+        """``value`` as a table shows it."""
+        match self.display:
+            case Display.PLAIN:
+                return number(value)
+            case Display.SCALED:
+                return count(value)
+            case Display.MILLISECONDS:
+                return milliseconds(value)
+            case Display.SHARE_OF_PEAK:
+                return NOTHING if value is None else f"{100 * value:.0f} %"
+
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -134,8 +148,8 @@ METRICS: tuple[Metric, ...] = (
         "share of peak",
         Source.MEASURED,
         lower_is_better=False,
-        head="roof%",
-        width=6,
+        head="of peak",
+        width=12,
         display=Display.SHARE_OF_PEAK,
     ),
     Metric(

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from harness.measure.noise.judge import Effect, Noise, Source, Verdict
 from harness.records import metrics
+from harness.records.names import is_chosen, short
 from harness.records.run import KernelRecord
-from harness.report.output import plural, shorten
+from harness.report.output import Report
+from harness.table import (
+    NOTHING,
+    Block,
+    Column,
+    Fit,
+    Row,
+    Table,
+    Text,
+    microseconds,
+    paragraphs,
+    plural,
+    ratio,
+)
+from harness.verdicts import comparing
 from harness.verdicts.causes import SAME_CODE, clock, figure, mix
-from harness.verdicts.comparing import Comparison, Rollup, Row, Side
+from harness.verdicts.comparing import Comparison, Side
+from harness.verdicts.pairing import Match
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-_NARROWEST, _WIDEST, _NOBODY = 80, 200, 100
-_ROOMY = 120
-"""Columns from which causes stand beside the figures and not below them."""
-_COLORS = {
-    Verdict.SLOWER: "bold red",
-    Verdict.FASTER: "green",
-    Verdict.UNSURE: "yellow",
-    Verdict.INCOMPARABLE: "magenta",
-    Verdict.SAME: "",
+_STYLES = {
+    "SLOWER": "bold red",
+    "WORSE": "bold red",
+    "FASTER": "green",
+    "BETTER": "green",
+    "UNSURE": "yellow",
+    "CHANGED": "yellow",
+    "INCOMPARABLE": "magenta",
 }
-_FIGURES = (("A µs", 8), ("B µs", 8), ("B÷A", 6), ("95 % interval", 13))
-"""Titles and widths of a row's figures."""
 _MOST_CAUSES = 6
 _MOST_ALIKE = 5
 """Rows that cannot be compared for one reason and are still printed one by one."""
@@ -44,48 +51,79 @@ _ORDER = (
 )
 
 
-def console(*, color: bool) -> Console:
-    """A console on standard output as wide as the terminal, within reason."""
-    from rich.console import Console
-
-    columns = shutil.get_terminal_size((_NOBODY, 24)).columns
-    width = max(_NARROWEST, min(_WIDEST, columns))
-    return Console(
-        file=sys.stdout, width=width, no_color=not color, highlight=False, soft_wrap=False
+def comparison_report(found: Comparison, judged: int, *, everything: bool) -> Report:
+    """The whole answer, of ``judged`` rows. Those that are SAME are counted; ``everything`` prints
+    them too."""
+    return Report(
+        lambda: list(_blocks(found, everything, judged)),
+        lambda: document(found),
+        lambda: [_row_document(row) for row in found.rows],
     )
 
 
-def print_comparison(found: Comparison, out: Console, *, everything: bool) -> None:
-    """The whole answer. Rows that are SAME are counted; ``everything`` prints them too."""
-    from rich.text import Text
+def chosen(found: Comparison, only: Sequence[str]) -> Comparison:
+    """``found`` without what the patterns ``only`` do not choose; verdicts stay as they were given
+    among all rows."""
+    if not only:
+        return found
+    return replace(
+        found,
+        rows=tuple(row for row in found.rows if matches(only, row.match)),
+        rollups=tuple(r for r in found.rollups if is_chosen(only, r.name)),
+        vanished=tuple(lone for lone in found.vanished if is_chosen(only, lone[0], lone[1].name)),
+        appeared=tuple(lone for lone in found.appeared if is_chosen(only, lone[0], lone[1].name)),
+    )
 
-    def say(line: str = "") -> None:
-        out.print(Text(line))
 
-    for name, side in (("A", found.a), ("B", found.b)):
-        # A path that is broken into lines can be neither read nor copied.
-        out.print(Text(f"{name}  {_side(side.label, side.origin)}"), soft_wrap=True)
-    for note in found.notes:
-        say(f"note: {note}")
-    alike = Counter() if everything else _alike(found.rows)
+def matches(only: Sequence[str], match: Match) -> bool:
+    """Whether the patterns ``only`` choose a match."""
+    return is_chosen(only, match.graph, match.region, *(k.name for k in (*match.a, *match.b)))
+
+
+def _blocks(found: Comparison, everything: bool, judged: int) -> Iterator[Block]:
+    yield from sides(found.a, found.b, found.notes)
+    if len(found.rows) < judged:
+        yield Text(f"note: {len(found.rows)} of {judged} rows, judged among all of them")
+    alike = Counter[str]() if everything else _alike(found.rows)
     shown = [row for row in found.rows if everything or row.verdict is not Verdict.SAME]
-    _print_rows([row for row in shown if not alike[row.reason]], out)
+    rows = [_row_document(row) for row in shown if not alike[row.reason]]
+    yield from by_graph(_ROWS, rows)
     if alike:
-        say()
+        yield Text()
     for reason, number in alike.items():
-        say(f"INCOMPARABLE {number} kernels: {reason}")
-    rollups = [r for r in found.rollups if everything or r.effect.verdict is not Verdict.SAME]
-    _print_rollups(rollups, out)
+        yield Text(f"INCOMPARABLE {number} kernels: {reason}", wrapped=True)
+    sums = [r for r in found.rollups if everything or r.effect.verdict is not Verdict.SAME]
+    if sums:
+        yield Text()
+        yield Table(_SUMS, [_rollup_document(rollup) for rollup in sums])
     matched = {row.match.graph for row in found.rows}
     for title, kernels in (("only in A", found.vanished), ("only in B", found.appeared)):
         if kernels:
-            say()
-            say(f"{title}, in no sum:")
-            for line in _unmatched(kernels, matched):
-                say(f"  {line}")
-    say()
-    for line in summary(found):
-        say(line)
+            yield from (Text(), Text(f"{title}, in no sum:"))
+            yield from (Text(f"  {line}") for line in _unmatched(kernels, matched))
+    yield Text()
+    yield from paragraphs(summary(found))
+
+
+def sides(a: Side, b: Side, notes: Sequence[str]) -> Iterator[Block]:
+    """What is compared, and what a reader has to know first."""
+    for name, side in (("A", a), ("B", b)):
+        origin = "" if side.origin in ("", side.label) else f"  {side.origin}"
+        yield Text(f"{name}  {side.label}{origin}")
+    yield from paragraphs([f"note: {note}" for note in notes])
+
+
+def by_graph(
+    columns: tuple[Column, ...], rows: Sequence[Row], *, headed: bool = True
+) -> list[Block]:
+    """A table for every graph."""
+    graphs: dict[str, list[Row]] = {}
+    for row in rows:
+        graphs.setdefault(row["graph"], []).append(row)
+    tables = [
+        Table(columns, mine, graph or "modules", None, headed) for graph, mine in graphs.items()
+    ]
+    return [block for table in tables for block in (Text(), table)]
 
 
 def _unmatched(
@@ -95,150 +133,88 @@ def _unmatched(
     whole = Counter(graph for graph, _ in kernels if graph not in matched)
     for graph, kernel in kernels:
         if graph in matched:
-            yield f"{graph}  {_short(kernel)}{_launches(kernel)}"
+            yield f"{graph}  {_launched(short(kernel.name), kernel.launches)}"
     for graph, number in whole.items():
         yield f"{graph}  all of it, {plural(number, 'kernel')}"
 
 
-def _alike(rows: Sequence[Row]) -> Counter[str]:
+def _alike(rows: Sequence[comparing.Row]) -> Counter[str]:
     """Reasons that so many rows share that one line says it better."""
     count = Counter(row.reason for row in rows if row.reason)
     return Counter({reason: number for reason, number in count.items() if number > _MOST_ALIKE})
 
 
-def _side(label: str, origin: str) -> str:
-    return label if not origin or origin == label else f"{label}  {origin}"
+def kernels_name(row: Row) -> str:
+    """The name of a row's kernels: A's first, and how many became how many."""
+    before, after = row["a"], row["b"]
+    first = short(before["kernels"][0])
+    counts = len(before["kernels"]), len(after["kernels"])
+    if row["matched_by"] == "work" and counts != (1, 1):
+        return f"{first} … ({counts[0]} → {counts[1]} kernels)"
+    return _launched(first, before["launches"][0])
 
 
-def _print_rows(rows: Sequence[Row], out: Console) -> None:
-    from rich.text import Text
-
-    by_graph: dict[str, list[Row]] = {}
-    for row in rows:
-        by_graph.setdefault(row.match.graph, []).append(row)
-    for graph, members in by_graph.items():
-        out.print()
-        out.print(Text(graph or "modules", style="bold"))
-        if out.width >= _ROOMY:
-            out.print(_table(members, out.width))
-        else:
-            _print_narrow(members, out)
+def _launched(name: str, launches: int) -> str:
+    return f"{name} ×{launches}" if launches > 1 else name
 
 
-def _table(rows: Sequence[Row], width: int) -> Table:
-    """Causes beside the figures."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), width=width, show_edge=False)
-    table.add_column("verdict", no_wrap=True, width=12)
-    table.add_column("kernel", no_wrap=True, overflow="ellipsis", ratio=2)
-    for title, room in _FIGURES:
-        table.add_column(title, justify="right", no_wrap=True, width=room)
-    table.add_column("cause", overflow="fold", ratio=3)
-    for row in rows:
-        verdict = Text(row.verdict.value, style=_COLORS[row.verdict])
-        table.add_row(verdict, Text(_name(row)), *_figures(row), Text(_why(row)))
-    return table
-
-
-def _print_narrow(rows: Sequence[Row], out: Console) -> None:
-    """Causes below the figures."""
-    from rich.text import Text
-
-    room = out.width - 13 - sum(width + 1 for _, width in _FIGURES)
-    titles = [title.rjust(width) for title, width in _FIGURES]
-    out.print(Text(" ".join(["verdict".ljust(12), "kernel".ljust(room), *titles])))
-    for row in rows:
-        line = Text(row.verdict.value.ljust(12), style=_COLORS[row.verdict])
-        cells = zip(_figures(row), _FIGURES, strict=True)
-        figures = [cell.rjust(width) for cell, (_, width) in cells]
-        name = shorten(_name(row), room).ljust(room)
-        line.append(" " + " ".join([name, *figures]), style="not bold default")
-        out.print(line)
-        if not (row.identical and row.verdict is Verdict.SAME):
-            for text in textwrap.wrap(_why(row), out.width - 13, break_on_hyphens=False):
-                out.print(Text(" " * 13 + text, style="dim"))
+def verdict_column(key: str, least: int, head: str = "verdict") -> Column:
+    """The column of what was found, in its colour."""
+    return Column(
+        head, lambda row: row[key], least=least, style=lambda row: _STYLES.get(row[key], "")
+    )
 
 
 def _why(row: Row) -> str:
     """The reason or the causes, in as many words as the verdict needs."""
-    if row.reason:
-        return row.reason
-    if row.verdict is Verdict.SAME and row.causes == (SAME_CODE,):
+    causes = row["causes"]
+    if row["reason"]:
+        return str(row["reason"])
+    if row["verdict"] == Verdict.SAME.value and causes == [SAME_CODE]:
         return "same code and configuration"
-    named = row.causes[:_MOST_CAUSES]
-    if row.cycles_ratio is not None and any(c.startswith("SM clock") for c in row.causes):
-        named = (*named, f"B÷A in cycles {row.cycles_ratio:.3f}")
-    more = max(0, len(row.causes) - _MOST_CAUSES)
-    return "; ".join((*named, f"{more} more (--json)") if more else named)
+    named = causes[:_MOST_CAUSES]
+    if row["cycles_ratio"] is not None and any(c.startswith("SM clock") for c in causes):
+        named = [*named, f"B÷A in cycles {row['cycles_ratio']:.3f}"]
+    more = max(0, len(causes) - _MOST_CAUSES)
+    return "; ".join([*named, f"{more} more (--json)"] if more else named)
 
 
-def _figures(row: Row) -> list[str]:
-    if row.effect is None:
-        return ["–"] * 4
-    return [_us(row.a_ms), _us(row.b_ms), *_effect(row.effect)]
+def _interval(row: Row) -> str:
+    return NOTHING if row["low"] is None else f"{ratio(row['low'])}–{ratio(row['high'])}"
 
 
-def _effect(effect: Effect) -> list[str]:
-    return [_ratio(effect.ratio), f"{_ratio(effect.low)}–{_ratio(effect.high)}"]
+def _figures(a: Callable[[Row], Any], b: Callable[[Row], Any]) -> tuple[Column, ...]:
+    def timed(ms: Callable[[Row], Any]) -> Callable[[Row], str]:
+        return lambda row: microseconds(None if row["ratio"] is None else ms(row))
+
+    return (
+        Column("A µs", timed(a), right=True, least=8),
+        Column("B µs", timed(b), right=True, least=8),
+        Column("B÷A", lambda row: ratio(row["ratio"]), right=True, least=6),
+        Column("95 % interval", _interval, right=True),
+    )
 
 
-def _ratio(value: float) -> str:
-    return f"{value:.3f}" if value < 9.9995 else f"{value:.1f}" if value < 1000 else "1000+"
+_ROWS = (
+    verdict_column("verdict", 12),
+    Column("kernel", kernels_name, fit=Fit.SHORTEN),
+    *_figures(lambda row: row["a"]["ms"], lambda row: row["b"]["ms"]),
+    Column("cause", _why, fit=Fit.BELOW),
+)
 
 
-def _us(ms: float | None) -> str:
-    if ms is None:
-        return "–"
-    return f"{ms * 1000:.2f}" if ms < 0.1 else f"{ms * 1000:.1f}"
+def _scope(row: Row) -> str:
+    low = min(row["covered"])
+    share = "" if low > 0.9995 else f" ({100 * low:.0f} % of it)"
+    return f"{row['level']} {row['name']}{share}"
 
 
-def _name(row: Row) -> str:
-    first = row.match.a[0]
-    if row.match.how == "work" and (len(row.match.a), len(row.match.b)) != (1, 1):
-        return f"{_short(first)} … ({len(row.match.a)} → {len(row.match.b)} kernels)"
-    return f"{_short(first)}{_launches(first)}"
-
-
-def _short(kernel: KernelRecord) -> str:
-    return kernel.name.removeprefix("triton_")
-
-
-def _launches(kernel: KernelRecord) -> str:
-    return f" ×{kernel.launches}" if kernel.launches > 1 else ""
-
-
-def _print_rollups(rollups: Sequence[Rollup], out: Console) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    if not rollups:
-        return
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), width=out.width, show_edge=False)
-    table.add_column("verdict", no_wrap=True, width=12)
-    table.add_column("sum over", no_wrap=True, overflow="ellipsis", ratio=1)
-    for title, room in (
-        ("kernels", 7),
-        ("A µs", 8),
-        ("B µs", 8),
-        ("B÷A", 6),
-        ("95 % interval", 13),
-    ):
-        table.add_column(title, justify="right", no_wrap=True, width=room)
-    for rollup in rollups:
-        low = min(rollup.covered)
-        share = "" if low > 0.9995 else f" ({100 * low:.0f} % of it)"
-        table.add_row(
-            Text(rollup.effect.verdict.value, style=_COLORS[rollup.effect.verdict]),
-            Text(f"{rollup.level} {rollup.name}{share}"),
-            str(rollup.kernels),
-            _us(rollup.a_ms),
-            _us(rollup.b_ms),
-            *_effect(rollup.effect),
-        )
-    out.print()
-    out.print(table)
+_SUMS = (
+    verdict_column("verdict", 12),
+    Column("sum over", _scope, fit=Fit.SHORTEN),
+    Column("kernels", lambda row: str(row["kernels"]), right=True),
+    *_figures(lambda row: row["a_ms"], lambda row: row["b_ms"]),
+)
 
 
 def summary(found: Comparison) -> list[str]:
@@ -263,7 +239,7 @@ def summary(found: Comparison) -> list[str]:
         lines.append(
             f"{plural(len(same), 'kernel has', 'kernels have')} the same code and "
             f"configuration on both sides: {flagged} of "
-            f"them flagged, median B÷A {_ratio(2.718281828**found.noise.shift)}"
+            f"them flagged, median B÷A {ratio(2.718281828**found.noise.shift)}"
         )
     unsure = sum(
         row.verdict is Verdict.UNSURE and all(k.module for k in (*row.match.a, *row.match.b))
@@ -304,15 +280,11 @@ def _noise(noise: Noise, *, paired: bool) -> str:
 
 def document(found: Comparison) -> dict[str, Any]:
     """The JSON of a comparison (docs/json.md)."""
+    rules = ("alpha", "margin", "same_alpha", "level")
     return {
         "a": side_document(found.a),
         "b": side_document(found.b),
-        "rules": {
-            "alpha": found.rules.alpha,
-            "margin": found.rules.margin,
-            "same_alpha": found.rules.same_alpha,
-            "level": found.rules.level,
-        },
+        "rules": {name: getattr(found.rules, name) for name in rules},
         "paired": found.paired,
         "slower": found.slower,
         "notes": list(found.notes),
@@ -351,36 +323,39 @@ def _noise_document(noise: Noise) -> dict[str, Any]:
     }
 
 
-def _row_document(row: Row) -> dict[str, Any]:
+def match_document(match: Match) -> dict[str, Any]:
+    """The JSON of what is compared with what; figures of several kernels are sums or the worst."""
+    found: dict[str, Any] = {
+        "graph": match.graph,
+        "region": match.region,
+        "matched_by": match.how,
+    }
+    for name, kernels in (("a", match.a), ("b", match.b)):
+        found[name] = {
+            "kernels": [kernel.name for kernel in kernels],
+            "launches": [kernel.launches for kernel in kernels],
+            "config": [kernel.config for kernel in kernels],
+            **{metric.column: figure(kernels, metric) for metric in metrics.by_rank()},
+            "mix": mix(kernels),
+            "clock_mhz": clock(kernels),
+        }
+    return found
+
+
+def _row_document(row: comparing.Row) -> dict[str, Any]:
+    match = match_document(row.match)
+    for side, ms, processes in zip("ab", (row.a_ms, row.b_ms), row.processes, strict=True):
+        match[side] |= {"ms": ms, "processes": processes}
     return {
         "graph": row.match.graph,
-        "region": row.match.region,
-        "matched_by": row.match.how,
         "verdict": row.verdict.value,
         "reason": row.reason,
         "causes": list(row.causes),
         "identical": row.identical,
-        "a": {**kernels_document(row.match.a), **_times(row.a_ms, row.processes[0])},
-        "b": {**kernels_document(row.match.b), **_times(row.b_ms, row.processes[1])},
+        **match,
         **_effect_document(row.effect),
         "cycles_ratio": row.cycles_ratio,
     }
-
-
-def kernels_document(kernels: Sequence[KernelRecord]) -> dict[str, Any]:
-    """The JSON of a match's kernels on one side; figures of several are sums or the worst."""
-    return {
-        "kernels": [kernel.name for kernel in kernels],
-        "launches": [kernel.launches for kernel in kernels],
-        "config": [kernel.config for kernel in kernels],
-        **{metric.column: figure(kernels, metric) for metric in metrics.by_rank()},
-        "mix": mix(kernels),
-        "clock_mhz": clock(kernels),
-    }
-
-
-def _times(ms: float | None, processes: int) -> dict[str, Any]:
-    return {"ms": ms, "processes": processes}
 
 
 def _effect_document(effect: Effect | None) -> dict[str, Any]:
@@ -388,7 +363,7 @@ def _effect_document(effect: Effect | None) -> dict[str, Any]:
     return {name: None if effect is None else getattr(effect, name) for name in names}
 
 
-def _rollup_document(rollup: Rollup) -> dict[str, Any]:
+def _rollup_document(rollup: comparing.Rollup) -> dict[str, Any]:
     return {
         "level": rollup.level,
         "name": rollup.name,
@@ -403,11 +378,5 @@ def _rollup_document(rollup: Rollup) -> dict[str, Any]:
 
 def lone_document(graph: str, kernel: KernelRecord) -> dict[str, Any]:
     """The JSON of a kernel without a partner."""
-    return {
-        "graph": graph,
-        "kernel": kernel.name,
-        "region": kernel.region,
-        "launches": kernel.launches,
-        "ms": kernel.ms,
-        "bytes": kernel.bytes,
-    }
+    names = ("region", "launches", "ms", "bytes")
+    return {"graph": graph, "kernel": kernel.name, **{n: getattr(kernel, n) for n in names}}

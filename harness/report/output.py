@@ -1,31 +1,44 @@
-"""Printing: aligned rows that fit a terminal, JSON, and progress on standard error."""
+"""Printing: a report in the form that was asked for, remarks and progress on standard error."""
 
 from __future__ import annotations
 
+import enum
 import json
+import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from harness.table import Block, Row, clean, csv_text, markdown, plain, text_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from harness.options import Options
 
-NARROWEST, WIDEST = 80, 120
+NARROWEST = 80
 
 
-def width() -> int:
-    """Columns to print in: the terminal's, within reason; 100 where there is none."""
-    return max(NARROWEST, min(WIDEST, shutil.get_terminal_size((100, 24)).columns))
+class Form(enum.Enum):
+    """How an answer is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    MARKDOWN = "markdown"
 
 
-def plural(quantity: int, noun: str, several: str = "") -> str:
-    """``1 kernel``, ``2 kernels``; ``several`` is the plural where it is not the noun and an s."""
-    return f"{quantity} {noun if quantity == 1 else several or noun + 's'}"
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A command's answer: ``blocks`` for readers, the same as a ``document`` (JSON), and the
+    ``rows`` that make it a table for other programs (CSV). Each is made when it is asked for."""
+
+    blocks: Callable[[], Sequence[Block]]
+    document: Callable[[], Any]
+    rows: Callable[[], Sequence[Row]] = tuple
 
 
 def emit(line: str = "") -> None:
@@ -33,75 +46,70 @@ def emit(line: str = "") -> None:
     print(line)  # noqa: T201
 
 
-def emit_json(document: Any) -> None:
-    """Print the command's answer as one JSON document; not-a-number becomes null."""
-    emit(json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False))
+def emit_file(text: str) -> None:
+    """Print the text of a file: as it is for a file or a program, cleaned for a terminal."""
+    emit(clean(text) if sys.stdout.isatty() else text)
 
 
 def note(line: str) -> None:
     """Say something beside the answer."""
-    print(line, file=sys.stderr)  # noqa: T201
+    print(clean(line), file=sys.stderr)  # noqa: T201
+
+
+def width(*, whole: bool = False) -> int | None:
+    """Columns to print in: the terminal's, within reason; None where nobody watches or names are
+    wanted ``whole``: nothing is cut then."""
+    columns = shutil.get_terminal_size((0, 0)).columns
+    return None if whole or not columns else max(NARROWEST, columns)
+
+
+def print_blocks(blocks: Sequence[Block], options: Options, *, whole: bool = False) -> None:
+    """Print ``blocks`` for people."""
+    lines = text_lines(blocks, width(whole=whole))
+    if not (options.color and sys.stdout.isatty()):
+        for text in plain(lines):
+            emit(text)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    out = Console(highlight=False, soft_wrap=True)
+    for line in lines:
+        out.print(Text.assemble(*line))
+
+
+def print_report(report: Report, form: Form, options: Options, *, whole: bool = False) -> None:
+    """Print ``report`` in a ``form``."""
+    match form:
+        case Form.TEXT:
+            print_blocks(report.blocks(), options, whole=whole)
+        case Form.JSON:
+            emit(json_text(report.document()))
+        case Form.CSV:
+            emit(csv_text(report.rows()).rstrip("\n"))
+        case Form.MARKDOWN:
+            for line in markdown(report.blocks()):
+                emit(line)
+
+
+_UNESCAPED = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters that JSON leaves as they are."""
+
+
+def json_text(document: Any) -> str:
+    """``document`` as JSON; not-a-number becomes null."""
+    text = json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False)
+    return _UNESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def _finite(value: Any) -> Any:
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return None
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return value
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A table's column; the one of width 0 takes what is left."""
-
-    title: str
-    width: int
-    right: bool = False
-
-
-def row(columns: Sequence[Column], cells: Sequence[str]) -> str:
-    """``cells`` aligned under ``columns``; what does not fit is cut in the middle, because
-    both ends of a kernel's name tell it apart.
-    """
-    fixed = sum(column.width for column in columns) + len(columns) - 1
-    texts = []
-    for column, cell in zip(columns, cells, strict=True):
-        room = column.width or width() - fixed
-        text = shorten(cell, room)
-        texts.append(text.rjust(room) if column.right else text.ljust(room))
-    return " ".join(texts).rstrip()
-
-
-def heading(columns: Sequence[Column]) -> str:
-    """The titles of ``columns``, aligned."""
-    return row(columns, [column.title for column in columns])
-
-
-def shorten(text: str, room: int) -> str:
-    """``text`` in at most ``room`` characters."""
-    if len(text) <= room:
-        return text
-    end = (room - 1) // 3
-    return f"{text[: room - 1 - end]}…{text[len(text) - end :]}"
-
-
-def count(number: float | None) -> str:
-    """A number of bytes or elements in four or five characters: ``12.6M``."""
-    if number is None:
-        return "–"
-    for scale, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= scale:
-            value = number / scale
-            return f"{value:.0f}{unit}" if value >= 99.95 else f"{value:.1f}{unit}"
-    return f"{number:.0f}"
-
-
-def number(value: float | None, digits: int = 0) -> str:
-    """``value`` with ``digits`` decimals, a dash for None."""
-    return "–" if value is None else f"{value:.{digits}f}"
 
 
 class Progress:
@@ -126,13 +134,13 @@ class Progress:
     def update(self, title: str, done: int, total: int) -> None:
         """Say what is being done and how far it is."""
         if self._bar is not None:
-            self._bar.update(self._task, description=title, completed=done, total=total)
+            self._bar.update(self._task, description=clean(title), completed=done, total=total)
 
-    def print(self, lines: Sequence[str]) -> None:
-        """Print lines of the answer, the bar out of the way meanwhile."""
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """The bar is out of the way while the block prints a part of the answer."""
         self.stop()
-        for line in lines:
-            emit(line)
+        yield
         sys.stdout.flush()
         self.start()
 

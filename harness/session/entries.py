@@ -6,7 +6,8 @@ Reading names touches no graph file; a graph is read when it is compiled.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from harness.compiled import CompiledGraph, Failure
@@ -14,10 +15,11 @@ from harness.decisions import UNDECIDED
 from harness.errors import DamagedGraph, UnknownName
 from harness.graph.model import Graph
 from harness.graph.suite import load_suite
-from harness.graph.text import load
+from harness.graph.text import is_graph, load
 from harness.handwritten.source import declares_kernels
 from harness.measure.peers.regions import comparables
 from harness.options import Options
+from harness.records.names import is_chosen
 from harness.records.run import KernelRecord, LibraryCall, one_line
 from harness.session.handwritten import UserEntry
 from harness.session.model import Compiled, CompiledKernel
@@ -113,31 +115,39 @@ def read(path: Path) -> Graph:
 def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[GraphFile, ...]:
     """The graphs that ``names`` mean, in that order, each once; all of ``suite`` for no name.
 
-    A name is a graph's, an entry's (all its graphs), or a path ending in ``.py``. Raises
-    ``UnknownName`` with the nearest names.
+    A name is a graph's, an entry's (all its graphs), a pattern of either (``llama*``), a path
+    ending in ``.py``, or a folder of graph files. Raises ``UnknownName`` with the nearest names.
     """
     if names and all(is_file(name) for name in names):
-        return tuple(dict.fromkeys(_by_path(Path(name)) for name in names))
+        return tuple(dict.fromkeys(file for name in names for file in _by_path(Path(name))))
     declared = load_suite(suite, options.suites)
     found: list[GraphFile] = []
     for name in names or [entry.name for entry in declared.entries]:
         if is_file(name):
-            found.append(_by_path(Path(name)))
+            found.extend(_by_path(Path(name)))
             continue
-        entry = declared.entry(name)
-        found.extend(
+        known = [(graph, entry) for entry in declared.entries for graph in entry.entry.graph_names]
+        mine = [
             GraphFile(graph, entry.path(graph), entry.path(graph, small=True))
-            for graph in entry.entry.graph_names
-            if name in (entry.name, graph)
-        )
+            for graph, entry in known
+            if fnmatchcase(entry.name, name) or fnmatchcase(graph, name)
+        ]
+        if not mine:
+            declared.entry(name)  # raises, with the nearest names
+        found.extend(mine)
     return tuple(dict.fromkeys(found))
 
 
 def find_entries(
-    options: Options, suite: str, names: Sequence[str], target: Target
-) -> tuple[FileEntry | UserEntry, ...]:
+    options: Options,
+    suite: str,
+    names: Sequence[str],
+    target: Target,
+    only: Sequence[str] = (),
+) -> tuple[FileEntry | UserEntry | ChosenKernels, ...]:
     """As ``find_graphs``, to be compiled for ``target``; a path may also be that of a file that
-    declares kernels (``harness.kernel``)."""
+    declares kernels (``harness.kernel``). Of these the graphs like ``only``, or, where none is,
+    the kernels like that."""
     found: list[FileEntry | UserEntry] = []
     rest: list[str] = []
     for name in names:
@@ -148,7 +158,32 @@ def find_entries(
     if rest or not names:
         graphs = find_graphs(options, suite, rest)
         found.extend(FileEntry(file, target) for file in graphs)
-    return tuple(found)
+    mine = [entry for entry in found if is_chosen(only, entry.name)]
+    return tuple(mine) or tuple(ChosenKernels(entry, tuple(only)) for entry in found)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenKernels:
+    """Those of an entry's kernels whose names are like ``only``."""
+
+    entry: FileEntry | UserEntry
+    only: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The entry's name."""
+        return self.entry.name
+
+    def compile(self) -> Compiled:
+        """At full size. Raises ``HarnessError``."""
+        made = self.entry.compile()
+        kernels = tuple(k for k in made.kernels if is_chosen(self.only, k.module.name))
+        failures = tuple(f for f in made.failures if is_chosen(self.only, f.name))
+        return replace(made, kernels=kernels, failures=failures, regions=())
+
+    def compile_small(self) -> Compiled | None:
+        """At small sizes, where every kernel may be a part of a chosen one."""
+        return self.entry.compile_small()
 
 
 def is_user_file(name: str) -> bool:
@@ -163,20 +198,28 @@ def is_user_file(name: str) -> bool:
 
 
 def is_file(name: str) -> bool:
-    """Whether ``name`` means a file and not a graph of a suite."""
-    return name.endswith(".py") or "/" in name
+    """Whether ``name`` means a file or a folder and not a graph of a suite."""
+    return name.endswith(".py") or "/" in name or Path(name).is_dir()
 
 
-def _by_path(path: Path) -> GraphFile:
-    if not path.is_file():
+def _by_path(path: Path) -> list[GraphFile]:
+    """The graph file at ``path``, or those in that folder."""
+    files = [path] if path.is_file() else []
+    if path.is_dir():
+        files = [file for file in sorted(path.glob("*.py")) if is_graph(file)]
+    if not files:
         raise UnknownName(
             "there is no such graph file",
             got=str(path),
-            expected="a graph saved by harness capture, or a name that harness list shows",
+            expected="a graph saved by harness capture, a folder of them, or a name that harness "
+            "list shows",
             remedy="list the graphs: harness list; make one: harness capture TARGET -o FILE",
         )
-    small = path.parent / SMALL / path.name
-    return GraphFile(path.stem, path, small if small.is_file() else None)
+    found = []
+    for file in files:
+        small = file.parent / SMALL / file.name
+        found.append(GraphFile(file.stem, file, small if small.is_file() else None))
+    return found
 
 
 def summarise(compiled: CompiledGraph) -> Compiled:

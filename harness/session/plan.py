@@ -17,7 +17,7 @@ from harness.errors import NoDevice, UsageError
 from harness.options import Options
 from harness.records.run import Machine, Run, StateSummary
 from harness.runtime.compile.cache import usable
-from harness.session.entries import find_entries
+from harness.session.entries import ChosenKernels, find_entries
 from harness.session.session import CheckQueue, Session, StaticQueue
 from harness.target import Target, find_target
 
@@ -33,6 +33,7 @@ class Request:
     leaves it alone, None uses it if it is there and fits the target. ``against`` names other
     compilers (``peers.names.parse``), which need a GPU. Every kernel is timed in ``processes``
     fresh processes; one that takes more than ``kernel_seconds`` in one of them is given up.
+    ``only`` are patterns: of graphs, or, where no graph is like that, of kernels.
     """
 
     suite: str = "default"
@@ -43,18 +44,21 @@ class Request:
     against: tuple[str, ...] = ()
     processes: int = 1
     kernel_seconds: float = 180.0
+    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A session and the run it will fill; ``timed`` says whether a GPU is used, ``notes`` what
-    the user should know before it starts. ``state`` asks for the GPU's state so far."""
+    the user should know before it starts. ``state`` asks for the GPU's state so far. ``whole`` is
+    false where kernels of a graph are left out: such a run is not one of the graph."""
 
     session: Session
     run: Run
     timed: bool
     notes: tuple[str, ...] = ()
     state: Callable[[], StateSummary | None] = lambda: None
+    whole: bool = True
 
 
 @contextlib.contextmanager
@@ -65,7 +69,7 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
     """
     _require_timing(request)
     named = find_target(request.target or options.target)
-    find_entries(options, request.suite, request.names, named)
+    find_entries(options, request.suite, request.names, named, request.only)
     workers = request.jobs or options.jobs
     with contextlib.ExitStack() as stack:
         cache, note = stack.enter_context(usable(options.kept_cache))
@@ -78,8 +82,9 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         peers = None if device is None else open_peers(options, request, workers)
         if peers is not None:
             stack.enter_context(peers)
+        entries = find_entries(options, request.suite, request.names, target, request.only)
         session = Session(
-            find_entries(options, request.suite, request.names, target),
+            entries,
             target,
             inbox,
             static_queue(options, workers, inbox),
@@ -89,11 +94,12 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             request.processes,
         )
         run = new_run(options, request, target, device)
-        notes = (note,) if note else ()
-        if device is None:
-            yield Plan(session, run, False, notes)
-        else:
-            yield Plan(session, run, True, notes, lambda: device.state)
+        notes = [note] if note else []
+        whole = not any(isinstance(entry, ChosenKernels) for entry in entries)
+        if not whole:
+            notes.append(f"only kernels like {' '.join(request.only)}: nothing is recorded")
+        state = (lambda: None) if device is None else (lambda: device.state)
+        yield Plan(session, run, device is not None, tuple(notes), state, whole)
 
 
 def open_device(options: Options, request: Request, workers: int) -> CudaDevice | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from harness.measure.noise.judge import Rules, Times
 from harness.measure.noise.variance import median_error
 from harness.measure.pairs import KernelPair, time_pairs
 from harness.measure.timer.graph_timer import METHOD
+from harness.records.names import is_named
 from harness.records.run import KernelRecord
 from harness.records.timing import Samples
 from harness.verdicts.causes import is_identical
@@ -148,7 +148,7 @@ def _named(matches: Sequence[Match], name: str) -> list[int]:
     found = [
         n
         for n, match in enumerate(matches)
-        if match.graph == name or any(_is_called(kernel.name, name) for kernel in _kernels(match))
+        if is_named(name, match.graph) or any(is_named(name, k.name) for k in _kernels(match))
     ]
     if found:
         return found
@@ -159,11 +159,6 @@ def _named(matches: Sequence[Match], name: str) -> list[int]:
         expected=", ".join(nearest(name, known) or sorted(known)[:3]),
         remedy="names as harness compare A B --all shows them, or a pattern like '*softmax*'",
     )
-
-
-def _is_called(kernel: str, name: str) -> bool:
-    short = kernel.removeprefix("triton_")
-    return name in (kernel, short) or fnmatch.fnmatch(kernel, name) or fnmatch.fnmatch(short, name)
 
 
 def _timed_kernels(kernels: Sequence[KernelRecord]) -> tuple[TimedKernel, ...]:

@@ -46,12 +46,12 @@ def test_a_calibration_is_reported_and_kept(harness: Command, machine: Path, res
     answer = harness("calibrate", "--processes", "4")
     assert answer.status == 0, answer.err
     assert "Fake GPU, fake/1, 4 processes, 12 distinct kernels" in answer.out
-    assert "in turns: 0 of 12 unchanged kernels called SLOWER or FASTER" in answer.out
+    assert "interleaved: 0 of 12 unchanged kernels called SLOWER or FASTER" in answer.out
     assert "two runs: 0 of 12" in answer.out
     (line, *_) = (x for x in answer.out.splitlines() if x.startswith("over 20 µs"))
     assert line.split()[-1] == "–", "10 % is not injected into long kernels"
     assert "100% found" in line
-    assert "smallest slowdown found with 95 % probability" in answer.out
+    assert "minimum detectable effect, with 95 % probability" in answer.out
     (path,) = kept(results)
     assert path.suffix == ".json"
     found = calibrations.load(path)
@@ -70,14 +70,14 @@ def test_an_earlier_sitting_is_held_against_this_one(
 ) -> None:
     assert "no machine has been calibrated" in harness("calibrate", "--show").err
     first = harness("calibrate", "--processes", "3")
-    assert "another sitting" not in first.out
+    assert "another session" not in first.out
     (path,) = kept(results)
     path.rename(path.with_name("calibration-20200101-000000.json"))
     text = (path.parent / "calibration-20200101-000000.json").read_text()
     path = path.with_name("calibration-20200101-000000.json")
     path.write_text(text.replace(calibrations.load(path).id, "20200101-000000"))
     second = harness("calibrate", "--processes", "3")
-    assert "another sitting" in second.out
+    assert "another session" in second.out
     assert ": 0 of 12 unchanged kernels called SLOWER or FASTER" in second.out
     again = harness("calibrate", "--show")
     assert again.out == second.out
@@ -180,11 +180,12 @@ def test_it_needs_a_gpu(harness: Command) -> None:
 def test_runs_say_what_a_calibrated_machine_can_detect(
     harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from harness.cli.detecting import detecting
+    from harness.cli.run import detecting
     from harness.records.run import GraphRecord, KernelRecord
     from harness.records.timing import Samples
-    from harness.report.tables import graph_lines
+    from harness.report.kernels import graph_blocks
     from harness.session.model import GraphDone, KernelDone
+    from harness.table import plain, text_lines
     from tests.history.examples import run as example
 
     assert harness("calibrate", "--processes", "6").status == 0
@@ -204,11 +205,12 @@ def test_runs_say_what_a_calibrated_machine_can_detect(
     assert one.kernel.detectable is not None
     assert 0.002 < one.kernel.detectable < 0.1
     assert [k.detectable for k in graph.record.kernels] == [one.kernel.detectable, None]
-    lines = graph_lines(graph.record, timed=True)
-    assert lines[2].endswith("finds")
+    lines = plain(text_lines(graph_blocks([graph.record], timed=True), 120))
+    assert lines[2].endswith("mde")
     assert lines[3].endswith(f"{one.kernel.detectable:.1%}")
     rough = dataclasses.replace(fast, detectable=4.2)
-    assert graph_lines(GraphRecord("g", kernels=(rough,)), timed=True)[3].endswith(" > 100%")
+    lines = plain(text_lines(graph_blocks([GraphRecord("g", kernels=(rough,))], timed=True), 120))
+    assert lines[3].endswith(" > 100%")
     other = dataclasses.replace(made, method="fake/2")
     same, _ = detecting(events(), results, other)
     assert isinstance(same, KernelDone)

@@ -94,7 +94,7 @@ def test_tables_fit_a_terminal(
         planned(FakeEntry("block", compiled(long), compiled(A)), device=FakeDevice())
         lines = harness("run", "--no-record").out.splitlines()
         (row,) = (line for line in lines if line.startswith("per_fused"))
-        assert len(row) <= max(80, min(columns, 120))
+        assert len(row) <= max(80, columns)
         assert "_17" in row, "the end of a name tells kernels apart"
 
 
@@ -128,7 +128,7 @@ def test_json_is_as_documented_without_a_gpu(harness: Command, planned: Any) -> 
 def test_with_a_device_times_are_printed_and_in_the_json(harness: Command, planned: Any) -> None:
     planned(GOOD, device=FakeDevice())
     row = next(line for line in harness("run").out.splitlines() if "add_0" in line)
-    assert row.split()[-4:] == ["0.0020", "2000", "67", "c"]
+    assert row.split()[-4:] == ["2000", "67", "%", "copy"]
     planned(GOOD, device=FakeDevice())
     document = harness("run", "--json").json()
     assert document["copy_gbps"] == 3000.0

@@ -13,7 +13,8 @@ from harness.history.journal import Journal, read
 from harness.records import metrics
 from harness.records.metrics import Metric, Source, StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord, Run
-from harness.report.tables import graph_lines
+from harness.report.kernels import graph_blocks
+from harness.table import plain, text_lines
 from harness.verdicts.causes import causes
 from harness.verdicts.pairing import Match
 from harness.verdicts.static_comparing import rules
@@ -71,7 +72,7 @@ def test_it_is_recorded_stored_and_read_back(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("made_up")
 def test_it_has_a_column_in_the_table() -> None:
-    heading, line = graph_lines(measured(3), timed=True)[2:4]
+    heading, line = plain(text_lines(graph_blocks([measured(3)], timed=True), None))[2:4]
     assert "barr" in heading.split()
     assert line.split()[heading.split().index("barr")] == "3"
 

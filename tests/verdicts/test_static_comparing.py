@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-
 from harness.cli.static_comparison import document, summary
+
 from harness.errors import CompileFailed, HarnessError
 from harness.records.metrics import StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import typer
 
-from harness.cli.guard import guarded
+from harness.cli.command import Answer, command
 from harness.errors import (
     CheckFailed,
     DamagedGraph,
@@ -15,14 +17,15 @@ from harness.errors import (
     UnknownName,
     UsageError,
 )
+from harness.options import Options
 
 
 def status(error: BaseException, **options: bool) -> int:
-    def fail(**_: bool) -> None:
+    def fail(answer: Answer) -> None:
         raise error
 
     with pytest.raises(typer.Exit) as caught:
-        guarded(fail)(**options)
+        command(fail)(**options)
     return caught.value.exit_code
 
 
@@ -44,11 +47,11 @@ def test_exit_status(error: BaseException, expected: int) -> None:
     assert status(error) == expected
 
 
-def test_a_command_ends_with_the_status_it_returns() -> None:
-    for returned, expected in ((None, 0), (0, 0), (1, 1)):
-        with pytest.raises(typer.Exit) as caught:
-            guarded(lambda value=returned: value)()
-        assert caught.value.exit_code == expected
+@pytest.mark.parametrize(("returned", "expected"), [(None, 0), (0, 0), (1, 1)])
+def test_a_command_ends_with_the_status_it_returns(returned: int | None, expected: int) -> None:
+    with pytest.raises(typer.Exit) as caught:
+        command(lambda _: returned)()
+    assert caught.value.exit_code == expected
 
 
 def test_an_error_is_told_in_full_and_without_a_traceback(
@@ -71,11 +74,11 @@ def test_with_json_the_error_is_a_document_too(capsys: pytest.CaptureFixture[str
 def test_debug_lets_the_traceback_through() -> None:
     for error in (HarnessError("x"), ValueError("x")):
 
-        def fail(debug: bool, error: Exception = error) -> None:
+        def fail(answer: Answer, error: Exception = error) -> None:
             raise error
 
         with pytest.raises(type(error)):
-            guarded(fail)(debug=True)
+            command(fail)(debug=True)
 
 
 def test_a_bug_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,3 +87,31 @@ def test_a_bug_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ValueError: first second" in err
     assert "--debug" in err
     assert "Traceback" not in err
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> Options:
+    return Options(tmp_path / "cache", tmp_path / "results", tmp_path / "suites", 1)
+
+
+def test_the_cache_is_used_where_it_can_be(
+    options: Options, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Answer(options).cache() as folder:
+        assert folder == options.cache
+    assert capsys.readouterr().err == ""
+
+
+def test_without_a_cache_nothing_is_written_to_it(options: Options) -> None:
+    with Answer(replace(options, use_cache=False)).cache() as folder:
+        assert folder != options.cache and folder.is_dir()
+    assert not folder.exists() and not options.cache.exists()
+
+
+def test_a_cache_that_cannot_be_written_is_said(
+    options: Options, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options.cache.write_text("a file is in the way")
+    with Answer(options).cache() as folder:
+        assert folder.is_dir()
+    assert "nothing is cached for this run" in capsys.readouterr().err

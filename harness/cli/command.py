@@ -1,0 +1,219 @@
+"""What all commands share: the forms of an answer, and what an error becomes.
+
+0    fine
+1    a kernel failed its check or its compile, or the command could not be carried out
+2    wrong usage: the command line, a name in it, or a damaged graph file
+130  interrupted
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import inspect
+import json
+import os
+import sys
+import typing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from harness import options as settings
+from harness.errors import GraphError, HarnessError, UsageError
+from harness.options import Options
+from harness.report import output
+from harness.report.output import Form, Progress, Report
+
+FINE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """Where a command's answer goes. ``only`` are the patterns of ``-k``; ``whole``: no name is
+    cut."""
+
+    options: Options
+    form: Form = Form.TEXT
+    only: tuple[str, ...] = ()
+    whole: bool = False
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing but the answer may be printed: it is for a program."""
+        return self.form is not Form.TEXT
+
+    def tell(self, report: Report) -> None:
+        """Print the answer."""
+        output.print_report(report, self.form, self.options, whole=self.whole)
+
+    def progress(self, title: str) -> AbstractContextManager[Progress]:
+        """A progress bar, where somebody watches."""
+        return output.progress(title, self.options, quiet=self.quiet)
+
+    @contextlib.contextmanager
+    def cache(self) -> Iterator[Path]:
+        """The cache folder; a temporary one where HARNESS_NO_CACHE asks for none, or where it
+        cannot be written, which is said."""
+        from harness.runtime.compile.cache import usable
+
+        with usable(self.options.kept_cache) as (folder, note):
+            if note:
+                output.note(note)
+            yield folder
+
+    def recover(self) -> None:
+        """Make run files of the journals that interrupted runs left, and say so. A journal that
+        cannot be finished stays; it must not keep the command from its work."""
+        from harness.history import journal
+
+        def warn(error: HarnessError) -> None:
+            output.note(f"an interrupted run could not be recorded: {error}")
+
+        for path in journal.recover(self.options.results, warn):
+            output.note(f"an interrupted run is now recorded: {path}")
+
+
+_Flag = inspect.Parameter.KEYWORD_ONLY
+_DEBUG = Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")]
+_FORMS: dict[str, Any] = {
+    "as_json": Annotated[
+        bool, typer.Option("--json", help="Print one JSON document on standard output.")
+    ],
+    "as_csv": Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")],
+    "as_markdown": Annotated[bool, typer.Option("--markdown", help="Print it as Markdown.")],
+}
+_WHOLE = Annotated[bool, typer.Option("--wide", help="Cut no name, however narrow the terminal.")]
+_ONLY = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-k",
+        metavar="PATTERN",
+        help="Only graphs or kernels like this: a part of the name, or a pattern with * and ?; "
+        "may be repeated.",
+        show_default=False,
+    ),
+]
+
+
+def command(
+    function: Callable[..., int | None] | None = None, *, table: bool = False, only: bool = False
+) -> Any:
+    """``function`` as a command: it gets an ``Answer`` first and ends the process with the status
+    that it returns (None: 0), or the one that its error means.
+
+    Every command has ``--json`` and ``--debug``; one that answers with a ``table`` also
+    ``--csv``, ``--markdown`` and ``--wide``; ``only``: and ``-k``.
+    """
+    if function is None:
+        return functools.partial(command, table=table, only=only)
+    wanted = function
+
+    @functools.wraps(wanted)
+    def run(*args: Any, **given: Any) -> None:
+        debug = given.pop("debug", False)
+        chosen = {name: given.pop(name, False) for name in _FORMS}
+        more = {"only": tuple(given.pop("only", None) or ()), "whole": given.pop("whole", False)}
+        try:
+            answer = Answer(settings.current(), _form(chosen), **more)
+            status = wanted(answer, *args, **given) or FINE
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            output.note("interrupted")  # commands that keep something say so themselves
+            status = INTERRUPTED
+        except (MemoryError, Exception) as error:
+            if debug and not isinstance(error, BrokenPipeError) or _is_for_typer(error):
+                raise
+            status = _told(error, as_json=chosen["as_json"])
+        raise typer.Exit(status)
+
+    added: dict[str, Any] = {"debug": _DEBUG}
+    added |= {**_FORMS, "whole": _WHOLE} if table else {"as_json": _FORMS["as_json"]}
+    if only:
+        added["only"] = _ONLY
+    _declare(run, wanted, added)
+    return run
+
+
+def _declare(run: Any, wanted: Callable[..., Any], added: dict[str, Any]) -> None:
+    """Give ``run`` the parameters of ``wanted``, less the answer, and the ``added`` options."""
+    hints = typing.get_type_hints(wanted, include_extras=True)
+    _, *own = inspect.signature(wanted).parameters.values()
+    kept = [p.replace(annotation=hints[p.name], kind=_Flag) for p in own]
+    empty = {"only": None}
+    shared = [
+        inspect.Parameter(name, _Flag, default=empty.get(name, False), annotation=kind)
+        for name, kind in added.items()
+    ]
+    run.__signature__ = inspect.Signature([*kept, *shared])
+    run.__annotations__ = {p.name: p.annotation for p in (*kept, *shared)}
+
+
+def _form(chosen: dict[str, bool]) -> Form:
+    named = [name.removeprefix("as_") for name, wanted in chosen.items() if wanted]
+    if len(named) > 1:
+        raise UsageError(
+            "an answer has one form",
+            got=" ".join(f"--{name}" for name in named),
+            remedy="leave all but one out",
+        )
+    return Form(named[0]) if named else Form.TEXT
+
+
+def _told(error: BaseException, *, as_json: bool) -> int:
+    """Print ``error``; the exit status it means."""
+    match error:
+        case HarnessError():
+            output.note(f"error: {error}")
+            if as_json:
+                output.emit(json.dumps({"error": describe(error)}, indent=2))
+            return WRONG_USAGE if isinstance(error, UsageError | GraphError) else FAILED
+        case BrokenPipeError():
+            # The reader went away (a pager, head): python would complain once more at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return FAILED
+        case OSError():
+            return _refused(error)
+        case _:
+            text = " ".join(str(error).split())[:300]
+            output.note(
+                f"error: the harness met something it does not expect: {type(error).__name__}: "
+                f"{text}\n  what to do: run it again with --debug for the traceback, and report "
+                "that"
+            )
+            return FAILED
+
+
+def describe(error: HarnessError) -> dict[str, Any]:
+    """``error`` as JSON values."""
+    return {
+        "condition": type(error).__name__,
+        "what": error.what,
+        "where": error.where,
+        "got": error.got,
+        "expected": error.expected,
+        "remedy": error.remedy,
+    }
+
+
+def _is_for_typer(error: BaseException) -> bool:
+    """Whether the command-line library raised ``error`` and knows what to do with it."""
+    if isinstance(error, typer.Exit | typer.Abort | SystemExit):
+        return True
+    return hasattr(error, "exit_code") and hasattr(error, "show")
+
+
+def _refused(error: OSError) -> int:
+    """The system's own words about a file or the standard output."""
+    if error.filename is None:  # writing the answer: python would complain once more at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    name = error.filename or "standard output"
+    output.note(
+        f"error: {name}: {error.strerror or error}\n"
+        "  what to do: check the space, the permissions and the name; --debug shows where"
+    )
+    return FAILED

@@ -1,0 +1,143 @@
+"""``harness gc`` and ``harness import``: what goes from the results folder, and what comes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harness.cli.arguments import AckFile
+from harness.cli.changes import acknowledgements
+from harness.cli.command import FAILED, FINE, Answer, command, describe
+from harness.report import output
+from harness.report.output import Report
+from harness.table import Text, count
+
+if TYPE_CHECKING:
+    from harness.history.collect import Finding
+
+
+@command
+def gc(
+    answer: Answer,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Remove it. Without this, say what would be removed.")
+    ] = False,
+    days: Annotated[
+        float,
+        typer.Option(
+            "--days", min=0, help="Age of interrupted runs and of trees with uncommitted changes."
+        ),
+    ] = 90,
+    repeats: Annotated[
+        int, typer.Option("--repeats", min=1, help="Runs of one commit that stay, the newest.")
+    ] = 5,
+    ack: AckFile = None,
+) -> None:
+    """Remove what is of no use from the results: remains of dead writers, old interrupted runs,
+    old runs of uncommitted trees, repeats.
+
+    What version control holds or names, and what a waived change speaks of, stays. Without
+    --yes nothing is removed.
+
+    \b
+    harness gc
+    harness gc --days 30 --repeats 3 --yes
+    """
+    from harness.history import collect, index
+
+    results = answer.options.results
+    answer.recover()
+    found = collect.survey(results, collect.Rules(days, repeats), acknowledgements(ack, results))
+    gone = collect.remove(found) if yes else []
+    if gone:
+        index.refresh(results)
+    document = {
+        "removed": yes,
+        "files": [str(path) for path in gone],
+        "findings": [_finding(each) for each in found],
+    }
+    answer.tell(Report(lambda: _survey(found, yes), lambda: document))
+
+
+def _survey(found: Sequence[Finding], yes: bool) -> list[Text]:
+    lines = []
+    for each in found:
+        what = each.keep and f"kept, {each.keep}"
+        names = ", ".join(str(file) for file in each.files)
+        lines.append(
+            f"{names}: {each.reason}: {what or ('removed' if yes else 'would be removed')}"
+        )
+    going = [each for each in found if not each.keep]
+    size = count(sum(each.size for each in going))
+    files = sum(len(each.files) for each in going)
+    lines.append(f"{files} files ({size} bytes) {'removed' if yes else 'can go'}")
+    if going and not yes:
+        lines.append("nothing was removed: harness gc --yes removes it")
+    return [Text(line) for line in lines]
+
+
+def _finding(each: Finding) -> dict[str, Any]:
+    return {
+        "files": [str(file) for file in each.files],
+        "bytes": each.size,
+        "reason": each.reason,
+        "keep": each.keep,
+    }
+
+
+@command
+def import_(
+    answer: Answer,
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH",
+            help="asv's results folder or files of it, or JSON files of pytest-benchmark.",
+        ),
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be imported, write nothing.")
+    ] = False,
+) -> int:
+    """Import results of asv and pytest-benchmark.
+
+    Each file becomes a run; samples are kept where they were recorded. What was imported before
+    is not imported again. A damaged file is named and the others are imported: exit status 1.
+
+    \b
+    harness import .asv/results
+    harness import .benchmarks/Linux-CPython-3.12-64bit/0001_x.json
+    """
+    from harness.imports import reading
+
+    found = reading.read(paths)
+    rows = []
+    for path, run in found.runs:
+        where = None if dry_run else reading.save(answer.options.results, run)
+        rows.append(
+            {
+                "from": str(path),
+                "run": run.id,
+                "kernels": sum(len(graph.kernels) for graph in run.graphs),
+                "file": None if where is None else str(where),
+            }
+        )
+    for error in found.damaged:
+        output.note(f"error: {error}")
+    lines = [
+        f"{row['from']}: {row['kernels']} figures, run {row['run']}: "
+        f"{'would be imported' if dry_run else row['file'] or 'is there already'}"
+        for row in rows
+    ]
+    lines += [f"left out: {number} {what}" for what, number in sorted(found.left_out.items())]
+    document = {
+        "runs": rows,
+        "left_out": dict(found.left_out),
+        "damaged": [describe(error) for error in found.damaged],
+        "dry_run": dry_run,
+    }
+    answer.tell(Report(lambda: [Text(line) for line in lines], lambda: document))
+    return FAILED if found.damaged else FINE

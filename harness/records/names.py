@@ -1,0 +1,43 @@
+"""How kernels and graphs are named by whoever asks for them.
+
+Tables leave ``triton_`` out and may cut a long name in the middle; what a table prints is accepted
+wherever a kernel is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+_PREFIX = "triton_"
+
+
+def short(name: str) -> str:
+    """A kernel's name as tables print it."""
+    return name.removeprefix(_PREFIX)
+
+
+def is_named(wanted: str, name: str) -> bool:
+    """Whether ``wanted`` is the ``name``, with or without its prefix, cut in the middle by a
+    table (``…``), or a pattern of it (``*``, ``?``, ``[…]``)."""
+    pattern = short(wanted).replace("…", "*")
+    return wanted in (name, short(name)) or any(
+        fnmatchcase(known, pattern) for known in (name, short(name))
+    )
+
+
+def find(wanted: str, names: Iterable[str]) -> list[str]:
+    """Those of ``names`` that ``wanted`` means: the one it is, else all that it is a pattern of."""
+    known = list(dict.fromkeys(names))
+    exact = [name for name in known if short(name) == short(wanted)]
+    return exact or [name for name in known if is_named(wanted, name)]
+
+
+def is_chosen(patterns: Sequence[str], *names: str) -> bool:
+    """Whether one of ``patterns`` (none: everything is) is a pattern of one of ``names``, or, if
+    it has no ``*``, ``?`` or ``[``, a part of it; either in any case."""
+    return not patterns or any(_fits(p.lower(), n.lower()) for p in patterns for n in names)
+
+
+def _fits(pattern: str, name: str) -> bool:
+    return is_named(pattern, name) or (not set("*?[…") & set(pattern) and pattern in name)

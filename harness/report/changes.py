@@ -1,0 +1,252 @@
+"""How the changes in a history look: tables by what has to be done, and JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from harness.records.metrics import Metric, Scope
+from harness.records.names import is_chosen, short
+from harness.report import output
+from harness.table import Block, Column, Fit, Row, Table, Text, paragraphs, plural
+
+if TYPE_CHECKING:
+    from harness.history.changes.changes import Break, Change, Report
+    from harness.history.changes.series import History
+
+_SHORT = 10
+"""Digits of a commit that are shown."""
+_PAIRS = 3
+"""Commits with suspected regressions for which the next command is shown."""
+LEGEND = (
+    "size: relative, 95 % interval in brackets; confidence: at least, that a flat series would not "
+    "show this (together: certain with the others of its commit, of which at most 5 % are none); "
+    "commits: last at the old level, first at the new one, in parentheses the 95 % "
+    "range if it is wider; n: points before + after"
+)
+_SECTIONS = (
+    ("Regressions", "regression", None),
+    (
+        "Suspected regressions: measure once more (too few points, or not certain among as "
+        "many series)",
+        "suspected",
+        True,
+    ),
+    ("Improvements", "improvement", None),
+    ("Waived", "acknowledged", None),
+    ("Recovered since", "undone", None),
+    ("Suspected improvements", "suspected", False),
+    ("Other compilers: no regressions of ours", "peer", None),
+)
+"""Title and verdict of each table, and whether its changes are for the worse (None: either)."""
+
+
+def chosen(report: Report, only: Sequence[str]) -> Report:
+    """``report`` with the changes of the graphs and kernels that the patterns ``only`` choose."""
+    kept = tuple(
+        c for c in report.changes if is_chosen(only, c.series.graph, c.series.kernel, c.name)
+    )
+    return replace(report, changes=kept)
+
+
+def changes_report(report: Report, known: History, metrics: Sequence[Metric]) -> output.Report:
+    """The report."""
+    return output.Report(
+        lambda: list(_blocks(report, known, metrics)),
+        lambda: changes_document(report, known),
+        lambda: [_change_document(change) for change in report.changes],
+    )
+
+
+def _blocks(report: Report, known: History, metrics: Sequence[Metric]) -> Iterator[Block]:
+    rows = [_row(change) for change in report.changes]
+    for title, verdict, worse in _SECTIONS:
+        mine = [r for r in rows if r["verdict"] == verdict and worse in (None, r["suspected"])]
+        if mine:
+            yield from (Table(_COLUMNS, mine, title), Text())
+    yield from paragraphs([_break_line(each) for each in report.breaks])
+    if report.changes:
+        yield Text(LEGEND, wrapped=True, style="dim")
+    yield from paragraphs(_summary(report, known, metrics))
+
+
+def verdict(change: Change) -> str:
+    """The section of a change: what is to be done about it."""
+    if change.series.metric.scope is Scope.PEER:
+        return "peer"
+    if not change.confirmed:
+        return "suspected"
+    if change.acknowledged is not None:
+        return "acknowledged"
+    if change.undone:
+        return "undone"
+    return "regression" if change.worse else "improvement"
+
+
+def _row(change: Change) -> dict[str, Any]:
+    metric = change.series.metric
+    more = {"unit": metric.unit, "exact": metric.exact, "suspected": bool(change.suspected)}
+    return {**_change_document(change), **more, "red": change.regression}
+
+
+def _where(row: Row) -> str:
+    """Graph, node and the kernel's name of today."""
+    if not row["kernel"]:
+        return f"{row['graph']}\n(whole graph)"
+    named = [row["graph"], row["kernel"]]
+    return "\n".join(named if row["name"] == row["kernel"] else [*named, short(row["name"])])
+
+
+def _size(row: Row) -> str:
+    levels = f"{_level(row['old'])} → {_level(row['new'])} {row['unit']}".rstrip()
+    if row["size"] is None:
+        return levels
+    text = f"{100 * row['size']:+.1f} %"
+    if row["low"] is not None and row["high"] is not None:
+        text += f"\n[{100 * row['low']:+.1f}, {100 * row['high']:+.1f}]"
+    return f"{text}\n{levels}"
+
+
+def _level(value: float) -> str:
+    return f"{value:.0f}" if value == int(value) else f"{value:.4g}"
+
+
+def _confidence(row: Row) -> str:
+    if row["exact"]:
+        return "exact"
+    text = "> 99.99 %" if row["p"] < 1e-4 else f"{100 * (1 - row['p']):.2f} %"
+    return f"{text}\ntogether" if row["together"] else text
+
+
+def _commits(row: Row) -> str:
+    text = f"{row['before'][:_SHORT]} → {row['commit'][:_SHORT]}"
+    if (row["lowest"], row["highest"]) != (row["before"], row["commit"]):
+        text += f"\n({row['lowest'][:_SHORT]} → {row['highest'][:_SHORT]})"
+    if row["undone"]:
+        text += f"\nrecovered at {row['undone'][:_SHORT]}"
+    return text
+
+
+def _cause(row: Row) -> str:
+    text = ", ".join(row["causes"])
+    waived = row["acknowledged"]
+    return text if waived is None else f"{text}\nline {waived['line']}: {waived['reason']}"
+
+
+_COLUMNS = (
+    Column("graph / kernel", _where, style=lambda row: "red" if row["red"] else ""),
+    Column("metric", lambda row: row["metric"]),
+    Column("size", _size, right=True),
+    Column("confidence", _confidence, right=True),
+    Column("commits", _commits),
+    Column("n", lambda row: f"{row['points_before']}+{row['points_after']}", right=True),
+    Column("cause", _cause, fit=Fit.BELOW),
+)
+
+
+def _break_line(each: Break) -> str:
+    what = "; ".join(each.earlier.differences(each.later))
+    return (
+        f"series break at {each.commit[:_SHORT]} ({each.metric.name}, "
+        f"{plural(each.series, 'series', 'series')}): {what}; levels before and after are "
+        "not compared"
+    )
+
+
+def _summary(report: Report, known: History, metrics: Sequence[Metric]) -> list[str]:
+    order = "history's order" if known.by_history else "the order of the runs' time"
+    names = ", ".join(metric.name for metric in metrics)
+    lines = [
+        "",
+        f"{names}: {plural(report.judged, 'series', 'series')} judged over "
+        f"{plural(len(known.commits), 'commit')} in {order}; "
+        f"{plural(len(report.regressions), 'regression')} to look at"
+        + (f", {len(report.suspected)} suspected" if report.suspected else ""),
+    ]
+    lines.extend(_suspects(report, known))
+    if report.short:
+        lines.append(
+            f"{plural(report.short, 'series', 'series')} too short to be judged (fewer than 6 "
+            "points in one environment): harness compare A B tells two runs apart"
+        )
+    lines.extend(f"left out: {what}: {n}" for what, n in sorted(report.left_out.items()))
+    lines.extend(report.notes)
+    lines.extend(
+        f"waived changes, line {each.line}: nothing changed there, so it can go "
+        f"({each.last[:_SHORT]} {each.metric} {each.series})"
+        for each in report.stale
+    )
+    return lines
+
+
+def _suspects(report: Report, known: History) -> list[str]:
+    """What to do about suspected regressions, and how many of such rows mean nothing."""
+    if not report.suspected:
+        return []
+    # Half of a flat series' steps go up; as many again are newest points alone.
+    expected = report.chance * report.judged
+    lines = [
+        f"suspected: without any change up to {expected:.1g} such rows would be expected among "
+        f"{plural(report.judged, 'series', 'series')}"
+    ]
+    pairs = Counter((change.before, change.commit) for change in report.suspected)
+    for pair, number in pairs.most_common(_PAIRS):
+        before, commit = (_spoken(known, name) for name in pair)
+        lines.append(
+            f"to be sure of the {number} at {commit}: harness confirm {before} {commit} (the "
+            "kernels of both, interleaved), or measure one more commit"
+        )
+    return lines
+
+
+def _spoken(known: History, name: str) -> str:
+    """A commit as commands take it; the name of a run is left as it is."""
+    return name[:_SHORT] if any(run.commit.startswith(name) for run in known.runs) else name
+
+
+def changes_document(report: Report, known: History) -> dict[str, Any]:
+    """The JSON of the report."""
+    return {
+        "regressions": len(report.regressions),
+        "suspected": len(report.suspected),
+        "judged": report.judged,
+        "short": report.short,
+        "points": report.points,
+        "order": "history" if known.by_history else "time",
+        "changes": [_change_document(change) for change in report.changes],
+        "breaks": [
+            {
+                "metric": each.metric.name,
+                "commit": each.commit,
+                "series": each.series,
+                "differences": each.earlier.differences(each.later),
+            }
+            for each in report.breaks
+        ],
+        "stale": [asdict(each) for each in report.stale],
+        "left_out": dict(sorted(report.left_out.items())),
+        "notes": list(report.notes),
+    }
+
+
+_OF_CHANGE = (
+    *("worse", "size", "low", "high", "old", "new", "p", "together", "before", "commit"),
+    *("lowest", "highest", "points_before", "points_after", "undone"),
+)
+
+
+def _change_document(change: Change) -> dict[str, Any]:
+    series, waived = change.series, change.acknowledged
+    return {
+        "verdict": verdict(change),
+        "metric": series.metric.name,
+        "graph": series.graph,
+        "kernel": series.kernel,
+        "name": change.name,
+        "machine": series.environment.machine,
+        **{name: getattr(change, name) for name in _OF_CHANGE},
+        "causes": list(change.causes),
+        "acknowledged": None if waived is None else asdict(waived),
+    }

@@ -1,0 +1,202 @@
+"""Tunings as tables and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.measure.tuning import KernelTuning, totals
+from harness.records.names import short
+from harness.records.run import Run, TrialRecord, to_json
+from harness.records.trials import Resources, standard_error
+from harness.report.output import Report
+from harness.runtime.module import config_from_dict
+from harness.runtime.tune.scaling import occupancy
+from harness.table import (
+    NOTHING,
+    Block,
+    Column,
+    Fit,
+    Row,
+    Table,
+    Text,
+    number,
+    paragraphs,
+)
+from harness.target import Target
+
+
+def tuning_report(
+    tunings: Sequence[KernelTuning],
+    target: Target,
+    head: Mapping[str, Any],
+    earlier: Run | None,
+    *,
+    trials: bool,
+) -> Report:
+    """A row a kernel, or with ``trials`` a row a trial; ``head`` begins the document."""
+    kernels = [_kernel(tuning, target) for tuning in tunings]
+    each = [{"kernel": k["name"], **trial} for k in kernels for trial in k["trials"]]
+    return Report(
+        lambda: _trials(kernels) if trials else _kernels(kernels, tunings, earlier),
+        lambda: {**head, "kernels": kernels, "totals": _totals(tunings)},
+        lambda: each if trials else kernels,
+    )
+
+
+def _kernels(
+    kernels: Sequence[Row], tunings: Sequence[KernelTuning], earlier: Run | None
+) -> list[Block]:
+    columns = _KERNELS if any(k["verdict"] for k in kernels) else _KERNELS[:-1]
+    return [Table(columns, kernels), *paragraphs(_summary(tunings, earlier))]
+
+
+def _us(ms: float | None) -> str:
+    return NOTHING if ms is None else f"{ms * 1000:.2f}"
+
+
+def _found_by(row: Row) -> str:
+    origin = next((t["origin"] for t in row["trials"] if t["config"] == row["config"]), None)
+    return str(row["reason"] or origin or row["source"])
+
+
+def _earlier(row: Row) -> str:
+    slower = row["verdict"] == "slower" and row["pinned"]
+    return f"{row['verdict']} {row['pinned']:.3f}" if slower else str(row["verdict"])
+
+
+_KERNELS = (
+    Column("kernel", lambda row: short(row["name"]), fit=Fit.SHORTEN),
+    Column("trials", lambda row: str(len(row["trials"])), right=True),
+    Column("first µs", lambda row: _us(row["first_ms"]), right=True),
+    Column("best µs", lambda row: _us(row["best_ms"]), right=True),
+    Column("regret", lambda row: number(row["regret"], 3), right=True),
+    Column("configuration", lambda row: config_text(row["config"])),
+    Column("found by", _found_by),
+    Column("last run's", _earlier),
+)
+
+
+def _trials(kernels: Sequence[Row]) -> list[Block]:
+    """One row a trial, in the order tried; those without a time say why."""
+    timed = any(trial["ms"] is not None for k in kernels for trial in k["trials"])
+    columns = _TRIALS if timed else tuple(c for c in _TRIALS if c not in _TIMES)
+    blocks: list[Block] = []
+    for k in kernels:
+        best = k["best_ms"]
+        rows = [
+            {
+                **trial,
+                "over": trial["ms"] / best if best and trial["ms"] else None,
+                "mark": trial["reason"] or ("chosen" if trial["config"] == k["config"] else ""),
+            }
+            for trial in k["trials"]
+        ]
+        title = f"{k['name']}  {k['reason']}".rstrip()
+        blocks += [Text(), Table(columns, rows, title)] if blocks else [Table(columns, rows, title)]
+    return blocks
+
+
+def _error(row: Row) -> str:
+    samples = row["samples_ms"]
+    return NOTHING if len(samples) < 3 else f"{1.96 * standard_error(samples) * 1000:.2f}"
+
+
+def _share(row: Row) -> str:
+    return NOTHING if row["occupancy"] is None else f"{row['occupancy']:.0%}"
+
+
+def _whole(key: str) -> Column:
+    return Column(key, lambda row: number(row[key]), right=True)
+
+
+_TIMES = (
+    Column("µs", lambda row: _us(row["ms"]), right=True),
+    Column("±", _error, right=True),
+    Column("over best", lambda row: number(row["over"], 3), right=True),
+)
+_TRIALS = (
+    Column("configuration", lambda row: config_text(row["config"])),
+    Column("from", lambda row: row["origin"]),
+    *_TIMES,
+    *(_whole(key) for key in ("registers", "spills", "shared")),
+    Column("occupancy", _share, right=True),
+    Column("", lambda row: row["mark"], fit=Fit.BELOW),
+)
+
+
+def _summary(tunings: Sequence[KernelTuning], earlier: Run | None) -> list[str]:
+    """What all kernels say together."""
+    sums = totals(tunings)
+    lines = [f"{sums.kernels} kernels, {sums.trials} trials"]
+    if sums.seconds is not None:
+        lines[0] += f", {sums.seconds:.1f} s of tuning"
+    if sums.regret is not None:
+        lines.append(f"regret of the first choice, geometric mean: {sums.regret:.3f}")
+        if sums.worst is not None:
+            lines[-1] += f"; worst {sums.worst[1]:.3f} ({sums.worst[0]})"
+    if sums.candidates_regret is not None:
+        lines.append(f"best candidate over the best found: {sums.candidates_regret:.3f}")
+    if earlier is not None and sums.pinned is not None:
+        lines.append(
+            f"configurations of run {earlier.id} on today's code over the best: {sums.pinned:.3f} "
+            f"({sums.pinned_kernels} kernels)"
+        )
+    lines.append(
+        "times: medians with a cold L2, corrected for drift; regret: first choice over best; "
+        "w: warps; s: stages"
+    )
+    return lines
+
+
+_OF_TOTALS = (
+    *("kernels", "trials", "seconds", "regret", "candidates_regret", "pinned"),
+    "pinned_kernels",
+)
+
+
+def _totals(tunings: Sequence[KernelTuning]) -> dict[str, Any]:
+    sums = totals(tunings)
+    return {name: getattr(sums, name) for name in _OF_TOTALS}
+
+
+def _kernel(t: KernelTuning, target: Target) -> dict[str, Any]:
+    return {
+        "name": t.name,
+        "config": t.chosen,
+        "first_ms": None if t.first is None else t.first.time,
+        "best_ms": None if t.best is None else t.best.time,
+        "regret": t.regret,
+        "candidates_regret": t.candidates_regret,
+        "earlier_config": t.earlier,
+        "pinned": t.pinned,
+        "verdict": t.verdict,
+        "seconds": t.seconds,
+        "source": t.source,
+        "reason": t.reason,
+        "trials": [
+            {**to_json(trial), "ms": trial.time, "occupancy": _occupancy(trial, target)}
+            for trial in t.trials
+        ],
+    }
+
+
+def config_text(config: Mapping[str, int] | None) -> str:
+    """A configuration in few characters: ``X 1 R0 2048 w8``, warps last."""
+    if config is None:
+        return NOTHING
+    blocks = [
+        f"{name.removesuffix('BLOCK').rstrip('_') or name} {value}"
+        for name, value in config.items()
+        if name not in ("num_warps", "num_stages")
+    ]
+    stages = config.get("num_stages", 1)
+    more = f" s{stages}" if stages != 1 else ""
+    return f"{' '.join(blocks)} w{config['num_warps']}{more}"
+
+
+def _occupancy(trial: TrialRecord, target: Target) -> float | None:
+    if trial.registers is None:
+        return None
+    needs = Resources(trial.registers, trial.spills, trial.shared)
+    return occupancy(config_from_dict(trial.config), needs, target)
