@@ -32,7 +32,7 @@ def kernels(seed: int, **slow: float) -> list[KernelRecord]:
         factor = slow.get(f"k{n}", 1.0)
         ms = 0.02 * factor * np.exp(chance.normal(0, 0.002, 5))
         body = f"n{n}" if factor == 1.0 else f"n{n}; new"
-        made.append(kernel(f"triton_poi_k{n}", f"n{n}", ms=list(ms), body=body))
+        made.append(kernel(f"triton_poi_k{n}", f"n{n}", ms=ms.tolist(), body=body))
     return made
 
 
