@@ -90,26 +90,31 @@ def run(
     if record:
         answer.recover()
     with prepare(options, request) as plan:
-        for note in plan.notes:
-            output.note(note)
-        with _sink(options.results if record and plan.whole else None, plan.run) as sink:
-            cause: KeyboardInterrupt | NoDevice | None = None
-            try:
-                _follow(plan, sink, answer)
-                sink.finish()
-            except (KeyboardInterrupt, NoDevice) as error:
-                cause = error
-            finally:
-                sink.update(dataclasses.replace(sink.run, state=plan.state()))
-        if not plan.whole and not any(graph.kernels for graph in sink.run.graphs) and not cause:
-            raise UnknownName(
-                "there is no such graph or kernel",
-                where="-k",
-                got=" ".join(answer.only),
-                expected="a part of a name, or a pattern with * and ?",
-                remedy="graphs: harness list; kernels: harness show",
-            )
-        return _conclude(sink, cause, answer)
+        return _measure(plan, answer, options.results if record and plan.whole else None)
+
+
+def _measure(plan: Plan, answer: Answer, results: Path | None) -> int:
+    """Keep what the session brings below ``results``, if anywhere, and print it."""
+    for note in plan.notes:
+        output.note(note)
+    with _sink(results, plan.run) as sink:
+        cause: KeyboardInterrupt | NoDevice | None = None
+        try:
+            _follow(plan, sink, answer)
+            sink.finish()
+        except (KeyboardInterrupt, NoDevice) as error:
+            cause = error
+        finally:
+            sink.update(dataclasses.replace(sink.run, state=plan.state()))
+    if not plan.whole and not any(graph.kernels for graph in sink.run.graphs) and not cause:
+        raise UnknownName(
+            "there is no such graph or kernel",
+            where="-k",
+            got=" ".join(answer.only),
+            expected="a part of a name, or a pattern with * and ?",
+            remedy="graphs: harness list; kernels: harness show",
+        )
+    return _conclude(sink, cause, answer)
 
 
 class Sink(Protocol):
