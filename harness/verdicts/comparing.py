@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from harness.errors import UsageError
 from harness.measure.noise.judge import (
     Effect,
     Estimate,
@@ -124,7 +126,9 @@ class Comparison:
 
 def compare(a: Side, b: Side, rules: Rules) -> Comparison:
     """Compare by the times that both sides recorded. Two compilers of one run were timed in turns
-    in each of its processes."""
+    in each of its processes. Raises ``UsageError`` for a sample that is no number."""
+    for side in (a, b):
+        _require_finite(side)
     pairing = pair(a.run.graphs, b.run.graphs)
     unlike = unlike_reason(a.run, b.run)
     together = bool(a.compiler and b.compiler) and a.run.id == b.run.id
@@ -135,6 +139,20 @@ def compare(a: Side, b: Side, rules: Rules) -> Comparison:
         for match in pairing.matches
     ]
     return assemble(a, b, pairing, measured, rules, paired=together)
+
+
+def _require_finite(side: Side) -> None:
+    for graph in side.run.graphs:
+        for kernel in graph.kernels:
+            odd = next((ms for s in kernel.sets for ms in s.ms if not math.isfinite(ms)), None)
+            if odd is not None:
+                raise UsageError(
+                    "a sample is not a finite number",
+                    where=f"{side.origin or side.label}: kernel {kernel.name} of {graph.name}",
+                    got=str(odd),
+                    expected="milliseconds",
+                    remedy="the file is damaged or was made by something else: measure again",
+                )
 
 
 def unlike_reason(a: Run, b: Run) -> str:

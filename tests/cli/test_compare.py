@@ -206,3 +206,17 @@ def test_what_is_unsure_comes_with_the_command_that_settles_it(
     answer = harness("compare", A, B)
     assert answer.status == 0
     assert f"to settle the 1 UNSURE: harness confirm {A} {B}" in answer.out
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf")])
+def test_a_sample_that_is_no_number_names_file_and_kernel(
+    harness: Command, results: Path, odd: float
+) -> None:
+    good = [kernel(f"triton_poi_k_{n}", f"a{n}", ms=(0.02, 0.021, 0.02)) for n in range(9)]
+    recorded(results, A, *good)
+    spoilt = replace(good[4], sets=(Samples((0.02, odd, 0.02)), *good[4].sets[1:]))
+    recorded(results, "20260106-000000-b", *good[:4], spoilt, *good[5:])
+    answer = harness("compare", A, "20260106")
+    assert answer.status == 2
+    assert "a sample is not a finite number" in answer.err
+    assert "20260106-000000-b.parquet: kernel triton_poi_k_4 of g" in " ".join(answer.err.split())
