@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from harness.history.changes.changepoints import Judged, detect
-from harness.history.changes.fitting import Settings
+from harness.history.changes.changepoints import detect
+from harness.history.changes.fitting import Judged, Settings
 
 if TYPE_CHECKING:
     from harness.history.changes.series import History

@@ -17,17 +17,15 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import UsageError
-from harness.history.changes import families, fitting, noise, scales, tails
-from harness.history.changes.fitting import Fit, Settings
-from harness.history.changes.noise import Block
-from harness.history.changes.scales import Noise, Scales
-from harness.history.changes.tails import Law
+from harness.history.changes import families, fitting, noise
+from harness.history.changes.fitting import Fit, Judged, Law, Settings, Step
+from harness.history.changes.noise import Block, Noise, Scales
 
 CORRELATIONS = np.linspace(0, 0.95, 20)
 """Correlations among which the likeliest is looked for."""
@@ -39,43 +37,6 @@ SHORTEST = 6
 PROPOSALS = 9.0
 """Penalty of a proposed change in units of the noise's variance; a step that can pass the judgement
 improves the fit by more than this (t above 4 at any length)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A change of level between the points ``position - 1`` and ``position``, which lies in
-    ``earliest`` to ``latest`` with 95 % confidence.
-
-    ``size`` is relative (0.03: 3 % more), ``low`` and ``high`` its 95 % interval. ``p`` is at most
-    the chance of such a step in a flat series, ``chances`` the same of a step at each of the places
-    from ``earliest`` to ``latest``. ``confirmed`` is false for the newest point alone,
-    for a level that strays explain, and for a step that does not stand out among as many series;
-    ``together`` is true where it does so only with those of other series at its commit.
-    """
-
-    position: int
-    earliest: int
-    latest: int
-    size: float
-    low: float
-    high: float
-    p: float
-    before: int
-    after: int
-    confirmed: bool = True
-    together: bool = False
-    chances: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What was found in a series: its steps in order, the relative noise, its correlation."""
-
-    steps: tuple[Step, ...] = ()
-    deviation: float = 0.0
-    correlation: float = 0.0
-    strays: int = 0
-    judged: bool = True
 
 
 def detect(
@@ -159,7 +120,7 @@ def _scales(
     phi: Sequence[Block],
 ) -> list[Scales]:
     counts = [np.array([len(ends) for ends in each], np.float64) for each in cuts]
-    return scales.learn(blocks, rests, counts, phi)
+    return noise.learn_scales(blocks, rests, counts, phi)
 
 
 def _clean(
@@ -181,7 +142,7 @@ def _clean(
         np.maximum(scale.deviations, settings.floor) for scale in _scales(blocks, rests, cuts, phi)
     ]
     wholes = [raw - block + rest for raw, block, rest in zip(raws, blocks, rests, strict=True)]
-    law = tails.learn(wholes, deviations)
+    law = fitting.learn_law(wholes, deviations)
     cleaned = []
     for raw, deviation in zip(raws, deviations, strict=True):
         block, strays = noise.without_strays(

@@ -6,18 +6,28 @@ the worse that was neither acknowledged nor undone later is a regression.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 import numpy as np
 
-from harness.history.changes import bad_runs, reasons
+from harness.history.changes import bad_runs
 from harness.history.changes.acknowledge import Acknowledgement
-from harness.history.changes.changepoints import Step, detect
-from harness.history.changes.fitting import Settings
+from harness.history.changes.changepoints import detect
+from harness.history.changes.fitting import Settings, Step
 from harness.history.changes.series import Environment, History, Series, series_of
+from harness.records.causes import (
+    clock_change,
+    differ,
+    metric_changes,
+    setting_changes,
+    version_changes,
+)
+from harness.records.causes import known as is_known
 from harness.records.metrics import Metric, Scope
 
 TOGETHER, FEWEST = 0.5, 5
@@ -224,7 +234,7 @@ def _of_step(
         together=step.together,
         points_before=step.before,
         points_after=step.after,
-        causes=reasons.causes(known, series, step.earliest - 1, step.latest),
+        causes=_causes(known, series, step.earliest - 1, step.latest),
         candidates=tuple(names[step.earliest : step.latest + 1]),
         undone=_undone(names, step, later, settings),
     )
@@ -278,12 +288,93 @@ def _exact(known: History, series: Series) -> list[Change]:
                 size=new / old - 1 if old else None,
                 points_before=int(place - edges[number - 1]),
                 points_after=int(edges[number + 1] - place),
-                causes=reasons.causes(known, series, int(place) - 1, int(place)),
+                causes=_causes(known, series, int(place) - 1, int(place)),
                 candidates=(names[place],),
                 undone=names[place + back[0]] if len(back) else "",
             )
         )
     return found
+
+
+def _causes(known: History, series: Series, before: int, after: int) -> tuple[str, ...]:
+    """What changed between the points ``before`` and ``after`` of ``series``."""
+    if series.metric.scope is Scope.PEER:
+        return _of_peer(known, int(series.runs[before]), int(series.runs[after]))
+    if series.kernel:
+        frame = known.frame
+        old, new = int(series.rows[before]), int(series.rows[after])
+        return _of_kernel(frame.iloc[old], frame.iloc[new])
+    return _of_graph(known, series.graph, int(series.runs[before]), int(series.runs[after]))
+
+
+def _of_peer(known: History, old: int, new: int) -> tuple[str, ...]:
+    """Another compiler changes with its version, not with our commits."""
+    before, after = known.runs[old], known.runs[new]
+    found = version_changes(
+        *({"torch": run.torch, "triton": run.triton} for run in (before, after))
+    )
+    return tuple(found) or ("same versions of torch and triton",)
+
+
+def _of_kernel(old: Any, new: Any) -> tuple[str, ...]:
+    found = []
+    if differ(old["code"], new["code"]):
+        found.append("code")
+    if _work(old["kernel"]) != _work(new["kernel"]):
+        found.append(f"{_work(old['kernel'])} → {_work(new['kernel'])}")
+    found.extend(_settings(old["config"], new["config"]))
+    found += metric_changes(old, new)
+    if differ(old["launches"], new["launches"]):
+        found.append(f"launches {int(old['launches'])} → {int(new['launches'])}")
+    found += clock_change(old["clock_mhz"], new["clock_mhz"])
+    if not found:
+        known_code = is_known(old["code"]) and is_known(new["code"]) and bool(old["code"])
+        found.append("same code and configuration" if known_code else "nothing known")
+    return tuple(found)
+
+
+def _work(name: Any) -> str:
+    """A kernel's name without the number that it has among its graph's."""
+    return str(name).removeprefix("triton_").rstrip("0123456789").rstrip("_")
+
+
+def _settings(old: Any, new: Any) -> list[str]:
+    """``XBLOCK 1 → 2`` for each setting that differs."""
+    if not differ(old, new):
+        return []
+    try:
+        before, after = json.loads(old), json.loads(new)
+    except (TypeError, ValueError):
+        return ["configuration"]
+    return setting_changes(before, after)
+
+
+def _of_graph(known: History, graph: str, old: int, new: int) -> tuple[str, ...]:
+    frame = known.frame
+    sides = []
+    for run in (old, new):
+        rows = frame[(frame["run"] == run) & (frame["graph"] == graph)]
+        sides.append({str(row["label"]): row for _, row in rows.iterrows()})
+    before, after = sides
+    found = []
+    both = [name for name in before if name in after]
+    counted = (
+        ("kernels new", len(after) - len(both)),
+        ("kernels gone", len(before) - len(both)),
+        ("kernels with other code", _differing(before, after, both, "code")),
+        ("kernels with another configuration", _differing(before, after, both, "config")),
+    )
+    for what, number in counted:
+        if number:
+            found.append(f"{number} {what if number > 1 else what.replace('kernels', 'kernel')}")
+    if found:
+        return tuple(found)
+    known_code = both and all(before[name]["code"] and after[name]["code"] for name in both)
+    return ("same kernels, code and configurations" if known_code else "nothing known",)
+
+
+def _differing(before: dict[str, Any], after: dict[str, Any], both: list[str], column: str) -> int:
+    return sum(differ(before[name][column], after[name][column]) for name in both)
 
 
 def _acknowledge(

@@ -19,14 +19,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from harness.history.changes.changepoints import Judged, Step
-    from harness.history.changes.fitting import Settings
+from harness.history.changes.fitting import Judged, Settings, Step
 
 Commits = Sequence[NDArray[np.int64]]
 

@@ -35,7 +35,6 @@ from typing import Any, Protocol
 import torch
 
 from harness.measure.noise import median
-from harness.measure.noise.shift import shift
 from harness.measure.timer.copies import Copies, copy, set_bytes
 from harness.measure.timer.engine import CudaEngine, Engine, NotRecordable
 from harness.measure.timer.launch_interval import LaunchIntervals
@@ -379,7 +378,7 @@ class GraphTimer:
             stopped=stopped,
             low=found.low,
             high=found.high,
-            drift=median.drift(ms, so_far.width) or shift(ms, so_far.width),
+            drift=median.drift(ms, so_far.width) or median.shift(ms, so_far.width),
             excluded=excluded,
             clock_mhz=statistics.median(c for _, c in both) if both else None,
             cycles=statistics.median(m * c * 1000 for m, c in both) if both else None,

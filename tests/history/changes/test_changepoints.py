@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from harness.errors import UsageError
-from harness.history.changes.changepoints import Judged, Step, detect
-from harness.history.changes.fitting import Settings
+from harness.history.changes.changepoints import detect
+from harness.history.changes.fitting import Judged, Settings, Step
 from tests.history.histories import noise
 
 pytest.importorskip("ruptures")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.history.changes import families
-from harness.history.changes.changepoints import Judged, Step
-from harness.history.changes.fitting import Settings
+from harness.history.changes.fitting import Judged, Settings, Step
 
 TOTAL = 1000
 RULES = Settings()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.measure.noise import median
-from harness.measure.noise.shift import shift
+from harness.measure.noise.median import shift
 from tests.measure.noise.test_median import correlated, independent, two_levels
 
 N = 90

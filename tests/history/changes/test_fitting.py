@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness.history.changes import tails
-from harness.history.changes.tails import FROM, Law, Tail
+from harness.history.changes import fitting
+from harness.history.changes.fitting import FROM, Law, Tail
 
 
 def learnt(block: np.ndarray) -> Law:
-    return tails.learn([block], [np.ones(len(block))])
+    return fitting.learn_law([block], [np.ones(len(block))])
 
 
 def test_normal_noise_has_a_normal_law() -> None:

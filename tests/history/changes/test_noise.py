@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.history.changes import scales
-from harness.history.changes.scales import Noise
+from harness.history.changes import noise
+from harness.history.changes.noise import Noise
 
 
-def learnt(block: np.ndarray, phi: float = 0.0) -> scales.Scales:
+def learnt(block: np.ndarray, phi: float = 0.0) -> noise.Scales:
     rests = block - block.mean(axis=1, keepdims=True)
-    (found,) = scales.learn([block], [rests], [np.zeros(len(block))], [np.full(len(block), phi)])
+    (found,) = noise.learn_scales(
+        [block], [rests], [np.zeros(len(block))], [np.full(len(block), phi)]
+    )
     return found
 
 
