@@ -179,7 +179,7 @@ def _compilers(
     from harness.measure.peers.pool import PeerPool
     from harness.records.run import Machine, Run
     from harness.session.entries import find_graphs
-    from harness.verdicts.confirming_compilers import confirm_compilers
+    from harness.verdicts.confirming import confirm_compilers
 
     known = bool(lookup.runs(options.results))
     recorded = (
@@ -225,8 +225,7 @@ def _static_sides(options: Options, names: Sequence[str]) -> list[Side]:
 
     from harness.options import project_root
     from harness.session.entries import find_graphs
-    from harness.verdicts.exports import commit_side
-    from harness.verdicts.sides import find_static_side
+    from harness.verdicts.sides import commit_side, find_static_side
 
     root = project_root(Path.cwd())
 

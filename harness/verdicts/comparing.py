@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -27,7 +28,25 @@ from harness.records.run import Check, KernelRecord, Run
 from harness.records.timing import Samples
 from harness.verdicts.causes import causes, clock, is_identical
 from harness.verdicts.pairing import Match, Pairing, pair, region_of
-from harness.verdicts.pooling import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Which runs a side is made of, newest first, and the number of each one's first process.
+    ``left_out``: runs of the commit that are not in it, and why.
+
+    Processes of one run share its temperature and clocks, so they are not as good as processes of
+    different ones: the verdicts count what moves between runs once for each run.
+    """
+
+    runs: tuple[str, ...] = ()
+    starts: tuple[int, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    def run_of(self, process: int) -> int:
+        """The position in ``runs`` of the run that ``process`` belongs to."""
+        return max(0, bisect_right(self.starts, process) - 1)
+
 
 _ONE_RUN = Pool()
 

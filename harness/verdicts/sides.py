@@ -1,20 +1,33 @@
-"""What A and B mean: a run, a commit, a file or folder of emitted modules, or a compiler."""
+"""What A and B mean: a run, a commit, a file or folder of emitted modules, or a compiler.
+
+The runs of one commit are pooled. A commit without a run is compiled, for a comparison without
+times, by its own package: exported into a temporary folder and run in a process of its own on the
+working tree's graphs, so that two commits are asked the same question; what it emits comes back as
+text.
+"""
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import RecordError, UnknownName, UsageError, nearest
 from harness.history import lookup, store
+from harness.history.commits import tree as asv_tree
 from harness.measure.peers.names import SUBJECTS, parse
 from harness.records import git
-from harness.records.run import GraphRecord, KernelRecord, Machine, RegionRecord, Run
-from harness.verdicts.comparing import Side
+from harness.records.run import Check, GraphRecord, KernelRecord, Machine, RegionRecord, Run
+from harness.verdicts.causes import settings
+from harness.verdicts.comparing import Pool, Side
 from harness.verdicts.emitted import constants
 from harness.verdicts.pairing import region_of
-from harness.verdicts.pooling import pool
+
+if TYPE_CHECKING:
+    from harness.session.entries import GraphFile
 
 CompileAt = Callable[[str | None, str], Side]
 """Compiles the suite's graphs with a commit's compiler (None: the working tree's); the second
@@ -247,3 +260,127 @@ def _region(found: RegionRecord) -> KernelRecord:
         reason=found.reason,
         launches=found.count,
     )
+
+
+def pool(newest: Run, older: Sequence[Run]) -> tuple[Run, Pool]:
+    """``newest`` with the samples of those ``older`` runs of its commit that can be pooled: clean,
+    same machine, driver, method and versions; of a kernel, where code and configuration are the
+    same. Processes are numbered on. Nothing else of the older runs is used.
+    """
+    runs, starts, left_out = [newest.id], [0], []
+    merged = newest
+    for run in older:
+        why = _unlike(newest, run)
+        if why:
+            left_out.append(f"{run.id} ({why})")
+            continue
+        start = 1 + max((s.process for k in _kernels_of(merged) for s in k.sets), default=-1)
+        merged = _merge(merged, run, start)
+        runs.append(run.id)
+        starts.append(start)
+    if len(runs) > 1:
+        merged = replace(
+            merged, processes=len({s.process for k in _kernels_of(merged) for s in k.sets})
+        )
+    return merged, Pool(tuple(runs), tuple(starts), tuple(left_out))
+
+
+def _unlike(newest: Run, run: Run) -> str:
+    """Why ``run`` cannot be pooled with ``newest``; empty if it can."""
+    one, other = newest.machine, run.machine
+    differs = (
+        ("made from a changed tree", newest.dirty or run.dirty, False),
+        ("another machine", one.key, other.key),
+        ("another GPU", one.gpu_uuid, other.gpu_uuid),
+        ("another driver", one.driver, other.driver),
+        ("another method of measuring", newest.method, run.method),
+        ("another version of Triton", one.triton, other.triton),
+        ("another version of torch", one.torch, other.torch),
+        ("another target", newest.target, run.target),
+    )
+    found = [why for why, ours, theirs in differs if ours != theirs]
+    timed = any(kernel.sets for kernel in _kernels_of(run))
+    return ", ".join(found) if found or timed else "without times"
+
+
+def _kernels_of(run: Run) -> list[KernelRecord]:
+    return [kernel for graph in run.graphs for kernel in graph.kernels]
+
+
+def _merge(newest: Run, run: Run, start: int) -> Run:
+    graphs = {graph.name: graph for graph in run.graphs}
+    return replace(
+        newest,
+        graphs=tuple(
+            _merge_graph(graph, graphs[graph.name], start) if graph.name in graphs else graph
+            for graph in newest.graphs
+        ),
+    )
+
+
+def _merge_graph(graph: GraphRecord, older: GraphRecord, start: int) -> GraphRecord:
+    known = {(kernel.name, kernel.region): kernel for kernel in older.kernels}
+    return replace(
+        graph,
+        kernels=tuple(
+            _merge_kernel(kernel, known.get((kernel.name, kernel.region)), start)
+            for kernel in graph.kernels
+        ),
+    )
+
+
+def _merge_kernel(kernel: KernelRecord, older: KernelRecord | None, start: int) -> KernelRecord:
+    if older is None or older.reason or older.check is Check.FAILED:
+        return kernel
+    if older.module != kernel.module or settings(older) != settings(kernel):
+        return kernel
+    more = tuple(replace(s, process=start + s.process) for s in older.sets)
+    return replace(kernel, sets=(*kernel.sets, *more))
+
+
+_PACKAGE = "harness"
+
+
+def commit_side(
+    repository: Path, commit: str | None, label: str, graphs: Sequence[GraphFile], target: str
+) -> Side:
+    """What the package of ``commit`` in ``repository`` emits for ``graphs`` at ``target``; the
+    package of the checkout itself for None.
+
+    A graph it cannot compile is a graph with a reason. Raises ``CommitUnusable`` for a commit that
+    cannot be exported or whose package does not import.
+    """
+    if commit is None:
+        answer = _export(repository, str(repository), graphs, target)
+        origin = str(repository)
+    else:
+        with tempfile.TemporaryDirectory(prefix="harness-commit-") as name:
+            tree = asv_tree.unpack(repository, commit, _PACKAGE, Path(name))
+            answer = _export(tree, commit, graphs, target)
+        origin = f"commit {commit[:12]}"
+    found = tuple(_exported_graph(name, graph) for name, graph in answer["graphs"].items())
+    run = Run("", "", Machine(""), target, commit=commit or "", graphs=found)
+    return Side(label, run, f"{origin}, compiled for {target}")
+
+
+def _export(tree: Path, named: str, graphs: Sequence[GraphFile], target: str) -> dict[str, Any]:
+    files = {graph.name: graph.path.resolve() for graph in graphs}
+    path = [entry for entry in sys.path if entry]
+    return asv_tree.export(tree, named, files, target, path=path)
+
+
+def _exported_graph(name: str, found: dict[str, Any]) -> GraphRecord:
+    kernels = tuple(
+        KernelRecord(
+            name=kernel["name"],
+            kind=kernel["kind"],
+            bytes=kernel["bytes"],
+            launches=kernel["launches"],
+            region=kernel["region"],
+            origins=tuple(kernel["origins"]),
+            module=kernel["text"],
+        )
+        for kernel in found.get("kernels", ())
+    )
+    reason = found["reason"] or "; ".join(found.get("failures", ()))[:500]
+    return GraphRecord(name, kernels=kernels, reason=reason)

@@ -14,8 +14,7 @@ from harness.records.timing import Samples
 from harness.session.entries import GraphFile
 from harness.target import H100
 from harness.verdicts.comparing import Comparison
-from harness.verdicts.confirming import Workplace
-from harness.verdicts.confirming_compilers import confirm_compilers
+from harness.verdicts.confirming import Workplace, confirm_compilers
 
 SUITE = Path(__file__).resolve().parents[2] / "suites" / "graphs"
 NAMES = ("llama_block_forward", "fp8_rowwise_forward")

@@ -11,9 +11,8 @@ from harness.history import store
 from harness.measure.noise.judge import Pair, Rules, Times, estimate, judge
 from harness.records.run import KernelRecord, Run
 from harness.records.timing import Samples
-from harness.verdicts.comparing import Side, compare
-from harness.verdicts.pooling import Pool, pool
-from harness.verdicts.sides import find_side
+from harness.verdicts.comparing import Pool, Side, compare
+from harness.verdicts.sides import find_side, pool
 from tests.history.examples import KERNEL, MACHINE, run
 
 COMMIT = "abcdef123456" + "0" * 28

@@ -14,9 +14,14 @@ from harness.records.timing import Samples
 from harness.session.entries import GraphFile
 from harness.verdicts.comparing import Side
 from harness.verdicts.emitted import best_guess
-from harness.verdicts.exports import commit_side
 from harness.verdicts.pairing import nodes_of, pair
-from harness.verdicts.sides import find_side, find_sides, find_static_side, resolve_commit
+from harness.verdicts.sides import (
+    commit_side,
+    find_side,
+    find_sides,
+    find_static_side,
+    resolve_commit,
+)
 from tests.history.examples import run
 from tests.history.kernels import CONFIG, kernel, module
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from harness.cli.static_comparison import document, summary
 
 from harness.errors import CompileFailed, HarnessError
 from harness.records.metrics import StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord
+from harness.report.static import document, summary
 from harness.runtime.compile.static import CompileJob
 from harness.target import H100
 from harness.verdicts.static_comparing import (
