@@ -39,7 +39,7 @@ from harness.heuristics.facts import Config  # noqa: E402
 from harness.measure.peers.comparing import compare, region_task  # noqa: E402
 from harness.measure.peers.names import OURS, TUNED  # noqa: E402
 from harness.measure.peers.providers import Make, Provider, maker  # noqa: E402
-from harness.measure.peers.regional import compiled_launch, region_provider  # noqa: E402
+from harness.measure.peers.worker import compiled_launch, region_provider  # noqa: E402
 from harness.measure.timer.graph_timer import METHOD, CudaTimer  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from harness.calibration.measure import levels_for, size_class
 from harness.calibration.record import (
     AGAIN,
     PLAIN,
@@ -28,6 +27,8 @@ from harness.calibration.record import (
     Power,
     Share,
     Subject,
+    levels_for,
+    size_class,
     slowed,
 )
 from harness.measure.noise.judge import (

@@ -20,11 +20,26 @@ AGAIN = "again"
 PLAIN = "plain"
 LEVELS = (0.01, 0.02, 0.05, 0.10)
 """Injected slowdowns as shares of the kernel's own time."""
+LONG_MS, SHORT_MS = 0.020, 0.003
+"""Size classes: above 20 µs, 3 to 20 µs, below."""
+_LEVELS = {"long": LEVELS[:3], "medium": LEVELS[1:], "short": LEVELS[2:]}
 
 
 def slowed(level: float) -> str:
     """The subject with a spin of ``level`` of the kernel's time; 0: one that ends at once."""
     return f"spin {level:g}"
+
+
+def size_class(ms: float) -> str:
+    """``long`` above 20 µs, ``medium`` from 3 µs up, else ``short``."""
+    if ms > LONG_MS:
+        return "long"
+    return "medium" if ms >= SHORT_MS else "short"
+
+
+def levels_for(ms: float) -> tuple[float, ...]:
+    """Slowdowns worth injecting into a kernel of ``ms``: those near what can be found there."""
+    return _LEVELS[size_class(ms)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from harness.calibration.jobs import CellJob, DurationJob
 from harness.calibration.judging import another_session, judged
-from harness.calibration.measure import Candidate, cells
 from harness.calibration.record import (
     CALIBRATION_METHOD,
     Calibration,
     Cell,
     Subject,
+    levels_for,
 )
 from harness.devices.pool import Pool
-from harness.errors import HarnessError, UsageError
-from harness.measure.jobs import DeviceFacts, Effort, gpu
+from harness.errors import HarnessError, NoDevice, UsageError
+from harness.measure import jobs as measuring
+from harness.measure.jobs import DeviceFacts, Effort, gpu, in_fresh_processes
 from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen
-from harness.records.run import KernelRecord, Machine
+from harness.records.run import KernelRecord, Machine, one_line
 from harness.runtime.compile.compiling import CompileJob, compile_ahead
 from harness.session.model import Entry
 
 Follow = Callable[[str, int, int], None]
 """Hears what is being done, and how many of how many of it are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A kernel to calibrate with, and its module."""
+
+    subject: Subject
+    module_text: str
 
 
 class Sink(Protocol):
@@ -124,6 +134,55 @@ def measure(
         ):
             sink.add(found)
     return sink
+
+
+def cells(
+    candidates: Sequence[Candidate],
+    effort: Effort,
+    pool: Pool,
+    done: Collection[tuple[int, str]] = (),
+    durations: Mapping[str, float] | None = None,
+    follow: measuring.Follow = lambda _done, _total: None,
+) -> Iterator[Subject | Cell]:
+    """Measure what is not ``done`` yet: (process, key) pairs.
+
+    A ``Subject`` tells how long a kernel takes, once, before its first cell (``durations`` are
+    those known already); a cell with a reason says that a kernel failed, which is then left
+    out. Raises ``NoDevice`` when the GPU is gone.
+    """
+    known = dict(durations or {})
+    failed: set[str] = set()
+
+    def wanted(process: int, number: int) -> bool:
+        key = candidates[number].subject.key
+        return key not in failed and (process, key) not in done
+
+    for process, number, _ in in_fresh_processes(pool, len(candidates), effort, wanted, follow):
+        one = candidates[number]
+        key = one.subject.key
+        try:
+            if key not in known:
+                known[key] = pool.run(DurationJob(one.module_text))
+                yield replace(one.subject, ms=known[key])
+            yield pool.run(_job(one, process, effort, known[key]))
+        except NoDevice:
+            raise
+        except HarnessError as error:
+            failed.add(key)
+            yield Cell(process, key, reason=one_line(error))
+
+
+def _job(one: Candidate, process: int, effort: Effort, ms: float) -> CellJob:
+    return CellJob(
+        process,
+        one.subject.key,
+        one.module_text,
+        levels_for(ms),
+        ms,
+        effort.seed + process,
+        effort.budget_ms,
+        effort.width,
+    )
 
 
 def conclude(

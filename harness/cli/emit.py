@@ -91,7 +91,7 @@ def _add_user_kernels(
     failures: list[dict[str, str]],
 ) -> None:
     """The hand-written kernels of a file."""
-    from harness.session.handwritten import UserEntry
+    from harness.session.entries import UserEntry
 
     found, failed = UserEntry(path).modules(small)
     for module in found:

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.calibration.measure import size_class
-from harness.calibration.record import LEVELS, Calibration, Detectable, Mode, Share
+from harness.calibration.record import LEVELS, Calibration, Detectable, Mode, Share, size_class
 from harness.records.names import is_chosen, short
 from harness.records.run import to_json
 from harness.report.output import Report

@@ -5,23 +5,24 @@ Reading names touches no graph file; a graph is read when it is compiled.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Failure
 from harness.decisions import UNDECIDED
-from harness.errors import DamagedGraph, UnknownName
+from harness.errors import DamagedGraph, HarnessError, UnknownName
 from harness.graph.model import Graph
 from harness.graph.suite import load_suite
 from harness.graph.text import is_graph, load
 from harness.handwritten.source import declares_kernels
-from harness.measure.peers.regions import comparables
+from harness.measure.peers.regions import Comparable, comparables
 from harness.options import Options
 from harness.records.names import is_chosen
 from harness.records.run import KernelRecord, LibraryCall, one_line
-from harness.session.handwritten import UserEntry
 from harness.session.model import Compiled, CompiledKernel
 from harness.target import Target
 
@@ -89,6 +90,64 @@ def _is_small(compiled: CompiledGraph) -> bool:
     """Whether Triton's interpreter gets through every kernel in seconds."""
     moved = (kernel.module.bytes_moved for kernel in compiled.kernels)
     return max(moved, default=0) <= _SMALL_BYTES
+
+
+@dataclass(eq=False, slots=True)
+class UserEntry:
+    """The kernels that the file at ``path`` declares."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return self.path.stem
+
+    def compile(self) -> Compiled:
+        """Modules at the declared sizes. A declaration that does not fit is a failure of its
+        own. Raises ``UsageError`` where the file as a whole cannot be used."""
+        began = time.perf_counter()
+        modules, failures = self.modules()
+        return Compiled(
+            tuple(CompiledKernel(m, (m.origins,), m.name) for m in modules),
+            (),
+            time.perf_counter() - began,
+            tuple(failures),
+            frozenset(m.name for m in modules),
+            tuple(Comparable(m.name, m.text) for m in modules),
+        )
+
+    def compile_small(self) -> Compiled | None:
+        """Modules at the small sizes, of those kernels that have some."""
+        modules, _ = self.modules(small=True)
+        return Compiled(tuple(CompiledKernel(m, (m.origins,), m.name) for m in modules), (), 0.0)
+
+    def modules(self, small: bool = False) -> tuple[list[EmittedModule], list[KernelRecord]]:
+        """The kernels' modules, and rows for those that have none. With ``small`` only kernels
+        that have small sizes, or whose own are small."""
+        from harness.handwritten.kernels import load_kernels
+        from harness.handwritten.modules import emit
+
+        file = load_kernels(self.path)
+        failures = dict(file.failures)
+        modules: list[EmittedModule] = []
+        for kernel in file.kernels:
+            if (
+                small
+                and kernel.declaration.small is None
+                and emit(kernel).bytes_moved > _SMALL_BYTES
+            ):
+                continue
+            try:
+                modules.append(emit(kernel, small))
+            except HarnessError as error:
+                failures[kernel.name] = error
+        return modules, [_row(name, error) for name, error in failures.items()]
+
+
+def _row(name: str, error: HarnessError) -> KernelRecord:
+    where = f" ({error.where})" if error.where else ""
+    return KernelRecord(name, "user", 0, launches=0, reason=f"{one_line(error)}{where}")
 
 
 def read(path: Path) -> Graph:

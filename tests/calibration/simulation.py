@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.calibration.measure import levels_for
-from harness.calibration.record import AGAIN, PLAIN, Cell, Subject, Truth, slowed
+from harness.calibration.record import AGAIN, PLAIN, Cell, Subject, Truth, levels_for, slowed
 
 GAP_MS = 0.0012
 """What an appended spin adds even when it ends at once."""

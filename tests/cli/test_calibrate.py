@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from harness.calibration import measure, run
+from harness.calibration import run
 from harness.calibration import store as calibrations
 from harness.runtime import device
 from harness.target import H100
@@ -117,7 +117,7 @@ def test_a_gpu_that_vanishes_loses_nothing_and_it_can_go_on(
 def test_ctrl_c_keeps_what_was_measured(
     harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = measure.cells
+    real = run.cells
 
     def interrupted(*args: Any, **given: Any) -> Any:
         for number, found in enumerate(real(*args, **given)):

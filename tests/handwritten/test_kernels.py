@@ -15,8 +15,7 @@ from harness.records.run import KernelRecord
 from harness.runtime import module as modules
 from harness.runtime.compile.static import metrics
 from harness.runtime.interpret.interpreter import CheckResult, InterpreterPool
-from harness.session.entries import find_entries, is_user_file
-from harness.session.handwritten import UserEntry
+from harness.session.entries import UserEntry, find_entries, is_user_file
 from harness.target import H100
 from tests.handwritten.files import HEAD, OUTSIDE, SCALE, write
 
@@ -264,8 +263,8 @@ def test_peers_compute_the_reference_of_a_kernel(tmp_path: Path) -> None:
     import torch
 
     from harness.measure.peers.comparing import compare
-    from harness.measure.peers.kernels import kernel_maker, kernel_task
     from harness.measure.peers.providers import function_maker
+    from harness.measure.peers.worker import kernel_maker, kernel_task
     from tests.measure.peers.cpu_worker import FakeTimer
 
     (module,) = emitted(write(tmp_path, SCALE), small=True)

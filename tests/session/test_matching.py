@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.session.matching import match_small
+from harness.session.session import match_small
 
 CAPTURED = frozenset("abcdefgh")
 

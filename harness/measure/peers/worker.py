@@ -7,21 +7,25 @@ this process with it, and the parent, told by a file how far it came, goes on wi
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledRegion
 from harness.devices.job import Context, Unusable
 from harness.errors import HarnessError
+from harness.executor import LaunchKernel, prepare_region
 from harness.graph.replay import random_inputs
+from harness.heuristics.facts import Config
 from harness.measure.measurer import release
-from harness.measure.peers.comparing import Task, compare, region_task, why
+from harness.measure.peers.comparing import Task, compare, copied, region_task, why
 from harness.measure.peers.jobs import CompareJob, RegionComparison, WarmJob
-from harness.measure.peers.kernels import kernel_maker, kernel_task
 from harness.measure.peers.names import SUBJECTS
 from harness.measure.peers.providers import (
     TUNED_OPTIONS,
@@ -31,7 +35,6 @@ from harness.measure.peers.providers import (
     inductor,
     maker,
 )
-from harness.measure.peers.regional import compiled_launch, region_provider
 from harness.measure.worker import Gpu, is_lost
 from harness.records.timing import Timer
 from harness.runtime import module as modules
@@ -134,3 +137,58 @@ class Comparer:
             self._launchers.clear()
         torch.compiler.reset()
         release(str(self.device))
+
+
+def compiled_launch(
+    launchers: LauncherCache, configs: Mapping[str, Config], cache: Path | None
+) -> LaunchKernel:
+    """Launch compiled kernels. ``configs`` are tuned configurations by module text; a kernel
+    that has none gets its best guess. Module files go to ``cache``."""
+    loaded: dict[str, Callable[[Sequence[Any]], None]] = {}
+
+    def launch(module: EmittedModule, args: list[Any]) -> None:
+        run = loaded.get(module.text)
+        if run is None:
+            made = modules.load(module.text, cache)
+            run = loaded[module.text] = launchers.get(made, configs.get(module.text))
+        run(args)
+
+    return launch
+
+
+def region_provider(region: CompiledRegion, launch: LaunchKernel, device: torch.device) -> Provider:
+    """``region`` as a function of its inputs. Raises ``HarnessError`` for one that has no
+    kernels: running torch in their place would be another provider's time."""
+    if not region.complete or region.program is None:
+        raise HarnessError(
+            "a region has no kernels to run",
+            where=region.region.name,
+            got="; ".join(str(f.error) for f in region.failures)[:500],
+            expected="every kernel of the region generated",
+            remedy="see the compile report",
+        )
+    run = prepare_region(region, lambda module: functools.partial(launch, module), device)
+    return lambda tensors: run(list(tensors))
+
+
+def kernel_task(loaded: modules.LoadedModule, device: torch.device, seed: int = 0) -> Task:
+    """What the kernel does to its arguments: the contents of what it writes."""
+    return Task(
+        loaded.name,
+        lambda: loaded.get_args(device=str(device), seed=seed),
+        lambda outputs, _: [t for t in outputs if t is not None],
+        lambda args: loaded.reference([copied(a) for a in args], wide=True),
+    )
+
+
+def kernel_maker(loaded: modules.LoadedModule, launch: Callable[[Sequence[Any]], None]) -> Make:
+    """The kernel itself, through ``launch``."""
+
+    def run(args: Sequence[Any]) -> list[torch.Tensor | None]:
+        launch(args)
+        return [args[position] for position in loaded.outputs]
+
+    def make(_: Sequence[Any]) -> Provider:
+        return run
+
+    return make

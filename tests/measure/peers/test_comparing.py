@@ -21,8 +21,8 @@ from harness.measure.peers.comparing import compare, distance, region_task
 from harness.measure.peers.jobs import RegionComparison
 from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.providers import Make, graph_module, maker
-from harness.measure.peers.regional import region_provider
 from harness.measure.peers.regions import comparables
+from harness.measure.peers.worker import region_provider
 from harness.measure.timer.graph_timer import METHOD_DIRECT
 from harness.pipeline import compile_graph
 from harness.records.run import Check

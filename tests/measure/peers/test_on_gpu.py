@@ -13,7 +13,7 @@ from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.regions import comparables
 from harness.pipeline import compile_graph
 from harness.records.run import Check
-from harness.session.handwritten import UserEntry
+from harness.session.entries import UserEntry
 
 pytestmark = [
     pytest.mark.gpu,
