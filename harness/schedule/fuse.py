@@ -100,7 +100,7 @@ class Fuser:
                 continue
             if entry.joined is None:
                 self._work_out(first, second, entry)
-            elif not self._cyclic(first, second):
+            elif not self._between(first, second):
                 self._fuse(first, second, entry.joined)
 
     def _decided(self, first: int, second: int) -> bool | None:
@@ -208,9 +208,6 @@ class Fuser:
         if second_numbers[-1] < first_numbers[0]:
             return first_numbers[0] - second_numbers[-1]
         return 1
-
-    def _cyclic(self, first: int, second: int) -> bool:
-        return self._between(first, second) != 0
 
     def _between(self, first: int, second: int) -> int:
         """Nests outside that must run after one of the two and before the other."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.ir.affine import Size, divide, same, size_hint
-from harness.schedule.space import AffineAccess, Candidate, Level, NestView, Use, transform_view
+from harness.schedule.space import AffineAccess, Candidate, Level, Parts, Use, restride
 
 _ATTEMPTS = 4
 """Pairs of accesses tried as the guide before two kernels count as not matching."""
@@ -23,10 +23,11 @@ class Common:
     """A dimension of the fused kernel: what part it is of a dimension of each side.
 
     The first candidate's dimension ``first`` is a sum in which this dimension has the weight
-    ``first_weight``; ``None`` for a reduced dimension the side does not run over.
+    ``first_weight``; so for the second, with ``None`` for a reduced dimension that a flat
+    candidate does not run over.
     """
 
-    first: int | None
+    first: int
     first_weight: Size
     second: int | None
     second_weight: Size
@@ -159,10 +160,7 @@ def _match(sides: Sides, shared: list[tuple[AffineAccess, AffineAccess]]) -> Mat
         for a, b in shared:
             if not left and not right:
                 break
-            part_a, part_b = (
-                _parts(a, left, sides.first),
-                _parts(b, right, sides.second),
-            )
+            part_a, part_b = _parts(a, left, sides.first), _parts(b, right, sides.second)
             found = _walk(part_a, part_b)
             if not found:
                 continue
@@ -179,33 +177,22 @@ def _match(sides: Sides, shared: list[tuple[AffineAccess, AffineAccess]]) -> Mat
 
 def _place(common: Common) -> tuple[int, int]:
     """Keeps the first candidate's loop order: by dimension, outermost part first."""
-    assert common.first is not None
     return common.first, -size_hint(common.first_weight)
 
 
 def join(sides: Sides, matching: Matching) -> Candidate:
     """The candidate of all nests of both sides over the common dimensions."""
     first, second = sides.first, sides.second
-
-    def change_first(strides: tuple[Size, ...]) -> tuple[Size, ...]:
-        return tuple(0 if c.first is None else strides[c.first] * c.first_weight for c in matching)
-
-    def change_second(strides: tuple[Size, ...]) -> tuple[Size, ...]:
-        return tuple(
-            0 if c.second is None else strides[c.second] * c.second_weight for c in matching
-        )
-
-    views: list[NestView] = [transform_view(v, change_first) for v in first.views]
+    parts: Parts = [(c.first, c.first_weight) for c in matching]
+    views = [restride(view, parts) for view in first.views]
+    parts = [(c.second, c.second_weight) for c in matching]
     for view in second.views:
-        level = sides.second_level if view.level is Level.FLAT else view.level
-        if second.rnumel != 1:
-            level = view.level
-        views.append(transform_view(view, change_second, level))
-    views.sort(key=lambda v: v.number)
+        flat = view.level is Level.FLAT and second.rnumel == 1
+        views.append(restride(view, parts, sides.second_level if flat else view.level))
     return Candidate(
         tuple(c.size for c in matching),
-        tuple(c.first is not None and first.reduced[c.first] for c in matching),
-        tuple(views),
+        tuple(first.reduced[c.first] for c in matching),
+        tuple(sorted(views, key=lambda v: v.number)),
         first.numel,
         first.rnumel,
     )

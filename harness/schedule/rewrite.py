@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import sympy
 
@@ -65,31 +64,6 @@ def axes_of(candidate: Candidate, reduced: bool) -> tuple[Axis, ...]:
     )
 
 
-@dataclass(slots=True)
-class Writer:
-    """Writes the nests of one arranged candidate. Values are interned per candidate, so that
-    what two nests share is one object."""
-
-    candidate: Candidate
-    builder: Builder = field(default_factory=Builder)
-    variables: list[sympy.Symbol] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Name the dimensions."""
-        parallel = iter(axes_of(self.candidate, False))
-        reduced = iter(axes_of(self.candidate, True))
-        for is_reduced in self.candidate.reduced:
-            self.variables.append(next(reduced if is_reduced else parallel).var)
-
-    def nest(self, view: NestView) -> Nest:
-        """The nest of ``view`` over the candidate's loops."""
-        addresses = _Addresses(view, self.candidate, self.variables)
-        stores = rewrite_stores(view.nest.stores, self.builder, addresses.of)
-        raxes = () if view.level is Level.FLAT else axes_of(self.candidate, True)
-        axes = axes_of(self.candidate, False)
-        return Nest(view.nest.name, axes, raxes, stores, view.nest.origins)
-
-
 class _Addresses:
     """Index expressions of one view, over the candidate's loop variables."""
 
@@ -136,6 +110,16 @@ class _Addresses:
 
 
 def write(candidate: Candidate) -> dict[int, Nest]:
-    """Every nest of an arranged candidate over the candidate's loops, by nest number."""
-    writer = Writer(candidate)
-    return {view.number: writer.nest(view) for view in candidate.views}
+    """Every nest of an arranged candidate over the candidate's loops, by nest number. Values
+    are interned per candidate, so that what two nests share is one object."""
+    builder = Builder()
+    axes, raxes = axes_of(candidate, False), axes_of(candidate, True)
+    loops = {False: iter(axes), True: iter(raxes)}
+    variables = [next(loops[is_reduced]).var for is_reduced in candidate.reduced]
+    nests: dict[int, Nest] = {}
+    for view in candidate.views:
+        nest, addresses = view.nest, _Addresses(view, candidate, variables)
+        stores = rewrite_stores(nest.stores, builder, addresses.of)
+        own = () if view.level is Level.FLAT else raxes
+        nests[view.number] = Nest(nest.name, axes, own, stores, nest.origins)
+    return nests

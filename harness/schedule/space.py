@@ -12,7 +12,7 @@ the same point exactly if they are equal.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import sympy
@@ -135,21 +135,29 @@ class Candidate:
         return size_hint(product(size for size, stride in moving if stride != 0))
 
 
-Transform = Callable[[tuple[Size, ...]], "tuple[Size, ...]"]
+Parts = Sequence[tuple[int | None, Size]]
+"""New dimensions in terms of old ones: which one each is a part of, and what a step of it is
+there; None for a dimension that a nest does not run along."""
 
 
-def transform_view(view: NestView, change: Transform, level: Level | None = None) -> NestView:
-    """``view`` with ``change`` applied to the strides of every access."""
+def restride(view: NestView, parts: Parts, level: Level | None = None) -> NestView:
+    """``view`` over the dimensions ``parts``."""
     accesses = tuple(
-        AffineAccess(r.use, r.name, r.offset, change(r.strides), r.exact) for r in view.accesses
+        AffineAccess(
+            a.use,
+            a.name,
+            a.offset,
+            tuple(0 if k is None else a.strides[k] * weight for k, weight in parts),
+            a.exact,
+        )
+        for a in view.accesses
     )
     return replace(view, level=level or view.level, accesses=accesses)
 
 
 def merge_dimensions(candidate: Candidate) -> Candidate:
     """Merge every two dimensions that all accesses run through as one loop."""
-    pair = _mergeable(candidate)
-    while pair is not None:
+    while (pair := _mergeable(candidate)) is not None:
         outer, inner = pair
         keep = [k for k in range(len(candidate.sizes)) if k != outer]
         sizes = list(candidate.sizes)
@@ -157,32 +165,17 @@ def merge_dimensions(candidate: Candidate) -> Candidate:
         # The merged loop takes the outer one's place: row-major order is preserved
         # where the two were adjacent.
         order = sorted(keep, key=lambda k: outer if k == inner else k)
-        candidate = permute(
-            Candidate(
-                tuple(sizes),
-                candidate.reduced,
-                candidate.views,
-                candidate.numel,
-                candidate.rnumel,
-            ),
-            order,
-        )
-        pair = _mergeable(candidate)
+        candidate = permute(replace(candidate, sizes=tuple(sizes)), order)
     return candidate
 
 
 def permute(candidate: Candidate, order: Sequence[int]) -> Candidate:
     """The candidate over the dimensions ``order`` (positions; a position left out is dropped)."""
-
-    def change(strides: tuple[Size, ...]) -> tuple[Size, ...]:
-        return tuple(strides[k] for k in order)
-
-    return Candidate(
-        tuple(candidate.sizes[k] for k in order),
-        tuple(candidate.reduced[k] for k in order),
-        tuple(transform_view(v, change) for v in candidate.views),
-        candidate.numel,
-        candidate.rnumel,
+    return replace(
+        candidate,
+        sizes=tuple(candidate.sizes[k] for k in order),
+        reduced=tuple(candidate.reduced[k] for k in order),
+        views=tuple(restride(v, [(k, 1) for k in order]) for v in candidate.views),
     )
 
 

@@ -314,31 +314,35 @@ class _Classifier(torch.nn.Module):
         return torch.nn.functional.cross_entropy(logits, labels)
 
 
-def _images(model: torch.nn.Module, options: dict[str, int], training: bool) -> Example:
-    images = torch.randn(options["batch"], 3, options["image"], options["image"])
-    labels = torch.zeros(options["batch"], dtype=torch.int64)
-    return Example(_Classifier(model), (images, labels) if training else (images,), {}, "model")
+def _images(
+    target: Target,
+    names: list[str],
+    create: Callable[..., torch.nn.Module],
+    training: bool,
+) -> Example:
+    """A model of a library of image models, on images."""
+    options = dict(target.options)
+    batch, size = _take(options, "batch", 8), _take(options, "image", 224)
+    if target.name not in names:
+        near = ", ".join(nearest(target.name, names))
+        raise UnknownName(f"{target.provider} has no model {target.name}", expected=near)
+    model = _Classifier(_construct(create, target, options))
+    images = torch.randn(batch, 3, size, size)
+    labels = torch.zeros(batch, dtype=torch.int64)
+    return Example(model, (images, labels) if training else (images,), {}, "model")
 
 
 def _timm(target: Target, training: bool) -> Example:
     timm = library("timm")
-    options = dict(target.options)
-    sizes = {"batch": _take(options, "batch", 8), "image": _take(options, "image", 224)}
-    if not timm.is_model(target.name):
-        near = nearest(target.name, timm.list_models())
-        raise UnknownName(f"timm has no model {target.name}", expected=", ".join(near))
-    return _images(_construct(timm.create_model, target, options), sizes, training)
+    # a name may have a tag, resnet50.a1_in1k, which the list of models leaves out
+    names = [target.name] if timm.is_model(target.name) else timm.list_models()
+    return _images(target, names, timm.create_model, training)
 
 
 def _torchvision(target: Target, training: bool) -> Example:
     library("torchvision")
     models = library("torchvision.models")
-    options = dict(target.options)
-    sizes = {"batch": _take(options, "batch", 8), "image": _take(options, "image", 224)}
-    if target.name not in models.list_models():
-        near = nearest(target.name, models.list_models())
-        raise UnknownName(f"torchvision has no model {target.name}", expected=", ".join(near))
-    return _images(_construct(models.get_model, target, options), sizes, training)
+    return _images(target, models.list_models(), models.get_model, training)
 
 
 def _construct(

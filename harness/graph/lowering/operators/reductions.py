@@ -106,7 +106,8 @@ def reduced_operand(call: Call, dims: list[int], keepdim: bool) -> Operand:
 
 
 def over(call: Call, dims_at: int = 1, keepdim_at: int = 2) -> Operand:
-    """The operand of the common signature ``(self, dim, keepdim)``."""
+    """The operand of the common signature ``(self, dim, keepdim)``; every element where the
+    call has no dimensions."""
     rank = call.tensor(0).rank
     return reduced_operand(call, call.dims(dims_at, "dim", rank), call.flag(keepdim_at, "keepdim"))
 
@@ -155,20 +156,6 @@ def sum_of_exponentials(operand: Operand) -> Result | None:
     return replace(plain, online=online)
 
 
-def total_of_all(kind: ReduceKind) -> Rule:
-    """``sum(self)`` and ``prod(self)`` of every element."""
-
-    def lower(call: Call) -> Lowered:
-        operand = _everything(call).cast(call.dtype)
-        return operand.finish(operand.reduce(kind, call.dtype))
-
-    return Rule(lower)
-
-
-def _everything(call: Call) -> Operand:
-    return reduced_operand(call, list(range(call.tensor(0).rank)), keepdim=False)
-
-
 def mean(call: Call) -> Lowered:
     """``mean``: the sum divided by the number of elements."""
     operand = over(call).cast(call.dtype)
@@ -177,11 +164,11 @@ def mean(call: Call) -> Lowered:
     return operand.finish(call.scalar.div(summed, count))
 
 
-def extreme(kind: ReduceKind, *, everything: bool = False) -> Rule:
+def extreme(kind: ReduceKind) -> Rule:
     """``amax`` and ``amin``; of bools they are *any* and *all*."""
 
     def lower(call: Call) -> Lowered:
-        operand = _everything(call) if everything else over(call)
+        operand = over(call)
         return operand.finish(extreme_of(operand, kind))
 
     return Rule(lower)
@@ -206,11 +193,11 @@ def all_of(operand: Operand) -> Value:
     return scalar.compare(Op.LOGICAL_NOT, negated.reduce(ReduceKind.ANY, DType.BOOL))
 
 
-def quantifier(of: Callable[[Operand], Value], *, everything: bool = False) -> Rule:
+def quantifier(of: Callable[[Operand], Value]) -> Rule:
     """``any`` and ``all``."""
 
     def lower(call: Call) -> Lowered:
-        operand = _everything(call) if everything else over(call)
+        operand = over(call)
         return operand.finish(of(operand))
 
     return Rule(lower)
@@ -271,7 +258,7 @@ class Moments:
 def _moments(call: Call) -> Moments:
     match call.node.op.rsplit(".", 1)[1]:
         case "default":
-            operand = _everything(call)
+            operand = over(call, 2, 3)
             correction: Number = int(call.flag(1, "unbiased", True))
         case "dim":
             operand = over(call, 1, 3)
@@ -321,7 +308,7 @@ def vector_norm(call: Call) -> Lowered:
 def norm(call: Call) -> Lowered:
     """``norm`` with an optional order (2 if absent)."""
     order = call.maybe_number(1, "p")
-    operand = _everything(call) if call.node.op == "aten.norm.Scalar" else over(call, 2, 3)
+    operand = over(call, 2, 3)
     return operand.finish(norm_of(operand.cast(call.dtype), 2.0 if order is None else float(order)))
 
 
@@ -352,23 +339,23 @@ def count_nonzero(call: Call) -> Lowered:
 
 RULES: Rules = {
     "aten.sum.dim_IntList": total(ReduceKind.SUM),
-    "aten.sum.default": total_of_all(ReduceKind.SUM),
+    "aten.sum.default": total(ReduceKind.SUM),
     "aten.prod.dim_int": total(ReduceKind.PROD),
-    "aten.prod.default": total_of_all(ReduceKind.PROD),
+    "aten.prod.default": total(ReduceKind.PROD),
     "aten.mean.dim": Rule(mean),
     "aten.mean.default": Rule(mean),
     "aten.amax.default": extreme(ReduceKind.MAX),
     "aten.amin.default": extreme(ReduceKind.MIN),
-    "aten.max.default": extreme(ReduceKind.MAX, everything=True),
-    "aten.min.default": extreme(ReduceKind.MIN, everything=True),
+    "aten.max.default": extreme(ReduceKind.MAX),
+    "aten.min.default": extreme(ReduceKind.MIN),
     "aten.max.dim": extreme_with_index(ReduceKind.MAX, ReduceKind.ARGMAX),
     "aten.min.dim": extreme_with_index(ReduceKind.MIN, ReduceKind.ARGMIN),
     "aten.argmax.default": position_of(ReduceKind.ARGMAX),
     "aten.argmin.default": position_of(ReduceKind.ARGMIN),
-    "aten.any.default": quantifier(any_of, everything=True),
+    "aten.any.default": quantifier(any_of),
     "aten.any.dim": quantifier(any_of),
     "aten.any.dims": quantifier(any_of),
-    "aten.all.default": quantifier(all_of, everything=True),
+    "aten.all.default": quantifier(all_of),
     "aten.all.dim": quantifier(all_of),
     "aten.all.dims": quantifier(all_of),
     "aten.var.correction": Rule(variance),

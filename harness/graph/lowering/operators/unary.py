@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules
@@ -99,29 +100,24 @@ def nan_to_num(call: Call) -> Lowered:
     return call.result(scalar.where(scalar.compare(Op.ISNAN, value), nan, finite))
 
 
-def activation(call: Call, scalar: Scalar, value: Value) -> Value:
-    """One of the activation functions without parameters, by the node's operator."""
-    name = call.node.op.split(".")[1]
-    match name:
-        case "silu":
-            return scalar.mul(value, scalar.op(Op.SIGMOID, value))
-        case "hardsigmoid":
-            return hard_sigmoid(scalar, value)
-        case "hardswish":
-            return scalar.mul(value, hard_sigmoid(scalar, value))
-        case "mish":
-            return scalar.mul(value, scalar.op(Op.TANH, softplus_of(scalar, value, 1.0, 20.0)))
-        case "log_sigmoid":
-            low = scalar.op(Op.MINIMUM, value, scalar.like(0, value))
-            decay = scalar.op(Op.EXP, scalar.op(Op.NEG, scalar.op(Op.ABS, value)))
-            return scalar.sub(low, scalar.op(Op.LOG1P, decay))
-        case _:
-            raise call.refuse(f"activation {name}")
-
-
-def simple_activation(call: Call) -> Lowered:
+def activation(function: Callable[[Scalar, Value], Value]) -> Rule:
     """An activation function without parameters."""
-    return call.result(activation(call, call.scalar, call.operand(0)))
+    return Rule(lambda call: call.result(function(call.scalar, call.operand(0))))
+
+
+def silu(scalar: Scalar, value: Value) -> Value:
+    """``x sigmoid(x)``."""
+    return scalar.mul(value, scalar.op(Op.SIGMOID, value))
+
+
+def mish(scalar: Scalar, value: Value) -> Value:
+    """``x tanh(softplus(x))``."""
+    return scalar.mul(value, scalar.op(Op.TANH, softplus_of(scalar, value, 1.0, 20.0)))
+
+
+def hard_swish(scalar: Scalar, value: Value) -> Value:
+    """``x`` times its hard sigmoid."""
+    return scalar.mul(value, hard_sigmoid(scalar, value))
 
 
 def hard_sigmoid(scalar: Scalar, value: Value) -> Value:
@@ -227,10 +223,10 @@ RULES: Rules = {
     "aten.square.default": Rule(square),
     "aten.logit.default": Rule(logit),
     "aten.nan_to_num.default": Rule(nan_to_num, partial=True),
-    "aten.silu.default": Rule(simple_activation),
-    "aten.mish.default": Rule(simple_activation),
-    "aten.hardsigmoid.default": Rule(simple_activation),
-    "aten.hardswish.default": Rule(simple_activation),
+    "aten.silu.default": activation(silu),
+    "aten.mish.default": activation(mish),
+    "aten.hardsigmoid.default": activation(hard_sigmoid),
+    "aten.hardswish.default": activation(hard_swish),
     "aten.softplus.default": Rule(softplus),
     "aten.gelu.default": Rule(gelu),
     "aten.elu.default": Rule(elu),
