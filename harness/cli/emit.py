@@ -172,7 +172,7 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
 def _write_binaries(
     answer: Answer, folder: Path, texts: Mapping[str, str], target: Target
 ) -> list[dict[str, str]]:
-    """Write ``NAME.kernel`` for every module text: its best guess compiled for ``target``, with
+    """Write ``NAME.kernel`` for every module text: its untuned choice compiled for ``target``, with
     what is needed to launch it. What does not compile is answered with its reason.
 
     Raises ``RecordError`` when the folder cannot be written.
@@ -180,6 +180,8 @@ def _write_binaries(
     from harness.runtime import module
     from harness.runtime.compile import binary as binaries
     from harness.runtime.compile.compiling import CompileJob, CompilePool
+    from harness.runtime.compile.static import untuned
+    from harness.runtime.launch.launcher import compiled_binary
 
     failed = []
     names = list(texts)
@@ -189,13 +191,13 @@ def _write_binaries(
         CompilePool(min(answer.options.jobs, max(1, len(jobs))), place) as pool,
         answer.progress("compiling") as bar,
     ):
-        for done, (index, error) in enumerate(pool.warm_each(jobs)):
+        for done, (index, figures) in enumerate(pool.metrics_each(jobs)):
             bar.update(f"compiling {names[index]}", done, len(jobs))
-            loaded = module.load(texts[names[index]], place)
-            name = binaries.artifact(loaded.text, loaded.configs[0], target)
-            found = None if error is not None else binaries.find(place, name)
-            if found is None:
-                failed.append({"kernel": names[index], "reason": str(error)})
+            if isinstance(figures, HarnessError):
+                failed.append({"kernel": names[index], "reason": str(figures)})
                 continue
+            loaded = module.load(texts[names[index]], place)
+            config = untuned(loaded.text, target, place) or loaded.configs[0]
+            found = compiled_binary(loaded, target, config, cache=place)
             binaries.save(folder / f"{names[index]}{binaries.SUFFIX}", found)
     return failed

@@ -19,9 +19,8 @@ MAX_REDUCTION_BLOCK = 4096
 MAX_RSPLIT = 64
 LEAST_SCAN_BLOCK = 256
 """Smallest reduction block of a split scan: every block costs its successors a look back."""
-SPILL_LIMIT = 16
-"""Registers a candidate may spill before it is passed over (if another one does not)."""
-SPILL_LIMIT_WIDE = 32
+_SPILL_LIMIT = 16
+_SPILL_LIMIT_WIDE = 32
 """The same where a wave has 64 lanes."""
 MAX_TENSOR_ELEMENTS = 1 << 20
 MAX_GRID_X = (1 << 31) - 1
@@ -84,6 +83,11 @@ def largest_block(prefix: str, numel: int) -> int:
     while block < hint and _grid_overflows(prefix, numel, block, MAX_THREADS_PER_BLOCK):
         block *= 2
     return min(hint, block)
+
+
+def spill_limit(target: Target) -> int:
+    """Registers that a candidate may spill before it is passed over (if another one does not)."""
+    return _SPILL_LIMIT_WIDE if target.warp_size > 32 else _SPILL_LIMIT
 
 
 def _holds_all(facts: Facts, prefix: str) -> bool:

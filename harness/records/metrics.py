@@ -22,7 +22,8 @@ class StaticMetrics:
     ``registers`` per thread; ``spills`` bytes of spill stores and loads per thread;
     ``stack`` bytes of local memory per thread; ``shared`` bytes per block; ``instructions``
     in the binary (padding not counted); widest global accesses in bytes per thread;
-    ``mix`` counts of instructions by group.
+    ``mix`` counts of instructions by group. ``chosen``: the configuration, where the module's
+    first candidate was passed over (its names and values; empty otherwise).
     """
 
     registers: int
@@ -33,6 +34,7 @@ class StaticMetrics:
     widest_load: int
     widest_store: int
     mix: tuple[tuple[str, int], ...]
+    chosen: tuple[tuple[str, int], ...] = ()
 
 
 class Source(enum.Enum):

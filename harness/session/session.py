@@ -258,8 +258,10 @@ def _blank(kernel: CompiledKernel) -> KernelRecord:
 
 
 def with_metrics(record: KernelRecord, found: StaticMetrics) -> KernelRecord:
-    """``record`` with what its compiled binary says."""
-    return replace(record, metrics=metrics.read_static(found), mix=dict(found.mix))
+    """``record`` with what its compiled binary says, and the configuration if that was chosen
+    because the first candidate spills."""
+    config = dict(found.chosen) if found.chosen else record.config
+    return replace(record, config=config, metrics=metrics.read_static(found), mix=dict(found.mix))
 
 
 def _with_check(record: KernelRecord, outcome: CheckResult) -> KernelRecord:

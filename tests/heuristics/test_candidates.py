@@ -33,6 +33,7 @@ from harness.heuristics.limits import (
     cdiv,
     largest_block,
     next_power_of_two,
+    spill_limit,
 )
 from harness.heuristics.registry import LEARNING, RULES, by_rules, candidates, learnt
 from harness.runtime.grid import Blocks, Tiled, checked
@@ -174,6 +175,11 @@ def test_every_direction_of_two_and_three_tiles_is_tried() -> None:
 def test_no_hint_tries_every_direction() -> None:
     found = {dict(c.blocks)["XBLOCK"] for c in by_rules(reduction(4096, 4096, Hint.DEFAULT), H100)}
     assert {1, 8, 64} <= found
+
+
+def test_spill_limits() -> None:
+    assert spill_limit(H100) == 16
+    assert spill_limit(MI300X) == 32
 
 
 def test_trees_are_the_same_as_text() -> None:

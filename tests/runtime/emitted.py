@@ -143,3 +143,9 @@ SIZED = (
     .replace("(-(-2000 //", "(-(-args[3] //")
 )
 """Takes its number of elements as an argument."""
+
+SPILLING = ROW_SUM.replace(
+    "CONFIGS = [",
+    'CONFIGS = [{"XBLOCK": 32, "R0_BLOCK": 512, "num_warps": 1, "num_stages": 1, "maxnreg": 24}, ',
+)
+"""Its first candidate holds 512 elements a thread in 24 registers."""

@@ -7,10 +7,10 @@ import pytest
 from harness.errors import CheckFailed, CompileFailed, UnsupportedOperator
 from harness.measure.peers.regions import Comparable
 from harness.records.metrics import read_static
-from harness.records.run import Check, GraphRecord
+from harness.records.run import Check, GraphRecord, KernelRecord
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.session.model import GraphDone, GraphStarted, KernelDone, RegionDone
-from harness.session.session import NO_SMALL, Session
+from harness.session.session import NO_SMALL, Session, with_metrics
 from tests.measure.fakes import METRICS, FakeDevice, FakeEntry, FakePeers, compiled, module, session
 
 A, B = module("triton_poi_a_0", "add"), module("triton_red_b_1", "sum", "mul")
@@ -83,6 +83,13 @@ def test_a_kernel_that_does_not_compile_has_a_reason() -> None:
     assert first.failed
     assert first.metrics == {}
     assert not second.failed
+
+
+def test_a_configuration_chosen_because_the_first_spills_is_recorded() -> None:
+    chosen = {"XBLOCK": 1, "num_warps": 8, "num_stages": 1}
+    found = with_metrics(KernelRecord("k", "poi", 1), replace(METRICS, chosen=(*chosen.items(),)))
+    assert found.config == chosen
+    assert with_metrics(KernelRecord("k", "poi", 1), METRICS).config is None
 
 
 def test_a_wrong_kernel_fails() -> None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import hashlib
+import json
 import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 _NEEDED = 1 << 20
 """Bytes that must fit: about what one kernel's binaries take."""
@@ -70,6 +73,29 @@ def exposure(folder: Path) -> str:
         if found.st_mode & stat.S_IWOTH and not own:
             return f"other users may replace what is in {parent}"
     return ""
+
+
+def sealed(body: Mapping[str, Any]) -> bytes:
+    """A cache file's contents: ``body`` (JSON's types) and what tells whether it is whole."""
+    document = {"checksum": _checksum(body), "body": body}
+    return json.dumps(document, sort_keys=True).encode()
+
+
+def unsealed(data: bytes) -> dict[str, Any]:
+    """What ``sealed`` made into ``data``; ``ValueError`` for anything else."""
+    try:
+        document = json.loads(data)
+        body: dict[str, Any] = document["body"]
+        checksum = document["checksum"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError("it is not complete") from error
+    if checksum != _checksum(body):
+        raise ValueError("its checksum is wrong")
+    return body
+
+
+def _checksum(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 @functools.cache

@@ -10,27 +10,33 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from harness.errors import CompileFailed, HarnessError, RecordError
 from harness.files import write_atomically
 from harness.heuristics.facts import Config
+from harness.heuristics.limits import spill_limit
 from harness.records.metrics import StaticMetrics
 from harness.runtime import module as modules
 from harness.runtime.compile import disassembly
+from harness.runtime.compile.cache import sealed, unsealed
 from harness.runtime.compile.disassembly import Binary
 from harness.runtime.compile.sass import SassFacts
 from harness.target import Target
 
-_FORMAT = 2
+_FORMAT = 3
 """Raise when the meaning of a cached entry changes."""
+_BYTES_A_REGISTER = 4
 
 
 @dataclass(frozen=True, slots=True)
 class CompileJob:
-    """One kernel under one configuration for one target; the module's best guess if None."""
+    """One kernel under one configuration for one target. None: the module's first candidate that
+    compiles and does not spill much (a hand-written kernel's first, whatever it does)."""
 
     module_text: str
     target: Target
@@ -43,11 +49,12 @@ def metrics(
     config: Config | None = None,
     cache: Path | None = None,
 ) -> StaticMetrics:
-    """Compile ``module_text``'s kernel for ``target`` and read its metrics.
+    """Compile ``module_text``'s kernel for ``target`` and read its metrics; ``config`` as in
+    ``CompileJob``.
 
-    ``config`` defaults to the module's best guess. With ``cache`` (a folder) results are
-    kept there by module text, configuration, target and Triton version; a damaged or
-    foreign entry is ignored. Raises ``CompileFailed`` with the compiler's reason.
+    With ``cache`` (a folder) results are kept there by module text, configuration, target and
+    Triton version; a damaged or foreign entry is ignored. Raises ``CompileFailed`` with the
+    compiler's reason.
     """
     job = CompileJob(module_text, target, config)
     found = known(job, cache) or measure([job], cache)[0]
@@ -61,36 +68,87 @@ def known(job: CompileJob, cache: Path | None) -> StaticMetrics | None:
     return None if cache is None else _read(_entry(cache, job))
 
 
+def untuned(module_text: str, target: Target, cache: Path | None) -> Config | None:
+    """The candidate that the cached metrics chose for running untuned; None where there are
+    none, or they chose the first."""
+    found = known(CompileJob(module_text, target), cache)
+    return modules.config_from_dict(dict(found.chosen)) if found and found.chosen else None
+
+
 def measure(
     jobs: Sequence[CompileJob], cache: Path | None = None
 ) -> list[StaticMetrics | HarnessError]:
     """Compile several kernels and read their metrics together, which is cheaper than one by
     one; keeps them in ``cache``. A job that fails is answered with its ``HarnessError``."""
-    answers: dict[int, StaticMetrics | HarnessError] = {}
-    compiled: dict[int, tuple[Binary, int]] = {}
-    for index, job in enumerate(jobs):
-        try:
-            compiled[index] = _compile(job, cache)
-        except HarnessError as error:
-            answers[index] = error
-    found = disassembly.facts([binary for binary, _ in compiled.values()])
-    for (index, (binary, shared)), facts in zip(compiled.items(), found, strict=True):
-        try:
-            answers[index] = _metrics(binary, facts, shared)
-        except HarnessError as error:
-            answers[index] = error
+    choices = [_Choice(job) for job in jobs]
+    while waiting := [choice for choice in choices if not choice.load(cache)]:
+        compiled = []
+        for choice in waiting:
+            try:
+                compiled.append((choice, *choice.compile(cache)))
+            except HarnessError as error:
+                choice.answer(error)
+        found = disassembly.facts([binary for _, binary, _ in compiled])
+        for (choice, binary, shared), facts in zip(compiled, found, strict=True):
+            try:
+                choice.answer(_metrics(binary, facts, shared))
+            except HarnessError as error:
+                choice.answer(error)
     if cache is not None:
-        for index, job in enumerate(jobs):
-            _keep(_entry(cache, job), answers[index])
-    return [answers[index] for index in range(len(jobs))]
+        for choice in choices:
+            _keep(_entry(cache, choice.job), choice.best)
+    return [choice.best for choice in choices]
 
 
-def _compile(job: CompileJob, cache: Path | None) -> tuple[Binary, int]:
-    """The binary, and its shared memory in bytes."""
-    loaded = modules.load(job.module_text, cache)
-    config = loaded.configs[0] if job.config is None else job.config
-    compiled = compile_for(loaded, job.target, config, cache=cache)
-    return Binary.of(compiled, loaded.name), int(compiled.metadata.shared)
+@dataclass(eq=False, slots=True)
+class _Choice:
+    """A job on its way to an answer: of its candidates, those not compiled yet, and the best of
+    what was compiled."""
+
+    job: CompileJob
+    module: modules.LoadedModule | None = None
+    left: list[Config] = field(default_factory=list)
+    found: StaticMetrics | HarnessError | None = None
+
+    @property
+    def best(self) -> StaticMetrics | HarnessError:
+        """The answer."""
+        assert self.found is not None
+        return self.found
+
+    def load(self, cache: Path | None) -> bool:
+        """Load the module, the first time; whether the answer is known."""
+        if self.module is None and self.found is None:
+            try:
+                self.module = modules.load(self.job.module_text, cache)
+            except HarnessError as error:
+                self.found = error
+                return True
+            by_hand = self.module.category == modules.USER
+            candidates = self.module.configs[:1] if by_hand else self.module.configs
+            self.left = [*candidates] if self.job.config is None else [self.job.config]
+        return not self.left
+
+    def compile(self, cache: Path | None) -> tuple[Binary, int]:
+        """The next candidate's binary, and its shared memory in bytes."""
+        assert self.module is not None
+        compiled = compile_for(self.module, self.job.target, self.left[0], cache=cache)
+        return Binary.of(compiled, self.module.name), int(compiled.metadata.shared)
+
+    def answer(self, found: StaticMetrics | HarnessError) -> None:
+        """What the next candidate came to."""
+        assert self.module is not None
+        config = self.left.pop(0)
+        if isinstance(found, HarnessError):
+            self.found = self.found or found
+            return
+        if self.job.config is None and config != self.module.configs[0]:
+            found = replace(found, chosen=tuple(modules.config_dict(config).items()))
+        if not isinstance(self.found, StaticMetrics) or found.spills < self.found.spills:
+            self.found = found
+        spilled = found.stack // _BYTES_A_REGISTER if found.spills else 0
+        if spilled <= spill_limit(self.job.target):
+            self.found, self.left = found, []
 
 
 def _metrics(binary: Binary, facts: SassFacts | CompileFailed, shared: int) -> StaticMetrics:
@@ -213,10 +271,8 @@ def _entry(cache: Path, job: CompileJob) -> Path:
 
 def _read(entry: Path) -> StaticMetrics | None:
     try:
-        values = json.loads(entry.read_text())
-        mix = tuple((str(k), int(v)) for k, v in values.pop("mix"))
-        return StaticMetrics(mix=mix, **{str(k): int(v) for k, v in values.items()})
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return msgspec.convert(unsealed(entry.read_bytes()), StaticMetrics)
+    except (OSError, ValueError):
         return None
 
 
@@ -225,6 +281,6 @@ def _keep(entry: Path, found: StaticMetrics | HarnessError) -> None:
     if isinstance(found, HarnessError):
         return
     try:
-        write_atomically(entry, json.dumps(asdict(found), sort_keys=True).encode())
+        write_atomically(entry, sealed(asdict(found)))
     except RecordError:
         return

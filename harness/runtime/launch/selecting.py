@@ -17,12 +17,12 @@ import torch
 
 from harness.errors import CompileFailed, HarnessError, NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
-from harness.heuristics.limits import SPILL_LIMIT
+from harness.heuristics.limits import spill_limit
 from harness.records.timing import Timer
 from harness.runtime import module as modules
 from harness.runtime.compile import binary as binaries
 from harness.runtime.compile.compiling import CompileJob, CompilePool
-from harness.runtime.compile.static import reason
+from harness.runtime.compile.static import reason, untuned
 from harness.runtime.launch.driver import cuda
 from harness.runtime.launch.launcher import Launcher, LauncherCache
 from harness.runtime.launch.native import Kernel, launching
@@ -114,6 +114,12 @@ class SelectedKernels:
         kernels = self._kernels.values()
         return {k.loaded.name: k.config for k in kernels if k.config is not None}
 
+    def candidates(self, loaded: modules.LoadedModule) -> list[Config]:
+        """The module's candidates, the one first that is known to spill less than those before
+        it."""
+        known = untuned(loaded.text, self.target, self.cache)
+        return list(dict.fromkeys((known or loaded.configs[0], *loaded.configs)))
+
     def unbound(
         self, first: Callable[..., None], misaligned: Callable[..., None], module_text: str
     ) -> Kernel:
@@ -134,7 +140,7 @@ class SelectedKernels:
         if kernel.config is not None:
             return []
         loaded = kernel.loaded
-        configs = loaded.configs if self.timer is not None else loaded.configs[:1]
+        configs = self.candidates(loaded)[: None if self.timer is not None else 1]
         names = [(c, binaries.artifact(module_text, c, self.target)) for c in configs]
         assert self.cache is not None
         return [
@@ -233,21 +239,21 @@ class SelectedKernel:
         )
 
     def _first(self) -> Config:
-        """The first candidate that compiles and does not spill much; else the first that
-        compiles."""
-        spilling: Config | None = None
+        """The first candidate that compiles and does not spill much; else the one that spills
+        least."""
+        spilling: dict[Config, int] = {}
         causes: list[str] = []
-        for config in self.loaded.configs:
+        for config in self.owner.candidates(self.loaded):
             try:
                 spills = self.owner.launcher(self.loaded, config).prepare()
             except CompileFailed as error:
                 causes.append(f"{modules.config_text(config)}: {error.got or error.what}")
                 continue
-            if spills <= SPILL_LIMIT:
+            if spills <= spill_limit(self.owner.target):
                 return config
-            spilling = spilling or config
-        if spilling is not None:
-            return spilling
+            spilling[config] = spills
+        if spilling:
+            return min(spilling, key=lambda config: spilling[config])
         raise NoTritonConfigsError(
             "every candidate configuration of a kernel failed",
             where=self.loaded.name,

@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.errors import NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
-from harness.heuristics.limits import SPILL_LIMIT, SPILL_LIMIT_WIDE
+from harness.heuristics.limits import spill_limit
 from harness.records.timing import Timer
 from harness.records.trials import Origin, Resources, Tuned
 from harness.runtime import module as modules
@@ -78,11 +78,6 @@ class Compiler:
         binary = launcher.binary()
         name = f"{code_hash(binary.cubin)}-{binary.num_warps}"
         return Ready(launcher, Resources(needs.registers, needs.spills, binary.shared, name))
-
-
-def spill_limit(target: Target) -> int:
-    """Registers a candidate may spill on ``target``."""
-    return SPILL_LIMIT_WIDE if target.warp_size > 32 else SPILL_LIMIT
 
 
 def tune(

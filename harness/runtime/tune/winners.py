@@ -25,6 +25,7 @@ from harness.heuristics.facts import Config
 from harness.records.timing import Samples
 from harness.records.trials import Origin, Resources, Trial, Tuned
 from harness.runtime import module as modules
+from harness.runtime.compile.cache import sealed, unsealed
 
 FORMAT = 2
 """Raise when an old entry would be misread. 2: binaries are named by what they execute."""
@@ -160,10 +161,8 @@ class Winners:
             return False
         key = self.key(loaded, deterministic)
         body = {"key": key, "search": search, **_values(tuned)}
-        text = json.dumps(body, sort_keys=True)
-        document = {"checksum": _checksum(text), "body": body}
         try:
-            write_atomically(self.path(key), json.dumps(document, sort_keys=True).encode())
+            write_atomically(self.path(key), sealed(body))
         except RecordError as error:
             self._tell("write", f"{error.where} cannot be written ({error.got})")
             return False
@@ -182,10 +181,6 @@ class Winners:
             )
 
 
-def _checksum(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def _read(path: Path, key: Mapping[str, Any]) -> dict[str, Any] | None:
     """An entry's contents, None where there is no file; ``ValueError`` for a file that is not
     this key's entry."""
@@ -193,10 +188,7 @@ def _read(path: Path, key: Mapping[str, Any]) -> dict[str, Any] | None:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
-    document = json.loads(data)
-    body: dict[str, Any] = document["body"]
-    if document["checksum"] != _checksum(json.dumps(body, sort_keys=True)):
-        raise ValueError("its checksum is wrong")
+    body = unsealed(data)
     if body["key"] != key:
         raise ValueError("it belongs to another kernel, device or version")
     return body
@@ -267,8 +259,6 @@ def _config(values: Mapping[str, int], like: Config) -> Config:
 
 
 def _said(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
-        return "it is not complete"
     if isinstance(error, KeyError):
         return f"it has no {error}"
     return str(error) or type(error).__name__

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from harness.errors import CompileFailed, WorkerDied
 from harness.heuristics.facts import Config
 from harness.records.metrics import StaticMetrics
 from harness.runtime.compile import disassembly, static
+from harness.runtime.compile.cache import sealed
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.disassembly import Binary
 from harness.runtime.compile.sass import group, parse, width
-from harness.runtime.module import load
+from harness.runtime.module import config_dict, load
 from harness.target import A100, B200, H100, Target
 from tests.runtime import emitted
 
@@ -97,13 +99,38 @@ def test_a_binary_that_is_none_does_not_spoil_the_others() -> None:
 def test_cache_is_used_and_damage_ignored(tmp_path: Path) -> None:
     first = static.metrics(emitted.POINTWISE, H100, cache=tmp_path)
     (entry,) = (tmp_path / "static").iterdir()
-    entry.write_text(
-        entry.read_text().replace(f'"registers": {first.registers}', '"registers": 999')
-    )
-    assert static.metrics(emitted.POINTWISE, H100, cache=tmp_path).registers == 999
+    told = replace(first, registers=999)
+    entry.write_bytes(sealed(asdict(told)))
+    assert static.metrics(emitted.POINTWISE, H100, cache=tmp_path) == told
+    entry.write_text(entry.read_text().replace('"registers": 999', '"registers": 99'))
+    assert static.metrics(emitted.POINTWISE, H100, cache=tmp_path) == first, "no longer sealed"
     entry.write_text(entry.read_text()[:40])
     assert static.metrics(emitted.POINTWISE, H100, cache=tmp_path) == first
     assert static.metrics(emitted.POINTWISE, A100, cache=tmp_path) != first
+
+
+def test_the_first_candidate_that_does_not_spill_is_chosen(tmp_path: Path) -> None:
+    first, *rest = load(emitted.SPILLING, tmp_path).configs
+    assert static.metrics(emitted.SPILLING, H100, first, tmp_path).spills > 128
+    found = static.metrics(emitted.SPILLING, H100, cache=tmp_path)
+    assert found.spills == 0
+    assert dict(found.chosen) == config_dict(rest[0])
+    assert replace(found, chosen=()) == static.metrics(emitted.SPILLING, H100, rest[0], tmp_path)
+    assert static.untuned(emitted.SPILLING, H100, tmp_path) == rest[0]
+    assert static.untuned(emitted.ROW_SUM, H100, tmp_path) is None
+
+
+def test_a_candidate_that_does_not_compile_is_passed_over(tmp_path: Path) -> None:
+    odd = emitted.SPILLING.replace('"XBLOCK": 32', '"XBLOCK": 33')
+    with pytest.raises(CompileFailed):
+        static.metrics(odd, H100, load(odd, tmp_path).configs[0])
+    assert static.metrics(odd, H100).chosen
+
+
+def test_who_wrote_a_kernel_by_hand_has_chosen(tmp_path: Path) -> None:
+    own = re.sub(r'CATEGORY = ".*"', 'CATEGORY = "user"', emitted.SPILLING)
+    found = static.metrics(own, H100, cache=tmp_path)
+    assert found.spills > 128 and not found.chosen
 
 
 def test_a_pool_answers_from_the_cache_without_a_process(tmp_path: Path) -> None:

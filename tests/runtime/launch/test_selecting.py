@@ -14,8 +14,10 @@ from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
 from harness.records.timing import Launch, Samples
 from harness.runtime.compile import binary as binaries
+from harness.runtime.compile import static
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.launch.selecting import SelectedKernels
+from harness.runtime.module import config_dict
 from harness.runtime.tune.winners import Winners
 from harness.target import H100
 from tests.runtime import emitted
@@ -95,6 +97,29 @@ def test_a_candidate_that_fails_is_passed_over(
     kernel = SelectedKernels(H100, cache=cache).get(emitted.POINTWISE)
     kernel.kernel(0, *arguments())
     assert kernel.config == kernel.loaded.configs[1]
+
+
+def test_a_candidate_that_is_known_to_spill_is_not_even_compiled(
+    driver: FakeDriver, cache: Path
+) -> None:
+    driver.arguments = 2
+    chosen = dict(static.metrics(emitted.SPILLING, H100, cache=cache).chosen)
+    kernels = SelectedKernels(H100, cache=cache)
+    kernel = kernels.get(emitted.SPILLING)
+    (ahead,) = kernels._missing(emitted.SPILLING)
+    assert config_dict(ahead.config) == chosen != config_dict(kernel.loaded.configs[0])
+    kernel.kernel(0, torch.empty(40, 304, dtype=torch.bfloat16)[:, :300], torch.empty(40))
+    assert config_dict(kernel.config) == chosen
+    assert len(driver.loaded) == 1
+
+
+def test_of_candidates_that_all_spill_the_one_that_spills_least_is_taken(
+    driver: FakeDriver, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Launcher, "prepare", lambda self: 100 + self.config.block("XBLOCK"))
+    kernel = SelectedKernels(H100, cache=cache).get(emitted.POINTWISE)
+    kernel.kernel(0, *arguments())
+    assert kernel.config.block("XBLOCK") == 512
 
 
 def test_every_candidate_fails_with_each_reason(
