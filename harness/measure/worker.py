@@ -39,7 +39,7 @@ from harness.records.timing import Launch, Timer, Work
 from harness.records.trials import Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompilePool
-from harness.runtime.compile.static import reason, triton_cache
+from harness.runtime.compile.static import reason, triton_cache, untuned
 from harness.runtime.device import current_target
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.interpret.interpreting import result
@@ -280,7 +280,7 @@ def _launch(
         key = repr((getattr(loaded.raw, "ARGS", None), loaded.outputs))
         if key not in shared or not hasattr(loaded.raw, "ARGS"):
             shared[key] = loaded.get_args(device=device, seed=seed)
-        config = loaded.configs[0]
+        config = untuned(kernel.module_text, target, cache) or loaded.configs[0]
         if kernel.config is not None:
             config = modules.config_from_dict(kernel.config)
         launcher = Launcher(loaded, config, target, cache)
