@@ -15,6 +15,7 @@ from harness.cli.compare import compare, confirm
 from harness.cli.doctor import doctor
 from harness.cli.emit import emit
 from harness.cli.explain import explain
+from harness.cli.fuzz import fuzz
 from harness.cli.results import gc, import_
 from harness.cli.run import run
 from harness.cli.show import list_, show
@@ -71,6 +72,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("gc", gc, "Say what can go from the results, and remove it."),
     ("explain", explain, "Say what shares a kernel, why the rest does not, and how it was made."),
     ("calibrate", calibrate, "Measure this machine's false alarms and what it can detect."),
+    ("fuzz", fuzz, "Compare random programs, compiled, with eager mode."),
     ("doctor", doctor, "Say what works on this machine."),
 )
 for _name, _command, _summary in COMMANDS:

@@ -51,9 +51,9 @@ def faults(program: Program, devices: Devices, tally: Tally | None = None) -> tu
     return tuple(lines)
 
 
-def shrunk(program: Program, wrong: Callable[[Program], bool], most: int = 150) -> Program:
+def shrunk(program: Program, wrong: Callable[[Program], bool], most: int = 60) -> Program:
     """``program`` without what is not needed for being ``wrong``, after ``most`` tries at most."""
-    tried: set[Program] = {program}
+    tried = {program}
     again = True
     while again:
         again = False

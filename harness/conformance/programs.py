@@ -8,15 +8,18 @@ overlaps what is read, conversions of floats out of range, several values for on
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
-_FLOATS = ("float32", "float32", "float32", "bfloat16", "float64", "float16")
+_FLOATS = ("float32", "float32", "float32", "float64", "float64", "bfloat16", "float16")
 _INTEGERS = ("int64", "int32", "uint8", "int8", "int16", "bool")
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 16, 33)
+_ASSIGNED = re.compile(r"v\d+ = ")
+_NAMES = re.compile(r"\b[vx]\d+\b")
 _MOST_ELEMENTS = 20_000
 _SPECIAL = (float("nan"), float("inf"), float("-inf"), -0.0, 0.0, 1e-40, 3e38, 65520.0)
 
@@ -24,7 +27,8 @@ _UNARY = (
     "{0}.sin()", "{0}.cos()", "{0}.exp()", "{0}.tanh()", "{0}.sigmoid()", "{0}.relu()", "{0}.abs()",
     "-{0}", "{0}.abs().sqrt()", "{0}.floor()", "{0}.ceil()", "{0}.round()", "{0}.trunc()",
     "{0}.sign()", "{0}.reciprocal()", "{0}.erf()", "{0}.abs().log1p()", "{0}.square()", "~{0}",
-    "torch.nn.functional.gelu({0})", "torch.nn.functional.silu({0})", "{0}.isnan()", "{0}.isinf()",
+    "torch.nn.functional.gelu({0}.contiguous())", "torch.nn.functional.silu({0})", "{0}.isnan()",
+    "{0}.isinf()",
     "{0}.logical_not()", "{0}.nan_to_num()", "{0}.clone()", "{0}.contiguous()", "{0}.rsqrt()",
     "torch.zeros_like({0})", "torch.full_like({0}, 3)", "{0}.signbit()", "{0}.expm1()", "{0} ** 3",
 )  # fmt: skip
@@ -89,7 +93,12 @@ class Program:
     @property
     def reproducer(self) -> str:
         """Text that makes the inputs ``x0`` … and ``f``."""
-        made = [f"x{n} = {text}" for n, text in enumerate(self.inputs)]
+        read = {name for line in (*self.statements, *self.outputs) for name in _NAMES.findall(line)}
+        read.update(name for text in self.inputs for name in _NAMES.findall(text))
+        made = [
+            f"x{n} = {text if f'x{n}' in read else 'torch.zeros(1)'}"
+            for n, text in enumerate(self.inputs)
+        ]
         return "\n".join(
             ["import torch", "nan, inf = float('nan'), float('inf')", *made, self.text]
         )
@@ -105,31 +114,35 @@ class Program:
         exec(compile(self.reproducer, where, "exec"), scope)  # noqa: S102 - written here
         return scope["f"], [scope[f"x{n}"] for n in range(len(self.inputs))]
 
-    def smaller(self) -> list[Program]:
-        """Programs with one part less: an output, or a statement (its value replaced by what
-        it was made from)."""
-        found = [
-            replace(self, outputs=self.outputs[:n] + self.outputs[n + 1 :])
-            for n in range(len(self.outputs))
-            if len(self.outputs) > 1
-        ]
+    def smaller(self) -> Iterator[Program]:
+        """Programs with less: one output alone, the first half, a statement left out (others
+        take what it was made from). What is not needed then goes as well."""
+        for output in self.outputs if len(self.outputs) > 1 else ():
+            yield replace(self, outputs=(output,))._pruned()
+        assigned = [n for n, line in enumerate(self.statements) if _ASSIGNED.match(line)]
+        for n in assigned[len(assigned) // 2 : -1][::4]:
+            name = self.statements[n].partition(" = ")[0]
+            yield Program(self.inputs, self.statements[: n + 1], (name,))._pruned()
         for n in reversed(range(len(self.statements))):
-            name, equals, _ = self.statements[n].partition(" = ")
+            name, _, value = self.statements[n].partition(" = ")
             rest = self.statements[:n] + self.statements[n + 1 :]
-            if not (equals and name.isidentifier()):
-                found.append(replace(self, statements=rest))
+            if n not in assigned:
+                yield replace(self, statements=rest)
                 continue
-            if name not in self.outputs and not any(_mentions(line, name) for line in rest):
-                found.append(replace(self, statements=rest))
-            for other in [f"x{k}" for k in range(len(self.inputs))]:
-                if self.statements[n] != f"{name} = {other}":
-                    changed = (*self.statements[:n], f"{name} = {other}", *self.statements[n + 1 :])
-                    found.append(replace(self, statements=changed))
-        return found
+            for other in dict.fromkeys(_NAMES.findall(value)):
+                renamed = [re.sub(rf"\b{name}\b", other, line) for line in rest]
+                outputs = [other if output == name else output for output in self.outputs]
+                yield Program(self.inputs, tuple(renamed), tuple(outputs))._pruned()
 
-
-def _mentions(line: str, name: str) -> bool:
-    return any(word == name for word in "".join(c if c.isalnum() else " " for c in line).split())
+    def _pruned(self) -> Program:
+        """Without assignments that nothing reads."""
+        read, kept = set(self.outputs), []
+        for line in reversed(self.statements):
+            name, _, value = line.partition(" = ")
+            if not _ASSIGNED.match(line) or name in read:
+                kept.append(line)
+                read.update(_NAMES.findall(value if _ASSIGNED.match(line) else line))
+        return replace(self, statements=tuple(reversed(kept)))
 
 
 @dataclass
@@ -155,6 +168,8 @@ class _Maker:
             shape[rng.randrange(len(shape))] = 0
         floats = self.backward or rng.random() < 0.75
         dtype = rng.choice(_FLOATS if floats else _INTEGERS)
+        if not shape and dtype == "float64":
+            dtype = "float32"  # torch.compile itself loses writes to a double without dimensions
         text = f"{self._contents(torch.Size(shape), dtype)}"
         if len(shape) > 1 and rng.random() < 0.35:
             text += ".transpose(0, -1)"

@@ -1,0 +1,76 @@
+"""Random programs: the same for the same seed, right through the backend, and small once wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+
+from harness.backend import Devices
+from harness.conformance.compare import differences
+from harness.conformance.fuzz import fuzz, shrunk
+from harness.conformance.programs import Program, make_program
+from harness.graph.lowering.scalar import Scalar
+from harness.ir.nodes import Value
+
+
+@pytest.fixture(scope="module")
+def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
+    made = Devices(cache=tmp_path_factory.mktemp("cache"))
+    yield made
+    made.close()
+
+
+def test_a_seed_is_a_program() -> None:
+    programs = [make_program(seed) for seed in range(200)]
+    assert programs == [make_program(seed) for seed in range(200)]
+    assert max(len(p.statements) for p in programs) == 40
+    text = "\n".join(p.reproducer for p in programs)
+    for part in ("requires_grad_", "nan", "-inf", ".add_(1)", "reshape((0", "uint8", "x0[..., :2]"):
+        assert part in text
+    for program in programs[:40]:
+        function, args = program.load()
+        function(*args)
+
+
+def test_some_programs_are_right(devices: Devices) -> None:
+    tally = fuzz(devices, seed=0, seconds=12, programs=40)
+    assert tally.findings == []
+    assert tally.kernels
+
+
+def test_a_wrong_compiler_is_found_and_shown_small(
+    devices: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(self: Scalar, left: Value, right: Value) -> Value:
+        return self.add(left, right)
+
+    monkeypatch.setattr(Scalar, "mul", wrong)
+    program = Program(
+        ("torch.tensor([1.0, 2.0, 5.0])",),
+        ("v0 = x0 + 1", "v1 = v0 * x0", "v2 = v1.sin()", "v3 = v2 - v0", "v4 = x0.cos()"),
+        ("v3", "v4"),
+    )
+    again = replace(program, statements=(*program.statements, "x0.add_(1)"))
+    found: list[Program] = []
+
+    def is_wrong(one: Program) -> bool:
+        return any(" * " in line for line in one.statements)
+
+    for candidate in (program, again):
+        found.append(shrunk(candidate, is_wrong))
+    assert [p.statements for p in found] == [("v1 = x0 * x0",)] * 2
+    tally = fuzz(devices, seed=3, seconds=60, programs=4)
+    assert tally.findings and len(tally.findings[0].program.statements) <= 4
+
+
+def test_what_eager_mode_leaves_open_is_no_difference(devices: Devices) -> None:
+    from harness.backend import Compiler
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return (x.bfloat16() * 3).sin().float()
+
+    x = torch.linspace(-3, 3, 50)
+    assert differences(function, [x], Compiler(devices=devices)) == []
