@@ -8,6 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests import without_hypothesis
+
+without_hypothesis.install()
 os.environ.setdefault("HARNESS_VERIFY", "1")  # every program that a test compiles is verified
 
 _MOST_KEPT = 1 << 30

@@ -8,11 +8,10 @@ one keeps its journal, from which it can be resumed.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from harness.calibration.record import (
     SCHEMA_VERSION,
@@ -23,7 +22,7 @@ from harness.calibration.record import (
 from harness.errors import RecordError
 from harness.files import write_atomically
 from harness.history import store
-from harness.history.lines import journal_lines
+from harness.history.lines import LineWriter, known_version, read_lines
 from harness.records.run import from_json, to_json
 
 PREFIX, SUFFIX, JOURNAL = "calibration-", ".json", ".jsonl"
@@ -40,32 +39,29 @@ class CalibrationJournal:
     header: Calibration
     subjects: dict[str, Subject] = field(default_factory=dict)
     cells: list[Cell] = field(default_factory=list)
-    _file: IO[str] | None = None
+    _lines: LineWriter | None = None
 
     @classmethod
     def start(cls, results: Path, header: Calibration) -> CalibrationJournal:
         """A new journal below ``results``. Raises ``RecordError`` if it cannot be written."""
         path = results / header.machine.key / f"{PREFIX}{header.id}{JOURNAL}"
-        journal = cls(path, header)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            journal._file = path.open("x", encoding="utf-8")
+            lines = LineWriter.start(path, {"calibration": to_json(header)})
         except OSError as error:
             raise store.write_error(path.parent, error) from error
-        journal._write({"calibration": to_json(header)})
-        return journal
+        return cls(path, header, _lines=lines)
 
     @classmethod
     def resume(cls, path: Path) -> CalibrationJournal:
         """The journal at ``path``, to be added to; a torn last line is dropped. Raises
         ``RecordError``."""
         journal = read_journal(path)
-        whole = [json.dumps({"calibration": to_json(journal.header)})]
-        whole += [json.dumps({"subject": to_json(one)}) for one in journal.subjects.values()]
-        whole += [json.dumps({"cell": to_json(one)}) for one in journal.cells]
-        write_atomically(path, ("\n".join(whole) + "\n").encode())
+        lines: list[Any] = [{"calibration": to_json(journal.header)}]
+        lines += [{"subject": to_json(one)} for one in journal.subjects.values()]
+        lines += [{"cell": to_json(one)} for one in journal.cells]
+        write_atomically(path, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
         try:
-            journal._file = path.open("a", encoding="utf-8")
+            journal._lines = LineWriter.resume(path)
         except OSError as error:
             raise store.write_error(path.parent, error) from error
         return journal
@@ -84,16 +80,21 @@ class CalibrationJournal:
         """Keep what was measured; it is on disk when this returns."""
         if isinstance(found, Subject):
             self.subjects[found.key] = found
-            self._write({"subject": to_json(found)})
         else:
             self.cells.append(found)
-            self._write({"cell": to_json(found)})
+        if self._lines is None:
+            return
+        kind = "subject" if isinstance(found, Subject) else "cell"
+        try:
+            self._lines.append({kind: to_json(found)})
+        except OSError as error:
+            raise store.write_error(self.path, error) from error
 
     def close(self) -> None:
         """Stop writing; the file stays."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self._lines is not None:
+            self._lines.close()
+            self._lines = None
 
     def finish(self, found: Calibration) -> Path:
         """Write ``found`` as the calibration's file; the journal goes if it is complete."""
@@ -104,22 +105,22 @@ class CalibrationJournal:
             self.path.unlink(missing_ok=True)
         return path
 
-    def _write(self, line: dict[str, Any]) -> None:
-        if self._file is None:
-            return
-        try:
-            self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise store.write_error(self.path, error) from error
-
 
 def read_journal(path: Path) -> CalibrationJournal:
     """What the journal at ``path`` holds. Raises ``RecordError`` for a damaged line before the
     last, and for a later schema version."""
+    header: Calibration | None = None
+    subjects: dict[str, Subject] = {}
+    cells: list[Cell] = []
     try:
-        lines = list(journal_lines(path))
+        for where, line in read_lines(path):
+            if "calibration" in line:
+                header = _header(line["calibration"], where)
+            if "subject" in line:
+                one = from_json(Subject, line["subject"], where)
+                subjects[one.key] = one
+            if "cell" in line:
+                cells.append(from_json(Cell, line["cell"], where))
     except OSError as error:
         raise RecordError(
             "a calibration cannot be read",
@@ -128,17 +129,6 @@ def read_journal(path: Path) -> CalibrationJournal:
             expected="a journal that harness calibrate wrote",
             remedy="check its permissions, or calibrate anew (without --resume)",
         ) from error
-    header: Calibration | None = None
-    subjects: dict[str, Subject] = {}
-    cells: list[Cell] = []
-    for where, line in lines:
-        if "calibration" in line:
-            header = _header(line["calibration"], where)
-        if "subject" in line:
-            one = from_json(Subject, line["subject"], where)
-            subjects[one.key] = one
-        if "cell" in line:
-            cells.append(from_json(Cell, line["cell"], where))
     if header is None:
         raise RecordError(
             "a journal does not say which calibration it is",
@@ -174,14 +164,7 @@ def _header(value: Any, where: str) -> Calibration:
             expected="a file that harness calibrate wrote",
             remedy="remove it and calibrate again",
         )
-    if version > SCHEMA_VERSION:
-        raise RecordError(
-            "a calibration was written by a newer harness",
-            where,
-            got=f"schema version {version}",
-            expected=f"schema version {SCHEMA_VERSION} or older",
-            remedy="update this checkout of the harness",
-        )
+    known_version(version, SCHEMA_VERSION, "a calibration", where)
     return from_json(Calibration, value, where)
 
 

@@ -3,7 +3,7 @@
 The first line describes the run, each further one a graph or a kernel. A line is
 on disk before the next kernel starts, so that an interrupted run keeps what it
 had measured; the next command turns a journal whose writer is gone into a run
-file (``recover``). The writer holds a lock on the file for as long as it lives.
+file (``recover``).
 
 A disk that fills up does not end a run: it goes on in memory, and what it measured goes
 to the temporary folder where the results folder still refuses it at the end.
@@ -11,10 +11,7 @@ to the temporary folder where the results folder still refuses it at the end.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import json
-import os
+import itertools
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -25,7 +22,7 @@ from typing import Any, Self
 
 from harness.errors import RecordError
 from harness.history import schema, store
-from harness.history.lines import journal_lines
+from harness.history.lines import LineWriter, known_version, locked, read_lines
 from harness.records.run import (
     SCHEMA_VERSION,
     GraphRecord,
@@ -39,7 +36,54 @@ from harness.records.run import (
 SUFFIX = ".journal"
 
 
-class Journal:
+class Memory:
+    """Gathers a run in memory, graph by graph and kernel by kernel: all that is kept of a run that
+    is not to be recorded."""
+
+    path: Path | None = None
+    refused = False
+
+    def __init__(self, run: Run) -> None:
+        """Start with ``run``, its ``graphs`` ignored."""
+        self._run = replace(run, graphs=(), complete=False)
+        self._graphs: dict[str, GraphRecord] = {}
+
+    def add_kernel(self, graph: str, kernel: KernelRecord) -> None:
+        """Keep a kernel of the graph called ``graph``, which is still in progress."""
+        known = self._graphs.get(graph) or GraphRecord(graph)
+        self._graphs[graph] = replace(known, kernels=(*known.kernels, kernel))
+        self._keep(kernel=kernel, of=graph)
+
+    def add_regions(self, graph: str, rows: tuple[RegionRecord, ...]) -> None:
+        """Keep what compilers made of a region of a graph that is still in progress."""
+        known = self._graphs.get(graph) or GraphRecord(graph)
+        self._graphs[graph] = replace(known, regions=(*known.regions, *rows))
+        self._keep(regions=rows, of=graph)
+
+    def add_graph(self, graph: GraphRecord) -> None:
+        """Keep a finished graph; it replaces what was kept of it one by one."""
+        self._graphs[graph.name] = graph
+        self._keep(graph=graph)
+
+    def update(self, run: Run) -> None:
+        """Replace what is known of the run as a whole (``graphs`` and ``id`` ignored)."""
+        self._run = replace(run, id=self._run.id, graphs=(), complete=self._run.complete)
+        self._keep(run=self._run)
+
+    def finish(self) -> None:
+        """Mark the run complete."""
+        self._run = replace(self._run, complete=True)
+
+    @property
+    def run(self) -> Run:
+        """The run as known so far."""
+        return replace(self._run, graphs=tuple(self._graphs.values()))
+
+    def _keep(self, **line: Any) -> None:
+        """Hears of everything that is added."""
+
+
+class Journal(Memory):
     """Writes one run as it happens; a context manager.
 
     On leaving, also by an exception, the journal becomes a run file (``path``), marked
@@ -52,70 +96,41 @@ class Journal:
     def __init__(
         self, results: Path, run: Run, warn: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Start a journal for ``run`` (its ``graphs`` are ignored) below ``results``.
+        """Start a journal for ``run`` (its ``graphs`` are ignored) below ``results``. A run that
+        was started in the same second as another has a number in its identifier.
 
         Raises ``RecordError`` if the folder cannot be written.
         """
+        super().__init__(run)
         self.results = results
-        self.path: Path | None = None
-        self.refused = False
-        self.journal = results / run.machine.key / f"{run.id}{SUFFIX}"
         self._warn = warn
         self._whole = True
-        self._run = replace(run, graphs=(), complete=False)
-        self._graphs: dict[str, GraphRecord] = {}
-        try:
-            self.journal.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.journal.open("x", encoding="utf-8")
-        except OSError as error:
-            raise store.write_error(self.journal.parent, error) from error
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-            self._write({"schema": SCHEMA_VERSION, "run": to_json(self._run)})
-        except OSError as error:
-            self._close()
-            self._remove_journal()  # else each later command meets a journal of no run
-            raise store.write_error(self.journal.parent, error) from error
+        self._lines = self._started(results, run.id)
+        self.journal = self._lines.path
 
-    def add_kernel(self, graph: str, kernel: KernelRecord) -> None:
-        """Keep a kernel of the graph called ``graph``, which is still in progress."""
-        self._append({"kernel": to_json(kernel), "of": graph})
-        _add_kernel(self._graphs, graph, kernel)
+    def _started(self, results: Path, name: str) -> LineWriter:
+        day, _, rest = name.partition("-")
+        second, dash, commit = rest.partition("-")
+        for number in itertools.count(1):
+            if number > 1:
+                self._run = replace(self._run, id=f"{day}-{second}.{number}{dash}{commit}")
+            place = store.run_path(results, self._run)
+            if place.exists():
+                continue
+            head = {"schema": SCHEMA_VERSION, "run": to_json(self._run)}
+            try:
+                return LineWriter.start(place.with_suffix(SUFFIX), head)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise store.write_error(place.parent, error) from error
+        raise AssertionError("itertools.count ended")
 
-    def add_regions(self, graph: str, rows: tuple[RegionRecord, ...]) -> None:
-        """Keep what compilers made of a region of a graph that is still in progress."""
-        self._append({"regions": to_json(rows), "of": graph})
-        _add_regions(self._graphs, graph, rows)
-
-    def add_graph(self, graph: GraphRecord) -> None:
-        """Keep a finished graph; it replaces what was kept of it one by one."""
-        self._append({"graph": to_json(graph)})
-        self._graphs[graph.name] = graph
-
-    def update(self, run: Run) -> None:
-        """Replace what is known of the run as a whole (``graphs`` ignored)."""
-        self._run = replace(run, graphs=(), complete=self._run.complete)
-        self._append({"run": to_json(self._run)})
-
-    def finish(self) -> None:
-        """Mark the run complete."""
-        self._run = replace(self._run, complete=True)
-
-    @property
-    def run(self) -> Run:
-        """The run as known so far."""
-        return replace(self._run, graphs=tuple(self._graphs.values()))
-
-    def _write(self, line: dict[str, Any]) -> None:
-        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def _append(self, line: dict[str, Any]) -> None:
+    def _keep(self, **line: Any) -> None:
         if not self._whole:  # behind a torn line a further one would be damage
             return
         try:
-            self._write(line)
+            self._lines.append({name: to_json(value) for name, value in line.items()})
         except OSError as error:
             self._whole = False
             self.refused = True
@@ -135,9 +150,9 @@ class Journal:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._close()
+        self._lines.close()
         if not self._graphs and not self._run.complete:
-            self._remove_journal()
+            self._lines.remove()
             return
         try:
             self.path = store.save(self.results, self.run)
@@ -145,7 +160,7 @@ class Journal:
             self.refused = True
             self._rescue(failure)
         else:
-            self._remove_journal()
+            self._lines.remove()
 
     def _rescue(self, failure: RecordError) -> None:
         """Keep the run although its file could not be written where it belongs.
@@ -162,7 +177,7 @@ class Journal:
                 shutil.rmtree(spare, ignore_errors=True)
             self._warn(f"{_what(failure)}; {_nowhere(second)}; {self._left()}")
             return
-        self._remove_journal()
+        self._lines.remove()
         try:
             self.path = store.save(self.results, self.run)
         except RecordError:
@@ -182,61 +197,6 @@ class Journal:
             )
         return f"the first part of it is kept in {self.journal}, all of it only in what is printed"
 
-    def _close(self) -> None:
-        with contextlib.suppress(OSError):  # a full disk refuses the last buffer again
-            self._file.close()
-
-    def _remove_journal(self) -> None:
-        with contextlib.suppress(OSError):
-            self.journal.unlink(missing_ok=True)
-
-
-class Memory:
-    """Keeps a run in memory alone, for a run that is not to be recorded."""
-
-    path: Path | None = None
-    refused = False
-
-    def __init__(self, run: Run) -> None:
-        """Start with ``run``, its ``graphs`` ignored."""
-        self._run = replace(run, graphs=(), complete=False)
-        self._graphs: dict[str, GraphRecord] = {}
-
-    def add_kernel(self, graph: str, kernel: KernelRecord) -> None:
-        """Keep a kernel of the graph called ``graph``, which is still in progress."""
-        _add_kernel(self._graphs, graph, kernel)
-
-    def add_regions(self, graph: str, rows: tuple[RegionRecord, ...]) -> None:
-        """Keep what compilers made of a region of a graph that is still in progress."""
-        _add_regions(self._graphs, graph, rows)
-
-    def add_graph(self, graph: GraphRecord) -> None:
-        """Keep a finished graph; it replaces what was kept of it one by one."""
-        self._graphs[graph.name] = graph
-
-    def update(self, run: Run) -> None:
-        """Replace what is known of the run as a whole (``graphs`` ignored)."""
-        self._run = replace(run, graphs=(), complete=self._run.complete)
-
-    def finish(self) -> None:
-        """Mark the run complete."""
-        self._run = replace(self._run, complete=True)
-
-    @property
-    def run(self) -> Run:
-        """The run as known so far."""
-        return replace(self._run, graphs=tuple(self._graphs.values()))
-
-
-def _add_kernel(graphs: dict[str, GraphRecord], name: str, kernel: KernelRecord) -> None:
-    graph = graphs.get(name) or GraphRecord(name)
-    graphs[name] = replace(graph, kernels=(*graph.kernels, kernel))
-
-
-def _add_regions(graphs: dict[str, GraphRecord], name: str, rows: tuple[RegionRecord, ...]) -> None:
-    graph = graphs.get(name) or GraphRecord(name)
-    graphs[name] = replace(graph, regions=(*graph.regions, *rows))
-
 
 def _what(error: RecordError) -> str:
     return f"{error.where}: {error.what}"
@@ -253,63 +213,41 @@ def read(path: Path) -> Run:
 
     Raises ``RecordError`` for a damaged line before that or a later schema version.
     """
-    run: Run | None = None
+    found: Memory | None = None
     version = SCHEMA_VERSION
-    graphs: dict[str, GraphRecord] = {}
-    for where, line in journal_lines(path):
-        version = _known_version(line, version, where)
+    for where, line in read_lines(path):
+        version = known_version(line.get("schema", version), SCHEMA_VERSION, "a journal", where)
         if "run" in line:
             run = from_json(Run, line["run"], where)
+            if found is None:
+                found = Memory(run)
+            found.update(run)
+        if found is None:
+            break
+        of = str(line.get("of", ""))
         if "kernel" in line:
-            kernel = from_json(KernelRecord, _upgraded(line["kernel"], version), where)
-            _add_kernel(graphs, str(line.get("of", "")), kernel)
+            kernel = _upgraded(line["kernel"], version)
+            found.add_kernel(of, from_json(KernelRecord, kernel, where))
         if "regions" in line:
-            rows = from_json(tuple[RegionRecord, ...], line["regions"], where)
-            _add_regions(graphs, str(line.get("of", "")), rows)
+            found.add_regions(of, from_json(tuple[RegionRecord, ...], line["regions"], where))
         if "graph" in line:
-            graph = from_json(GraphRecord, _upgraded_graph(line["graph"], version), where)
-            graphs[graph.name] = graph
-    if run is None:
+            graph = line["graph"]
+            if isinstance(graph, dict) and isinstance(graph.get("kernels"), list):
+                graph = {**graph, "kernels": [_upgraded(k, version) for k in graph["kernels"]]}
+            found.add_graph(from_json(GraphRecord, graph, where))
+    if found is None:
         raise RecordError(
             "a journal does not say which run it is",
             str(path),
             expected="the run in its first line",
             remedy="remove the file; what it holds cannot be told apart",
         )
-    return replace(run, graphs=tuple(graphs.values()), complete=False)
+    return found.run
 
 
 def _upgraded(kernel: Any, version: int) -> Any:
     """A kernel as an older harness wrote it; what is no object is left for ``from_json``."""
     return schema.upgrade_row(kernel, version) if isinstance(kernel, dict) else kernel
-
-
-def _upgraded_graph(graph: Any, version: int) -> Any:
-    if not isinstance(graph, dict) or not isinstance(graph.get("kernels"), list):
-        return graph
-    return {**graph, "kernels": [_upgraded(kernel, version) for kernel in graph["kernels"]]}
-
-
-def _known_version(line: Any, current: int, where: str) -> int:
-    """The schema version that ``line`` states, else the ``current`` one of the lines before."""
-    if not isinstance(line, dict):
-        raise RecordError(
-            "a journal has a damaged line",
-            where,
-            got=type(line).__name__,
-            expected="a JSON object",
-            remedy="remove the line, or the file, and try again",
-        )
-    version = line.get("schema", current)
-    if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
-        raise RecordError(
-            "a journal was written by a newer harness",
-            where,
-            got=f"schema version {version}",
-            expected=f"schema version {SCHEMA_VERSION} or older",
-            remedy="update this checkout of the harness",
-        )
-    return version
 
 
 def recover(results: Path, warn: Callable[[RecordError], None] | None = None) -> list[Path]:
@@ -322,15 +260,14 @@ def recover(results: Path, warn: Callable[[RecordError], None] | None = None) ->
     found: list[Path] = []
     failed: list[RecordError] = []
     for path in sorted(results.glob(f"*/*{SUFFIX}")):
-        try:
-            file = path.open("r+b")
-        except OSError:
-            continue  # finished in the meantime, or not ours to touch
-        with file:
-            if not _take_lock(file.fileno()):
+        with locked(path) as free:
+            if not free:
                 continue
             try:
-                found += _recovered(results, path)
+                run = read(path) if path.stat().st_size else None
+                if run is not None and run.graphs:
+                    found.append(store.save(results, run))
+                path.unlink()
             except RecordError as error:
                 failed.append(error)
     for failure in failed:
@@ -340,26 +277,7 @@ def recover(results: Path, warn: Callable[[RecordError], None] | None = None) ->
     return found
 
 
-def _recovered(results: Path, path: Path) -> list[Path]:
-    """The run file made of a journal that is locked; none of one that holds nothing."""
-    run = read(path) if path.stat().st_size else None
-    stored = [store.save(results, run)] if run is not None and run.graphs else []
-    path.unlink()
-    return stored
-
-
 def is_being_written(path: Path) -> bool:
     """Whether the run of the journal at ``path`` is in progress."""
-    try:
-        with path.open("r+b") as file:
-            return not _take_lock(file.fileno())
-    except OSError:
-        return False
-
-
-def _take_lock(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+    with locked(path) as free:
+        return not free and path.exists()

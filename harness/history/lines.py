@@ -1,33 +1,117 @@
-"""Reading a journal: a JSON object a line, the last of which may be torn."""
+"""A journal's file: a JSON object a line, each on disk before the next, the last perhaps torn.
+
+Runs and calibrations in progress are journals. The writer holds a lock on the file for as long as
+it lives, so that another process can tell a journal that is being written from one that was left.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from harness.devices.closing import Closing
 from harness.errors import RecordError
 
 
-def journal_lines(path: Path) -> Iterator[tuple[str, Any]]:
+class LineWriter(Closing):
+    """Appends to the journal at ``path``. Made by ``start`` or ``resume``; both raise
+    ``OSError``."""
+
+    def __init__(self, path: Path, mode: str) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open(mode, encoding="utf-8")
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    @classmethod
+    def start(cls, path: Path, head: Any) -> LineWriter:
+        """A new journal whose first line is ``head``; ``FileExistsError`` if there is one."""
+        writer = cls(path, "x")
+        try:
+            writer.append(head)
+        except OSError:
+            writer.remove()  # else each later command meets a journal of nothing
+            raise
+        return writer
+
+    @classmethod
+    def resume(cls, path: Path) -> LineWriter:
+        """The journal that is there, to be added to."""
+        return cls(path, "a")
+
+    def append(self, line: Any) -> None:
+        """Add ``line``; it is on disk when this returns. Raises ``OSError``."""
+        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Stop writing; the file stays."""
+        with contextlib.suppress(OSError):  # a full disk refuses the last buffer again
+            self._file.close()
+
+    def remove(self) -> None:
+        """Stop writing; the file goes."""
+        self.close()
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+
+def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each whole line's place (``file:number``) and value; a torn last line is left out.
 
     Raises ``RecordError`` for a damaged line before that, ``OSError`` for an unreadable file.
     """
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     for number, text in enumerate(lines, start=1):
-        where = f"{path}:{number}"
         try:
             value = json.loads(text)
-        except ValueError as error:
+        except ValueError:
             if number == len(lines):
                 return
+            value = None
+        if not isinstance(value, dict):
             raise RecordError(
                 "a journal has a damaged line",
-                where,
+                f"{path}:{number}",
                 got=text[:60],
                 expected="a JSON object",
                 remedy="remove the line, or the file, and try again",
-            ) from error
-        yield where, value
+            )
+        yield f"{path}:{number}", value
+
+
+def known_version(version: Any, newest: int, what: str, where: str) -> int:
+    """``version`` of a file format, if it is one up to ``newest``. Raises ``RecordError``."""
+    if isinstance(version, int) and 1 <= version <= newest:
+        return version
+    raise RecordError(
+        f"{what} was written by a newer harness",
+        where,
+        got=f"schema version {version}",
+        expected=f"schema version {newest} or older",
+        remedy="update this checkout of the harness",
+    )
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Whether nobody writes the journal at ``path``, which stays so meanwhile; false also for one
+    that is gone."""
+    try:
+        file = path.open("r+b")
+    except OSError:  # finished in the meantime, or not ours to touch
+        yield False
+        return
+    with file:
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield True

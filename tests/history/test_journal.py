@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RecordError
-from harness.history import journal, store
+from harness.history import journal, lookup, store
 from harness.history.journal import Journal
 from harness.records.run import SCHEMA_VERSION, Run
 from tests.history.examples import KERNEL, failed, run
@@ -91,6 +91,23 @@ def test_regions_of_a_graph_in_progress_are_kept(tmp_path: Path) -> None:
     crash(tmp_path, 'kept.add_regions("second", run().graphs[0].regions); os._exit(1)')
     (path,) = journal.recover(tmp_path)
     assert store.load(path).graphs[1].regions == run().graphs[0].regions
+
+
+def test_runs_started_in_the_same_second_are_two_runs(tmp_path: Path) -> None:
+    with Journal(tmp_path, run()) as first, Journal(tmp_path, run()) as second:
+        for one in (first, second):
+            one.add_graph(run().graphs[0])
+            one.update(run(copy_gbps=7.0))
+            one.finish()
+    with Journal(tmp_path, run()) as third:
+        third.add_graph(run().graphs[0])
+    paths = [one.path for one in (first, second, third)]
+    found = [store.load(path) for path in paths if path is not None]
+    assert [path.stem for path in paths if path is not None] == [one.id for one in found]
+    assert len({one.id for one in found}) == 3
+    commit = run().id.rpartition("-")[2]
+    assert {one.id.rpartition("-")[2] for one in found} == {commit}, "a commit is still read off"
+    assert lookup.runs(tmp_path) == sorted(paths, key=str), "in the order of their start"
 
 
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
