@@ -12,8 +12,9 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from harness.errors import UsageError
+from harness.errors import UsageError, nearest
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("", "0", "false", "no", "off")
@@ -138,9 +139,11 @@ def from_environment(
     ``HARNESS_VERIFY``, ``HARNESS_TRACE`` and ``HARNESS_BANDWIDTH`` are switches;
     ``HARNESS_BANDWIDTH_KERNELS`` (a regular expression of kernels' names) and
     ``HARNESS_BANDWIDTH_FILE`` each turn the latter on.
-    Raises ``UsageError`` for a value that makes no sense.
+    What the environment does not say, ``harness.toml`` or ``[tool.harness]`` of ``pyproject.toml``
+    may (``declared``). Raises ``UsageError`` for a value that makes no sense.
     """
     root = project_root(directory)
+    environ = {**declared(directory), **environ}
     return Options(
         cache=_folder(environ, "HARNESS_CACHE", directory, _cache_folder(environ)),
         results=_folder(environ, "HARNESS_RESULTS", directory, root / "results"),
@@ -165,6 +168,81 @@ def current() -> Options:
     import os
 
     return from_environment(os.environ, Path.cwd(), cores=len(os.sched_getaffinity(0)))
+
+
+_FOLDERS = ("cache", "results", "suites", "tuning-table", "bandwidth-file")
+_SWITCHES = ("no-cache", "verify", "trace", "bandwidth")
+_EXPECTED = {str: "text in quotes", bool: "true or false", int: "a number from 1 up"}
+_KEYS: dict[str, type] = {
+    **dict.fromkeys((*_FOLDERS, "target", "bandwidth-kernels"), str),
+    **dict.fromkeys(_SWITCHES, bool),
+    "jobs": int,
+}
+"""What a project may declare, and of which type: the variables' names without ``HARNESS_``."""
+
+
+def declared(directory: Path) -> dict[str, str]:
+    """The variables that the nearest ``harness.toml``, or ``pyproject.toml`` with a table
+    ``[tool.harness]``, sets from ``directory`` upwards. Paths are relative to that file. Raises
+    ``UsageError`` for a file that is not TOML, and for a key or a value that makes no sense."""
+    for folder in (directory, *directory.parents):
+        for name in ("harness.toml", "pyproject.toml"):
+            table = _table(folder / name)
+            if table is not None:
+                return {
+                    f"HARNESS_{key.upper().replace('-', '_')}": _text(folder / name, key, value)
+                    for key, value in table.items()
+                }
+    return {}
+
+
+def _table(path: Path) -> dict[str, Any] | None:
+    try:
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    except (OSError, UnicodeDecodeError):
+        return None
+    if not text or (path.name == "pyproject.toml" and "tool.harness" not in text):
+        return None
+    import tomllib
+
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(
+            "a file of defaults is not TOML",
+            where=str(path),
+            got=str(error),
+            remedy="mend the line, or take the file away",
+        ) from error
+    found = found.get("tool", {}).get("harness") if path.name == "pyproject.toml" else found
+    return found if isinstance(found, dict) else None
+
+
+def _text(path: Path, key: str, value: Any) -> str:
+    """A declared value as the variable would have it."""
+    kind = _KEYS.get(key)
+    if kind is None:
+        raise UsageError(
+            "there is no such default",
+            where=str(path),
+            got=key,
+            expected=", ".join(nearest(key, _KEYS) or sorted(_KEYS)),
+            remedy="name one of these, or take the line out",
+        )
+    wrong = type(value).__name__ != kind.__name__  # True is an int
+    if wrong or (kind is int and value < 1):
+        raise UsageError(
+            "a default makes no sense",
+            where=f"{path}: {key}",
+            got=repr(value),
+            expected={str: "text in quotes", bool: "true or false", int: "a number from 1 up"}[
+                kind
+            ],
+            remedy="change the value, or take the line out",
+        )
+    if key in _FOLDERS:
+        return str(path.parent / Path(value).expanduser())
+    return str(int(value)) if kind is bool else str(value)
 
 
 def project_root(directory: Path) -> Path:

@@ -95,3 +95,48 @@ def test_without_a_home_the_cache_is_not_where_anybody_writes(
 def test_the_home_of_a_user_who_does_not_exist_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="user who does not exist"):
         from_environment({"HARNESS_RESULTS": "~nosuchuser/results"}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "head"), [("harness.toml", ""), ("pyproject.toml", "[tool.harness]\n")]
+)
+def test_a_project_declares_defaults_and_the_environment_has_the_last_word(
+    tmp_path: Path, name: str, head: str
+) -> None:
+    text = 'target = "sm_80"\njobs = 2\nresults = "kept"\nno-cache = true\n'
+    (tmp_path / name).write_text(head + text)
+    below = tmp_path / "a"
+    below.mkdir()
+    options = from_environment({}, below, cores=8)
+    assert (options.target, options.jobs, options.use_cache) == ("sm_80", 2, False)
+    assert options.results == tmp_path / "kept"
+    options = from_environment({"HARNESS_TARGET": "sm_100", "HARNESS_JOBS": ""}, below, cores=8)
+    assert (options.target, options.jobs) == ("sm_100", 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('traget = "sm_80"', "target"),
+        ('jobs = "two"', "a number from 1 up"),
+        ("jobs = 0", "a number from 1 up"),
+        ("trace = 1", "true or false"),
+    ],
+)
+def test_a_default_that_makes_no_sense_is_named(tmp_path: Path, text: str, what: str) -> None:
+    (tmp_path / "harness.toml").write_text(text)
+    with pytest.raises(UsageError) as caught:
+        from_environment({}, tmp_path)
+    assert what in caught.value.expected
+    assert "harness.toml" in caught.value.where
+
+
+def test_a_file_of_defaults_that_is_not_toml_is_named(tmp_path: Path) -> None:
+    (tmp_path / "harness.toml").write_text("target = ")
+    with pytest.raises(UsageError, match="not TOML"):
+        from_environment({}, tmp_path)
+
+
+def test_a_project_without_defaults_declares_nothing(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    assert from_environment({}, tmp_path).target == "sm_90"

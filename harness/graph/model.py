@@ -10,6 +10,7 @@ Sizes are sympy expressions throughout; a constant size is a ``sympy.Integer``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -17,6 +18,7 @@ from typing import TypeAlias
 import sympy
 
 from harness.dtypes import DType
+from harness.table import Column, Table, Text, html
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,19 @@ class Graph:
     outputs: tuple[str | None, ...]
     mutations: tuple[Mutation, ...] = ()
     facts: tuple[tuple[str, str], ...] = field(default=())
+
+    def __repr__(self) -> str:
+        ends = f"{len(self.inputs)} inputs, {len(self.outputs)} outputs"
+        return f"<graph {self.name}: {len(self.nodes)} nodes, {ends}>"
+
+    def _repr_html_(self) -> str:
+        counts = Counter(node.op for node in self.nodes)
+        rows = [{"operator": op, "nodes": str(n)} for op, n in counts.most_common()]
+        columns = (
+            Column("operator", lambda row: row["operator"]),
+            Column("nodes", lambda row: row["nodes"]),
+        )
+        return html([Text(repr(self)), Table(columns, rows)])
 
     def types(self) -> dict[str, ValueType]:
         """The type of every value, by name."""

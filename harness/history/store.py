@@ -12,6 +12,7 @@ beside it (``history.journal``).
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -71,7 +72,7 @@ def save_new(results: Path, run: Run, is_same: Callable[[Path], bool]) -> Path |
         raise write_error(path, error) from error
 
 
-def load(path: Path) -> Run:
+def load(path: str | os.PathLike[str]) -> Run:
     """The run in the file at ``path``.
 
     Raises ``RecordError`` for a file that is missing, torn, of another kind, or of a later
@@ -80,6 +81,7 @@ def load(path: Path) -> Run:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    path = Path(path)
     try:
         # One thread, no file object: pyarrow's pools may otherwise still be starting a thread
         # when a short command ends, and the process aborts.

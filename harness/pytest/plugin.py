@@ -127,13 +127,19 @@ if _HAS_BENCHMARK:
 
     @pytest.fixture
     def gpu_benchmark(request: pytest.FixtureRequest, benchmark: Any) -> GpuBenchmark:
-        """Times a callable on the GPU; see ``GpuBenchmark.__call__``."""
+        """Times a callable on the GPU; see ``GpuBenchmark.__call__``. Without one the test is
+        skipped before it asks for memory there."""
+        from harness.runtime.device import is_available
+
         known = findings(request.config)
+        open_gpu = _opener(request, known)
+        if not is_available():
+            open_gpu()
         return GpuBenchmark(
             request.node.name,
             benchmark,
             request.node.stash[_CLOCK],
-            _opener(request, known),
+            open_gpu,
             known.rows.append,
             request.config.getoption("--gpu-budget"),
         )

@@ -17,6 +17,7 @@ import msgspec
 
 from harness.errors import HarnessError, RecordError
 from harness.records.timing import Samples
+from harness.records.views import kernels_html
 
 SCHEMA_VERSION = 3
 """Version of the file format; raised when a reader of the old one would be wrong."""
@@ -149,6 +150,13 @@ class KernelRecord:
         """Whether this kernel did not compile or computes something else."""
         return self.check is Check.FAILED or bool(self.reason)
 
+    def __repr__(self) -> str:
+        time = "not timed" if self.ms is None else f"{self.ms:.4g} ms"
+        return f"<kernel {self.name}: {time}, check {self.check.value}>"
+
+    def _repr_html_(self) -> str:
+        return kernels_html([("", [self])])
+
 
 @dataclass(frozen=True, slots=True)
 class LibraryCall:
@@ -222,6 +230,12 @@ class GraphRecord:
         """Kernel launches, repeats counted."""
         return sum(kernel.launches for kernel in self.kernels)
 
+    def __repr__(self) -> str:
+        return f"<record of {self.name}: {len(self.kernels)} kernels, {self.launches} launches>"
+
+    def _repr_html_(self) -> str:
+        return kernels_html([(self.name, self.kernels)])
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -262,6 +276,14 @@ class Run:
         counts["total"] = len(kernels)
         counts["distinct"] = len({kernel.code for kernel in kernels})
         return counts
+
+    def __repr__(self) -> str:
+        kernels = sum(len(graph.kernels) for graph in self.graphs)
+        where = self.machine.gpu or self.machine.key
+        return f"<run {self.id}: {len(self.graphs)} graphs, {kernels} kernels, {where}>"
+
+    def _repr_html_(self) -> str:
+        return kernels_html([(graph.name, graph.kernels) for graph in self.graphs])
 
 
 def one_line(error: HarnessError) -> str:

@@ -229,7 +229,7 @@ def test_a_disk_that_fills_up_says_where_the_journal_is(
         raise OSError(28, "No space left on device")
 
     planned(GOOD)
-    monkeypatch.setattr(store.pq, "write_table", full)
+    monkeypatch.setattr(store, "publish", full)
     answer = harness("run")
     assert answer.status == 1
     (journal,) = results.rglob("*.journal")

@@ -1,0 +1,122 @@
+"""Tables as data, in every form."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from harness.table import (
+    NOTHING,
+    Column,
+    Fit,
+    Table,
+    Text,
+    clean,
+    csv_text,
+    html,
+    markdown,
+    plain,
+    shorten,
+    text_lines,
+)
+
+NAME = "poi_fused_" + "native_layer_norm_" * 4 + "17"
+COLUMNS = (
+    Column("kernel", lambda row: row["kernel"], fit=Fit.SHORTEN),
+    Column("ms", lambda row: str(row["ms"]), right=True, least=6),
+    Column("roof", lambda row: row.get("roof", NOTHING)),
+    Column("cause", lambda row: row["cause"], fit=Fit.BELOW),
+)
+ROWS = (
+    {"kernel": NAME, "ms": 0.25, "cause": "registers 32 → 40; code −1 +1 lines; launches 2 → 3"},
+    {"kernel": "poi_b", "ms": 12, "cause": ""},
+)
+TABLE = Table(COLUMNS, ROWS, "block", lambda row: ["odd"] if row["ms"] == 12 else [])
+
+
+def lines(width: int | None) -> list[str]:
+    return plain(text_lines([TABLE], width))
+
+
+def test_where_nobody_watches_every_row_is_one_line_and_nothing_is_cut() -> None:
+    title, head, first, second, note = lines(None)
+    assert title == "block" and head.split() == ["kernel", "ms", "roof", "cause"]
+    assert first.split()[:2] == [NAME, "0.25"] and first.endswith("launches 2 → 3")
+    assert second.split() == ["poi_b", "12", "–"]
+    assert note == "  odd"
+
+
+@pytest.mark.parametrize("width", [80, 110, 140, 200])
+def test_lines_fit_and_say_the_same(width: int) -> None:
+    found = lines(width)
+    assert max(map(len, found)) <= width
+    assert not any(line != line.rstrip() for line in found)
+    text = " ".join(" ".join(found).split())
+    assert "registers 32 → 40;" in text and "launches 2 → 3" in text
+    assert (NAME in text) == (width > 80) and "m_17 " in text
+    assert ("roof" in found[1]) == (width == 200), "what holds nothing gives up its room first"
+
+
+def test_what_is_too_wide_for_columns_is_told_in_sentences() -> None:
+    wide = tuple(Column(f"figure {n}", lambda _: "12345678901234567890") for n in range(8))
+    made = plain(text_lines([Table((COLUMNS[0], *wide), ROWS[:1])], 80))
+    assert made[0] == NAME
+    assert "figure 7 12345678901234567890" in " ".join(" ".join(made).split())
+    assert max(map(len, made[1:])) <= 80
+
+
+def test_tables_that_share_columns_are_aligned() -> None:
+    a, b = Table(COLUMNS, ROWS[:1]), Table(COLUMNS, ROWS[1:])
+    first, second = (x for x in plain(text_lines([a, Text(), b], 200)) if x.startswith("kernel"))
+    assert first == second
+
+
+def test_a_cell_like_the_one_above_can_stay_empty() -> None:
+    columns = (Column("region", lambda row: row["r"], once=True), Column("x", lambda row: row["x"]))
+    rows = [{"r": "a", "x": "1"}, {"r": "a", "x": "2"}, {"r": "b", "x": "3"}]
+    assert plain(text_lines([Table(columns, rows)], 80))[1:] == ["a      1", "       2", "b      3"]
+
+
+EVIL = "a\x1b[2J\x9b31m\rb\u202ec"
+
+
+@pytest.mark.parametrize("width", [80, None])
+def test_what_comes_from_a_file_moves_no_cursor(width: int | None) -> None:
+    table = Table(COLUMNS, [{"kernel": EVIL, "ms": 1, "cause": EVIL}], EVIL, lambda _: [EVIL])
+    forms = (
+        "\n".join(plain(text_lines([table, Text(EVIL)], width))),
+        "\n".join(markdown([table, Text(EVIL)])),
+        html([table, Text(EVIL)]),
+        csv_text(table.rows),
+    )
+    for text in forms:
+        assert not {"\x1b", "\x9b", "\r", "\u202e"} & set(text), text
+    assert clean("tab\tand\nline stay") == "tab\tand\nline stay"
+    assert r"a\x1b[2J" in forms[0]
+
+
+def test_markdown_is_a_table_with_nothing_left_out() -> None:
+    text = "\n".join(markdown([Table(COLUMNS, [{"kernel": "a|b_c", "ms": 1, "cause": "x"}])]))
+    assert text.startswith("| kernel | ms | roof | cause |\n|---|---:|---|---|\n")
+    assert r"| a\|b\_c | 1 | – | x |" in text
+    assert "- poi\\_b: odd" in "\n".join(markdown([TABLE]))
+
+
+def test_csv_has_figures_in_full_and_names_what_is_nested() -> None:
+    rows = [
+        {"name": "a", "a": {"ms": 0.123456789, "config": {"X": 1}}, "causes": ["x", "y"]},
+        {"name": 'q"', "sets": [{"ms": 1}], "p": None},
+    ]
+    one, other = csv.DictReader(io.StringIO(csv_text(rows)))
+    assert one == {"name": "a", "a.ms": "0.123456789", "a.config.X": "1", "causes": "x; y", "p": ""}
+    assert other["name"] == 'q"' and "sets" not in other
+
+
+def test_html_is_escaped() -> None:
+    assert "<td>&lt;b&gt;</td>" in html([Table(COLUMNS[:1], [{"kernel": "<b>"}])])
+
+
+def test_both_ends_of_a_name_stay() -> None:
+    assert shorten(NAME, 20) == f"{NAME[:13]}…{NAME[-6:]}"
