@@ -32,14 +32,8 @@ from harness.compiled import CompiledGraph, Report
 from harness.errors import FallbackWarning, FellBack, HarnessError, UsageError
 from harness.executor import Launches, launches_of, prepare_graph
 from harness.graph.bounds import with_bounds
-from harness.graph.capture.aot import (
-    Conversion,
-    Naming,
-    RestartAnalysis,
-    compile_joint,
-    convert,
-    run_eagerly,
-)
+from harness.graph.capture.aot import RestartAnalysis, compile_joint, run_eagerly
+from harness.graph.capture.fx import Conversion, Naming, convert
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
 from harness.runtime.compile.cache import usable

@@ -18,30 +18,8 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
-from harness.graph.calltext import (
-    call_kwargs,
-    call_text,
-    is_factory,
-    local_name,
-    needed_nodes,
-)
+from harness.graph.calltext import call_kwargs, is_factory
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token
-
-__all__ = [
-    "bind_call",
-    "bind_layout",
-    "call_node",
-    "call_text",
-    "last_uses",
-    "local_name",
-    "materialise",
-    "needed_nodes",
-    "operator_function",
-    "random_inputs",
-    "replay",
-    "torch_constant",
-    "torch_dtype",
-]
 
 
 def torch_dtype(dtype: DType, wide: bool = False) -> torch.dtype:

@@ -9,9 +9,9 @@ import torch
 
 from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
-from harness.graph.calltext import float_names, local_name
+from harness.graph.calltext import call_text, float_names, local_name
 from harness.graph.model import Graph, Token
-from harness.graph.replay import call_text, random_inputs, replay, torch_dtype
+from harness.graph.replay import random_inputs, replay, torch_dtype
 from tests.graph.building import GraphBuilder, assert_close
 
 

@@ -25,24 +25,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from harness.errors import CaptureFailed
 from harness.graph.capture.attention import attention_rules, link_attention
 from harness.graph.capture.decompositions import decompositions
-from harness.graph.capture.fx import Conversion, Naming, convert, graph_from_fx
 from harness.graph.capture.rules import rules_of_device
 
-__all__ = [
-    "Conversion",
-    "Exported",
-    "Naming",
-    "RestartAnalysis",
-    "Traced",
-    "compile_joint",
-    "convert",
-    "export",
-    "fake_mode",
-    "graph_from_fx",
-    "normalise",
-    "run_eagerly",
-    "trace",
-]
+__all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
 
 _aten = torch.ops.aten
 _SAME_VALUE = (_aten.alias.default, _aten.detach.default, _aten.lift_fresh_copy.default)

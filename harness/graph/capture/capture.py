@@ -17,6 +17,7 @@ from harness.dtypes import DType
 from harness.errors import CaptureFailed, HarnessError, UsageError
 from harness.graph.bounds import with_bounds
 from harness.graph.capture import aot
+from harness.graph.capture.fx import Naming, convert
 from harness.graph.capture.providers import PROVIDERS, Example, Target, build, library, parse_target
 from harness.graph.model import Graph
 
@@ -225,7 +226,7 @@ def _trace(
 
     with flat.mode:
         traced = aot.trace(flat.function, flat.tensors, training, options.saved, rename)
-    naming = aot.Naming(
+    naming = Naming(
         names=rename(traced),
         roles=dict(zip(traced.placeholders, flat.roles, strict=False)),
         prefix=flat.prefix,
@@ -237,7 +238,7 @@ def _trace(
     for gm, part in pieces:
         if gm is None:
             raise CaptureFailed(f"torch produced no {part} graph", where=base)
-        graph = aot.convert(gm, None, f"{base}_{part}", naming, facts).graph
+        graph = convert(gm, None, f"{base}_{part}", naming, facts).graph
         graphs.append(with_bounds(_without_unused(graph)))
     return graphs
 

@@ -8,9 +8,10 @@ from torch import nn
 
 from harness.dtypes import DType
 from harness.errors import CaptureFailed, GraphError, UnknownName, UsageError
-from harness.graph.capture.aot import compile_joint, convert, graph_from_fx
+from harness.graph.capture.aot import compile_joint
 from harness.graph.capture.capture import CaptureOptions, capture
 from harness.graph.capture.decompositions import DECOMPOSED, KEPT, decompositions
+from harness.graph.capture.fx import convert, graph_from_fx
 from harness.graph.replay import replay
 from harness.graph.text import dumps, loads
 
