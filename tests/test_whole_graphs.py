@@ -47,7 +47,7 @@ def test_as_exact_as_torch(name: str, pool: InterpreterPool) -> None:
     graph = compiled.partition.graph
     inputs = random_inputs(graph, "cpu", 11)
     plain, ours = [t.clone() for t in inputs], [t.clone() for t in inputs]
-    exact = replay(graph, inputs, "cpu", wide=True)
+    exact = replay(graph, inputs, "cpu", float64=True)
     wanted = replay(graph, plain, "cpu")
     got = run_graph(compiled, ours, lambda m, args: pool.launch(m.text, args), "cpu")
     for value, eager, wide in zip(got, wanted, exact, strict=True):

@@ -1,6 +1,6 @@
 """Running a graph with torch, and writing the same calls down as Python text.
 
-This is the meaning of a graph: every kernel is compared with it. ``wide`` means
+This is the meaning of a graph: every kernel is compared with it. ``float64`` means
 that everything floating is computed in float64, which serves as the reference for
 rounding errors.
 """
@@ -22,9 +22,9 @@ from harness.graph.calltext import call_kwargs, is_factory
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token
 
 
-def torch_dtype(dtype: DType, wide: bool = False) -> torch.dtype:
-    """The object of torch for ``dtype``; float64 for every floating type when ``wide``."""
-    if wide and dtype.is_float:
+def torch_dtype(dtype: DType, float64: bool = False) -> torch.dtype:
+    """The object of torch for ``dtype``; float64 for every floating type when ``float64``."""
+    if float64 and dtype.is_float:
         return torch.float64
     found: torch.dtype = getattr(torch, dtype.torch_name)
     return found
@@ -93,15 +93,15 @@ BoundCall: TypeAlias = "Callable[[Mapping[str, Any]], Any]"
 """Computes a node from values by name."""
 
 
-def bind_call(node: Node, device: torch.device, wide: bool = False) -> BoundCall:
+def bind_call(node: Node, device: torch.device, float64: bool = False) -> BoundCall:
     """What computes ``node`` with torch, everything but the values looked up beforehand.
 
     Raises ``UnsupportedOperator`` and ``GraphError`` as ``operator_function`` and
     ``size_value`` do.
     """
     function = operator_function(node.op)
-    arguments = [_bound_argument(arg, node, wide) for arg in node.args]
-    named = {key: _bound_argument(value, node, wide) for key, value in call_kwargs(node)}
+    arguments = [_bound_argument(arg, node, float64) for arg in node.args]
+    named = {key: _bound_argument(value, node, float64) for key, value in call_kwargs(node)}
     if is_factory(node):
         named["device"] = _Constant(device)
     positional = [one.value if isinstance(one, _Constant) else None for one in arguments]
@@ -130,7 +130,7 @@ class _Constant:
         return self.value
 
 
-def _bound_argument(arg: Arg, node: Node, wide: bool) -> BoundCall:
+def _bound_argument(arg: Arg, node: Node, float64: bool) -> BoundCall:
     """One argument as a function of the values."""
     match arg:
         case Ref(name=name):
@@ -138,11 +138,11 @@ def _bound_argument(arg: Arg, node: Node, wide: bool) -> BoundCall:
         case Token(name=name):
             constant: Any = torch_constant(name)
         case DType():
-            constant = torch_dtype(arg, wide)
+            constant = torch_dtype(arg, float64)
         case sympy.Expr():
             constant = size_value(arg, node)
         case tuple():
-            items = [_bound_argument(item, node, wide) for item in arg]
+            items = [_bound_argument(item, node, float64) for item in arg]
             if not all(isinstance(item, _Constant) for item in items):
                 return lambda values: [item(values) for item in items]
             constant = [item({}) for item in items]
@@ -152,10 +152,10 @@ def _bound_argument(arg: Arg, node: Node, wide: bool) -> BoundCall:
 
 
 def call_node(
-    node: Node, values: Mapping[str, Any], device: torch.device, wide: bool = False
+    node: Node, values: Mapping[str, Any], device: torch.device, float64: bool = False
 ) -> Any:
     """The result of one node as torch computes it, on ``values`` by name."""
-    return bind_call(node, device, wide)(values)
+    return bind_call(node, device, float64)(values)
 
 
 def _integers(sizes: Iterable[sympy.Expr], node: Node | Input) -> list[int]:
@@ -222,25 +222,25 @@ def replay(
     graph: Graph,
     tensors: Sequence[torch.Tensor],
     device: torch.device | str,
-    wide: bool = False,
+    float64: bool = False,
 ) -> list[torch.Tensor | None]:
     """The graph's outputs, computed node by node with torch on ``tensors`` (one per
     graph input, on ``device``).
 
-    Mutations are applied to ``tensors`` at the end (with ``wide``, to float64 copies,
+    Mutations are applied to ``tensors`` at the end (with ``float64``, to float64 copies,
     so that the caller's tensors stay as they are). Intermediate values are freed after
     their last use.
     """
     where = torch.device(device)
     check_inputs(graph, tensors)
-    if wide:
+    if float64:
         tensors = [t.double() if t.is_floating_point() else t.clone() for t in tensors]
     values: dict[str, Any] = {i.name: t for i, t in zip(graph.inputs, tensors, strict=True)}
     keep = [name for name in graph.outputs if name is not None]
     keep.extend(name for m in graph.mutations for name in (m.input, m.value))
     freed = last_uses(graph.nodes, keep)
     for node in graph.nodes:
-        values[node.name] = materialise(call_node(node, values, where, wide), node)
+        values[node.name] = materialise(call_node(node, values, where, float64), node)
         for name in freed[node.name]:
             del values[name]
     outputs = [None if name is None else values[name] for name in graph.outputs]

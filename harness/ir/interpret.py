@@ -44,14 +44,14 @@ def interpret(
     program: Program,
     inputs: Mapping[str, Array],
     sizes: Sizes | None = None,
-    wide: bool = False,
+    float64: bool = False,
 ) -> dict[str, Array]:
     """Run ``program`` on ``inputs`` (by buffer name, each of its buffer's shape).
 
     Returns every buffer some nest wrote and every output, by name, each of its
     buffer's shape; 16- and 8-bit floats come as float32 on their own grid.
     ``sizes`` gives unknown sizes; those that are a dimension of an input are found.
-    ``wide`` computes and stores every float as float64, unrounded. The inputs are
+    ``float64`` computes and stores every float as float64, unrounded. The inputs are
     not changed. Where nothing was written outputs hold NaN (integers: the least value).
 
     Raises ``InvalidProgram`` for a missing or misshapen input, an unknown size, or an
@@ -61,7 +61,7 @@ def interpret(
     for buffer in program.buffers:
         if buffer.role is Role.INPUT:
             _learn_sizes(buffer, inputs, known)
-    machine = _Machine(known, wide, {})
+    machine = _Machine(known, float64, {})
     for buffer in program.buffers:
         given = inputs.get(buffer.name) if buffer.role is Role.INPUT else None
         machine.buffers[buffer.name] = buffer, machine.new_storage(buffer, given)
@@ -74,14 +74,16 @@ def interpret(
 
 
 def make_storage(
-    values: Array, stride: Sequence[int], extent: int, dtype: DType, wide: bool = False
+    values: Array, stride: Sequence[int], extent: int, dtype: DType, float64: bool = False
 ) -> Array:
     """A flat array of ``extent`` elements laid out by ``stride`` that holds ``values``,
     rounded to ``dtype``; elements between are poisoned."""
-    kind = storage_type(dtype, wide)
+    kind = storage_type(dtype, float64)
     storage = np.full(extent, _poison(kind), dtype=kind)
     values = np.asarray(values)
-    held = values.astype(kind) if wide or not dtype.is_float else _rounded(values, dtype, wide)
+    held = (
+        values.astype(kind) if float64 or not dtype.is_float else _rounded(values, dtype, float64)
+    )
     view_storage(storage, values.shape, stride)[...] = held
     return storage
 
@@ -100,10 +102,10 @@ def _poison(kind: np.dtype[Any]) -> float | int | bool:
     return True if kind.kind == "b" else int(np.iinfo(kind).min)
 
 
-def _rounded(values: Array, dtype: DType, wide: bool) -> Array:
+def _rounded(values: Array, dtype: DType, float64: bool) -> Array:
     """``values`` as a store to a buffer of ``dtype`` keeps them."""
-    kind = storage_type(dtype, wide)
-    if dtype.is_float and not wide:
+    kind = storage_type(dtype, float64)
+    if dtype.is_float and not float64:
         values = op_numpy.round_to_float(values, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(values).astype(kind)
@@ -134,7 +136,7 @@ class _Machine:
     """Memory and settings of one run."""
 
     sizes: Sizes
-    wide: bool
+    float64: bool
     buffers: dict[str, tuple[Buffer, Array]]
 
     def number(self, expr: sympy.Expr, where: str) -> int:
@@ -155,7 +157,7 @@ class _Machine:
         stride = tuple(self.number(s, buffer.name) for s in buffer.stride)
         extent = 0 if 0 in shape else self.number(buffer.extent, buffer.name)
         if given is None:
-            kind = storage_type(buffer.dtype, self.wide)
+            kind = storage_type(buffer.dtype, self.float64)
             return np.full(extent, _poison(kind), dtype=kind)
         if np.shape(given) != shape:
             raise InvalidProgram(
@@ -164,7 +166,7 @@ class _Machine:
                 got=str(np.shape(given)),
                 expected=str(shape),
             )
-        return make_storage(given, stride, extent, buffer.dtype, self.wide)
+        return make_storage(given, stride, extent, buffer.dtype, self.float64)
 
     def shaped(self, name: str) -> Array:
         buffer, storage = self.buffers[name]
@@ -188,11 +190,11 @@ class _Machine:
             pending = [evaluator.prepare(store) for store in nest.stores]
         for store, index, value in pending:
             buffer, storage = self.lookup(store.buffer, nest.name)
-            flat = _rounded(value, buffer.dtype, self.wide).reshape(-1)
+            flat = _rounded(value, buffer.dtype, self.float64).reshape(-1)
             where = index.reshape(-1)
             if store.mode is StoreMode.ATOMIC_ADD:
                 np.add.at(storage, where, flat)
-                storage[where] = _rounded(storage[where], buffer.dtype, self.wide)
+                storage[where] = _rounded(storage[where], buffer.dtype, self.float64)
             else:
                 storage[where] = flat
 
@@ -270,7 +272,7 @@ class _Evaluator:
                 return [(v, context) for v in operands(value)]
 
     def _compute(self, value: Value, context: Context) -> Array:
-        kind = storage_type(value.dtype, self.machine.wide)
+        kind = storage_type(value.dtype, self.machine.float64)
         match value:
             case Constant():
                 return np.full((1,) * len(self._shape), value.number, dtype=kind)
@@ -289,21 +291,21 @@ class _Evaluator:
 
     def _operation(self, value: Compute, args: list[Array]) -> Array:
         if value.op is Op.CAST:
-            made = op_numpy.cast(args[0], value.dtype, self.machine.wide)
-            if self.machine.wide or value.dtype.compute is value.dtype:
+            made = op_numpy.cast(args[0], value.dtype, self.machine.float64)
+            if self.machine.float64 or value.dtype.compute is value.dtype:
                 return made
             return op_numpy.round_to_float(made, value.dtype)
         if value.op is Op.BITCAST:
-            return op_numpy.bitcast(args[0], value.args[0].dtype, value.dtype, self.machine.wide)
+            return op_numpy.bitcast(args[0], value.args[0].dtype, value.dtype, self.machine.float64)
         result = np.asarray(ROWS[value.op].meaning(*args))
-        return result.astype(storage_type(value.dtype, self.machine.wide), copy=False)
+        return result.astype(storage_type(value.dtype, self.machine.float64), copy=False)
 
     def _load(self, load: Load, context: Context) -> Array:
         where = f"{self.nest.name}: load from {load.buffer}"
         buffer, storage = self.machine.lookup(load.buffer, where)
         index = self._index(load.index, load.indirect, context)
         mask = self._masks.get(context)
-        kind = storage_type(buffer.dtype.compute, self.machine.wide)
+        kind = storage_type(buffer.dtype.compute, self.machine.float64)
         if mask is None:
             _check_range(index, storage, np.ones((), dtype=bool), where)
             return storage[index].astype(kind, copy=False)
@@ -338,7 +340,7 @@ class _Evaluator:
                 where=self.nest.name,
                 expected="the mask inside the reduction's operand",
             )
-        kind = storage_type(value.dtype, self.machine.wide)
+        kind = storage_type(value.dtype, self.machine.float64)
         result = reduce_numpy.reduce(value.kind, flat, value.component).astype(kind)
         return result.reshape(*result.shape, *(1 for _ in dims))
 

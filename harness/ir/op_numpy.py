@@ -21,13 +21,13 @@ Array: TypeAlias = npt.NDArray[Any]
 Meaning: TypeAlias = Callable[..., Array]
 
 
-def storage_type(dtype: DType, wide: bool = False) -> np.dtype[Any]:
+def storage_type(dtype: DType, float64: bool = False) -> np.dtype[Any]:
     """The numpy type that holds values of ``dtype``.
 
     16-bit and 8-bit floats are held as float32 (rounded to their own grid on
-    store); with ``wide`` every float is held as float64.
+    store); with ``float64`` every float is held as float64.
     """
-    if dtype.is_float and wide:
+    if dtype.is_float and float64:
         return np.dtype(np.float64)
     return np.dtype(dtype.compute.torch_name)
 
@@ -179,10 +179,10 @@ def fractionless(function: Callable[[Array], Array]) -> Meaning:
     return apply
 
 
-def cast(x: Array, target: DType, wide: bool = False) -> Array:
+def cast(x: Array, target: DType, float64: bool = False) -> Array:
     """Value conversion: to bool is ``!= 0``; float to integer truncates and then wraps."""
     x = np.asarray(x)
-    kind = storage_type(target, wide)
+    kind = storage_type(target, float64)
     if target is DType.BOOL:
         return np.asarray(x != 0)
     if x.dtype.kind == "f" and kind.kind in "iu":
@@ -194,7 +194,7 @@ def cast(x: Array, target: DType, wide: bool = False) -> Array:
         return x.astype(kind)
 
 
-def bitcast(x: Array, source: DType, target: DType, wide: bool = False) -> Array:
+def bitcast(x: Array, source: DType, target: DType, float64: bool = False) -> Array:
     """The same bits as another type of the same width.
 
     Raises ``InvalidProgram`` if the widths differ.
@@ -208,7 +208,7 @@ def bitcast(x: Array, source: DType, target: DType, wide: bool = False) -> Array
         )
     exact = np.ascontiguousarray(np.asarray(x).astype(storage_type(source)))
     bits = exact.view(storage_type(target)).reshape(np.shape(x))
-    return bits.astype(storage_type(target, wide))
+    return bits.astype(storage_type(target, float64))
 
 
 def round_to_float(x: Array, dtype: DType) -> Array:
@@ -229,11 +229,11 @@ def round_to_float(x: Array, dtype: DType) -> Array:
         return x
     fraction, least, largest = grids[dtype]
     with np.errstate(all="ignore"):
-        wide = x.astype(np.float64)
-        _, exponent = np.frexp(wide)
+        exact = x.astype(np.float64)
+        _, exponent = np.frexp(exact)
         shift = np.maximum(exponent - 1, least) - fraction
-        rounded = np.ldexp(np.rint(np.ldexp(wide, -shift)), shift)
+        rounded = np.ldexp(np.rint(np.ldexp(exact, -shift)), shift)
     beyond = np.abs(rounded) > largest
     overflow = largest if dtype is DType.F8E4M3 else np.inf
     rounded = np.where(beyond, np.copysign(overflow, rounded), rounded)
-    return np.asarray(np.where(np.isnan(wide), wide, rounded).astype(x.dtype))
+    return np.asarray(np.where(np.isnan(exact), exact, rounded).astype(x.dtype))

@@ -1,7 +1,7 @@
 """What fusing must know about a program: users of buffers, and hazards between nests.
 
 Three hazards order two nests on one buffer: a read after a write, a write after a
-read (mutated inputs, memory that is taken over) and a write after a write (an atomic
+read (mutated inputs, memory reused in place) and a write after a write (an atomic
 scatter after its initialisation, the parts of a concatenation).
 """
 
@@ -106,7 +106,7 @@ def _after(into: list[list[Edge]]) -> tuple[int, ...]:
 
 def bits(mask: int) -> list[int]:
     """Positions of the set bits, ascending."""
-    return [k for k, digit in enumerate(reversed(f"{mask:b}")) if digit == "1"]
+    return [k for k, bit in enumerate(reversed(f"{mask:b}")) if bit == "1"]
 
 
 def edges(reads: Sequence[Sequence[str]], writes: Sequence[Sequence[str]]) -> tuple[Edge, ...]:

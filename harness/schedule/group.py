@@ -39,7 +39,7 @@ class FusedGroup:
     ``axes`` alone); ``raxes`` is empty for a pointwise kernel, whose only segment is flat.
     ``internal`` are buffers that exist
     only inside the kernel: stored nowhere, their loads are the stored value.
-    ``in_place`` pairs (output buffer, input buffer whose memory it takes over).
+    ``in_place`` pairs (output buffer, input buffer whose memory it reuses).
     ``origins`` are graph node names in graph order.
     """
 

@@ -15,7 +15,7 @@ from harness.ir.affine import Size, divide, same, size_hint
 from harness.schedule.space import AffineAccess, Candidate, Level, Parts, Use, restride
 
 _ATTEMPTS = 4
-"""Pairs of accesses tried as the guide before two kernels count as not matching."""
+"""Pairs of accesses tried first before two kernels count as not matching."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def matchings(sides: Sides) -> Iterator[Matching]:
 
 
 def _match(sides: Sides, shared: list[tuple[AffineAccess, AffineAccess]]) -> Matching | None:
-    """Follow the first guide; what it leaves open is decided by the next ones, and
+    """Follow the first shared access; what it leaves open is decided by the next ones, and
     finally by the order the loops are in."""
     commons: list[Common] = []
     for first_dimensions, second_dimensions in sides.classes:

@@ -287,7 +287,7 @@ class _Reader:
         self.of_index: dict[sympy.Expr, tuple[Use, str, sympy.Expr]] = {}
         self.variables = [a.var for a in (*nest.axes, *nest.raxes)]
         self.position = positions(self.variables)
-        self.pinned: dict[sympy.Symbol, None] = {}
+        self.unmerged: dict[sympy.Symbol, None] = {}
 
     def view(self, number: int, every: list[Value]) -> NestView:
         """The nest's view."""
@@ -309,7 +309,7 @@ class _Reader:
         for store in self.nest.stores:
             use = Use.ATOMIC if store.mode is StoreMode.ATOMIC_ADD else Use.STORE
             self.add(use, store.buffer, store.index, bool(store.indirect))
-        for var in self.pinned:
+        for var in self.unmerged:
             self.add_axis(var)
         if ordered:
             self.add_position()
@@ -364,7 +364,7 @@ class _Reader:
             return AffineAccess(use, name, form.offset, form.strides)
         for var in self.variables:
             if var in index.free_symbols:
-                self.pinned[var] = None
+                self.unmerged[var] = None
         return AffineAccess(use, name, index, tuple(0 for _ in self.dimensions), exact=False)
 
     def add_axis(self, var: sympy.Symbol) -> None:

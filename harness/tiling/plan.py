@@ -36,7 +36,7 @@ class ArgumentKind(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class Argument:
     """A kernel parameter. ``buffers`` names the buffers it stands for: one, or for
-    IN_OUT the input taken over and then the output that takes it over."""
+    IN_OUT the input whose memory is reused and then the output that reuses it."""
 
     name: str
     kind: ArgumentKind

@@ -1,4 +1,4 @@
-"""Replaying graphs: types, layouts, the wide reference, the same calls as text."""
+"""Replaying graphs: types, layouts, the reference in float64, the same calls as text."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run_text(graph: Graph, tensors: list[torch.Tensor], wide: bool) -> list[torc
 def test_text_computes_what_replay_computes(wide: bool) -> None:
     graph = norm_graph()
     inputs = random_inputs(graph, "cpu", 0)
-    wanted = replay(graph, inputs, "cpu", wide=wide)
+    wanted = replay(graph, inputs, "cpu", float64=wide)
     assert_close(run_text(graph, inputs, wide), wanted, 0.0)
     assert wanted[0] is not None
     assert wanted[0].dtype is (torch.float64 if wide else torch.bfloat16)
@@ -56,7 +56,7 @@ def test_text_computes_what_replay_computes(wide: bool) -> None:
 def test_wide_is_more_exact() -> None:
     graph = norm_graph()
     inputs = random_inputs(graph, "cpu", 1)
-    narrow, wide = replay(graph, inputs, "cpu")[0], replay(graph, inputs, "cpu", wide=True)[0]
+    narrow, wide = replay(graph, inputs, "cpu")[0], replay(graph, inputs, "cpu", float64=True)[0]
     assert narrow is not None and wide is not None
     torch.testing.assert_close(narrow.double(), wide, rtol=2e-2, atol=2e-2)
     assert (narrow.double() - wide).abs().max() > 1e-4
@@ -88,7 +88,7 @@ def test_mutations_change_the_callers_tensor_unless_wide() -> None:
     graph = b.graph(mutations=((x, b.call("aten.exp.default", x)),))
     (tensor,) = random_inputs(graph, "cpu")
     before = tensor.clone()
-    replay(graph, [tensor], "cpu", wide=True)
+    replay(graph, [tensor], "cpu", float64=True)
     assert torch.equal(tensor, before)
     replay(graph, [tensor], "cpu")
     assert torch.equal(tensor, before.exp())
@@ -137,5 +137,5 @@ def test_bad_input_is_named() -> None:
 
 def test_every_dtype_has_a_torch_type() -> None:
     assert all(isinstance(torch_dtype(d), torch.dtype) for d in DType)
-    assert torch_dtype(DType.BF16, wide=True) is torch.float64
-    assert torch_dtype(DType.I8, wide=True) is torch.int8
+    assert torch_dtype(DType.BF16, float64=True) is torch.float64
+    assert torch_dtype(DType.I8, float64=True) is torch.int8

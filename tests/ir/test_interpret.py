@@ -79,7 +79,7 @@ def test_pointwise_with_strides_and_rounding() -> None:
     bits = exact.view(np.uint32)
     rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).view(np.float32)
     np.testing.assert_array_equal(got, rounded)
-    wide = interpret(made, {"x": x}, wide=True)["y"]
+    wide = interpret(made, {"x": x}, float64=True)["y"]
     np.testing.assert_array_equal(wide, x.astype(np.float64) * 0.3)
 
 

@@ -60,11 +60,11 @@ def test_lowered_regions_mean_what_torch_computes(path: Path) -> None:
             for item, value in zip(region.graph.inputs, tensors, strict=True)
             if item.name in names
         }
-        got = interpret(program, given, wide=True)
+        got = interpret(program, given, float64=True)
         changed = region.graph.mutations
         wanted = [n for n in region.graph.outputs if n is not None]
         pure = replace(region.graph, outputs=(*wanted, *(m.value for m in changed)), mutations=())
-        expected = replay(pure, tensors, "cpu", wide=True)
+        expected = replay(pure, tensors, "cpu", float64=True)
         holders = (*program.outputs, *(names[m.input] for m in changed))
         for name, value in zip(holders, expected, strict=True):
             assert value is not None

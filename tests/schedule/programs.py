@@ -327,7 +327,7 @@ def execute(made: Schedule, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarr
             tuple(map(int, buffers[name].stride)),
             int(buffers[name].extent),
             buffers[name].dtype,
-            wide=True,
+            float64=True,
         )
         for name, content in inputs.items()
     }
@@ -364,7 +364,7 @@ def random_inputs(program: Program, seed: int = 0) -> dict[str, np.ndarray]:
 def assert_same(program: Program, made: Schedule, seed: int = 0) -> None:
     """The schedule's kernels, one after another, compute what the program computes."""
     inputs = random_inputs(program, seed)
-    expected = interpret(program, inputs, wide=True)
+    expected = interpret(program, inputs, float64=True)
     got = execute(made, inputs)
     for name in (*program.outputs, *program.mutated):
         np.testing.assert_allclose(got[name], expected[name], rtol=1e-9, atol=1e-12, err_msg=name)

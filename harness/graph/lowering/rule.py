@@ -59,10 +59,10 @@ class Call:
         if isinstance(found, tuple):
             found = found[position]
         if found is None:
-            raise self.refuse("it has no tensor result", "a tensor type on the node")
+            raise self.reject("it has no tensor result", "a tensor type on the node")
         return found
 
-    def refuse(self, got: str, expected: str = "") -> UnsupportedOperator:
+    def reject(self, got: str, expected: str = "") -> UnsupportedOperator:
         """The error that this form of the operator has no lowering."""
         return unsupported(self.node, got, expected)
 
@@ -74,7 +74,7 @@ class Call:
             if key == name:
                 return value
         if default is MISSING:
-            raise self.refuse(f"argument {name!r} is missing")
+            raise self.reject(f"argument {name!r} is missing")
         return default
 
     def tensor(self, position: int, name: str = "self") -> Tensor:
@@ -86,11 +86,11 @@ class Call:
         if isinstance(arg, Ref):
             found = self.values.get(arg.name)
             if found is None:
-                raise self.refuse(f"{name!r} is %{arg.name}, which is not one tensor")
+                raise self.reject(f"{name!r} is %{arg.name}, which is not one tensor")
             return found
         if isinstance(arg, sympy.Expr) and not arg.is_Integer:
             if not arg.is_integer:
-                raise self.refuse(f"{name!r} is the expression {arg}", "an integer expression")
+                raise self.reject(f"{name!r} is the expression {arg}", "an integer expression")
             return Tensor((), DType.I64, self.context.index_value(arg))
         dtype, number = self._number(arg, name)
         return Tensor((), dtype, self.scalar.constant(number, dtype))
@@ -106,21 +106,21 @@ class Call:
             case sympy.Expr():
                 return DType.I64, int(arg)
             case _:
-                raise self.refuse(f"{name!r} is {arg!r}", "a tensor or a number")
+                raise self.reject(f"{name!r} is {arg!r}", "a tensor or a number")
 
     def layout(self, position: int, name: str = "self") -> TensorType:
         """The recorded type of a tensor argument, with its strides."""
         arg = self.raw(position, name)
         found = self.types.get(arg.name) if isinstance(arg, Ref) else None
         if found is None:
-            raise self.refuse(f"{name!r} is {arg!r}", "a tensor of the graph")
+            raise self.reject(f"{name!r} is {arg!r}", "a tensor of the graph")
         return found
 
     def tensors(self, position: int, name: str = "tensors") -> list[Tensor]:
         """A list of tensors."""
         arg = self.raw(position, name)
         if not isinstance(arg, tuple):
-            raise self.refuse(f"{name!r} is {arg!r}", "a list of tensors")
+            raise self.reject(f"{name!r} is {arg!r}", "a list of tensors")
         return [self.as_tensor(a, name) for a in arg]
 
     def number(self, position: int, name: str, default: object = MISSING) -> Number:
@@ -130,7 +130,7 @@ class Call:
             return int(arg) if arg.is_Integer else float(arg)
         if isinstance(arg, bool | int | float):
             return arg
-        raise self.refuse(f"{name!r} is {arg!r}", "a number known when compiling")
+        raise self.reject(f"{name!r} is {arg!r}", "a number known when compiling")
 
     def maybe_number(self, position: int, name: str) -> Number | None:
         """A number that may be absent."""
@@ -163,7 +163,7 @@ class Call:
         """``dim`` in 0 … rank-1."""
         span = max(rank, 1)
         if not -span <= dim < span:
-            raise self.refuse(f"dimension {dim}", f"a dimension of a tensor of rank {rank}")
+            raise self.reject(f"dimension {dim}", f"a dimension of a tensor of rank {rank}")
         return dim % span
 
     def dims(self, position: int, name: str, rank: int) -> list[int]:
@@ -182,7 +182,7 @@ class Call:
         """``tensor`` broadcast to ``shape``."""
         missing = len(shape) - tensor.rank
         if missing < 0:
-            raise self.refuse(f"shape {tensor.shape}", f"a shape that broadcasts to {shape}")
+            raise self.reject(f"shape {tensor.shape}", f"a shape that broadcasts to {shape}")
         index = tuple(
             sympy.S.Zero if is_one(n) else i
             for i, n in zip(canonical(shape)[missing:], tensor.shape, strict=True)
@@ -234,7 +234,7 @@ class Rule:
     ``fresh``: what torch returns never shares memory with the operand.
     ``rereads``: reads an element of its operand several times, so that the operand
     should be computed beforehand.
-    ``partial``: some forms of the operator are refused, which depends on the call.
+    ``partial``: some forms of the operator are rejected, which depends on the call.
     """
 
     lower: Callable[[Call], Lowered]

@@ -64,8 +64,8 @@ def region_task(graph: Graph, device: torch.device, seed: int = 0) -> Task:
         return [t for t in outputs if t is not None] + [given[n] for n in changed]
 
     def wanted(given: Sequence[Any]) -> list[torch.Tensor]:
-        # A wide replay changes none of its inputs, so what they will hold is an output.
-        return [t for t in replay(asked, given, device, wide=True) if t is not None]
+        # A replay in float64 changes none of its inputs, so what they will hold is an output.
+        return [t for t in replay(asked, given, device, float64=True) if t is not None]
 
     return Task(graph.name, lambda: list(random_inputs(graph, device, seed)), results, wanted)
 

@@ -30,8 +30,8 @@ def check(graph: Graph, seed: int = 0) -> Program:
     verify(program)
     tensors = random_inputs(graph, "cpu", seed)
     given = {i.name: as_numpy(t).copy() for i, t in zip(graph.inputs, tensors, strict=True)}
-    results = {**given, **interpret(program, given, wide=True)}
-    wide = [t for t in replay(graph, tensors, "cpu", wide=True) if t is not None]
+    results = {**given, **interpret(program, given, float64=True)}
+    wide = [t for t in replay(graph, tensors, "cpu", float64=True) if t is not None]
     assert len(wide) == len(program.outputs)
     for name, wanted in zip(program.outputs, wide, strict=True):
         close(results[name], as_numpy(wanted), 1e-6, name)

@@ -218,7 +218,7 @@ def test_unknown_sizes() -> None:
     import numpy as np
 
     x = np.random.default_rng(0).random((5, 6), dtype=np.float32)
-    got = interpret(program, {"x": x}, wide=True)["m"]
+    got = interpret(program, {"x": x}, float64=True)["m"]
     np.testing.assert_allclose(got, np.exp(x.astype(np.float64)).mean(1))
     assert not any(v.index.has(FloorDiv, Mod) for v in loads(program, "m"))
 

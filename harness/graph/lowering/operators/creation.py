@@ -105,7 +105,7 @@ def linspace(call: Call) -> Lowered:
     start, end = float(call.number(0, "start")), float(call.number(1, "end"))
     steps = call.size(2, "steps")
     if not steps.is_Integer:
-        raise call.refuse(f"steps = {steps}", "a number known when compiling")
+        raise call.reject(f"steps = {steps}", "a number known when compiling")
     count = int(steps)
     (row,) = canonical(call.shape)
     step = (end - start) / (count - 1) if count > 1 else 0.0

@@ -52,12 +52,12 @@ def index_tensors(call: Call) -> list[Tensor | None]:
     whole."""
     arg = call.raw(1, "indices")
     if not isinstance(arg, tuple):
-        raise call.refuse(f"indices {arg!r}", "a list of tensors")
+        raise call.reject(f"indices {arg!r}", "a list of tensors")
     found: list[Tensor | None] = []
     for item in arg:
         tensor = call.as_tensor(item, "indices") if isinstance(item, Ref) else None
         if tensor is not None and not tensor.dtype.is_integer:
-            raise call.refuse(
+            raise call.reject(
                 f"an index of type {tensor.dtype.torch_name}",
                 "integers (the result's size must not depend on data)",
             )

@@ -117,7 +117,7 @@ def power(call: Call, base: Value, exponent: Value) -> Value:
     if base.dtype.is_integer:
         if isinstance(exponent, Constant) and exponent.number >= 0:
             return _repeated(call, base, int(exponent.number))
-        raise call.refuse("a power of integers", "floats, or an exponent known when compiling")
+        raise call.reject("a power of integers", "floats, or an exponent known when compiling")
     if isinstance(exponent, Constant):
         number = exponent.number
         special = {0.5: Op.SQRT, -0.5: Op.RSQRT, -1.0: Op.RECIPROCAL}.get(float(number))
@@ -341,7 +341,7 @@ Maker = Callable[[Op], Rule]
 def nextafter(call: Call) -> Lowered:
     """``nextafter``; 16-bit floats have other neighbours than those they compute in."""
     if call.dtype.compute is not call.dtype:
-        raise call.refuse(f"neighbours in {call.dtype.short}", "float32 or float64")
+        raise call.reject(f"neighbours in {call.dtype.short}", "float32 or float64")
     return call.result(call.scalar.op(Op.NEXTAFTER, call.operand(0), call.operand(1)))
 
 

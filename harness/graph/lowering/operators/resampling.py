@@ -31,7 +31,7 @@ def upsample_nearest(call: Call) -> Lowered:
         if size.is_Integer and given.is_Integer and int(size) % int(given) == 0:
             index[dim] = FloorDiv(index[dim], sympy.Integer(int(size) // int(given)))
         else:
-            raise call.refuse(f"sizes {given} → {size}", "an output size that is a multiple")
+            raise call.reject(f"sizes {given} → {size}", "an output size that is a multiple")
     return call.result(call.read(tensor, tuple(index), call.shape))
 
 
@@ -78,7 +78,7 @@ def _pair(call: Call, position: int, name: str, default: tuple[int, int]) -> tup
 def _window(call: Call, dilation_at: int | None) -> Window:
     kernel = _pair(call, 1, "kernel_size", (1, 1))
     if kernel[0] * kernel[1] > LARGEST_WINDOW:
-        raise call.refuse(
+        raise call.reject(
             f"a window of {kernel[0]} × {kernel[1]}", f"at most {LARGEST_WINDOW} elements"
         )
     stride = _pair(call, 2, "stride", kernel)
@@ -121,7 +121,7 @@ def _flat(call: Call, index: Sequence[sympy.Expr], window: Window) -> Value:
 def average_pool(call: Call) -> Lowered:
     """``avg_pool2d`` without ``ceil_mode``."""
     if call.flag(4, "ceil_mode"):
-        raise call.refuse("ceil_mode", "sizes rounded down")
+        raise call.reject("ceil_mode", "sizes rounded down")
     window = _window(call, None)
     scalar, context = call.scalar, call.context
     total: Value = scalar.constant(0, call.dtype)
@@ -144,10 +144,10 @@ def average_pool_backward(call: Call) -> Lowered:
     stride = _pair(call, 3, "stride", kernel)
     padding = _pair(call, 4, "padding", (0, 0))
     if call.flag(5, "ceil_mode") or (any(padding) and not call.flag(6, "count_include_pad")):
-        raise call.refuse("windows of different sizes", "windows that all count the same")
+        raise call.reject("windows of different sizes", "windows that all count the same")
     reach = [-(-k // s) for k, s in zip(kernel, stride, strict=True)]
     if reach[0] * reach[1] > LARGEST_WINDOW:
-        raise call.refuse(f"windows {kernel} by {stride}", f"at most {LARGEST_WINDOW} overlapping")
+        raise call.reject(f"windows {kernel} by {stride}", f"at most {LARGEST_WINDOW} overlapping")
     grad = call.tensor(0, "grad_output")
     scalar, context, shape = call.scalar, call.context, call.shape
     simplifier = context.simplifier(shape)
@@ -186,7 +186,7 @@ def adaptive_average_pool(call: Call) -> Lowered:
     for dim in (tensor.rank - 2, tensor.rank - 1):
         size, wanted = tensor.shape[dim], call.shape[dim]
         if not (size.is_Integer and wanted.is_Integer and int(size) % int(wanted) == 0):
-            raise call.refuse(f"sizes {size} → {wanted}", "an output size that divides")
+            raise call.reject(f"sizes {size} → {wanted}", "an output size that divides")
         tiles.append(sympy.Integer(int(size) // int(wanted)))
     rsizes = tuple(tiles)
     index = list(out)

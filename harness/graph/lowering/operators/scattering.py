@@ -31,7 +31,7 @@ def _mode(call: Call, accumulate: bool) -> StoreMode:
     if not accumulate:
         return StoreMode.PLAIN
     if not accumulates(call.dtype):
-        raise call.refuse(
+        raise call.reject(
             f"accumulation into {call.dtype.torch_name}",
             "one of " + ", ".join(d.torch_name for d in _ATOMIC),
         )
@@ -97,7 +97,7 @@ def index_write(*, accumulate: bool) -> Rule:
         source = call.tensor(3, "source")
         dim = call.dim(1, "dim", tensor.rank)
         if not tensor.rank or not index.rank:
-            raise call.refuse("a tensor without dimensions", "at least one dimension")
+            raise call.reject("a tensor without dimensions", "at least one dimension")
         target = list(canonical(source.shape))
         at = call.read(index, (target[dim],), source.shape)
         target[dim] = position(call, at, tensor.shape[dim])
@@ -120,7 +120,7 @@ def index_put(call: Call) -> Lowered:
         return _masked_put(call, masks, values, accumulate)
     indices = index_tensors(call)
     if all(t is None for t in indices):
-        raise call.refuse("no index tensors", "at least one")
+        raise call.reject("no index tensors", "at least one")
     points = _put_shape(tensor.shape, indices)
     target = advanced_index(call, tensor.shape, indices, points)
     value = call.scalar.cast(call.broadcast(values, points), call.dtype)
@@ -138,7 +138,7 @@ def _masks(call: Call) -> Tensor | None:
 
 def _masked_put(call: Call, mask: Tensor, values: Tensor, accumulate: bool) -> Lowered:
     if any(n != 1 for n in values.shape) or mask.rank > len(call.shape):
-        raise call.refuse(
+        raise call.reject(
             f"a mask with values of shape {values.shape}", "one value for every place"
         )
     scalar = call.scalar

@@ -86,7 +86,7 @@ def nan_to_num(call: Call) -> Lowered:
     if not call.dtype.is_float:
         return call.result(value)
     if call.dtype not in _LARGEST:
-        raise call.refuse(f"type {call.dtype.torch_name}", "a 16, 32 or 64-bit float")
+        raise call.reject(f"type {call.dtype.torch_name}", "a 16, 32 or 64-bit float")
     largest = _LARGEST[call.dtype]
     replacements = [
         (call.maybe_number(1, "nan"), 0.0),

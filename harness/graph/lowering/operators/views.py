@@ -38,8 +38,8 @@ def reshape_index(source: Shape, target: Shape) -> tuple[sympy.Expr, ...]:
             linear = linear * target[dim] + variables[dim]
         step: sympy.Expr = sympy.S.One
         for position, dim in reversed(list(enumerate(ins))):
-            digit = FloorDiv(linear, step)
-            index[dim] = digit if position == 0 else Mod(digit, source[dim])
+            quotient = FloorDiv(linear, step)
+            index[dim] = quotient if position == 0 else Mod(quotient, source[dim])
             step = step * source[dim]
     return tuple(index)
 
@@ -223,7 +223,7 @@ def unbind(call: Call) -> Lowered:
 
 def _result_count(call: Call) -> int:
     if not isinstance(call.node.type, tuple):
-        raise call.refuse("one result", "a node with a tuple of results")
+        raise call.reject("one result", "a node with a tuple of results")
     return len(call.node.type)
 
 
@@ -328,10 +328,10 @@ def as_strided(call: Call) -> Lowered:
     by_stride = sorted(dims, key=lambda d: size_hint(layout.stride[d]))
     for position, dim in enumerate(by_stride):
         if layout.stride[dim] != step:
-            raise call.refuse(f"strides {layout.stride}", "a tensor without gaps")
-        digit = FloorDiv(offset, step)
+            raise call.reject(f"strides {layout.stride}", "a tensor without gaps")
+        quotient = FloorDiv(offset, step)
         last = position == len(by_stride) - 1
-        index[dim] = digit if last else Mod(digit, layout.shape[dim])
+        index[dim] = quotient if last else Mod(quotient, layout.shape[dim])
         step = step * layout.shape[dim]
     return _at(call, tensor, tuple(index), call.shape)
 
