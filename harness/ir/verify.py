@@ -47,8 +47,8 @@ def verify(program: Program) -> None:
     buffers = {b.name: b for b in program.buffers}
     _check_buffers(program)
     written = {b.name for b in program.buffers if b.role is Role.INPUT}
-    for number, nest in enumerate(program.nests):
-        _NestChecker(nest, buffers, number).check(written)
+    for nest in program.nests:
+        _NestChecker(nest, buffers).check(written)
         written.update(s.buffer for s in nest.stores)
     _check_outputs(program, buffers, written)
     _check_mutations(program, buffers)
@@ -138,7 +138,6 @@ class _NestChecker:
 
     nest: Nest
     buffers: Mapping[str, Buffer]
-    number: int
     simplifier: Simplifier = field(init=False)
     _where: str = field(init=False)
 
@@ -146,11 +145,14 @@ class _NestChecker:
         self.simplifier = Simplifier.of_axes((*self.nest.axes, *self.nest.raxes))
         self._where = self.nest.name
 
+    def _fail(self, what: str, got: object, expected: object) -> None:
+        _fail(what, self._where, got, expected)
+
     def check(self, written: set[str]) -> None:
         """All rules of this nest; ``written`` names what may be read."""
         self._check_axes()
         if not self.nest.stores:
-            _fail("a nest stores nothing", self._where, "no stores", "at least one")
+            self._fail("a nest stores nothing", "no stores", "at least one")
         reductions = False
         for store in self.nest.stores:
             self._where = f"{self.nest.name}: store to {store.buffer}"
@@ -161,9 +163,8 @@ class _NestChecker:
             self._check_scopes(store)
         self._where = self.nest.name
         if self.nest.is_reduction != reductions:
-            _fail(
+            self._fail(
                 "reduction axes and reductions do not go together",
-                self._where,
                 f"{len(self.nest.raxes)} reduction axes, "
                 f"{'some' if reductions else 'no'} reductions",
                 "both or neither",
@@ -173,10 +174,10 @@ class _NestChecker:
         axes = (*self.nest.axes, *self.nest.raxes)
         twice = [v.name for v, n in Counter(a.var for a in axes).items() if n > 1]
         if twice:
-            _fail("two axes share a variable", self._where, ", ".join(twice), "one axis each")
+            self._fail("two axes share a variable", ", ".join(twice), "one axis each")
         for axis in axes:
             if not all(s.is_positive for s in sympy.sympify(axis.size).free_symbols):
-                _fail("an axis size is no size", self._where, axis.size, "numbers and sizes")
+                self._fail("an axis size is no size", axis.size, "numbers and sizes")
 
     def _check_store(self, store: Store) -> None:
         buffer = self._buffer(store.buffer)
@@ -184,20 +185,19 @@ class _NestChecker:
         self._check_extent(store.index, store.indirect, buffer)
         want = buffer.dtype.compute
         if store.value.dtype is not want:
-            _fail("a store has the wrong type", self._where, store.value.dtype.short, want.short)
+            self._fail("a store has the wrong type", store.value.dtype.short, want.short)
         if store.mode is StoreMode.ATOMIC_ADD and buffer.dtype in (DType.BOOL, DType.U8):
-            _fail("this type has no atomic add", self._where, buffer.dtype.short, "a number")
+            self._fail("this type has no atomic add", buffer.dtype.short, "a number")
 
     def _buffer(self, name: str) -> Buffer:
         if name not in self.buffers:
-            _fail("an access names no buffer", self._where, name, ", ".join(self.buffers))
+            self._fail("an access names no buffer", name, ", ".join(self.buffers))
         return self.buffers[name]
 
     def _check_value(self, value: Value, written: set[str]) -> None:
         if value.dtype not in COMPUTE_TYPES:
-            _fail(
+            self._fail(
                 "a value has a type that nothing is computed in",
-                self._where,
                 value.dtype.short,
                 ", ".join(d.short for d in COMPUTE_TYPES),
             )
@@ -218,19 +218,13 @@ class _NestChecker:
     def _check_load(self, load: Load, written: set[str]) -> None:
         buffer = self._buffer(load.buffer)
         if buffer.dtype.compute is not load.dtype:
-            _fail(
+            self._fail(
                 f"a load of {load.buffer} has the wrong type",
-                self._where,
                 load.dtype.short,
                 buffer.dtype.compute.short,
             )
         if load.buffer not in written:
-            _fail(
-                "a buffer is read before it is written",
-                self._where,
-                load.buffer,
-                "an earlier store",
-            )
+            self._fail("a buffer is read before it is written", load.buffer, "an earlier store")
         self._check_index(load.index, load.indirect, (*self.nest.axes, *self.nest.raxes))
 
     def _check_compute(self, value: Compute) -> None:
@@ -238,7 +232,7 @@ class _NestChecker:
         dtypes = tuple(a.dtype for a in value.args)
         if row.rule is Rule.CONVERT:
             if len(dtypes) != 1:
-                _fail("a conversion takes one operand", self._where, len(dtypes), 1)
+                self._fail("a conversion takes one operand", len(dtypes), 1)
             return
         try:
             want = result_dtype(value.op, dtypes)
@@ -247,35 +241,28 @@ class _NestChecker:
                 error.what, f"{self._where}: {value.op.value}", error.got, error.expected
             ) from error
         if value.dtype is not want:
-            _fail(
-                f"{value.op.value} has the wrong result type",
-                self._where,
-                value.dtype.short,
-                want.short,
-            )
+            self._fail(f"{value.op.value} has the wrong result type", value.dtype.short, want.short)
 
     def _check_masked(self, value: Masked) -> None:
         if value.mask.dtype is not DType.BOOL:
-            _fail("a mask is not bool", self._where, value.mask.dtype.short, "b8")
+            self._fail("a mask is not bool", value.mask.dtype.short, "b8")
         kinds = {value.body.dtype, value.other.dtype, value.dtype}
         if len(kinds) != 1:
             got = ", ".join(sorted(k.short for k in kinds))
-            _fail("the sides of a masked value differ in type", self._where, got, "one type")
+            self._fail("the sides of a masked value differ in type", got, "one type")
 
     def _check_reduce(self, value: Reduce) -> None:
         counts, components = SHAPES[value.kind]
         if len(value.args) not in counts or not 0 <= value.component < components:
-            _fail(
+            self._fail(
                 f"a {value.kind.value} reduction is malformed",
-                self._where,
                 f"{len(value.args)} operands, component {value.component}",
                 f"{' or '.join(map(str, counts))} operands, components below {components}",
             )
         want = reduced_dtype(value.kind, value.args[0].dtype)
         if value.dtype not in want:
-            _fail(
+            self._fail(
                 f"a {value.kind.value} reduction has the wrong type",
-                self._where,
                 value.dtype.short,
                 " or ".join(d.short for d in want),
             )
@@ -289,19 +276,17 @@ class _NestChecker:
             if s not in known and not s.is_positive
         ]
         if strange:
-            _fail(
+            self._fail(
                 f"the index {index} uses a variable that is no axis here",
-                self._where,
                 ", ".join(sorted(strange)),
                 ", ".join(sorted(s.name for s in known)) or "no variable",
             )
         if index.is_integer is False:
-            _fail("an index is not whole", self._where, index, "an integer expression")
+            self._fail("an index is not whole", index, "an integer expression")
         for symbol, value in indirect:
             if not value.dtype.is_integer:
-                _fail(
+                self._fail(
                     f"the index {symbol.name} is read from something that is no integer",
-                    self._where,
                     value.dtype.short,
                     "an integer",
                 )
@@ -320,11 +305,8 @@ class _NestChecker:
         # Bounds are attained where every variable occurs in one linear term.
         exact = linear(self.simplifier.simplify(index), positions(axes)) is not None
         if (below or above) and exact:
-            _fail(
-                f"the index {index} leaves {buffer.name}",
-                self._where,
-                f"{low} to {high}",
-                f"0 to {extent - 1}",
+            self._fail(
+                f"the index {index} leaves {buffer.name}", f"{low} to {high}", f"0 to {extent - 1}"
             )
 
     def _check_scopes(self, store: Store) -> None:
@@ -353,14 +335,13 @@ class _NestChecker:
         if isinstance(value, Load | IndexValue) and not reduced:
             outside = self.simplifier.free_symbols(value.index) & raxes
             if outside:
-                _fail(
+                self._fail(
                     "a reduction variable is used outside its reduction",
-                    self._where,
                     ", ".join(sorted(s.name for s in outside)),
                     "parallel variables alone",
                 )
         if isinstance(value, Reduce) and reduced:
-            _fail("a reduction stands inside a reduction", self._where, value.kind.value, "one")
+            self._fail("a reduction stands inside a reduction", value.kind.value, "one")
         if isinstance(value, Load) and not masked:
             self._check_extent(value.index, value.indirect, self._buffer(value.buffer))
 

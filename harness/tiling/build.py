@@ -16,8 +16,7 @@ from harness.ir.traffic import bytes_moved, bytes_touched
 from harness.schedule.group import FusedGroup, SegmentKind
 from harness.target import Target
 from harness.tiling import choose
-from harness.tiling.accesses import accesses
-from harness.tiling.arguments import arguments, honoured_pairs
+from harness.tiling.memory import accesses, arguments, shared_pairs
 from harness.tiling.names import kernel_name
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce
@@ -54,7 +53,7 @@ def plan(
     buffers = _buffers(program, stores)
     tiles = space.tiles()
     sizes = _unknown_sizes(tiles, buffers)
-    pairs = honoured_pairs(group.in_place, segments)
+    pairs = shared_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
     assumed = dict.fromkeys(sizes, UNKNOWN_SIZE)
     return KernelPlan(

@@ -1,4 +1,4 @@
-"""Which parameters a kernel has, and which memory they stand for."""
+"""The memory a plan touches: its parameters, and its accesses for the model of bytes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import sympy
 
 from harness.dtypes import DType
-from harness.ir.nodes import StoreMode, loads
+from harness.ir.nodes import Axis, IndexValue, Indirect, Load, StoreMode, loads, walk
 from harness.ir.program import Program
-from harness.tiling.plan import Argument, ArgumentKind, PlanSegment
+from harness.ir.traffic import Access
+from harness.tiling.plan import Argument, ArgumentKind, PlanSegment, Tile
 
 
 @dataclass(slots=True)
@@ -40,18 +41,18 @@ def _uses(segments: Sequence[PlanSegment]) -> _Uses:
     return uses
 
 
-def honoured_pairs(
+def shared_pairs(
     pairs: Sequence[tuple[str, str]], segments: Sequence[PlanSegment]
 ) -> tuple[tuple[str, str], ...]:
     """The (output, input) pairs whose memory can really be shared: no later loop reads the
     input again after an earlier one has written the output."""
     uses = _uses(segments)
     return tuple(
-        (output, taken)
-        for output, taken in pairs
+        (output, reused)
+        for output, reused in pairs
         if output in uses.written
-        and uses.last_read.get(taken, -1) <= uses.written[output]
-        and taken in uses.read
+        and uses.last_read.get(reused, -1) <= uses.written[output]
+        and reused in uses.read
     )
 
 
@@ -66,18 +67,18 @@ def arguments(
     memory that is written, unknown sizes."""
     uses = _uses(segments)
     dtypes = {b.name: b.dtype for b in program.buffers}
-    takers = dict(pairs)
-    taken = {source: output for output, source in pairs}
+    reusing = dict(pairs)
+    reused = {source: output for output, source in pairs}
     found: dict[ArgumentKind, list[tuple[str, ...]]] = {
         ArgumentKind.IN_OUT: [],
         ArgumentKind.INPUT: [],
         ArgumentKind.OUTPUT: [],
     }
     for name in (*uses.read, *(w for w in uses.written if w not in uses.read)):
-        if name in internal or name in takers:
+        if name in internal or name in reusing:
             continue
-        if name in taken:
-            found[ArgumentKind.IN_OUT].append((name, taken[name]))
+        if name in reused:
+            found[ArgumentKind.IN_OUT].append((name, reused[name]))
         elif name not in uses.written:
             found[ArgumentKind.INPUT].append((name,))
         elif name in uses.old:
@@ -93,3 +94,44 @@ def arguments(
         Argument(f"ks{n}", ArgumentKind.SIZE, DType.I64, (str(s),)) for n, s in enumerate(sizes)
     ]
     return tuple(result)
+
+
+def accesses(
+    program: Program,
+    segments: Sequence[PlanSegment],
+    internal: frozenset[str],
+    tiles: Sequence[Tile],
+) -> tuple[list[Access], list[Access]]:
+    """Reads and writes of one launch; buffers in ``internal`` have no memory. An atomic
+    addition reads what it writes."""
+    buffers = {b.name: b for b in program.buffers if b.name not in internal}
+    reads: list[Access] = []
+    writes: list[Access] = []
+    stores = [s for segment in segments for s in segment.stores]
+    for load in loads(stores):
+        if load.buffer in buffers:
+            axes = _axes(load.index, load.indirect, tiles)
+            reads.append(Access(buffers[load.buffer], load.index, axes))
+    for store in stores:
+        if store.buffer in buffers:
+            axes = _axes(store.index, store.indirect, tiles)
+            access = Access(buffers[store.buffer], store.index, axes)
+            writes.append(access)
+            if store.mode is StoreMode.ATOMIC_ADD:
+                reads.append(access)
+    return reads, writes
+
+
+def _axes(index: sympy.Expr, indirect: Indirect, tiles: Sequence[Tile]) -> tuple[Axis, ...]:
+    """What an access runs over: the entries that its index uses. Where an index comes from
+    memory every point may touch another element; entries of one tile overlap, so the tile
+    counts once."""
+    if not indirect:
+        used = index.free_symbols
+        return tuple(Axis(e.var, e.length) for t in tiles for e in t.entries if e.var in used)
+    used = set(index.free_symbols)
+    for value in walk([v for _, v in indirect]):
+        if isinstance(value, Load | IndexValue):
+            used |= value.index.free_symbols
+    varied = [t for t in tiles if any(e.var in used for e in t.entries)]
+    return tuple(Axis(sympy.Symbol(f"{t.prefix}point", integer=True), t.numel) for t in varied)
