@@ -42,7 +42,7 @@ from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.runtime.launch.host import SideStream, raw_stream
 from harness.runtime.launch.observing import Bandwidth, LaunchOn, Traced
 from harness.runtime.launch.selecting import SelectedKernel, SelectedKernels
-from harness.runtime.tune.winners import Winners, device_identity
+from harness.runtime.tune.tuning_cache import TuningCache, device_identity
 from harness.target import TARGETS, Target
 
 Runner = Callable[..., Any]
@@ -173,7 +173,7 @@ class Devices:
             target, cache = self.target(device), self._usable()
             known = None
             if self.timer is not None:
-                known = Winners(cache / "tuned", device_identity(number))
+                known = TuningCache(cache / "tuned", device_identity(number))
             kernels = SelectedKernels(target, self.timer, cache, number, jobs, known)
             self._kernels[device] = kernels
         return kernels

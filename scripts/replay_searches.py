@@ -23,15 +23,15 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from recorded_tunings import Recorded, replay
+
 from harness.heuristics.facts import Config
 from harness.runtime.module import config_from_dict
 from harness.runtime.tune.search import (
     CoordinateDescent,
     GuidedSearch,
-    Recorded,
     Search,
     View,
-    replay,
 )
 from harness.runtime.tune.space import STAGES, WARPS, Space
 

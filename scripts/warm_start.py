@@ -52,7 +52,7 @@ def child(texts: Path, cache: Path, tuned: bool) -> dict[str, Any]:
     from harness.runtime.launch.host import raw_stream
     from harness.runtime.launch.selecting import SelectedKernels
     from harness.runtime.tune.sampling import EventSampler
-    from harness.runtime.tune.winners import Winners, device_identity
+    from harness.runtime.tune.tuning_cache import TuningCache, device_identity
 
     torch.zeros(1, device="cuda")
     counts = {"compiled": 0, "timed": 0}
@@ -61,8 +61,8 @@ def child(texts: Path, cache: Path, tuned: bool) -> dict[str, Any]:
     counted(EventSampler, "rounds", counts, "timed")
     counted(launcher, "compile_for", counts, "compiled")
     started = time.perf_counter() - began
-    winners = Winners(cache / "tuned", device_identity()) if tuned else None
-    kernels = SelectedKernels(current_target(), timer, cache, 0, 1, winners)
+    tuning_cache = TuningCache(cache / "tuned", device_identity()) if tuned else None
+    kernels = SelectedKernels(current_target(), timer, cache, 0, 1, tuning_cache)
     ms, failed = [], []
     for text in pickle.loads(texts.read_bytes()):  # noqa: S301 - written by the parent
         args = kernels.get(text).loaded.get_args("cuda")

@@ -259,8 +259,7 @@ def _needs_times(option: str) -> NoDevice:
 
 
 def _save_table(path: Path, tunings: list[KernelTuning], texts: dict[str, str]) -> None:
-    from harness.runtime.tune.lookup_table import LookupTable
-    from harness.runtime.tune.winners import source_hash
+    from harness.runtime.tune.tuning_cache import LookupTable, source_hash
 
     chosen = {
         source_hash(texts[t.name], t.name): dict(t.chosen) for t in tunings if t.chosen is not None

@@ -20,10 +20,9 @@ from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.compile.static import reason
 from harness.runtime.tune.autotune import Compiler, Settings
 from harness.runtime.tune.caching import CachingAutotuner
-from harness.runtime.tune.lookup_table import LookupTable
 from harness.runtime.tune.race import Prepare
 from harness.runtime.tune.saved import free_room
-from harness.runtime.tune.winners import Winners
+from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
 
 Preparer = Callable[[modules.LoadedModule], Prepare]
@@ -70,8 +69,8 @@ class Measurer:
     """Measures modules on one device. ``device`` is where arguments are made; ``tune_ms`` and
     ``time_ms`` are wall clock for a candidate and, at most, for the winner. ``roofline`` is
     what the device can do (a copy at ``copy_gbps`` is all that is known of it if None),
-    ``readings`` gives the GPU's state since it was last asked. ``winners`` keeps what was tuned,
-    ``table`` says what is not to be; ``pool`` compiles in parallel."""
+    ``readings`` gives the GPU's state since it was last asked. ``tuning_cache`` keeps what was
+    tuned, ``table`` says what is not to be; ``pool`` compiles in parallel."""
 
     target: Target
     timer: Timer
@@ -83,7 +82,7 @@ class Measurer:
     preparer: Preparer | None = None
     roofline: Roofline | None = None
     readings: Callable[[], tuple[Reading, ...]] = tuple
-    winners: Winners | None = None
+    tuning_cache: TuningCache | None = None
     table: LookupTable | None = None
     pool: CompilePool | None = None
 
@@ -134,7 +133,7 @@ class Measurer:
         """What chooses the configuration of a module; ``settings`` ask for a search, ``fresh`` for
         a tuning whatever is known."""
         chosen = settings or Settings(budget_ms=self.tune_ms, room=free_room)
-        places = (self.winners, self.table, self.pool)
+        places = (self.tuning_cache, self.table, self.pool)
         return CachingAutotuner(module_text, self.target, self.cache, chosen, *places, fresh)
 
     def tune(

@@ -45,10 +45,9 @@ from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.interpret.interpreting import result
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.tune.autotune import Settings
-from harness.runtime.tune.lookup_table import LookupTable
 from harness.runtime.tune.saved import free_room
 from harness.runtime.tune.search import search_named
-from harness.runtime.tune.winners import Winners, device_identity
+from harness.runtime.tune.tuning_cache import LookupTable, TuningCache, device_identity
 from harness.target import Target
 
 _FLUSHES = 500
@@ -88,7 +87,7 @@ class Gpu:
             self._cache,
             roofline=limits,
             readings=tuple if timer.state is None else timer.state.take,
-            winners=self._winners(),
+            tuning_cache=self._tuning_cache(),
             table=_table(),
         )
         return DeviceFacts(self.target, machine, METHOD, limits)
@@ -100,11 +99,11 @@ class Gpu:
             raise HarnessError("the device's bandwidths have not been measured")
         return self._measurer
 
-    def _winners(self) -> Winners | None:
+    def _tuning_cache(self) -> TuningCache | None:
         if self._cache is None:
             return None
         device = device_identity(torch.cuda.current_device())
-        return Winners(self._cache / "tuned", device, self.notes.append)
+        return TuningCache(self._cache / "tuned", device, self.notes.append)
 
 
 def _table() -> LookupTable | None:

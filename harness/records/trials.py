@@ -19,7 +19,7 @@ class Origin(enum.Enum):
     SEARCH = "descent"
     """Visited by coordinate descent or another search."""
     PINNED = "pinned"
-    """Given: by a lookup table, the cache of winners, or an earlier run."""
+    """Given: by a lookup table, the tuning cache, or an earlier run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from harness.records.trials import Tuned
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.module import load
-from harness.runtime.tune.winners import warn_once
+from harness.runtime.tune.tuning_cache import warn_once
 from harness.session.model import Timing
 from harness.target import Target
 
@@ -104,9 +104,9 @@ class CudaDevice(Closing):
         known, notes = self._worker.run(KnownConfigs(tuple(texts)))
         for note in notes:
             warn_once(note)
-        winners = [CompileJob(t, self.target, c) for t, c in zip(texts, known, strict=True) if c]
+        known_jobs = [CompileJob(t, self.target, c) for t, c in zip(texts, known, strict=True) if c]
         rest = [t for t, c in zip(texts, known, strict=True) if c is None]
-        self._pool.warm([*winners, *warm_jobs(rest, self.target, self._cache)])
+        self._pool.warm([*known_jobs, *warm_jobs(rest, self.target, self._cache)])
 
     def check(self, module: EmittedModule) -> CheckResult:
         """Run with poisoned outputs and compare with plain torch in float64."""

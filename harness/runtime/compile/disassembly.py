@@ -1,4 +1,4 @@
-"""What a compiled kernel's binary says: resources, instructions, spills.
+"""What a compiled kernel's binary says: resources, instructions, spills, what it executes.
 
 The tools that Triton's wheel ships read it. The disassembler takes a third of a second to
 start and next to nothing per kernel, so many kernels are given to it at once, as one piece
@@ -7,17 +7,18 @@ of raw code.
 
 from __future__ import annotations
 
+import hashlib
 import re
+import struct
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.errors import CompileFailed
-from harness.runtime.compile import cubin as cubins
-from harness.runtime.compile.sass import ADDRESS, SassFacts, parse
 
 _TOOL_SECONDS = 120
 
@@ -45,28 +46,24 @@ class Binary:
             bool(meta.enable_fp_fusion),
         )
 
+    def code(self) -> bytes:
+        """Its machine code. Raises ``CompileFailed`` for a file that has none."""
+        try:
+            return code(self.cubin)
+        except ValueError as error:
+            raise CompileFailed(
+                "a kernel's binary cannot be read",
+                where=self.name,
+                got=str(error),
+                expected="a 64-bit ELF file with a section .text",
+                remedy="report the Triton version in use",
+            ) from error
+
     @property
     def architecture(self) -> str:
         """What the assembler was told to assemble for (``sm_90a``)."""
         found = re.search(r"^\.target (\w+)", self.ptx, re.MULTILINE)
         return found.group(1) if found else f"sm_{self.capability}"
-
-
-def code(cubin: bytes, name: str) -> bytes:
-    """The machine code in ``cubin``, an ELF file: its sections ``.text…`` one after the other.
-
-    Raises ``CompileFailed`` where it is not such a file.
-    """
-    try:
-        return cubins.code(cubin)
-    except ValueError as error:
-        raise CompileFailed(
-            "a kernel's binary cannot be read",
-            where=name,
-            got=str(error),
-            expected="a 64-bit ELF file with a section .text",
-            remedy="report the Triton version in use",
-        ) from error
 
 
 def facts(binaries: Sequence[Binary]) -> list[SassFacts | CompileFailed]:
@@ -92,7 +89,7 @@ def _facts(binaries: Sequence[Binary]) -> list[SassFacts]:
     """Facts of binaries of one architecture."""
     from triton import knobs
 
-    pieces = [code(binary.cubin, binary.name) for binary in binaries]
+    pieces = [binary.code() for binary in binaries]
     where = ", ".join(binary.name for binary in binaries[:3])
     architecture = binaries[0].architecture.replace("sm_", "SM")
     with tempfile.TemporaryDirectory(prefix="harness-sass-") as folder:
@@ -107,7 +104,7 @@ def _cut(listing: str, sizes: Sequence[int]) -> list[list[str]]:
     parts: list[list[str]] = [[] for _ in sizes]
     number, end = 0, sizes[0]
     for line in listing.splitlines():
-        found = ADDRESS.match(line)
+        found = _ADDRESS.match(line)
         if found is None:
             continue
         while int(found.group(1), 16) >= end:
@@ -175,3 +172,154 @@ def _tool(command: list[str], where: str) -> str:
             remedy="install triton again",
         ) from error
     return done.stdout + done.stderr
+
+
+# -- the disassembly (NVIDIA's SASS) ------------------------------------------------------
+
+_ADDRESS = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/")
+"""The start of a line with an instruction: its address in bytes, in hexadecimal."""
+_INSTRUCTION = re.compile(
+    r"\s+(@!?U?P[T0-9]+\s+)?([A-Z][A-Z0-9_]*)((?:\.[A-Za-z0-9_]+)*)(?:\s+0x([0-9a-f]+))?"
+)
+
+_GROUPS: dict[str, str] = {
+    "load_global": "LDG LD LDGSTS UTMALDG UBLKCP",
+    "store_global": "STG ST UTMASTG",
+    "load_shared": "LDS LDSM",
+    "store_shared": "STS STSM",
+    "load_local": "LDL",
+    "store_local": "STL",
+    "load_constant": "LDC ULDC LDCU",
+    "atomic": "ATOM ATOMG ATOMS RED REDG REDUX CREDUX",
+    "barrier": "BAR WARPSYNC DEPBAR MEMBAR BSYNC BSSY SYNCS LDGDEPBAR",
+    "shuffle": "SHFL VOTE VOTEU MATCH",
+    "special": "MUFU",
+    "convert": "F2F F2I I2F I2FP F2FP FRND I2I F2IP I2IP",
+    "matrix": "HMMA IMMA DMMA QGMMA HGMMA IGMMA UTCHMMA UTCQMMA",
+    "control": "BRA EXIT CALL RET BRX JMP BREAK NANOSLEEP YIELD KILL BPT",
+    "move": "MOV UMOV SEL USEL PRMT UPRMT S2R S2UR CS2R R2UR FSEL P2R R2P PLOP3 UPLOP3",
+}
+_GROUP_OF = {op: group for group, ops in _GROUPS.items() for op in ops.split()}
+_FLOAT64 = re.compile(r"^D(ADD|MUL|FMA|SETP|MNMX|SET)$")
+_FLOAT16 = re.compile(r"^H(ADD|MUL|FMA|SETP|MNMX|SET)2?$")
+_FLOAT32 = re.compile(r"^F(ADD|MUL|FMA|SETP|MNMX|SET|CHK|SWZADD|MNMX3|ADD2|MUL2|FMA2)$")
+_WIDTH = re.compile(r"^(?:U|S)?(8|16|32|64|128|256)$")
+
+
+@dataclass(frozen=True, slots=True)
+class SassFacts:
+    """Instruction counts of one kernel: all of them, padding not counted; the widest
+    global load and store in bytes per thread (0 if there is none); counts by group."""
+
+    instructions: int
+    widest_load: int
+    widest_store: int
+    mix: tuple[tuple[str, int], ...]
+
+
+def group(opcode: str) -> str:
+    """Which group an opcode without its modifiers (``LDG``, ``FFMA``) belongs to."""
+    known = _GROUP_OF.get(opcode)
+    if known is not None:
+        return known
+    for pattern, name in ((_FLOAT64, "float64"), (_FLOAT16, "float16"), (_FLOAT32, "float32")):
+        if pattern.match(opcode):
+            return name
+    return "integer"
+
+
+def width(modifiers: Iterable[str]) -> int:
+    """Bytes one thread moves, from a memory opcode's modifiers; 4 where none says."""
+    bits = 32
+    for modifier in modifiers:
+        found = _WIDTH.match(modifier)
+        if found:
+            bits = int(found.group(1))
+    return bits // 8
+
+
+def parse(lines: Iterable[str]) -> SassFacts:
+    """Facts from the lines of a raw disassembly (``nvdisasm -b``) of one kernel.
+
+    The padding after the last ``EXIT`` (a branch to itself and ``NOP``) is not counted.
+    """
+    counts: Counter[str] = Counter()
+    load = store = 0
+    for line in lines:
+        address = _ADDRESS.match(line)
+        found = None if address is None else _INSTRUCTION.match(line, address.end())
+        if address is None or found is None:
+            continue
+        predicate, opcode, modifiers, operand = found.groups()
+        here = operand is not None and int(operand, 16) == int(address.group(1), 16)
+        if opcode == "NOP" or (opcode == "BRA" and here and not predicate):
+            continue
+        kind = group(opcode)
+        counts[kind] += 1
+        if kind == "load_global":
+            load = max(load, width(modifiers.split(".")))
+        elif kind == "store_global":
+            store = max(store, width(modifiers.split(".")))
+    return SassFacts(sum(counts.values()), load, store, tuple(sorted(counts.items())))
+
+
+# -- the file: a cubin is an ELF file of 64 bits ------------------------------------------
+
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+"""An ELF64 section header: name, type, flags, address, offset, size, link, info, alignment,
+entry size."""
+_NOTHING_STORED = 8
+"""The type of a section without contents in the file (``SHT_NOBITS``)."""
+CODE = ".text"
+_CONSTANTS = (".nv.constant", ".nv.global", ".rodata")
+"""What instructions read besides arguments, by the beginning of the sections' names."""
+
+
+def sections(cubin: bytes) -> list[tuple[str, bytes]]:
+    """Name and contents of each section of an ELF file of 64 bits; empty contents for a section
+    that has none in the file. Raises ``ValueError`` for anything else."""
+    if cubin[:5] != b"\x7fELF\x02":
+        raise ValueError(f"the file begins with {cubin[:5]!r}")
+    try:
+        (start,) = struct.unpack_from("<Q", cubin, 0x28)
+        size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
+        headers = [_SECTION.unpack_from(cubin, start + i * size) for i in range(count)]
+        labels = headers[names][4]
+        found = []
+        for name, kind, _, _, place, length, *_ in headers:
+            end = cubin.index(b"\0", labels + name)
+            stored = b"" if kind == _NOTHING_STORED else cubin[place : place + length]
+            found.append((cubin[labels + name : end].decode("ascii", "replace"), stored))
+    except (struct.error, IndexError) as error:
+        raise ValueError(str(error)) from error
+    return found
+
+
+def code(cubin: bytes) -> bytes:
+    """The machine code: its sections ``.text…`` one after the other. Raises ``ValueError`` where
+    there is none."""
+    return _code(sections(cubin))
+
+
+def _code(found: list[tuple[str, bytes]]) -> bytes:
+    pieces = [stored for name, stored in found if name.startswith(CODE)]
+    if not pieces:
+        raise ValueError("no section with code")
+    return b"".join(pieces)
+
+
+def code_hash(cubin: bytes) -> str:
+    """Names what ``cubin`` executes, in 32 hexadecimal digits: the same for two cubins that differ
+    in source lines, file names or the kernel's name alone. Of anything else than a cubin, all
+    bytes count."""
+    try:
+        every = sections(cubin)
+        parts = [_code(every)]
+        for kind in _CONSTANTS:
+            parts += sorted(stored for name, stored in every if name.startswith(kind))
+    except ValueError:
+        parts = [cubin]
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little") + part)
+    return found.hexdigest()[:32]

@@ -24,8 +24,7 @@ from harness.records.metrics import StaticMetrics
 from harness.runtime import module as modules
 from harness.runtime.compile import disassembly
 from harness.runtime.compile.cache import sealed, unsealed
-from harness.runtime.compile.disassembly import Binary
-from harness.runtime.compile.sass import SassFacts
+from harness.runtime.compile.disassembly import Binary, SassFacts
 from harness.target import Target
 
 _FORMAT = 3

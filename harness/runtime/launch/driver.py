@@ -10,7 +10,7 @@ import ctypes
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from harness.errors import CompileFailed, HarnessError, NoDevice
 
@@ -43,35 +43,8 @@ class Loaded:
     threads: int
 
 
-class Driver(Protocol):
-    """What loads and launches kernels on the current device."""
-
-    def load(self, cubin: bytes, name: str, shared: int, threads: int, device: int) -> Loaded:
-        """The kernel ``name`` of ``cubin`` on ``device``, ready for blocks of ``threads``
-        threads with ``shared`` bytes. Raises ``CompileFailed`` if it does not fit, and
-        ``NoDevice`` if the device does not answer."""
-        ...
-
-    def unload(self, loaded: Loaded) -> None:
-        """Give back what ``load`` took. Never fails: the device may be gone."""
-        ...
-
-    def capability(self, device: int) -> int:
-        """The compute capability of a device, as 90 for 9.0."""
-        ...
-
-    def address(self, cooperative: bool) -> int:
-        """The address of the function that launches."""
-        ...
-
-    def recover(self, code: int, tries: int, name: str, device: int) -> None:
-        """Called when a launch of ``name`` answered ``code``: returns if it should be tried
-        once more, or raises what went wrong."""
-        ...
-
-
 @functools.cache
-def cuda() -> CudaDriver:
+def cuda() -> Driver:
     """The driver of this machine. Raises ``NoDevice`` if it has none."""
     try:
         library = ctypes.CDLL(_LIBRARY)
@@ -82,17 +55,20 @@ def cuda() -> CudaDriver:
             expected=f"{_LIBRARY}, which comes with NVIDIA's driver",
             remedy="run on a machine with an NVIDIA GPU and its driver",
         ) from error
-    return CudaDriver(library)
+    return Driver(library)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class CudaDriver:
-    """``Driver`` by way of the driver's own library."""
+class Driver:
+    """What loads and launches kernels on the current device, by way of the driver's library."""
 
     library: Any
 
     def load(self, cubin: bytes, name: str, shared: int, threads: int, device: int) -> Loaded:
-        """As ``Driver.load``; makes the device's context current if the thread has none."""
+        """The kernel ``name`` of ``cubin`` on ``device``, ready for blocks of ``threads``
+        threads with ``shared`` bytes; makes the device's context current if the thread has none.
+        Raises ``CompileFailed`` if it does not fit, and ``NoDevice`` if the device does not
+        answer."""
         self.ensure_context(device)
         limit = self._device_attribute(_DEVICE_SHARED_OPTIN, device)
         if shared > limit:
@@ -136,18 +112,19 @@ class CudaDriver:
         self._require(code, f"{shared} bytes of shared memory for {name}")
 
     def unload(self, loaded: Loaded) -> None:
-        """As ``Driver.unload``."""
+        """Give back what ``load`` took. Never fails: the device may be gone."""
         if loaded.module:
             self.library.cuModuleUnload(ctypes.c_void_p(loaded.module))
 
     def address(self, cooperative: bool) -> int:
-        """As ``Driver.address``."""
+        """The address of the function that launches."""
         function = self.library.cuLaunchCooperativeKernel if cooperative else None
         chosen = function or self.library.cuLaunchKernel
         return int(ctypes.cast(chosen, ctypes.c_void_p).value or 0)
 
     def recover(self, code: int, tries: int, name: str, device: int) -> None:
-        """As ``Driver.recover``: a thread that has no context yet is given one."""
+        """Called when a launch of ``name`` answered ``code``: returns if it should be tried once
+        more (a thread that had no context is given one), or raises what went wrong."""
         if code == INVALID_CONTEXT and tries == 0:
             self.ensure_context(device)
             return

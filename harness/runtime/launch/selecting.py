@@ -28,7 +28,7 @@ from harness.runtime.launch.launcher import Launcher, LauncherCache
 from harness.runtime.launch.native import Kernel, launching
 from harness.runtime.tune.autotune import Settings
 from harness.runtime.tune.caching import CachingAutotuner
-from harness.runtime.tune.winners import Winners
+from harness.runtime.tune.tuning_cache import TuningCache
 from harness.target import Target
 
 _TUNE_MS = 10.0
@@ -43,7 +43,7 @@ class SelectedKernels:
     where binaries and module files are kept; with more than one of ``jobs``, kernels are
     compiled in that many processes.
 
-    With a ``timer``, a configuration that ``winners`` knows is taken without timing.
+    With a ``timer``, a configuration that ``tuning_cache`` knows is taken without timing.
     ``untuned`` are reasons, by kernel, why a kernel runs in its best guess in spite of a
     ``timer``.
     """
@@ -53,7 +53,7 @@ class SelectedKernels:
     cache: Path | None = None
     device: int = 0
     jobs: int = 1
-    winners: Winners | None = None
+    tuning_cache: TuningCache | None = None
     untuned: dict[str, str] = field(default_factory=dict)
     _kernels: dict[str, SelectedKernel] = field(default_factory=dict)
     _launchers: LauncherCache = field(init=False)
@@ -211,7 +211,7 @@ class SelectedKernel:
     def _tuned(self, timer: Timer, args: Sequence[Any]) -> Config:
         owner = self.owner
         settings = Settings(budget_ms=_TUNE_MS)
-        tuner = CachingAutotuner(self.text, owner.target, owner.cache, settings, owner.winners)
+        tuner = CachingAutotuner(self.text, owner.target, owner.cache, settings, owner.tuning_cache)
         try:
             config = tuner.tune(args, timer).config
             # The launch may be for another stream than the one on which arguments were put back.

@@ -18,7 +18,7 @@ from harness.heuristics.limits import spill_limit
 from harness.records.timing import Timer
 from harness.records.trials import Origin, Resources, Tuned
 from harness.runtime import module as modules
-from harness.runtime.compile.cubin import code_hash
+from harness.runtime.compile.disassembly import code_hash
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.tune.race import Ahead, Prepare, Race, failure
 from harness.runtime.tune.sampling import Sampler, sampler_of
@@ -129,7 +129,7 @@ class _Tuning:
         partial = ""
         try:
             race.measure(race.compiled, Origin.HEURISTICS)
-            for batch in search.batches(space, _RaceView(race)):
+            for batch in search.batches(space, race):
                 self._ahead(batch)
                 race.measure(batch, Origin.SEARCH)
             race.final()
@@ -211,30 +211,6 @@ class _Tuning:
             expected="one that compiles, fits the device and runs",
             remedy=remedy,
         )
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _RaceView:
-    """A race as a search sees it."""
-
-    race: Race
-
-    @property
-    def best(self) -> Config | None:
-        return self.race.best
-
-    def tried(self, config: Config) -> bool:
-        return self.race.tried(config)
-
-    def time(self, config: Config) -> float | None:
-        return self.race.time(config)
-
-    def improves(self, config: Config, over: Config) -> bool:
-        return self.race.improves(config, over)
-
-    @property
-    def times(self) -> dict[Config, float]:
-        return {c: t.time for c, t in self.race.trials.items() if t.time is not None}
 
 
 def _short(config: Config) -> str:

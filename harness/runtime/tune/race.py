@@ -113,6 +113,11 @@ class Race:
             return 0.0
         return max(_FINE, 2.5 * statistics.median(self.nulls) / 0.6745)
 
+    @property
+    def times(self) -> dict[Config, float]:
+        """The time of everything that was timed."""
+        return {c: t.time for c, t in self.trials.items() if t.time is not None}
+
     def tried(self, config: Config) -> bool:
         """Whether there is a trial of ``config``, timed or refused."""
         return config in self.trials

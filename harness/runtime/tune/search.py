@@ -8,13 +8,14 @@ knows how times come about, so that it can be replayed on recorded tunings.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
 
 from harness.errors import UnknownName, nearest
 from harness.heuristics.facts import Config
-from harness.runtime.tune.guided import expected_improvements
 from harness.runtime.tune.space import Space
 
 
@@ -98,8 +99,10 @@ class CoordinateDescent:
 class GuidedSearch:
     """Asks a model of the times where an improvement is most to be expected.
 
-    The model is a Gaussian process over the logarithms of the fields: what lies a factor of two
-    away, in one field or in several at once, is likely about as fast as its neighbours. Asked
+    The model is a Gaussian process over the logarithms of the fields (and of the times, so that a
+    factor counts the same at every scale): what lies a factor of two away, in one field or in
+    several at once, is likely about as fast as its neighbours. Its kernel is a squared exponential
+    with one length; length, variance and nugget are chosen by likelihood over a small grid. Asked
     about are configurations one step (in any number of fields) from one of the ``fronts``
     fastest that are within ``close`` of the best; farther out the model knows nothing, and
     exploring there was measured to be worse than chance. ``together`` are chosen at a time, as
@@ -241,66 +244,83 @@ def _step(options: list[Config], current: Config, view: View) -> Config:
     return min(better, key=lambda c: view.time(c) or math.inf) if better else current
 
 
-@dataclass(eq=False, slots=True)
-class Recorded:
-    """A tuning that took place, as a ``View``: what a search would have found at which price.
+# -- the model of GuidedSearch -----------------------------------------------------------
 
-    ``world`` holds the time of every configuration that may be visited; ``noise`` is the
-    relative difference that does not count.
-    """
+Point = tuple[float, ...]
 
-    world: Mapping[Config, float]
-    noise: float = 0.0
-    times: dict[Config, float] = field(default_factory=dict)
-    refused: set[Config] = field(default_factory=set)
-
-    @property
-    def best(self) -> Config | None:
-        """The fastest visited."""
-        return min(self.times, key=lambda c: self.times[c]) if self.times else None
-
-    def tried(self, config: Config) -> bool:
-        """Whether it was visited."""
-        return config in self.times or config in self.refused
-
-    def time(self, config: Config) -> float | None:
-        """Its time, if it was visited and has one."""
-        return self.times.get(config)
-
-    def improves(self, config: Config, over: Config) -> bool:
-        """Whether it is faster by more than ``noise``."""
-        if config not in self.times or over not in self.times:
-            return False
-        return self.times[config] < self.times[over] * (1 - self.noise)
-
-    def visit(self, config: Config) -> None:
-        """Look ``config`` up."""
-        if config in self.world:
-            self.times[config] = self.world[config]
-        else:
-            self.refused.add(config)
+_LENGTHS = (1.0, 1.5, 2.5, 4.0)
+"""Steps (factors of two) over which times are alike."""
+_NUGGETS = (1e-4, 1e-2)
+"""Share of the variance that is not a function of the fields: noise, and layout effects."""
 
 
-def replay(
-    search: Search, space: Space, view: Recorded, start: list[Config], most: int
-) -> list[float]:
-    """The best time known after each measurement of ``search`` on a recorded tuning, the
-    ``start`` candidates included, ``most`` measurements in all. What was not recorded costs
-    nothing and cannot be visited."""
-    course: list[float] = []
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the model says of a point: the mean of the logarithm of its time, its standard
+    deviation, and the expected gain over the best known (difference of logarithms)."""
 
-    def look(config: Config) -> None:
-        if view.tried(config) or len(course) >= most:
-            return
-        view.visit(config)
-        if config in view.times:
-            course.append(min(view.times.values()))
+    mean: float
+    deviation: float
+    gain: float
 
-    for config in start:
-        look(config)
-    for batch in search.batches(space, view):
-        for config in batch:
-            look(config)
-        if len(course) >= most:
-            break
-    return course
+
+def expected_improvements(known: Mapping[Point, float], points: Sequence[Point]) -> list[Expected]:
+    """What to expect at ``points``, given logarithms of times at ``known`` ones."""
+    if not known or not points:
+        return [Expected(0.0, 0.0, 0.0) for _ in points]
+    at = np.array(list(known), dtype=float)
+    values = np.array(list(known.values()), dtype=float)
+    # Far behind is far behind: how far would only bend the model where it matters.
+    values = np.minimum(values, values.min() + 1.0)
+    centre = float(values.mean())
+    model = max(
+        (
+            _fitted(at, values - centre, length, nugget)
+            for length in _LENGTHS
+            for nugget in _NUGGETS
+        ),
+        key=lambda fit: fit.likelihood,
+    )
+    asked = np.array(list(points), dtype=float)
+    across = _alike(asked, at, model.length)
+    means = across @ model.weights + centre
+    solved = np.linalg.solve(model.lower, across.T)
+    left = np.maximum(1e-12, 1.0 + model.nugget - (solved**2).sum(axis=0))
+    deviations = np.sqrt(left * model.variance)
+    best = float(values.min())
+    return [
+        Expected(float(m), float(d), _gain(best, float(m), float(d)))
+        for m, d in zip(means, deviations, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    length: float
+    nugget: float
+    variance: float
+    lower: Any
+    weights: Any
+    likelihood: float
+
+
+def _fitted(at: Any, values: Any, length: float, nugget: float) -> _Fit:
+    count = len(values)
+    lower = np.linalg.cholesky(_alike(at, at, length) + nugget * np.eye(count))
+    weights = np.linalg.solve(lower.T, np.linalg.solve(lower, values))
+    variance = max(1e-8, float(values @ weights) / count)
+    likelihood = -0.5 * count * math.log(variance) - float(np.log(np.diag(lower)).sum())
+    return _Fit(length, nugget, variance, lower, weights, likelihood)
+
+
+def _alike(left: Any, right: Any, length: float) -> Any:
+    squares = ((left[:, None, :] - right[None, :, :]) ** 2).sum(axis=2)
+    return np.exp(-0.5 * squares / length**2)
+
+
+def _gain(best: float, mean: float, deviation: float) -> float:
+    """Expected improvement: the mean of max(0, best - value) for a normal value."""
+    z = (best - mean) / deviation
+    density = math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    below = 0.5 * (1 + math.erf(z / math.sqrt(2)))
+    return (best - mean) * below + deviation * density

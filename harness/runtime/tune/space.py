@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from harness.errors import HarnessError
@@ -210,17 +210,3 @@ def _inferred(loaded: LoadedModule) -> dict[str, int]:
     reduced = int(getattr(loaded.raw, "REDUCED", 1))
     names = [_prefix(name) for name, _ in ones]
     return {n: reduced if n.startswith("r") else found.get(n, 1) for n in names}
-
-
-def spread(configs: Sequence[Config], space: Space, most: int) -> list[Config]:
-    """Up to ``most`` of ``configs``, far apart from one another: each next one is the farthest
-    from those already taken (from the first, to start with)."""
-    if not configs:
-        return []
-    taken = [configs[0]]
-    points = {c: space.point(c) for c in configs}
-    while len(taken) < min(most, len(configs)):
-        rest = [c for c in configs if c not in taken]
-        best = max(rest, key=lambda c: min(math.dist(points[c], points[t]) for t in taken))
-        taken.append(best)
-    return taken

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from harness.heuristics.facts import Config
-from harness.runtime.compile import cubin, static
+from harness.runtime.compile import static
+from harness.runtime.compile.disassembly import code, code_hash, sections
 from harness.runtime.module import load
 from harness.runtime.tune import autotune
 from harness.target import H100
@@ -28,24 +29,24 @@ def test_lines_and_names_do_not_count_and_instructions_do() -> None:
     below = compiled("\n\n# further down in its file\n" + text)
     renamed = compiled(text.replace("triton_poi_fused_tanh_add_0", "triton_poi_fused_other_77"))
     assert len({hashlib.sha256(each).digest() for each in (first, below, renamed)}) == 3
-    assert cubin.code_hash(first) == cubin.code_hash(below) == cubin.code_hash(renamed)
+    assert code_hash(first) == code_hash(below) == code_hash(renamed)
     other = compiled(text.replace("tmp0) + tmp1", "tmp0) * tmp1"))
-    assert cubin.code_hash(other) != cubin.code_hash(first)
+    assert code_hash(other) != code_hash(first)
     small = compiled(text, Config((("XBLOCK", 512),), 4))
-    assert cubin.code_hash(small) != cubin.code_hash(first)
+    assert code_hash(small) != code_hash(first)
 
 
 def test_constants_count() -> None:
     first = compiled(emitted.POINTWISE)
     changed = bytearray(first)
     changed[_place_of(first, ".nv.constant")] ^= 1
-    assert cubin.code_hash(bytes(changed)) != cubin.code_hash(first)
+    assert code_hash(bytes(changed)) != code_hash(first)
 
 
 def _place_of(data: bytes, kind: str) -> int:
     """Where the contents of the section begin whose name begins with ``kind``."""
     (start,) = struct.unpack_from("<Q", data, 0x28)
-    number = next(i for i, (name, _) in enumerate(cubin.sections(data)) if name.startswith(kind))
+    number = next(i for i, (name, _) in enumerate(sections(data)) if name.startswith(kind))
     place: int = struct.unpack_from("<Q", data, start + 64 * number + 24)[0]
     return place
 
@@ -53,21 +54,21 @@ def _place_of(data: bytes, kind: str) -> int:
 @pytest.mark.parametrize("data", [b"", b"\x7fELF\x02", b"\x7fELF\x02" + bytes(100), b"PTX text"])
 def test_what_is_no_cubin_counts_whole(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"begins with|requires|out of range"):
-        cubin.code(data)
-    assert cubin.code_hash(data) != cubin.code_hash(data + b"x")
+        code(data)
+    assert code_hash(data) != code_hash(data + b"x")
 
 
 def test_a_torn_cubin_is_no_cubin() -> None:
     whole = compiled(emitted.POINTWISE)
     (start,) = struct.unpack_from("<Q", whole, 0x28)
     with pytest.raises(ValueError, match="requires"):
-        cubin.sections(whole[: start + 10])
+        sections(whole[: start + 10])
 
 
 def test_a_tuner_knows_a_binary_by_what_it_executes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cache of winners compares these names: a line more in a module's head is no news."""
+    """The cache of tuning_cache compares these names: a line more in a module's head is no news."""
     needs = SimpleNamespace(registers=32, spills=0)
     monkeypatch.setattr(autotune.Launcher, "resources", lambda _: needs)
 

@@ -18,7 +18,7 @@ from harness.runtime.compile import static
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.launch.selecting import SelectedKernels
 from harness.runtime.module import config_dict
-from harness.runtime.tune.winners import Winners
+from harness.runtime.tune.tuning_cache import TuningCache
 from harness.target import H100
 from tests.runtime import emitted
 from tests.runtime.launch.fake_driver import FakeDriver
@@ -145,9 +145,9 @@ def test_the_fastest_candidate_is_kept(driver: FakeDriver, cache: Path) -> None:
 def test_a_known_winner_is_neither_timed_nor_compiled_again(
     driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    winners = Winners(tmp_path / "winners", (("name", "fake"),))
+    tuning_cache = TuningCache(tmp_path / "tuning_cache", (("name", "fake"),))
     first = FakeTimer(driver)
-    SelectedKernels(H100, first, tmp_path, winners=winners).get(emitted.POINTWISE).kernel(
+    SelectedKernels(H100, first, tmp_path, tuning_cache=tuning_cache).get(emitted.POINTWISE).kernel(
         0, *arguments()
     )
     assert first.calls
@@ -157,7 +157,9 @@ def test_a_known_winner_is_neither_timed_nor_compiled_again(
 
     monkeypatch.setattr("harness.runtime.launch.launcher.compile_for", refuse)
     second = FakeTimer(driver)
-    kernel = SelectedKernels(H100, second, tmp_path, winners=winners).get(emitted.POINTWISE)
+    kernel = SelectedKernels(H100, second, tmp_path, tuning_cache=tuning_cache).get(
+        emitted.POINTWISE
+    )
     kernel.kernel(0, *arguments())
     assert not second.calls and kernel.config == kernel.loaded.configs[1]
 

@@ -14,7 +14,7 @@ from harness.runtime.tune.caching import CachingAutotuner
 from harness.runtime.tune.sampling import EventSampler
 from harness.runtime.tune.saved import Saved, free_room
 from harness.runtime.tune.search import CoordinateDescent, GuidedSearch
-from harness.runtime.tune.winners import Winners, device_identity
+from harness.runtime.tune.tuning_cache import TuningCache, device_identity
 from tests.runtime import emitted
 
 pytestmark = [
@@ -61,14 +61,16 @@ def test_pinned_host_copies_restore(tmp_path: Path) -> None:
 def test_a_tuned_kernel_starts_warm(tmp_path: Path) -> None:
     from harness.runtime.device import current_target
 
-    winners = Winners(tmp_path / "tuned", device_identity())
+    tuning_cache = TuningCache(tmp_path / "tuned", device_identity())
     target = current_target()
     sampler = _sampler()
     with CompilePool(2, tmp_path) as pool:
-        cold = CachingAutotuner(emitted.ROW_SUM, target, tmp_path, winners=winners, pool=pool)
+        cold = CachingAutotuner(
+            emitted.ROW_SUM, target, tmp_path, tuning_cache=tuning_cache, pool=pool
+        )
         args = cold.loaded.get_args(device="cuda")
         first = cold.tune(args, sampler)
-    warm = CachingAutotuner(emitted.ROW_SUM, target, tmp_path, winners=winners)
+    warm = CachingAutotuner(emitted.ROW_SUM, target, tmp_path, tuning_cache=tuning_cache)
     began = time.perf_counter()
     again = warm.tune(args, sampler)
     seconds = time.perf_counter() - began

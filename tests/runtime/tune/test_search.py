@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -15,20 +16,21 @@ from harness.heuristics.facts import Config
 from harness.records.trials import Origin
 from harness.runtime import module as modules
 from harness.runtime.tune.autotune import Settings, tune
-from harness.runtime.tune.guided import expected_improvements
 from harness.runtime.tune.search import (
     SEARCHES,
     CoordinateDescent,
     GuidedSearch,
-    Recorded,
     Search,
-    replay,
+    expected_improvements,
     search_named,
 )
 from harness.runtime.tune.space import Space
 from harness.target import H100
 from tests.runtime.fake_device import FakeDevice
 from tests.runtime.modules import with_configs
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+from recorded_tunings import Recorded, replay
 
 START = Config((("XBLOCK", 512),), 4)
 

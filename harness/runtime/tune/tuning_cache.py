@@ -1,10 +1,14 @@
-"""The disk cache of tuned configurations, beside the compiled kernels.
+"""The tuning cache: configurations that were tuned, beside the compiled kernels; lookup tables.
 
 An entry is found by what decides a configuration: the kernel's source, its list of candidates,
 the device as its driver shows it, and the versions of Triton, torch and the driver. It is
 written atomically, carries a checksum and repeats its key, so that an entry that is torn,
 from an older version, or from elsewhere is recognised: it is ignored, with one warning, and
 the kernel is tuned again.
+
+A lookup table gives configurations ahead of time, on whatever device: a JSON file that people may
+keep under version control, one entry a kernel, found by its source with the name and white space
+taken out.
 """
 
 from __future__ import annotations
@@ -15,20 +19,23 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from harness.errors import RecordError
 from harness.files import write_atomically
 from harness.heuristics.facts import Config
-from harness.records.timing import Samples
-from harness.records.trials import Origin, Resources, Trial, Tuned
+from harness.records.trials import Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.cache import sealed, unsealed
 
-FORMAT = 2
-"""Raise when an old entry would be misread. 2: binaries are named by what they execute."""
+FORMAT = 3
+"""Raise when an old entry would be misread."""
+TABLE_FORMAT = 1
+"""The format of lookup tables."""
 
 Warn = Callable[[str], None]
 _DRIVER = Path("/proc/driver/nvidia/version")
@@ -74,7 +81,7 @@ def candidates_hash(configs: tuple[Config, ...]) -> str:
 @functools.lru_cache(maxsize=8)
 def device_identity(index: int = 0) -> tuple[tuple[str, str], ...]:
     """The CUDA device ``index`` as its driver shows it, with the versions that decide which binary
-    it runs. Two devices that agree in this have the same winners."""
+    it runs. Two devices that agree in this have the same tuning_cache."""
     import torch
     import triton
 
@@ -100,7 +107,7 @@ def warn_once(text: str) -> None:
 
 
 @dataclass(eq=False, slots=True)
-class Winners:
+class TuningCache:
     """Entries below ``folder`` for one device. ``device`` is its identity. Each kind of trouble
     is told to ``warn`` once in the life of this object; none of it is an error."""
 
@@ -117,7 +124,7 @@ class Winners:
         self.warn, self._told = warn_once, set()
 
     def key(self, loaded: modules.LoadedModule, deterministic: bool = False) -> dict[str, Any]:
-        """What decides the winner of ``loaded``."""
+        """What decides the configuration of ``loaded``."""
         return {
             "format": FORMAT,
             "source": source_hash(loaded.text, loaded.name),
@@ -160,7 +167,7 @@ class Winners:
         if tuned.partial or tuned.source not in ("timed", "only candidate"):
             return False
         key = self.key(loaded, deterministic)
-        body = {"key": key, "search": search, **_values(tuned)}
+        body = {"key": key, "search": search, "tuned": msgspec.to_builtins(tuned)}
         try:
             write_atomically(self.path(key), sealed(body))
         except RecordError as error:
@@ -194,71 +201,67 @@ def _read(path: Path, key: Mapping[str, Any]) -> dict[str, Any] | None:
     return body
 
 
-def _values(tuned: Tuned) -> dict[str, Any]:
-    return {
-        "config": modules.config_dict(tuned.config),
-        "seconds": tuned.seconds,
-        "found_by_coordesc": tuned.found_by_coordesc,
-        "artifact": tuned.artifact,
-        "noise": tuned.noise,
-        "trials": [trial_values(t) for t in tuned.trials],
-    }
-
-
-def trial_values(trial: Trial) -> dict[str, Any]:
-    """``trial`` as plain values."""
-    samples = trial.samples
-    needs = trial.resources
-    return {
-        "config": modules.config_dict(trial.config),
-        "origin": trial.origin.value,
-        "samples_ms": [] if samples is None else list(samples.ms),
-        "method": "" if samples is None else samples.method,
-        "level": trial.level,
-        "registers": needs.registers,
-        "spills": needs.spills,
-        "shared": needs.shared,
-        "artifact": needs.artifact,
-        "reason": trial.reason,
-    }
-
-
-def trial_from_values(values: Mapping[str, Any], like: Config) -> Trial:
-    """The inverse of ``trial_values``; fields are in the order of ``like``'s."""
-    ms = tuple(float(v) for v in values["samples_ms"])
-    needs = (values["registers"], values["spills"], values["shared"], values["artifact"])
-    return Trial(
-        _config(values["config"], like),
-        Samples(ms, method=values["method"], stopped="race") if ms else None,
-        values["reason"],
-        Origin(values["origin"]),
-        Resources(*needs),
-        values["level"],
-    )
-
-
 def _tuned(body: Mapping[str, Any], candidates: tuple[Config, ...]) -> Tuned:
-    like = candidates[0]
-    return Tuned(
-        _config(body["config"], like),
-        tuple(trial_from_values(t, like) for t in body["trials"]),
-        float(body["seconds"]),
-        bool(body["found_by_coordesc"]),
-        float(body["noise"]),
-        "cache",
-        str(body["artifact"]),
-    )
-
-
-def _config(values: Mapping[str, int], like: Config) -> Config:
-    """A configuration out of JSON, which has no order of fields."""
-    names = list(modules.config_dict(like))
-    if set(names) != set(values):
-        raise ValueError("its configuration has other fields than the kernel")
-    return modules.config_from_dict({name: values[name] for name in names})
+    found = msgspec.convert(body["tuned"], Tuned)
+    for one in (found.config, *(trial.config for trial in found.trials)):
+        if [*modules.config_dict(one)] != [*modules.config_dict(candidates[0])]:
+            raise ValueError("its configuration has other fields than the kernel")
+    return replace(found, source="cache")
 
 
 def _said(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"it has no {error}"
     return str(error) or type(error).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class LookupTable:
+    """Configurations by source hash; ``where`` is the file, for messages."""
+
+    entries: Mapping[str, Mapping[str, int]]
+    where: str = ""
+
+    @classmethod
+    def load(cls, path: Path) -> LookupTable:
+        """Read a table. Raises ``RecordError`` for a file that is none."""
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            if document["format"] != TABLE_FORMAT:
+                raise ValueError(f"format {document['format']}")
+            entries = {
+                str(key): {str(n): int(v) for n, v in config.items()}
+                for key, config in document["kernels"].items()
+            }
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise RecordError(
+                "a lookup table of configurations cannot be read",
+                where=str(path),
+                got=f"{type(error).__name__}: {error}",
+                expected='JSON: {"format": 1, "kernels": {source hash: configuration}}',
+                remedy="write it with `harness tune GRAPH --save-table FILE`",
+            ) from error
+        return cls(entries, str(path))
+
+    def get(self, loaded: modules.LoadedModule) -> Config | None:
+        """The configuration for ``loaded``; None if the table has none. Raises ``RecordError`` for
+        one with other fields than the kernel's."""
+        values = self.entries.get(source_hash(loaded.text, loaded.name))
+        if values is None:
+            return None
+        names = list(modules.config_dict(loaded.configs[0]))
+        if sorted(values) != sorted(names):
+            raise RecordError(
+                "a lookup table's configuration does not fit its kernel",
+                where=f"{self.where}: {loaded.name}",
+                got=", ".join(values),
+                expected=", ".join(names),
+                remedy="take the entry out, or tune the kernel again",
+            )
+        return modules.config_from_dict({n: values[n] for n in names})
+
+    def save(self, path: Path) -> None:
+        """Write the table, entries in the order of their hashes. Raises ``RecordError``."""
+        kernels = {key: dict(self.entries[key]) for key in sorted(self.entries)}
+        text = json.dumps({"format": TABLE_FORMAT, "kernels": kernels}, indent=1)
+        write_atomically(path, text.encode() + b"\n", own=False)

@@ -1,11 +1,10 @@
-"""The disk cache of winners: what is kept, what is ignored, races and crashes."""
+"""The tuning cache: what is kept, what is ignored, races and crashes."""
 
 from __future__ import annotations
 
 import errno
 import json
 import os
-import pickle
 import random
 import signal
 import subprocess
@@ -23,9 +22,14 @@ from harness.records.timing import Samples
 from harness.records.trials import Origin, Resources, Trial, Tuned
 from harness.runtime import module as modules
 from harness.runtime.tune.caching import CachingAutotuner
-from harness.runtime.tune.lookup_table import LookupTable
 from harness.runtime.tune.search import CoordinateDescent
-from harness.runtime.tune.winners import Winners, device_identity, driver_version, source_hash
+from harness.runtime.tune.tuning_cache import (
+    LookupTable,
+    TuningCache,
+    device_identity,
+    driver_version,
+    source_hash,
+)
 from harness.target import H100
 from tests.runtime import emitted
 from tests.runtime.fake_device import FakeDevice
@@ -55,11 +59,11 @@ class Told(list[str]):
 
 
 def test_what_is_kept_comes_back(loaded: modules.LoadedModule, tmp_path: Path) -> None:
-    winners = Winners(tmp_path / "tuned", DEVICE)
+    tuning_cache = TuningCache(tmp_path / "tuned", DEVICE)
     found = tuned(loaded)
-    assert winners.get(loaded) is None
-    assert winners.put(loaded, found, "descent")
-    assert Winners(tmp_path / "tuned", DEVICE).get(loaded) == replace(found, source="cache")
+    assert tuning_cache.get(loaded) is None
+    assert tuning_cache.put(loaded, found, "descent")
+    assert TuningCache(tmp_path / "tuned", DEVICE).get(loaded) == replace(found, source="cache")
     assert not list((tmp_path / "tuned").glob("*.tmp"))
 
 
@@ -69,46 +73,46 @@ def test_fields_keep_their_order(tmp_path: Path) -> None:
     trials = (Trial(first, Samples((0.1, 0.2), method="fake", stopped="race"), level=0.15),)
     found = Tuned(first, trials, 0.1)
     told = Told()
-    winners = Winners(tmp_path / "tuned", DEVICE, told)
-    winners.put(loaded, found)
-    assert winners.get(loaded) == replace(found, source="cache")
+    tuning_cache = TuningCache(tmp_path / "tuned", DEVICE, told)
+    tuning_cache.put(loaded, found)
+    assert tuning_cache.get(loaded) == replace(found, source="cache")
     assert not told
 
 
 def test_the_key_has_everything_that_decides(loaded: modules.LoadedModule, tmp_path: Path) -> None:
-    winners = Winners(tmp_path, DEVICE)
-    winners.put(loaded, tuned(loaded))
+    tuning_cache = TuningCache(tmp_path, DEVICE)
+    tuning_cache.put(loaded, tuned(loaded))
     for device in ((("driver", "581"), *DEVICE[1:]), (*DEVICE[:2], ("triton", "3.7"))):
-        assert Winners(tmp_path, device).get(loaded) is None
+        assert TuningCache(tmp_path, device).get(loaded) is None
     other = loaded.text.replace("tmp0) + tmp1", "tmp0) * tmp1")
-    assert winners.get(modules.load(other, tmp_path)) is None
+    assert tuning_cache.get(modules.load(other, tmp_path)) is None
     fewer = with_configs(tmp_path, [modules.config_dict(loaded.configs[0])])
-    assert winners.get(fewer) is None
-    assert winners.get(loaded, deterministic=True) is None
-    assert winners.get(loaded, search="guided-24") is None
+    assert tuning_cache.get(fewer) is None
+    assert tuning_cache.get(loaded, deterministic=True) is None
+    assert tuning_cache.get(loaded, search="guided-24") is None
     renamed = loaded.text.replace("triton_poi_fused_tanh_add_0", "triton_poi_fused_other_7")
     spaced = renamed.replace("    tmp2 =", "    tmp2  =  ")
-    assert winners.get(modules.load(spaced, tmp_path)) is not None
+    assert tuning_cache.get(modules.load(spaced, tmp_path)) is not None
 
 
 def test_a_winner_outlives_a_change_of_what_stands_around_the_kernel(tmp_path: Path) -> None:
     """A commit that rewrites a module's frame is not another race between equals."""
-    winners = Winners(tmp_path, DEVICE)
+    tuning_cache = TuningCache(tmp_path, DEVICE)
     generated = emitted.POINTWISE.replace("OUTPUTS", "ARGS = [((2000,), 1)]\nOUTPUTS", 1)
     before = modules.load(generated, tmp_path)
-    assert winners.put(before, tuned(before))
+    assert tuning_cache.put(before, tuned(before))
     framed = generated.replace("def get_args(", "def _drawn():\n    return 1\n\n\ndef get_args(")
     framed = framed.replace("CONFIGS = [", "FLOPS = 1\nCONFIGS = [").replace("tanh(a) + b.", "Sum.")
     later = framed.replace("def reference(", "def _wide(arg):\n    return arg\n\n\ndef reference(")
-    assert winners.get(modules.load(later.replace("_drawn", "_made"), tmp_path)) is not None
+    assert tuning_cache.get(modules.load(later.replace("_drawn", "_made"), tmp_path)) is not None
     resized = generated.replace("((2000,), 1)", "((4000,), 1)")
-    assert winners.get(modules.load(resized, tmp_path)) is None
+    assert tuning_cache.get(modules.load(resized, tmp_path)) is None
 
 
 def test_early_ends_are_not_kept(loaded: modules.LoadedModule, tmp_path: Path) -> None:
-    winners = Winners(tmp_path, DEVICE)
-    assert not winners.put(loaded, replace(tuned(loaded), partial="device lost"))
-    assert winners.get(loaded) is None
+    tuning_cache = TuningCache(tmp_path, DEVICE)
+    assert not tuning_cache.put(loaded, replace(tuned(loaded), partial="device lost"))
+    assert tuning_cache.get(loaded) is None
 
 
 def _damage(kind: str, path: Path) -> None:
@@ -120,7 +124,7 @@ def _damage(kind: str, path: Path) -> None:
         case "empty":
             path.write_bytes(b"")
         case "edited":
-            path.write_bytes(data.replace(b'"XBLOCK": 512', b'"XBLOCK": 256'))
+            path.write_bytes(data.replace(b'["XBLOCK", 512]', b'["XBLOCK", 256]'))
         case "binary":
             path.write_bytes(bytes(random.Random(0).randbytes(500)))
         case "stale":
@@ -130,7 +134,7 @@ def _damage(kind: str, path: Path) -> None:
             document["body"]["key"]["device"]["name"] = "H200"
             _seal(path, document)
         case "other fields":
-            document["body"]["config"] = {"YBLOCK": 4, "num_warps": 4, "num_stages": 1}
+            document["body"]["tuned"]["config"]["blocks"] = [["YBLOCK", 4]]
             _seal(path, document)
         case "another program's":
             path.write_text("[1, 2, 3]")
@@ -160,18 +164,18 @@ KINDS = (
 def test_damage_is_ignored_with_one_warning_and_retuned(
     loaded: modules.LoadedModule, tmp_path: Path, kind: str
 ) -> None:
-    Winners(tmp_path, DEVICE).put(loaded, tuned(loaded))
+    TuningCache(tmp_path, DEVICE).put(loaded, tuned(loaded))
     (entry,) = tmp_path.glob("*.json")
     _damage(kind, entry)
     told = Told()
-    winners = Winners(tmp_path, DEVICE, told)
+    tuning_cache = TuningCache(tmp_path, DEVICE, told)
     device = FakeDevice(lambda c: float(c.block("XBLOCK")))
     for _ in range(2):
-        tuner = CachingAutotuner(loaded.text, H100, tmp_path, winners=winners)
+        tuner = CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache)
         assert tuner.tune(loaded.get_args(), device, device).source in ("timed", "cache")
     assert len(told) == 1
     assert str(entry) in told[0]
-    assert Winners(tmp_path, DEVICE, told).get(loaded) is not None
+    assert TuningCache(tmp_path, DEVICE, told).get(loaded) is not None
     assert len(told) == 1
 
 
@@ -180,10 +184,10 @@ def test_a_folder_that_cannot_be_written_is_one_warning(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     told = Told()
-    winners = Winners(tmp_path / "file" / "tuned", DEVICE, told)
+    tuning_cache = TuningCache(tmp_path / "file" / "tuned", DEVICE, told)
     device = FakeDevice(lambda c: float(c.block("XBLOCK")))
     for _ in range(3):
-        tuner = CachingAutotuner(loaded.text, H100, tmp_path, winners=winners)
+        tuner = CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache)
         assert tuner.tune(loaded.get_args(), device, device).source == "timed"
     assert len([t for t in told if "cannot be written" in t]) == 1
     assert len(told) <= 2  # one for reading, one for writing
@@ -194,11 +198,11 @@ def test_a_read_only_folder_still_gives_what_it_has(
     loaded: modules.LoadedModule, tmp_path: Path
 ) -> None:
     told = Told()
-    winners = Winners(tmp_path / "tuned", DEVICE, told)
-    winners.put(loaded, tuned(loaded))
+    tuning_cache = TuningCache(tmp_path / "tuned", DEVICE, told)
+    tuning_cache.put(loaded, tuned(loaded))
     (tmp_path / "tuned").chmod(0o555)
-    assert winners.get(loaded) is not None
-    assert not winners.put(loaded, tuned(loaded, 1024))
+    assert tuning_cache.get(loaded) is not None
+    assert not tuning_cache.put(loaded, tuned(loaded, 1024))
     assert len(told) == 1
 
 
@@ -207,8 +211,8 @@ def test_a_read_only_or_full_disk_is_one_warning_and_leaves_nothing(
     loaded: modules.LoadedModule, tmp_path: Path, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = Told()
-    winners = Winners(tmp_path / "tuned", DEVICE, told)
-    winners.put(loaded, tuned(loaded))
+    tuning_cache = TuningCache(tmp_path / "tuned", DEVICE, told)
+    tuning_cache.put(loaded, tuned(loaded))
     before = sorted(p.name for p in (tmp_path / "tuned").iterdir())
 
     def refuse(*_: object) -> None:
@@ -216,12 +220,12 @@ def test_a_read_only_or_full_disk_is_one_warning_and_leaves_nothing(
 
     monkeypatch.setattr(os, "replace", refuse)
     for _ in range(2):
-        assert not winners.put(loaded, tuned(loaded, 1024))
+        assert not tuning_cache.put(loaded, tuned(loaded, 1024))
     monkeypatch.undo()
     assert len(told) == 1
     assert os.strerror(code) in told[0]
     assert sorted(p.name for p in (tmp_path / "tuned").iterdir()) == before
-    found = winners.get(loaded)
+    found = tuning_cache.get(loaded)
     assert found is not None
     assert found.config.block("XBLOCK") == 512
 
@@ -229,16 +233,16 @@ def test_a_read_only_or_full_disk_is_one_warning_and_leaves_nothing(
 _FULL = """
 import resource, signal, sys
 from pathlib import Path
-from tests.runtime.tune.test_winners import *
+from tests.runtime.tune.test_tuning_cache import *
 loaded = modules.load(emitted.POINTWISE, Path(sys.argv[1]) / "modules")
 told = Told()
-winners = Winners(Path(sys.argv[1]) / "tuned", DEVICE, told)
-winners.put(loaded, tuned(loaded))
+tuning_cache = TuningCache(Path(sys.argv[1]) / "tuned", DEVICE, told)
+tuning_cache.put(loaded, tuned(loaded))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
-assert not winners.put(loaded, tuned(loaded, 1024))
+assert not tuning_cache.put(loaded, tuned(loaded, 1024))
 assert len(told) == 1, told
-assert winners.get(loaded).config.block("XBLOCK") == 512
+assert tuning_cache.get(loaded).config.block("XBLOCK") == 512
 assert not list((Path(sys.argv[1]) / "tuned").glob("*.tmp"))
 """
 
@@ -251,14 +255,14 @@ def test_a_disk_that_fills_up_while_writing(tmp_path: Path) -> None:
 _WRITER = """
 import sys
 from pathlib import Path
-from tests.runtime.tune.test_winners import *
+from tests.runtime.tune.test_tuning_cache import *
 folder = Path(sys.argv[1])
 loaded = modules.load(emitted.POINTWISE, folder / "modules")
-winners = Winners(folder / "tuned", DEVICE)
+tuning_cache = TuningCache(folder / "tuned", DEVICE)
 print("ready", flush=True)
 block = int(sys.argv[2])
 while True:
-    winners.put(loaded, tuned(loaded, block))
+    tuning_cache.put(loaded, tuned(loaded, block))
 """
 
 
@@ -274,7 +278,7 @@ def test_a_writer_that_is_killed_leaves_a_valid_entry(
         time.sleep(seconds)
         writer.send_signal(signal.SIGKILL)
         writer.wait()
-        found = Winners(tmp_path / "tuned", DEVICE, told).get(loaded)
+        found = TuningCache(tmp_path / "tuned", DEVICE, told).get(loaded)
         assert found is not None
         assert not told
 
@@ -284,7 +288,7 @@ def test_two_processes_end_with_one_valid_entry(
 ) -> None:
     """Two write as fast as they can; a reader never sees anything but one or the other."""
     told = Told()
-    winners = Winners(tmp_path / "tuned", DEVICE, told)
+    tuning_cache = TuningCache(tmp_path / "tuned", DEVICE, told)
     writers = [_python(_WRITER, tmp_path, block, wait=False) for block in ("512", "1024")]
     try:
         for writer in writers:
@@ -293,7 +297,7 @@ def test_two_processes_end_with_one_valid_entry(
         end = time.monotonic() + 20
         while time.monotonic() < end and len(seen) < 2:
             for _ in range(50):
-                found = winners.get(loaded)
+                found = tuning_cache.get(loaded)
                 if found is not None:
                     seen.add(found.config.block("XBLOCK"))
         assert seen == {512, 1024}
@@ -303,21 +307,21 @@ def test_two_processes_end_with_one_valid_entry(
             writer.wait()
     assert not told
     assert len(list((tmp_path / "tuned").glob("*.json"))) == 1
-    assert winners.get(loaded) is not None
+    assert tuning_cache.get(loaded) is not None
 
 
 _TUNER = """
 import sys
 from pathlib import Path
-from tests.runtime.tune.test_winners import *
+from tests.runtime.tune.test_tuning_cache import *
 folder = Path(sys.argv[1])
 told = Told()
-winners = Winners(folder / "tuned", DEVICE, told)
+tuning_cache = TuningCache(folder / "tuned", DEVICE, told)
 device = FakeDevice(lambda c: c.block("XBLOCK") / 1024)
 print("ready", flush=True)
 while not (folder / "go").exists():
     pass
-tuner = CachingAutotuner(emitted.POINTWISE, H100, folder, winners=winners)
+tuner = CachingAutotuner(emitted.POINTWISE, H100, folder, tuning_cache=tuning_cache)
 found = tuner.tune(tuner.loaded.get_args(), device, device)
 assert not told, told
 print(found.config.block("XBLOCK"))
@@ -333,7 +337,7 @@ def test_two_processes_that_tune_at_once_agree(
     (tmp_path / "go").write_text("")
     outputs = [process.communicate(timeout=60)[0] for process in tuners]
     assert [o.strip() for o in outputs] == ["512", "512"]
-    found = Winners(tmp_path / "tuned", DEVICE).get(loaded)
+    found = TuningCache(tmp_path / "tuned", DEVICE).get(loaded)
     assert found is not None
     assert found.config == loaded.configs[1]
     assert len(list((tmp_path / "tuned").glob("*"))) == 1
@@ -362,13 +366,13 @@ def _until_ready(process: subprocess.Popen[str]) -> None:
 
 
 def test_a_warm_start_times_nothing(loaded: modules.LoadedModule, tmp_path: Path) -> None:
-    winners = Winners(tmp_path / "tuned", DEVICE)
+    tuning_cache = TuningCache(tmp_path / "tuned", DEVICE)
     device = FakeDevice(lambda c: float(c.block("XBLOCK")))
-    CachingAutotuner(loaded.text, H100, tmp_path, winners=winners).tune(
+    CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache).tune(
         loaded.get_args(), device, device
     )
     again = FakeDevice(lambda c: float(c.block("XBLOCK")))
-    tuner = CachingAutotuner(loaded.text, H100, tmp_path, winners=winners)
+    tuner = CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache)
     known = tuner.known()
     found = tuner.tune(loaded.get_args(), again, again)
     assert known == found
@@ -379,11 +383,11 @@ def test_a_warm_start_times_nothing(loaded: modules.LoadedModule, tmp_path: Path
 
 def test_another_binary_makes_an_entry_stale(loaded: modules.LoadedModule, tmp_path: Path) -> None:
     told = Told()
-    winners = Winners(tmp_path / "tuned", DEVICE, told)
-    winners.put(loaded, tuned(loaded))
+    tuning_cache = TuningCache(tmp_path / "tuned", DEVICE, told)
+    tuning_cache.put(loaded, tuned(loaded))
     needs = {loaded.configs[1]: Resources(40, 0, 0, "def")}
     device = FakeDevice(lambda c: float(c.block("XBLOCK")), needs=needs)
-    tuner = CachingAutotuner(loaded.text, H100, tmp_path, winners=winners)
+    tuner = CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache)
     assert tuner.tune(loaded.get_args(), device, device).source == "timed"
     assert len(told) == 1
     assert "another binary" in told[0]
@@ -404,10 +408,10 @@ def test_the_table_decides_before_the_cache(loaded: modules.LoadedModule, tmp_pa
     pinned = {"XBLOCK": 256, "num_warps": 2, "num_stages": 1}
     LookupTable({source_hash(loaded.text, loaded.name): pinned}).save(tmp_path / "table.json")
     table = LookupTable.load(tmp_path / "table.json")
-    winners = Winners(tmp_path / "tuned", DEVICE)
-    winners.put(loaded, tuned(loaded))
+    tuning_cache = TuningCache(tmp_path / "tuned", DEVICE)
+    tuning_cache.put(loaded, tuned(loaded))
     device = FakeDevice(lambda _: 1.0)
-    tuner = CachingAutotuner(loaded.text, H100, tmp_path, winners=winners, table=table)
+    tuner = CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache, table=table)
     found = tuner.tune(loaded.get_args(), device, device)
     assert (found.source, modules.config_dict(found.config)) == ("lookup table", pinned)
     assert not device.timed
@@ -434,10 +438,9 @@ def interpreted(tmp_path: Path) -> Iterator[str]:
 
 
 def test_the_interpreter_takes_the_first_candidate(interpreted: str, tmp_path: Path) -> None:
-    winners = Winners(tmp_path / "tuned", DEVICE)
-    tuner = CachingAutotuner(interpreted, H100, tmp_path / "c", winners=winners)
+    tuning_cache = TuningCache(tmp_path / "tuned", DEVICE)
+    tuner = CachingAutotuner(interpreted, H100, tmp_path / "c", tuning_cache=tuning_cache)
     device = FakeDevice(lambda _: 1.0)
-    assert tuner.compile() == [tuner.loaded.configs[0]]
     found = tuner.tune(tuner.loaded.get_args(), device, device)
     assert (found.config, found.source) == (tuner.loaded.configs[0], "interpreter")
     assert not device.compiled
@@ -445,35 +448,20 @@ def test_the_interpreter_takes_the_first_candidate(interpreted: str, tmp_path: P
     assert not (tmp_path / "c" / "triton").exists()
 
 
-def test_it_travels_after_compiling(tmp_path: Path) -> None:
-    broken = emitted.POINTWISE.replace('"XBLOCK": 512,', '"XBLOCK": 300,')
-    winners = Winners(tmp_path / "tuned", DEVICE, Told())
-    tuner = CachingAutotuner(broken, H100, tmp_path, winners=winners)
-    assert tuner.compile() == [tuner.loaded.configs[0]]
-    copy = pickle.loads(pickle.dumps(tuner))
-    assert copy.refused == tuner.refused
-    assert "power of 2" in next(iter(copy.refused.values()))
-    device = FakeDevice(lambda _: 1.0)
-    assert copy.tune(copy.loaded.get_args(), device, device).config in copy.loaded.configs
-    again = pickle.loads(pickle.dumps(copy))
-    assert again.tuned == copy.tuned
-    assert again.known() == copy.tuned
-
-
 def test_a_search_asked_for_later_is_done(loaded: modules.LoadedModule, tmp_path: Path) -> None:
     """An entry made without a search does not answer for one with; the other way it does."""
     from harness.runtime.tune.autotune import Settings
 
-    winners = Winners(tmp_path / "tuned", DEVICE)
+    tuning_cache = TuningCache(tmp_path / "tuned", DEVICE)
     device = FakeDevice(lambda c: float(c.block("XBLOCK")))
-    plain = CachingAutotuner(loaded.text, H100, tmp_path, winners=winners)
+    plain = CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache)
     plain.tune(loaded.get_args(), device, device)
     searching = Settings(search=CoordinateDescent())
-    deep = CachingAutotuner(loaded.text, H100, tmp_path, searching, winners)
+    deep = CachingAutotuner(loaded.text, H100, tmp_path, searching, tuning_cache)
     assert deep.tune(loaded.get_args(), device, device).source == "timed"
     assert deep.tuned is not None
     assert deep.tuned.found_by_coordesc
-    later = CachingAutotuner(loaded.text, H100, tmp_path, winners=winners)
+    later = CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache)
     assert later.tune(loaded.get_args(), device, device).config == deep.tuned.config
 
 
