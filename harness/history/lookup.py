@@ -9,6 +9,8 @@ from harness.errors import UnknownName, UsageError
 from harness.history import store
 
 LATEST = "latest"
+_FEWEST = 4
+"""Digits by which a commit may be named, as in git."""
 _ABBREVIATED = 12
 """Digits of the commit in a run's identifier (``bench.plan.new_run``)."""
 
@@ -36,7 +38,8 @@ def find(results: Path, name: str = LATEST) -> Path:
         )
     if name == LATEST:
         return ([path for path in known if not is_imported(path)] or known)[-1]
-    matches = [path for path in known if path.stem.startswith(name) or _commit(path) == name]
+    matches = [path for path in known if path.stem.startswith(name)]
+    matches = matches or [path for path in known if _is_commit(name, _commit(path))]
     if len(matches) == 1 or any(path.stem == name for path in matches):
         return next((path for path in matches if path.stem == name), matches[0])
     if matches:
@@ -54,6 +57,13 @@ def find(results: Path, name: str = LATEST) -> Path:
         expected=", ".join(near or [path.stem for path in known[-3:]]),
         remedy="list them: harness list --runs",
     )
+
+
+def _is_commit(name: str, commit: str) -> bool:
+    """Whether ``name`` is the beginning of a commit that a run's identifier abbreviates as
+    ``commit``, in four digits or more."""
+    name = name.lower()
+    return len(name) >= _FEWEST and (commit.startswith(name) or name.startswith(commit))
 
 
 def is_imported(path: Path) -> bool:
