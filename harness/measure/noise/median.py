@@ -210,9 +210,13 @@ def _t(level: float, batches: int, length: int) -> float:
 def _first_rank(level: float, n: int) -> int:
     """Position (from 0) of the order statistic at which the interval of ``n`` independent
     samples begins; 0, the whole range, for the fewest."""
-    from scipy import stats
+    from scipy import special  # the distributions of scipy.stats take a second to import
 
-    return max(0, int(stats.binom.ppf((1 - level) / 2, n, 0.5)) - 1)
+    tail = (1 - level) / 2
+    rank = int(np.ceil(special.bdtrik(tail, n, 0.5)))
+    if rank and special.bdtr(rank - 1, n, 0.5) >= tail:
+        rank -= 1
+    return max(0, rank - 1)
 
 
 def _at(ordered: Array, rank: Array) -> Array:
