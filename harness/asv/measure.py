@@ -18,7 +18,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -132,6 +132,9 @@ def collect(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, Any
             where=overlay.commit[:12],
             remedy="see what was said when it was exported",
         )
+    from harness.runtime.compile.cache import trusted
+
+    options = replace(options, cache=trusted(options.cache))
     answer = json.loads(Path(overlay.exported).read_text(encoding="utf-8"))
     chosen = chosen_graphs(options, wanted)
     modules = [m for graph in chosen for m in emitted(answer, graph)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import pytest
@@ -193,11 +192,12 @@ def open_device(request: pytest.FixtureRequest) -> Iterator[Device | str]:
     if not is_available():
         yield "no GPU: timing is skipped, code generation is not"
         return
+    from harness.runtime.compile.cache import trusted
     from harness.session.cuda import CudaDevice
 
     options = settings.current()
     try:
-        device = CudaDevice(Path(options.cache), options.jobs)
+        device = CudaDevice(trusted(options.cache), options.jobs)
     except NoDevice as error:
         yield f"no GPU: {error.got or error.what}"
         return
@@ -329,10 +329,11 @@ def open_regions(
         yield suite_device
         return
     from harness.measure.peers.pool import PeerPool
+    from harness.runtime.compile.cache import trusted
 
     options = settings.current()
     against = suite_graphs(request.config).against
-    with PeerPool(against, Path(options.cache), options.jobs) as peers:
+    with PeerPool(against, trusted(options.cache), options.jobs) as peers:
         wanted = [one.region for one in selected_regions(request.session)]
         peers.prepare(list(dict.fromkeys(wanted)))
         yield RegionTimes(suite_device, peers)

@@ -25,7 +25,7 @@ from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.target import Target
 
-FORMAT = 1
+FORMAT = 2
 SUFFIX = ".kernel"
 _FACTS, _CUBIN = "launch.json", "kernel.cubin"
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -93,10 +93,10 @@ class KernelBinary:
 
     def to_bytes(self) -> bytes:
         """The contents of its file."""
-        facts = dataclasses.asdict(self)
+        facts = {**dataclasses.asdict(self), "format": FORMAT}
         cubin = facts.pop("cubin")
-        facts |= {"format": FORMAT, "sha256": hashlib.sha256(cubin).hexdigest()}
         facts |= {key: dict(facts[key]) for key in ("config", "signature")}
+        facts["sha256"] = _digest(facts, cubin)
         made = io.BytesIO()
         with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
             text = json.dumps(facts, indent=1) + "\n"
@@ -123,10 +123,11 @@ class KernelBinary:
 
     @classmethod
     def _of_facts(cls, facts: dict[str, Any], cubin: bytes) -> KernelBinary:
-        if facts.pop("format") != FORMAT:
+        if facts["format"] != FORMAT:
             raise ValueError("another format")
-        if facts.pop("sha256") != hashlib.sha256(cubin).hexdigest():
-            raise ValueError("the binary is not the one that was saved")
+        if facts.pop("sha256") != _digest(facts, cubin):
+            raise ValueError("it is not what was saved")
+        del facts["format"]
         facts["grid"] = _three(facts["grid"])
         facts["config"] = tuple((str(k), int(v)) for k, v in facts["config"].items())
         facts["signature"] = tuple((str(k), str(v)) for k, v in facts["signature"].items())
@@ -135,6 +136,12 @@ class KernelBinary:
         if not made.kinds.isascii() or not 0 < made.threads <= 1024 or made.shared < 0:
             raise ValueError("launch parameters out of range")
         return made
+
+
+def _digest(facts: Mapping[str, Any], cubin: bytes) -> str:
+    """Of all that decides a launch: a grid that somebody changed runs as far as a binary."""
+    text = json.dumps(facts, sort_keys=True)
+    return hashlib.sha256(text.encode() + cubin).hexdigest()
 
 
 def _three(values: list[int]) -> tuple[int, int, int]:

@@ -14,6 +14,7 @@ import os
 import shutil
 import stat
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,16 @@ def usable(folder: Path | None) -> Iterator[tuple[Path, str]]:
     note = f"the cache {folder} cannot be used ({reason}); nothing is cached for this run"
     with tempfile.TemporaryDirectory(prefix="harness-cache-", ignore_cleanup_errors=True) as other:
         yield Path(other), note if reason else ""
+
+
+def trusted(folder: Path) -> Path:
+    """As ``usable`` for as long as the process runs; a warning says why, once."""
+    reason = refusal(folder)
+    if not reason:
+        return folder
+    note = f"the cache {folder} cannot be used ({reason}); nothing is cached for this run"
+    warnings.warn(note, RuntimeWarning, stacklevel=2)
+    return process_folder()
 
 
 def refusal(folder: Path) -> str:

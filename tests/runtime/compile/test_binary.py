@@ -111,7 +111,10 @@ def test_a_torn_file_is_not_read(length: int) -> None:
         KernelBinary.from_bytes(SMALL.to_bytes()[:length])
 
 
-def archive(facts: object, cubin: bytes = SMALL.cubin) -> bytes:
+def archive(facts: Any, cubin: bytes = SMALL.cubin, seal: bool = True) -> bytes:
+    if seal and "sha256" in facts and cubin == SMALL.cubin:
+        rest = {key: value for key, value in facts.items() if key != "sha256"}
+        facts = {**rest, "sha256": binaries._digest(rest, cubin)}
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         archive.writestr("launch.json", json.dumps(facts))
@@ -139,6 +142,7 @@ def facts() -> dict[str, Any]:
         archive(facts() | {"signature": {"x": "tensordesc"}}),
         archive(facts() | {"surprise": 1}),
         archive(facts(), b"another binary"),
+        archive(facts() | {"grid": [9, 1, 1]}, seal=False),
     ],
     ids=[
         "empty",
@@ -152,6 +156,7 @@ def facts() -> dict[str, Any]:
         "signature",
         "surprise",
         "binary",
+        "another grid",
     ],
 )
 def test_a_foreign_file_is_an_error_that_says_where(data: bytes, tmp_path: Path) -> None:

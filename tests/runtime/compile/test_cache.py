@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.runtime.compile.cache import exposure, process_folder, refusal, usable
+from harness.runtime.compile.cache import exposure, process_folder, refusal, trusted, usable
 
 
 def test_a_folder_that_can_be_written_is_used(tmp_path: Path) -> None:
@@ -58,6 +58,16 @@ def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
         assert note.count("other users may write") == 1
     shared.chmod(0o755)
     assert not refusal(shared)
+
+
+def test_for_a_whole_process_there_is_one_warning(tmp_path: Path) -> None:
+    assert trusted(tmp_path) == tmp_path
+    shared = tmp_path / "cache"
+    shared.mkdir()
+    shared.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="other users may write") as caught:
+        assert trusted(shared) == process_folder()
+    assert len(caught) == 1
 
 
 def test_a_folder_of_somebody_else_is_not_used(
