@@ -49,7 +49,7 @@ NOTE, TOOK = "harness: ", "harness took: "
 parts of the measurement took."""
 
 if TYPE_CHECKING:
-    from harness.session.model import Timing
+    from harness.measure.jobs import Timing
 
 Value: TypeAlias = "float | int | dict[str, Any]"
 Row: TypeAlias = dict[str, Value]

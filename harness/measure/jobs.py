@@ -20,7 +20,9 @@ from harness.records.timing import Samples
 from harness.target import Target
 
 if TYPE_CHECKING:
-    from harness.measure.roofline import Roofline
+    from harness.measure.roofline import Limit, Roofline
+    from harness.measure.timer.state import Reading
+    from harness.records.run import TrialRecord
 
 _WORKER = "harness.measure.worker"
 
@@ -34,6 +36,23 @@ class DeviceFacts:
     machine: Machine
     method: str
     roofline: Roofline | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """A kernel as one process timed it: its fastest configuration, that one's samples, what holds
+    the kernel back, every configuration that the tuning tried, and the GPU's state meanwhile."""
+
+    config: Config
+    samples: Samples
+    limit: Limit | None = None
+    trials: tuple[TrialRecord, ...] = ()
+    readings: tuple[Reading, ...] = ()
+
+    @property
+    def ms(self) -> float:
+        """Median in milliseconds."""
+        return self.samples.median
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +79,7 @@ class CheckKernel(Job):
 
 @dataclass(frozen=True, slots=True)
 class TimeKernel(Job):
-    """Time a module. Answers a ``Measurement``. With ``config`` under that configuration,
+    """Time a module. Answers a ``Timing``. With ``config`` under that configuration,
     ``launches`` to a sample, both of which another process has found; else every candidate, and
     the fastest is kept."""
 

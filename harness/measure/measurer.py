@@ -8,13 +8,15 @@ from pathlib import Path
 
 import torch
 
-from harness.errors import HarnessError
+from harness.errors import CheckFailed, HarnessError
 from harness.heuristics.facts import Config
+from harness.measure.jobs import Timing
 from harness.measure.roofline import Limit, Roofline, bytes_written
 from harness.measure.timer.state import Reading
+from harness.measure.tuning import trial_record
 from harness.records.run import one_line
-from harness.records.timing import Samples, Timer, Work
-from harness.records.trials import Trial, Tuned
+from harness.records.timing import Timer, Work
+from harness.records.trials import Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.compile.static import reason
@@ -27,41 +29,6 @@ from harness.target import Target
 
 Preparer = Callable[[modules.LoadedModule], Prepare]
 """Gives what compiles the candidates of a module; the device's compiler by default."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """A kernel on this device. Without ``samples`` the ``reason`` says why.
-
-    ``gbps`` counts the modelled bytes; ``limit`` says what holds the kernel back and how near
-    it comes to that, by bandwidths measured in the same process. ``readings`` are of the GPU's
-    state meanwhile.
-    """
-
-    name: str
-    nbytes: int
-    config: Config | None = None
-    samples: Samples | None = None
-    trials: tuple[Trial, ...] = ()
-    copy_gbps: float | None = None
-    reason: str = ""
-    limit: Limit | None = None
-    readings: tuple[Reading, ...] = ()
-
-    @property
-    def ms(self) -> float | None:
-        """Median in milliseconds."""
-        return None if self.samples is None else self.samples.median
-
-    @property
-    def gbps(self) -> float | None:
-        """Bytes moved per second, in 10^9."""
-        return None if self.ms is None or self.ms == 0 else self.nbytes / self.ms / 1e6
-
-    @property
-    def fraction(self) -> float | None:
-        """Share of what the device allows such a kernel."""
-        return None if self.limit is None else self.limit.fraction
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -86,46 +53,53 @@ class Measurer:
     table: LookupTable | None = None
     pool: CompilePool | None = None
 
-    def measure(self, module_text: str, seed: int = 0) -> Measurement:
-        """Tune and time one module. A kernel that cannot be measured is a row with its
-        reason; the memory it used is given back either way."""
-        return self._row(module_text, lambda loaded: self._measured(loaded, seed))
+    def measure(self, module_text: str, seed: int = 0) -> Timing:
+        """Tune and time one module. Raises ``CheckFailed`` with the reason for a kernel that cannot
+        be timed; the memory it used is given back either way."""
+        return self._released(module_text, lambda loaded: self._measured(loaded, seed))
 
     def again(
         self, module_text: str, config: Config, launches: int | None = None, seed: int = 0
-    ) -> Measurement:
+    ) -> Timing:
         """Time one module under ``config``, ``launches`` to a sample, both of which another
         process has found. As ``measure`` otherwise."""
 
-        def timed(loaded: modules.LoadedModule) -> Measurement:
+        def timed(loaded: modules.LoadedModule) -> Timing:
             args = loaded.get_args(device=self.device, seed=seed)
             return self._timed(loaded, args, config, launches)
 
-        return self._row(module_text, timed)
+        return self._released(module_text, timed)
 
-    def _row(
-        self, module_text: str, take: Callable[[modules.LoadedModule], Measurement]
-    ) -> Measurement:
-        name, nbytes = "", 0
+    def _released(self, module_text: str, take: Callable[[modules.LoadedModule], Timing]) -> Timing:
+        name = ""
         self.readings()  # what was read before concerns another kernel
         try:
             loaded = modules.load(module_text, self.cache)
-            name, nbytes = loaded.name, loaded.bytes_moved
+            name = loaded.name
             return take(loaded)
         except HarnessError as error:
-            return Measurement(name, nbytes, reason=one_line(error))
+            got = one_line(error)
         except (RuntimeError, ValueError, TypeError) as error:
             # torch and the driver report what they cannot run (out of memory, a bad
             # launch) as RuntimeError; an emitted module's own mistake is one of these.
-            return Measurement(name, nbytes, reason=reason(error))
+            got = reason(error)
         finally:
             release(self.device)
+        # Only now: the error's traceback holds the arguments.
+        raise CheckFailed(
+            "a kernel could not be timed",
+            where=name,
+            got=got,
+            expected="at least one candidate that runs",
+            remedy="run the emitted module with --all-configs",
+        )
 
-    def _measured(self, loaded: modules.LoadedModule, seed: int) -> Measurement:
+    def _measured(self, loaded: modules.LoadedModule, seed: int) -> Timing:
         args = loaded.get_args(device=self.device, seed=seed)
         prepare = self._prepare(loaded)
         tuned = self.tuner(loaded.text).tune(args, self.timer, prepare)
-        return replace(self._timed(loaded, args, tuned.config), trials=tuned.trials)
+        trials = tuple(trial_record(trial) for trial in tuned.trials)
+        return replace(self._timed(loaded, args, tuned.config), trials=trials)
 
     def tuner(
         self, module_text: str, settings: Settings | None = None, fresh: bool = False
@@ -155,16 +129,13 @@ class Measurer:
         args: modules.Arguments,
         config: Config,
         launches: int | None = None,
-    ) -> Measurement:
+    ) -> Timing:
         launch = self._prepare(loaded)(config)
         samples = self.timer.measure(Work(launch, args, launches), self.time_ms)
-        return Measurement(
-            loaded.name,
-            loaded.bytes_moved,
+        return Timing(
             config,
-            samples,
-            copy_gbps=self.copy_gbps,
-            limit=self._limit(loaded, args, samples.median),
+            replace(samples, copy_gbps=self.copy_gbps),
+            self._limit(loaded, args, samples.median),
             readings=self.readings(),
         )
 

@@ -30,9 +30,10 @@ from harness.measure.jobs import (
     StartCompilers,
     TimedKernel,
     TimeKernel,
+    Timing,
     TuneKernel,
 )
-from harness.measure.measurer import Measurement, Measurer, release
+from harness.measure.measurer import Measurer, release
 from harness.measure.timer.graph_timer import METHOD, CudaTimer
 from harness.records.machine import fingerprint
 from harness.records.timing import Launch, Timer, Work
@@ -147,8 +148,6 @@ def surviving(work: Callable[[], T]) -> T:
     except (RuntimeError, ValueError, TypeError) as error:
         raise _judged(HarnessError("a kernel could not be timed", got=reason(error))) from error
     release("cuda")
-    if isinstance(found, Measurement) and found.reason and is_lost():
-        raise Unusable(HarnessError(found.reason, where=found.name))
     return found
 
 
@@ -172,7 +171,7 @@ def check(context: Context, job: CheckKernel) -> CheckResult:
     return surviving(lambda: check_on_device(job.module_text, cache=context.cache))
 
 
-def time(context: Context, job: TimeKernel) -> Measurement:
+def time(context: Context, job: TimeKernel) -> Timing:
     """The handler of ``TimeKernel``."""
     measurer = context.once(Gpu).measurer
     if job.config is None:

@@ -16,6 +16,7 @@ import pytest
 from harness import options as settings
 from harness.codegen.source import EmittedModule
 from harness.errors import CheckFailed, HarnessError, NoDevice, UsageError
+from harness.measure.jobs import Timing
 from harness.measure.peers.names import OURS, parse
 from harness.measure.peers.regions import Comparable
 from harness.measure.roofline import Limit
@@ -23,7 +24,7 @@ from harness.pipeline import compile_graph
 from harness.pytest.plugin import findings
 from harness.records.run import Check, RegionRecord
 from harness.session.entries import FileEntry, find_graphs, read
-from harness.session.model import Compiled, CompiledKernel, Device, Peers, Timing
+from harness.session.model import Compiled, CompiledKernel, Device, Peers
 from harness.target import TARGETS, Target
 
 if TYPE_CHECKING:

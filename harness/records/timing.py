@@ -73,11 +73,9 @@ class Samples:
     cycles: float | None = field(default=None, kw_only=True)
     method: str = field(default="", kw_only=True)
 
-    def recorded(self, process: int, method: str, copy_gbps: float | None = None) -> Samples:
-        """As a run measured by ``method`` keeps them: of its process number ``process``, whose copy
-        bandwidth is ``copy_gbps``."""
-        own = "" if self.method == method else self.method
-        return replace(self, process=process, copy_gbps=copy_gbps, method=own)
+    def recorded(self, process: int, method: str) -> Samples:
+        """As a run measured by ``method`` keeps those of its process number ``process``."""
+        return replace(self, process=process, method="" if self.method == method else self.method)
 
     @property
     def median(self) -> float:

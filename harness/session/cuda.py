@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from harness.codegen.source import EmittedModule
 from harness.devices.closing import Closing
 from harness.devices.pool import Pool
-from harness.errors import CheckFailed
 from harness.heuristics.facts import Config
 from harness.measure.jobs import (
     CheckKernel,
@@ -17,21 +17,19 @@ from harness.measure.jobs import (
     KnownConfigs,
     StartCompilers,
     TimeKernel,
+    Timing,
     TuneKernel,
     gpu,
 )
-from harness.measure.measurer import Measurement
 from harness.measure.roofline import Roofline
 from harness.measure.timer.graph_timer import METHOD
 from harness.measure.timer.state import Reading, summary
-from harness.measure.tuning import trial_record
 from harness.records.run import Machine, StateSummary
 from harness.records.trials import Tuned
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.module import load
 from harness.runtime.tune.tuning_cache import warn_once
-from harness.session.model import Timing
 from harness.target import Target
 
 SECONDS = 180.0
@@ -115,34 +113,27 @@ class CudaDevice(Closing):
     def time(self, module: EmittedModule) -> Timing:
         """Time every candidate and keep the fastest. Raises ``HarnessError`` with the reason
         for a kernel that cannot be timed."""
-        return self._timing(self._worker.run(TimeKernel(module.text)), module.name)
+        return self._timing(self._worker.run(TimeKernel(module.text)))
 
     def again(
-        self, module_text: str, name: str, config: Config, launches: int | None = None
+        self,
+        module_text: str,
+        name: str,  # noqa: ARG002 - what stands in for a device tells kernels apart by it
+        config: Config,
+        launches: int | None = None,
     ) -> Timing:
         """Time a kernel under a configuration that is known, ``launches`` to a sample (the
         timer finds how many if None). Raises as ``time`` does."""
-        return self._timing(self._worker.run(TimeKernel(module_text, config, launches)), name)
+        return self._timing(self._worker.run(TimeKernel(module_text, config, launches)))
 
     def restart(self) -> None:
         """Go on in a fresh process."""
         self._worker.restart()
         self._process += 1
 
-    def _timing(self, found: Measurement, name: str) -> Timing:
+    def _timing(self, found: Timing) -> Timing:
         self._readings.extend(found.readings)
-        samples = found.samples
-        if samples is None or found.config is None:
-            raise CheckFailed(
-                "a kernel could not be timed",
-                where=name,
-                got=found.reason,
-                expected="at least one candidate that runs",
-                remedy="run the emitted module with --all-configs",
-            )
-        measured = samples.recorded(self._process, METHOD, found.copy_gbps)
-        trials = tuple(trial_record(t) for t in found.trials)
-        return Timing(found.config, measured, found.limit, trials)
+        return replace(found, samples=found.samples.recorded(self._process, METHOD), readings=())
 
     def compilers(self, jobs: int) -> None:
         """Have the worker start ``jobs`` processes of its own, which compile what a search asks

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from harness.codegen.source import EmittedModule
 from harness.heuristics.facts import Config
-from harness.measure.roofline import Limit
-from harness.records.run import GraphRecord, KernelRecord, LibraryCall, RegionRecord, TrialRecord
-from harness.records.timing import Samples
+from harness.measure.jobs import Timing
+from harness.records.run import GraphRecord, KernelRecord, LibraryCall, RegionRecord
 from harness.runtime.interpret.interpreter import CheckResult
 
 if TYPE_CHECKING:
@@ -41,22 +40,6 @@ class Compiled:
     failures: tuple[KernelRecord, ...] = ()
     nodes: frozenset[str] = frozenset()
     regions: tuple[Comparable, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """What the device says of a kernel: its fastest configuration, that one's samples, what holds
-    the kernel back, and what the tuning tried."""
-
-    config: Config
-    samples: Samples
-    limit: Limit | None = None
-    trials: tuple[TrialRecord, ...] = ()
-
-    @property
-    def ms(self) -> float:
-        """Median in milliseconds."""
-        return self.samples.median
 
 
 class Entry(Protocol):

@@ -11,10 +11,10 @@ from typing import Any
 
 from harness.asv.measure import Wanted
 from harness.heuristics.facts import Config
+from harness.measure.jobs import Timing
 from harness.options import Options
 from harness.records.timing import Samples
 from harness.runtime.interpret.interpreter import CheckResult
-from harness.session.model import Timing
 
 GRAPHS = ("image_preprocess_forward", "fp8_rowwise_forward")
 

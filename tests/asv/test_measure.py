@@ -21,11 +21,11 @@ from harness.errors import CheckFailed, CommitUnusable, CompileFailed, UnknownNa
 from harness.heuristics.facts import Config
 from harness.history.commits import export as asv_export
 from harness.history.commits import tree as asv_tree
+from harness.measure.jobs import Timing
 from harness.options import Options, Overlay, overlay
 from harness.records.timing import Samples
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.session.cuda import CudaDevice
-from harness.session.model import Timing
 from tests.asv.asv_fake import FakeDevice
 from tests.measure import fake_device
 

@@ -8,8 +8,14 @@ import time as clock
 from harness.devices.job import Context, Unusable
 from harness.errors import CompileFailed, HarnessError, NoDevice
 from harness.heuristics.facts import Config
-from harness.measure.jobs import CheckKernel, DeviceFacts, KnownConfigs, OpenDevice, TimeKernel
-from harness.measure.measurer import Measurement
+from harness.measure.jobs import (
+    CheckKernel,
+    DeviceFacts,
+    KnownConfigs,
+    OpenDevice,
+    TimeKernel,
+    Timing,
+)
 from harness.measure.roofline import Roofline
 from harness.measure.timer.state import Reading
 from harness.records.run import Machine
@@ -47,16 +53,16 @@ def _number(context: Context) -> int:
     return number
 
 
-def time(context: Context, job: TimeKernel) -> Measurement:
+def time(context: Context, job: TimeKernel) -> Timing:
     if "# hangs" in job.module_text:
         clock.sleep(60)
-    samples = Samples((0.002,) * 3, method="fake", stopped="count")
     gbps = context.once(_number) * 1000.0
+    samples = Samples((0.002,) * 3, method="fake", stopped="count", copy_gbps=gbps)
     now = clock.monotonic()
     seen = (Reading(now, 1980.0), Reading(now + 1, 1755.0, reasons=("power cap",)))
     limit = Roofline(gbps).limit(samples.median, 4_000_000, 2_000_000)
     config = job.config or CONFIG
-    return Measurement("k", 4_000_000, config, samples, (), gbps, "", limit, seen)
+    return Timing(config, samples, limit, readings=seen)
 
 
 def check(_: Context, job: CheckKernel) -> CheckResult:

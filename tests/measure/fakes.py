@@ -12,13 +12,14 @@ from harness.codegen.source import EmittedModule
 from harness.devices.queue import Inbox, Queue
 from harness.errors import CompileFailed, HarnessError, NoDevice
 from harness.heuristics.facts import Config, Facts, Family
+from harness.measure.jobs import Timing
 from harness.measure.peers.regions import Comparable
 from harness.measure.roofline import Limit
 from harness.records.metrics import StaticMetrics
 from harness.records.run import Check, LibraryCall, RegionRecord
 from harness.records.timing import Samples
 from harness.runtime.interpret.interpreter import CheckResult
-from harness.session.model import Compiled, CompiledKernel, Timing
+from harness.session.model import Compiled, CompiledKernel
 from harness.session.session import Session
 from harness.target import H100
 

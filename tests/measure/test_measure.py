@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError, UsageError
+from harness.errors import CheckFailed, CompileFailed, NoDevice, NoTritonConfigsError, UsageError
 from harness.heuristics.facts import Config
 from harness.measure import measurer as measure
 from harness.measure.measurer import Measurer
@@ -139,12 +139,13 @@ def test_saved_restores_shared_storage_once() -> None:
     assert torch.equal(base, before)
 
 
-def test_measure_is_a_row_either_way(tmp_path: Path) -> None:
+def test_a_kernel_is_timed_or_its_reason_is_raised(tmp_path: Path) -> None:
     measurer = Measurer(H100, FakeTimer(0.5), 100.0, tmp_path, "cpu", preparer=by_torch)
     good = measurer.measure(emitted.POINTWISE)
     assert good.ms == 0.5
-    assert good.gbps == pytest.approx(24000 / 0.5 / 1e6)
-    assert good.fraction == pytest.approx(good.gbps / 100.0)
+    assert good.samples.copy_gbps == 100.0
+    assert good.limit is not None
+    assert good.limit.fraction == pytest.approx(24000 / 0.5 / 1e6 / 100.0)
     bad = Measurer(
         H100,
         FakeTimer(0.5),
@@ -152,11 +153,13 @@ def test_measure_is_a_row_either_way(tmp_path: Path) -> None:
         tmp_path,
         "cpu",
         preparer=lambda m: by_torch(m, x1024="A", x512="B"),
-    ).measure(emitted.POINTWISE)
-    assert (bad.ms, bad.gbps, bad.fraction) == (None, None, None)
-    assert "4: A; " in bad.reason
-    assert "4: B" in bad.reason
-    assert measurer.measure("KERNEL = 1").reason
+    )
+    with pytest.raises(CheckFailed, match="could not be timed") as caught:
+        bad.measure(emitted.POINTWISE)
+    assert "4: A; " in caught.value.got
+    assert "4: B" in caught.value.got
+    with pytest.raises(CheckFailed):
+        measurer.measure("KERNEL = 1")
 
 
 def test_arithmetic_is_held_against_the_units_that_do_it(tmp_path: Path) -> None:
@@ -179,7 +182,8 @@ def test_memory_is_given_back_after_each_kernel_failed_or_not(
     config = modules.load(emitted.POINTWISE, tmp_path).configs[0]
     measurer.measure(emitted.POINTWISE)
     measurer.again(emitted.POINTWISE, config)
-    measurer.measure("KERNEL = 1")
+    with pytest.raises(CheckFailed):
+        measurer.measure("KERNEL = 1")
     assert released == ["cpu"] * 3
 
 
@@ -239,5 +243,4 @@ def test_measure_on_the_device(tmp_path: Path) -> None:
 
     measurer = Measurer(current_target(), timers.CudaTimer(), 1000.0, tmp_path)
     found = measurer.measure(emitted.POINTWISE)
-    assert found.ms is not None, found.reason
     assert 0 < found.ms < 1

@@ -212,7 +212,7 @@ import pytest
 from harness.records.run import Check, RegionRecord
 from harness.records.timing import Samples
 from harness.runtime.interpret.interpreter import CheckResult
-from harness.session.model import Timing
+from harness.measure.jobs import Timing
 from harness.heuristics.facts import Config
 from harness.measure.roofline import Limit
 from harness.pytest.suite import (
