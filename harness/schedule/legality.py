@@ -178,7 +178,7 @@ def _address(access: AffineAccess, candidate: Candidate) -> str:
 
 
 def _full_units(views: tuple[NestView, ...]) -> set[int]:
-    """Digits along which accesses of every point are contiguous."""
+    """Dimensions along which accesses of every point are contiguous."""
     found: set[int] = set()
     for view in views:
         for access in view.accesses:

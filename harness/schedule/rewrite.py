@@ -29,7 +29,7 @@ def arrange(candidate: Candidate) -> Candidate:
 
 
 def _by_contiguity(candidate: Candidate, reduced: bool) -> list[int]:
-    """Digits of one class, outermost first."""
+    """Dimensions of one class, outermost first."""
     dimensions = list(candidate.dimensions(reduced))
     accesses = [r for v in candidate.views for r in v.accesses]
     if reduced:

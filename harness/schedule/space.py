@@ -226,7 +226,7 @@ class _Dimension:
 def _split_loops(
     divided: list[sympy.Expr], loops: list[tuple[sympy.Symbol, Size, bool]]
 ) -> list[_Dimension]:
-    """Digits of the loops, split where an address divides a loop variable exactly."""
+    """Dimensions of the loops, split where an address divides a loop variable exactly."""
     cuts: dict[sympy.Symbol, set[int]] = {var: set() for var, _, _ in loops}
     for expr in divided:
         for atom in expr.atoms(FloorDiv, Mod):
