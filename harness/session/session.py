@@ -145,37 +145,24 @@ class Session:
     ) -> None:
         for number, kernel in enumerate(compiled.kernels):
             self.static.put((entry.name, number), CompileJob(kernel.module.text, self.target))
+        small, missing = None, NO_SMALL
         try:
             small = entry.compile_small()
         except HarnessError as error:
-            self._skip_checks(progress, f"the small capture: {one_line(error)}")
-            return
-        if small is None:
-            self._skip_checks(progress, NO_SMALL)
-            return
-        found = match_small(_origins(compiled), _origins(small), compiled.nodes)
-        for number, positions in enumerate(found):
-            modules = [small.kernels[p].module for p in positions]
-            self._submit_check(entry.name, number, modules, progress)
-
-    def _submit_check(
-        self, graph: str, number: int, modules: list[EmittedModule], progress: _Progress
-    ) -> None:
-        if not modules:
-            note = "no kernel of the small capture does the same work"
+            missing = f"the small capture: {one_line(error)}"
+        stand_ins: Sequence[tuple[int, ...]] = [()] * len(compiled.kernels)
+        if small is not None:
+            missing = "no kernel of the small capture does the same work"
+            stand_ins = match_small(_origins(compiled), _origins(small), compiled.nodes)
+        for number, positions in enumerate(stand_ins):
+            note = INTERPRETED if positions else missing
+            note += f", as {len(positions)} kernels" if len(positions) > 1 else ""
             progress.kernels[number] = replace(progress.kernels[number], check_note=note)
-            progress.missing[number] -= 1
-            return
-        note = INTERPRETED if len(modules) == 1 else f"{INTERPRETED}, as {len(modules)} kernels"
-        progress.missing[number] += len(modules) - 1
-        progress.kernels[number] = replace(progress.kernels[number], check_note=note)
-        for module in modules:
-            self.check.put((graph, number), CheckJob(module.text))
-
-    def _skip_checks(self, progress: _Progress, note: str) -> None:
-        for number, kernel in enumerate(progress.kernels):
-            progress.kernels[number] = replace(kernel, check_note=note)
-            progress.missing[number] -= 1
+            progress.missing[number] += len(positions) - 1
+            for position in positions:
+                assert small is not None
+                module = small.kernels[position].module
+                self.check.put((entry.name, number), CheckJob(module.text))
 
     def _examine_on_device(
         self, device: Device, compiled: Compiled, progress: _Progress
