@@ -31,7 +31,12 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 
 
 def write_atomically(
-    path: Path, data: bytes, *, mode: int = 0o600, durable: bool = False, own: bool = True
+    path: Path,
+    data: bytes | memoryview,
+    *,
+    mode: int = 0o600,
+    durable: bool = False,
+    own: bool = True,
 ) -> None:
     """Write ``data`` to ``path``, whose folder is made if it is missing; ``durable``: on disk when
     this returns. A folder that stands in the place of the harness's ``own`` file is moved aside.
@@ -52,7 +57,7 @@ def write_atomically(
         raise write_error(path, error) from error
 
 
-def publish(path: Path, data: bytes, is_same: Callable[[Path], bool]) -> Path | None:
+def publish(path: Path, data: bytes | memoryview, is_same: Callable[[Path], bool]) -> Path | None:
     """Write ``data`` under the first free name from ``path`` on (a number goes behind it), on disk
     when this returns, replacing nothing; where it is. None if a file there ``is_same``, nothing is
     written then. Raises ``OSError``."""
@@ -101,7 +106,7 @@ def slug(*words: str) -> str:
 
 
 @contextmanager
-def _written(path: Path, data: bytes, mode: int, durable: bool) -> Iterator[Path]:
+def _written(path: Path, data: bytes | memoryview, mode: int, durable: bool) -> Iterator[Path]:
     """A temporary file beside ``path`` with ``data`` in it, gone afterwards."""
     temporary: Path | None = None
     try:

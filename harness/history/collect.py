@@ -91,22 +91,19 @@ def remove(findings: Iterable[Finding]) -> list[Path]:
 
 
 def _remains(results: Path, now: float) -> list[Finding]:
-    """Temporary files of dead writers, and indexes of machines that are gone."""
-    found = []
-    folder = results / index.FOLDER
-    patterns = ("*/.run-*.tmp", f"{index.FOLDER}/.*.tmp")
-    for file in sorted(path for pattern in patterns for path in results.glob(pattern)):
+    """Temporary files of dead writers, and indexes as older harnesses kept them."""
+    old = (path for path in results.glob(f"{index.FOLDER}/*.arrow") if path.name != index.FILE)
+    found = [
+        Finding((path,), path.stat().st_size, "an index of an older harness")
+        for path in sorted(old)
+    ]
+    for file in sorted(results.glob("*/.*.tmp")):
         try:
             status = file.stat()
         except OSError:
             continue
         keep = "" if now - status.st_mtime > _DEAD else "its writer may still be at it"
         found.append(Finding((file,), status.st_size, "left by a writer that died", keep))
-    machines = {path.name for path in index.machine_folders(results)}
-    for shard in sorted(folder.glob("*.arrow")):
-        if shard.stem not in machines:
-            size = shard.stat().st_size
-            found.append(Finding((shard,), size, "index of a machine without a folder"))
     return found
 
 

@@ -1,63 +1,53 @@
 """The index: every run's kernels without their samples and texts, quick to query.
 
-One Arrow file per machine folder below ``<results>/.index``, mapped into memory. It is never the
-truth: it lists the run files it was made from with their sizes and times, and whatever does not
-agree with the folder is read again from the run files; removing it loses nothing. It is written
-to a temporary file and renamed, so a reader sees a whole one, and of two writers the later wins
-with a file as good as the other's. A folder that cannot be written has its index in memory.
+A projection of the run files, kept as one Arrow file (``<results>/.index/runs.arrow``) that is
+mapped into memory. It is never the truth: it lists the files it was made from with their sizes and
+times, and whatever does not agree with the folders is read again; removing it loses nothing. Of two
+writers the later wins with a file as good as the other's. A folder that cannot be written has its
+index in memory.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import RecordError
+from harness.files import write_atomically
 from harness.history import schema, store
 from harness.records import metrics
-from harness.records.run import KernelRecord, Run, StateSummary, from_json
+from harness.records.run import Run, from_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FOLDER = ".index"
-VERSION = "3"
+FILE = "runs.arrow"
+VERSION = "4"
 """Of the index's own format; one of another version is made again."""
 _RUNS, _FORMAT = b"harness.index.runs", b"harness.index"
 
-TEXTS = (
-    "graph",
-    "label",
-    "kernel",
-    "kind",
-    "region",
-    "roof",
-    "check",
-    "config",
-    "code",
-    "compiler",
-)
-COUNTS = ("launches", "bytes", "samples", "excluded")
-FIGURES = ("ms", "low", "high", "gbps", "fraction", "clock_mhz")
-PEER = ("region", "compiler", "ms", "low", "high", "check")
-"""What is kept of a region that another compiler was measured on (``run --against``)."""
-_COMPILER = "regions.list.element.compiler"
+_TEXTS = "graph label kernel kind region roof check config code compiler".split()
+_COUNTS = "launches bytes samples excluded".split()
+_FIGURES = "ms low high gbps fraction clock_mhz".split()
+_PEER = ("region", "compiler", "ms", "low", "high", "check", "reason")
+"""What is read of a region that another compiler was measured on (``run --against``)."""
 _NAMES = {"kernel": "name", "code": "code_digest"}
 """Columns that are called something else in a run file."""
+_OF_RUN = "id created commit dirty target suite method complete".split()
+_OF_MACHINE = "gpu driver torch triton".split()
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedRun:
     """A run file and the run as a whole. ``file`` is relative to the results folder, ``size`` and
     ``changed`` (nanoseconds) are the file's. ``unreadable`` says why there is nothing else.
-    ``throttled`` is the share of state readings that showed the GPU throttling.
+    ``throttled`` is the share of state readings with the most frequent reason for throttling.
     """
 
     file: str
@@ -107,21 +97,31 @@ class Index:
 
 
 def refresh(results: Path) -> Index:
-    """The index of all runs below ``results``, brought up to date with the folder."""
+    """The index of all runs below ``results``, brought up to date with the folders."""
+    import numpy as np
     import pyarrow as pa
 
-    runs: list[IndexedRun] = []
-    tables: list[Any] = []
-    notes: list[str] = []
-    for folder in machine_folders(results):
-        shard_runs, shard_rows, note = _refresh_folder(results, folder)
-        if note:
-            notes.append(note)
-        numbers = shard_rows.column("run").to_numpy() + len(runs)
-        runs.extend(shard_runs)
-        tables.append(shard_rows.set_column(0, "run", pa.array(numbers, pa.int32())))
-    rows = pa.concat_tables(tables) if tables else _empty()
-    return _oldest_first(runs, rows, tuple(notes))
+    present = _present(results)
+    known, rows, note = _read_index(results / FOLDER / FILE)
+    kept = [present.get(run.file) == (run.size, run.changed) for run in known]
+    if sum(kept) < len(known) or len(known) < len(present):
+        runs = [run for run, stays in zip(known, kept, strict=True) if stays]
+        new = sorted(present.keys() - {run.file for run in runs})
+        read = [_read_run(results, name, *present[name]) for name in new]
+        order = sorted([*runs, *(run for run, _ in read)], key=_age)
+        places = {run.file: place for place, run in enumerate(order)}
+        moved = np.array([places[r.file] if s else -1 for r, s in zip(known, kept, strict=True)])
+        tables = [_placed(table, np.full(table.num_rows, places[r.file])) for r, table in read]
+        if runs:
+            old = _placed(rows, moved[rows.column("run").to_numpy()])
+            stays = np.array(kept)[rows.column("run").to_numpy()]
+            tables.insert(0, old.filter(pa.array(stays)))
+        whole = pa.concat_tables(tables) if tables else _empty()
+        known, rows = order, whole.unify_dictionaries().combine_chunks()
+        _write_index(results / FOLDER, known, rows)
+    compiled = rows.column("compiler").is_valid()
+    regions, rows = rows.filter(compiled), rows.filter(_inverted(compiled))
+    return Index(tuple(known), rows, regions, (note,) if note else ())
 
 
 def machine_folders(results: Path) -> list[Path]:
@@ -133,114 +133,73 @@ def machine_folders(results: Path) -> list[Path]:
     return [entry for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
 
 
-def _oldest_first(runs: list[IndexedRun], rows: pa.Table, notes: tuple[str, ...]) -> Index:
-    import numpy as np
+def _age(run: IndexedRun) -> tuple[str, str]:
+    return run.file.rpartition("/")[2], run.file
+
+
+def _placed(rows: pa.Table, places: Any) -> pa.Table:
     import pyarrow as pa
+
+    return rows.set_column(0, "run", pa.array(places, pa.int32()))
+
+
+def _inverted(column: Any) -> Any:
     import pyarrow.compute as pc
 
-    order = sorted(range(len(runs)), key=lambda i: (Path(runs[i].file).name, runs[i].file))
-    places = np.empty(len(runs), np.int32)
-    places[order] = np.arange(len(runs), dtype=np.int32)
-    moved = places[rows.column("run").to_numpy()] if len(runs) else np.zeros(0, np.int32)
-    rows = rows.set_column(0, "run", pa.array(moved, pa.int32()))
-    regions = rows.slice(0, 0)
-    if rows.column("compiler").null_count < rows.num_rows:
-        compiled = rows.column("compiler").is_valid()
-        rows, regions = rows.filter(pc.invert(compiled)), rows.filter(compiled)
-    return Index(tuple(runs[i] for i in order), rows, regions, notes)
+    return pc.invert(column)
 
 
-def _refresh_folder(results: Path, folder: Path) -> tuple[list[IndexedRun], pa.Table, str]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    shard = results / FOLDER / f"{folder.name}.arrow"
-    present = _present(results, folder)
-    known, rows, note = _read_shard(shard)
-    same = {run.file for run in known if present.get(run.file) == (run.size, run.changed)}
-    if len(same) == len(known) == len(present):
-        return known, rows, note
-    kept = [i for i, run in enumerate(known) if run.file in same]
-    runs = [known[i] for i in kept]
-    tables = []
-    if len(kept) == len(known):
-        tables.append(rows)
-    elif kept:
-        new = {i: place for place, i in enumerate(kept)}
-        places = pa.array([new.get(i) for i in range(len(known))], pa.int32())
-        column = places.take(rows.column("run").combine_chunks()).cast(pa.int32())
-        rows = rows.set_column(0, "run", column)
-        tables.append(rows.filter(pc.is_valid(rows.column("run"))))
-    for name in sorted(set(present) - same):
-        run, table = _read_run(results, name, *present[name])
-        number = pa.array([len(runs)] * table.num_rows, pa.int32())
-        runs.append(run)
-        tables.append(table.add_column(0, "run", number))
-    rows = pa.concat_tables(tables).unify_dictionaries() if tables else _empty()
-    rows = rows.combine_chunks()
-    _write_shard(shard, runs, rows)
-    return runs, rows, note
-
-
-def _present(results: Path, folder: Path) -> dict[str, tuple[int, int]]:
-    """The run files of ``folder`` with size and time; one that vanishes meanwhile is none."""
+def _present(results: Path) -> dict[str, tuple[int, int]]:
+    """The run files with size and time; one that vanishes meanwhile is none."""
     found = {}
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith(store.SUFFIX) and not entry.name.startswith("."):
-                with contextlib.suppress(OSError):
-                    status = entry.stat()
-                    name = (Path(entry.path).relative_to(results)).as_posix()
-                    found[name] = (status.st_size, status.st_mtime_ns)
+    for folder in machine_folders(results):
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(store.SUFFIX) and not entry.name.startswith("."):
+                    with contextlib.suppress(OSError):
+                        status = entry.stat()
+                        name = f"{folder.name}/{entry.name}"
+                        found[name] = (status.st_size, status.st_mtime_ns)
     return found
 
 
-def _read_shard(shard: Path) -> tuple[list[IndexedRun], pa.Table, str]:
+def _read_index(path: Path) -> tuple[list[IndexedRun], pa.Table, str]:
     """What the index file holds, nothing if it is missing; a note if it is damaged."""
     import pyarrow as pa
 
     try:
         # Mapped, not read: a renamed file stays whole for those who have it open.
-        rows = pa.ipc.open_file(pa.memory_map(str(shard))).read_all()
-        metadata = rows.schema.metadata or {}
-        if metadata.get(_FORMAT) != VERSION.encode():
+        rows = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        kept = rows.schema.metadata or {}
+        if kept.get(_FORMAT) != VERSION.encode() or rows.schema.remove_metadata() != _columns():
             return [], _empty(), ""
-        runs = [IndexedRun(**entry) for entry in json.loads(metadata[_RUNS])]
+        runs = [IndexedRun(**entry) for entry in json.loads(kept[_RUNS])]
         rows.validate()
+        return runs, rows.replace_schema_metadata(None), ""
     except FileNotFoundError:
         return [], _empty(), ""
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return [], _empty(), f"{shard}: the index was damaged ({reason}) and is made again"
-    if rows.schema.remove_metadata() != _columns():
-        return [], _empty(), ""
-    return runs, rows.replace_schema_metadata(None), ""
+        return [], _empty(), f"{path}: the index was damaged ({reason}) and is made again"
 
 
-def _write_shard(shard: Path, runs: list[IndexedRun], rows: pa.Table) -> None:
+def _write_index(folder: Path, runs: Sequence[IndexedRun], rows: pa.Table) -> None:
     """Replace the index file; a folder that refuses has its index made anew each time."""
     import pyarrow as pa
 
-    metadata = {_FORMAT: VERSION.encode(), _RUNS: json.dumps([asdict(r) for r in runs]).encode()}
-    whole = rows.replace_schema_metadata(metadata)
-    temporary: Path | None = None
-    try:
-        shard.parent.mkdir(parents=True, exist_ok=True)
-        ignore = shard.parent / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
-        handle, name = tempfile.mkstemp(dir=shard.parent, prefix=".", suffix=".tmp")
-        temporary = Path(name)
-        with os.fdopen(handle, "wb") as file, pa.ipc.new_file(file, whole.schema) as writer:
-            writer.write_table(whole)
-        temporary.replace(shard)
-    except OSError:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+    kept = {_FORMAT: VERSION.encode(), _RUNS: json.dumps([asdict(r) for r in runs]).encode()}
+    whole = rows.replace_schema_metadata(kept)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, whole.schema) as writer:
+        writer.write_table(whole)
+    with contextlib.suppress(RecordError):
+        write_atomically(folder / FILE, memoryview(sink.getvalue()), mode=0o644)
+        if not (folder / ".gitignore").exists():
+            write_atomically(folder / ".gitignore", b"*\n", mode=0o644)
 
 
 def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[IndexedRun, pa.Table]:
-    """A run file's entry and rows, read without samples and, where it has digests, texts."""
+    """A run file's entry and rows, read without samples and texts."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -248,110 +207,75 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
     try:
         with pa.memory_map(str(path)) as source:
             file = pq.ParquetFile(source, pre_buffer=False)
-            metadata: Mapping[bytes, bytes] = file.schema_arrow.metadata or {}
-            run = from_json(Run, store.run_metadata(dict(metadata), path), str(path))
-            table, regions = _rows_of(file), _regions_of(file, run)
-            table.validate(full=True)  # texts are UTF-8
+            kept = dict(file.schema_arrow.metadata or {})
+            run = from_json(Run, store.run_metadata(kept, path), str(path))
+            rows, regions = _projected(file, path)
+            rows.validate(full=True)  # texts are UTF-8
+        figures = [*_peers(regions.to_pylist()), *_peers(_bare_regions(run))]
+        return _entry(run, rows, name, size, changed), pa.concat_tables([rows, _table(figures)])
     except RecordError as error:
-        return IndexedRun(name, size, changed, unreadable=str(error)), _empty_rows()
+        reason = str(error)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        return (
-            IndexedRun(name, size, changed, unreadable=str(store.unreadable(path, error))),
-            _empty_rows(),
-        )
-    entry = _entry(run, table, name, size, changed)
-    return entry, pa.concat_tables([table, regions]) if regions.num_rows else table
+        reason = str(store.unreadable(path, error))
+    return IndexedRun(name, size, changed, unreadable=reason), _empty()
 
 
-def _rows_of(file: Any) -> pa.Table:
+def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table]:
+    """The rows of kernels, and those of graphs with their regions. A file that was written before
+    all columns were is brought up to date, which takes reading it whole."""
     import pyarrow as pa
 
-    present = set(file.schema_arrow.names)
-    wanted = [_NAMES.get(name, name) for name in _kinds()]
-    extra = ["reason"] if "code_digest" in present else ["reason", "module"]
-    if "label" not in present:
-        extra.append("origins")
-    read = file.read(columns=[n for n in (*wanted, *extra) if n in present], use_threads=False)
-    columns: dict[str, Any] = {}
+    names = {name: _NAMES.get(name, name) for name in _kinds() if name != "compiler"}
+    static = {metric.column for metric in metrics.static()}
+    peers = [f"regions.list.element.{name}" for name in _PEER]
+    present = {*file.schema_arrow.names, *static}
+    if {*names.values(), "reason", "regions"} <= present:
+        wanted = [n for n in names.values() if n in file.schema_arrow.names]
+        read = file.read(columns=["reason", *wanted, *peers], use_threads=False)
+    else:
+        read = schema.table(store.load(path))
+    columns = {"run": pa.nulls(read.num_rows, pa.int32())}
     for name, kind in _kinds().items():
-        source = _NAMES.get(name, name)
-        if source in read.column_names:
-            column = read.column(source).combine_chunks()
-        elif source == "code_digest" and "module" in read.column_names:
-            column = pa.array(_digests(read))
-        elif name == "label" and "origins" in read.column_names:
-            column = pa.array(_labels(read))
-        else:
-            column = pa.nulls(read.num_rows, kind)
+        column = pa.nulls(read.num_rows, pa.string() if name in _TEXTS else kind)
+        if names.get(name) in read.column_names:
+            column = read.column(names[name]).combine_chunks()
         columns[name] = _as(column, kind)
-    failed = [
-        check == "failed" or bool(reason)
-        for check, reason in zip(
-            columns["check"].to_pylist(), read.column("reason").to_pylist(), strict=True
-        )
-    ]
-    columns["failed"] = pa.array(failed, pa.bool_())
-    return pa.table(columns)
+    pairs = zip(read.column("check").to_pylist(), read.column("reason").to_pylist(), strict=True)
+    columns["failed"] = pa.array([c == "failed" or bool(r) for c, r in pairs], pa.bool_())
+    return pa.table(columns), read.select(["graph", "regions"])
 
 
-def _regions_of(file: Any, run: Run) -> pa.Table:
-    """The regions of other compilers, without samples: a column of graphs' first rows, or in files
-    of older versions the metadata. A figure with a reason is unlike the others and left out."""
-    import pyarrow as pa
-
-    found = [
-        (graph.name, {**asdict(region), "check": region.check.value})
+def _bare_regions(run: Run) -> list[dict[str, Any]]:
+    """The regions of graphs without kernels, which are in no row."""
+    return [
+        {"graph": graph.name, "regions": [{**asdict(r), "check": r.check.value}]}
         for graph in run.graphs
-        for region in graph.regions
+        for r in graph.regions
+        if not graph.kernels
     ]
-    if "regions" in file.schema_arrow.names and _has_values(file, _COMPILER):
-        wanted = [f"regions.list.element.{name}" for name in (*PEER, "reason")]
-        read = file.read(columns=["graph", *wanted], use_threads=False)
-        lists = read.column("regions").combine_chunks()
-        pairs = zip(read.column("graph").to_pylist(), lists.to_pylist(), strict=True)
-        found += [(graph, region) for graph, regions in pairs for region in regions or ()]
-    rows = [
-        {"graph": graph, **{name: region[name] for name in PEER}, "failed": False}
-        for graph, region in found
+
+
+def _peers(graphs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each region of ``graphs`` and compiler. A figure with a reason is unlike the
+    others and left out."""
+    return [
+        {"graph": graph["graph"], **{n: region[n] for n in _PEER if n != "reason"}, "failed": False}
+        for graph in graphs
+        for region in graph["regions"] or ()
         if region["ms"] is not None and not region["reason"] and region["check"] != "failed"
     ]
-    schema = _empty_rows().schema
-    if not rows:
-        return schema.empty_table()
-    plain = [pa.string() if pa.types.is_dictionary(each.type) else each.type for each in schema]
+
+
+def _table(rows: list[dict[str, Any]]) -> pa.Table:
+    """``rows`` as a table of the index's columns."""
+    import pyarrow as pa
+
+    plain = [pa.string() if each.name in _TEXTS else each.type for each in _columns()]
     table = pa.Table.from_pylist(
-        rows, schema=pa.schema(list(zip(schema.names, plain, strict=True)))
+        rows, schema=pa.schema(list(zip(_columns().names, plain, strict=True)))
     )
-    columns = [_as(table.column(each.name).combine_chunks(), each.type) for each in schema]
-    return pa.table(columns, schema=schema)
-
-
-def _has_values(file: Any, path: str) -> bool:
-    """Whether a nested column holds anything, so far as the file's statistics say."""
-    names = [file.schema.column(i).path for i in range(len(file.schema))]
-    place = names.index(path) if path in names else None
-    if place is None:
-        return False
-    for group in range(file.num_row_groups):
-        statistics = file.metadata.row_group(group).column(place).statistics
-        if statistics is None or statistics.has_min_max:
-            return True
-    return False
-
-
-def _labels(read: pa.Table) -> list[str]:
-    """Labels of a file that was written before there were any. Graphs come one after another."""
-    columns = [read.column(name).to_pylist() for name in ("graph", "name", "origins")]
-    found: list[str] = []
-    for _, rows in itertools.groupby(zip(*columns, strict=True), key=lambda row: row[0]):
-        found.extend(schema.labels((name, origins or ()) for _, name, origins in rows))
-    return found
-
-
-def _digests(read: pa.Table) -> list[str]:
-    names, modules = read.column("name").to_pylist(), read.column("module").to_pylist()
-    pairs = zip(names, modules, strict=True)
-    return [schema.code_digest(KernelRecord(n, "", 0, module=m or "")) for n, m in pairs]
+    columns = [_as(table.column(each.name).combine_chunks(), each.type) for each in _columns()]
+    return pa.table(columns, schema=_columns())
 
 
 def _as(column: Any, kind: pa.DataType) -> Any:
@@ -366,11 +290,11 @@ def _kinds() -> dict[str, pa.DataType]:
     """The columns that are taken from run files, static metrics among them."""
     import pyarrow as pa
 
-    counts = (*COUNTS, *(metric.column for metric in metrics.static()))
+    counts = (*_COUNTS, *(metric.column for metric in metrics.static()))
     return {
-        **dict.fromkeys(TEXTS, pa.dictionary(pa.int32(), pa.string())),
+        **dict.fromkeys(_TEXTS, pa.dictionary(pa.int32(), pa.string())),
         **dict.fromkeys(counts, pa.int64()),
-        **dict.fromkeys(FIGURES, pa.float64()),
+        **dict.fromkeys(_FIGURES, pa.float64()),
     }
 
 
@@ -384,43 +308,25 @@ def _empty() -> pa.Table:
     return _columns().empty_table()
 
 
-def _empty_rows() -> pa.Table:
-    return _empty().drop_columns(["run"])
-
-
 def _entry(run: Run, rows: pa.Table, name: str, size: int, changed: int) -> IndexedRun:
+    same: dict[str, Any] = {name: getattr(run, name) for name in _OF_RUN}
+    same |= {name: getattr(run.machine, name) or "" for name in _OF_MACHINE}
     broken = sum(bool(graph.reason) for graph in run.graphs)
+    readings = run.state.samples if run.state else 0
+    throttled = max(run.state.throttled.values(), default=0) if run.state else 0
     return IndexedRun(
-        file=name,
-        size=size,
-        changed=changed,
-        id=run.id,
-        created=run.created,
-        commit=run.commit,
-        dirty=run.dirty,
+        name,
+        size,
+        changed,
         machine=run.machine.key,
-        gpu=run.machine.gpu or "",
-        driver=run.machine.driver or "",
-        torch=run.machine.torch,
-        triton=run.machine.triton,
-        target=run.target,
-        suite=run.suite,
-        method=run.method,
-        complete=run.complete,
         graphs=len(run.graphs),
         kernels=rows.num_rows,
         failed=broken + sum(rows.column("failed").to_pylist()),
-        throttled=_throttled(run.state),
+        throttled=throttled / readings if readings else 0.0,
         codegen_seconds={
             graph.name: graph.codegen_seconds
             for graph in run.graphs
             if graph.codegen_seconds is not None
         },
+        **same,
     )
-
-
-def _throttled(state: StateSummary | None) -> float:
-    """The share of readings that showed the reason for throttling seen most often."""
-    if state is None or not state.samples:
-        return 0.0
-    return max(state.throttled.values(), default=0) / state.samples

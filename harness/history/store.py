@@ -67,7 +67,7 @@ def save_new(results: Path, run: Run, is_same: Callable[[Path], bool]) -> Path |
     sink = pa.BufferOutputStream()
     pq.write_table(schema.table(run), sink, compression="zstd")
     try:
-        return publish(path, sink.getvalue().to_pybytes(), is_same)
+        return publish(path, memoryview(sink.getvalue()), is_same)
     except OSError as error:
         raise write_error(path, error) from error
 
