@@ -119,7 +119,7 @@ class Mode:
 @dataclass(frozen=True, slots=True)
 class Detectable:
     """The smallest slowdown of a kernel that a comparison of two runs finds with 95 %
-    probability, and one in turns. Between the two slowdowns ``blind``, above ``two_runs``, levels
+    probability, and interleaved. Between the two slowdowns ``blind``, above ``two_runs``, levels
     between processes keep two runs from finding any."""
 
     key: str

@@ -298,7 +298,7 @@ def needs_of(region: Comparable, timings: Mapping[str, Timing]) -> Needs:
 
 @dataclass(eq=False, slots=True)
 class RegionTimes:
-    """What every compiler needs for a region, measured in turns when its first test asks and
+    """What every compiler needs for a region, measured interleaved when its first test asks and
     kept for the others. ``device`` chooses the configurations of our kernels."""
 
     device: Device

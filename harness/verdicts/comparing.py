@@ -116,7 +116,7 @@ class Rollup:
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """B next to A. ``notes`` are what a reader has to know before the rows; ``noise`` is None where
-    nothing could be timed; ``paired`` says that both sides were timed in turns."""
+    nothing could be timed; ``paired`` says that both sides were timed interleaved."""
 
     a: Side
     b: Side
@@ -144,7 +144,7 @@ class Comparison:
 
 
 def compare(a: Side, b: Side, rules: Rules) -> Comparison:
-    """Compare by the times that both sides recorded. Two compilers of one run were timed in turns
+    """Compare by the times that both sides recorded. Two compilers of one run were interleaved
     in each of its processes. Raises ``UsageError`` for a sample that is no number."""
     for side in (a, b):
         _require_finite(side)

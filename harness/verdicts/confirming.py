@@ -55,7 +55,7 @@ def confirm(
     *,
     everything: bool = False,
 ) -> Comparison:
-    """Time the matched kernels of two sides in turns, each with its recorded configuration.
+    """Time the matched kernels of two sides interleaved, each with its recorded configuration.
 
     ``kernels`` are names, patterns (``*softmax*``) or graphs; none means every kernel whose code or
     configuration differs, and some that do not as controls; ``everything`` all of them. Raises
@@ -85,7 +85,7 @@ def confirm(
         matches[n] = _with_samples(matches[n], outcomes)
     sides = [as_of_today(side, found.device, effort.processes) for side in (a, b)]
     notes = [
-        f"timed in turns on {found.device.machine.gpu or found.device.machine.key}, "
+        f"timed interleaved on {found.device.machine.gpu or found.device.machine.key}, "
         f"{effort.processes} fresh processes, random order ({found.device.method})"
     ]
     if found.interrupted:
@@ -229,7 +229,7 @@ def confirm_compilers(
     device: DeviceFacts,
     open_peers: Open,
 ) -> Comparison:
-    """Time the regions of ``files`` as the two compilers called ``names`` make them, in turns.
+    """Time the regions of ``files`` as the two compilers called ``names`` make them, interleaved.
 
     Our kernels run in the configurations that ``run`` recorded for the same text, else with their
     best guess. A region that a compiler cannot run is a row with the reason and is not tried again.
@@ -257,7 +257,7 @@ def confirm_compilers(
     found = replace(run, graphs=_region_graphs(work, names))
     sides = [as_of_today(compiler_side(found, name), device, effort.processes) for name in names]
     notes = [
-        f"timed in turns on {device.machine.gpu or device.machine.key}, "
+        f"timed interleaved on {device.machine.gpu or device.machine.key}, "
         f"{effort.processes} fresh processes, every region as a CUDA graph"
     ]
     if interrupted:

@@ -189,7 +189,7 @@ def test_confirm_tells_what_it_measured(
         recorded(results, identifier, timed, *(_control(n) for n in range(9)))
     answer = harness("confirm", A, B, "--processes", "3")
     assert "SLOWER poi_k0 20." in table(answer)
-    assert "timed in turns on Fake GPU, 3 fresh processes" in answer.out
+    assert "timed interleaved on Fake GPU, 3 fresh processes" in answer.out
     assert answer.status == 1
 
 

@@ -132,7 +132,7 @@ def estimate(
 ) -> tuple[list[Estimate], Noise]:
     """The effect of each pair, and the noise that the table as a whole showed.
 
-    ``paired``: process i of A is process i of B, in which both were timed in turns; what such a
+    ``paired``: process i of A is process i of B, in which both were interleaved; what such a
     process does to both cancels. Otherwise the processes belong to two runs, and what may
     change between runs is added. Every side needs at least one process. ``method`` names the way
     of measuring, for what is taken to be known of a table too small to say itself.

@@ -81,7 +81,7 @@ class _Jump:
 
 def find(ms: Floats, variances: Floats, taken: Sequence[Processes], *, paired: bool) -> Levels:
     """The levels of a table. ``ms``: durations in milliseconds. ``variances``: of the logarithms of
-    processes' medians, NaN where unknown. ``paired``: both sides were measured in turns, so that
+    processes' medians, NaN where unknown. ``paired``: both sides were interleaved, so that
     what a process does to both cancels.
 
     A kernel has levels if its variance is ``_FAR`` times that of the ``_NEAR`` kernels of the
