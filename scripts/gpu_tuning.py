@@ -138,7 +138,7 @@ def as_data(kernel: Kernel, tuned: Tuned, search: str) -> dict[str, Any]:
             "reductions": kernel.facts.reductions,
             "bytes": kernel.facts.bytes,
             "min_elements_per_thread": kernel.facts.min_elements_per_thread,
-            "pinned": dict(kernel.facts.pinned),
+            "pinned": dict(kernel.facts.fixed_blocks),
         },
         "config": modules.config_dict(tuned.config),
         "seconds": round(tuned.seconds, 4),
@@ -252,7 +252,7 @@ class Rehearsal:
     """Random times, for trying this script where there is no GPU."""
 
     method = "rehearsal"
-    in_turns = True
+    interleaved = True
 
     def __init__(self) -> None:
         import random

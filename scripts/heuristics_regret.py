@@ -112,7 +112,7 @@ def _facts(row: Mapping[str, Any]) -> Facts:
         reductions=row["reductions"],
         bytes=row["bytes"],
         min_elements_per_thread=row["min_elements_per_thread"],
-        pinned=tuple(row["pinned"].items()),
+        fixed_blocks=tuple(row["pinned"].items()),
     )
 
 

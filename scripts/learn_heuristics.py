@@ -25,6 +25,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from config_templates import TEMPLATES
@@ -41,7 +42,6 @@ from harness.heuristics.learned import (
     config_of,
     kind_of,
     traits,
-    tree_to_json,
 )
 from harness.heuristics.registry import by_rules
 from harness.target import H100, Target
@@ -174,6 +174,14 @@ def table(results: Sequence[Result]) -> str:
         cells = (f"{geometric(v):.3f} ({max(v):.2f})" if v else "-" for v in columns.values())
         lines.append(f"{kind:20}{len(columns['rules']):8}" + "".join(f"{c:>18}" for c in cells))
     return "\n".join(lines)
+
+
+def tree_to_json(tree: Tree) -> Any:
+    """A tree as ``learned.json`` holds it."""
+    if isinstance(tree, Leaf):
+        return [[t.x, t.other, t.share] for t in tree.templates]
+    low, high = tree_to_json(tree.low), tree_to_json(tree.high)
+    return {"trait": tree.trait, "limit": tree.limit, "low": low, "high": high}
 
 
 def written(results: Sequence[Result]) -> str:

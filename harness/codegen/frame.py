@@ -64,7 +64,7 @@ class Frame:
 
 def build_frame(plan: KernelPlan) -> Frame:
     """The frame of ``plan``."""
-    pinned = dict(plan.facts.pinned)
+    pinned = dict(plan.facts.fixed_blocks)
     vector = tuple(t.prefix for t in plan.tiles if not _is_scalar(t, pinned))
     masked = frozenset(t.prefix for t in plan.tiles if t.prefix in vector and _needs_mask(t, plan))
     ranges = {e.var: e.length for t in plan.tiles for e in t.entries}

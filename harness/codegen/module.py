@@ -97,7 +97,7 @@ def _constants(source: KernelSource, reference: Reference, target: Target) -> st
         f"FLOPS = {floating_operations(plan)}  # floating-point operations of one (modelled)",
         f"CONFIGS = [  # candidates for {target.name}, best guess first\n{configs}]",
         f"POINTS = {_dict_text(plan.facts.sizes)}  # points by tile: what blocks may grow to",
-        f"PINNED = {_dict_text(plan.facts.pinned)}  # blocks that the kernel's text fixes",
+        f"PINNED = {_dict_text(plan.facts.fixed_blocks)}  # blocks that the kernel's text fixes",
         f"LEAST_PER_THREAD = {plan.facts.min_elements_per_thread}  # elements a thread must own",
         f"SIGNATURE = {_signature(plan)}",
         f"DIVISIBLE_BY_16 = {_tuple_text(pointers)}",

@@ -81,7 +81,7 @@ def _split(facts: Facts, config: Config, target: Target) -> Config:
     first = _first(facts)
     share = next_power_of_two(cdiv(facts.size(first), split))
     name = block_name(first)
-    if name not in dict(facts.pinned):
+    if name not in dict(facts.fixed_blocks):
         blocks[name] = share if facts.whole else min(blocks[name], share)
     warps = enough_per_thread(facts, config.num_warps, math.prod(blocks.values()), target)
     return replace(config, blocks=(*blocks.items(), (RSPLIT, split)), num_warps=warps)

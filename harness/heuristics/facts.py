@@ -58,7 +58,7 @@ class Facts:
     kernel has); those of the tiles in ``unknown`` are estimates, known at a launch. ``loads`` and
     ``reductions`` count distinct ones; ``bytes`` counts every element that a launch touches once.
     ``min_elements_per_thread`` comes from fp8 conversions, ``one_element_per_thread`` from
-    searches, in which every lane follows its own path (bucketize). ``pinned`` are block sizes
+    searches, in which every lane follows its own path (bucketize). ``fixed_blocks`` are block sizes
     fixed by the kernel's text (``("XBLOCK", 1)``). ``whole`` says that each program of a
     cooperative reduction holds its share in one block.
     """
@@ -71,7 +71,7 @@ class Facts:
     reductions: int = 0
     bytes: int = 0
     min_elements_per_thread: int = 0
-    pinned: tuple[tuple[str, int], ...] = ()
+    fixed_blocks: tuple[tuple[str, int], ...] = ()
     one_element_per_thread: bool = False
     whole: bool = False
     unknown: tuple[str, ...] = ()

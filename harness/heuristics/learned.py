@@ -69,14 +69,6 @@ def tree_from_json(values: Any) -> Tree:
     return Split(values["trait"], values["limit"], low, high)
 
 
-def tree_to_json(tree: Tree) -> Any:
-    """The inverse of ``tree_from_json``."""
-    if isinstance(tree, Leaf):
-        return [[t.x, t.other, t.share] for t in tree.templates]
-    low, high = tree_to_json(tree.low), tree_to_json(tree.high)
-    return {"trait": tree.trait, "limit": tree.limit, "low": low, "high": high}
-
-
 def traits(facts: Facts, target: Target) -> dict[str, float]:
     """What sorts of kernels are told apart by. Sizes are logarithms to base 2, relative to the
     device where its size matters."""

@@ -97,9 +97,9 @@ def _holds_all(facts: Facts, prefix: str) -> bool:
 
 def _shrunk(facts: Facts, proposal: Proposal) -> dict[str, int]:
     """Blocks within their tile's numel and their maximum; a persistent reduction's block
-    covers its whole numel; pinned blocks are taken as they are."""
+    covers its whole numel; fixed blocks are taken as they are."""
     wanted = dict(proposal.blocks)
-    pinned = dict(facts.pinned)
+    fixed = dict(facts.fixed_blocks)
     blocks: dict[str, int] = {}
     for prefix, numel in facts.sizes:
         block = last_power_of_two(wanted.get(prefix, 1))
@@ -107,7 +107,7 @@ def _shrunk(facts: Facts, proposal: Proposal) -> dict[str, int]:
             block = next_power_of_two(numel)
         else:
             block = min(block, largest_block(prefix, numel))
-        blocks[prefix] = pinned.get(block_name(prefix), block)
+        blocks[prefix] = fixed.get(block_name(prefix), block)
     return blocks
 
 
@@ -118,7 +118,7 @@ def _filled(facts: Facts, proposal: Proposal, blocks: dict[str, int]) -> dict[st
     along_r = [p for p, _ in facts.sizes if is_reduction(p)]
     along_x = [p for p, _ in reversed(facts.sizes) if not is_reduction(p)]
     for prefix in (*along_x, *along_r):
-        if _is_pinned(facts, prefix) or _holds_all(facts, prefix):
+        if _is_fixed(facts, prefix) or _holds_all(facts, prefix):
             continue
         most = largest_block(prefix, facts.size(prefix))
         while 2 * _product(blocks) <= wanted and blocks[prefix] < most:
@@ -126,8 +126,8 @@ def _filled(facts: Facts, proposal: Proposal, blocks: dict[str, int]) -> dict[st
     return blocks
 
 
-def _is_pinned(facts: Facts, prefix: str) -> bool:
-    return any(name == block_name(prefix) for name, _ in facts.pinned)
+def _is_fixed(facts: Facts, prefix: str) -> bool:
+    return any(name == block_name(prefix) for name, _ in facts.fixed_blocks)
 
 
 def _product(blocks: Mapping[str, int]) -> int:
@@ -140,7 +140,7 @@ def _capped(facts: Facts, blocks: dict[str, int]) -> dict[str, int]:
         free = [
             p
             for p in blocks
-            if blocks[p] > 1 and not _is_pinned(facts, p) and not _holds_all(facts, p)
+            if blocks[p] > 1 and not _is_fixed(facts, p) and not _holds_all(facts, p)
         ]
         if not free:
             break
@@ -153,7 +153,7 @@ def _capped(facts: Facts, blocks: dict[str, int]) -> dict[str, int]:
 def _within_grid(facts: Facts, blocks: dict[str, int], threads: int) -> dict[str, int]:
     """Scale blocks up where the launch grid would pass what the device takes."""
     for prefix, numel in facts.sizes:
-        if is_reduction(prefix) or _is_pinned(facts, prefix):
+        if is_reduction(prefix) or _is_fixed(facts, prefix):
             continue
         most = largest_block(prefix, numel)
         while blocks[prefix] < most and _grid_overflows(prefix, numel, blocks[prefix], threads):
@@ -198,7 +198,7 @@ def _grown(facts: Facts, blocks: dict[str, int], target: Target) -> dict[str, in
     """Larger parallel blocks where one warp would own too few elements per thread."""
     least = facts.min_elements_per_thread * target.warp_size
     for prefix, numel in reversed(facts.sizes):
-        if is_reduction(prefix) or _is_pinned(facts, prefix):
+        if is_reduction(prefix) or _is_fixed(facts, prefix):
             continue
         most = largest_block(prefix, numel)
         while _product(blocks) < least and blocks[prefix] < most:

@@ -14,13 +14,13 @@ from harness.target import Target
 def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
     """The candidates of a looped reduction with one row a program and 256 elements or more
     of it (all of it, if it is shorter)."""
-    rows = replace(facts, pinned=_one_row(facts))
+    rows = replace(facts, fixed_blocks=_one_row(facts))
     return finish_all(rows, [_scanning(d) for d in reduction.proposals(facts, target)], target)
 
 
 def _one_row(facts: Facts) -> tuple[tuple[str, int], ...]:
-    pinned = dict(facts.pinned)
-    return tuple({**pinned, "XBLOCK": 1}.items())
+    fixed = dict(facts.fixed_blocks)
+    return tuple({**fixed, "XBLOCK": 1}.items())
 
 
 def _scanning(proposal: Proposal) -> Proposal:

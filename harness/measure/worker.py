@@ -205,7 +205,7 @@ def tune(context: Context, job: TuneKernel) -> Tuned:
         search_named(job.search),
         deterministic=job.deterministic,
         debug=job.debug,
-        pinned=job.pinned,
+        earlier=job.pinned,
         room=free_room,
     )
     measurer = replace(gpu.measurer, pool=gpu.compilers)

@@ -18,7 +18,7 @@ class Origin(enum.Enum):
     """The R block halved after compiling, for more blocks at a time."""
     SEARCH = "descent"
     """Visited by coordinate descent or another search."""
-    PINNED = "pinned"
+    PREVIOUS = "pinned"
     """Given: by a lookup table, the tuning cache, or an earlier run."""
 
 

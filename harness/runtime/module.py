@@ -113,7 +113,7 @@ class LoadedModule:
         return dict(getattr(self.raw, "POINTS", {}))
 
     @property
-    def pinned(self) -> dict[str, int]:
+    def fixed_blocks(self) -> dict[str, int]:
         """Block sizes that the kernel's text fixes."""
         return dict(getattr(self.raw, "PINNED", {}))
 

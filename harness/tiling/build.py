@@ -163,7 +163,7 @@ def _facts(
         reductions=len(reduced),
         bytes=touched,
         min_elements_per_thread=max(narrow, default=0),
-        pinned=_pinned(category, hint, group.rnumel),
+        fixed_blocks=_fixed_blocks(category, hint, group.rnumel),
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
     )
 
@@ -177,7 +177,9 @@ def _final_hint(category: Category, hint: Hint | None, rnumel: sympy.Expr) -> Hi
     return hint
 
 
-def _pinned(category: Category, hint: Hint, rnumel: sympy.Expr) -> tuple[tuple[str, int], ...]:
+def _fixed_blocks(
+    category: Category, hint: Hint, rnumel: sympy.Expr
+) -> tuple[tuple[str, int], ...]:
     if not rnumel.is_Integer:
         return ()
     size = int(rnumel)

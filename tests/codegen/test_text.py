@@ -15,7 +15,7 @@ from tests.codegen.kernels import modules, only, sources
 def test_persistent_softmax_has_one_row_per_program_and_loads_it_once() -> None:
     source = only(graphs.SOFTMAX)
     assert source.plan.category is Category.PERSISTENT
-    assert source.facts.pinned == (("XBLOCK", 1), ("R0_BLOCK", 1024))
+    assert source.facts.fixed_blocks == (("XBLOCK", 1), ("R0_BLOCK", 1024))
     assert source.text.count("tl.load") == 1
     assert "xmask" not in source.text
     assert "for " not in source.text

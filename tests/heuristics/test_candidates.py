@@ -21,8 +21,6 @@ from harness.heuristics.learned import (
     chosen,
     config_of,
     kind_of,
-    tree_from_json,
-    tree_to_json,
     trees,
 )
 from harness.heuristics.limits import (
@@ -182,11 +180,6 @@ def test_spill_limits() -> None:
     assert spill_limit(MI300X) == 32
 
 
-def test_trees_are_the_same_as_text() -> None:
-    for tree in trees().values():
-        assert tree_from_json(tree_to_json(tree)) == tree
-
-
 def test_many_values_at_once_get_a_smaller_block_with_half_the_warps() -> None:
     small = Config((("XBLOCK", 1), ("R0_BLOCK", 1024)), 8)
     many = reduction(4096, 50257, Hint.INNER, loads=8, reductions=2)
@@ -257,7 +250,7 @@ def any_facts(draw: st.DrawFn) -> Facts:
         reductions=draw(st.integers(0, 5)),
         bytes=draw(st.integers(0, 1 << 40)),
         min_elements_per_thread=draw(st.sampled_from((0, 0, 2, 4))),
-        pinned=pinned,
+        fixed_blocks=pinned,
         one_element_per_thread=draw(st.booleans()),
         whole=whole,
         unknown=tuple(p for p, _ in sizes if draw(st.integers(0, 9)) == 0),
@@ -277,7 +270,7 @@ def test_rules_hold_for_any_facts(facts: Facts, target: Target) -> None:
 
 
 def obeys(facts: Facts, config: Config, target: Target) -> None:
-    pinned = dict(facts.pinned)
+    pinned = dict(facts.fixed_blocks)
     cooperative = {"RSPLIT"} if facts.family is Family.COOPERATIVE else set()
     product = 1
     assert {n for n, _ in config.blocks} == {block_name(p) for p, _ in facts.sizes} | cooperative
@@ -312,7 +305,7 @@ def launches(facts: Facts, config: Config, target: Target) -> None:
         assert split == 1 or not {"x", "y"} & set(facts.unknown)
         assert 1 <= split <= 64
         assert split & (split - 1) == 0
-    if facts.pinned or facts.family is Family.SPLIT_SCAN:
+    if facts.fixed_blocks or facts.family is Family.SPLIT_SCAN:
         return
     assert counts["x"] <= MAX_GRID_X
     full = math.prod(size for name, size in config.blocks if name != "RSPLIT")

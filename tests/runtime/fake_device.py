@@ -57,7 +57,7 @@ class FakeDevice:
     ahead: Callable[[Sequence[Config]], None] | None = None
     parallel: int = 1
     method: str = "fake"
-    in_turns: bool = True
+    interleaved: bool = True
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import statistics
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from harness.errors import RecordError
 from harness.records.timing import Launch as Work
 from harness.runtime import module as modules
 from harness.runtime.launch.selecting import SelectedKernel
+from harness.runtime.tune.sampling import EventSampler
 from harness.runtime.tune.saved import Saved
 
 LaunchOn = Callable[..., object]
@@ -78,29 +80,12 @@ class Row:
         return f"{self.ms:9.4f} ms {size} {self.gbps:8.1f} GB/s  {self.name}"
 
 
-@dataclass(eq=False, slots=True)
-class EventTime:
-    """The median of a few launches between device events, each after the L2 cache was filled
-    with something else."""
-
-    _flush: torch.Tensor | None = None
-
-    def __call__(self, work: Work) -> float:
-        """Milliseconds of one launch."""
-        if self._flush is None:
-            self._flush = torch.empty(_FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-        pairs = []
-        for _ in range(_REPEATS):
-            self._flush.zero_()
-            cuda: Any = torch.cuda
-            begin, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
-            begin.record()
-            work()
-            end.record()
-            pairs.append((begin, end))
-        torch.cuda.synchronize()
-        times = sorted(float(begin.elapsed_time(end)) for begin, end in pairs)
-        return times[len(times) // 2]
+def event_time(work: Work) -> float:
+    """Milliseconds of one launch: the median of a few between device events, each after the L2
+    cache was filled with something else."""
+    flush = torch.empty(_FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    found = EventSampler(flush.zero_).rounds({"": work}, _REPEATS)
+    return statistics.median(found[""])
 
 
 @dataclass(eq=False, slots=True)
@@ -110,7 +95,7 @@ class Bandwidth:
 
     pattern: re.Pattern[str]
     file: Path | None = None
-    time: Callable[[Work], float] = field(default_factory=EventTime)
+    time: Callable[[Work], float] = event_time
     rows: dict[str, Row] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -38,13 +38,13 @@ class Settings:
     """How to tune. ``budget_ms`` is wall clock for each configuration where the timer does not
     take turns. ``deterministic``: results must not depend on what was tuned, so no search for
     reductions, whose block shape decides the order of a sum. ``debug``: catch writes that
-    the module does not list. ``pinned`` are configurations to try beside the candidates."""
+    the module does not list. ``earlier`` are configurations to try beside the candidates."""
 
     search: Search = field(default_factory=Nothing)
     budget_ms: float = _BUDGET_MS
     deterministic: bool = False
     debug: bool = False
-    pinned: tuple[Config, ...] = ()
+    earlier: tuple[Config, ...] = ()
     room: Room = cuda_room
 
 
@@ -160,12 +160,12 @@ class _Tuning:
         return self.settings.search
 
     def _compile(self, race: Race, space: Space, target: Target) -> None:
-        """Compile the candidates, what is pinned, and what follows from the registers of those."""
+        """Compile the candidates, the previous best, and what follows from their registers."""
         configs = self.loaded.configs
-        pinned = [c for c in self.settings.pinned if space.allows(c)]
-        self._ahead([*configs, *pinned, *self._likely(space)])
+        earlier = [c for c in self.settings.earlier if space.allows(c)]
+        self._ahead([*configs, *earlier, *self._likely(space)])
         race.compile(configs, Origin.HEURISTICS)
-        race.compile(pinned, Origin.PINNED)
+        race.compile(earlier, Origin.PREVIOUS)
         known = [(c, race.trials[c].resources) for c in race.compiled]
         more = scaled(self.loaded, self.args, known, target, space)
         if not self.settings.deterministic:

@@ -3,7 +3,8 @@
 A batch is run in rounds; after each stage the configurations that are behind beyond doubt
 leave it. The best one known runs in every batch, which takes slow drift out of comparisons
 across batches; and it runs there twice, under two names: the difference between two timings
-of one binary is the noise, and nothing counts as faster unless it is by more than that.
+of one binary (an A/A control) is the noise, and nothing counts as faster unless it is by more
+than that.
 
 In some thousand trials on an H100 a handful of medians were 7 to 42 times off, mostly the
 first launch of a kernel's; a configuration that is far behind is therefore timed again,
@@ -81,7 +82,7 @@ _SUSPECT = 2.5
 _CONTENDERS = 4
 _CLOSE = 0.03
 """How far behind the best a configuration may be to be in the final."""
-_HOLDER = "holder"
+_BASELINE = "baseline"
 _CONTROL = "control"
 
 
@@ -171,7 +172,7 @@ class Race:
 
     def final(self) -> None:
         """Race those close to the best once more, so that the choice rests on more samples."""
-        if self.best is None or not self.sampler.in_turns:
+        if self.best is None or not self.sampler.interleaved:
             return
         close = [c for c in self._close() if c in self._ready]
         if len(close) > 1:
@@ -246,7 +247,7 @@ class Race:
         batch = _Batch(self, list(group), self.best or group[0])
         try:
             self.sampler.warm_up()
-            for count in stages if self.sampler.in_turns else stages[:1]:
+            for count in stages if self.sampler.interleaved else stages[:1]:
                 batch.stage(count)
                 if batch.settled():
                     break
@@ -271,13 +272,13 @@ class Race:
 
 @dataclass(eq=False, slots=True)
 class _Batch:
-    """Configurations in one batch, each compared, round by round, with the ``holder``: the best
-    one known. ``shares`` are times over the holder's in the same round (plain times where
-    launches do not take turns). ``alive`` are still in the race."""
+    """Configurations in one batch, each compared, round by round, with the ``baseline``: the best
+    one known. ``shares`` are times over the baseline's in the same round (plain times where
+    launches are not interleaved). ``alive`` are still in the race."""
 
     race: Race
     group: list[Config]
-    holder: Config
+    baseline: Config
     samples: dict[Config, list[float]] = field(default_factory=dict)
     shares: dict[Config, list[float]] = field(default_factory=dict)
     control: list[float] = field(default_factory=list)
@@ -294,9 +295,9 @@ class _Batch:
             self.alive = [c for c in self.alive if _low_high(self.shares[c])[0] <= best]
 
     def settled(self) -> bool:
-        """Whether more rounds would change nothing: the holder is left alone in front, or all
+        """Whether more rounds would change nothing: the baseline is left alone in front, or all
         that are left are known finely."""
-        rivals = [self.shares[c] for c in self.alive if c != self.holder]
+        rivals = [self.shares[c] for c in self.alive if c != self.baseline]
         return all(standard_error(tuple(s)) <= _FINE * statistics.median(s) for s in rivals)
 
     def second_look(self) -> None:
@@ -312,12 +313,12 @@ class _Batch:
                 self.samples[config] = samples + self.samples[config]
                 self.shares[config] = shares + self.shares[config]
         again = [c for c in far if statistics.median(self.shares[c]) <= _SUSPECT * front]
-        if again and self.race.sampler.in_turns:
+        if again and self.race.sampler.interleaved:
             self._take(again, sum(_STAGES[1:3]))
 
     def close(self) -> None:
         """Enter what was found into the race."""
-        race, holder = self.race, self.holder
+        race, baseline = self.race, self.baseline
         if not self.shares:
             return
         unit = self._unit()
@@ -331,41 +332,41 @@ class _Batch:
             level = statistics.median(shares) * unit if shares else unit
             error = standard_error(shares) * unit if shares else 0.0
             race.trials[config] = replace(trial, samples=samples, level=level, error=error)
-        front = min((*self.group, holder), key=lambda c: race.time(c) or math.inf)
-        if race.time(holder) is None or race.improves(front, holder):
+        front = min((*self.group, baseline), key=lambda c: race.time(c) or math.inf)
+        if race.time(baseline) is None or race.improves(front, baseline):
             race.best = front
         elif race.best is None:
-            race.best = holder
+            race.best = baseline
 
     def _unit(self) -> float:
-        """What a share is a share of, in milliseconds: the holder's time when it was first timed,
+        """What a share is a share of, in milliseconds: the baseline's time when it was first timed,
         whatever the clocks have done since."""
-        if not self.race.sampler.in_turns:
+        if not self.race.sampler.interleaved:
             return 1.0
-        level = self.race.trials[self.holder].level
-        return statistics.median(self.samples[self.holder]) if level is None else level
+        level = self.race.trials[self.baseline].level
+        return statistics.median(self.samples[self.baseline]) if level is None else level
 
     def _take(self, configs: Sequence[Config], count: int) -> None:
         race = self.race
-        rivals = [c for c in configs if c != self.holder or not race.sampler.in_turns]
+        rivals = [c for c in configs if c != self.baseline or not race.sampler.interleaved]
         launches = {str(n): race.bound(c) for n, c in enumerate(rivals)}
-        if race.sampler.in_turns:
-            launches[_HOLDER] = race.bound(self.holder)
-            launches[_CONTROL] = race.bound(self.holder)
+        if race.sampler.interleaved:
+            launches[_BASELINE] = race.bound(self.baseline)
+            launches[_CONTROL] = race.bound(self.baseline)
         found = race.sampler.rounds(launches, count)
         race.saved.restore()
         for number, config in enumerate(rivals):
             self.samples.setdefault(config, []).extend(found[str(number)])
             self.shares.setdefault(config, []).extend(self._shares(found[str(number)], found))
-        if race.sampler.in_turns:
-            self.samples.setdefault(self.holder, []).extend(found[_HOLDER])
-            self.shares.setdefault(self.holder, []).extend(1.0 for _ in found[_HOLDER])
+        if race.sampler.interleaved:
+            self.samples.setdefault(self.baseline, []).extend(found[_BASELINE])
+            self.shares.setdefault(self.baseline, []).extend(1.0 for _ in found[_BASELINE])
             self.control.extend(self._shares(found[_CONTROL], found))
 
     def _shares(self, taken: Sequence[float], found: Mapping[str, Sequence[float]]) -> list[float]:
-        if _HOLDER not in found:
+        if _BASELINE not in found:
             return list(taken)
-        return [t / h if h else 1.0 for t, h in zip(taken, found[_HOLDER], strict=True)]
+        return [t / h if h else 1.0 for t, h in zip(taken, found[_BASELINE], strict=True)]
 
 
 def _low_high(samples: Sequence[float]) -> tuple[float, float]:

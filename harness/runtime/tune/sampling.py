@@ -1,4 +1,4 @@
-"""Samples of several launches, taken in turns and a few at a time.
+"""Samples of several launches, interleaved and a few at a time.
 
 A tuning wants few samples of many configurations: rounds, in which every launch has its turn,
 so that a change of clocks or a busy moment of the host meets all of them alike.
@@ -28,8 +28,8 @@ class Sampler(Protocol):
         ...
 
     @property
-    def in_turns(self) -> bool:
-        """Whether launches take turns, so that samples of one call can be compared closely."""
+    def interleaved(self) -> bool:
+        """Whether launches are interleaved, so that samples of one call can be compared closely."""
         ...
 
     def settle(self) -> None:
@@ -48,11 +48,11 @@ class Sampler(Protocol):
 @dataclass(frozen=True, eq=False, slots=True)
 class EventSampler:
     """Device events around each launch, the L2 cache emptied by ``flush`` before. Launches
-    take turns, and the order turns with the rounds."""
+    are interleaved, and their order changes with the rounds."""
 
-    flush: Callable[[], None]
+    flush: Callable[[], object]
     method: str = METHOD
-    in_turns: bool = True
+    interleaved: bool = True
 
     def settle(self) -> None:
         """Wait for the device."""
@@ -90,7 +90,7 @@ class TimerSampler:
 
     timer: Timer
     budget_ms: float
-    in_turns: bool = False
+    interleaved: bool = False
     method: str = field(default="", init=False)
 
     def settle(self) -> None:

@@ -54,12 +54,12 @@ class Space:
         """The space around the module's own candidates."""
         configs = loaded.configs
         sizes = loaded.points or _inferred(loaded)
-        pinned = loaded.pinned
+        fixed = loaded.fixed_blocks
         values: list[tuple[str, tuple[int, ...]]] = []
         for name, _ in configs[0].blocks:
             given = sorted({c.block(name) for c in configs})
             whole = loaded.category == "per" and _reduces(name)
-            if is_given(loaded) or name in pinned or whole or not name.endswith("BLOCK"):
+            if is_given(loaded) or name in fixed or whole or not name.endswith("BLOCK"):
                 values.append((name, tuple(given)))
             else:
                 values.append((name, _powers(max(given[-1], _largest(name, sizes)))))

@@ -337,10 +337,10 @@ def test_given_lists_are_not_searched(tmp_path: Path, category: str) -> None:
 def test_an_earlier_runs_winner_is_tried_and_named(loaded: modules.LoadedModule) -> None:
     last = config(128, 2)
     device = FakeDevice(lambda c: 0.5 if c == last else 1.0)
-    settings = Settings(pinned=(last,))
+    settings = Settings(earlier=(last,))
     tuned = tune(loaded, loaded.get_args(), device, device, settings=settings)
     assert tuned.config == last
-    assert next(t for t in tuned.trials if t.config == last).origin is Origin.PINNED
+    assert next(t for t in tuned.trials if t.config == last).origin is Origin.PREVIOUS
     assert not tuned.found_by_coordesc
 
 
