@@ -16,7 +16,7 @@ from harness.report.output import Report
 from harness.table import Text, count
 
 if TYPE_CHECKING:
-    from harness.history.collect import Finding
+    from harness.history.prune import Finding
 
 
 @command
@@ -46,12 +46,12 @@ def gc(
     harness gc
     harness gc --days 30 --repeats 3 --yes
     """
-    from harness.history import collect, index
+    from harness.history import index, prune
 
     results = answer.options.results
     answer.recover()
-    found = collect.survey(results, collect.Rules(days, repeats), acknowledgements(ack, results))
-    gone = collect.remove(found) if yes else []
+    found = prune.survey(results, prune.Rules(days, repeats), acknowledgements(ack, results))
+    gone = prune.remove(found) if yes else []
     if gone:
         index.refresh(results)
     document = {

@@ -1,7 +1,7 @@
 """GPU samples in pytest-benchmark's own tables: the ``gpu_benchmark`` fixture behind the plugin.
 
 pytest-benchmark times what it calls with a clock of its own. Here the device has been timed
-already, so its clock is one that moves only when told (``ToldClock``): each round it calls a
+already, so its clock is a manual one (``ManualClock``): each round it calls a
 function that moves the clock on by the next sample. Statistics, JSON, saving, comparing and
 ``--benchmark-compare-fail`` are then pytest-benchmark's own work on our samples.
 """
@@ -29,8 +29,8 @@ _FIGURES = len("  0.0000000  00.00  0000000  0000000  disturbed")
 _SHORTEST = 24
 
 
-class ToldClock:
-    """A clock in seconds that stands still until it is told to move."""
+class ManualClock:
+    """A clock in seconds that moves only by ``advance``."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -87,7 +87,7 @@ class GpuBenchmark:
 
     name: str
     benchmark: Benchmark
-    clock: ToldClock
+    clock: ManualClock
     open_gpu: Callable[[], Gpu]
     report: Callable[[Row], None]
     budget_ms: float = DEFAULT_BUDGET_MS

@@ -27,8 +27,8 @@ from harness.pytest.gpu_benchmark import (
     DEFAULT_BUDGET_MS,
     Gpu,
     GpuBenchmark,
+    ManualClock,
     Row,
-    ToldClock,
     section,
 )
 
@@ -53,7 +53,7 @@ class Findings:
 
 
 _FINDINGS = pytest.StashKey[Findings]()
-_CLOCK = pytest.StashKey[ToldClock]()
+_CLOCK = pytest.StashKey[ManualClock]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -101,7 +101,7 @@ def findings(config: pytest.Config) -> Findings:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Give each GPU benchmark its own clock, before pytest-benchmark makes its fixture."""
     if "gpu_benchmark" in getattr(item, "fixturenames", ()) and _HAS_BENCHMARK:
-        clock = item.stash[_CLOCK] = ToldClock()
+        clock = item.stash[_CLOCK] = ManualClock()
         declared = item.get_closest_marker("benchmark")
         options = dict(declared.kwargs) if declared else {}
         item.add_marker(pytest.mark.benchmark(**{**options, "timer": clock}), append=False)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import RecordError, UnknownName, UsageError, nearest
 from harness.history import lookup, store
-from harness.history.commits import tree as asv_tree
+from harness.history.commits import tree as commit_tree
 from harness.measure.peers.names import SUBJECTS, parse
 from harness.records import git
 from harness.records.run import Check, GraphRecord, KernelRecord, Machine, RegionRecord, Run
@@ -355,7 +355,7 @@ def commit_side(
         origin = str(repository)
     else:
         with tempfile.TemporaryDirectory(prefix="harness-commit-") as name:
-            tree = asv_tree.unpack(repository, commit, _PACKAGE, Path(name))
+            tree = commit_tree.unpack(repository, commit, _PACKAGE, Path(name))
             answer = _export(tree, commit, graphs, target)
         origin = f"commit {commit[:12]}"
     found = tuple(_exported_graph(name, graph) for name, graph in answer["graphs"].items())
@@ -366,7 +366,7 @@ def commit_side(
 def _export(tree: Path, named: str, graphs: Sequence[GraphFile], target: str) -> dict[str, Any]:
     files = {graph.name: graph.path.resolve() for graph in graphs}
     path = [entry for entry in sys.path if entry]
-    return asv_tree.export(tree, named, files, target, path=path)
+    return commit_tree.export(tree, named, files, target, path=path)
 
 
 def _exported_graph(name: str, found: dict[str, Any]) -> GraphRecord:

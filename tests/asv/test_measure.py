@@ -19,8 +19,8 @@ from harness.asv import measure as asv_measure
 from harness.asv.measure import Emitted, Wanted, open_cuda
 from harness.errors import CheckFailed, CommitUnusable, CompileFailed, UnknownName
 from harness.heuristics.facts import Config
-from harness.history.commits import export as asv_export
-from harness.history.commits import tree as asv_tree
+from harness.history.commits import export as exporter
+from harness.history.commits import tree as commit_tree
 from harness.measure.jobs import Timing
 from harness.options import Options, Overlay, overlay
 from harness.records.timing import Samples
@@ -254,7 +254,7 @@ def test_a_commit_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
 
     subprocess.run(["git", "init", "-q", str(tmp_path / "r")], check=True)
     with pytest.raises(CommitUnusable, match="cannot be unpacked"):
-        asv_tree.unpack(tmp_path / "r", "0" * 40, "harness", tmp_path / "trees")
+        commit_tree.unpack(tmp_path / "r", "0" * 40, "harness", tmp_path / "trees")
     assert not list((tmp_path / "trees").iterdir()), "nothing half-unpacked stays"
 
 
@@ -263,14 +263,14 @@ def test_a_compiler_that_dies_or_prints_is_told_apart(tmp_path: Path) -> None:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("import os\nprint('hello')\nos._exit(9)\n")
     with pytest.raises(CommitUnusable, match=r"without an answer.*exit status 9"):
-        asv_tree.export(tmp_path / "tree", "abc", {}, "sm_90")
+        commit_tree.export(tmp_path / "tree", "abc", {}, "sm_90")
     (package / "__init__.py").write_text("")
     with pytest.raises(CommitUnusable, match=r"No module named 'harness\.pipeline'"):
-        asv_tree.export(tmp_path / "tree", "abc", {}, "sm_90")
+        commit_tree.export(tmp_path / "tree", "abc", {}, "sm_90")
     (package / "pipeline.py").write_text("print('noise')\n")
     (package / "target.py").write_text("TARGETS = {'sm_90': None}\n")
     graphs = {"gone": tmp_path / "gone.py"}
-    answer = asv_tree.export(tmp_path / "tree", "abc", graphs, "sm_90")
+    answer = commit_tree.export(tmp_path / "tree", "abc", graphs, "sm_90")
     assert "ModuleNotFoundError" in answer["graphs"]["gone"]["reason"], "the graph's own reason"
 
 
@@ -280,7 +280,7 @@ def test_modules_that_a_commit_lacks_are_not_taken_from_an_installed_checkout(
     package = tmp_path / "harness"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    finder = asv_export.OnlyFrom(str(tmp_path))
+    finder = exporter.OnlyFrom(str(tmp_path))
     assert Path(finder.find_spec("harness").origin) == package / "__init__.py"
     assert finder.find_spec("json") is None
     with pytest.raises(ModuleNotFoundError, match=r"harness\.pipeline"):

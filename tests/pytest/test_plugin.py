@@ -15,7 +15,7 @@ import pytest
 
 from harness.errors import CheckFailed, UsageError
 from harness.measure.roofline import Limit, Roofline
-from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, Row, ToldClock, section
+from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, ManualClock, Row, section
 from harness.pytest.plugin import pytest_benchmark_update_commit_info
 from harness.records.timing import Launch, Samples
 
@@ -135,7 +135,7 @@ def test_memory_is_given_back_after_each_benchmark(monkeypatch: pytest.MonkeyPat
     released: list[str] = []
     monkeypatch.setattr(measure, "release", released.append)
     gpu: Any = Gpu(Timer())  # type: ignore[arg-type]
-    made = GpuBenchmark("k", Benchmark(), ToldClock(), lambda: gpu, lambda _: None)
+    made = GpuBenchmark("k", Benchmark(), ManualClock(), lambda: gpu, lambda _: None)
     made(lambda: None)
     made.budget_ms = -1.0
     with pytest.raises(RuntimeError, match="device lost"):
@@ -325,7 +325,7 @@ def test_an_unknown_compiler_is_one_sentence(tmp_path: Path) -> None:
 class FakeBenchmark:
     """pytest-benchmark's fixture; keeps what the clock says of each round."""
 
-    def __init__(self, clock: ToldClock) -> None:
+    def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
         self.disabled = False
         self.group = None
@@ -341,7 +341,7 @@ class FakeBenchmark:
 
 
 def test_every_sample_becomes_a_round_in_order() -> None:
-    clock = ToldClock()
+    clock = ManualClock()
     fake = FakeBenchmark(clock)
     rows: list[Row] = []
     bench = GpuBenchmark("k", fake, clock, lambda: pytest.fail("no device"), rows.append)
@@ -367,7 +367,7 @@ class PaperTimer:
 
 
 def on_paper() -> tuple[GpuBenchmark, list[Row]]:
-    clock, rows = ToldClock(), []
+    clock, rows = ManualClock(), []
     gpu = Gpu(PaperTimer(), Roofline(4000.0, fp32_tflops=1.0))
     return GpuBenchmark("k", FakeBenchmark(clock), clock, lambda: gpu, rows.append), rows
 
@@ -401,7 +401,7 @@ def test_a_benchmark_without_samples_is_refused() -> None:
 
 
 def test_no_bytes_no_bandwidth() -> None:
-    clock = ToldClock()
+    clock = ManualClock()
     rows: list[Row] = []
     bench = GpuBenchmark("k", FakeBenchmark(clock), clock, lambda: pytest.fail("x"), rows.append)
     bench.take(Samples((3.0,), method="m/1", stopped="width"))

@@ -1,4 +1,4 @@
-"""A commit as asv measures it: its package in a folder of its own, and what its compiler emits.
+"""A commit exported: its package in a folder of its own, and what its compiler emits.
 
 Nothing is built or installed. The folder comes from ``git archive``, so it needs neither a
 second clone nor a working tree, and a bare, shallow or linked repository will do.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import CommitUnusable
-from harness.history.commits import export as asv_export
+from harness.history.commits import export as exporter
 
 _SECONDS = 900.0
 """What exporting all graphs of a commit may take; some seconds are usual."""
@@ -62,7 +62,7 @@ def export(
     repeats: int = 0,
     path: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """What ``asv_export`` answers, run with ``tree``'s package and ``path`` after it.
+    """What ``export.py`` answers, run with ``tree``'s package and ``path`` after it.
 
     Raises ``CommitUnusable`` where the package cannot be imported or its process dies.
     """
@@ -88,7 +88,7 @@ def export(
 def _run(request: str, path: Sequence[str]) -> str:
     """Runs the script; the last line of what it printed."""
     # -P: the script's own folder is the working tree's and must not be searched.
-    command = ["env", f"PYTHONPATH={':'.join(path)}", sys.executable, "-P", asv_export.__file__]
+    command = ["env", f"PYTHONPATH={':'.join(path)}", sys.executable, "-P", exporter.__file__]
     try:
         done = subprocess.run(
             command, input=request, capture_output=True, text=True, timeout=_SECONDS, check=False

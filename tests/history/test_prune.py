@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RecordError
-from harness.history import collect, index, store
+from harness.history import index, prune, store
 from harness.history.changes.acknowledge import Acknowledgement
-from harness.history.collect import Finding, Rules, remove, survey
 from harness.history.journal import Journal
+from harness.history.prune import Finding, Rules, remove, survey
 from tests.history.examples import MACHINE, run
 from tests.history.histories import git
 
@@ -199,4 +199,4 @@ def test_journals_stay(tmp_path: Path) -> None:
     torn = tmp_path / MACHINE.key / "torn.journal"
     torn.write_text('{"schema": 2}\n{"x"\n{}\n')
     assert "in no run file" in staying(tmp_path)["torn.journal"]
-    assert collect.survey(tmp_path / "none", Rules(), now=NOW) == []
+    assert prune.survey(tmp_path / "none", Rules(), now=NOW) == []
