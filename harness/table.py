@@ -262,6 +262,8 @@ def markdown(blocks: Sequence[Block]) -> Iterator[str]:
         if block.title:
             yield f"**{_escaped(block.title)}**"
             yield ""
+        elif block.rows:
+            yield ""
         if not block.rows:
             continue
         yield "| " + " | ".join(_escaped(column.head) for column in block.columns) + " |"
@@ -277,7 +279,8 @@ def markdown(blocks: Sequence[Block]) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([\\|*_<>`\[\]])", r"\\\1", clean(text).strip())
+    """Without what Markdown would take for its own; underscores within words are no emphasis."""
+    return re.sub(r"([\\|*<>`\[\]]|(?<![\w.])_|_(?!\w))", r"\\\1", clean(text).strip())
 
 
 def html(blocks: Sequence[Block]) -> str:

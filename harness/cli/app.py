@@ -13,8 +13,7 @@ from harness.cli.capture import capture
 from harness.cli.changes import changes
 from harness.cli.compare import compare, confirm
 from harness.cli.doctor import doctor
-from harness.cli.emit import emit
-from harness.cli.explain import explain
+from harness.cli.emit import emit, explain
 from harness.cli.fuzz import fuzz
 from harness.cli.results import gc, import_
 from harness.cli.run import run

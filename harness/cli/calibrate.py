@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from harness.options import Options
 
 
-KernelNames: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kernel",
-        "--kernels",
-        help="Only kernels whose names contain this; may be repeated.",
-        show_default=False,
-    ),
-]
 Processes: TypeAlias = Annotated[
     int, typer.Option(min=2, max=100, help="Fresh processes to time in.")
 ]
@@ -51,7 +42,6 @@ def calibrate(
     answer: Answer,
     graphs: Graphs = None,
     suite: Suite = "default",
-    kernels: KernelNames = None,
     processes: Processes = 6,
     budget: Budget = 200.0,
     seconds: Seconds = None,
@@ -85,7 +75,7 @@ def calibrate(
     from harness.measure.noise.judge import Rules
     from harness.runtime.device import require
 
-    request = _Request(suite, tuple(graphs or ()), (*(kernels or ()), *answer.only), resume)
+    request = _Request(suite, tuple(graphs or ()), answer.only, resume)
     journal = _unfinished(options) if resume else None
     require()
     effort = Effort(processes, budget, seconds=seconds)

@@ -92,6 +92,8 @@ _ONLY = Annotated[
     list[str] | None,
     typer.Option(
         "-k",
+        "--kernel",
+        "--kernels",
         metavar="PATTERN",
         help="Only graphs or kernels like this: a part of the name, or a pattern with * and ?; "
         "may be repeated.",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Generator, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -25,7 +24,10 @@ from harness.errors import NoDevice, UnknownName
 from harness.report import output
 
 if TYPE_CHECKING:
-    from harness.records.run import GraphRecord, KernelRecord, RegionRecord, Run
+    from pathlib import Path
+
+    from harness.history.journal import Memory
+    from harness.records.run import GraphRecord, Run
     from harness.session.model import Event
     from harness.session.plan import Plan
 
@@ -95,12 +97,20 @@ def run(
 
 def _measure(plan: Plan, answer: Answer, results: Path | None) -> int:
     """Keep what the session brings below ``results``, if anywhere, and print it."""
+    from harness.history.journal import Journal, Memory
+
     for note in plan.notes:
         output.note(note)
-    with _sink(results, plan.run) as sink:
+    kept: contextlib.AbstractContextManager[Memory]
+    kept = contextlib.nullcontext(Memory(plan.run))
+    if results is not None:
+        kept = Journal(results, plan.run, warn=output.note)
+    with kept as sink:
         cause: KeyboardInterrupt | NoDevice | None = None
         try:
-            _follow(plan, sink, answer)
+            with answer.progress("starting") as bar:
+                events = detecting(plan.session.events(), answer.options.results, plan.run)
+                _Follower(plan, sink, answer, bar).follow(events)
             sink.finish()
         except (KeyboardInterrupt, NoDevice) as error:
             cause = error
@@ -117,128 +127,75 @@ def _measure(plan: Plan, answer: Answer, results: Path | None) -> int:
     return _conclude(sink, cause, answer)
 
 
-class Sink(Protocol):
-    """What becomes of records: ``history.journal.Journal``, or memory alone."""
-
-    path: Path | None
-    refused: bool
-
-    @property
-    def run(self) -> Run:
-        """The run as known so far."""
-
-    def add_kernel(self, graph: str, kernel: KernelRecord) -> None:
-        """Keep a kernel of a graph in progress."""
-
-    def add_regions(self, graph: str, rows: tuple[RegionRecord, ...]) -> None:
-        """Keep a region of a graph in progress, one row per compiler."""
-
-    def add_graph(self, graph: GraphRecord) -> None:
-        """Keep a finished graph."""
-
-    def update(self, run: Run) -> None:
-        """Replace what is known of the run as a whole."""
-
-    def finish(self) -> None:
-        """Mark the run complete."""
-
-
-@contextlib.contextmanager
-def _sink(results: Path | None, run: Run) -> Iterator[Sink]:
-    from harness.history.journal import Journal, Memory
-
-    if results is None:
-        yield Memory(run)
-    else:
-        with Journal(results, run, warn=output.note) as journal:
-            yield journal
-
-
-def _follow(plan: Plan, sink: Sink, answer: Answer) -> None:
-    """Keep and print what the session's events bring. A graph that will be timed in further
-    processes is printed once its figures are final, or when there will be no better ones."""
-    from harness.report.kernels import graph_blocks
-    from harness.session.model import GraphDone, KernelDone, ProcessStarted, RegionDone
-
-    def tell(graph: GraphRecord) -> None:
-        if not answer.quiet and (plan.whole or graph.kernels):
-            with bar.aside():
-                blocks = graph_blocks([graph], timed=plan.timed)
-                output.print_blocks(blocks, answer.options, whole=answer.whole)
-
-    events = detecting(plan.session.events(), answer.options.results, plan.run)
-    final = not plan.timed or plan.session.processes == 1
-    unprinted: dict[str, GraphRecord] = {}
-    with answer.progress("starting") as bar, contextlib.closing(events):
-        count = _Count(bar)
-        try:
-            for event in events:
-                match event:
-                    case KernelDone():
-                        sink.add_kernel(event.graph, event.kernel)
-                    case RegionDone():
-                        sink.add_regions(event.graph, event.rows)
-                    case GraphDone():
-                        sink.add_graph(event.record)
-                        unprinted[event.record.name] = event.record
-                    case ProcessStarted():
-                        final = event.process == event.total - 1
-                    case _:
-                        pass
-                count.show(event)
-                if final and isinstance(event, GraphDone):
-                    tell(unprinted.pop(event.record.name))
-        finally:
-            for graph in unprinted.values():
-                tell(graph)
-
-
 @dataclasses.dataclass(slots=True)
-class _Count:
-    """What the progress bar says."""
+class _Follower:
+    """Keeps, counts and prints what the session's events bring. A graph that will be timed in
+    further processes is printed once its figures are final, or when there will be no better."""
 
-    bar: Any
+    plan: Plan
+    sink: Memory
+    answer: Answer
+    bar: output.Progress
     done: int = 0
     total: int = 0
     process: str = ""
+    final: bool = False
+    unprinted: dict[str, GraphRecord] = dataclasses.field(default_factory=dict)
 
-    def show(self, event: Event) -> None:
-        """Say what ``event`` brings."""
-        from harness.session.model import (
-            GraphCompiled,
-            GraphDone,
-            GraphStarted,
-            KernelDone,
-            ProcessStarted,
-            RegionDone,
-            TimedAgain,
-        )
+    def follow(self, events: Generator[Event, None, None]) -> None:
+        """Take ``events`` to their end."""
+        self.final = not self.plan.timed or self.plan.session.processes == 1
+        with contextlib.closing(events):
+            try:
+                for event in events:
+                    self._take(event)
+            finally:
+                self._print()
+
+    def _take(self, event: Event) -> None:
+        from harness.session import model
 
         match event:
-            case GraphStarted():
-                self._update(f"compiling {event.name}")
-            case GraphCompiled():
+            case model.GraphStarted():
+                self._say(f"compiling {event.name}")
+            case model.GraphCompiled():
                 self.total += event.kernels
-                self._update(f"examining {event.name}")
-            case KernelDone():
+                self._say(f"examining {event.name}")
+            case model.KernelDone():
+                self.sink.add_kernel(event.graph, event.kernel)
                 self.done += 1
-                self._update(f"examining {event.graph}")
-            case RegionDone():
+                self._say(f"examining {event.graph}")
+            case model.RegionDone():
+                self.sink.add_regions(event.graph, event.rows)
                 self.bar.update(f"comparing {event.graph}", event.position, event.total)
-            case ProcessStarted():
+            case model.ProcessStarted():
+                self.final = event.process == event.total - 1
                 self.done, self.total = 0, event.kernels
                 self.process = f"process {event.process + 1} of {event.total}"
-                self._update(self.process)
-            case TimedAgain():
+                self._say(self.process)
+            case model.TimedAgain():
                 self.done += 1
-                self._update(f"{self.process}: {event.graph}")
+                self._say(f"{self.process}: {event.graph}")
                 if event.reason:
                     output.note(f"{event.graph}, {event.kernel}, {self.process}: {event.reason}")
-            case GraphDone():
-                pass
+            case model.GraphDone():
+                self.sink.add_graph(event.record)
+                self.unprinted[event.record.name] = event.record
+                if self.final:
+                    self._print()
 
-    def _update(self, text: str) -> None:
+    def _say(self, text: str) -> None:
         self.bar.update(text, self.done, max(self.total, 1))
+
+    def _print(self) -> None:
+        from harness.report.kernels import graph_blocks
+
+        for graph in self.unprinted.values():
+            if not self.answer.quiet and (self.plan.whole or graph.kernels):
+                with self.bar.aside():
+                    blocks = graph_blocks([graph], timed=self.plan.timed)
+                    output.print_blocks(blocks, self.answer.options, whole=self.answer.whole)
+        self.unprinted.clear()
 
 
 def detecting(
@@ -265,7 +222,7 @@ def detecting(
             yield event
 
 
-def _conclude(sink: Sink, cause: KeyboardInterrupt | NoDevice | None, answer: Answer) -> int:
+def _conclude(sink: Memory, cause: KeyboardInterrupt | NoDevice | None, answer: Answer) -> int:
     """Print the run; its exit status. ``cause`` is what ended it early."""
     from harness.records.run import one_line
     from harness.report.kernels import run_report, summary_report

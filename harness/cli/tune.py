@@ -37,17 +37,6 @@ SearchName: TypeAlias = Annotated[
         "exhaustive or none.",
     ),
 ]
-KernelNames: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kernel",
-        "-k",
-        metavar="PATTERN",
-        help="Only kernels like this (a name, a part of it, or a pattern with * and ?), with every "
-        "trial; may be repeated.",
-        show_default=False,
-    ),
-]
 RunName: TypeAlias = Annotated[
     str | None,
     typer.Option("--run", help="Show what this recorded run's tunings tried; tune nothing."),
@@ -70,13 +59,12 @@ SaveTable: TypeAlias = Annotated[
 ]
 
 
-@command(table=True)
+@command(table=True, only=True)
 def tune(
     answer: Answer,
     graph: GraphName,
     suite: Suite = "default",
     search: SearchName = "guided",
-    kernel: KernelNames = None,
     run: RunName = None,
     fresh: Fresh = False,
     deterministic: Deterministic = False,
@@ -93,14 +81,15 @@ def tune(
     kernel's regret is the time of the heuristics' first choice over the best time found; the
     configuration of the latest recorded run of this machine is timed beside the candidates.
     Without a GPU the candidates are compiled and nothing is timed; that is not a failure
-    unless --timing demands times. Exit status 1 if a kernel could not be tuned.
+    unless --timing demands times. Kernels named with -k are shown with every trial. Exit status 1
+    if a kernel could not be tuned.
 
     \b
     harness tune llama_block_forward
     harness tune llama_block_forward --search descent --fresh --plot tuning.png
     harness tune llama_block_forward --run latest --kernel per_fused_mul_0
     """
-    wanted = Wanted(tuple(kernel or ()), plot, save_table)
+    wanted = Wanted(answer.only, plot, save_table)
     if run is not None:
         return _recorded(answer, graph, suite, run, wanted)
     from harness.session.tune_session import TuneRequest

@@ -86,7 +86,8 @@ def print_report(report: Report, form: Form, options: Options, *, whole: bool = 
         case Form.JSON:
             emit(json_text(report.document()))
         case Form.CSV:
-            emit(csv_text(report.rows()).rstrip("\n"))
+            rows = report.rows()
+            sys.stdout.write(csv_text(rows) if rows else "")
         case Form.MARKDOWN:
             for line in markdown(report.blocks()):
                 emit(line)
