@@ -212,7 +212,7 @@ def _host_call(layout: Layout, node: Node) -> HostCall:
             return HostCall(node, True, RESULT_ACCESS)
         case Kind.HOST_VIEW:
             return HostCall(node, True, VIEW_UNSUPPORTED)
-        case _:
+        case Kind.LIBRARY | Kind.FUSIBLE | Kind.FREE:
             return HostCall(node, False, f"{NO_LOWERING} for {node.op}")
 
 
