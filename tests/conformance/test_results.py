@@ -167,6 +167,11 @@ ARITHMETIC: dict[str, tuple[Function, torch.Tensor]] = {
     "wrapping int8": (lambda x: (x + 100, x + 300, x * 2, x == -129), BYTES.view(torch.int8)),
     "nextafter": (lambda x: torch.nextafter(x, 1 - x), WIDE.bfloat16()),
     "nextafter, float": (lambda x: torch.nextafter(x, 1 - x), WIDE.float()),
+    "float8": (
+        lambda x: (x.to(torch.float8_e4m3fn).float(), x.to(torch.float8_e5m2).bfloat16() * 2),
+        torch.linspace(-9, 9, 40),
+    ),
+    "uint64": (lambda x: (x == 1, x.sum(), x.float() * 2), torch.arange(4).to(torch.uint64)),
     "pooled bytes": (lambda x: F.max_pool2d(x.view(1, 2, 4), 3, 2, 1), BYTES // 3),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from harness.dtypes import DType
 from harness.errors import UnsupportedOperator
 from harness.graph.lowering.lower import lower_with
 from harness.graph.lowering.operators import RULES
@@ -27,6 +28,12 @@ def supports(op: str) -> bool:
     return op == "getitem" or op in RULES
 
 
+def _has_no_arithmetic(kind: ValueType) -> bool:
+    """Whether kernels cannot work on a value's elements."""
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    return any(one is not None and one.dtype is DType.U64 for one in kinds)
+
+
 def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:
     """Whether this call of an operator has a lowering, its arguments considered.
 
@@ -34,7 +41,9 @@ def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:
     alone; some have forms that stay library calls (accumulation in 16 bits, a window
     that is too large, a view of a tensor with gaps).
     """
-    if not supports(node.op):
+    if not supports(node.op) or any(_has_no_arithmetic(types[name]) for name in node.refs()):
+        return False
+    if _has_no_arithmetic(node.type):
         return False
     if node.op == "getitem" or not RULES[node.op].partial:
         return True

@@ -259,10 +259,12 @@ _QUANTISED = (DType.F8E4M3, DType.F8E5M2)
 
 
 def _quantised(call: Call, value: Value, dtype: DType) -> Value:
-    """``value`` rounded to 8 bits, which is the point of such a type, if it was computed
-    rather than read from memory. Rounding twice does no harm."""
-    if isinstance(value, Load | Constant):
-        return value
+    """``value`` rounded to 8 bits, which is the point of such a type, unless it was read from
+    memory of that type. Rounding twice does no harm."""
+    if isinstance(value, Load):
+        stored = call.types.get(value.buffer)
+        if stored is not None and stored.dtype is dtype:
+            return value
     builder = call.context.builder
     narrow = builder.compute(Op.CAST, value, dtype=dtype)
     return builder.compute(Op.CAST, narrow, dtype=dtype.compute)
