@@ -12,6 +12,7 @@ from harness.cli.calibrate import calibrate
 from harness.cli.capture import capture
 from harness.cli.changes import changes
 from harness.cli.compare import compare, confirm
+from harness.cli.conformance import conformance
 from harness.cli.doctor import doctor
 from harness.cli.emit import emit, explain
 from harness.cli.fuzz import fuzz
@@ -71,6 +72,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("gc", gc, "Say what can go from the results, and remove it."),
     ("explain", explain, "Say what shares a kernel, why the rest does not, and how it was made."),
     ("calibrate", calibrate, "Measure this machine's false alarms and what it can detect."),
+    ("conformance", conformance, "Compare torch's operators, compiled, with eager mode."),
     ("fuzz", fuzz, "Compare random programs, compiled, with eager mode."),
     ("doctor", doctor, "Say what works on this machine."),
 )
