@@ -11,7 +11,7 @@ import typer
 
 from harness.cli.command import FAILED, FINE, Answer, command
 from harness.report.output import Report
-from harness.table import Column, Fit, Table, Text
+from harness.table import Block, Column, Fit, Table, Text
 
 
 @command(table=True, only=True)
@@ -52,7 +52,7 @@ def conformance(
     counts = Counter(row.category for row in rows)
     summary = ", ".join(f"{counts[name]} {name}" for name in operators.CATEGORIES if counts[name])
     documents = [asdict(row) for row in rows]
-    blocks = [Table(_COLUMNS, documents), Text(f"{len(rows)} operators: {summary}")]
+    blocks: list[Block] = [Table(_COLUMNS, documents), Text(f"{len(rows)} operators: {summary}")]
     answer.tell(Report(lambda: blocks, lambda: {"operators": documents}, lambda: documents))
     return FAILED if counts["wrong"] or counts["error"] else FINE
 

@@ -6,26 +6,27 @@ operator. What became of one is a row: a category with its reason.
 
 from __future__ import annotations
 
-import functools
 import json
-import multiprocessing
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch.utils import _pytree as pytree
 
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences
+from harness.devices.job import Context, Job, cores
+from harness.devices.pool import Pool
+from harness.errors import HarnessError, UsageError
 
 CATEGORIES = ("views only", "generated", "undefined", "library", "eager", "wrong", "error")
 """No work; kernels alone; eager mode itself promises no values; library calls too; torch runs a
 part or all; another result; an exception. Of an operator's samples the last of these counts."""
 
+_SECONDS = 300.0
 _CONTENTS_UNDEFINED = "empty"
 """In the names of operators whose results are whatever was in memory."""
 
@@ -41,14 +42,29 @@ class Row:
     samples: int
 
 
+@dataclass(frozen=True, slots=True)
+class OperatorJob(Job):
+    """Try one operator on its first samples. Answers a ``Row``."""
+
+    handler: ClassVar[str] = "harness.conformance.operators:answer"
+    name: str
+    samples: int
+
+
 def names() -> list[str]:
     """The operators of the database that take float32."""
     return [_name(op) for op in _database() if torch.float32 in op.supported_dtypes("cpu")]
 
 
 def _database() -> Sequence[Any]:
-    from torch.testing._internal.common_methods_invocations import op_db
-
+    try:
+        from torch.testing._internal.common_methods_invocations import op_db
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "torch's operator database cannot be imported",
+            got=str(error),
+            remedy="pip install expecttest",
+        ) from error
     found: Sequence[Any] = op_db
     return found
 
@@ -115,23 +131,21 @@ def run(
         rows = [Row(**json.loads(line)) for line in journal.read_text().splitlines()]
         done = {row.operator: row for row in rows if row.operator in wanted}
     yield from done.values()
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context) as pool:
-        left = [name for name in wanted if name not in done]
-        futures = [pool.submit(_row, name, samples, cache) for name in left]
-        for future in as_completed(futures):
-            row = future.result()
+    left = [name for name in wanted if name not in done]
+    with Pool(cores(jobs), _SECONDS, cache) as pool:
+        for number, found in pool.each([OperatorJob(name, samples) for name in left]):
+            failed = isinstance(found, HarnessError)
+            row = Row(left[number], "error", str(found)[:300], 0) if failed else found
             if journal is not None:
                 with journal.open("a") as file:
                     file.write(json.dumps(asdict(row)) + "\n")
             yield row
 
 
-def _row(name: str, samples: int, cache: Path) -> Row:
-    return try_operator(name, samples, _devices(cache))
+def answer(context: Context, job: OperatorJob) -> Row:
+    """The handler of ``OperatorJob``."""
+    return try_operator(job.name, job.samples, context.once(_devices))
 
 
-@functools.cache
-def _devices(cache: Path) -> Devices:
-    """This process's own."""
-    return Devices(cache=cache)
+def _devices(context: Context) -> Devices:
+    return Devices(cache=context.cache)
