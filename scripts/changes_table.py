@@ -53,7 +53,7 @@ def heavy(rng: np.random.Generator, rows: int) -> Block:
     return rng.standard_t(4, size=(rows, POINTS)) / np.sqrt(2)
 
 
-def strays(rng: np.random.Generator, rows: int) -> Block:
+def outliers(rng: np.random.Generator, rows: int) -> Block:
     """Normal noise in which each 20th point is ten deviations too slow."""
     block = rng.normal(size=(rows, POINTS))
     return block + 10 * (rng.random(block.shape) < 0.05)
@@ -86,7 +86,7 @@ KINDS: tuple[tuple[str, Noise], ...] = (
     ("correlation 0.6", correlated(0.6)),
     ("correlation 0.8", correlated(0.8)),
     ("Student's t, 4 degrees of freedom", heavy),
-    ("5 % stray points of 10 deviations", strays),
+    ("5 % outliers of 10 deviations", outliers),
     ("two modes, 3 deviations apart", bimodal),
     ("kernels unequally noisy (log-normal, 0.5)", uneven),
     ("each 20th kernel 4 times as noisy", odd),
@@ -170,7 +170,7 @@ def report_table() -> None:
     print("\nReports over 1,000 series, some of which step (10 reports; 100 without a step)\n")
     print("| steps | noise | at one commit | each at its own | reports with a false alarm |")
     print("|---|---|---|---|---|")
-    noises = (("white", white), ("t, 4", heavy), ("5 % strays", strays), ("uneven", uneven))
+    noises = (("white", white), ("t, 4", heavy), ("5 % outliers", outliers), ("uneven", uneven))
     for name, make in noises:
         _, alarms = _reports(Steps(0, 5, 25), 0, make, True, 100)
         print(f"| none | {name} | | | {100 * alarms:.1f} % |", flush=True)

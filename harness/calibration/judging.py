@@ -88,9 +88,9 @@ def judged(
             k.subject.name,
             k.subject.graph,
             k.ms,
-            apart[n].detectable,
-            turns[n].detectable,
-            apart[n].blind,
+            apart[n].mde,
+            turns[n].mde,
+            apart[n].undetectable,
         )
         for n, k in enumerate(kernels)
     )
@@ -273,4 +273,4 @@ def detectable(model: NoiseModel, ms: float, processes: int, family: int, rules:
     variance = float(prior.variance(np.array([ms]))[0]) * 2 / max(1, processes) + model.session
     df = model.df + 2 * max(1, processes) - 2
     one = Estimate(0.0, variance**0.5, df)
-    return judge([one] * max(1, family), replace(rules))[0].detectable
+    return judge([one] * max(1, family), replace(rules))[0].mde

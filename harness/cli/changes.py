@@ -14,7 +14,7 @@ from harness.errors import UnknownName, UsageError, nearest
 from harness.records import metrics
 
 if TYPE_CHECKING:
-    from harness.history.changes.acknowledge import Acknowledgement
+    from harness.history.changes.waivers import Waiver
     from harness.history.index import Index
 
 
@@ -67,8 +67,8 @@ def changes(
     """Find the commits at which a kernel's or graph's time changed, and what caused it.
 
     A fixed rate of false alarms, slow drift told from steps, breaks where the machine, the
-    driver or the method changed. Exit status 1 for a regression that is neither acknowledged
-    nor undone; other compilers' changes are shown and never fail. How: docs/changes.md.
+    driver or the method changed. Exit status 1 for a regression that is neither waived
+    nor recovered since; other compilers' changes are shown and never fail. How: docs/changes.md.
 
     \b
     harness changes
@@ -98,10 +98,10 @@ def changes(
             "there are no runs yet", where=str(results), remedy="make one: harness run"
         )
     metrics = _metrics(metric or [], runs)
-    acknowledged = acknowledgements(ack, results)
+    waived = waivers_of(ack, results)
     known = arrange(runs, repository or Path.cwd(), by_time=order == "time")
     rules = Settings(family=alpha, smallest=smallest, shortest_run=shortest_run)
-    report = find(known, metrics, rules, acknowledged, graph or [])
+    report = find(known, metrics, rules, waived, graph or [])
     report = chosen(report, answer.only)
     answer.tell(changes_report(report, known, metrics))
     return FAILED if report.regressions else FINE
@@ -126,12 +126,12 @@ def _metrics(names: list[str], runs: Index) -> list[metrics.Metric]:
     return [metrics.named(name) for name in dict.fromkeys(names)]
 
 
-def acknowledgements(given: Path | None, results: Path) -> tuple[Acknowledgement, ...]:
-    """What the file of acknowledged changes says: the ``given`` one, else the one in the results
+def waivers_of(given: Path | None, results: Path) -> tuple[Waiver, ...]:
+    """What the file of waived changes says: the ``given`` one, else the one in the results
     folder, if there is one."""
-    from harness.history.changes import acknowledge
+    from harness.history.changes import waivers
 
-    path = given or results / acknowledge.FILE
+    path = given or results / waivers.FILE
     if given is None and not path.is_file():
         return ()
-    return acknowledge.read(path, metrics.names())
+    return waivers.read(path, metrics.names())

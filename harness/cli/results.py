@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli.arguments import AckFile
-from harness.cli.changes import acknowledgements
+from harness.cli.changes import waivers_of
 from harness.cli.command import FAILED, FINE, Answer, command, describe
 from harness.report import output
 from harness.report.output import Report
@@ -50,7 +50,7 @@ def gc(
 
     results = answer.options.results
     answer.recover()
-    found = prune.survey(results, prune.Rules(days, repeats), acknowledgements(ack, results))
+    found = prune.survey(results, prune.Rules(days, repeats), waivers_of(ack, results))
     gone = prune.remove(found) if yes else []
     if gone:
         index.refresh(results)

@@ -3,7 +3,7 @@
 Nothing is decided by age alone: a complete run of a commit stays. What can go is what is left of
 writers that died, runs of trees with uncommitted changes and interrupted runs once they are old,
 and repeats of a commit beyond the newest few. What version control holds, a page names, an
-acknowledged change speaks of, or nobody can read, stays in any case.
+waived change speaks of, or nobody can read, stays in any case.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.errors import RecordError
 from harness.history import index, journal, store
-from harness.history.changes.acknowledge import Acknowledgement
+from harness.history.changes.waivers import Waiver
 from harness.history.index import IndexedRun
 from harness.records import git
 
@@ -46,7 +46,7 @@ class Finding:
 def survey(
     results: Path,
     rules: Rules,
-    acknowledged: Sequence[Acknowledgement] = (),
+    waived: Sequence[Waiver] = (),
     now: datetime | None = None,
 ) -> list[Finding]:
     """What can go from ``results``, and what could but stays. Removes nothing."""
@@ -61,7 +61,7 @@ def survey(
         return found
     held = _in_version_control(results, [run for run, _ in candidates])
     for run, reason in candidates:
-        keep = _why_kept(run, held, acknowledged)
+        keep = _why_kept(run, held, waived)
         found.append(_finding(results, run, beside, reason, keep))
     return found
 
@@ -191,18 +191,18 @@ class _Held:
     silent: str = ""
 
 
-def _why_kept(run: IndexedRun, held: _Held, acknowledged: Sequence[Acknowledgement]) -> str:
+def _why_kept(run: IndexedRun, held: _Held, waived: Sequence[Waiver]) -> str:
     if held.silent:
         return f"whether version control holds it cannot be told: {held.silent}"
     if run.file in held.files:
         return "it is under version control"
     if run.id in held.named:
         return "a file under version control names it"
-    for each in acknowledged:
+    for each in waived:
         if run.commit and any(
             end and run.commit.startswith(end) for end in (each.first, each.last)
         ):
-            return f"an acknowledged change names its commit (line {each.line})"
+            return f"a waived change names its commit (line {each.line})"
     return ""
 
 

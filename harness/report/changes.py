@@ -78,9 +78,9 @@ def verdict(change: Change) -> str:
         return "peer"
     if not change.confirmed:
         return "suspected"
-    if change.acknowledged is not None:
+    if change.waived is not None:
         return "acknowledged"
-    if change.undone:
+    if change.recovered:
         return "undone"
     return "regression" if change.worse else "improvement"
 
@@ -233,12 +233,12 @@ def changes_document(report: Report, known: History) -> dict[str, Any]:
 
 _OF_CHANGE = (
     *("worse", "size", "low", "high", "old", "new", "p", "together", "before", "commit"),
-    *("lowest", "highest", "points_before", "points_after", "undone"),
+    *("lowest", "highest", "points_before", "points_after"),
 )
 
 
 def _change_document(change: Change) -> dict[str, Any]:
-    series, waived = change.series, change.acknowledged
+    series, waived = change.series, change.waived
     return {
         "verdict": verdict(change),
         "metric": series.metric.name,
@@ -248,5 +248,6 @@ def _change_document(change: Change) -> dict[str, Any]:
         "machine": series.environment.machine,
         **{name: getattr(change, name) for name in _OF_CHANGE},
         "causes": list(change.causes),
+        "undone": change.recovered,
         "acknowledged": None if waived is None else asdict(waived),
     }

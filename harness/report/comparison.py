@@ -359,8 +359,11 @@ def _row_document(row: comparing.Row) -> dict[str, Any]:
 
 
 def _effect_document(effect: Effect | None) -> dict[str, Any]:
-    names = ("ratio", "low", "high", "p", "adjusted", "detectable", "blind")
-    return {name: None if effect is None else getattr(effect, name) for name in names}
+    names = ("ratio", "low", "high", "p", "adjusted", "mde", "undetectable")
+    keys = {"mde": "detectable", "undetectable": "blind"}
+    return {
+        keys.get(name, name): None if effect is None else getattr(effect, name) for name in names
+    }
 
 
 def _rollup_document(rollup: comparing.Rollup) -> dict[str, Any]:

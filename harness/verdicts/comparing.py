@@ -452,9 +452,9 @@ def _notes(a: Run, b: Run, pairs: Sequence[Pair], noise: Noise | None) -> list[s
                 "both now with --remeasure"
             )
         return notes
-    if noise.two_speeds:
+    if noise.bimodal:
         notes.append(
-            f"{noise.two_speeds} kernels were seen at two speeds, a process at a time: where their "
+            f"{noise.bimodal} kernels are bimodal between processes: where their "
             "number of processes cannot rule it out, a difference of that size is UNSURE"
         )
     few = min((min(len(p.a.ms), len(p.b.ms)) for p in pairs), default=0)

@@ -114,7 +114,7 @@ def test_other_compilers_are_shown_and_never_fail(
     assert document["regressions"] == document["suspected"] == 0
 
 
-def test_an_acknowledged_regression_ends_with_status_0(
+def test_a_waived_regression_ends_with_status_0(
     harness: Command, regression: str, commits: tuple[Path, list[str]], results: Path
 ) -> None:
     (results / "acknowledged.txt").write_text(
@@ -152,7 +152,7 @@ def test_a_line_that_makes_no_sense_is_named(
     assert error["where"] == f"{path}:{line}"
 
 
-def test_a_file_of_acknowledgements_that_is_not_there(harness: Command, regression: str) -> None:
+def test_a_file_of_waivers_that_is_not_there(harness: Command, regression: str) -> None:
     answer = harness("changes", "--ack", "/nowhere/known.txt")
     assert answer.status == 2
     assert "cannot be read" in answer.err

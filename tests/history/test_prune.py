@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import RecordError
 from harness.history import index, prune, store
-from harness.history.changes.acknowledge import Acknowledgement
+from harness.history.changes.waivers import Waiver
 from harness.history.journal import Journal
 from harness.history.prune import Finding, Rules, remove, survey
 from tests.history.examples import MACHINE, run
@@ -165,11 +165,11 @@ def test_everything_stays_if_git_cannot_be_asked(
     assert "cannot be told" in staying(results)["run0.parquet"]
 
 
-def test_what_an_acknowledged_change_speaks_of_stays(tmp_path: Path) -> None:
+def test_what_a_waived_change_speaks_of_stays(tmp_path: Path) -> None:
     store.save(tmp_path, run("run0", created=OLD, commit="abcdef1234567890"))
-    known = Acknowledgement(7, "", "abcdef1", "ms", "*/*", "meant")
-    assert going(tmp_path, acknowledged=(known,)) == {}
-    assert "line 7" in staying(tmp_path, acknowledged=(known,))["run0.parquet"]
+    known = Waiver(7, "", "abcdef1", "ms", "*/*", "meant")
+    assert going(tmp_path, waived=(known,)) == {}
+    assert "line 7" in staying(tmp_path, waived=(known,))["run0.parquet"]
 
 
 def test_a_file_that_cannot_be_read_stays(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Runs that were bad as a whole: many series of a machine are stray at one commit.
+"""Runs that were bad as a whole: many series of a machine are outliers at one commit.
 
 At the next one they are back. That is one event, not hundreds of slow kernels. It is left out,
 with a sentence that names it; nothing is said about the commit, which has to be measured again.
@@ -18,8 +18,8 @@ from harness.history.changes import noise
 from harness.history.changes.series import Environment, History, Series
 
 SHARE, FEWEST = 1 / 3, 5
-"""Share and number of an environment's series that are stray in one direction at a bad run. Where
-each twentieth point is stray by itself, 7 of 20 series are so at one in 30,000 runs."""
+"""Share and number of an environment's series that are outliers in one direction at a bad run.
+Where each twentieth point is an outlier by itself, 7 of 20 series are so at one in 30,000 runs."""
 _POINTS = 6
 """Points from which a series has a say."""
 
@@ -53,26 +53,26 @@ def _bad(
     known: History, every: Sequence[Series], floor: float
 ) -> tuple[dict[Environment, set[int]], list[str]]:
     totals: Counter[tuple[Environment, int]] = Counter()
-    strays: Counter[tuple[Environment, int, bool]] = Counter()
+    outliers: Counter[tuple[Environment, int, bool]] = Counter()
     by_shape: dict[tuple[Environment, bytes], list[Series]] = defaultdict(list)
     for series in every:
         if len(series.values) >= _POINTS:
             by_shape[series.environment, series.positions.tobytes()].append(series)
     for (environment, _), members in by_shape.items():
         block = np.array([series.values for series in members])
-        cleaned, stray = noise.without_strays(block, noise.scale(block, floor))
-        slower = stray & (block > cleaned)
+        cleaned, outlier = noise.without_outliers(block, noise.scale(block, floor))
+        slower = outlier & (block > cleaned)
         for column, place in enumerate(members[0].positions.tolist()):
             totals[environment, place] += len(members)
-            strays[environment, place, True] += int(slower[:, column].sum())
-            strays[environment, place, False] += int((stray & ~slower)[:, column].sum())
+            outliers[environment, place, True] += int(slower[:, column].sum())
+            outliers[environment, place, False] += int((outlier & ~slower)[:, column].sum())
     spans: dict[Environment, tuple[int, int]] = {}
     for environment, place in totals:
         first, last = spans.get(environment, (place, place))
         spans[environment] = min(first, place), max(last, place)
     bad: dict[Environment, set[int]] = defaultdict(set)
     notes = []
-    for (environment, place, slow), number in sorted(strays.items(), key=lambda item: item[0][1]):
+    for (environment, place, slow), number in sorted(outliers.items(), key=lambda item: item[0][1]):
         total = totals[environment, place]
         if number < FEWEST or number <= SHARE * total:
             continue

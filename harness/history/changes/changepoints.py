@@ -86,7 +86,7 @@ def _detect_group(
         by_length.setdefault(len(series[i]), []).append(i)
     rows = list(by_length.values())
     raws = [np.array([series[i] for i in row]) for row in rows]
-    blocks = [noise.without_strays(raw, noise.scale(raw, settings.floor))[0] for raw in raws]
+    blocks = [noise.without_outliers(raw, noise.scale(raw, settings.floor))[0] for raw in raws]
     common, error = noise.common(blocks)
     proposed = [_propose(block, max(0.0, common - error), settings) for block in blocks]
     taken = [
@@ -105,12 +105,12 @@ def _detect_group(
     cleaned, law = _clean(raws, blocks, taken, bounds, settings)
     blocks = [block for block, _ in cleaned]
     known = _scales(blocks, _residuals(blocks, taken), taken, bounds)
-    for row, raw, (block, strays), scale, each in zip(
+    for row, raw, (block, outliers), scale, each in zip(
         rows, raws, cleaned, known, proposed, strict=True
     ):
         judged = _judge_block(raw, block, scale, each, law, settings)
-        for i, one, number in zip(row, judged, strays, strict=True):
-            found[i] = replace(one, strays=one.strays + int(number))
+        for i, one, number in zip(row, judged, outliers, strict=True):
+            found[i] = replace(one, outliers=one.outliers + int(number))
 
 
 def _scales(
@@ -130,11 +130,11 @@ def _clean(
     phi: Sequence[Block],
     settings: Settings,
 ) -> tuple[list[tuple[Block, NDArray[np.int64]]], Law]:
-    """The rows without their stray points, how many those were, and the law of strays.
+    """The rows without their outliers, how many those were, and the law of outliers.
 
-    Which points are stray is judged once more with all that is known of the noise: a row's own
-    differences know it so badly that points of plain noise are among the strays of ``blocks``,
-    and what is left looks quieter than it is. Where strays are rare, only what noise never
+    Which points are outliers is judged once more with all that is known of the noise: a row's own
+    differences know it so badly that points of plain noise are among the outliers of ``blocks``,
+    and what is left looks quieter than it is. Where outliers are rare, only what noise never
     reaches is taken out.
     """
     rests = _residuals(blocks, cuts)
@@ -145,10 +145,10 @@ def _clean(
     law = fitting.learn_law(wholes, deviations)
     cleaned = []
     for raw, deviation in zip(raws, deviations, strict=True):
-        block, strays = noise.without_strays(
-            raw, deviation, noise.FAR if law.normal else noise.STRAY
+        block, outliers = noise.without_outliers(
+            raw, deviation, noise.FAR if law.normal else noise.OUTLIER
         )
-        cleaned.append((block, strays.sum(axis=1)))
+        cleaned.append((block, outliers.sum(axis=1)))
     return cleaned, law
 
 
@@ -160,9 +160,9 @@ def _judge_block(
     law: Law,
     settings: Settings,
 ) -> list[Judged]:
-    """Every row of a ``block`` without stray points; ``raw`` is with them."""
+    """Every row of a ``block`` without outliers; ``raw`` is with them."""
     nothing = np.zeros(0)
-    fits, strays = [], np.zeros(len(block), np.int64)
+    fits, outliers = [], np.zeros(len(block), np.int64)
     for j, (cuts, known) in enumerate(zip(proposed, scale.known, strict=True)):
         if not cuts:
             freedom = block.shape[1] - 1 + known.freedom
@@ -171,12 +171,12 @@ def _judge_block(
             continue
         fit = fitting.judge(block[j], cuts, known, settings)
         if fit.cuts and not law.normal:
-            block[j], fit, strays[j] = fitting.without_runs(block[j], fit, law, known, settings)
+            block[j], fit, outliers[j] = fitting.without_runs(block[j], fit, law, known, settings)
         fits.append(fit)
     phi = np.array([known.phi for known in scale.known])
     pending = _newest(raw, block, fits, phi, law, settings)
     judged = []
-    for row, fit, c, number, newest in zip(block, fits, phi, strays, pending, strict=True):
+    for row, fit, c, number, newest in zip(block, fits, phi, outliers, pending, strict=True):
         steps = _describe(row, fit, float(c), settings)
         if newest is not None:
             steps = (*steps, newest)
@@ -274,7 +274,7 @@ def _describe(row: Block, fit: Fit, phi: float, settings: Settings) -> tuple[Ste
     for j, cut in enumerate(fit.cuts):
         size, error = float(fit.sizes[j]), float(fit.errors[j])
         certain = bool(fit.p[j] <= settings.alone)
-        # What strays may explain is worth another look while it is new.
+        # What outliers may explain is worth another look while it is new.
         if abs(np.expm1(size)) < settings.smallest or not (certain or cut == fit.cuts[-1]):
             continue
         before, after = edges[j], edges[j + 2]

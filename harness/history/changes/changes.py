@@ -1,7 +1,7 @@
 """What changed in the history of the runs, where, by how much, and what else changed there.
 
 Quantities with noise are judged by ``track.changepoints``; static ones are exact. A change for
-the worse that was neither acknowledged nor undone later is a regression.
+the worse that was neither waived nor recovered since is a regression.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from harness.history.changes import bad_runs
-from harness.history.changes.acknowledge import Acknowledgement
 from harness.history.changes.changepoints import detect
 from harness.history.changes.fitting import Settings, Step
 from harness.history.changes.series import Environment, History, Series, series_of
+from harness.history.changes.waivers import Waiver
 from harness.records.causes import (
     clock_change,
     differ,
@@ -44,7 +44,7 @@ class Change:
     levels in the metric's unit. ``p``: at most the chance of such a step in a flat series, 0 for a
     static figure. ``confirmed`` is false for one that needs more points or does not stand out
     among as many series; ``together`` is true where it does so only with the others of its commit.
-    ``undone`` is the commit from which the old level is back. ``name`` is
+    ``recovered`` is the commit from which the old level is back. ``name`` is
     the kernel's own name at ``commit``.
     """
 
@@ -67,8 +67,8 @@ class Change:
     points_after: int = 0
     causes: tuple[str, ...] = ()
     candidates: tuple[str, ...] = ()
-    undone: str = ""
-    acknowledged: Acknowledgement | None = None
+    recovered: str = ""
+    waived: Waiver | None = None
 
     @property
     def regression(self) -> bool:
@@ -82,9 +82,9 @@ class Change:
 
     @property
     def _is_news(self) -> bool:
-        """Whether it is a loss of ours that stands and that nobody has acknowledged."""
+        """Whether it is a loss of ours that stands and that nobody has waived."""
         ours = self.series.metric.scope is not Scope.PEER
-        return self.worse and ours and not self.undone and self.acknowledged is None
+        return self.worse and ours and not self.recovered and self.waived is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Break:
 @dataclass(frozen=True, slots=True)
 class Report:
     """All of it. ``judged`` counts the series long enough to be judged, ``short`` the others;
-    ``stale`` are acknowledgements of nothing. ``chance`` is that of a step that is at least
+    ``stale`` are waivers of nothing. ``chance`` is that of a step that is at least
     suspected in a flat series."""
 
     changes: tuple[Change, ...]
@@ -109,7 +109,7 @@ class Report:
     judged: int
     short: int
     points: int
-    stale: tuple[Acknowledgement, ...] = ()
+    stale: tuple[Waiver, ...] = ()
     notes: tuple[str, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
     chance: float = 0.0
@@ -129,7 +129,7 @@ def find(
     known: History,
     metrics: Sequence[Metric],
     settings: Settings,
-    acknowledged: Sequence[Acknowledgement] = (),
+    waived: Sequence[Waiver] = (),
     graphs: Sequence[str] = (),
 ) -> Report:
     """The changes of ``metrics``. All series take part in the judgement; reported are those of
@@ -157,7 +157,7 @@ def find(
         notes.extend(_common(found, every))
         changes.extend(found)
     chosen = [c for c in changes if _wanted(c.series.graph, graphs)]
-    chosen, stale = _acknowledge(known, chosen, acknowledged, metrics)
+    chosen, stale = _waive(known, chosen, waived, metrics)
     chosen.sort(key=_rank)
     return Report(
         tuple(chosen),
@@ -223,7 +223,7 @@ def _of_step(
         commit=names[step.position],
         lowest=names[step.earliest - 1],
         highest=names[step.latest],
-        # Medians: a stray point belongs to neither level.
+        # Medians: an outlier belongs to neither level.
         old=float(np.exp(np.median(series.values[start : step.position]))),
         new=float(np.exp(np.median(series.values[step.position : stop]))),
         size=step.size,
@@ -236,7 +236,7 @@ def _of_step(
         points_after=step.after,
         causes=_causes(known, series, step.earliest - 1, step.latest),
         candidates=tuple(names[step.earliest : step.latest + 1]),
-        undone=_undone(names, step, later, settings),
+        recovered=_recovered(names, step, later, settings),
     )
 
 
@@ -245,7 +245,7 @@ def _name(known: History, series: Series, point: int) -> str:
     return "" if row < 0 else str(known.frame["kernel"].iloc[row])
 
 
-def _undone(names: Sequence[str], step: Step, later: Sequence[Step], settings: Settings) -> str:
+def _recovered(names: Sequence[str], step: Step, later: Sequence[Step], settings: Settings) -> str:
     """The commit from which what is left of the step is too small to be reported, or within the
     uncertainty of the steps themselves."""
     left = np.log1p(step.size)
@@ -290,7 +290,7 @@ def _exact(known: History, series: Series) -> list[Change]:
                 points_after=int(edges[number + 1] - place),
                 causes=_causes(known, series, int(place) - 1, int(place)),
                 candidates=(names[place],),
-                undone=names[place + back[0]] if len(back) else "",
+                recovered=names[place + back[0]] if len(back) else "",
             )
         )
     return found
@@ -377,12 +377,12 @@ def _differing(before: dict[str, Any], after: dict[str, Any], both: list[str], c
     return sum(differ(before[name][column], after[name][column]) for name in both)
 
 
-def _acknowledge(
+def _waive(
     known: History,
     changes: Sequence[Change],
-    acknowledged: Sequence[Acknowledgement],
+    waived: Sequence[Waiver],
     metrics: Sequence[Metric],
-) -> tuple[list[Change], tuple[Acknowledgement, ...]]:
+) -> tuple[list[Change], tuple[Waiver, ...]]:
     line = known.line or known.commits
     places = {commit: i for i, commit in enumerate(line)}
     used = set()
@@ -391,14 +391,14 @@ def _acknowledge(
         graph = change.series.graph
         names = {f"{graph}/{change.series.kernel}", f"{graph}/{change.name}"}
         commits = _between(change, places, line)
-        for each in acknowledged:
+        for each in waived:
             if any(each.covers(change.series.metric.name, name, commits, places) for name in names):
                 used.add(each.line)
-                change = replace(change, acknowledged=each)
+                change = replace(change, waived=each)
                 break
         answered.append(change)
     asked = {"*", *(metric.name for metric in metrics)}
-    stale = tuple(a for a in acknowledged if a.line not in used and a.metric in asked)
+    stale = tuple(a for a in waived if a.line not in used and a.metric in asked)
     return answered, stale
 
 

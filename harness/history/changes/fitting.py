@@ -37,8 +37,8 @@ QUIET = 2.0
 CHANCE = 0.001
 """The tail is taken for a normal one unless so many points are this unlikely under that."""
 HARMLESS = 5e-4
-"""Rate of strays below which the tail is taken for a normal one too: two neighbouring strays, or
-one beside a point two deviations off, are then in less than 0.1 % of series of 30 points."""
+"""Rate of outliers below which the tail is taken for a normal one too: two neighbouring outliers,
+or one beside a point two deviations off, are then in less than 0.1 % of series of 30 points."""
 PRIOR_INDEX = 4.0
 """Index of the tail (Student's degrees of freedom) that is assumed, as strongly as one point says
 it, before any is seen: Hill's estimate of few points is worth little."""
@@ -52,7 +52,7 @@ class Step:
     ``size`` is relative (0.03: 3 % more), ``low`` and ``high`` its 95 % interval. ``p`` is at most
     the chance of such a step in a flat series, ``chances`` the same of a step at each of the places
     from ``earliest`` to ``latest``. ``confirmed`` is false for the newest point alone,
-    for a level that strays explain, and for a step that does not stand out among as many series;
+    for a level that outliers explain, and for a step that does not stand out among as many series;
     ``together`` is true where it does so only with those of other series at its commit.
     """
 
@@ -77,7 +77,7 @@ class Judged:
     steps: tuple[Step, ...] = ()
     deviation: float = 0.0
     correlation: float = 0.0
-    strays: int = 0
+    outliers: int = 0
     judged: bool = True
 
 
@@ -112,8 +112,8 @@ class Law:
         return not (self.up.rate or self.down.rate)
 
     def longest(self, points: int, chance: float) -> int:
-        """How many neighbouring strays there are in less than that ``chance`` of series of as many
-        ``points``."""
+        """How many neighbouring outliers there are in less than that ``chance`` of series of as
+        many ``points``."""
         rate = min(max(self.up.rate, self.down.rate), 0.5)
         return 1 + int(np.log(chance / points) / np.log(rate)) if rate else 1
 
@@ -228,13 +228,13 @@ def weighed(row: Block, found: Fit, law: Law, settings: Settings) -> Fit:
     t = np.abs(found.sizes) / found.errors
     for j, cut in enumerate(found.cuts):
         left, right = row[edges[j] : cut], row[cut : edges[j + 2]]
-        # Strays may be on either side: a level that begins after two of them is none.
+        # Outliers may be on either side: a level that begins after two of them is none.
         t[j] *= min(_worth(*pair, found, law) for pair in ((left, right), (right, left)))
     return replace(found, t=t, p=chance(t, len(row), found, settings))
 
 
 def _worth(points: Block, others: Block, found: Fit, law: Law) -> float:
-    """What is left of a t statistic if ``points`` may be strays from the level of ``others``."""
+    """What is left of a t statistic if ``points`` may be outliers from the level of ``others``."""
     worth = law.worth((points - others.mean()) / found.deviation)
     share = len(points) / (len(points) + len(others))
     return worth / float(np.sqrt(1 - share * (1 - worth * worth)))
@@ -243,7 +243,7 @@ def _worth(points: Block, others: Block, found: Fit, law: Law) -> float:
 def without_runs(
     row: Block, found: Fit, law: Law, known: Noise, settings: Settings
 ) -> tuple[Block, Fit, int]:
-    """Levels that neighbouring strays explain taken out of ``row``, the fit of what is left, and
+    """Levels that neighbouring outliers explain taken out of ``row``, the fit of what is left, and
     how many points that were. The newest level stays: it may be the first of many points."""
     found, removed = weighed(row, found, law, settings), 0
     longest = law.longest(len(row), settings.alone)

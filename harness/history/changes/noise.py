@@ -28,9 +28,9 @@ Block = NDArray[np.float64]
 
 NORMAL_MEDIAN = 0.6745
 """Median of the absolute value of a standard normal variable."""
-STRAY, FAR = 4.0, 6.0
-"""A point is stray that lies further from its neighbours than this many standard deviations; where
-strays are rare, and a deviation is known well, only beyond the second: noise does not reach it."""
+OUTLIER, FAR = 4.0, 6.0
+"""An outlier lies further from its neighbours than this many standard deviations; where outliers
+are rare, and a deviation is known well, only beyond the second: noise does not reach it."""
 LARGEST = 0.9
 """Correlations above are taken for this one: beyond, a level and a step look alike."""
 SINGLE_LOG_RATIO = 3.0
@@ -61,22 +61,21 @@ def scale(block: Block, floor: float) -> Block:
     return np.maximum(jumps / (NORMAL_MEDIAN * np.sqrt(2)), floor)
 
 
-def without_strays(
-    block: Block, deviations: Block, far: float = STRAY
+def without_outliers(
+    block: Block, deviations: Block, far: float = OUTLIER
 ) -> tuple[Block, NDArray[np.bool_]]:
-    """``block`` with every stray point replaced by its neighbours' mean, and where they were.
+    """``block`` with every outlier replaced by its neighbours' mean, and where they were.
 
-    Stray is a point that differs from both neighbours in the same direction, or an end point from
-    its only one, by more than ``far`` of the row's ``deviations``. Two points that agree are never
-    stray.
+    An outlier differs from both neighbours in the same direction, or as an end point from its only
+    one, by more than ``far`` of the row's ``deviations``. Two points that agree are never outliers.
     """
     limit = far * deviations[:, None]
     padded = np.concatenate([block[:, 1:2], block, block[:, -2:-1]], axis=1)
     before, after = block - padded[:, :-2], block - padded[:, 2:]
     agree = (np.sign(before) == np.sign(after)) & (np.abs(padded[:, :-2] - padded[:, 2:]) <= limit)
-    stray = agree & (np.abs(before) > limit) & (np.abs(after) > limit)
+    outlier = agree & (np.abs(before) > limit) & (np.abs(after) > limit)
     neighbours = (padded[:, :-2] + padded[:, 2:]) / 2
-    return np.where(stray, neighbours, block), stray
+    return np.where(outlier, neighbours, block), outlier
 
 
 def whiten(columns: Block, phi: float | Block) -> Block:

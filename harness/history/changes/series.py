@@ -194,7 +194,7 @@ def series_of(known: History, metric: Metric) -> list[Series]:
     last = starts + counts - 1
     points = value[last] if metric.exact else np.add.reduceat(value, starts) / counts
     if not metric.exact:
-        # Of three runs and more a stray one does not count.
+        # Of three runs and more an outlier does not count.
         for place in np.flatnonzero(counts > 2):
             points[place] = np.median(value[starts[place] : last[place] + 1])
     edges = np.flatnonzero(np.r_[True, key[starts][1:] != key[starts][:-1], True])

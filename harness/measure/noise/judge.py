@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from harness.measure.noise import modes as levels
-from harness.measure.noise import variance
-from harness.measure.noise.modes import Doubt
+from harness.measure.noise import modes, variance
+from harness.measure.noise.modes import FalsePositive
 from harness.measure.noise.variance import Floats, Prior, Session
 
 
@@ -77,21 +76,21 @@ class Pair:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """An effect before any verdict: ``log_ratio`` of B to A, its standard error and that one's
-    degrees of freedom. ``doubts``: what levels between processes, which no variance shows, may make
+    degrees of freedom. ``risks``: what modes between processes, which no variance shows, may make
     of a kernel that did not change."""
 
     log_ratio: float
     error: float
     df: float
-    doubts: tuple[Doubt, ...] = ()
+    risks: tuple[FalsePositive, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
     """A judged effect: ``ratio`` B ÷ A with its interval, ``p`` of no change alone and ``adjusted``
-    for the table, and ``detectable``: the smallest relative slowdown that this table would have
+    for the table, and ``mde``: the smallest relative slowdown that this table would have
     told from nothing with 95 % probability (one within the margin is SAME all the same). Between
-    the two relative changes ``blind``, above ``detectable``, levels between processes cannot be
+    the two relative changes ``undetectable``, above ``mde``, modes between processes cannot be
     ruled out; None if they can."""
 
     ratio: float
@@ -99,9 +98,9 @@ class Effect:
     high: float
     p: float
     adjusted: float
-    detectable: float
+    mde: float
     verdict: Verdict
-    blind: tuple[float, float] | None = None
+    undetectable: tuple[float, float] | None = None
 
 
 class Source(enum.Enum):
@@ -117,14 +116,14 @@ class Noise:
     """What a table says of noise: ``prior`` between processes, learnt from ``source``, and
     ``session`` between runs (0 for kernels timed against each other in one process).
     ``shift`` is the median log ratio of the kernels that are identical on both sides, which should
-    be 0; None if there are none. ``two_speeds``: how many kernels were seen at two levels, a
+    be 0; None if there are none. ``bimodal``: how many kernels were seen at two modes, a
     process at a time."""
 
     source: Source
     prior: Prior
     session: Session
     shift: float | None = None
-    two_speeds: int = 0
+    bimodal: int = 0
 
 
 def estimate(
@@ -146,13 +145,13 @@ def estimate(
     )
     same = np.array([pair.identical for pair in pairs], dtype=bool)
     shift = float(np.median(difference[same])) if same.any() else None
-    seen = _levels(pairs, ms, np.where(df > 0, own, np.nan), same, paired=paired)
+    seen = _modes(pairs, ms, np.where(df > 0, own, np.nan), same, paired=paired)
     errors = _errors(pairs)
     prior, source = _prior(_Table(ms, difference, own, df, share, same, seen, errors), method)
     # Of a difference's variance the stated default knows one side's share.
     scale = 2.0 if paired and source is Source.DEFAULT else 1.0
-    # A kernel seen at two levels is not one of those the prior was learnt from.
-    odd = seen.at_both & (df > 0)
+    # A kernel seen at two modes is not one of those the prior was learnt from.
+    odd = seen.bimodal & (df > 0)
     weight = np.where(odd, min(variance.DEFAULT_DF, prior.df), prior.df)
     expected = scale * prior.variance(ms, errors)
     between, total_df = variance.moderated(expected, weight, own, df)
@@ -167,17 +166,17 @@ def estimate(
     error = np.sqrt(squared + session.variance * sessions)
     columns = np.stack((difference, error, total_df), axis=1).tolist()
     found = [
-        Estimate(log_ratio, spread, freedom, doubts)
-        for (log_ratio, spread, freedom), doubts in zip(columns, seen.doubts, strict=True)
+        Estimate(log_ratio, spread, freedom, risks)
+        for (log_ratio, spread, freedom), risks in zip(columns, seen.risks, strict=True)
     ]
-    return found, Noise(source, prior, session, shift, int(seen.at_both.sum()))
+    return found, Noise(source, prior, session, shift, int(seen.bimodal.sum()))
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
     """Columns of a table, a row for each pair: duration (ms), log difference, own variance and its
     degrees of freedom, by how much to multiply it for the difference, whether both sides are the
-    same kernel, levels, and the mean squared error of a process's median (NaN: unknown)."""
+    same kernel, modes, and the mean squared error of a process's median (NaN: unknown)."""
 
     ms: Floats
     difference: Floats
@@ -185,14 +184,14 @@ class _Table:
     df: Floats
     share: Floats
     same: NDArray[np.bool_]
-    levels: levels.Levels
+    seen: modes.Modes
     within: Floats
 
 
 def _prior(table: _Table, method: str) -> tuple[Prior, Source]:
     """What the table says of variances, and from what."""
-    # Kernels seen at two levels vary for a reason of their own: they say nothing of the others.
-    usual = ~table.levels.at_both
+    # Kernels seen at two modes vary for a reason of their own: they say nothing of the others.
+    usual = ~table.seen.bimodal
     several, same = (table.df > 0) & usual, table.same & usual
     if int(several.sum()) >= variance.LEAST_KERNELS:
         return (
@@ -210,23 +209,23 @@ def _prior(table: _Table, method: str) -> tuple[Prior, Source]:
     return variance.stated(known), Source.DEFAULT
 
 
-def _levels(
+def _modes(
     pairs: Sequence[Pair], ms: Floats, own: Floats, same: NDArray[np.bool_], *, paired: bool
-) -> levels.Levels:
-    """``levels.find`` of a table. Kernels that are identical on both sides show their levels
+) -> modes.Modes:
+    """``modes.find`` of a table. Kernels that are identical on both sides show their modes
     between the sides as well; of others only a side's own scatter counts (NaN: unknown)."""
     together = same & (not paired)
     every = [np.log((*p.a.ms, *p.b.ms)) for p in pairs]
     whole = [float(np.var(logs, ddof=1)) for logs in every]
     taken = [
-        levels.Processes(
+        modes.Processes(
             len(p.a.ms),
             len(p.b.ms),
             [logs] if both else [logs[: len(p.a.ms)], logs[len(p.a.ms) :]],
         )
         for p, logs, both in zip(pairs, every, together, strict=True)
     ]
-    return levels.find(ms, np.where(together, whole, own), taken, paired=paired)
+    return modes.find(ms, np.where(together, whole, own), taken, paired=paired)
 
 
 def _errors(pairs: Sequence[Pair]) -> Floats:
@@ -284,17 +283,17 @@ def combine(parts: Sequence[tuple[Estimate, float, float]]) -> Estimate:
     """
     a, b = sum(part[1] for part in parts), sum(part[2] for part in parts)
     error = sum(e.error * (in_a / a + in_b / b) / 2 for e, in_a, in_b in parts)
-    causes = zip(*(e.doubts for e, _, _ in parts), strict=True)
+    causes = zip(*(e.risks for e, _, _ in parts), strict=True)
     shares = [in_a / a for _, in_a, _ in parts]
-    doubts = tuple(
-        Doubt(
+    risks = tuple(
+        FalsePositive(
             min(1.0, sum(one.chance for one in cause)),
             min(one.low * share for one, share in zip(cause, shares, strict=True)),
             max(one.high * share for one, share in zip(cause, shares, strict=True)),
         )
         for cause in causes
     )
-    return Estimate(float(np.log(b / a)), float(error), min(e.df for e, _, _ in parts), doubts)
+    return Estimate(float(np.log(b / a)), float(error), min(e.df for e, _, _ in parts), risks)
 
 
 def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
@@ -309,10 +308,10 @@ def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
     error = np.maximum([e.error for e in estimates], 1e-9)
     df = np.array([e.df for e in estimates])
     size = np.abs(d)
-    doubt = [
-        sum(o.chance for o in e.doubts if o.low <= abs(e.log_ratio) <= o.high) for e in estimates
+    risk = [
+        sum(o.chance for o in e.risks if o.low <= abs(e.log_ratio) <= o.high) for e in estimates
     ]
-    p = np.minimum(1.0, 2 * special.stdtr(df, -size / error) + doubt)
+    p = np.minimum(1.0, 2 * special.stdtr(df, -size / error) + risk)
     adjusted = holm(p)
     half = special.stdtrit(df, (1 + rules.level) / 2) * error
     beyond = special.stdtrit(df, 1 - rules.same_alpha) * error
@@ -321,7 +320,7 @@ def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
     spread = special.stdtrit(df, 0.95) * error
     clear = special.stdtrit(df, 1 - strictest / 2) * error + spread
     found = [
-        _detectable(one, float(error[n]), float(spread[n]), float(clear[n]), strictest)
+        _mde(one, float(error[n]), float(spread[n]), float(clear[n]), strictest)
         for n, one in enumerate(estimates)
     ]
     low, high = np.exp(np.clip(d - half, -50, 50)), np.exp(np.clip(d + half, -50, 50))
@@ -341,25 +340,25 @@ def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
     ]
 
 
-def _detectable(
+def _mde(
     one: Estimate, error: float, spread: float, clear: float, strictest: float
 ) -> tuple[float, tuple[float, float] | None]:
     """The relative slowdown that is told from nothing with 95 % probability where the smallest p
-    of a table has to be ``strictest``, and the band of levels above it in which none is. ``clear``
-    is what it would be without doubts, ``spread`` how far it may come out smaller."""
+    of a table has to be ``strictest``, and the band of modes above it in which none is. ``clear``
+    is what it would be without risks, ``spread`` how far it may come out smaller."""
     found = clear
-    if not one.doubts:
+    if not one.risks:
         return _relative(found), None
-    rest = strictest - sum(doubt.chance for doubt in one.doubts)
-    certain = np.inf  # in spite of the doubts
+    rest = strictest - sum(risk.chance for risk in one.risks)
+    certain = np.inf  # in spite of the risks
     if rest > 0:
         certain = float(special.stdtrit(one.df, 1 - rest / 2)) * error + spread
-    for doubt in sorted(one.doubts, key=lambda doubt: doubt.low):
-        if found - spread > doubt.high or certain <= doubt.low:
+    for risk in sorted(one.risks, key=lambda risk: risk.low):
+        if found - spread > risk.high or certain <= risk.low:
             continue
-        if found + spread < doubt.low:
-            return _relative(found), (_relative(doubt.low), _relative(doubt.high))
-        found = max(found, min(certain, doubt.high + spread))
+        if found + spread < risk.low:
+            return _relative(found), (_relative(risk.low), _relative(risk.high))
+        found = max(found, min(certain, risk.high + spread))
     return _relative(found), None
 
 

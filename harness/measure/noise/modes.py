@@ -1,9 +1,9 @@
-"""Kernels that run at one of two speeds, fixed for a process.
+"""Bimodal kernels: they run in one of two modes, fixed for a process.
 
-All of A's processes at one level and all of B's at the other look like a certain change, and no
+All of A's processes at one mode and all of B's at the other look like a certain change, and no
 variance shows it: inside each side the processes agree. What shows it is other kernels whose
-processes fell on both. From those follow how often it happens and how far apart the levels lie,
-and so which differences may be nothing but levels (docs/comparing.md).
+processes fell on both. From those follow how often it happens and how far apart the modes lie,
+and so which differences may be nothing but modes (docs/comparing.md).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from harness.measure.noise.variance import Floats
 
 _FAR = 40.0
-"""Times the usual variance from which a kernel may have levels between processes: with two
+"""Times the usual variance from which a kernel may have modes between processes: with two
 degrees of freedom 1 in 10^12 of equal kernels vary so much, and 1 in 300 where kernels differ as
 F(2, 4) does."""
 _TIGHT = 10.0
-"""Times the variance left around two levels that the whole variance has to be, or the kernel is
-noisy and has no levels: of six normal values 8 in 100 are so far in two by chance, of eight 3."""
+"""Times the variance left around two modes that the whole variance has to be, or the kernel is
+noisy and has no modes: of six normal values 8 in 100 are so far in two by chance, of eight 3."""
 _NEAR = 60
 """Kernels of the nearest durations whose median is the usual variance."""
 _AGREE, _REACH = 1.1, 1.25
@@ -30,12 +30,12 @@ _AGREE, _REACH = 1.1, 1.25
 _FLOOR = 1e-10
 """Least usual variance, as in ``bench.variance``."""
 _GRID = np.linspace(0.005, 0.995, 199)
-"""Chances of a process to be at the faster level, each as likely beforehand."""
+"""Chances of a process to be at the faster mode, each as likely beforehand."""
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
-    """``chance`` that levels alone make a difference between ``low`` and ``high`` (absolute log
+class FalsePositive:
+    """``chance`` that modes alone make a difference between ``low`` and ``high`` (absolute log
     ratios) of a kernel that did not change."""
 
     chance: float
@@ -54,17 +54,17 @@ class Processes:
 
 
 @dataclass(frozen=True, slots=True)
-class Levels:
-    """Of each kernel: whether it has been seen ``at_both`` levels, and the ``doubts`` there are of
+class Modes:
+    """Of each kernel: whether it is ``bimodal``, and the ``risks`` there are of
     its difference, one for each cause, the same causes in the same order for all kernels."""
 
-    at_both: NDArray[np.bool_]
-    doubts: tuple[tuple[Doubt, ...], ...]
+    bimodal: NDArray[np.bool_]
+    risks: tuple[tuple[FalsePositive, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Jump:
-    """Of a kernel of ``ms`` the logarithm of the upper level over the lower; how many of the most
+    """Of a kernel of ``ms`` the logarithm of the upper mode over the lower; how many of the most
     scattered side's ``count`` processes were ``fast``; how many processes each side has."""
 
     ms: float
@@ -75,44 +75,44 @@ class _Jump:
 
     @property
     def time(self) -> float:
-        """The jump in milliseconds, ``ms`` being the geometric mean of both levels."""
+        """The jump in milliseconds, ``ms`` being the geometric mean of both modes."""
         return float(2 * self.ms * np.sinh(self.log / 2))
 
 
-def find(ms: Floats, variances: Floats, taken: Sequence[Processes], *, paired: bool) -> Levels:
-    """The levels of a table. ``ms``: durations in milliseconds. ``variances``: of the logarithms of
+def find(ms: Floats, variances: Floats, taken: Sequence[Processes], *, paired: bool) -> Modes:
+    """The modes of a table. ``ms``: durations in milliseconds. ``variances``: of the logarithms of
     processes' medians, NaN where unknown. ``paired``: both sides were interleaved, so that
     what a process does to both cancels.
 
-    A kernel has levels if its variance is ``_FAR`` times that of the ``_NEAR`` kernels of the
-    nearest durations (median) and two levels explain it. Jumps that agree with another kernel's
+    A kernel has modes if its variance is ``_FAR`` times that of the ``_NEAR`` kernels of the
+    nearest durations (median) and two modes explain it. Jumps that agree with another kernel's
     have a cause, in time (another pace of launching) or in per cent (another clock or place in
     memory), whichever more of them do; one alone is an odd kernel, and its variance says so.
     """
     known = np.flatnonzero(np.isfinite(variances))
-    at_both = np.zeros(len(ms), dtype=np.bool_)
+    bimodal = np.zeros(len(ms), dtype=np.bool_)
     jumps = []
     for n in known.tolist():
         order = np.argsort(np.abs(np.log(ms[known] / ms[n])), kind="stable")
         usual = max(float(np.median(variances[known[order[:_NEAR]]])), _FLOOR)
         if variances[n] > _FAR * usual:
             jump = _jump(float(ms[n]), taken[n].sides, paired=paired)
-            at_both[n] = jump is not None
+            bimodal[n] = jump is not None
             jumps += [] if jump is None else [jump]
     counts = sorted({(one.a, one.b) for one in taken})
     causes = [
         _Cause(members, in_time, _chances(members, len(known), counts, paired=paired))
         for members, in_time in _groups(jumps)
     ]
-    doubts = tuple(
-        tuple(cause.doubt(here, one, paired=paired) for cause in causes)
+    risks = tuple(
+        tuple(cause.risk(here, one, paired=paired) for cause in causes)
         for here, one in zip(ms.tolist(), taken, strict=True)
     )
-    return Levels(at_both, doubts)
+    return Modes(bimodal, risks)
 
 
 def _jump(ms: float, sides: Sequence[Floats], *, paired: bool) -> _Jump | None:
-    """The two levels that explain the scatter of the most scattered side; None if none do.
+    """The two modes that explain the scatter of the most scattered side; None if none do.
     In turns, where a difference has three, how far its processes lie apart."""
     counts = tuple(len(one) for one in sides)
     side = np.sort(max(sides, key=lambda one: float(np.ptp(one))))
@@ -159,31 +159,31 @@ def _largest(jumps: Sequence[_Jump], sizes: Sequence[float]) -> list[_Jump]:
 
 @dataclass(frozen=True, slots=True)
 class _Cause:
-    """Why ``members`` have levels, whose jumps agree ``in_time`` or else in per cent, and the
+    """Why ``members`` have modes, whose jumps agree ``in_time`` or else in per cent, and the
     ``chances`` by how many processes A and B have."""
 
     members: Sequence[_Jump]
     in_time: bool
     chances: Mapping[tuple[int, int], float]
 
-    def doubt(self, ms: float, one: Processes, *, paired: bool) -> Doubt:
+    def risk(self, ms: float, one: Processes, *, paired: bool) -> FalsePositive:
         """What it means for a kernel of ``ms``."""
         sizes = [jump.time if self.in_time else jump.log for jump in self.members]
         low, high = min(sizes) / _REACH, max(sizes) * _REACH
         if self.in_time:
             low, high = (float(2 * np.arcsinh(size / ms / 2)) for size in (low, high))
         # In turns a jump there and back looks like one twice as far.
-        return Doubt(self.chances[one.a, one.b], 0.0 if paired else low, high)
+        return FalsePositive(self.chances[one.a, one.b], 0.0 if paired else low, high)
 
 
 def _chances(
     members: Sequence[_Jump], kernels: int, counts: Sequence[tuple[int, int]], *, paired: bool
 ) -> dict[tuple[int, int], float]:
-    """For each number of A's and B's processes the chance of a kernel to be at one level on all of
+    """For each number of A's and B's processes the chance of a kernel to be at one mode on all of
     A's and at the other on all of B's.
 
     It is the share of members, of ``kernels``, times how many kernels fall like that for each that
-    is seen at both levels: the mean over all chances of the faster level, weighted with how well
+    is seen at both modes: the mean over all chances of the faster mode, weighted with how well
     they explain how the members' processes fell.
     """
     share = len(members) / kernels
@@ -195,10 +195,10 @@ def _chances(
         mixed = 1 - fast**jump.count - slow**jump.count
         weight = weight * fast**jump.fast * slow ** (jump.count - jump.fast) / mixed
         weight = weight / weight.max()
-        one_level = np.ones_like(fast)
+        one_mode = np.ones_like(fast)
         for count in jump.sides:
-            one_level = one_level * (fast**count + slow**count)
-        seen = seen + (1 - one_level) / len(members)
+            one_mode = one_mode * (fast**count + slow**count)
+        seen = seen + (1 - one_mode) / len(members)
     weight = weight / weight.sum()
     return {
         (a, b): share * float((weight * (fast**a * slow**b + fast**b * slow**a) / seen).sum())

@@ -56,7 +56,7 @@ def test_the_newest_run_is_suspected_and_never_left_out(
     assert not [note for note in found.notes if "left out" in note]
 
 
-def test_a_few_stray_kernels_are_no_bad_run(
+def test_a_few_outlying_kernels_are_no_bad_run(
     tmp_path: Path, commits: tuple[Path, list[str]]
 ) -> None:
     values = flat()

@@ -65,18 +65,18 @@ def test_steps_of_five_per_cent_are_found_two_points_later() -> None:
     assert hits(detect(series, settings=ALONE), at) >= 0.95
 
 
-@pytest.mark.parametrize(("kind", "allowed"), [("t", 0.005), ("strays", 0.0075)])
-def test_strays_and_heavy_tails_raise_no_more_alarms(kind: str, allowed: float) -> None:
-    """Two neighbouring strays, which one in fourteen of these series has, are no level."""
+@pytest.mark.parametrize(("kind", "allowed"), [("t", 0.005), ("outliers", 0.0075)])
+def test_outliers_and_heavy_tails_raise_no_more_alarms(kind: str, allowed: float) -> None:
+    """Two neighbouring outliers, which one in fourteen of these series has, are no level."""
     rng = np.random.default_rng(31)
     block = rng.standard_t(4, size=(2000, POINTS)) / np.sqrt(2)
-    if kind == "strays":
+    if kind == "outliers":
         block = rng.normal(size=(2000, POINTS)) + 10 * (rng.random((2000, POINTS)) < 0.05)
     found = detect(list(0.01 * block), np.repeat(range(2), SERIES), ALONE)
     assert flagged(found) <= allowed
 
 
-def test_a_level_that_strays_may_explain_is_suspected_while_it_is_new() -> None:
+def test_a_level_that_outliers_may_explain_is_suspected_while_it_is_new() -> None:
     rng = np.random.default_rng(32)
     block = 0.01 * (rng.normal(size=(400, POINTS)) + 10 * (rng.random((400, POINTS)) < 0.05))
     block[:2] = 0.01 * rng.normal(size=(2, POINTS))
@@ -89,7 +89,7 @@ def test_a_level_that_strays_may_explain_is_suspected_while_it_is_new() -> None:
 
 def test_chances_are_what_they_say_far_out_too() -> None:
     """A report over 1,000 series needs chances of 1 in 40,000. Among 10,000 flat series at most 3
-    steps of 3 in 10,000 are expected; a stray point wrongly left out quietens the rest."""
+    steps of 3 in 10,000 are expected; an outlier wrongly left out quietens the rest."""
     rare = 0
     for seed in range(10):
         block = 0.01 * np.random.default_rng(seed).normal(size=(SERIES, POINTS))
@@ -113,7 +113,7 @@ def test_steps_that_share_a_commit_are_certain_together() -> None:
     assert hits(apart[:30], at[:30]) < hits(found[:30], at[:30])
 
 
-def test_a_level_does_not_begin_after_two_strays() -> None:
+def test_a_level_does_not_begin_after_two_outliers() -> None:
     rng = np.random.default_rng(35)
     block = 0.01 * (rng.normal(size=(400, POINTS)) + 10 * (rng.random((400, POINTS)) < 0.05))
     block[0] = 0.01 * rng.normal(size=POINTS)
@@ -186,7 +186,7 @@ def test_a_bump_that_ends_where_it_began_is_two_steps() -> None:
     assert [step.position for step in steps] == pytest.approx([12, 18], abs=1)
 
 
-def test_a_stray_point_is_no_step() -> None:
+def test_an_outlier_is_no_step() -> None:
     values = level((30, 0))
     for place in (7, 20):
         spoilt = values.copy()

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from harness.history import index
-from harness.history.changes.acknowledge import Acknowledgement
 from harness.history.changes.changes import Report, find
 from harness.history.changes.fitting import Settings
 from harness.history.changes.series import arrange
+from harness.history.changes.waivers import Waiver
 from harness.records.metrics import named
 from harness.records.run import KernelRecord, StateSummary
 from harness.records.timing import Samples
@@ -35,12 +35,12 @@ def report(
     results: Path,
     repository: Path,
     *metrics: str,
-    acknowledged: tuple[Acknowledgement, ...] = (),
+    waived: tuple[Waiver, ...] = (),
     by_time: bool = False,
 ) -> Report:
     known = arrange(index.refresh(results), repository, by_time=by_time)
     chosen = [named(name) for name in metrics or ("ms",)]
-    return find(known, chosen, Settings(), acknowledged)
+    return find(known, chosen, Settings(), waived)
 
 
 def wider(kernel: KernelRecord, row: int, point: int) -> KernelRecord:
@@ -98,8 +98,8 @@ def test_a_kernel_that_gets_another_name_stays_in_its_series(
     assert (change.series.kernel, change.name) == ("k3", "triton_poi_fused_add_k3_7")
     assert "poi_k3 → poi_fused_add_k3" in change.causes
     assert found.judged == KERNELS + 1
-    known = acknowledgement(last=names[20], series="block/*fused_add*")
-    found = report(tmp_path, folder, acknowledged=(known,))
+    known = waiver(last=names[20], series="block/*fused_add*")
+    found = report(tmp_path, folder, waived=(known,))
     assert [c for c in found.regressions if c.series.kernel] == []
 
 
@@ -145,7 +145,7 @@ def test_a_regression_that_was_undone_needs_nobody(
     found = report(tmp_path, folder)
     assert found.regressions == ()
     (worse,) = [c for c in found.changes if c.worse and c.series.kernel == "k5"]
-    assert worse.undone == names[20]
+    assert worse.recovered == names[20]
 
 
 def test_static_figures_are_exact(tmp_path: Path, commits: tuple[Path, list[str]]) -> None:
@@ -171,7 +171,7 @@ def test_spills_that_begin_at_nothing_and_end_again(
     assert found.regressions == ()
     begun, ended = sorted(found.changes, key=lambda c: not c.worse)
     assert begun.size is None
-    assert begun.undone == ended.commit == names[9]
+    assert begun.recovered == ended.commit == names[9]
 
 
 def test_another_machine_driver_or_method_breaks_a_series(
@@ -278,46 +278,44 @@ def test_runs_of_one_commit_are_one_point(tmp_path: Path, commits: tuple[Path, l
     assert found.points == (KERNELS + 1) * COMMITS
 
 
-def acknowledgement(**changes: object) -> Acknowledgement:
-    line = Acknowledgement(3, "", "", "ms", "block/k3", "meant")
+def waiver(**changes: object) -> Waiver:
+    line = Waiver(3, "", "", "ms", "block/k3", "meant")
     return dataclasses.replace(line, **changes)  # type: ignore[arg-type]
 
 
-def test_an_acknowledged_change_is_no_regression(
-    tmp_path: Path, commits: tuple[Path, list[str]]
-) -> None:
+def test_a_waived_change_is_no_regression(tmp_path: Path, commits: tuple[Path, list[str]]) -> None:
     folder, names = commits
     values = flat()
     values[3, 20:] *= 1.3
     save_history(tmp_path, names, values)
     for known in (
-        acknowledgement(last=names[20][:9]),
-        acknowledgement(first=names[18], last=names[22], metric="*", series="*/k3"),
+        waiver(last=names[20][:9]),
+        waiver(first=names[18], last=names[22], metric="*", series="*/k3"),
     ):
-        found = report(tmp_path, folder, acknowledged=(known,))
+        found = report(tmp_path, folder, waived=(known,))
         assert [c.series.kernel for c in found.regressions if c.series.kernel] == []
-        assert [c.acknowledged for c in found.changes if c.series.kernel == "k3"] == [known]
+        assert [c.waived for c in found.changes if c.series.kernel == "k3"] == [known]
         assert found.stale == ()
     for other in (
-        acknowledgement(last=names[10]),
-        acknowledgement(last=names[20], series="block/k4"),
-        acknowledgement(first=names[20], last=names[25]),
-        acknowledgement(last=names[20], metric="registers"),
+        waiver(last=names[10]),
+        waiver(last=names[20], series="block/k4"),
+        waiver(first=names[20], last=names[25]),
+        waiver(last=names[20], metric="registers"),
     ):
-        found = report(tmp_path, folder, acknowledged=(other,))
+        found = report(tmp_path, folder, waived=(other,))
         assert [c.series.kernel for c in found.regressions if c.series.kernel] == ["k3"]
         assert found.stale == ((other,) if other.metric == "ms" else ())
 
 
-def test_a_commit_between_two_measured_ones_can_be_acknowledged(
+def test_a_commit_between_two_measured_ones_can_be_waived(
     tmp_path: Path, commits: tuple[Path, list[str]]
 ) -> None:
     folder, names = commits
     values = flat()[:, ::2]
     values[3, 10:] *= 1.3
     save_history(tmp_path, names[::2], values)
-    known = acknowledgement(last=names[19])  # the change is between 18 and 20
-    found = report(tmp_path, folder, acknowledged=(known,))
+    known = waiver(last=names[19])  # the change is between 18 and 20
+    found = report(tmp_path, folder, waived=(known,))
     assert [c.series.kernel for c in found.regressions if c.series.kernel] == []
 
 

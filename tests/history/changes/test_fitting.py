@@ -1,4 +1,4 @@
-"""The law of strays: learnt where it should be, and what it makes of a level."""
+"""The law of outliers: learnt where it should be, and what it makes of a level."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_normal_noise_has_a_normal_law() -> None:
     assert law.worth(np.array([6.0, 7.0])) == 1
 
 
-def test_the_rate_of_strays_is_learnt_by_side() -> None:
+def test_the_rate_of_outliers_is_learnt_by_side() -> None:
     rng = np.random.default_rng(2)
     block = rng.normal(size=(2000, 30)) + 10 * (rng.random((2000, 30)) < 0.03)
     law = learnt(block)
@@ -29,7 +29,7 @@ def test_the_rate_of_strays_is_learnt_by_side() -> None:
     assert law.worth(np.array([-6.0, -7.0])) == 1
 
 
-def test_levels_are_no_strays() -> None:
+def test_levels_are_no_outliers() -> None:
     """Two points and more that are off together say nothing about single ones."""
     block = np.random.default_rng(3).normal(size=(500, 30))
     block[:, 14:16] += 10
@@ -53,7 +53,7 @@ def test_scores_never_exceed_the_distance_and_grow_with_it() -> None:
     assert scores[0] == 0
 
 
-def test_how_many_neighbouring_strays_have_to_be_expected() -> None:
+def test_how_many_neighbouring_outliers_have_to_be_expected() -> None:
     assert Law().longest(30, 0.005) == 1
     assert Law(up=Tail(0.05)).longest(30, 0.005) == 3
     assert Law(up=Tail(0.003)).longest(30, 0.005) == 2

@@ -119,11 +119,11 @@ def test_what_is_said_to_be_detectable_is_detected() -> None:
     world = World(kernels=120, alike=50.0)
     for _ in range(25):
         quiet = effects(table(world, 5, chance))
-        typical = float(np.median([np.log1p(e.detectable) for e in quiet[:60]]))
+        typical = float(np.median([np.log1p(e.mde) for e in quiet[:60]]))
         change = np.zeros(120)
         change[::10] = typical
         loud = effects(table(world, 5, chance, change))
-        sure = [e for e, c in zip(loud, change, strict=True) if c and np.log1p(e.detectable) <= c]
+        sure = [e for e, c in zip(loud, change, strict=True) if c and np.log1p(e.mde) <= c]
         found += sum(e.verdict is Verdict.SLOWER for e in sure)
         total += len(sure)
     assert total > 50

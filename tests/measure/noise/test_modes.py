@@ -92,10 +92,13 @@ def test_smaller_and_larger_changes_are_found_beside_levels() -> None:
     change = np.zeros(KERNELS)
     change[::10] = np.tile([0.05, 0.30], 13)[: len(change[::10])]
     found = effects(pairs_of(paced(chance, 3, 0.15, change, ms), change))
-    calm = [e for e, c in zip(found, change, strict=True) if c and e.detectable < 0.02]
+    calm = [e for e, c in zip(found, change, strict=True) if c and e.mde < 0.02]
     assert len(calm) > 5
     assert all(e.verdict is Verdict.SLOWER for e in calm)
-    assert all(e.blind is not None and e.blind[0] < JUMP / 0.0025 < e.blind[1] for e in calm)
+    assert all(
+        e.undetectable is not None and e.undetectable[0] < JUMP / 0.0025 < e.undetectable[1]
+        for e in calm
+    )
 
 
 @pytest.mark.parametrize("often", [0.02, 0.1, 0.4])
@@ -116,8 +119,8 @@ def test_a_noisy_kernel_has_no_levels() -> None:
         order = chance.permutation(np.linspace(-0.02, 0.02, 8))
         a[n], b[n] = a[n].mean() + order[:4], a[n].mean() + order[4:]
     estimates, noise = estimate(pairs_of((a, b)), paired=False)
-    assert noise.two_speeds == 0
-    assert all(not e.doubts for e in estimates)
+    assert noise.bimodal == 0
+    assert all(not e.risks for e in estimates)
 
 
 def test_one_kernel_with_levels_is_an_odd_kernel() -> None:
@@ -125,8 +128,8 @@ def test_one_kernel_with_levels_is_an_odd_kernel() -> None:
     a, b = paced(chance, 3, 0.0)
     a[7, 1] -= 0.08
     estimates, noise = estimate(pairs_of((a, b)), paired=False)
-    assert noise.two_speeds == 1
-    assert all(not e.doubts for e in estimates)
+    assert noise.bimodal == 1
+    assert all(not e.risks for e in estimates)
 
 
 def test_jumps_that_agree_in_per_cent_are_doubted_in_per_cent() -> None:
@@ -135,18 +138,18 @@ def test_jumps_that_agree_in_per_cent_are_doubted_in_per_cent() -> None:
     for n in range(0, 60, 6):
         a[n, 0] -= 0.08
     estimates, _ = estimate(pairs_of((a, b)), paired=False)
-    (doubt,) = estimates[1].doubts
-    assert doubt == estimates[100].doubts[0]
-    assert doubt.low < 0.08 < doubt.high < 0.11
+    (risk,) = estimates[1].risks
+    assert risk == estimates[100].risks[0]
+    assert risk.low < 0.08 < risk.high < 0.11
 
 
 def test_a_sum_is_doubted_as_far_as_one_of_its_kernels_may_jump() -> None:
     chance = np.random.default_rng(7)
     estimates, _ = estimate(pairs_of(paced(chance, 2, 0.1)), paired=False)
     whole = combine([(e, 1.0, 1.0) for e in estimates[:4]])
-    assert len(whole.doubts) == len(estimates[0].doubts) > 0
-    assert whole.doubts[0].chance == pytest.approx(4 * estimates[0].doubts[0].chance)
-    assert whole.doubts[0].high == max(e.doubts[0].high for e in estimates[:4]) / 4
+    assert len(whole.risks) == len(estimates[0].risks) > 0
+    assert whole.risks[0].chance == pytest.approx(4 * estimates[0].risks[0].chance)
+    assert whole.risks[0].high == max(e.risks[0].high for e in estimates[:4]) / 4
 
 
 @pytest.mark.parametrize("often", [0.0, 0.1])
@@ -158,11 +161,11 @@ def test_what_is_stated_to_be_detectable_is_detected_beside_levels(often: float)
         chance = np.random.default_rng([seed, int(10 * often)])
         stated = effects(pairs_of(paced(chance, 3, often, 0.0, ms)))
         change = np.zeros(KERNELS)
-        change[seed % 10 :: 10] = np.log1p([e.detectable for e in stated])[seed % 10 :: 10]
+        change[seed % 10 :: 10] = np.log1p([e.mde for e in stated])[seed % 10 :: 10]
         loud = effects(pairs_of(paced(chance, 3, often, change, ms), change))
         for quiet, found, size in zip(stated, loud, change, strict=True):
             # As stated: by a table in which this kernel's own scatter came out the same.
-            alike = 0.8 < found.detectable / quiet.detectable <= 1.0
+            alike = 0.8 < found.mde / quiet.mde <= 1.0
             if size and alike:
                 told.append(found.adjusted <= RULES.alpha and found.ratio > 1)
     assert len(told) > 40
@@ -191,7 +194,7 @@ def test_kernels_whose_samples_scatter_are_expected_to_vary() -> None:
         assert noise.prior.slope > 0.7
         inside.append([e.low <= 1 <= e.high for e in found])
         flagged += sum(e.verdict in CHANGED for e in found)
-        detectable.append(np.median([e.detectable for e in np.array(found)[~loud]]))
+        detectable.append(np.median([e.mde for e in np.array(found)[~loud]]))
     rates = np.mean(inside, axis=0)
     assert rates[loud].mean() == pytest.approx(0.95, abs=0.02)
     assert rates[~loud].mean() == pytest.approx(0.95, abs=0.02)

@@ -26,7 +26,7 @@ _FIELDS = "commit, metric, series, reason"
 
 
 @dataclass(frozen=True, slots=True)
-class Acknowledgement:
+class Waiver:
     """One line of the file. ``first`` is empty unless a range is given."""
 
     line: int
@@ -60,8 +60,8 @@ def _place(commit: str, places: Mapping[str, int]) -> int | None:
     return hits[0] if len(hits) == 1 else None
 
 
-def read(path: Path, metrics: Sequence[str]) -> tuple[Acknowledgement, ...]:
-    """The acknowledgements in the file at ``path``.
+def read(path: Path, metrics: Sequence[str]) -> tuple[Waiver, ...]:
+    """The waivers in the file at ``path``.
 
     Raises ``UsageError`` with the line's number for one that cannot be understood, and for a file
     that cannot be read or is not UTF-8.
@@ -70,7 +70,7 @@ def read(path: Path, metrics: Sequence[str]) -> tuple[Acknowledgement, ...]:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
         raise UsageError(
-            "the file of acknowledged changes cannot be read",
+            "the file of waived changes cannot be read",
             where=str(path),
             got=error.strerror or str(error),
             remedy="name another one (--ack FILE), or make it",
@@ -78,7 +78,7 @@ def read(path: Path, metrics: Sequence[str]) -> tuple[Acknowledgement, ...]:
     except UnicodeDecodeError as error:
         place = error.object[: error.start].count(b"\n") + 1
         raise UsageError(
-            "the file of acknowledged changes is not UTF-8",
+            "the file of waived changes is not UTF-8",
             where=f"{path}:{place}",
             got=f"byte 0x{error.object[error.start]:02x}",
             remedy="save it as UTF-8",
@@ -90,12 +90,12 @@ def read(path: Path, metrics: Sequence[str]) -> tuple[Acknowledgement, ...]:
     return tuple(found)
 
 
-def _parse(line: str, number: int, where: str, metrics: Sequence[str]) -> Acknowledgement:
+def _parse(line: str, number: int, where: str, metrics: Sequence[str]) -> Waiver:
     fields = line.split(None, 3)
     if len(fields) < 4:
         missing = _FIELDS.split(", ")[len(fields)]
         raise UsageError(
-            f"a line of acknowledged changes has no {missing}",
+            f"a line of waived changes has no {missing}",
             where=where,
             got=line.strip(),
             expected=_FIELDS,
@@ -106,7 +106,7 @@ def _parse(line: str, number: int, where: str, metrics: Sequence[str]) -> Acknow
     for name in (first, last) if dots else (last,):
         if not _COMMIT.fullmatch(name.lower()):
             raise UsageError(
-                "an acknowledged change names no commit",
+                "a waived change names no commit",
                 where=where,
                 got=commit,
                 expected="7 to 64 hexadecimal digits, or two of those with .. between",
@@ -114,7 +114,7 @@ def _parse(line: str, number: int, where: str, metrics: Sequence[str]) -> Acknow
             )
     if metric not in ("*", *metrics):
         raise UsageError(
-            "an acknowledged change names no metric",
+            "a waived change names no metric",
             where=where,
             got=metric,
             expected=", ".join(("*", *metrics)),
@@ -122,10 +122,10 @@ def _parse(line: str, number: int, where: str, metrics: Sequence[str]) -> Acknow
         )
     if "/" not in series:
         raise UsageError(
-            "an acknowledged change names no series",
+            "a waived change names no series",
             where=where,
             got=series,
             expected="graph/kernel; * stands for anything",
             remedy="take the series from `harness changes`; a graph's own figures are GRAPH/",
         )
-    return Acknowledgement(number, first.lower(), last.lower(), metric, series, reason.strip())
+    return Waiver(number, first.lower(), last.lower(), metric, series, reason.strip())
