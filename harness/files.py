@@ -26,6 +26,7 @@ _CAUSES = {
     errno.EACCES: "the folder may not be written",
     errno.EPERM: "the folder may not be written",
     errno.ENOTDIR: "a file stands where a folder should be",
+    errno.EEXIST: "a file stands where a folder should be",
 }
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 

@@ -38,7 +38,8 @@ ROLES = ("data", "parameter", "buffer", "gradient", "saved")
 
 _HEADER = re.compile(r"^# harness graph (\d+)$")
 _ORIGIN = re.compile(r"^\[(?P<module>[^\]]*)\] ?(?P<source>.*)$")
-_OPERATOR = re.compile(r"^(?:\w+\.\w+\.\w+|getitem)$")
+_OPERATOR = re.compile(r"^(?:(?!__)\w+\.\w+\.(?!__)\w+|getitem)$")
+"""Operators may be called ``__and__``; no namespace and no overload is."""
 _INTEGERS = 2**63
 _REMEDY = "capture the graph again, or undo the edit"
 _STATEMENT = 'name: "type" = operator(…), then input[...] = name, then return'

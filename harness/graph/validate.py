@@ -77,7 +77,8 @@ def _is_registered(node: Node, where: str) -> bool:
     try:
         operator_function(node.op)
     except UnsupportedOperator as error:
-        if node.op.partition(".")[0] not in _OURS:
+        namespace = node.op.partition(".")[0]
+        if namespace not in _OURS and not hasattr(type(torch.ops), namespace):
             return False
         source = f"{where} ({node.source})" if node.source else where
         raise UnsupportedOperator(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import CompileFailed
+from harness.errors import CompileFailed, RecordError
 from harness.runtime import module as modules
 from tests.runtime import emitted
 
@@ -53,3 +53,16 @@ def test_text_that_is_no_module_is_named(tmp_path: Path) -> None:
     for text, what in (("x = ", "cannot be executed"), ("x = 1", "not an emitted module")):
         with pytest.raises(CompileFailed, match=what):
             modules.load(text, tmp_path)
+
+
+def test_a_folder_in_the_place_of_a_file_is_moved_aside(tmp_path: Path) -> None:
+    path = modules.load(emitted.POINTWISE, tmp_path).path
+    path.unlink()
+    path.mkdir()
+    assert modules.load(emitted.POINTWISE, tmp_path).path.read_text() == emitted.POINTWISE
+
+
+def test_a_file_in_the_place_of_a_folder_is_said(tmp_path: Path) -> None:
+    (tmp_path / "modules").write_text("in the way")
+    with pytest.raises(RecordError, match="a file stands where a folder should be"):
+        modules.load(emitted.POINTWISE, tmp_path)
