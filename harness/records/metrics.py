@@ -123,129 +123,42 @@ class Metric:
                 return NOTHING if value is None else f"{100 * value:.0f} %"
 
 
+def static_metric(
+    name: str, read: Callable[[StaticMetrics], int], rank: int, title: str = "", **rest: Any
+) -> Metric:
+    """A metric that ``read`` takes from a binary; ``column`` and ``title`` are its ``name`` unless
+    they are given."""
+    column = rest.pop("column", name)
+    return Metric(name, column, title or name, Source.STATIC, read=read, rank=rank, **rest)
+
+
+_MEASURED, _COUNTED, _GRAPH = Source.MEASURED, Source.COUNTED, Scope.GRAPH
+_SCALED, _MS, _SHARE = Display.SCALED, Display.MILLISECONDS, Display.SHARE_OF_PEAK
+_SHOWN_SHARE: dict[str, Any] = {"head": "of peak", "width": 12, "display": _SHARE}
+_TRAFFIC: dict[str, Any] = {"adds_up": True, "head": "bytes", "display": _SCALED}
+_MEMORY: dict[str, Any] = {"unit": "bytes", "head": "smem", "display": _SCALED}
+_LOAD = {"title": "load width", "column": "widest_load"}
+_STORE = {"title": "store width", "column": "widest_store"}
+_WIDTH: dict[str, Any] = {"unit": "bytes", "lower_is_better": False, "threshold": 0.0}
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "ms",
-        "ms",
-        "time",
-        Source.MEASURED,
-        "ms",
-        head="ms",
-        width=7,
-        display=Display.MILLISECONDS,
+    Metric("ms", "ms", "time", _MEASURED, "ms", head="ms", width=7, display=_MS),
+    Metric("gbps", "gbps", "bandwidth", _MEASURED, "GB/s", False, head="GB/s", width=6),
+    Metric("fraction", "fraction", "share of peak", _MEASURED, "", False, **_SHOWN_SHARE),
+    Metric("codegen", "codegen_seconds", "code generation", _MEASURED, "s", scope=_GRAPH),
+    Metric("peers", "ms", "time of other compilers", _MEASURED, "ms", scope=Scope.PEER),
+    Metric("bytes", "bytes", "bytes", _COUNTED, "bytes", rank=3, threshold=0.001, **_TRAFFIC),
+    static_metric("registers", lambda b: b.registers, 7, head="regs", width=4),
+    static_metric("spills", lambda b: b.spills, 1, unit="bytes", threshold=0.0, head="spill"),
+    static_metric("stack", lambda b: b.stack, 2, unit="bytes"),
+    static_metric("shared", lambda b: b.shared, 8, "shared memory", **_MEMORY),
+    static_metric(
+        "instructions", lambda b: b.instructions, 6, adds_up=True, threshold=0.1, head="instr"
     ),
-    Metric(
-        "gbps",
-        "gbps",
-        "bandwidth",
-        Source.MEASURED,
-        "GB/s",
-        lower_is_better=False,
-        head="GB/s",
-        width=6,
-    ),
-    Metric(
-        "fraction",
-        "fraction",
-        "share of peak",
-        Source.MEASURED,
-        lower_is_better=False,
-        head="of peak",
-        width=12,
-        display=Display.SHARE_OF_PEAK,
-    ),
-    Metric(
-        "codegen", "codegen_seconds", "code generation", Source.MEASURED, "s", scope=Scope.GRAPH
-    ),
-    Metric("peers", "ms", "time of other compilers", Source.MEASURED, "ms", scope=Scope.PEER),
-    Metric(
-        "bytes",
-        "bytes",
-        "bytes",
-        Source.COUNTED,
-        "bytes",
-        adds_up=True,
-        rank=3,
-        threshold=0.001,
-        head="bytes",
-        display=Display.SCALED,
-    ),
-    Metric(
-        "registers",
-        "registers",
-        "registers",
-        Source.STATIC,
-        rank=7,
-        read=lambda binary: binary.registers,
-        head="regs",
-        width=4,
-    ),
-    Metric(
-        "spills",
-        "spills",
-        "spills",
-        Source.STATIC,
-        "bytes",
-        rank=1,
-        threshold=0.0,
-        read=lambda binary: binary.spills,
-        head="spill",
-    ),
-    Metric(
-        "stack",
-        "stack",
-        "stack",
-        Source.STATIC,
-        "bytes",
-        rank=2,
-        read=lambda binary: binary.stack,
-    ),
-    Metric(
-        "shared",
-        "shared",
-        "shared memory",
-        Source.STATIC,
-        "bytes",
-        rank=8,
-        read=lambda binary: binary.shared,
-        head="smem",
-        display=Display.SCALED,
-    ),
-    Metric(
-        "instructions",
-        "instructions",
-        "instructions",
-        Source.STATIC,
-        adds_up=True,
-        rank=6,
-        threshold=0.1,
-        read=lambda binary: binary.instructions,
-        head="instr",
-    ),
-    Metric(
-        "load-width",
-        "widest_load",
-        "load width",
-        Source.STATIC,
-        "bytes",
-        lower_is_better=False,
-        rank=4,
-        threshold=0.0,
-        read=lambda binary: binary.widest_load,
-    ),
-    Metric(
-        "store-width",
-        "widest_store",
-        "store width",
-        Source.STATIC,
-        "bytes",
-        lower_is_better=False,
-        rank=5,
-        threshold=0.0,
-        read=lambda binary: binary.widest_store,
-    ),
-    Metric("kernels", "kernels", "kernels", Source.COUNTED, scope=Scope.GRAPH),
-    Metric("launches", "launches", "launches", Source.COUNTED, scope=Scope.GRAPH),
+    static_metric("load-width", lambda b: b.widest_load, 4, **_LOAD, **_WIDTH),
+    static_metric("store-width", lambda b: b.widest_store, 5, **_STORE, **_WIDTH),
+    Metric("kernels", "kernels", "kernels", _COUNTED, scope=_GRAPH),
+    Metric("launches", "launches", "launches", _COUNTED, scope=_GRAPH),
 )
 """Every metric, in the order of columns and tables. Read when it is needed, never copied."""
 
