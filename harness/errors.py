@@ -58,7 +58,8 @@ class HarnessError(Exception):
     """Base of every error raised on purpose.
 
     ``what`` is one sentence naming the condition; the other fields are filled
-    where they are known and left empty where they are not.
+    where they are known and left empty where they are not. ``step`` is what a job for a worker
+    process was about to do, where it said so.
     """
 
     what: str
@@ -66,6 +67,7 @@ class HarnessError(Exception):
     got: str = ""
     expected: str = ""
     remedy: str = ""
+    step: str = ""
 
     def __str__(self) -> str:
         lines = [f"{self.where}: {self.what}" if self.where else self.what]
@@ -79,7 +81,10 @@ class HarnessError(Exception):
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (type(self), (self.what, self.where, self.got, self.expected, self.remedy))
+        return (
+            type(self),
+            (self.what, self.where, self.got, self.expected, self.remedy, self.step),
+        )
 
 
 class UsageError(HarnessError):

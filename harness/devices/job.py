@@ -64,9 +64,11 @@ class Unusable(Exception):
 @dataclass(eq=False, slots=True)
 class Context:
     """What a handler is given of the process it runs in. ``cache`` is a folder to keep things
-    in, None for none."""
+    in, None for none. ``step`` tells the parent what the job is about to do: the error of a job
+    that fails, or whose process is lost, says the last of it (``HarnessError.step``)."""
 
     cache: Path | None = None
+    step: Callable[[str], None] = lambda _: None
     _made: dict[Any, Any] = field(default_factory=dict)
 
     def once(self, make: Callable[[Context], T]) -> T:

@@ -290,9 +290,9 @@ class Pool(Closing):
         """Send a job; its answer if it cannot be sent. A worker that had ended before it could
         read its job costs nothing: another gets it."""
         worker = self._require_worker(place)
-        limit = self.seconds if job.seconds is None else job.seconds
         try:
-            worker.send(self._handlers.get(job.handler, job.handler), job, limit)
+            handler = self._handlers.get(job.handler, job.handler)
+            worker.send(handler, job, self._limit(batch, place))
         except OSError:
             if index is None or index in batch.resent:
                 return self._lost(batch, place, "it ended before its job")
@@ -327,16 +327,17 @@ class Pool(Closing):
         for place in active:
             worker = place.worker
             if place not in spoke and worker is not None and now >= worker.deadline:
-                limit = self._limit(batch, place) if worker.ready else START_SECONDS
+                limit = self._limit(batch, place)
                 answers.extend(self._lost(batch, place, f"no answer within {limit:g} s"))
         return answers
 
     def _limit(self, batch: _Batch, place: _Place) -> float:
-        worker = place.worker
-        job = place.device.opening
-        if worker is not None and worker.job is not None:
-            job = batch.jobs[worker.job]
-        return self.seconds if job is None or job.seconds is None else job.seconds
+        """Seconds for what the worker has to do. Taking a device belongs to starting."""
+        index = None if place.worker is None else place.worker.job
+        job = place.device.opening if index is None else batch.jobs[index]
+        if job is not None and job.seconds is not None:
+            return job.seconds
+        return START_SECONDS if index is None else self.seconds
 
     def _hear(self, batch: _Batch, place: _Place) -> list[Answer]:
         worker = self._require_worker(place)
@@ -345,9 +346,14 @@ class Pool(Closing):
         except Exception as error:  # noqa: BLE001 - an answer that cannot be read is no answer
             what = "" if isinstance(error, EOFError) else f": {type(error).__name__}: {error}"
             return self._lost(batch, place, f"its process ended{what}")
-        if heard is None:
+        return [answer for kind, value in heard for answer in self._told(batch, place, kind, value)]
+
+    def _told(self, batch: _Batch, place: _Place, kind: str, value: Any) -> list[Answer]:
+        """What follows from one message of a worker."""
+        worker = self._require_worker(place)
+        if kind == "step":
+            worker.step = value
             return []
-        kind, value = heard
         if kind == "ready":
             worker.ready = True
             return []
@@ -370,6 +376,8 @@ class Pool(Closing):
                 self._not_opened(batch, place, value)
             return []
         index, worker.job = worker.job, None
+        if isinstance(value, HarnessError):
+            value.step = worker.step
         if kind == "last":
             place.drop()
         return [] if index is None else [(index, value)]
@@ -403,6 +411,7 @@ class Pool(Closing):
             got=f"exit status {code}" + (f"; {tail}" if tail else ""),
             expected="an answer",
             remedy="the other jobs go on; run this one alone to see why",
+            step=worker.step,
         )
         if index is not None:
             return [(index, error)]

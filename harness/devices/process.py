@@ -36,7 +36,7 @@ main({cache!r}, {environment!r}, {imports!r}, {parent})
 @dataclass(eq=False, slots=True)
 class Process:
     """``job`` is the index of the job it has, None when idle; ``opening`` says that it is taking
-    its device, ``opened`` that it has."""
+    its device, ``opened`` that it has; ``step`` is what the job has said it is about to do."""
 
     process: subprocess.Popen[bytes]
     log: IO[bytes]
@@ -45,6 +45,7 @@ class Process:
     job: int | None = None
     opening: bool = False
     opened: bool = False
+    step: str = ""
     _heard: bytearray = field(default_factory=bytearray)
 
     @classmethod
@@ -83,26 +84,27 @@ class Process:
     def send(self, handler: str, job: Job, seconds: float) -> None:
         """Hand it a job. Raises ``OSError`` if it has ended, and what pickling raises."""
         data = memoryview(packed((handler, job)))
+        self.step = ""
         self.deadline = time.monotonic() + seconds
         assert self.process.stdin is not None
         while data:
             data = data[self.process.stdin.write(data) :]
 
-    def receive(self) -> tuple[str, Any] | None:
-        """What it has answered, None until all of that is here; to be called when there is
-        something to read. Raises ``EOFError`` if it has ended."""
+    def receive(self) -> list[tuple[str, Any]]:
+        """The messages that are here as a whole; to be called when there is something to read.
+        Raises ``EOFError`` if it has ended."""
         found = os.read(self.answers.fileno(), _CHUNK)
         if not found:
             raise EOFError
         self._heard += found
-        if len(self._heard) < LENGTH.size:
-            return None
-        (length,) = LENGTH.unpack_from(self._heard)
-        if len(self._heard) < LENGTH.size + length:
-            return None
-        kind, value = pickle.loads(memoryview(self._heard)[LENGTH.size :])  # noqa: S301 - our own
-        self._heard = bytearray()
-        return str(kind), value
+        messages = []
+        while len(self._heard) >= LENGTH.size:
+            end = LENGTH.size + LENGTH.unpack_from(self._heard)[0]
+            if len(self._heard) < end:
+                break
+            messages.append(pickle.loads(self._heard[LENGTH.size : end]))  # noqa: S301 - our own
+            del self._heard[:end]
+        return messages
 
     def log_tail(self) -> str:
         """The end of what it wrote to its standard error."""

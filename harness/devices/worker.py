@@ -104,7 +104,8 @@ def main(
         _send(answers, packed(("broken", HarnessError("a worker could not start", got=text))))
         return
     _send(answers, packed(("ready", os.getpid())))
-    context = Context(None if cache is None else Path(cache))
+    folder = None if cache is None else Path(cache)
+    context = Context(folder, lambda text: _send(answers, packed(("step", text))))
     while True:
         try:
             message = _read(jobs)

@@ -48,12 +48,15 @@ def take(context: Context, job: Take) -> tuple[str, int]:
     assert context.cache is not None
     with (context.cache / "taken").open("a") as file:
         file.write(f"{job.name}\n")
+    if (context.cache / "slow").exists():
+        time.sleep(1.0)
     if (context.cache / job.name).exists():
         raise Unusable(NoDevice("the GPU cannot be used", got=job.name))
     return job.name, os.getpid()
 
 
-def do(_: Context, job: Do) -> object:
+def do(context: Context, job: Do) -> object:
+    context.step(f"about to {job.what}")
     time.sleep(job.takes)
     match job.what:
         case "where":

@@ -67,12 +67,15 @@ def test_a_bad_job_costs_itself_alone(two: Pool) -> None:
     assert "exit status 7" in str(answers[1])
     assert "ValueError: no" in str(answers[2])
     assert "cannot be sent" in str(answers[6])
+    steps = [answer.step for answer in answers[1:5]]
+    assert steps == [f"about to {what}" for what in bad], "what it was about to do"
 
 
 def test_a_hanging_job_ends_at_its_own_limit(two: Pool) -> None:
     began = time.monotonic()
     hung, fine = two.all([Do("hang", seconds=0.5), Do("fine")])
     assert "no answer within 0.5 s" in str(hung)
+    assert hung.step == "about to hang"
     assert fine == "fine"
     assert time.monotonic() - began < 20
 
@@ -142,6 +145,12 @@ def test_a_device_is_taken_by_every_fresh_process(tmp_path: Path) -> None:
         assert pool.open() == [("gpu 0", first)]
     assert (tmp_path / "taken").read_text() == "gpu 0\n" * 3
     assert all_end([third])
+
+
+def test_taking_a_device_is_not_limited_by_what_a_job_may_take(tmp_path: Path) -> None:
+    (tmp_path / "slow").touch()
+    with Pool(gpus(1), 0.5, tmp_path) as pool:
+        assert pool.run(Do("where"))[0] == "0"
 
 
 def test_a_device_that_is_gone_leaves_its_work_to_the_others(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import ClassVar
 
 from harness.compiled import CompiledRegion
@@ -14,21 +13,19 @@ from harness.measure.peers.names import SUBJECTS
 from harness.records.timing import Samples
 
 TIMING = "timing"
-"""What the file ``CompareJob.progress`` holds while all compilers are timed, interleaved."""
+"""The step of a ``CompareJob`` at which all compilers are timed, interleaved."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CompareJob(Job):
     """Compare ``names`` (what they are compared with among them) on ``work``: a region, or the
-    text of a user's kernel. ``configs`` are tuned configurations by module text; the file
-    ``progress`` is where the worker says which of the names it is about to run. Answers a
-    ``RegionComparison``."""
+    text of a user's kernel. ``configs`` are tuned configurations by module text. Its steps are the
+    names that are about to be run, then ``TIMING``. Answers a ``RegionComparison``."""
 
     handler: ClassVar[str] = "harness.measure.peers.worker:compare_region"
     work: CompiledRegion | str
     names: tuple[str, ...]
     configs: dict[str, Config]
-    progress: Path
     budget_ms: float = 120.0
     seed: int = 0
 

@@ -1,12 +1,11 @@
 """Peers as a run sees them: compile ahead, compare a region, in processes that can be lost.
 
-What a lost process was about to do is in a file; that compiler gets the reason as its row
-and the others are compared without it.
+The compiler that a lost process was about to run gets the reason as its row, and the others are
+compared without it.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -58,14 +57,12 @@ class PeerPool(Closing):
         self._workers = [Pool([device], seconds, cache, handlers) for _ in range(processes)]
         warming = cores(min(jobs, _MOST_WARMING), alone)
         self._warming = Pool(warming, seconds, cache, handlers)
-        self._folder = tempfile.TemporaryDirectory(prefix="harness-peers-")
 
     def close(self) -> None:
         """End the processes."""
         for worker in self._workers:
             worker.close()
         self._warming.close()
-        self._folder.cleanup()
 
     def prepare(self, work: Sequence[Comparable]) -> None:
         """Compile with Inductor what ``compare`` will need, in parallel. What fails here fails
@@ -97,29 +94,23 @@ class PeerPool(Closing):
         """The compilers called ``names`` in one process, and in another where that is lost."""
         lost: dict[str, Peer] = {}
         while left := [name for name in names if name not in lost]:
-            progress = Path(self._folder.name) / "progress"
-            progress.unlink(missing_ok=True)
-            job = CompareJob(one.work, tuple(left), dict(configs), progress)
             try:
+                job = CompareJob(one.work, tuple(left), dict(configs))
                 found: RegionComparison = worker.run(job)
                 return {**found.peers, **lost}
             except NoDevice:
                 raise
             except HarnessError as error:
-                lost.update(_blamed(progress, left, error))
+                lost.update(_blamed(left, error))
         return lost
 
 
-def _blamed(progress: Path, left: Sequence[str], error: HarnessError) -> dict[str, Peer]:
+def _blamed(left: Sequence[str], error: HarnessError) -> dict[str, Peer]:
     """The compiler that was being run when the process was lost; all of them if it was none."""
-    try:
-        name = progress.read_text()
-    except OSError:
-        name = ""
     why = one_line(error)
-    if name in left:
-        return {name: Peer(reason=why)}
-    why = f"{_TIMING_FAILED}: {why}" if name == TIMING else why
+    if error.step in left:
+        return {error.step: Peer(reason=why)}
+    why = f"{_TIMING_FAILED}: {why}" if error.step == TIMING else why
     return {name: Peer(reason=why) for name in left}
 
 

@@ -2,7 +2,7 @@
 worker process.
 
 Inductor and other compilers run here and nowhere else: one that crashes or never ends takes
-this process with it, and the parent, told by a file how far it came, goes on without it.
+this process with it, and the parent, told step by step how far it came, goes on without it.
 """
 
 from __future__ import annotations
@@ -80,11 +80,8 @@ class Comparer:
         """All providers on one region. Raises ``Unusable`` when the device's context is lost."""
         task, makers = self._prepared(job)
 
-        def step(name: str) -> None:
-            job.progress.write_text(name)
-
         try:
-            return compare(task, makers, self.timer, job.budget_ms, step)
+            return compare(task, makers, self.timer, job.budget_ms, self.context.step)
         except (RuntimeError, HarnessError) as error:
             self._require_device(error)
             raise

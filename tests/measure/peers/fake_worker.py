@@ -27,13 +27,13 @@ def take(context: Context, _: OpenDevice) -> None:
     _note(context, "started", "x")
 
 
-def compare_region(_: Context, job: CompareJob) -> RegionComparison:
+def compare_region(context: Context, job: CompareJob) -> RegionComparison:
     peers = {}
     for name in job.names:
-        job.progress.write_text(name)
+        context.step(name)
         _suffer(name)
         peers[name] = Peer(Samples((1.0, 2.0, 3.0), method="fake", stopped="count"), 1e-3, "", True)
-    job.progress.write_text(TIMING)
+    context.step(TIMING)
     if "ruins-timing" in job.names:
         os._exit(9)
     return RegionComparison("r", peers, 1e-2)
