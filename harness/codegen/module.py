@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from harness.codegen import tail
 from harness.codegen.inputs import argument_rows
 from harness.codegen.operations import floating_operations
 from harness.codegen.reference import Reference, reference_of, triton_signature
 from harness.codegen.source import EmittedModule, KernelSource
-from harness.codegen.tail import TAIL, TAIL_OF_UNKNOWN_SIZES
 from harness.graph.model import Graph
-from harness.heuristics.facts import Config
 from harness.heuristics.registry import candidates
 from harness.ir.affine import UNKNOWN_SIZE
+from harness.records.modules import code_hash
 from harness.runtime.module import config_dict
 from harness.target import Target
 from harness.tiling.plan import ArgumentKind, KernelPlan
 
 _MOST_SOURCE_LINES = 24
-_IMPORTS = """import argparse
-import json
-import math
-import os
-
-import torch
-import triton
-import triton.language as tl
-from triton.language.extra import libdevice
-"""
+_DEVICE = "    device = next((a.device for a in args if isinstance(a, torch.Tensor)), None)"
 
 
 def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
@@ -39,23 +30,30 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
     """
     plan = source.plan
     reference = reference_of(plan, graph)
-    parts = [
-        f'"""{_summary(source, graph)}"""\n\n{_IMPORTS}',
-        _constants(source, reference, target),
-        _arguments(plan, graph),
-        f"\n{source.text}",
-        f"\n_KERNEL = {source.name}\n",
-        "\n" + _grid(source),
-        "\n" + _reference(reference, plan),
-        TAIL_OF_UNKNOWN_SIZES if plan.sizes else TAIL,
-    ]
+    signature = _signature(plan)
+    rows = _arguments(plan, graph)
+    body = "\n".join(
+        (
+            _origin(source, graph) + _constants(source, reference, signature, target) + rows,
+            f"\n{source.text}",
+            f"\n{_grid(source)}",
+            f"\n{_reference(reference, plan)}",
+            tail.arguments(source.name, bool(plan.sizes), rows),
+            tail.check(source.text, list(signature.values())),
+        )
+    )
+    known = code_hash(body)
+    head = f'"""{_summary(source, graph)}"""\n\n{tail.imports(source.text)}\n'
     return EmittedModule(
         name=source.name,
-        text="\n".join(parts),
+        text=f'{head}CODE_HASH = "{known}"  # of what executes: types, kernel, grid\n{body}',
         bytes_moved=plan.bytes_moved,
         facts=plan.facts,
         category=plan.category.value,
         origins=plan.origins,
+        region=graph.name,
+        code_hash=known,
+        signature=tuple(signature.items()),
     )
 
 
@@ -63,16 +61,12 @@ def _summary(source: KernelSource, graph: Graph) -> str:
     """What the kernel is and where it came from, safe inside triple quotes."""
     plan = source.plan
     space = " x ".join(f"{t.prefix.rstrip('_')}={t.numel}" for t in plan.tiles)
-    lines = [
-        f"{source.name}: {plan.category.name.lower()} kernel over {space}.",
-        "",
-        f"Region {graph.name}; graph nodes: {', '.join(plan.origins)}",
-    ]
+    lines = [f"{source.name}: {plan.category.name.lower()} kernel over {space}."]
     nodes = {n.name: n for n in graph.nodes}
     found = [nodes[o].source for o in plan.origins if o in nodes and nodes[o].source]
     sources = list(dict.fromkeys(found))
     if sources:
-        lines += ["", "Source lines:"]
+        lines.append("")
         lines += [f"    {s}" for s in sources[:_MOST_SOURCE_LINES]]
         if len(sources) > _MOST_SOURCE_LINES:
             lines.append(f"    and {len(sources) - _MOST_SOURCE_LINES} more")
@@ -80,42 +74,50 @@ def _summary(source: KernelSource, graph: Graph) -> str:
     return f"{text}\n"
 
 
-def _constants(source: KernelSource, reference: Reference, target: Target) -> str:
-    plan = source.plan
-    configs = "".join(f"    {_config(c)},\n" for c in candidates(plan.facts, target))
-    written = [
-        n
-        for n, a in enumerate(plan.arguments)
-        if a.kind in (ArgumentKind.OUTPUT, ArgumentKind.IN_OUT)
-    ]
+def _origin(source: KernelSource, graph: Graph) -> str:
+    """Which kernel this is, and of what."""
+    return (
+        f'REGION = "{graph.name}"\n'
+        f"NODES = {_tuple_text(source.plan.origins)}\n"
+        f'KERNEL = "{source.name}"\n'
+    )
+
+
+def _constants(
+    source: KernelSource, reference: Reference, signature: Mapping[str, str], target: Target
+) -> str:
+    plan, facts = source.plan, source.facts
+    configs = "".join(f"    {_dict_text(config_dict(c))},\n" for c in candidates(facts, target))
     pointers = [a.name for a in plan.arguments if a.kind is not ArgumentKind.SIZE]
+    written = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
+    types = [signature[plan.arguments[n].name] for n in written]
+    reduced = _reduced(plan)
     counted = "modelled, for UNKNOWN_SIZES" if plan.sizes else "modelled"
     lines = [
-        f'KERNEL = "{source.name}"',
         f'CATEGORY = "{plan.category.value}"',
         f"BYTES = {plan.bytes_moved}  # bytes one launch moves ({counted})",
         f"FLOPS = {floating_operations(plan)}  # floating-point operations of one (modelled)",
         f"CONFIGS = [  # candidates for {target.name}, best guess first\n{configs}]",
-        f"POINTS = {_dict_text(plan.facts.sizes)}  # points by tile: what blocks may grow to",
-        f"PINNED = {_dict_text(plan.facts.fixed_blocks)}  # blocks that the kernel's text fixes",
-        f"LEAST_PER_THREAD = {plan.facts.min_elements_per_thread}  # elements a thread must own",
-        f"SIGNATURE = {_signature(plan)}",
+        f"POINTS = {_dict_text(dict(facts.sizes))}  # points by tile: what blocks may grow to",
+        f"PINNED = {_dict_text(dict(facts.fixed_blocks))}  # blocks that the kernel's text fixes",
+        f"LEAST_PER_THREAD = {facts.min_elements_per_thread}  # elements a thread must own",
+        f"SIGNATURE = {_dict_text(signature)}",
         f"DIVISIBLE_BY_16 = {_tuple_text(pointers)}",
         f"OUTPUTS = {_tuple_text(written)}  # positions in args that the kernel writes",
         f"KEPT = {_tuple_text(reference.kept)}  # outputs whose old contents it needs",
-        f"REDUCED = {_reduced(plan)}  # elements that one output element sums up",
-        f"FLOATING = {reference.floating}  # whether floating-point values take part",
+        f"REDUCED = {reduced}  # elements that one output element sums up",
         f"STEPS = {reference.steps}  # whether results jump somewhere: floor, comparisons ...",
+        tail.allowed_errors(types, reduced, reference.floating),
     ]
     return "\n".join(lines)
 
 
-def _signature(plan: KernelPlan) -> str:
-    rows = [
-        f'"{a.name}": "{"i64" if a.kind is ArgumentKind.SIZE else triton_signature(a.dtype)}"'
+def _signature(plan: KernelPlan) -> dict[str, str]:
+    """Triton's type name of each argument, in order."""
+    return {
+        a.name: "i64" if a.kind is ArgumentKind.SIZE else triton_signature(a.dtype)
         for a in plan.arguments
-    ]
-    return "{" + ", ".join(rows) + "}"
+    }
 
 
 def _reduced(plan: KernelPlan) -> int:
@@ -125,13 +127,12 @@ def _reduced(plan: KernelPlan) -> int:
     return 1
 
 
-def _config(config: Config) -> str:
-    pairs = config_dict(config).items()
-    return "{" + ", ".join(f'"{name}": {value}' for name, value in pairs) + "}"
-
-
-def _dict_text(pairs: Sequence[tuple[str, int]]) -> str:
-    return "{" + ", ".join(f'"{name}": {value}' for name, value in pairs) + "}"
+def _dict_text(pairs: Mapping[str, object]) -> str:
+    inside = (
+        f'"{name}": ' + (f'"{value}"' if isinstance(value, str) else str(value))
+        for name, value in pairs.items()
+    )
+    return "{" + ", ".join(inside) + "}"
 
 
 def _tuple_text(items: Sequence[object]) -> str:
@@ -183,9 +184,8 @@ def _size_lines(plan: KernelPlan) -> list[str]:
 def _reference(reference: Reference, plan: KernelPlan) -> str:
     lines = [
         "def reference(args, wide=False, nudge=1.0):",
-        '    """What the outputs should hold, by plain torch; ``wide``: floats as float64;',
-        '    ``nudge``: a factor on functions that are not rounded exactly."""',
-        "    device = next((a.device for a in args if isinstance(a, torch.Tensor)), None)",
+        '    """The outputs by plain torch; ``wide``: float64; ``nudge``: of inexact calls."""',
+        *([_DEVICE] if any("device=device" in line for line in reference.lines) else ()),
         *_size_lines(plan),
         *(f"    {line}" for line in reference.lines),
         "",

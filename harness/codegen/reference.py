@@ -119,9 +119,7 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     names = [*given, *absent]
     lines = _float_lines(float_names(states.graph, names, wanted))
     if given:
-        lines.append("if wide:")
-        lines.append("    args = [_wide(a) for a in args]")
-    lines += [f"{local_name(value)} = args[{n}]" for value, n in given.items()]
+        lines.append(_read({local_name(value): n for value, n in given.items()}))
     lines += [_stand_in(graph, name) for name in absent]
     nodes = needed_nodes(states.graph, names, wanted)
     steps = jumps(nodes, states.graph)
@@ -130,6 +128,16 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     kept = tuple(n for n in states.wanted if plan.arguments[n].kind is ArgumentKind.IN_OUT)
     floating = any(b.dtype.is_float for b in plan.buffers) or computes_floats(nodes)
     return Reference(tuple(lines), kept, floating, steps)
+
+
+def _read(given: dict[str, int]) -> str:
+    """The values that the arguments bring in, by name and position."""
+    names, places = list(given), list(given.values())
+    listed = ", ".join(names) if len(names) > 1 else f"({names[0]},)"
+    taken = f"args[:{len(places)}]"
+    if places != list(range(len(places))):
+        taken = f"({', '.join(f'args[{n}]' for n in places)},)"
+    return f"{listed} = (a.double() if wide and a.is_floating_point() else a for a in {taken})"
 
 
 def _nudged(node: Node) -> str:

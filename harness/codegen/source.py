@@ -34,7 +34,11 @@ class KernelSource:
 
 @dataclass(frozen=True, slots=True)
 class EmittedModule:
-    """One benchmark module: a Python file that needs only torch and triton."""
+    """One benchmark module: a Python file that needs only torch and triton.
+
+    ``region`` is the region that it computes ``origins`` of (empty for a hand-written kernel),
+    ``code_hash`` names what it executes, ``signature`` are its arguments with Triton's types.
+    """
 
     name: str
     text: str
@@ -42,3 +46,6 @@ class EmittedModule:
     facts: Facts | None  # none of a kernel that somebody wrote by hand
     category: str
     origins: tuple[str, ...]
+    region: str
+    code_hash: str
+    signature: tuple[tuple[str, str], ...]

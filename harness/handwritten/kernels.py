@@ -25,8 +25,8 @@ from harness.handwritten.source import KernelText, cut
 
 _RESERVED = frozenset(
     "KERNEL CATEGORY BYTES FLOPS TENSOR CONFIGS SIGNATURE DIVISIBLE_BY_16 OUTPUTS KEPT REDUCED "
-    "FLOATING STEPS SIZES DECLARED_SIZES NAMES NUMBERS CONSTANTS PARAMETERS grid reference "
-    "expected get_args call check main benchmark_all_configs".split()
+    "CODE_HASH REGION NODES ALLOWED GRID STEPS SIZES DECLARED_SIZES NAMES NUMBERS CONSTANTS "
+    "PARAMETERS grid reference expected get_args call check main benchmark_all_configs".split()
 )
 _OPTIONS = ("num_warps", "num_stages")
 _NOT_FINITE = (float("inf"), float("-inf"))

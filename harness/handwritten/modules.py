@@ -8,23 +8,14 @@ from __future__ import annotations
 
 import re
 
+from harness.codegen import tail
 from harness.codegen.source import EmittedModule
-from harness.codegen.tail import AFTER_ARGUMENTS, BEFORE_ARGUMENTS
 from harness.handwritten.kernels import Signature, UserKernel
+from harness.records.modules import code_hash
 from harness.runtime.module import USER
 
 _DOT = re.compile(r"\b(tl|language)\.dot(_scaled)?\(")
 """What runs on the tensor cores."""
-
-_IMPORTS = """import argparse
-import json
-import math
-import os
-
-import torch
-import triton
-import triton.language as tl
-"""
 
 _MEANING = '''
 def _call(part, values):
@@ -52,7 +43,8 @@ def grid(config):
 def reference(args, wide=False, nudge=1.0):
     """What the outputs should hold, by plain torch; ``wide``: floats as float64."""
     if wide:
-        args = [_wide(arg) for arg in args]
+        floats = (isinstance(arg, torch.Tensor) and arg.is_floating_point() for arg in args)
+        args = [arg.double() if floating else arg for arg, floating in zip(args, floats)]
     return _listed(_call("reference", _values(args)))
 
 
@@ -61,15 +53,16 @@ def expected(*args):
     return _listed(_call("reference", _values(args)))
 
 '''
-"""Up to the reference, a module's text says what the kernel is (``KernelRecord.code``)."""
+"""Up to the reference, a module's text says what executes (``records.modules.code``)."""
 
 _ARGUMENTS = '''
 def _guarded(value):
     """``value`` in memory of its own, with a guard behind it."""
     if not isinstance(value, torch.Tensor) or 0 in value.stride():
         return value
-    extent = _extent(value.shape, value.stride()) + _GUARD
-    storage = torch.zeros(extent, dtype=value.dtype, device=value.device)
+    sizes = zip(value.shape, value.stride())
+    extent = 0 if value.numel() == 0 else 1 + sum((n - 1) * s for n, s in sizes)
+    storage = torch.zeros(extent + 64, dtype=value.dtype, device=value.device)
     return storage.as_strided(value.shape, value.stride()).copy_(value)
 
 
@@ -96,25 +89,29 @@ def emit(kernel: UserKernel, small: bool = False) -> EmittedModule:
     Raises ``UsageError`` where its arguments cannot be made or do not fit.
     """
     facts = kernel.signature(small)
-    parts = [
-        f'"""{_summary(kernel)}"""\n\n{_imports(kernel)}',
-        _constants(kernel, facts),
-        f"\n\n{kernel.text.device}\n",
-        f"\n_KERNEL = {kernel.name}\n{_sizes(kernel, facts)}\n",
-        _MEANING.strip(),
-        BEFORE_ARGUMENTS.rstrip(),
-        _ARGUMENTS,
-        f"\ndef _user():\n{_indented(_host(kernel))}\n\n\n_USER = _user()\n",
-        _tolerance(kernel.declaration.tolerance),
-        AFTER_ARGUMENTS,
-    ]
+    body = "\n".join(
+        (
+            _constants(kernel, facts),
+            f"\n{kernel.text.device}\n",
+            f"\n_KERNEL = {kernel.name}\n{_sizes(kernel, facts)}\n",
+            _MEANING.strip(),
+            _ARGUMENTS,
+            f"\ndef _user():\n{_indented(_host(kernel))}\n\n\n_USER = _user()\n",
+            tail.check(kernel.text.device, list(facts.types.values())),
+        )
+    )
+    known = code_hash(body)
+    head = f'"""{_summary(kernel)}"""\n\n{_imports(kernel)}\nCODE_HASH = "{known}"\n'
     return EmittedModule(
         name=kernel.name,
-        text="\n".join(parts),
+        text=head + body,
         bytes_moved=facts.nbytes,
         facts=None,
         category=USER,
         origins=(kernel.name,),
+        region="",
+        code_hash=known,
+        signature=tuple(facts.types.items()),
     )
 
 
@@ -125,13 +122,19 @@ def _summary(kernel: UserKernel) -> str:
 
 
 def _imports(kernel: UserKernel) -> str:
-    own = [line for line in kernel.text.imports.split("\n") if line not in _IMPORTS.split("\n")]
-    return _IMPORTS + "".join(f"{line}\n" for line in own)
+    ours = tail.imports("")
+    own = [line for line in kernel.text.imports.split("\n") if line not in ours.split("\n")]
+    return ours + "".join(f"{line}\n" for line in own)
 
 
 def _constants(kernel: UserKernel, facts: Signature) -> str:
     configs = "".join(f"    {config!r},\n" for config in kernel.configs)
-    return f"CONFIGS = [\n{configs}]\n" + _assigned(
+    kinds = [list(facts.types.values())[n] for n in facts.outputs]
+    tolerance = kernel.declaration.tolerance
+    allowed = tail.allowed_errors(kinds, facts.reduced, facts.floating, tolerance)
+    return f"CONFIGS = [\n{configs}]\n{allowed}" + _assigned(
+        REGION="",
+        NODES=(kernel.name,),
         KERNEL=kernel.name,
         CATEGORY=USER,
         BYTES=facts.nbytes,
@@ -140,7 +143,6 @@ def _constants(kernel: UserKernel, facts: Signature) -> str:
         OUTPUTS=facts.outputs,
         KEPT=facts.kept,
         REDUCED=facts.reduced,
-        FLOATING=facts.floating,
         STEPS=False,
         **_arithmetic(kernel, facts),
     )
@@ -155,7 +157,8 @@ def _arithmetic(kernel: UserKernel, facts: Signature) -> dict[str, object]:
 
 def _sizes(kernel: UserKernel, facts: Signature) -> str:
     """What a launch depends on besides the kernel's text."""
-    return f"# grid: {' '.join(kernel.text.parts['grid'].split())}\n" + _assigned(
+    return _assigned(
+        GRID=" ".join(kernel.text.parts["grid"].split()),
         DECLARED_SIZES=dict(facts.sizes),
         NAMES=kernel.arguments,
         NUMBERS=dict(facts.numbers),
@@ -176,9 +179,3 @@ def _host(kernel: UserKernel) -> str:
 def _indented(text: str) -> str:
     # Only text that ``ast.unparse`` wrote comes here: none but docstrings go over a line.
     return "\n".join(f"    {line}" if line else "" for line in text.split("\n"))
-
-
-def _tolerance(given: float | None) -> str:
-    if given is None:
-        return ""
-    return f"\n_ALLOWED = dict.fromkeys(_ALLOWED, {given!r})  # as declared\n_USUAL = {{}}\n"

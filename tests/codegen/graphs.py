@@ -116,3 +116,15 @@ def graph_of_size(rows: int, columns: int) -> Graph:
     kind = f"f32[{rows}, {columns}]"
     line = f'neg: "{kind}" = aten.neg.default(x)'
     return _graph(f'def big(\n    x: "{kind}",\n):\n    {line}\n    return (neg,)\n')
+
+
+LIBRARY = _graph("""def library(
+    x: "f32[30, 7]",
+    y: "f32[30, 7]",
+):
+    tanh: "f32[30, 7]" = aten.tanh.default(x)
+    erf: "f32[30, 7]" = aten.erf.default(tanh)
+    round: "f32[30, 7]" = aten.round.default(y)
+    pow: "f32[30, 7]" = aten.atan2.default(round, erf)
+    return (pow,)
+""")

@@ -68,7 +68,7 @@ def test_overflow_is_torchs_everywhere(tmp_path: Path, dtype: DType, back: bool)
 def test_the_check_accepts_overflow_and_no_other_large_number(tmp_path: Path, dtype: DType) -> None:
     (module,) = modules(graph(dtype, back=False))
     largest = torch.finfo(TYPES[dtype]).max
-    large = module.text.replace("= torch.randn(extent,", f"= {largest} * torch.randn(extent,")
+    large = module.text.replace("= draw(extent,", f"= {largest} * draw(extent,")
     wrong = large.replace("tmp0 + 0.0", "tmp0 * 0.25")
     assert module.text != large != wrong
     with InterpreterPool(1, tmp_path) as pool:

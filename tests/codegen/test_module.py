@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.graph.model import Graph
+from harness.graph.text import load as load_graph
+from harness.pipeline import compile_graph
 from harness.runtime.compile.static import metrics
 from harness.target import H100
 from tests.codegen import graphs
@@ -51,6 +53,48 @@ def test_a_module_checks_itself_without_this_package(tmp_path: Path) -> None:
     result = json.loads(answer.stdout)
     assert result["passed"] and result["outside"]
     assert result["max_error"] <= result["allowed"]
+
+
+SUITE = Path(__file__).parents[2] / "suites" / "graphs"
+
+_ALL_ALONE = """
+import contextlib, io, pathlib, runpy, sys
+sys.modules['harness'] = None
+for path in map(str, sorted(pathlib.Path(sys.argv[1]).glob('*.py'))):
+    said = io.StringIO()
+    sys.argv = [path, '--check']
+    try:
+        with contextlib.redirect_stdout(said):
+            runpy.run_path(path, run_name='__main__')
+    except SystemExit as ended:
+        print(path, ended.code, said.getvalue().strip())
+"""
+
+
+@pytest.mark.parametrize("name", ["llama_block_forward", "fp8_rowwise_forward"])
+def test_every_module_of_a_graph_passes_alone_in_the_interpreter(tmp_path: Path, name: str) -> None:
+    """Stores to bfloat16 and 8 bits round to nearest, as on the device."""
+    full = compile_graph(load_graph(SUITE / f"{name}.py"), H100)
+    small = compile_graph(load_graph(SUITE / "small" / f"{name}.py"), H100, full.decisions)
+    for kernel in small.kernels:
+        (tmp_path / f"{kernel.name}.py").write_text(kernel.module.text)
+    answer = subprocess.run(
+        [sys.executable, "-I", "-c", _ALL_ALONE, str(tmp_path)],
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    lines = answer.stdout.splitlines()
+    assert len(lines) == len(small.kernels), answer.stderr
+    assert all(" 0 passed" in line for line in lines), lines
+
+
+def test_a_module_calls_the_device_library_alone(tmp_path: Path) -> None:
+    path = written(tmp_path, modules(graphs.LIBRARY)[0].text)
+    answer = run_alone(path, "--check", interpret=True)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "_stand_in_for_the_device_library" not in modules(graphs.BIAS)[0].text
 
 
 def test_a_module_says_that_there_is_no_gpu(tmp_path: Path) -> None:

@@ -1,0 +1,147 @@
+"""What an emitted module states of itself, read from its text; nothing is executed.
+
+A module says what it executes (``CODE_HASH``) and where it came from (``REGION``, ``NODES``).
+Modules recorded before they did have that derived from their text here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_ORIGIN = re.compile(r"^Region (?P<region>.+?); graph nodes: (?P<nodes>.*)$", re.MULTILINE)
+"""Where a module came from, in the docstring of those that do not state it."""
+_DOCUMENTATION = re.compile(r'^\s*"""[^"\n]*"""\n', re.MULTILINE)
+_JIT, _REFERENCE = "@triton.jit", "\ndef reference("
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFacts:
+    """``code_hash`` names what the module executes: kernels with equal ones are one kernel,
+    whatever they are called. ``nodes`` are the nodes of the graph that it computes, ``region`` is
+    their region's name; both are empty for a hand-written kernel. ``best`` is the first of its
+    configurations, ``arguments`` the text that describes its arguments: shapes, strides,
+    types, contents."""
+
+    code_hash: str
+    region: str
+    nodes: tuple[str, ...]
+    best: dict[str, int] | None
+    arguments: str
+
+    @property
+    def launch_hash(self) -> str:
+        """What names a launch: the code, on arguments like these."""
+        return _digest(self.code_hash + self.arguments)
+
+
+@functools.lru_cache(maxsize=4096)
+def facts(text: str) -> ModuleFacts:
+    """What the module ``text`` states."""
+    region, nodes = stated(text, "REGION"), stated(text, "NODES")
+    if region is None:
+        found = _ORIGIN.search(text[:20_000])
+        region = found["region"] if found else ""
+        nodes = tuple(filter(None, found["nodes"].split(", "))) if found else ()
+    written = stated(text, "CODE_HASH")
+    start = text.find("\nARGS = [")
+    return ModuleFacts(
+        written if isinstance(written, str) else code_hash(text),
+        str(region),
+        tuple(nodes or ()),
+        _best(text),
+        text[start : text.find("\n]", start)] if start >= 0 else "",
+    )
+
+
+def stated(text: str, name: str) -> Any:
+    """The literal that a line of the module assigns to ``name``; ``None`` without one."""
+    found = re.search(rf"^{name} = (.*)$", text, re.MULTILINE)
+    try:
+        return ast.literal_eval(found[1]) if found else None
+    except (ValueError, SyntaxError):
+        return None
+
+
+def _best(text: str) -> dict[str, int] | None:
+    start = text.find("\nCONFIGS = [")
+    first, last = text.find("{", start), text.find("}", start)
+    if start < 0 or not start < first < last:
+        return None
+    try:
+        found = ast.literal_eval(text[first : last + 1])
+        return {str(name): int(value) for name, value in found.items()}
+    except (ValueError, SyntaxError, TypeError, AttributeError):
+        return None
+
+
+def code_hash(text: str) -> str:
+    """What names the code of the module ``text``, computed: 16 hexadecimal digits."""
+    return _digest(code(text))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def code(text: str) -> str:
+    """What the module ``text`` executes: the types of its arguments, its kernel and grid. Without
+    comments, documentation, empty lines and the kernel's name. The text itself where that is no
+    module."""
+    start, grid, end = text.find(_JIT), text.find("\ndef grid("), text.find(_REFERENCE)
+    if start < 0 or end < 0:
+        return text
+    if 0 <= grid < end:
+        end = text.find("\n\n\n", grid)
+    bare = _DOCUMENTATION.sub("", text[start:end])
+    if "#" in bare or '"""' in bare or "'''" in bare:
+        bare = _bare(text[start:end])
+    types = _line(text, "SIGNATURE") + _line(text, "DIVISIBLE_BY_16")
+    kernels = re.findall(rf"^{_JIT}\ndef (\w+)", text, re.MULTILINE)
+    name = str(stated(text, "KERNEL") or (kernels or ["\0"])[-1])
+    spaced = re.sub(r"(?<=\S) +", " ", (types + bare).replace(name, ""))
+    lines = (line.rstrip() for line in spaced.split("\n"))
+    return "\n".join(line for line in lines if line and not line.startswith("_KERNEL = "))
+
+
+def recorded_key(text: str, name: str) -> str:
+    """What calibrations recorded before ``CODE_HASH`` call the kernel ``name`` of ``text``."""
+    start, end = text.find(_JIT), text.find(_REFERENCE)
+    whole = text or name
+    if start >= 0 and end >= 0:
+        whole = (_line(text, "SIGNATURE")[:-1] + text[start:end]).replace(name, "")
+        whole = f"\n{whole}"
+    return _digest(whole)
+
+
+def _line(text: str, name: str) -> str:
+    found = re.search(rf"^{name} = .*\n", text, re.MULTILINE)
+    return found[0] if found else ""
+
+
+def _bare(functions: str) -> str:
+    """``functions`` without comments and documentation."""
+    lines = functions.splitlines(keepends=True)
+    for (row, column), (last, end) in reversed(list(_remarks(functions))):
+        tail = lines[last - 1][end:]
+        lines[row - 1 : last] = [lines[row - 1][:column] + tail]
+    return "".join(lines)
+
+
+def _remarks(functions: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """From where to where a comment or a string that is a statement goes."""
+    begins = True
+    for token in tokenize.generate_tokens(io.StringIO(functions).readline):
+        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and begins):
+            yield token.start, token.end
+        if token.type != tokenize.COMMENT:
+            begins = token.type in (
+                tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT
+            )  # fmt: skip
