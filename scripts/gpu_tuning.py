@@ -33,7 +33,6 @@ from harness.errors import CompileFailed, HarnessError  # noqa: E402
 from harness.graph.text import load  # noqa: E402
 from harness.heuristics.facts import Config, Facts  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
-from harness.records.run import KernelRecord  # noqa: E402
 from harness.records.trials import Resources, Trial, Tuned  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
 from harness.runtime.compile.compiling import CompileJob, CompilePool  # noqa: E402
@@ -64,7 +63,7 @@ def distinct_kernels(files: Sequence[Path], target: Target, cache: Path) -> list
     for file in files:
         for kernel in compile_graph(load(file), target).kernels:
             module = kernel.module
-            code = KernelRecord(module.name, "", 0, module=module.text).code
+            code = module.code_hash
             if code not in found and module.facts is not None:
                 loaded = modules.load(module.text, cache / "modules")
                 found[code] = Kernel(module.name, file.stem, module.text, module.facts, loaded)

@@ -37,7 +37,6 @@ from harness.heuristics.learned import kind_of  # noqa: E402
 from harness.heuristics.registry import candidates  # noqa: E402
 from harness.history import store  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
-from harness.records.run import KernelRecord  # noqa: E402
 from harness.runtime.module import config_dict, config_from_dict  # noqa: E402
 from harness.target import H100, Target  # noqa: E402
 
@@ -123,7 +122,7 @@ def _from_run(path: Path, target: Target) -> Iterator[Tuning]:
     for graph in run.graphs:
         known = _known(graph.name, target)
         for kernel in graph.kernels:
-            facts = known.get(kernel.code)
+            facts = known.get(kernel.code_hash)
             if facts is not None and kernel.trials:
                 rows = [(config_from_dict(t.config), t.ms) for t in kernel.trials]
                 times = {config: ms for config, ms in rows if ms}
@@ -138,7 +137,7 @@ def _from_regions(path: Path, target: Target) -> Iterator[Tuning]:
     for graph in run.graphs:
         known = _known(graph.name, target)
         for kernel in graph.kernels:
-            facts, found = known.get(kernel.code), trials.get((kernel.name, kernel.ms))
+            facts, found = known.get(kernel.code_hash), trials.get((kernel.name, kernel.ms))
             if facts is not None and found:
                 rows = [(config_from_dict(t["config"]), t["ms"]) for t in found]
                 times = {config: ms for config, ms in rows if ms}
@@ -152,7 +151,7 @@ def _known(graph: str, target: Target) -> dict[str, Facts]:
         return {}
     made = [kernel.module for kernel in compile_graph(load(file), target).kernels]
     modules = [(module, module.facts) for module in made if module.facts is not None]
-    return {KernelRecord(m.name, "", 0, module=m.text).code: facts for m, facts in modules}
+    return {m.code_hash: facts for m, facts in modules}
 
 
 def without_accidents(tuning: Tuning) -> tuple[Tuning, list[str]]:

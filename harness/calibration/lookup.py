@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from harness.calibration.judging import detectable
 from harness.calibration.record import Calibration
-from harness.calibration.run import code_key
 from harness.measure.noise.judge import Rules
+from harness.records import modules
 from harness.records.run import GraphRecord, KernelRecord
 
 
@@ -36,7 +36,9 @@ class Detector:
             return kernel
         processes = max(1, len(kernel.sets))
         usual = detectable(noise, kernel.ms, processes, self._family, self._rules)
-        own = self._own.get(code_key(kernel.name, kernel.module), 1.0)
+        own = self._own.get(kernel.code_hash)
+        if own is None:  # calibrated before modules stated a hash of their code
+            own = self._own.get(modules.recorded_key(kernel.module, kernel.name), 1.0)
         return replace(kernel, detectable=usual * own)
 
     def graph(self, graph: GraphRecord) -> GraphRecord:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from harness.measure import jobs as measuring
 from harness.measure.jobs import DeviceFacts, Effort, gpu, in_fresh_processes
 from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen
-from harness.records.run import KernelRecord, Machine, one_line
+from harness.records.run import Machine, one_line
 from harness.runtime.compile.compiling import CompileJob, compile_ahead
 from harness.session.model import Entry
 
@@ -68,7 +67,7 @@ def candidates(entries: Iterable[Entry], names: Sequence[str] = ()) -> list[Cand
             continue
         for kernel in compiled.kernels:
             module = kernel.module
-            key = code_key(module.name, module.text)
+            key = module.code_hash
             if is_chosen(names, entry.name, module.name):
                 found.setdefault(key, Candidate(Subject(key, module.name, entry.name), module.text))
     if not found:
@@ -79,12 +78,6 @@ def candidates(entries: Iterable[Entry], names: Sequence[str] = ()) -> list[Cand
             remedy="leave --kernel out to take all",
         )
     return list(found.values())
-
-
-def code_key(name: str, text: str) -> str:
-    """What a kernel is known by: its code, whatever it is called (``KernelRecord.code``)."""
-    code = KernelRecord(name, "", 0, module=text).code
-    return hashlib.sha256(code.encode()).hexdigest()[:16]
 
 
 def header(

@@ -248,10 +248,13 @@ def _needs_times(option: str) -> NoDevice:
 
 
 def _save_table(path: Path, tunings: list[KernelTuning], texts: dict[str, str]) -> None:
-    from harness.runtime.tune.tuning_cache import LookupTable, source_hash
+    from harness.records import modules
+    from harness.runtime.tune.tuning_cache import LookupTable
 
     chosen = {
-        source_hash(texts[t.name], t.name): dict(t.chosen) for t in tunings if t.chosen is not None
+        modules.facts(texts[t.name]).launch_hash: dict(t.chosen)
+        for t in tunings
+        if t.chosen is not None
     }
     LookupTable(chosen).save(path)
     output.note(f"{len(chosen)} configurations in {path}; use them: HARNESS_TUNING_TABLE={path}")

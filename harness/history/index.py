@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FOLDER = ".index"
 FILE = "runs.arrow"
-VERSION = "4"
+VERSION = "5"
 """Of the index's own format; one of another version is made again."""
 _RUNS, _FORMAT = b"harness.index.runs", b"harness.index"
 
@@ -37,7 +37,7 @@ _COUNTS = "launches bytes samples excluded".split()
 _FIGURES = "ms low high gbps fraction clock_mhz".split()
 _PEER = ("region", "compiler", "ms", "low", "high", "check", "reason")
 """What is read of a region that another compiler was measured on (``run --against``)."""
-_NAMES = {"kernel": "name", "code": "code_digest"}
+_NAMES = {"kernel": "name", "code": "code_hash"}
 """Columns that are called something else in a run file."""
 _OF_RUN = "id created commit dirty target suite method complete".split()
 _OF_MACHINE = "gpu driver torch triton".split()

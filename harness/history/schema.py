@@ -12,7 +12,6 @@ new version, with a step in ``UPGRADES`` and a file of the old version in
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import statistics
 import types
@@ -66,14 +65,9 @@ def upgrade_row(row: dict[str, Any], version: int) -> dict[str, Any]:
     return metrics.gathered(row)
 
 
-def code_digest(kernel: KernelRecord) -> str:
-    """Short digest of what the GPU runs; empty without a module."""
-    return digest_of_code(kernel.code) if kernel.module else ""
-
-
-def digest_of_code(code: str) -> str:
-    """Short digest of a kernel's code."""
-    return hashlib.blake2b(code.encode(), digest_size=8).hexdigest()
+def code_hash(kernel: KernelRecord) -> str:
+    """What names what the GPU runs; empty without a module."""
+    return kernel.code_hash if kernel.module else ""
 
 
 def labels(kernels: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
@@ -188,7 +182,7 @@ def _derived(kernel: KernelRecord) -> dict[str, Any]:
     samples = sum(len(each.ms) for each in fine)
     clocks = [each.clock_mhz for each in kernel.sets if each.clock_mhz is not None]
     return {
-        "code_digest": code_digest(kernel),
+        "code_hash": code_hash(kernel),
         "samples": samples,
         "excluded": every - samples,
         "clock_mhz": statistics.median(clocks) if clocks else None,
@@ -213,7 +207,7 @@ def columns() -> pa.Schema:
     kernel = list(_fields(KernelRecord))
     derived = [
         ("label", pa.string()),
-        ("code_digest", pa.string()),
+        ("code_hash", pa.string()),
         ("samples", pa.int64()),
         ("excluded", pa.int64()),
         ("clock_mhz", pa.float64()),

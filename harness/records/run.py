@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from harness.errors import HarnessError, RecordError
+from harness.records import modules
 from harness.records.timing import Samples
 from harness.records.views import kernels_html
 
@@ -134,16 +135,10 @@ class KernelRecord:
         return tuple(ms for samples in self.sets for ms in samples.ms)
 
     @property
-    def code(self) -> str:
-        """What the GPU runs: argument types, kernel and grid, the kernel's name left out. Two
-        kernels that agree in it are one kernel, whichever graph nodes they come from.
-        """
-        start, end = self.module.find("@triton.jit"), self.module.find("\ndef reference(")
-        if start < 0 or end < 0:
-            return self.module or self.name
-        signature = self.module.find("\nSIGNATURE = ")
-        types = self.module[signature : self.module.find("\n", signature + 1)]
-        return (types + self.module[start:end]).replace(self.name, "")
+    def code_hash(self) -> str:
+        """What names what the GPU runs. Two kernels that agree in it are one kernel, whichever
+        graph nodes they come from. The kernel's name, where there is no module."""
+        return modules.facts(self.module).code_hash if self.module else self.name
 
     @property
     def failed(self) -> bool:
@@ -274,7 +269,7 @@ class Run:
         kernels = [kernel for graph in self.graphs for kernel in graph.kernels]
         counts = Counter(kernel.check.value for kernel in kernels)
         counts["total"] = len(kernels)
-        counts["distinct"] = len({kernel.code for kernel in kernels})
+        counts["distinct"] = len({kernel.code_hash for kernel in kernels})
         return counts
 
     def __repr__(self) -> str:

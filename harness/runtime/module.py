@@ -17,6 +17,7 @@ from typing import Any
 from harness.errors import CompileFailed, HarnessError, InvalidProgram
 from harness.files import write_atomically
 from harness.heuristics.facts import OPTIONS, Config
+from harness.records import modules as stated
 from harness.runtime.compile.cache import process_folder
 from harness.runtime.grid import checked
 
@@ -49,83 +50,46 @@ def config_text(config: Config) -> str:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LoadedModule:
-    """An emitted module ready to use; ``raw`` is the module object itself."""
+    """An emitted module ready to use; ``raw`` is the module object itself. The rest is what it
+    states, of the right types.
+
+    ``category`` is the kernel's kind (``poi``, ``red``, ``per`` …). ``bytes_moved`` and ``flops``
+    are those of one launch, modelled; ``tensor`` says whether the operations are the tensor
+    cores'. ``configs`` are candidates, best guess first.
+    ``signature`` is Triton's type name of each argument, in order; ``divisible_by_16`` are the
+    arguments whose value (address, for pointers) is a multiple of 16, ``constants`` parameters that
+    are neither arguments nor part of a configuration. ``outputs`` are positions of arguments that
+    the kernel writes, ``zeroed`` of those that must hold zeros before every launch. ``points``
+    are points by tile prefix (``x``, ``r0_``), ``fixed_blocks`` block sizes that the kernel's text fixes,
+    ``least_per_thread`` elements that every thread must own, ``reduced`` elements that one element
+    of an output sums up. ``unknown_sizes`` are sizes that only a launch knows, with the values
+    that ``get_args`` gives them; the grid then depends on the arguments.
+    """
 
     raw: ModuleType
     text: str
     path: Path
+    name: str
+    category: str
+    bytes_moved: int
+    configs: tuple[Config, ...]
+    signature: dict[str, str]
+    divisible_by_16: tuple[str, ...]
+    outputs: tuple[int, ...]
+    flops: int
+    tensor: bool
+    constants: dict[str, Any]
+    points: dict[str, int]
+    fixed_blocks: dict[str, int]
+    least_per_thread: int
+    reduced: int
+    zeroed: tuple[int, ...]
+    unknown_sizes: dict[str, int]
 
     @property
-    def name(self) -> str:
-        """The kernel's name."""
-        return str(self.raw.KERNEL)
-
-    @property
-    def category(self) -> str:
-        """The kernel's kind (``poi``, ``red``, ``per`` …)."""
-        return str(self.raw.CATEGORY)
-
-    @property
-    def bytes_moved(self) -> int:
-        """Bytes one launch moves, as modelled by the compiler."""
-        return int(self.raw.BYTES)
-
-    @property
-    def flops(self) -> int:
-        """Floating-point operations of one launch, if the module says; else 0."""
-        return int(getattr(self.raw, "FLOPS", 0))
-
-    @property
-    def tensor(self) -> bool:
-        """Whether these operations are the tensor cores'."""
-        return bool(getattr(self.raw, "TENSOR", False))
-
-    @property
-    def configs(self) -> tuple[Config, ...]:
-        """Candidate configurations, best guess first."""
-        return tuple(config_from_dict(c) for c in self.raw.CONFIGS)
-
-    @property
-    def signature(self) -> dict[str, str]:
-        """Triton's type name of each argument, in order."""
-        return dict(self.raw.SIGNATURE)
-
-    @property
-    def divisible_by_16(self) -> tuple[str, ...]:
-        """Arguments whose value (address, for pointers) is a multiple of 16."""
-        return tuple(self.raw.DIVISIBLE_BY_16)
-
-    @property
-    def constants(self) -> dict[str, Any]:
-        """Parameters that are neither arguments nor part of a configuration, with their values
-        (a user's kernel has some)."""
-        return dict(getattr(self.raw, "CONSTANTS", {}))
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """Positions of the arguments that the kernel writes."""
-        return tuple(self.raw.OUTPUTS)
-
-    @property
-    def points(self) -> dict[str, int]:
-        """Points by tile prefix (``x``, ``y``, ``z``, ``r0_``), an estimate for an unknown number;
-        empty where the text does not say (older text, or not from this compiler)."""
-        return dict(getattr(self.raw, "POINTS", {}))
-
-    @property
-    def fixed_blocks(self) -> dict[str, int]:
-        """Block sizes that the kernel's text fixes."""
-        return dict(getattr(self.raw, "PINNED", {}))
-
-    @property
-    def least_per_thread(self) -> int:
-        """Elements that every thread must own at least."""
-        return int(getattr(self.raw, "LEAST_PER_THREAD", 0))
-
-    @property
-    def zeroed(self) -> tuple[int, ...]:
-        """Positions of the arguments that must hold zeros before every launch."""
-        return tuple(getattr(self.raw, "ZEROED", ()))
+    def launch_hash(self) -> str:
+        """What names a launch (``ModuleFacts.launch_hash``)."""
+        return stated.facts(self.text).launch_hash
 
     @property
     def interpreted(self) -> bool:
@@ -136,12 +100,6 @@ class LoadedModule:
     def kernel(self) -> Any:
         """Triton's jitted (or interpreted) function."""
         return getattr(self.raw, self.name)
-
-    @property
-    def unknown_sizes(self) -> dict[str, int]:
-        """Names of sizes that only a launch knows, with the values ``get_args`` gives them; the
-        grid then depends on the arguments. Empty for most modules."""
-        return dict(getattr(self.raw, "UNKNOWN_SIZES", {}))
 
     def grid(self, config: Config, args: Sequence[Any] | None = None) -> tuple[int, int, int]:
         """The launch grid under ``config``; ``args`` are needed where ``unknown_sizes`` are.
@@ -181,20 +139,27 @@ class LoadedModule:
         return dict(checker(args, None if config is None else config_dict(config)))
 
 
-_REQUIRED = (
-    "KERNEL",
-    "CATEGORY",
-    "BYTES",
-    "CONFIGS",
-    "SIGNATURE",
-    "DIVISIBLE_BY_16",
-    "OUTPUTS",
-    "grid",
-    "get_args",
-    "call",
-    "reference",
-    "check",
-)
+_FUNCTIONS = ("grid", "get_args", "call", "reference", "check")
+_STATED: dict[str, tuple[str, type, object]] = {
+    "name": ("KERNEL", str, None),
+    "category": ("CATEGORY", str, None),
+    "bytes_moved": ("BYTES", int, None),
+    "configs": ("CONFIGS", list, None),
+    "signature": ("SIGNATURE", dict, None),
+    "divisible_by_16": ("DIVISIBLE_BY_16", tuple, None),
+    "outputs": ("OUTPUTS", tuple, None),
+    "flops": ("FLOPS", int, 0),
+    "tensor": ("TENSOR", bool, False),
+    "constants": ("CONSTANTS", dict, {}),
+    "points": ("POINTS", dict, {}),
+    "fixed_blocks": ("PINNED", dict, {}),
+    "least_per_thread": ("LEAST_PER_THREAD", int, 0),
+    "reduced": ("REDUCED", int, 1),
+    "zeroed": ("ZEROED", tuple, ()),
+    "unknown_sizes": ("UNKNOWN_SIZES", dict, {}),
+}
+"""What a module states, by the attribute of ``LoadedModule``: its name, its type, and what holds of
+a module that does not say (``None``: every module does)."""
 
 
 def text_hash(text: str) -> str:
@@ -214,7 +179,8 @@ def load(text: str, cache: Path | None = None) -> LoadedModule:
     data = text.encode()
     if not _holds(path, data):
         write_atomically(path, data)
-    return LoadedModule(_execute(text, path), text, path)
+    module = _execute(text, path)
+    return LoadedModule(module, text, path, **_checked(module, path))
 
 
 def _holds(path: Path, data: bytes) -> bool:
@@ -240,13 +206,28 @@ def _execute(text: str, path: Path) -> ModuleType:
             expected="Python text that imports only torch and triton",
             remedy="emit the module again",
         ) from error
-    missing = [name for name in _REQUIRED if not hasattr(module, name)]
-    if missing or not hasattr(module, str(getattr(module, "KERNEL", ""))):
+    return module
+
+
+def _checked(module: ModuleType, path: Path) -> dict[str, Any]:
+    """What ``module`` states, each of its type. Raises ``CompileFailed``."""
+    found: dict[str, Any] = {}
+    for key, (name, _, otherwise) in _STATED.items():
+        found[key] = getattr(module, name, otherwise)
+    wrong = [f"no {name}" for name in _FUNCTIONS if not hasattr(module, name)]
+    for key, (name, kind, _) in _STATED.items():
+        if found[key] is None:
+            wrong.append(f"no {name}")
+        elif not isinstance(found[key], kind):
+            wrong.append(f"{name} is {found[key]!r}")
+    if not wrong and not hasattr(module, found["name"]):
+        wrong = ["no function named by KERNEL"]
+    if wrong:
         raise CompileFailed(
             "a file is not an emitted module",
             where=str(path),
-            got=f"no {', '.join(missing) or 'function named by KERNEL'}",
+            got=", ".join(wrong),
             expected="the contract in docs/design.md, 'The emitted module'",
             remedy="emit the module again",
         )
-    return module
+    return {**found, "configs": tuple(config_from_dict(c) for c in found["configs"])}

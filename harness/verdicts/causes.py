@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from harness.records import metrics
+from harness.records import metrics, modules
 from harness.records.causes import (
     clock_change,
     metric_changes,
@@ -18,7 +18,6 @@ from harness.records.causes import (
 from harness.records.metrics import Metric
 from harness.records.run import KernelRecord, Run
 from harness.target import TARGETS
-from harness.verdicts.emitted import best_guess
 from harness.verdicts.pairing import Match
 
 SAME_CODE = "same code and configuration: noise or the machine"
@@ -32,14 +31,14 @@ def is_identical(match: Match, a: Run, b: Run) -> bool:
     one, other = match.a[0], match.b[0]
     if not one.module or not other.module:
         return False
-    same_text = one.code == other.code and arguments(one) == arguments(other)
+    same_text = one.code_hash == other.code_hash and _arguments(one) == _arguments(other)
     same_build = a.machine.triton == b.machine.triton and _device(a) == _device(b)
     return same_text and same_build and settings(one) == settings(other)
 
 
 def settings(kernel: KernelRecord) -> dict[str, int] | None:
     """The configuration the kernel runs with: the recorded one, else its module's best guess."""
-    return kernel.config or best_guess(kernel.module)
+    return kernel.config or modules.facts(kernel.module).best
 
 
 def _device(run: Run) -> object:
@@ -48,10 +47,8 @@ def _device(run: Run) -> object:
     return run.target if target is None else (target.backend, target.capability)
 
 
-def arguments(kernel: KernelRecord) -> str:
-    """The module's description of its arguments: shapes, strides, types, contents."""
-    start = kernel.module.find("\nARGS = [")
-    return kernel.module[start : kernel.module.find("\n]", start)] if start >= 0 else ""
+def _arguments(kernel: KernelRecord) -> str:
+    return modules.facts(kernel.module).arguments
 
 
 def causes(match: Match, a: Run, b: Run) -> list[str]:
@@ -138,21 +135,21 @@ def default_configuration(match: Match) -> list[str]:
     """What differs between the configurations that both modules take untuned."""
     if len(match.a) != 1 or len(match.b) != 1:
         return []
-    return setting_changes(best_guess(match.a[0].module), best_guess(match.b[0].module))
+    ours, theirs = (modules.facts(side[0].module).best for side in (match.a, match.b))
+    return setting_changes(ours, theirs)
 
 
 def _text(a: KernelRecord, b: KernelRecord) -> list[str]:
     if not a.module or not b.module:
         return []
-    if a.code != b.code:
+    if a.code_hash != b.code_hash:
         gone, new = 0, 0
-        for line in difflib.unified_diff(
-            a.code.splitlines(), b.code.splitlines(), n=0, lineterm=""
-        ):
+        ours, theirs = (modules.code(kernel.module).split("\n") for kernel in (a, b))
+        for line in difflib.unified_diff(ours, theirs, n=0, lineterm=""):
             gone += line.startswith("-") and not line.startswith("---")
             new += line.startswith("+") and not line.startswith("+++")
         return [f"code −{gone} +{new} lines"]
-    return ["arguments"] if arguments(a) != arguments(b) else []
+    return ["arguments"] if _arguments(a) != _arguments(b) else []
 
 
 def clock(kernels: Sequence[KernelRecord]) -> float | None:

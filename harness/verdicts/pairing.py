@@ -14,11 +14,11 @@ What is left after that has vanished or appeared.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from harness.records import modules
 from harness.records.run import GraphRecord, KernelRecord
 
 T = TypeVar("T")
@@ -26,8 +26,6 @@ T = TypeVar("T")
 _ALIKE = 0.5
 """Least share of nodes in common (Jaccard) of two groups that are said to do the same work. Below
 it the graphs were probably captured anew, and equal node names mean nothing."""
-_WHERE = re.compile(r"^Region (?P<region>.+?); graph nodes: (?P<nodes>.*)$", re.MULTILINE)
-"""The line of an emitted module's docstring that says where it came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +54,13 @@ class Pairing:
 
 
 def region_of(kernel: KernelRecord) -> str:
-    """The kernel's region; runs of the first format have it in the module's text alone."""
-    return kernel.region or _said(kernel, "region")
+    """The kernel's region; runs of the first format have it in the module alone."""
+    return kernel.region or modules.facts(kernel.module).region
 
 
 def nodes_of(kernel: KernelRecord) -> frozenset[str]:
-    """The graph nodes the kernel computes, from its record or its module's text."""
-    if kernel.origins:
-        return frozenset(kernel.origins)
-    return frozenset(name for name in _said(kernel, "nodes").split(", ") if name)
-
-
-def _said(kernel: KernelRecord, what: str) -> str:
-    found = _WHERE.search(kernel.module[:20_000])
-    return found.group(what) if found else ""
+    """The graph nodes the kernel computes, from its record or its module."""
+    return frozenset(kernel.origins or modules.facts(kernel.module).nodes)
 
 
 def pair(a: Sequence[GraphRecord], b: Sequence[GraphRecord]) -> Pairing:
@@ -81,7 +72,7 @@ def pair(a: Sequence[GraphRecord], b: Sequence[GraphRecord]) -> Pairing:
         matches += _pair_graph(name, left[name], right[name])
     rest_a = [(name, kernel) for name, kernels in left.items() for kernel in kernels]
     rest_b = [(name, kernel) for name, kernels in right.items() for kernel in kernels]
-    for (graph, one), (_, other) in _drawn(rest_a, rest_b, lambda item: item[1].code):
+    for (graph, one), (_, other) in _drawn(rest_a, rest_b, lambda item: item[1].code_hash):
         matches.append(Match(graph, (one,), (other,), "code"))
     order = {graph.name: number for number, graph in enumerate(a)}
     place = {id(k): number for graph in a for number, k in enumerate(graph.kernels)}
@@ -92,10 +83,10 @@ def pair(a: Sequence[GraphRecord], b: Sequence[GraphRecord]) -> Pairing:
 def _pair_graph(graph: str, left: list[KernelRecord], right: list[KernelRecord]) -> list[Match]:
     """Matches within one graph; takes what it matches out of both lists."""
     keys: tuple[tuple[str, Callable[[KernelRecord], Hashable]], ...] = (
-        ("nodes", lambda k: (region_of(k), nodes_of(k), k.code) if nodes_of(k) else None),
+        ("nodes", lambda k: (region_of(k), nodes_of(k), k.code_hash) if nodes_of(k) else None),
         ("nodes", lambda k: (region_of(k), nodes_of(k)) if nodes_of(k) else None),
         ("nodes", lambda k: nodes_of(k) or None),
-        ("code", lambda k: k.code),
+        ("code", lambda k: k.code_hash),
     )
     found = []
     for how, key in keys:

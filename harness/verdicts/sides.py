@@ -19,11 +19,10 @@ from harness.errors import RecordError, UnknownName, UsageError, nearest
 from harness.history import lookup, store
 from harness.history.commits import tree as commit_tree
 from harness.measure.peers.names import SUBJECTS, parse
-from harness.records import git
+from harness.records import git, modules
 from harness.records.run import Check, GraphRecord, KernelRecord, Machine, RegionRecord, Run
 from harness.verdicts.causes import settings
 from harness.verdicts.comparing import Pool, Side
-from harness.verdicts.emitted import constants
 from harness.verdicts.pairing import region_of
 
 if TYPE_CHECKING:
@@ -196,11 +195,10 @@ def modules_side(path: Path) -> Side:
 def _kernel(file: Path) -> KernelRecord:
     try:
         text = file.read_text(encoding="utf-8")
-        literals = constants(text)
         return KernelRecord(
-            name=str(literals["KERNEL"]),
-            kind=str(literals["CATEGORY"]),
-            bytes=int(literals["BYTES"]),
+            name=_stated(text, "KERNEL"),
+            kind=_stated(text, "CATEGORY"),
+            bytes=int(_stated(text, "BYTES")),
             module=text,
         )
     except OSError as error:
@@ -210,7 +208,7 @@ def _kernel(file: Path) -> KernelRecord:
             expected="an emitted module",
             remedy="write one: harness emit GRAPH -o FOLDER",
         ) from error
-    except (ValueError, SyntaxError, KeyError, TypeError) as error:
+    except ValueError as error:
         raise UsageError(
             "a file is no emitted module",
             where=str(file),
@@ -218,6 +216,13 @@ def _kernel(file: Path) -> KernelRecord:
             expected="a file that harness emit GRAPH -o FOLDER wrote",
             remedy="emit it again: harness emit GRAPH -o FOLDER",
         ) from error
+
+
+def _stated(text: str, name: str) -> str:
+    found = modules.stated(text, name)
+    if found is None:
+        raise ValueError(f"no {name}")
+    return str(found)
 
 
 def compilers(run: Run) -> list[str]:

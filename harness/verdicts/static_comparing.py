@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
-from harness.records import metrics
+from harness.records import metrics, modules
 from harness.records.metrics import Metric, StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.runtime.compile.static import CompileJob
@@ -25,10 +25,10 @@ from harness.verdicts.causes import (
     configuration,
     default_configuration,
     figure,
+    settings,
     static_differences,
 )
 from harness.verdicts.comparing import Side
-from harness.verdicts.emitted import best_guess
 from harness.verdicts.pairing import Match, pair
 
 _MOST_BLOCKS = 32
@@ -203,8 +203,8 @@ def _is_known(run: Run, target: Target, triton: str) -> bool:
 
 def _alike(match: Match) -> Match:
     """Both kernels under A's configuration where it fits B's; else each under its own."""
-    ours = tuple(replace(k, config=k.config or best_guess(k.module)) for k in match.a)
-    theirs = tuple(replace(k, config=k.config or best_guess(k.module)) for k in match.b)
+    ours = tuple(replace(k, config=settings(k)) for k in match.a)
+    theirs = tuple(replace(k, config=settings(k)) for k in match.b)
     if len(ours) == len(theirs) == 1:
         one, other = ours[0].config, theirs[0].config
         if one is not None and other is not None and one.keys() == other.keys():
@@ -231,7 +231,7 @@ def _compiled(matches: Sequence[Match], target: Target, compile_all: Compile) ->
 
 def _are_equal(match: Match) -> bool:
     """Whether both sides are the same code under the same configurations."""
-    ours, theirs = ([(k.code, k.config) for k in side] for side in (match.a, match.b))
+    ours, theirs = ([(k.code_hash, k.config) for k in side] for side in (match.a, match.b))
     return ours == theirs and all(kernel.module for kernel in match.a)
 
 
@@ -287,11 +287,16 @@ def _differs(before: int, after: int, threshold: float) -> bool:
 
 
 def _diff(match: Match) -> str:
-    if len(match.a) != 1 or len(match.b) != 1 or match.a[0].code == match.b[0].code:
+    if len(match.a) != 1 or len(match.b) != 1 or match.a[0].code_hash == match.b[0].code_hash:
         return ""
     a, b = match.a[0], match.b[0]
     lines = difflib.unified_diff(
-        a.code.splitlines(), b.code.splitlines(), a.name, b.name, n=2, lineterm=""
+        modules.code(a.module).split("\n"),
+        modules.code(b.module).split("\n"),
+        a.name,
+        b.name,
+        n=2,
+        lineterm="",
     )
     return "\n".join(lines)
 

@@ -37,7 +37,7 @@ def test_the_index_holds_every_run_and_kernel(tmp_path: Path) -> None:
         assert rows[0]["ms"] == KERNEL.ms
         assert rows[0]["registers"] == KERNEL.metrics["registers"]
         assert rows[0]["samples"] == len(KERNEL.samples_ms)
-        assert rows[0]["code"] == schema.code_digest(KERNEL)
+        assert rows[0]["code"] == KERNEL.code_hash
 
 
 def test_failures_are_counted(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def damage_text(path: Path, column: str) -> None:
     pq.write_table(table.set_column(place, column, text), path)
 
 
-@pytest.mark.parametrize("column", ["name", "graph", "config", "code_digest", "check"])
+@pytest.mark.parametrize("column", ["name", "graph", "config", "code_hash", "check"])
 def test_text_that_is_not_utf_8_is_a_damaged_run(tmp_path: Path, column: str) -> None:
     path = store.save(tmp_path, run())
     damage_text(path, column)

@@ -16,6 +16,7 @@ from harness.measure.jobs import Timing
 from harness.measure.peers.regions import Comparable
 from harness.measure.roofline import Limit
 from harness.records.metrics import StaticMetrics
+from harness.records.modules import facts
 from harness.records.run import Check, LibraryCall, RegionRecord
 from harness.records.timing import Samples
 from harness.runtime.interpret.interpreter import CheckResult
@@ -34,6 +35,9 @@ def module(name: str, *origins: str, text: str = "") -> EmittedModule:
         facts=Facts(Family.POINTWISE, (("x", 1024),)),
         category="poi",
         origins=origins,
+        region="",
+        code_hash=facts(text or f"# {name}\n").code_hash,
+        signature=(),
     )
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from harness.errors import CommitUnusable, UnknownName, UsageError
 from harness.history import store
+from harness.records.modules import facts
 from harness.records.run import RegionRecord
 from harness.records.timing import Samples
 from harness.session.entries import GraphFile
 from harness.verdicts.comparing import Side
-from harness.verdicts.emitted import best_guess
 from harness.verdicts.pairing import nodes_of, pair
 from harness.verdicts.sides import (
     commit_side,
@@ -196,7 +196,7 @@ def test_the_working_trees_compiler_in_a_process_of_its_own() -> None:
     (made,) = graph.kernels
     assert made.region.startswith(name)
     assert made.origins
-    assert best_guess(made.module)
+    assert facts(made.module).best
 
 
 def test_a_graph_that_does_not_compile_is_a_reason(tmp_path: Path) -> None:
@@ -220,6 +220,6 @@ def test_a_commit_without_the_package_says_so(repository: Path) -> None:
 
 
 def test_the_best_guess_is_the_first_configuration() -> None:
-    assert best_guess(kernel("k").module) == CONFIG
-    assert best_guess("CONFIGS = []") is None
-    assert best_guess("\nCONFIGS = [\n    {nonsense},\n]") is None
+    assert facts(kernel("k").module).best == CONFIG
+    assert facts("CONFIGS = []").best is None
+    assert facts("\nCONFIGS = [\n    {nonsense},\n]").best is None

@@ -207,6 +207,6 @@ def _inferred(loaded: LoadedModule) -> dict[str, int]:
     except (ArithmeticError, LookupError, TypeError, ValueError, HarnessError):
         return {}
     found = dict(zip("xyz", grid, strict=True))
-    reduced = int(getattr(loaded.raw, "REDUCED", 1))
+    reduced = loaded.reduced
     names = [_prefix(name) for name, _ in ones]
     return {n: reduced if n.startswith("r") else found.get(n, 1) for n in names}

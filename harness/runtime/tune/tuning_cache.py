@@ -32,9 +32,9 @@ from harness.records.trials import Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.cache import sealed, unsealed
 
-FORMAT = 3
+FORMAT = 4
 """Raise when an old entry would be misread."""
-TABLE_FORMAT = 1
+TABLE_FORMAT = 2
 """The format of lookup tables."""
 
 Warn = Callable[[str], None]
@@ -56,20 +56,6 @@ _PROPERTIES = (
     "memory_bus_width",
     "gcnArchName",
 )
-
-
-def source_hash(text: str, name: str) -> str:
-    """Names a kernel by what it computes and on what: the emitted module from its argument types
-    to its grid, without the kernel's name and all white space. What comes before and after (where
-    it is from, candidates, how its arguments are drawn and its results checked) moves no time.
-    A hand-written kernel's arguments are made by a function further down, so all of it counts."""
-    start = max(0, text.find("\nSIGNATURE"))
-    end = text.find("\n\n\n", text.find("\ndef grid("))
-    listed = (
-        text.find("\nARGS = [", start, end) >= 0 or text.find("\ndef arg_rows(", start, end) >= 0
-    )
-    body = text[start : end if listed else None].replace(name, "")
-    return hashlib.sha256(re.sub(r"\s+", "", body).encode()).hexdigest()[:40]
 
 
 def candidates_hash(configs: tuple[Config, ...]) -> str:
@@ -127,7 +113,7 @@ class TuningCache:
         """What decides the configuration of ``loaded``."""
         return {
             "format": FORMAT,
-            "source": source_hash(loaded.text, loaded.name),
+            "launch": loaded.launch_hash,
             "candidates": candidates_hash(loaded.configs),
             "device": dict(self.device),
             "deterministic": deterministic,
@@ -217,7 +203,7 @@ def _said(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LookupTable:
-    """Configurations by source hash; ``where`` is the file, for messages."""
+    """Configurations by the hash of a launch; ``where`` is the file, for messages."""
 
     entries: Mapping[str, Mapping[str, int]]
     where: str = ""
@@ -238,7 +224,7 @@ class LookupTable:
                 "a lookup table of configurations cannot be read",
                 where=str(path),
                 got=f"{type(error).__name__}: {error}",
-                expected='JSON: {"format": 1, "kernels": {source hash: configuration}}',
+                expected='JSON: {"format": 2, "kernels": {launch hash: configuration}}',
                 remedy="write it with `harness tune GRAPH --save-table FILE`",
             ) from error
         return cls(entries, str(path))
@@ -246,7 +232,7 @@ class LookupTable:
     def get(self, loaded: modules.LoadedModule) -> Config | None:
         """The configuration for ``loaded``; None if the table has none. Raises ``RecordError`` for
         one with other fields than the kernel's."""
-        values = self.entries.get(source_hash(loaded.text, loaded.name))
+        values = self.entries.get(loaded.launch_hash)
         if values is None:
             return None
         names = list(modules.config_dict(loaded.configs[0]))

@@ -28,7 +28,6 @@ from harness.runtime.tune.tuning_cache import (
     TuningCache,
     device_identity,
     driver_version,
-    source_hash,
 )
 from harness.target import H100
 from tests.runtime import emitted
@@ -98,7 +97,7 @@ def test_the_key_has_everything_that_decides(loaded: modules.LoadedModule, tmp_p
 def test_a_winner_outlives_a_change_of_what_stands_around_the_kernel(tmp_path: Path) -> None:
     """A commit that rewrites a module's frame is not another race between equals."""
     tuning_cache = TuningCache(tmp_path, DEVICE)
-    generated = emitted.POINTWISE.replace("OUTPUTS", "ARGS = [((2000,), 1)]\nOUTPUTS", 1)
+    generated = emitted.POINTWISE.replace("OUTPUTS", "ARGS = [\n    ((2000,), 1),\n]\nOUTPUTS", 1)
     before = modules.load(generated, tmp_path)
     assert tuning_cache.put(before, tuned(before))
     framed = generated.replace("def get_args(", "def _drawn():\n    return 1\n\n\ndef get_args(")
@@ -406,7 +405,7 @@ def test_without_caches_everything_is_timed_again(
 
 def test_the_table_decides_before_the_cache(loaded: modules.LoadedModule, tmp_path: Path) -> None:
     pinned = {"XBLOCK": 256, "num_warps": 2, "num_stages": 1}
-    LookupTable({source_hash(loaded.text, loaded.name): pinned}).save(tmp_path / "table.json")
+    LookupTable({loaded.launch_hash: pinned}).save(tmp_path / "table.json")
     table = LookupTable.load(tmp_path / "table.json")
     tuning_cache = TuningCache(tmp_path / "tuned", DEVICE)
     tuning_cache.put(loaded, tuned(loaded))
@@ -422,7 +421,7 @@ def test_a_table_that_is_none_is_an_error(loaded: modules.LoadedModule, tmp_path
         (tmp_path / "t.json").write_text(text)
         with pytest.raises(RecordError, match="lookup table"):
             LookupTable.load(tmp_path / "t.json")
-    wrong = LookupTable({source_hash(loaded.text, loaded.name): {"YBLOCK": 1}}, "t.json")
+    wrong = LookupTable({loaded.launch_hash: {"YBLOCK": 1}}, "t.json")
     with pytest.raises(RecordError, match="does not fit"):
         wrong.get(loaded)
 
