@@ -60,10 +60,10 @@ class LoadedModule:
     arguments whose value (address, for pointers) is a multiple of 16, ``constants`` parameters that
     are neither arguments nor part of a configuration. ``outputs`` are positions of arguments that
     the kernel writes, ``zeroed`` of those that must hold zeros before every launch. ``points``
-    are points by tile prefix (``x``, ``r0_``), ``fixed_blocks`` block sizes that the kernel's text fixes,
-    ``least_per_thread`` elements that every thread must own, ``reduced`` elements that one element
-    of an output sums up. ``unknown_sizes`` are sizes that only a launch knows, with the values
-    that ``get_args`` gives them; the grid then depends on the arguments.
+    are points by tile prefix (``x``, ``r0_``), ``fixed_blocks`` block sizes that the kernel's text
+    fixes, ``least_per_thread`` elements that every thread must own, ``reduced`` elements that one
+    element of an output sums up. ``unknown_sizes`` are sizes that only a launch knows, with the
+    values that ``get_args`` gives them; the grid then depends on the arguments.
     """
 
     raw: ModuleType
