@@ -6,6 +6,7 @@ in each process, so that what a process does to all of them cancels.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -84,17 +85,22 @@ def _ratios(pairs: dict[Key, tuple[RegionRecord, RegionRecord]]) -> dict[Key, Ra
 def _times(ours: RegionRecord, other: RegionRecord) -> tuple[Times, Times]:
     """Medians of the processes that timed both."""
     from harness.measure.noise.judge import Times
-    from harness.measure.noise.variance import median_error
 
     sides = [{s.process: s for s in row.sets if s.ms} for row in (ours, other)]
     common = sorted(set(sides[0]) & set(sides[1]))
     one, two = (
-        Times(
-            tuple(side[n].median for n in common), tuple(median_error(side[n].ms) for n in common)
-        )
+        Times(tuple(side[n].median for n in common), tuple(_error(side[n].ms) for n in common))
         for side in sides
     )
     return one, two
+
+
+@functools.lru_cache(maxsize=4096)
+def _error(ms: tuple[float, ...]) -> float:
+    """Our samples are held against those of every other compiler, by graph and by run."""
+    from harness.measure.noise.variance import median_error
+
+    return median_error(ms)
 
 
 def roll_up(
