@@ -299,16 +299,14 @@ def document(found: Comparison) -> dict[str, Any]:
 def side_document(side: Side) -> dict[str, Any]:
     """The JSON of A or B."""
     run = side.run
+    names = ("commit", "dirty", "method", "processes")
     return {
         "name": side.label,
         "origin": side.origin,
         "run": run.id,
-        "commit": run.commit,
-        "dirty": run.dirty,
         "machine": run.machine.key,
         "driver": run.machine.driver,
-        "method": run.method,
-        "processes": run.processes,
+        **{name: getattr(run, name) for name in names},
         "pooled": list(side.pool.runs),
     }
 
@@ -367,12 +365,9 @@ def _effect_document(effect: Effect | None) -> dict[str, Any]:
 
 
 def _rollup_document(rollup: comparing.Rollup) -> dict[str, Any]:
+    names = ("level", "name", "kernels", "a_ms", "b_ms")
     return {
-        "level": rollup.level,
-        "name": rollup.name,
-        "kernels": rollup.kernels,
-        "a_ms": rollup.a_ms,
-        "b_ms": rollup.b_ms,
+        **{name: getattr(rollup, name) for name in names},
         "covered": list(rollup.covered),
         "verdict": rollup.effect.verdict.value,
         **_effect_document(rollup.effect),
