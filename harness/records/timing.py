@@ -49,7 +49,7 @@ class Samples:
 
     ``process`` counts the run's measuring processes from 0. ``low`` and ``high`` bound the median
     (95 % confidence). ``clock_mhz`` is the median SM clock while sampling; ``excluded`` counts
-    samples left out because the GPU was throttling or launched at another latency than usual.
+    samples left out because the GPU was throttling or launched at another interval than usual.
     ``stopped`` says why no more were taken (``width``: the interval is as narrow as asked;
     ``budget``; ``count``; ``disturbed``: nothing but samples to be left out came, and they are what
     is here). ``drift`` is empty or says how the times moved (``rising 1.2 %``, ``stepping up

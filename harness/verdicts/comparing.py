@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -64,13 +65,8 @@ class Side:
     pool: Pool = field(default_factory=Pool)
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The times of a match on both sides, or the ``reason`` why there are none."""
-
-    a: Times | None = None
-    b: Times | None = None
-    reason: str = ""
+Measured: TypeAlias = Pair | str
+"""The times of a match on both sides, or the reason why there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +148,7 @@ def compare(a: Side, b: Side, rules: Rules) -> Comparison:
     unlike = unlike_reason(a.run, b.run)
     together = bool(a.compiler and b.compiler) and a.run.id == b.run.id
     measured = [
-        Measured(reason=unlike)
-        if unlike
-        else recorded_times(match, together=together, pools=(a.pool, b.pool))
+        unlike or recorded_times(match, together=together, pools=(a.pool, b.pool))
         for match in pairing.matches
     ]
     return assemble(a, b, pairing, measured, rules, paired=together)
@@ -197,14 +191,14 @@ def recorded_times(
     for name, kernels in (("A", match.a), ("B", match.b)):
         why = _untimed(kernels)
         if why:
-            return Measured(reason=f"{why} in {name}")
+            return f"{why} in {name}"
     ours, theirs = _processes(match.a), _processes(match.b)
     if together:
         ours = theirs = ours & theirs
     if not ours or not theirs:
         which = "on both sides" if together else f"in {'B' if ours else 'A'}"
-        return Measured(reason=f"no process timed all of its kernels {which}")
-    return Measured(_times(match.a, ours, pools[0]), _times(match.b, theirs, pools[1]))
+        return f"no process timed all of its kernels {which}"
+    return Pair(_times(match.a, ours, pools[0]), _times(match.b, theirs, pools[1]))
 
 
 def _untimed(kernels: Sequence[KernelRecord]) -> str:
@@ -217,7 +211,7 @@ def _untimed(kernels: Sequence[KernelRecord]) -> str:
         if not any(s.ms for s in kernel.sets):
             return "throttled throughout" if any(s.excluded for s in kernel.sets) else "not timed"
         if all(s.disturbed for s in kernel.sets):
-            return "throttled, or at another launch pace, most of the time"
+            return "throttled, or at another launch interval, most of the time"
     return ""
 
 
@@ -260,11 +254,15 @@ def assemble(
 ) -> Comparison:
     """Judge the times of ``pairing``'s matches, all rows and roll-ups as one family."""
     same = [is_identical(match, a.run, b.run) for match in pairing.matches]
-    timed = [n for n, found in enumerate(measured) if found.a is not None and found.b is not None]
-    pairs = [_pair(measured[n], same[n]) for n in timed]
+    timed = {
+        n: replace(found, identical=same[n])
+        for n, found in enumerate(measured)
+        if isinstance(found, Pair)
+    }
+    pairs = list(timed.values())
     estimates, noise = estimate(pairs, paired=paired, method=a.run.method)
     found = dict(zip(timed, estimates, strict=True))
-    sums = _sums(pairing.matches, measured, found)
+    sums = _sums(pairing.matches, timed, found)
     effects = judge([*estimates, *(total.estimate for total in sums.values())], rules)
     by_row = dict(zip(timed, effects, strict=False))
     by_sum = dict(zip(sums, effects[len(timed) :], strict=True))
@@ -292,15 +290,10 @@ def assemble(
     )
 
 
-def _pair(found: Measured, identical: bool) -> Pair:
-    assert found.a is not None and found.b is not None
-    return Pair(found.a, found.b, identical)
-
-
 def _row(match: Match, found: Measured, same: bool, effect: Effect | None, a: Run, b: Run) -> Row:
     why = tuple(causes(match, a, b))
-    if effect is None or found.a is None or found.b is None:
-        return Row(match, Verdict.INCOMPARABLE, why, same, found.reason)
+    if effect is None or isinstance(found, str):
+        return Row(match, Verdict.INCOMPARABLE, why, same, str(found))
     return Row(
         match,
         effect.verdict,
@@ -348,22 +341,21 @@ def _members(matches: Sequence[Match], timed: Sequence[int]) -> dict[tuple[str, 
     return {scope: tuple(members) for scope, members in found.items()}
 
 
-def _weighted(match: Match, found: Measured) -> tuple[float, float]:
+def _weighted(match: Match, found: Pair) -> tuple[float, float]:
     """A match's time on both sides, launches counted. One kernel against one counts A's launches
     on both sides, so that a ratio is about kernels and not about how equal ones are shared."""
-    assert found.a is not None and found.b is not None
     weight = match.a[0].launches if len(match.a) == len(match.b) == 1 else 1
     return weight * _mean(found.a), weight * _mean(found.b)
 
 
 def _sums(
-    matches: Sequence[Match], measured: Sequence[Measured], found: dict[int, Estimate]
+    matches: Sequence[Match], timed: Mapping[int, Pair], found: Mapping[int, Estimate]
 ) -> dict[Members, _Sum]:
     """Each distinct sum of two matches or more; a roll-up of one match is that match."""
     sums: dict[Members, _Sum] = {}
     for members in _members(matches, list(found)).values():
         if len(members) > 1 and members not in sums:
-            parts = [(found[n], *_weighted(matches[n], measured[n])) for n in members]
+            parts = [(found[n], *_weighted(matches[n], timed[n])) for n in members]
             sums[members] = _Sum(
                 combine(parts), sum(part[1] for part in parts), sum(part[2] for part in parts)
             )

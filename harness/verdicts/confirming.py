@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.errors import HarnessError, UnknownName, UsageError, nearest
 from harness.heuristics.facts import Config
 from harness.measure.jobs import DeviceFacts, Effort, Follow, PairSamples, TimedKernel
-from harness.measure.noise.judge import Rules, Times
+from harness.measure.noise.judge import Pair, Rules, Times
 from harness.measure.noise.variance import median_error
 from harness.measure.pairs import KernelPair, time_pairs
 from harness.measure.peers.names import OURS
@@ -77,11 +77,11 @@ def confirm(
     ready = [n for n, match in enumerate(matches) if all(k.module for k in _kernels(match))]
     pairs = [KernelPair(_timed_kernels(matches[n].a), _timed_kernels(matches[n].b)) for n in ready]
     found = time_pairs(pairs, effort, place.cache, place.jobs, place.follow)
-    measured = [Measured(reason="a module is not recorded")] * len(matches)
+    measured: list[Measured] = ["a module is not recorded"] * len(matches)
     matches = [_without_samples(match) for match in matches]
     for n, outcomes, reason in zip(ready, found.outcomes, found.reasons, strict=True):
         why = reason or ("" if outcomes else "not timed before the interruption")
-        measured[n] = Measured(reason=why) if why else _measured(outcomes)
+        measured[n] = why or _measured(outcomes)
         matches[n] = _with_samples(matches[n], outcomes)
     sides = [as_of_today(side, found.device, effort.processes) for side in (a, b)]
     notes = [
@@ -181,14 +181,12 @@ def _timed_kernels(kernels: Sequence[KernelRecord]) -> tuple[TimedKernel, ...]:
 
 
 def _measured(outcomes: Sequence[PairSamples]) -> Measured:
-    """The processes' medians; processes that were throttled, or launched at another pace, most of
-    the time are left out."""
+    """The processes' medians; processes that were throttled, or launched at another interval, most
+    of the time are left out."""
     kept = [o for o in outcomes if not (o.a.disturbed or o.b.disturbed)]
     if not kept:
-        return Measured(
-            reason="throttled, or at another launch pace, most of the time in every process"
-        )
-    return Measured(_times([o.a for o in kept]), _times([o.b for o in kept]))
+        return "throttled, or at another launch interval, most of the time in every process"
+    return Pair(_times([o.a for o in kept]), _times([o.b for o in kept]))
 
 
 def _times(found: Sequence[Samples]) -> Times:

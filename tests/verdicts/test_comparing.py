@@ -79,11 +79,11 @@ def test_what_cannot_be_compared_says_why(changes: dict[str, object], reason: st
         ({"reason": "out of memory"}, "did not run (out of memory) in B"),
         (
             {"sets": (Samples((1.0,), excluded=5),)},
-            "throttled, or at another launch pace, most of the time in B",
+            "throttled, or at another launch interval, most of the time in B",
         ),
         (
             {"sets": (Samples((1.0,), stopped="disturbed"),)},
-            "throttled, or at another launch pace, most of the time in B",
+            "throttled, or at another launch interval, most of the time in B",
         ),
         ({"sets": (Samples((), excluded=5),)}, "throttled throughout in B"),
     ],

@@ -86,7 +86,7 @@ def find(ms: Floats, variances: Floats, taken: Sequence[Processes], *, paired: b
 
     A kernel has modes if its variance is ``_FAR`` times that of the ``_NEAR`` kernels of the
     nearest durations (median) and two modes explain it. Jumps that agree with another kernel's
-    have a cause, in time (another pace of launching) or in per cent (another clock or place in
+    have a cause, in time (another launch interval) or in per cent (another clock or place in
     memory), whichever more of them do; one alone is an odd kernel, and its variance says so.
     """
     known = np.flatnonzero(np.isfinite(variances))
