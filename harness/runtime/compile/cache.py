@@ -22,6 +22,7 @@ from typing import Any
 _NEEDED = 1 << 20
 """Bytes that must fit: about what one kernel's binaries take."""
 _ROOT = 0
+_FOLDERS = ("binaries", "modules", "native", "static", "triton", "tuned")
 
 
 @contextlib.contextmanager
@@ -57,9 +58,10 @@ def refusal(folder: Path) -> str:
         return f"NVIDIA's assembler reads no path with {odd[0]!r} in it"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        exposed = exposure(folder)
-        if exposed:
-            return exposed
+        files = [each for each in _FOLDERS if (folder / each).is_file()]
+        reason = exposure(folder) or (files and f"{files[0]} in it is a file, not a folder")
+        if reason:
+            return reason
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(bytes(_NEEDED))
             file.flush()

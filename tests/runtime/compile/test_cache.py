@@ -60,6 +60,11 @@ def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
     assert not refusal(shared)
 
 
+def test_a_file_where_one_of_its_folders_belongs_is_named(tmp_path: Path) -> None:
+    (tmp_path / "triton").write_text("in the way")
+    assert refusal(tmp_path) == "triton in it is a file, not a folder"
+
+
 def test_for_a_whole_process_there_is_one_warning(tmp_path: Path) -> None:
     assert trusted(tmp_path) == tmp_path
     shared = tmp_path / "cache"
