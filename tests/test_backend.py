@@ -171,7 +171,7 @@ def test_a_cache_that_cannot_be_written_is_replaced_and_the_user_warned(
     compiler.devices = Devices()
     x = torch.randn(40)
     try:
-        with pytest.warns(UserWarning, match="cannot be written .Not a directory."):
+        with pytest.warns(UserWarning, match="cannot be used .Not a directory."):
             got = torch.compile(lambda x: torch.sin(x) + 1, backend=compiler)(x)
     finally:
         compiler.close()
