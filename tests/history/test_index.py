@@ -235,3 +235,13 @@ def test_a_run_file_of_other_columns(tmp_path: Path) -> None:
         pq.write_table(table.replace_schema_metadata(metadata), path)
         (damaged,) = index.refresh(tmp_path).unreadable
         assert str(path) in damaged.unreadable
+
+
+def test_a_folder_in_the_place_of_the_index_is_moved_aside(tmp_path: Path) -> None:
+    store.save(tmp_path, run())
+    (tmp_path / index.FOLDER / index.FILE).mkdir(parents=True)
+    found = index.refresh(tmp_path)
+    assert len(found.runs) == 1
+    assert "made again" in found.notes[0]
+    assert index.refresh(tmp_path).notes == ()
+    assert shard(tmp_path).is_file()
