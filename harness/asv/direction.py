@@ -14,6 +14,7 @@ bytes and time are judged in any case.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from unittest.mock import patch
@@ -122,22 +123,33 @@ def directed(is_better: Callable[..., bool]) -> Callable[..., bool]:
     return better
 
 
-class Turned:
-    """Results of a commit as ``find`` reads them: of the rows that were selected, rates with their
-    sign turned, so that less is more. ``find`` passes over a commit without values."""
+class Selected:
+    """Results of a commit, without the values of rows that were not selected."""
 
-    def __init__(self, results: Any, benchmarks: Any) -> None:
-        self._results = results
-        self._benchmarks = benchmarks
+    def __init__(self, results: Any, selection: Mapping[str, Any]) -> None:
+        self._results, self._selection = results, selection
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._results, name)
 
+    def get_result_value(self, name: str, params: Any) -> list[Any]:
+        """The values, n/a where nothing was asked for."""
+        every = self._results.get_result_value(name, params)
+        chosen = self._selection.get(name) or range(len(every))
+        return [value if place in chosen else math.nan for place, value in enumerate(every)]
+
+
+class Turned(Selected):
+    """Results of a commit as ``find`` reads them: rates with their sign turned, so that less is
+    more. ``find`` passes over a commit without values."""
+
+    def __init__(self, results: Any, benchmarks: Any) -> None:
+        super().__init__(results, benchmarks.benchmark_selection)
+        self._benchmarks = benchmarks
+
     def get_result_value(self, name: str, params: Any) -> list[float | None]:
         """The values, n/a as None. Raises ``UserError`` where the commit has no value at all."""
-        every = self._results.get_result_value(name, params)
-        chosen = self._benchmarks.benchmark_selection.get(name) or range(len(every))
-        found = [every[place] for place in chosen]
+        found = super().get_result_value(name, params)
         sign = -1.0 if better_of(self._benchmarks.get(name)) == HIGHER else 1.0
         turned = [None if v is None or v != v else sign * v for v in found]
         if any(v is not None for v in found) and all(v is None for v in turned):

@@ -206,28 +206,12 @@ def answering(original: Callable[..., Any]) -> Callable[..., Any]:
     return run_benchmark
 
 
-class Selected:
-    """Results of a commit, without the values of rows that were not selected."""
-
-    def __init__(self, results: Any, selection: Mapping[str, Any]) -> None:
-        self._results, self._selection = results, selection
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._results, name)
-
-    def get_result_value(self, name: str, params: Any) -> list[Any]:
-        """The values, n/a where nothing was asked for."""
-        every = self._results.get_result_value(name, params)
-        chosen = self._selection.get(name) or range(len(every))
-        return [value if place in chosen else math.nan for place, value in enumerate(every)]
-
-
 def without_gaps(original: Callable[..., Any], selection: Mapping[str, Any]) -> Callable[..., Any]:
     """``format_benchmark_result`` whose tables count the rows without any value: a run of three
     graphs of twenty would otherwise be a screen of n/a."""
 
     def format_benchmark_result(results: Any, benchmark: Any) -> Any:
-        info, details = original(Selected(results, selection), benchmark)
+        info, details = original(direction.Selected(results, selection), benchmark)
         lines = str(details or "").splitlines()
         kept = [line for line in lines if not _GAP.match(line)]
         gone = len(lines) - len(kept)

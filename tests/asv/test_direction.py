@@ -80,7 +80,9 @@ def test_find_turns_the_sign_of_rates_and_needs_values() -> None:
 
     turned = direction.Turned(Results(), Benchmarks(rate={"better": "higher"}))
     assert turned.get_result_value("rate", []) == [-2.0, None]
-    assert turned.get_result_value("part", []) == [7.0], "another graph's value is not searched"
+    assert turned.get_result_value("part", []) == [None, 7.0], (
+        "another graph's value is not searched"
+    )
     assert turned.get_result_value("time", []) == [2.0]
     assert turned.errcode == 0
     with pytest.raises(util.UserError, match="gone was not measured on 01234567: there is nothing"):
