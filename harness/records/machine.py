@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from harness.errors import UsageError
 from harness.files import slug
@@ -91,23 +90,19 @@ def current_uuid() -> str | None:
 
 def _with_driver(known: Gpu, under_load: Callable[[], None] | None) -> Gpu:
     """``known`` with what the management library says; itself where that is missing."""
-    with nvml.opened(known.uuid) as device:
-        if device is None:
-            return known
+    found = nvml.open_device(known.uuid)
+    if found is None:
+        return known
+    with found as device:
         if under_load is not None:
             under_load()
-        uuid = device.ask("nvmlDeviceGetUUID")
         return Gpu(
             known.name,
-            _text(uuid) if uuid else known.uuid,
-            _text(device.nvml.nvmlSystemGetDriverVersion()),
+            device.uuid() or known.uuid,
+            device.driver(),
             device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_SM),
             device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_MEM),
         )
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def cpu_name(source: Path = Path("/proc/cpuinfo")) -> str:

@@ -7,14 +7,15 @@ nothing to ask.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from harness.devices.closing import Closing
+
 
 @dataclass(frozen=True, eq=False, slots=True)
-class NvmlDevice:
-    """A GPU as ``nvml`` (the module ``pynvml``) knows it."""
+class NvmlDevice(Closing):
+    """A GPU as ``nvml`` (the module ``pynvml``) knows it; closing it lets the library go."""
 
     nvml: Any
     handle: Any
@@ -26,44 +27,56 @@ class NvmlDevice:
         except (AttributeError, self.nvml.NVMLError):
             return None
 
+    def close(self) -> None:
+        """Ask no more."""
+        self.nvml.nvmlShutdown()
 
-def find(nvml: Any, uuid: str | None) -> NvmlDevice:
+    def driver(self) -> str | None:
+        """The driver's version; None where it is not said."""
+        try:
+            return _text(self.nvml.nvmlSystemGetDriverVersion())
+        except self.nvml.NVMLError:
+            return None
+
+    def uuid(self) -> str | None:
+        """The GPU's identifier, ``GPU-…``; None where it is not said."""
+        found = self.ask("nvmlDeviceGetUUID")
+        return None if found is None else _text(found)
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def open_device(uuid: str | None, nvml: Any = None) -> NvmlDevice | None:
     """The GPU with this UUID (``GPU-…``), else the first one: the library counts GPUs that torch
-    may not see. Raises ``nvml.NVMLError``."""
-    if uuid is not None:
-        with contextlib.suppress(nvml.NVMLError):
+    may not see. None where there is no library, driver or GPU. ``nvml`` stands for ``pynvml``."""
+    if nvml is None:
+        try:
+            import pynvml
+        except ImportError:
+            return None
+        nvml = pynvml
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError:
+        return None
+    with contextlib.suppress(nvml.NVMLError):
+        if uuid is not None:
             return NvmlDevice(nvml, nvml.nvmlDeviceGetHandleByUUID(uuid.encode()))
-    return NvmlDevice(nvml, nvml.nvmlDeviceGetHandleByIndex(0))
-
-
-@contextlib.contextmanager
-def opened(uuid: str | None) -> Iterator[NvmlDevice | None]:
-    """The GPU with this UUID while the library is open; None where it cannot be."""
-    try:
-        import pynvml
-    except ImportError:
-        yield None
-        return
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        yield None
-        return
-    try:
-        device = None
-        with contextlib.suppress(pynvml.NVMLError):
-            device = find(pynvml, uuid)
-        yield device
-    finally:
-        pynvml.nvmlShutdown()
+    with contextlib.suppress(nvml.NVMLError):
+        return NvmlDevice(nvml, nvml.nvmlDeviceGetHandleByIndex(0))
+    nvml.nvmlShutdown()
+    return None
 
 
 def set_clocks_mhz(uuid: str | None) -> tuple[int | None, int | None]:
     """SM and memory clock that the board is set to: the applications' clocks, else the highest
     ones; None where the driver does not say."""
-    with opened(uuid) as device:
-        if device is None:
-            return None, None
+    found = open_device(uuid)
+    if found is None:
+        return None, None
+    with found as device:
         kinds = (device.nvml.NVML_CLOCK_SM, device.nvml.NVML_CLOCK_MEM)
         asks = ("nvmlDeviceGetApplicationsClock", "nvmlDeviceGetMaxClockInfo")
         sm, memory = (next(filter(None, (device.ask(a, k) for a in asks)), None) for k in kinds)

@@ -36,6 +36,16 @@ class Library:
         return "first board"
 
     @staticmethod
+    def nvmlSystemGetDriverVersion() -> bytes:
+        return b"580.1"
+
+    @staticmethod
+    def nvmlDeviceGetUUID(handle: str) -> str:
+        if handle == "first board":
+            raise RuntimeError
+        return "GPU-1"
+
+    @staticmethod
     def nvmlDeviceGetApplicationsClock(_: object, kind: int) -> int:
         if kind == 2:
             raise RuntimeError
@@ -61,14 +71,17 @@ def test_the_clocks_that_a_board_is_set_to_else_its_highest() -> None:
     ("uuid", "board"), [("GPU-1", "second board"), ("GPU-9", "first board"), (None, "first board")]
 )
 def test_a_board_is_found_by_its_uuid(uuid: str | None, board: str) -> None:
-    with nvml.opened(uuid) as device:
-        assert device is not None and device.handle == board
+    found = nvml.open_device(uuid)
+    assert found is not None
+    with found as device:
+        assert device.handle == board
+        assert device.driver() == "580.1"
+        assert device.uuid() == ("GPU-1" if board == "second board" else None)
         assert device.ask("nvmlDeviceGetApplicationsClock", 2) is None, "refused"
         assert device.ask("nvmlDeviceGetSomethingNew") is None, "an older library"
 
 
 def test_without_the_library_there_is_nothing_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    with nvml.opened("GPU-1") as device:
-        assert device is None
+    assert nvml.open_device("GPU-1") is None
     assert nvml.set_clocks_mhz(None) == (None, None)

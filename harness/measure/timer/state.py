@@ -6,6 +6,7 @@ nothing is set. Without the library, or where the driver refuses, there are no r
 
 from __future__ import annotations
 
+import functools
 import statistics
 import threading
 import time
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.devices.closing import Closing
-from harness.records.nvml import find
+from harness.records.nvml import NvmlDevice, open_device
 from harness.records.run import StateSummary
 
 INTERVAL_SECONDS = 0.02
@@ -47,56 +48,25 @@ class Reading:
     reasons: tuple[str, ...] = ()
 
 
-@dataclass(eq=False, slots=True)
-class Reader(Closing):
-    """Asks ``nvml`` (the module ``pynvml``) about the device with this UUID (``GPU-…``; the first
-    one if None).
-    Raises ``nvml.NVMLError`` if there is no such device or no driver."""
+def reading(device: NvmlDevice, clock: Callable[[], float] = time.monotonic) -> Reading:
+    """One look at ``device``."""
 
-    nvml: Any
-    uuid: str | None = None
-    clock: Callable[[], float] = time.monotonic
-    _handle: Any = None
+    def number(function: str, *arguments: Any) -> float | None:
+        found = device.ask(function, *arguments)
+        return None if found is None else float(found)
 
-    def __post_init__(self) -> None:
-        self.nvml.nvmlInit()
-        self._handle = find(self.nvml, self.uuid).handle
-
-    def close(self) -> None:
-        """Let the library go."""
-        if self._handle is not None:
-            self._handle = None
-            self.nvml.nvmlShutdown()
-
-    def read(self) -> Reading:
-        """One reading."""
-        nvml, handle = self.nvml, self._handle
-        power = self._asked(lambda: nvml.nvmlDeviceGetPowerUsage(handle))
-        return Reading(
-            self.clock(),
-            self._asked(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)),
-            self._asked(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM)),
-            self._asked(lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
-            None if power is None else power / 1000,  # milliwatts
-            reasons_of(int(self._asked(lambda: self._bits(handle)) or 0)),
-        )
-
-    def _bits(self, handle: Any) -> int:
-        # The library's newer name first; drivers before 535 know only the older one.
-        for name in (
-            "nvmlDeviceGetCurrentClocksEventReasons",
-            "nvmlDeviceGetCurrentClocksThrottleReasons",
-        ):
-            ask = getattr(self.nvml, name, None)
-            if ask is not None:
-                return int(ask(handle))
-        return 0
-
-    def _asked(self, ask: Callable[[], Any]) -> float | None:
-        try:
-            return float(ask())
-        except self.nvml.NVMLError:
-            return None
+    nvml = device.nvml
+    power = number("nvmlDeviceGetPowerUsage")
+    # The library's newer name first; drivers before 535 know only the older one.
+    asked = (device.ask(f"nvmlDeviceGetCurrentClocks{n}Reasons") for n in ("Event", "Throttle"))
+    return Reading(
+        clock(),
+        number("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM),
+        number("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM),
+        number("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
+        None if power is None else power / 1000,  # milliwatts
+        reasons_of(next((bits for bits in asked if bits is not None), 0)),
+    )
 
 
 def reasons_of(bits: int) -> tuple[str, ...]:
@@ -192,14 +162,9 @@ def summary(readings: Iterable[Reading]) -> StateSummary | None:
 
 def monitor(uuid: str | None) -> Monitor | None:
     """A monitor of the device that is running, or None where there is no way to ask."""
-    try:
-        import pynvml
-    except ImportError:
+    device = open_device(uuid)
+    if device is None:
         return None
-    try:
-        reader = Reader(pynvml, uuid)
-    except pynvml.NVMLError:
-        return None
-    made = Monitor(reader.read)
+    made = Monitor(functools.partial(reading, device))
     made.start()
     return made

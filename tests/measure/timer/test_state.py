@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import harness
-from harness.measure.timer.state import Monitor, Reader, Reading, reasons_of, summary
+from harness.measure.timer.state import Monitor, Reading, reading, reasons_of, summary
+from harness.records.nvml import NvmlDevice, open_device
 
 
 class FakeNvml:
@@ -56,10 +57,16 @@ class FakeNvml:
         return value
 
 
+def opened(nvml: FakeNvml, uuid: str) -> NvmlDevice:
+    device = open_device(uuid, nvml)
+    assert device is not None
+    return device
+
+
 def test_a_reading_has_clocks_heat_power_and_reasons() -> None:
     nvml = FakeNvml(bits=0x1 | 0x4 | 0x40)  # idle does not count
-    with Reader(nvml, "GPU-1", clock=lambda: 7.0) as reader:
-        assert reader.read() == Reading(
+    with opened(nvml, "GPU-1") as device:
+        assert reading(device, clock=lambda: 7.0) == Reading(
             7.0, 1980, 2619, 41, 350.5, ("power cap", "hardware thermal")
         )
     assert nvml.open == 0
@@ -67,7 +74,7 @@ def test_a_reading_has_clocks_heat_power_and_reasons() -> None:
 
 def test_what_the_driver_does_not_say_is_none() -> None:
     nvml = FakeNvml(0x8, silent=("power", "temperature"), old=True)
-    found = Reader(nvml, "GPU-elsewhere").read()
+    found = reading(opened(nvml, "GPU-elsewhere"))
     assert (found.power_w, found.temperature_c, found.sm_mhz) == (None, None, 1980)
     assert found.reasons == ("hardware slowdown",)
 
