@@ -49,7 +49,7 @@ def take(context: Context, job: Take) -> tuple[str, int]:
     with (context.cache / "taken").open("a") as file:
         file.write(f"{job.name}\n")
     if (context.cache / "slow").exists():
-        time.sleep(1.0)
+        time.sleep(2.5)
     if (context.cache / job.name).exists():
         raise Unusable(NoDevice("the GPU cannot be used", got=job.name))
     return job.name, os.getpid()

@@ -73,8 +73,8 @@ def test_a_bad_job_costs_itself_alone(two: Pool) -> None:
 
 def test_a_hanging_job_ends_at_its_own_limit(two: Pool) -> None:
     began = time.monotonic()
-    hung, fine = two.all([Do("hang", seconds=0.5), Do("fine")])
-    assert "no answer within 0.5 s" in str(hung)
+    hung, fine = two.all([Do("hang", seconds=2.0), Do("fine")])
+    assert "no answer within 2 s" in str(hung)
     assert hung.step == "about to hang"
     assert fine == "fine"
     assert time.monotonic() - began < 20
@@ -149,7 +149,7 @@ def test_a_device_is_taken_by_every_fresh_process(tmp_path: Path) -> None:
 
 def test_taking_a_device_is_not_limited_by_what_a_job_may_take(tmp_path: Path) -> None:
     (tmp_path / "slow").touch()
-    with Pool(gpus(1), 0.5, tmp_path) as pool:
+    with Pool(gpus(1), 2.0, tmp_path) as pool:
         assert pool.run(Do("where"))[0] == "0"
 
 
