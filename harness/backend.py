@@ -29,7 +29,7 @@ from torch import fx
 from harness import options as settings
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Report
-from harness.errors import FallbackWarning, FellBack, HarnessError, UsageError
+from harness.errors import FallbackWarning, FellBack, HarnessError, IndexOutOfRange, UsageError
 from harness.executor import Launches, launches_of, prepare_graph
 from harness.graph.bounds import with_bounds
 from harness.graph.capture.aot import RestartAnalysis, compile_joint, run_eagerly
@@ -262,7 +262,12 @@ class Compiler:
         self.compiled.append(compiled)
         for failure in compiled.report().failures:
             self._tell("torch runs a region", name, failure)
-        return _boxed(converted, compiled, self.devices, device)
+
+        def rescue(error: HarnessError) -> Runner:
+            self._fall_back(name, error)
+            return run_eagerly(gm)
+
+        return _boxed(converted, compiled, self.devices, device, rescue)
 
 
 @dataclass(eq=False, slots=True)
@@ -282,9 +287,15 @@ class _Specialising:
 
 
 def _boxed(
-    converted: Conversion, compiled: CompiledGraph, devices: Devices, device: torch.device
+    converted: Conversion,
+    compiled: CompiledGraph,
+    devices: Devices,
+    device: torch.device,
+    rescue: Callable[[HarnessError], Runner],
 ) -> Runner:
-    """A function of a list of arguments, which it empties, as AOTAutograd calls it."""
+    """A function of a list of arguments, which it empties, as AOTAutograd calls it. If a kernel
+    cannot be run the first time, what ``rescue`` gives runs the graph, then and from then on;
+    not if the graph changes its inputs, which may have happened in part."""
     launches = devices.launches(
         device, (module for module, _ in compiled.distinct()), compiled.name
     )
@@ -292,8 +303,27 @@ def _boxed(
     positions, literals = converted.positions, _literals(converted)
     constants: list[torch.Tensor] = []
     everything = len(converted.constants)
+    # What runs instead of the kernels; None: nothing need be kept for that any more.
+    instead: list[Runner | None] = [None] if converted.graph.mutations else []
+
+    def first(args: list[Any]) -> list[Any]:
+        kept = list(args)
+        try:
+            outputs = run_kernels(args)
+        except IndexOutOfRange:
+            raise
+        except HarnessError as error:
+            instead.append(rescue(error))
+            return run(kept)
+        instead.append(None)
+        return outputs
 
     def run(args: list[Any]) -> list[Any]:
+        if not instead:
+            return first(args)
+        return run_kernels(args) if instead[0] is None else instead[0](args)
+
+    def run_kernels(args: list[Any]) -> list[Any]:
         if len(constants) < everything:
             constants[:] = [constant.to(device) for constant in converted.constants]
         tensors = [args[position] for position in positions]

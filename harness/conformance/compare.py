@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -31,8 +32,7 @@ def differences(
     arguments that require them are results too.
     """
     torch.compiler.reset()
-    with _Narrow() as seen:
-        wanted, given = outcome(function, args)
+    wanted, given = outcome(function, args)
     compiled = torch.compile(function, backend=compiler)
     found, taken = outcome(compiled, args)
     if isinstance(wanted, Exception) or isinstance(found, Exception):
@@ -43,22 +43,11 @@ def differences(
     shared = _sharing(eager)
     if len(eager) != len(ours):
         return [f"{len(ours)} results instead of {len(eager)}"]
-    if not signed_zeros:
-        eager, ours = ([_unsigned(t) for t in leaves] for leaves in (eager, ours))
-    lines = [f"{n}: {line}" for n, line in _unequal(eager, ours, function, args, seen.types)]
+    judge = _Judge(function, args, signed_zeros)
+    lines = [f"{n}: {line}" for n, line in judge.unequal(eager, ours)]
     if shared != _sharing(_tensors((found, taken))):
         lines.append("other tensors share memory")
     return lines
-
-
-def _unsigned(value: Any) -> Any:
-    """``value`` with every zero positive."""
-    floats = isinstance(value, torch.Tensor) and value.dtype.is_floating_point
-    if not floats or value.dtype.itemsize < 2:
-        return value
-    with torch.no_grad():
-        made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
-        return made.copy_(torch.where(value == 0, 0.0, value)).requires_grad_(value.requires_grad)
 
 
 class _Narrow(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -79,13 +68,18 @@ class _Narrow(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def outcome(function: Function, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
     """The result (or exception) and the arguments afterwards; a copy is used up."""
-    own = copy.deepcopy(list(args))
+    memo: dict[int, Any] = {}
+    own = [a.clone() if _is_sparse(a) else copy.deepcopy(a, memo) for a in args]
     torch.manual_seed(0)
     try:
         result = function(*own)
         return (result, _gradients(result, own)), own
     except Exception as error:  # noqa: BLE001 - raising is an outcome like any other
         return error, own
+
+
+def _is_sparse(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.layout is not torch.strided
 
 
 def _gradients(result: Any, args: Sequence[Any]) -> Sequence[Any]:
@@ -107,24 +101,69 @@ def _tensors(tree: Any) -> list[Any]:
     return list(pytree.tree_leaves(tree))
 
 
-def _unequal(
-    eager: Sequence[Any],
-    ours: Sequence[Any],
-    function: Function,
-    args: Sequence[Any],
-    narrow: Collection[torch.dtype],
-) -> list[tuple[int, str]]:
-    lines: list[tuple[int, str]] = []
-    wide: Sequence[Any] | None = None
-    for number, (wanted, found) in enumerate(zip(eager, ours, strict=True)):
-        line = _unlike(wanted, found)
-        if not line and not _equal(wanted, found):
-            wide = wide or _widened(function, args, len(eager))
-            if not _as_good(wanted, found, wide[number], narrow):
-                line = f"{_values(found)} instead of {_values(wanted)}"
-        if line:
-            lines.append((number, line))
-    return lines
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Which results of ``function(*args)`` differ. Kernels compute on with what eager mode rounds
+    to narrow types on the way: such a rounding is allowed for, and may decide what is not
+    floating."""
+
+    function: Function
+    args: Sequence[Any]
+    signed_zeros: bool
+
+    def narrow(self) -> Collection[torch.dtype]:
+        """The floating types of 16 and 8 bits that eager mode rounds to."""
+        with _Narrow() as seen:
+            outcome(self.function, self.args)
+        return seen.types
+
+    def unequal(self, eager: Sequence[Any], ours: Sequence[Any]) -> list[tuple[int, str]]:
+        """The number of each result that differs, and how."""
+        lines: list[tuple[int, str]] = []
+        wide: Sequence[Any] | None = None
+        narrow: Collection[torch.dtype] = ()
+        for number, (wanted, found) in enumerate(zip(eager, ours, strict=True)):
+            line = _unlike(wanted, found)
+            if not line and not self._equal(wanted, found):
+                if wide is None:
+                    wide, narrow = _widened(self.function, self.args, len(eager)), self.narrow()
+                if not self._as_good(wanted, found, wide[number], narrow):
+                    line = f"{_values(found)} instead of {_values(wanted)}"
+            if line:
+                lines.append((number, line))
+        return lines
+
+    def _equal(self, wanted: Any, found: Any) -> bool:
+        if not isinstance(wanted, torch.Tensor):
+            return bool(wanted == found or wanted != wanted)
+        if not self.signed_zeros or wanted.layout is not torch.strided or wanted.is_complex():
+            return _close(wanted, found)
+        if not wanted.is_floating_point():
+            return torch.equal(wanted, found)
+        zeros = (wanted == 0) & (found == 0)
+        signs = torch.signbit(wanted) == torch.signbit(found)
+        return _close(wanted, found) and bool((signs | ~zeros).all())
+
+    def _as_good(self, wanted: Any, found: Any, wide: Any, narrow: Collection[torch.dtype]) -> bool:
+        """Whether ``found`` is as near to the result in float64 as eager mode's is. A number that
+        is not floating may differ only where the one computed in float64 does."""
+        if not isinstance(wide, torch.Tensor) or wide.shape != wanted.shape:
+            return False
+        if not wanted.is_floating_point():
+            return bool(narrow or ((wanted == found) | (wanted != wide)).all())
+        a, b, w = (t.detach().double() for t in (found, wanted, wide))
+        same = (a == b) | ((a != a) & (b != b))
+        # An infinity or NaN that rounding decides is not decided in eager mode.
+        undecided = ~torch.isfinite(b) & torch.isfinite(w)
+        error, allowed = (a - w).abs(), (b - w).abs()
+        slack = 8 * allowed.nan_to_num(0, 0, 0).max() if allowed.numel() else 0.0
+        step = torch.finfo(wanted.dtype).eps * 16
+        for dtype in narrow:
+            slack += 32 * torch.finfo(dtype).eps * w.abs().nan_to_num(0, 0, 0).max()
+            undecided |= ~torch.isfinite(b) | ~torch.isfinite(w)
+        near = error <= slack + step * w.abs().clamp_min(torch.finfo(wanted.dtype).tiny)
+        right = bool((same | near | undecided).all())
+        return right and (not self.signed_zeros or _signs_follow(wanted, found, wide))
 
 
 def _unlike(wanted: Any, found: Any) -> str:
@@ -134,6 +173,8 @@ def _unlike(wanted: Any, found: Any) -> str:
     for name in ("dtype", "shape", "requires_grad"):
         if getattr(wanted, name) != getattr(found, name):
             return f"{name} {getattr(found, name)} instead of {getattr(wanted, name)}"
+    if wanted.layout is not torch.strided:
+        return "" if wanted.layout is found.layout else f"layout {found.layout}"
     strides = [
         [s for s, n in zip(t.stride(), t.shape, strict=True) if n > 1] for t in (wanted, found)
     ]
@@ -142,47 +183,12 @@ def _unlike(wanted: Any, found: Any) -> str:
     return ""
 
 
-def _equal(wanted: Any, found: Any) -> bool:
-    if not isinstance(wanted, torch.Tensor):
-        return bool(wanted == found or wanted != wanted)
-    if not wanted.is_floating_point():
-        return torch.equal(wanted, found) or (
-            wanted.is_complex() and torch.allclose(wanted, found, equal_nan=True)
-        )
-    zeros = (wanted == 0) & (found == 0)
-    signs = torch.signbit(wanted) == torch.signbit(found)
-    return _close(wanted, found) and bool((signs | ~zeros).all())
-
-
 def _close(wanted: torch.Tensor, found: torch.Tensor) -> bool:
     try:
         torch.testing.assert_close(found, wanted, equal_nan=True)
     except AssertionError:
         return False
     return True
-
-
-def _as_good(wanted: Any, found: Any, wide: Any, narrow: Collection[torch.dtype]) -> bool:
-    """Whether ``found`` is as near to the result in float64 as eager mode's is. A number that
-    is not floating may differ only where the one computed in float64 does. Kernels compute on
-    with what eager mode rounds to the ``narrow`` types on the way: such a rounding is allowed
-    for, and may decide what is not floating."""
-    if not isinstance(wide, torch.Tensor) or wide.shape != wanted.shape:
-        return False
-    if not wanted.is_floating_point():
-        return bool(narrow or ((wanted == found) | (wanted != wide)).all())
-    a, b, w = (t.detach().double() for t in (found, wanted, wide))
-    same = (a == b) | ((a != a) & (b != b))
-    # A sign of zero, an infinity or NaN that rounding decides is not decided in eager mode.
-    undecided = ~torch.isfinite(b) & torch.isfinite(w)
-    error, allowed = (a - w).abs(), (b - w).abs()
-    slack = 8 * allowed.nan_to_num(0, 0, 0).max() if allowed.numel() else 0.0
-    step = torch.finfo(wanted.dtype).eps * 16
-    for dtype in narrow:
-        slack += 32 * torch.finfo(dtype).eps * w.abs().nan_to_num(0, 0, 0).max()
-        undecided |= ~torch.isfinite(b) | ~torch.isfinite(w)
-    near = error <= slack + step * w.abs().clamp_min(torch.finfo(wanted.dtype).tiny)
-    return bool((same | near | undecided).all()) and _signs_follow(wanted, found, wide)
 
 
 def _signs_follow(wanted: torch.Tensor, found: torch.Tensor, wide: torch.Tensor) -> bool:
@@ -207,7 +213,9 @@ def _widened(function: Function, args: Sequence[Any], count: int) -> Sequence[An
 def _sharing(leaves: Sequence[Any]) -> list[tuple[int, ...]]:
     """For each tensor the earlier ones in the same memory."""
     places = [
-        t.untyped_storage().data_ptr() if isinstance(t, torch.Tensor) and t.numel() else None
+        t.untyped_storage().data_ptr()
+        if isinstance(t, torch.Tensor) and t.layout is torch.strided and t.numel()
+        else None
         for t in leaves
     ]
     return [

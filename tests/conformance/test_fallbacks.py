@@ -11,7 +11,7 @@ import torch
 from harness import pipeline
 from harness.backend import Compiler, Devices, backend
 from harness.conformance.compare import differences
-from harness.errors import FallbackWarning, IndexOutOfRange
+from harness.errors import CompileFailed, FallbackWarning, IndexOutOfRange
 
 SQUARE = torch.eye(3) * 3 + torch.arange(9.0).view(3, 3) / 9
 WHOLE: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
@@ -110,3 +110,23 @@ def test_an_index_out_of_range_raises(devices: Devices, name: str) -> None:
     torch.compiler.reset()
     with pytest.raises(IndexOutOfRange, match="reaches outside its tensor"):
         torch.compile(function, backend=Compiler(devices=devices))(*args)
+
+
+def test_a_kernel_that_cannot_be_run_does_not_fail_the_step(
+    devices: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def broken(self: Devices, *_: Any) -> None:
+        calls.append(self)
+        raise CompileFailed("a kernel does not compile")
+
+    monkeypatch.setattr(Devices, "_on_cpu", broken)
+    compiler = Compiler(devices=devices)
+    torch.compiler.reset()
+    run = torch.compile(lambda x: x.sin() + 1, backend=compiler)
+    x = torch.randn(8)
+    with pytest.warns(FallbackWarning, match="a kernel does not compile"):
+        torch.testing.assert_close(run(x), x.sin() + 1)
+    torch.testing.assert_close(run(x), x.sin() + 1)
+    assert len(calls) == 1 and compiler.reports[-1].fallbacks == 1
