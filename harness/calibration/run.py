@@ -40,7 +40,7 @@ class Candidate:
 
 
 class Sink(Protocol):
-    """Keeps what is measured as it is measured (``track.calibrations.CalibrationJournal``)."""
+    """Keeps what is measured as it is measured (``calibration.store.CalibrationJournal``)."""
 
     cells: list[Cell]
 

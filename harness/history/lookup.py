@@ -12,7 +12,7 @@ LATEST = "latest"
 _FEWEST = 4
 """Digits by which a commit may be named, as in git."""
 _ABBREVIATED = 12
-"""Digits of the commit in a run's identifier (``bench.plan.new_run``)."""
+"""Digits of the commit in a run's identifier (``session.plan.new_run``)."""
 
 
 def runs(results: Path) -> list[Path]:

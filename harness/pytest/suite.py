@@ -1,7 +1,7 @@
 """The suites as pytest benchmarks: what ``suites/test_*.py`` collects and runs.
 
 Graphs are read and compiled once a session, when their tests are collected; on a machine with a
-GPU kernels are checked and timed by ``bench.cuda.CudaDevice``, in a process that can be
+GPU kernels are checked and timed by ``session.cuda.CudaDevice``, in a process that can be
 replaced, and their samples handed to pytest-benchmark.
 """
 
