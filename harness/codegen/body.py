@@ -47,11 +47,14 @@ Context = tuple[Value, ...]
 
 @dataclass(slots=True)
 class Body:
-    """Writes values and stores. ``eviction`` gives the cache hint of a load."""
+    """Writes values and stores. ``evictions`` gives the cache hint of a load, ``labels`` the graph
+    value that a value is, ``nodes`` the one that a buffer holds: comments at their lines."""
 
     frame: Frame
     pointers: dict[str, str]
     dtypes: dict[str, DType]
+    nodes: dict[str, str]
+    labels: dict[int, str]
     names: Names = field(default_factory=Names)
     outer: Scope = field(default_factory=Scope)
     loop: Scope | None = None
@@ -165,7 +168,8 @@ class Body:
 
     def _assign(self, value: Value, context: Context, text: str, tiles: frozenset[str]) -> Var:
         name = self.names.fresh()
-        self._scope(value, context).lines.append(f"{name} = {text}")
+        node = self.nodes[value.buffer] if isinstance(value, Load) else self.labels.get(id(value))
+        self._scope(value, context).lines.append(f"{name} = {text}{remark(node)}")
         return Var(name, value.dtype, tiles)
 
     def _write(self, value: Value, context: Context) -> Var:
@@ -187,7 +191,9 @@ class Body:
         if value.index.is_Integer and not value.indirect:
             return Var(str(int(value.index)), value.dtype, frozenset(), literal=True)
         text, tiles = self._index(value.index, value.indirect, context)
-        return self._assign(value, context, f"({text}).to({triton_type(value.dtype)})", tiles)
+        return self._assign(
+            value, context, f"{_operand(text)}.to({triton_type(value.dtype)})", tiles
+        )
 
     def _compute(self, value: Compute, context: Context) -> Var:
         args = [self._at(a, context) for a in value.args]
@@ -281,6 +287,8 @@ class Body:
         pointer = self.pointers[buffer]
         if spread is not None:
             index = f"tl.full({spread}, 0, {self.frame.index_type}) + {_summand(index)}"
+        if index == "0":
+            return pointer
         return f"{pointer} + ({index})" if " " in index else f"{pointer} + {index}"
 
     def _load(self, value: Value, load: Load, context: Context, other: Constant | None) -> Var:
@@ -333,6 +341,15 @@ class Body:
             parts.append('sem="relaxed"')
         scope = self.loop if self.loop is not None else self.outer
         scope.stores.append(f"{name}({', '.join(parts)})")
+
+
+def remark(node: str | None) -> str:
+    """The comment at a line that computes or loads the graph value ``node``."""
+    return f"  # {node}" if node else ""
+
+
+def _operand(text: str) -> str:
+    return text if text.isidentifier() else f"({text})"
 
 
 def _summand(text: str) -> str:

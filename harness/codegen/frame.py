@@ -12,7 +12,7 @@ from harness.heuristics.limits import block_name, largest_block, next_power_of_t
 from harness.ir.index_text import IndexPrinter, Language, size_text
 from harness.ir.simplify import Simplifier
 from harness.runtime.grid import Blocks, Grid, Size, Tiled
-from harness.tiling.plan import KernelPlan, Tile
+from harness.tiling.plan import Entry, KernelPlan, Tile
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -69,8 +69,14 @@ def build_frame(plan: KernelPlan) -> Frame:
     masked = frozenset(t.prefix for t in plan.tiles if t.prefix in vector and _needs_mask(t, plan))
     ranges = {e.var: e.length for t in plan.tiles for e in t.entries}
     names = {s: f"ks{n}" for n, s in enumerate(plan.sizes)}
+    names |= {e.var: f"{t.prefix}index" for t in plan.tiles for e in t.entries if _is_root(t, e)}
     printer = IndexPrinter(Language.TRITON, Simplifier(ranges), names)
     return Frame(plan, vector, masked, printer)
+
+
+def _is_root(tile: Tile, entry: Entry) -> bool:
+    """Whether an index is the tile's own: nothing divides it, nothing wraps it around."""
+    return entry.divisor == 1 and sympy.expand(entry.length - tile.numel) == 0
 
 
 def _is_scalar(tile: Tile, pinned: dict[str, int]) -> bool:
@@ -137,17 +143,19 @@ def _root_lines(frame: Frame, tile: Tile, program: str) -> list[str]:
 
 def reduction_base(frame: Frame, tile: Tile) -> str:
     """The range of one reduction block, from 0."""
+    return f"{tile.prefix}base = {_block(frame, tile)}"
+
+
+def _block(frame: Frame, tile: Tile) -> str:
     text = f"tl.arange(0, {block_name(tile.prefix)}){frame.spread(tile.prefix)}"
-    if frame.plan.index_dtype is DType.I64:
-        text = f"{text}.to(tl.int64)"
-    return f"{tile.prefix}base = {text}"
+    return f"{text}.to(tl.int64)" if frame.plan.index_dtype is DType.I64 else text
 
 
 def reduction_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list[str]:
     """Index lines of the reduction tile: once when persistent, in every loop otherwise."""
     prefix = tile.prefix
     if frame.plan.persistent:
-        lines = [f"{prefix}index = {prefix}base"]
+        lines = [f"{prefix}index = {_block(frame, tile)}"]
     else:
         lines = [f"{prefix}index = {prefix}offset + {prefix}base"]
     if prefix in frame.masked:
@@ -159,7 +167,7 @@ def entry_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list
     """``x0 = xindex % 64`` and the like for the entries in ``used``."""
     lines: list[str] = []
     for entry in tile.entries:
-        if entry.var not in used:
+        if entry.var not in used or _is_root(tile, entry):
             continue
         text = f"{tile.prefix}index"
         if entry.divisor != 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -38,6 +39,7 @@ from harness.schedule.group import SegmentKind
 from harness.tiling.plan import ArgumentKind, KernelPlan, PlanSegment, Tile
 
 _INDENT = "    "
+_COMMENT = re.compile(r"  # \w+$", re.MULTILINE)
 
 
 def render(plan: KernelPlan, number: int) -> KernelSource:
@@ -55,7 +57,8 @@ def render(plan: KernelPlan, number: int) -> KernelSource:
     body = "".join(f"{_INDENT}{line}\n" for line in lines)
     tail = f"({', '.join(parameters)}):\n{body}"
     text = "".join((*helpers, f"@triton.jit\ndef {name}", tail))
-    digest = hashlib.sha256("".join((*helpers, tail)).encode()).hexdigest()
+    executed = _COMMENT.sub("", "".join((*helpers, tail)))  # not where it came from
+    digest = hashlib.sha256(executed.encode()).hexdigest()
     return KernelSource(name, text, digest, launch_grid(plan), plan)
 
 
@@ -78,7 +81,12 @@ class _Kernel:
 
     def lines(self) -> list[str]:
         """The function's body, one string per line, indented relative to it."""
-        body = Body(self.frame, self._pointers(), {b.name: b.dtype for b in self.plan.buffers})
+        buffers = self.plan.buffers
+        nodes = {b.name: b.node for b in buffers}
+        stores = [s for segment in self.plan.segments for s in segment.stores]
+        labels = {id(s.value): nodes[s.buffer] for s in stores}
+        dtypes = {b.name: b.dtype for b in buffers}
+        body = Body(self.frame, self._pointers(), dtypes, nodes, labels)
         self._components = self._all_components()
         passes = self._passes() if self._looped else []
         for number, segment in enumerate(self.plan.segments):
@@ -104,9 +112,10 @@ class _Kernel:
         used = frozenset(body.used)
         lines = size_lines(self.frame) + parallel_lines(self.frame, used)
         for tile in (t for t in self.plan.tiles if t.is_reduction):
-            lines.append(reduction_base(self.frame, tile))
             if self.plan.persistent:
                 lines += reduction_lines(self.frame, tile, used)
+            else:
+                lines.append(reduction_base(self.frame, tile))
         return lines
 
     # segments without a loop

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from harness.codegen.body import Body
+from harness.codegen.body import Body, remark
 from harness.codegen.values import Scope, Var, materialised, triton_type
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
@@ -50,11 +50,17 @@ class Reducer:
 
     def _line(self, scope: Scope, text: str) -> str:
         """A name for ``text``: a new one, or the name it already is."""
-        if text.isidentifier():
-            return text
-        name = self.body.names.fresh()
+        return text if text.isidentifier() else self._named("tmp", scope, text)
+
+    def _named(self, what: str, scope: Scope, text: str) -> str:
+        name = self.body.names.fresh(what)
         scope.lines.append(f"{name} = {text}")
         return name
+
+    def _accumulator(self, what: str, start: str, kind: str) -> str:
+        """A block of ``start`` ahead of the loop, named for ``what`` it accumulates."""
+        text = f"tl.full({self._shape}, {start}, {kind})"
+        return self._named(f"{what}_", self.body.outer, text)
 
     def _kept(self, text: str) -> str:
         """A reduced value with the reduced dimension put back as 1."""
@@ -76,7 +82,8 @@ class Reducer:
         return self._kept(f"{function}({text}, {self._axis})")
 
     def _define(self, reduce: Reduce, text: str) -> None:
-        name = self._line(self.body.outer, text)
+        node = remark(self.body.labels.get(id(reduce)))
+        name = self._line(self.body.outer, text if text.isidentifier() else text + node)
         tiles = self._everything - {R}
         self.body.define(reduce, Var(name, reduce.dtype, tiles))
 
@@ -138,8 +145,7 @@ class Reducer:
         assert loop is not None
         dtype = self._working_dtype(reduce, arg)
         start = neutral(reduce.kind, dtype)
-        full = f"tl.full({self._shape}, {start}, {triton_type(dtype)})"
-        acc = self._line(self.body.outer, full)
+        acc = self._accumulator(reduce.kind.value, start, triton_type(dtype))
         combined = _COMBINE[reduce.kind].format(acc, self._argument(reduce, arg, dtype))
         if dtype.is_float and reduce.kind in _EXTREMES:
             combined = combined[:-1] + ", propagate_nan=tl.PropagateNan.ALL)"
@@ -220,11 +226,9 @@ class Reducer:
         text, dtype = self._comparable(arg)
         biggest = reduce.kind is ReduceKind.ARGMAX
         kind = ReduceKind.MAX if biggest else ReduceKind.MIN
-        start, shape = neutral(kind, dtype), self._shape
-        acc = self._line(self.body.outer, f"tl.full({shape}, {start}, {triton_type(dtype)})")
+        acc = self._accumulator(kind.value, neutral(kind, dtype), triton_type(dtype))
         wide = self.body.frame.plan.index_dtype is DType.I64
-        none = f"tl.full({shape}, {_HIGHEST[wide]}, {self.body.frame.index_type})"
-        at = self._line(self.body.outer, none)
+        at = self._accumulator("place", _HIGHEST[wide], self.body.frame.index_type)
         value = self._line(loop, text)
         better = f"({value} {'>' if biggest else '<'} {acc}) | ({at} == {_HIGHEST[wide]})"
         if dtype.is_float:
@@ -264,11 +268,11 @@ class Reducer:
     def _welford_loop(self, group: Sequence[Reduce], arg: Var) -> None:
         """All lanes have seen equally many values in each step, so the weights need no
         accumulator and the division is one per step, not one per element."""
-        loop, outer = self.body.loop, self.body.outer
+        loop = self.body.loop
         assert loop is not None
         dtype = group[0].dtype
-        zero = f"tl.full({self._shape}, 0.0, {triton_type(dtype)})"
-        mean, m2 = self._line(outer, zero), self._line(outer, zero)
+        mean = self._accumulator("mean", "0.0", triton_type(dtype))
+        m2 = self._accumulator("squares", "0.0", triton_type(dtype))
         seen = f"tl.full([], {R}offset // R0_BLOCK + 1, {triton_type(dtype)})"
         step = self._line(loop, f"1.0 / {seen}")
         value = self._line(loop, self._full(arg, dtype))
@@ -304,12 +308,11 @@ class Reducer:
     def _softmax_loop(self, group: Sequence[Reduce], arg: Var) -> None:
         """One exponential an element: of the distance to the larger of the running maximum
         and the new value, which scales whichever of the two is smaller."""
-        loop, outer = self.body.loop, self.body.outer
+        loop = self.body.loop
         assert loop is not None
         dtype = group[0].dtype
-        kind = triton_type(dtype)
-        best = self._line(outer, f'tl.full({self._shape}, float("-inf"), {kind})')
-        total = self._line(outer, f"tl.full({self._shape}, 0.0, {kind})")
+        best = self._accumulator("max", 'float("-inf")', triton_type(dtype))
+        total = self._accumulator("sum", "0.0", triton_type(dtype))
         value = self._line(loop, self._full(arg, dtype))
         # Equal infinities are at distance 0, which their difference does not say.
         gap = self._line(loop, f"tl.where({value} == {best}, 0.0, {value} - {best})")

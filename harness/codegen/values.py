@@ -22,15 +22,14 @@ class Var:
 
 @dataclass(slots=True)
 class Names:
-    """Hands out ``tmp0``, ``tmp1`` …"""
+    """Hands out ``tmp0``, ``tmp1`` …, and ``sum0``, ``max0`` … for accumulators."""
 
-    _next: int = 0
+    _next: dict[str, int] = field(default_factory=dict)
 
-    def fresh(self) -> str:
-        """The next unused name."""
-        name = f"tmp{self._next}"
-        self._next += 1
-        return name
+    def fresh(self, what: str = "tmp") -> str:
+        """The next unused name for ``what``."""
+        number = self._next[what] = self._next.get(what, -1) + 1
+        return f"{what}{number}"
 
 
 def literal_text(constant: Constant) -> str:

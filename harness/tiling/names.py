@@ -30,7 +30,10 @@ _SILENT = frozenset(
 )
 """Operators that only rearrange, convert or fill: named only where there is nothing else."""
 
-_NUMBER = re.compile(r"(_\d+)+$")
+_NUMBER = re.compile(
+    r"((_\d+)?_(chunks|results|total|within|across|partial(_var|_mean)?))?(_\d+)*$"
+)
+"""What follows the operator in a node's name: a number, and what splitting a reduction adds."""
 _UNFIT = re.compile(r"\W")
 
 
@@ -38,7 +41,9 @@ def kernel_name(category: str, origins: Sequence[str]) -> str:
     """``triton_<category>_fused_<ops>``: the distinct operators of ``origins`` (node names
     such as ``add_3``) in graph order, at most ``MOST_OPS`` of them and ``LONGEST``
     characters."""
-    ops = list(dict.fromkeys(_UNFIT.sub("_", _NUMBER.sub("", o)).strip("_") for o in origins))
+    ops = list(
+        dict.fromkeys(_UNFIT.sub("_", _NUMBER.sub("", o, count=1)).strip("_") for o in origins)
+    )
     ops = [o for o in ops if o not in _SILENT] or ops
     kept: list[str] = []
     for op in (o for o in ops if o):

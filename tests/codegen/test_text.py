@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from harness.graph.text import dumps, loads
+from harness.tiling.names import kernel_name
 from harness.tiling.plan import ArgumentKind, Category
 from tests.codegen import graphs
 from tests.codegen.kernels import modules, only, sources
@@ -19,7 +21,8 @@ def test_persistent_softmax_has_one_row_per_program_and_loads_it_once() -> None:
     assert source.text.count("tl.load") == 1
     assert "xmask" not in source.text
     assert "for " not in source.text
-    assert "tmp0 = tl.load(in_ptr0 + (r0_0 + 1000*x0), r0_mask).to(tl.float32)" in source.text
+    load = "tmp0 = tl.load(in_ptr0 + (r0_index + 1000*xindex), r0_mask).to(tl.float32)"
+    assert load in source.text
 
 
 def test_looped_softmax_takes_two_passes_not_three() -> None:
@@ -35,21 +38,20 @@ def test_looped_layer_norm_finds_mean_and_variance_in_one_loop() -> None:
     first, second = text.split("for r0_offset in")[1:]
     assert first.count("tl.load") == 1
     assert "1.0 / tl.full([], r0_offset // R0_BLOCK + 1, tl.float32)" in first
-    assert 'tl.load(in_ptr1 + r0_0, r0_mask, eviction_policy="evict_last")' in second
+    assert 'tl.load(in_ptr1 + r0_index, r0_mask, eviction_policy="evict_last")' in second
 
 
 def test_transpose_reads_along_y_and_writes_along_x() -> None:
     source = only(graphs.TRANSPOSE)
     assert [t.prefix for t in source.plan.tiles] == ["y", "x"]
-    assert "in_ptr0 + (y0 + 160*x0)" in source.text
-    assert "out_ptr0 + (x0 + 96*y0)" in source.text
+    assert "in_ptr0 + (yindex + 160*xindex)" in source.text
+    assert "out_ptr0 + (xindex + 96*yindex)" in source.text
     assert source.grid.text() == "(-(-96 // XBLOCK), -(-160 // YBLOCK), 1)"
 
 
 def test_contiguous_access_is_not_hidden_behind_a_split() -> None:
     text = only(graphs.BIAS).text
-    assert "x2 = xindex\n" in text
-    assert "tl.load(in_ptr0 + x2, xmask)" in text
+    assert "tl.load(in_ptr0 + xindex, xmask)" in text
     assert "tl.load(in_ptr1 + x0, xmask)" in text
 
 
@@ -60,8 +62,8 @@ def test_a_mutated_parameter_is_one_argument() -> None:
         ("in_out_ptr0", ArgumentKind.IN_OUT),
         ("in_ptr0", ArgumentKind.INPUT),
     ]
-    assert "tl.load(in_out_ptr0 + x0, xmask)" in source.text
-    assert "tl.store(in_out_ptr0 + x0, tmp3, xmask)" in source.text
+    assert "tl.load(in_out_ptr0 + xindex, xmask)" in source.text
+    assert "tl.store(in_out_ptr0 + xindex, tmp3, xmask)" in source.text
 
 
 def test_scatter_adds_atomically_to_what_is_there() -> None:
@@ -105,3 +107,29 @@ def test_text_does_not_depend_on_the_hash_seed() -> None:
         for seed in (0, 1, 2)
     }
     assert len(found) == 1
+
+
+def test_names_say_what_they_are_and_lines_where_they_come_from() -> None:
+    text = only(graphs.LAYER_NORM, looped=True).text
+    assert "mean_0 = tl.full(" in text and "squares_0 = tl.full(" in text
+    assert ")  # weight\n" in text and "  # add_1\n" in text
+    assert "x0 = xindex" not in text and "r0_index = r0_base\n" not in text
+    bias = only(graphs.BIAS)
+    assert "(x0)." not in bias.text and " + 0," not in bias.text
+
+
+def test_comments_do_not_make_another_kernel() -> None:
+    renamed = dumps(graphs.BIAS).replace("b:", "other:").replace(", b)", ", other)")
+    one, other = only(graphs.BIAS), only(loads(renamed, "test graph"))
+    assert one.text != other.text and one.body_hash == other.body_hash
+
+
+def test_names_of_kernels_have_no_debris_of_splits() -> None:
+    origins = (
+        "mul_3",
+        "sum_6_chunks",
+        "sum_6_partial",
+        "var_mean_1_partial_var",
+        "sum_7_results_2",
+    )
+    assert kernel_name("red", origins) == "triton_red_fused_mul_sum_var_mean"
