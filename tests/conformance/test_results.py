@@ -105,7 +105,8 @@ def test_empty_iteration_spaces(compiler: Compiler, name: str) -> None:
 @pytest.mark.parametrize("shape", [(), (1,), (3, 1)])
 def test_reductions_of_one_element(compiler: Compiler, shape: tuple[int, ...]) -> None:
     def function(x: torch.Tensor) -> list[Any]:
-        return [*reductions(x * 2, -1), x.max(-1), x.argmin(-1), x.sum(), x.argmax()]
+        windows = (x * 2).unfold(-1, 1, 1) + 1
+        return [*reductions(x * 2, -1), x.max(-1), x.argmin(-1), x.sum(), x.argmax(), windows]
 
     check(compiler, function, torch.randn(shape))
 

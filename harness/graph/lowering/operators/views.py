@@ -281,6 +281,8 @@ def diagonal(call: Call) -> Lowered:
 def unfold(call: Call) -> Lowered:
     """``unfold(self, dimension, size, step)``: windows as a new last dimension."""
     tensor = call.tensor(0)
+    if not tensor.rank:
+        return _at(call, tensor, (), call.shape)
     dim = call.dim(1, "dimension", tensor.rank)
     out = canonical(call.shape)
     index = list(out[:-1])
