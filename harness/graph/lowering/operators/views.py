@@ -230,6 +230,8 @@ def _result_count(call: Call) -> int:
 def flip(call: Call) -> Lowered:
     """``flip(self, dims)``."""
     tensor = call.tensor(0)
+    if not tensor.rank:
+        return call.result(tensor.value)
     index = list(canonical(tensor.shape))
     for dim in call.dims(1, "dims", tensor.rank) if call.sizes(1, "dims") else []:
         if not is_one(tensor.shape[dim]):
