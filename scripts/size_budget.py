@@ -1,7 +1,9 @@
-"""The size budget: files under 500 lines, functions under 60.
+"""The size budget: files under 500 lines, functions under 60, folders at most 16 files, and a
+ceiling for the package as a whole.
 
 Prints every offender and exits 1 if there is one. Counts physical lines,
 docstrings included, because that is what a reader scrolls through.
+``size_budget.py --table`` prints lines and files by folder instead.
 """
 
 from __future__ import annotations
@@ -12,6 +14,9 @@ from pathlib import Path
 
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
+MAX_FOLDER_FILES = 16
+MAX_PACKAGE_LINES = 44_000
+"""Of ``harness/``. A feature pays for itself by what it makes unnecessary."""
 ROOT = Path(__file__).resolve().parent.parent
 CHECKED = ("harness", "tests", "scripts", "suites")
 DATA = ("suites/graphs",)
@@ -45,13 +50,41 @@ def offences(path: Path, label: str) -> list[str]:
     return found
 
 
+def folders(root: Path) -> dict[str, tuple[int, int]]:
+    """Files and lines of each folder of the package, without its sub-folders."""
+    found: dict[str, tuple[int, int]] = {}
+    for path in sorted((root / "harness").rglob("*.py")):
+        name = path.parent.relative_to(root).as_posix()
+        files, lines = found.get(name, (0, 0))
+        found[name] = (files + 1, lines + path.read_text(encoding="utf-8").count("\n"))
+    return found
+
+
+def package_offences(found: dict[str, tuple[int, int]]) -> list[str]:
+    """Folders with too many files, and a package with too many lines, one sentence each."""
+    said = [
+        f"{name}: {files} Python files, expected at most {MAX_FOLDER_FILES}"
+        for name, (files, _) in found.items()
+        if files > MAX_FOLDER_FILES
+    ]
+    total = sum(lines for _, lines in found.values())
+    if total > MAX_PACKAGE_LINES:
+        said.append(f"harness: {total} lines, expected at most {MAX_PACKAGE_LINES}")
+    return said
+
+
 def main() -> int:
     """Check the repository this script lies in."""
+    if "--table" in sys.argv[1:]:
+        for name, (files, lines) in folders(ROOT).items():
+            print(f"{name:32} {files:4} files {lines:7} lines")
+        return 0
     found = [
         line
         for path in python_files(ROOT)
         for line in offences(path, path.relative_to(ROOT).as_posix())
     ]
+    found += package_offences(folders(ROOT))
     for line in found:
         print(line)
     return 1 if found else 0

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,51 @@ def test_the_size_budget_finds_what_is_too_long(tmp_path: Path) -> None:
     ]
     path.write_text("def f():\n" + "    x = 1\n" * 58)
     assert size_budget.offences(path, "long.py") == []
+
+
+def test_the_package_stays_within_the_size_budget() -> None:
+    assert size_budget.package_offences(size_budget.folders(ROOT)) == []
+
+
+def test_the_size_budget_finds_a_full_folder_and_a_package_that_grew() -> None:
+    assert size_budget.package_offences({"harness": (17, 10), "harness/ir": (16, 44_000)}) == [
+        "harness: 17 Python files, expected at most 16",
+        "harness: 44010 lines, expected at most 44000",
+    ]
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of the package that ``path`` imports, inside functions too, but for types."""
+    names: set[str] = set()
+    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+            names.add(node.module)
+        waiting.extend(ast.iter_child_nodes(node))
+    return names
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Not from inside a function either."""
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in PACKAGE
+    }
+    graph = {
+        name: {found for found in imported(path) if found in modules and found != name}
+        for name, path in modules.items()
+        if path.name != "__init__.py"
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError(" -> ".join(error.args[1])) from None
 
 
 def test_every_module_has_lazy_annotations() -> None:
