@@ -4,7 +4,7 @@ cache runs at memory speed under the timer, and faster without what the timer do
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,13 @@ from harness.measure.timer.graph_timer import GraphTimer
 from harness.records.timing import Samples, Work
 
 _BUDGET_MS = 60.0
-_LARGE = 16
-"""How many times the cache the read is that shows the memory's speed."""
+_PART = 4
+"""The part of the cache that is read: of an H200's two halves each keeps what its side reads, so
+that no more than half of the cache's size is certain to stay."""
+_READS = 64
+"""How many such reads, each of a place of its own, show the memory's speed: as long as
+the others, so that what a launch costs is the same in all, and too many to find any of the last
+round's still there."""
 _TOLERANCE = 1.05
 """A cold read may seem this much faster than memory: two measurements differ a little."""
 _POWER = 1.15
@@ -30,9 +35,9 @@ Read = Callable[[torch.Tensor], object]
 @dataclass(frozen=True, slots=True)
 class Coldness:
     """Bandwidths of reading, in GB/s (10^9 bytes per second), the timer's floor taken off:
-    half the L2 cache's size by a plain launch under the timer (``flushed``), the same on copies
-    (``copied``), the same with the data left in the cache (``cached``), and far more than the
-    cache holds (``memory``)."""
+    a quarter of the L2 cache's size by a plain launch under the timer (``flushed``), the same on
+    copies (``copied``), the same with the data left in the cache (``cached``), and as much from
+    places not read for long (``memory``)."""
 
     nbytes: int
     flushed: float
@@ -53,20 +58,21 @@ class Coldness:
 
 def examine(timer: GraphTimer, l2_bytes: int, device: torch.device, read: Read) -> Coldness:
     """Time ``read`` four ways on ``device``, whose cache holds ``l2_bytes``."""
-    small, large = (
-        torch.randint(-(1 << 31), 1 << 31, (n // 8,), dtype=torch.int64, device=device)
-        for n in (l2_bytes // 2, _LARGE * l2_bytes)
+    words = torch.randint(
+        -(1 << 31), 1 << 31, (_READS * (l2_bytes // _PART // 8),), dtype=torch.int64, device=device
     )
+    places = words.chunk(_READS)
+    small = places[0]
     plain = timer.measure(lambda: _ignored(read(small)), _BUDGET_MS)
     copied = timer.measure(Work(lambda args: read(args[0]), (small,)), _BUDGET_MS)
-    memory = timer.measure(lambda: _ignored(read(large)), _BUDGET_MS)
-    cached = _cached(timer, lambda: read(small))
+    memory = _replayed(timer, read, places)
+    cached = _replayed(timer, read, (small, small))
     return Coldness(
         small.nbytes,
         small.nbytes / _net(timer, plain) / 1e6,
         small.nbytes / _net(timer, copied) / 1e6,
         small.nbytes / cached / 1e6,
-        large.nbytes / _net(timer, memory) / 1e6,
+        small.nbytes / memory / 1e6,
     )
 
 
@@ -88,11 +94,12 @@ def probe_read(tensor: torch.Tensor) -> object:
     return sums
 
 
-def _cached(timer: GraphTimer, read: Callable[[], object]) -> float:
-    """Milliseconds of one of two reads in a row, the cache never emptied between replays."""
+def _replayed(timer: GraphTimer, read: Read, places: Sequence[torch.Tensor]) -> float:
+    """Milliseconds of one of the reads of ``places`` in a row, the cache never emptied between
+    replays."""
     engine = timer.engine
     times = []
-    replay = engine.record(lambda: [read(), read()])
+    replay = engine.record(lambda: [read(place) for place in places])
     replay()
     for _ in range(20):
         engine.mark(0)
@@ -101,7 +108,7 @@ def _cached(timer: GraphTimer, read: Callable[[], object]) -> float:
         engine.wait()
         times.append(engine.elapsed_ms(0, 1))
     floor = engine.floor_ms - engine.launch_ms
-    return (sorted(times)[len(times) // 2] - floor) / 2
+    return (sorted(times)[len(times) // 2] - floor) / len(places)
 
 
 def _ignored(_: object) -> None:
