@@ -123,6 +123,9 @@ def gpu() -> Gpu | str:
         return f"no GPU: {found.got or found.what}"
 
 
+_SUITES_OWN = frozenset({"suite_kernel", "suite_region"})
+"""Fixtures of the suites' tests, which open a device of their own, and skip without one."""
+
 if _HAS_BENCHMARK:
 
     @pytest.fixture
@@ -133,7 +136,7 @@ if _HAS_BENCHMARK:
 
         known = findings(request.config)
         open_gpu = _opener(request, known)
-        if not is_available():
+        if not is_available() and not _SUITES_OWN.intersection(request.fixturenames):
             open_gpu()
         return GpuBenchmark(
             request.node.name,
