@@ -12,10 +12,9 @@ from harness.cli.calibrate import calibrate
 from harness.cli.capture import capture
 from harness.cli.changes import changes
 from harness.cli.compare import compare, confirm
-from harness.cli.conformance import conformance
+from harness.cli.conformance import conformance, fuzz
 from harness.cli.doctor import doctor
 from harness.cli.emit import emit, explain
-from harness.cli.fuzz import fuzz
 from harness.cli.results import gc, import_
 from harness.cli.run import run
 from harness.cli.show import list_, show

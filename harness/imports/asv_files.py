@@ -12,8 +12,8 @@ from typing import Any
 
 from harness.errors import RecordError
 from harness.files import slug
-from harness.imports import reading
-from harness.imports.reading import figure, mapping, plain, quantity, unused
+from harness.imports import values
+from harness.imports.values import figure, mapping, plain, quantity, unused
 from harness.records.run import KernelRecord, Machine, Run
 
 VERSION = 2
@@ -66,7 +66,7 @@ def run_of(path: Path, document: dict[str, Any], left_out: Counter[str]) -> Run:
     # asv compares no two environments, and no more do we.
     method = "/".join(filter(None, (METHOD, plain(document.get("env_name")))))
     machine = _machine(path, document)
-    return reading.run(moment, document["commit_hash"], method, machine, kernels)
+    return values.run(moment, document["commit_hash"], method, machine, kernels)
 
 
 def _machine(path: Path, document: dict[str, Any]) -> Machine:
@@ -91,7 +91,7 @@ def _machine(path: Path, document: dict[str, Any]) -> Machine:
 def _beside(path: Path, name: str, what: str, levels: int) -> dict[str, Any]:
     """The document called ``name`` in the folder of ``path`` or above it; empty without one."""
     files = (folder / name for folder in path.parents[:levels])
-    return next((reading.read_json(file, what) for file in files if file.is_file()), {})
+    return next((values.read_json(file, what) for file in files if file.is_file()), {})
 
 
 def _unit(name: str, entry: dict[str, Any]) -> str | None:
@@ -137,7 +137,7 @@ def _kernels(fields: dict[str, Any], unit: str, where: str) -> dict[str, KernelR
 
 def _kernel(name: str, value: Any, taken: Any, unit: str, where: str) -> KernelRecord:
     ms, gbps = quantity(figure(value, where), unit) or (None, None)
-    drawn = [quantity(each, unit) for each in reading.samples(taken, where)]
+    drawn = [quantity(each, unit) for each in values.samples(taken, where)]
     kept = [found[0] for found in drawn if found and found[0] is not None]
     ms = statistics.median(kept) if kept else ms
-    return KernelRecord(name, METHOD, 0, ms=ms, gbps=gbps, sets=reading.sample_sets(kept))
+    return KernelRecord(name, METHOD, 0, ms=ms, gbps=gbps, sets=values.sample_sets(kept))

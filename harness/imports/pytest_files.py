@@ -11,8 +11,8 @@ from typing import Any
 
 from harness.errors import RecordError
 from harness.files import slug
-from harness.imports import reading
-from harness.imports.reading import figure, mapping, plain, unused
+from harness.imports import values
+from harness.imports.values import figure, mapping, plain, unused
 from harness.records.run import KernelRecord, Machine, Run, from_json
 
 METHOD = "pytest-benchmark"
@@ -51,7 +51,7 @@ def run_of(path: Path, document: dict[str, Any], left_out: Counter[str]) -> Run:
         what = "a file of pytest-benchmark's does not say when it was made"
         raise RecordError(what, str(path), got=when) from error
     machine, dirty = _machine(document["machine_info"], path), bool(commit.get("dirty"))
-    return reading.run(moment, commit.get("id"), METHOD, machine, kernels, dirty)
+    return values.run(moment, commit.get("id"), METHOD, machine, kernels, dirty)
 
 
 def _machine(info: Any, path: Path) -> Machine:
@@ -76,7 +76,7 @@ def _machine(info: Any, path: Path) -> Machine:
 def _kernel(name: str, entry: dict[str, Any], where: str) -> KernelRecord:
     stats, extra = entry["stats"], mapping(entry.get("extra_info"))
     data = stats.get("data")
-    kept = [1e3 * each for each in reading.samples(data if isinstance(data, list) else None, where)]
+    kept = [1e3 * each for each in values.samples(data if isinstance(data, list) else None, where)]
     ms = statistics.median(kept) if kept else 1e3 * figure(stats.get("median"), where)
     facts = {
         key: figure(extra[key], f"{where}.extra_info.{key}")
@@ -94,5 +94,5 @@ def _kernel(name: str, entry: dict[str, Any], where: str) -> KernelRecord:
         gbps=facts.get("gbps"),
         fraction=facts.get("share_of_roof"),
         roof=plain(extra.get("roof")),
-        sets=reading.sample_sets(kept, launches if isinstance(launches, int) else 1),
+        sets=values.sample_sets(kept, launches if isinstance(launches, int) else 1),
     )
