@@ -66,7 +66,7 @@ def examine(timer: GraphTimer, l2_bytes: int, device: torch.device, read: Read) 
     plain = timer.measure(lambda: _ignored(read(small)), _BUDGET_MS)
     copied = timer.measure(Work(lambda args: read(args[0]), (small,)), _BUDGET_MS)
     memory = _replayed(timer, read, places)
-    cached = _replayed(timer, read, (small, small))
+    cached = _replayed(timer, read, (small,) * _READS)
     return Coldness(
         small.nbytes,
         small.nbytes / _net(timer, plain) / 1e6,
@@ -95,8 +95,8 @@ def probe_read(tensor: torch.Tensor) -> object:
 
 
 def _replayed(timer: GraphTimer, read: Read, places: Sequence[torch.Tensor]) -> float:
-    """Milliseconds of one of the reads of ``places`` in a row, the cache never emptied between
-    replays."""
+    """Milliseconds of one of the many reads of ``places`` in a row, the cache never emptied
+    between replays. Nothing hides what a replay costs to start, but for how many they are."""
     engine = timer.engine
     times = []
     replay = engine.record(lambda: [read(place) for place in places])
