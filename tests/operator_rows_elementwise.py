@@ -145,6 +145,8 @@ def _functions() -> list[Case]:
     rows = [
         row("int", "aten.exp.default", Tensor((5,), I64, low=-3, high=3)),
         row("int", "aten.abs.default", INTEGERS),
+        row("bool", "aten.sign.default", BOOLS),
+        row("bool", "aten.sgn.default", BOOLS),
         row("int", "aten.neg.default", INTEGERS),
         row("int", "aten.floor.default", INTEGERS),
         row("special", "aten.isnan.default", SPECIAL),

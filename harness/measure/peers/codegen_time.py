@@ -129,6 +129,9 @@ def _pretend(stack: contextlib.ExitStack, target: Target) -> None:
     )
     for owner, name, answer in answers:
         stack.enter_context(mock.patch.object(owner, name, _always(answer)))
+    # Whoever asked before was told that there is no device, and that answer is kept.
+    triton_facts.has_triton.cache_clear()
+    stack.callback(triton_facts.has_triton.cache_clear)
 
 
 def _always(answer: Any) -> Callable[..., Any]:

@@ -32,6 +32,12 @@ def unary(op: Op) -> Rule:
     return Rule(lower)
 
 
+def sign(call: Call) -> Lowered:
+    """-1, 0 or 1 in the number's type; of a bool it is the bool."""
+    value = call.operand(0)
+    return call.result(value if value.dtype is DType.BOOL else call.scalar.op(Op.SIGN, value))
+
+
 def predicate(op: Op) -> Rule:
     """A bool result; false for integers, which have neither NaN nor infinity."""
 
@@ -209,8 +215,8 @@ _CALLED_AS_IN_TORCH = (
 
 RULES: Rules = {
     **{f"aten.{op.value}.default": unary(op) for op in _CALLED_AS_IN_TORCH},
-    "aten.sign.default": unary(Op.SIGN),
-    "aten.sgn.default": unary(Op.SIGN),
+    "aten.sign.default": Rule(sign),
+    "aten.sgn.default": Rule(sign),
     "aten.bitwise_not.default": unary(Op.BIT_NOT),
     "aten.floor.default": rounding(Op.FLOOR),
     "aten.ceil.default": rounding(Op.CEIL),
