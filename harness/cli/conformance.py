@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,54 +16,69 @@ from harness.report.output import Report, emit
 from harness.table import Block, Column, Fit, Table, Text
 
 if TYPE_CHECKING:
-    from harness.conformance.fuzz import Finding
+    from harness.conformance.fuzz import Trial
+
+_JOBS = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Worker processes.")]
+_JOURNAL = Annotated[
+    Path | None,
+    typer.Option(help="Go on where an earlier run stopped: its rows are in this file."),
+]
+_DEVICE = Annotated[str, typer.Option(help="Where tensors are: cpu (the interpreter), or cuda.")]
 
 
 @command(table=True, only=True)
 def conformance(
     answer: Answer,
-    samples: Annotated[int, typer.Option(min=1, help="Inputs tried of each operator.")] = 1,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Worker processes.")] = 2,
-    journal: Annotated[
-        Path | None,
-        typer.Option(help="Go on where an earlier run stopped: its rows are in this file."),
+    samples: Annotated[int, typer.Option(min=0, help="Inputs tried of each; 0: all.")] = 1,
+    dtype: Annotated[
+        list[str] | None,
+        typer.Option(help="Element type, may be repeated; all: five of them. [default: float32]"),
     ] = None,
+    backward: Annotated[bool, typer.Option("--backward", help="And with gradients.")] = False,
+    jobs: _JOBS = 2,
+    journal: _JOURNAL = None,
+    device: _DEVICE = "cpu",
 ) -> int:
     """Compile every operator of torch's test database and compare it with eager mode.
 
-    float32, on the CPU by the interpreter. Says of each whether kernels are generated, which
-    library calls there are, whether torch runs it and why, and what is wrong. Exit status 1 if
-    anything is wrong or raises.
+    Says of each whether kernels are generated, which library calls there are, whether torch
+    runs it and why, and what is wrong. Exit status 1 if anything is wrong or raises.
 
     \b
     harness conformance --jobs 8 --journal rows.jsonl
+    harness conformance --samples 0 --dtype all --backward
     harness conformance -k 'linalg*'
     """
     import fnmatch
 
     from harness.conformance import operators
 
+    types = operators.DTYPES if dtype and "all" in dtype else dtype or operators.DTYPES[:1]
     wanted = [
-        name
-        for name in operators.names()
-        if not answer.only or any(fnmatch.fnmatch(name, p) or p in name for p in answer.only)
+        case
+        for case in operators.cases(types, backward=backward)
+        if not answer.only
+        or any(fnmatch.fnmatch(case.operator, p) or p in case.operator for p in answer.only)
     ]
     rows: list[operators.Row] = []
     with answer.cache() as folder, answer.progress("operators") as progress:
-        for row in operators.run(wanted, samples, jobs, folder, journal):
+        for row in operators.run(wanted, samples, jobs, folder, journal, device):
             rows.append(row)
             progress.update(row.operator, len(rows), len(wanted))
-    rows.sort(key=lambda row: (operators.CATEGORIES.index(row.category), row.operator))
+    order = operators.CATEGORIES.index
+    rows.sort(key=lambda row: (order(row.category), row.operator, row.dtype, row.backward))
     counts = Counter(row.category for row in rows)
     summary = ", ".join(f"{counts[name]} {name}" for name in operators.CATEGORIES if counts[name])
     documents = [asdict(row) for row in rows]
-    blocks: list[Block] = [Table(_COLUMNS, documents), Text(f"{len(rows)} operators: {summary}")]
+    tried = f"{len(rows)} cases, {sum(row.samples for row in rows)} inputs"
+    blocks: list[Block] = [Table(_COLUMNS, documents), Text(f"{tried}: {summary}")]
     answer.tell(Report(lambda: blocks, lambda: {"operators": documents}, lambda: documents))
     return FAILED if counts["wrong"] or counts["error"] else FINE
 
 
 _COLUMNS = (
     Column("operator", lambda row: row["operator"]),
+    Column("type", lambda row: row["dtype"] + (" backward" if row["backward"] else "")),
     Column("category", lambda row: row["category"]),
     Column("reason", lambda row: row["reason"], fit=Fit.BELOW),
 )
@@ -76,11 +90,13 @@ def fuzz(
     seconds: Annotated[float, typer.Option(min=1.0, help="How long to go on.")] = 60.0,
     seed: Annotated[int, typer.Option(min=0, help="Number of the first program.")] = 0,
     programs: Annotated[
-        int | None,
-        typer.Option(min=1, help="How many programs at most.", show_default=False),
-    ] = None,
+        int, typer.Option("--programs", "--count", min=1, help="How many programs at most.")
+    ] = 100_000,
+    jobs: _JOBS = 1,
+    journal: _JOURNAL = None,
+    device: _DEVICE = "cpu",
 ) -> int:
-    """Compile random programs and compare them with eager mode, on the CPU by the interpreter.
+    """Compile random programs and compare them with eager mode.
 
     Values, types, strides, shared memory and changed arguments have to be the same, gradients
     too, and no part may fall back to torch because the compiler failed. Each program that goes
@@ -88,37 +104,43 @@ def fuzz(
 
     \b
     harness fuzz --seconds 600 --seed 1000
-    harness fuzz --programs 40
+    harness fuzz --jobs 16 --count 10000 --seconds 3600 --journal fuzz.jsonl
     """
-    from harness.backend import Devices
     from harness.conformance import fuzz as fuzzing
 
     began = time.monotonic()
-    with answer.cache() as folder, closing(Devices(cache=folder)) as devices:
-        shown = None if answer.quiet else _show
-        tally = fuzzing.fuzz(devices, seed, seconds, programs, shown)
-    took, right = time.monotonic() - began, tally.programs - len(tally.findings)
+    trials: list[Trial] = []
+    with answer.cache() as folder, answer.progress("programs") as progress:
+        for trial in fuzzing.fuzz(seed, programs, jobs, folder, journal, device):
+            trials.append(trial)
+            if trial.faults and not answer.quiet:
+                _show(trial)
+            progress.update(str(trial.seed), len(trials), programs)
+            if time.monotonic() - began > seconds:
+                break
+    took, wrong = time.monotonic() - began, [trial for trial in trials if trial.faults]
+    kernels, calls = sum(t.kernels for t in trials), sum(t.library_calls for t in trials)
+    torchs = sum(bool(t.torchs) for t in trials)
     summary = Text(
-        f"programs {seed} to {seed + tally.programs - 1}: {right} of {tally.programs} right, "
-        f"{tally.kernels} kernels, {tally.library_calls} library calls, {took:.0f} s"
+        f"programs {seed} to {max(t.seed for t in trials)}: {len(trials) - len(wrong)} of "
+        f"{len(trials)} right ({torchs} but for what torch.compile changes with any backend), "
+        f"{kernels} kernels, {calls} library calls, {took:.0f} s"
     )
     document = {
         "seed": seed,
         "seconds": took,
-        "programs": tally.programs,
-        "kernels": tally.kernels,
-        "library_calls": tally.library_calls,
-        "findings": [
-            {"seed": f.seed, "program": f.program.reproducer, "faults": list(f.lines)}
-            for f in tally.findings
-        ],
+        "programs": len(trials),
+        "torchs": torchs,
+        "kernels": kernels,
+        "library_calls": calls,
+        "findings": [asdict(trial) for trial in sorted(wrong, key=lambda t: t.seed)],
     }
     answer.tell(Report(lambda: [summary], lambda: document))
-    return FAILED if tally.findings else FINE
+    return FAILED if wrong else FINE
 
 
-def _show(finding: Finding) -> None:
-    emit(f"# program {finding.seed}")
-    emit(finding.program.reproducer)
-    for line in finding.lines:
+def _show(trial: Trial) -> None:
+    emit(f"# program {trial.seed}")
+    emit(trial.program)
+    for line in trial.faults:
         emit(f"# {line}")

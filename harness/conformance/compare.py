@@ -21,7 +21,11 @@ Function = Callable[..., Any]
 
 
 def differences(
-    function: Function, args: Sequence[Any], compiler: Compiler, *, signed_zeros: bool = True
+    function: Function,
+    args: Sequence[Any],
+    compiler: Compiler | str,
+    *,
+    signed_zeros: bool = True,
 ) -> list[str]:
     """What differs between ``function(*args)`` in eager mode and compiled by ``compiler``, a line
     for each; none if nothing does. ``args`` stay as they are.
@@ -48,6 +52,17 @@ def differences(
     if shared != _sharing(_tensors((found, taken))):
         lines.append("other tensors share memory")
     return lines
+
+
+def torchs_own(
+    function: Function, args: Sequence[Any], lines: Sequence[str], *, signed_zeros: bool = True
+) -> tuple[str, ...]:
+    """Those of ``lines`` (from ``differences``) that are torch's own: ``torch.compile`` with
+    eager mode's kernels (``aot_eager``) differs in the same way."""
+    if not lines:
+        return ()
+    own = differences(function, args, "aot_eager", signed_zeros=signed_zeros)
+    return tuple(line for line in lines if line in own)
 
 
 class _Narrow(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -87,7 +102,11 @@ def _gradients(result: Any, args: Sequence[Any]) -> Sequence[Any]:
     made = [t for t in _tensors(result) if isinstance(t, torch.Tensor) and t.requires_grad]
     if not leaves or not made:
         return ()
-    weights = [torch.linspace(0.5, 1.5, t.numel(), dtype=t.dtype).view(t.shape) for t in made]
+    # In the layouts of the results: AOTAutograd copies others, whatever the backend is.
+    weights = [torch.empty_like(t, requires_grad=False) for t in made]
+    for weight in weights:
+        line = torch.linspace(0.5, 1.5, weight.numel(), dtype=weight.dtype, device=weight.device)
+        weight.copy_(line.view(weight.shape))
     return torch.autograd.grad(made, leaves, weights, allow_unused=True)
 
 

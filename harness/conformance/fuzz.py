@@ -2,37 +2,47 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import torch
 
 from harness.backend import Compiler, Devices
-from harness.conformance.compare import differences, outcome
+from harness.conformance.batch import answers, devices_of
+from harness.conformance.compare import differences, outcome, torchs_own
 from harness.conformance.programs import Program, make_program
+from harness.devices.job import Context, Job
 from harness.errors import FallbackWarning
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A program that went wrong, made as small as it still does: the lines that say how."""
+class Trial:
+    """What became of the program of a seed: kernels and library calls, and what is wrong with
+    it, a line for each. ``program`` is then the text of a small one that shows it. ``torchs`` are
+    the lines that ``torch.compile`` without a compiler has as well."""
 
     seed: int
-    program: Program
-    lines: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class Tally:
-    """How many programs were tried; kernels and library calls that they became."""
-
-    programs: int = 0
     kernels: int = 0
     library_calls: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    faults: tuple[str, ...] = ()
+    torchs: tuple[str, ...] = ()
+    program: str = ""
 
 
-def faults(program: Program, devices: Devices, tally: Tally | None = None) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class TrialJob(Job):
+    """Try the program of a seed, on tensors of ``device``. Answers a ``Trial``."""
+
+    handler: ClassVar[str] = "harness.conformance.fuzz:answer"
+    seed: int
+    device: str = "cpu"
+
+
+def faults(program: Program, devices: Devices, seed: int = 0) -> Trial:
     """What is wrong with the compiled ``program``: results that differ, and regions or graphs
     that torch had to run because the compiler failed."""
     function, args = program.load()
@@ -41,14 +51,34 @@ def faults(program: Program, devices: Devices, tally: Tally | None = None) -> tu
         warnings.simplefilter("ignore")
         warnings.simplefilter("ignore", FallbackWarning)
         if isinstance(outcome(function, args)[0], Exception):
-            return ()  # gradients that eager mode does not have
-        lines = differences(function, args, compiler, signed_zeros=program.signed_zeros)
+            return Trial(seed)  # gradients that eager mode does not have
+        zeros = program.signed_zeros
+        lines = differences(function, args, compiler, signed_zeros=zeros)
+        torchs = torchs_own(function, args, lines, signed_zeros=zeros)
+    lines = [line for line in lines if line not in torchs]
     for report in compiler.reports:
         lines += [*report.failures, *filter(None, [report.eager])]
-        if tally is not None:
-            tally.kernels += report.kernels
-            tally.library_calls += report.library_call_count
-    return tuple(lines)
+    return Trial(
+        seed,
+        sum(report.kernels for report in compiler.reports),
+        sum(report.library_call_count for report in compiler.reports),
+        tuple(lines),
+        torchs,
+    )
+
+
+def trial(seed: int, devices: Devices, program: Program | None = None) -> Trial:
+    """The program of ``seed`` tried (or ``program``), made small if it is wrong."""
+    whole = program or make_program(seed)
+    found = faults(whole, devices, seed)
+    if not found.faults:
+        return found
+    kind = _kind(found.faults)
+    small = shrunk(whole, lambda p: _kind(_safely(p, devices)) == kind)
+    lines = _safely(small, devices)
+    return Trial(
+        seed, found.kernels, found.library_calls, lines or found.faults, (), small.reproducer
+    )
 
 
 def shrunk(program: Program, wrong: Callable[[Program], bool], most: int = 60) -> Program:
@@ -68,28 +98,23 @@ def shrunk(program: Program, wrong: Callable[[Program], bool], most: int = 60) -
 
 
 def fuzz(
-    devices: Devices,
-    seed: int,
-    seconds: float,
-    programs: int | None = None,
-    found: Callable[[Finding], None] | None = None,
-) -> Tally:
-    """Try the programs of ``seed``, ``seed + 1`` … for ``seconds``, ``programs`` at most.
-    ``found`` is called with every finding."""
-    tally, end = Tally(), time.monotonic() + seconds
-    while time.monotonic() < end and tally.programs != programs:
-        number = seed + tally.programs
-        program = make_program(number)
-        lines = faults(program, devices, tally)
-        tally.programs += 1
-        if lines:
-            kind = _kind(lines)
-            small = shrunk(program, lambda p, kind=kind: _kind(_safely(p, devices)) == kind)  # type: ignore[misc]
-            finding = Finding(number, small, _safely(small, devices))
-            tally.findings.append(finding)
-            if found is not None:
-                found(finding)
-    return tally
+    first: int, programs: int, jobs: int, cache: Path, journal: Path | None, device: str = "cpu"
+) -> Iterator[Trial]:
+    """Try the programs of ``first``, ``first + 1`` … as they come, by ``jobs`` processes. Those in
+    the ``journal`` are taken from there, and new ones added."""
+    wanted = {seed: TrialJob(seed, device) for seed in range(first, first + programs)}
+
+    def lost(seed: int, why: str) -> Trial:
+        return Trial(seed, faults=(why,), program=make_program(seed).reproducer)
+
+    yield from answers(wanted, Trial, lambda row: row.seed, lost, jobs, cache, journal)
+
+
+def answer(context: Context, job: TrialJob) -> Trial:
+    """The handler of ``TrialJob``."""
+    devices = context.once(devices_of)
+    with nullcontext() if job.device == "cpu" else torch.device(job.device):
+        return trial(job.seed, devices)
 
 
 def _kind(lines: tuple[str, ...]) -> str:
@@ -104,6 +129,6 @@ def _safely(program: Program, devices: Devices) -> tuple[str, ...]:
     try:
         function, args = program.load()
         function(*args)
-        return faults(program, devices)
+        return faults(program, devices).faults
     except Exception:  # noqa: BLE001 - shrinking makes programs that mean nothing
         return ()

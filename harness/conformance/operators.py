@@ -1,15 +1,16 @@
 """Conformance: every operator of torch's own test database through the backend.
 
 The database (``torch.testing._internal.common_methods_invocations``) has sample inputs for each
-operator. What became of one is a row: a category with its reason.
+operator. What became of one in an element type, forward or with gradients, is a row: a category
+with its reason.
 """
 
 from __future__ import annotations
 
-import json
+import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,43 +18,74 @@ import torch
 from torch.utils import _pytree as pytree
 
 from harness.backend import Compiler, Devices
-from harness.conformance.compare import differences
-from harness.devices.job import Context, Job, cores
-from harness.devices.pool import Pool
-from harness.errors import HarnessError, UsageError
+from harness.conformance.batch import answers, devices_of
+from harness.conformance.compare import differences, torchs_own
+from harness.devices.job import Context, Job
+from harness.errors import UsageError
 
-CATEGORIES = ("views only", "generated", "undefined", "library", "eager", "wrong", "error")
-"""No work; kernels alone; eager mode itself promises no values; library calls too; torch runs a
-part or all; another result; an exception. Of an operator's samples the last of these counts."""
+CATEGORIES = (
+    "no sample", "views only", "generated", "undefined", "library", "torch's own", "eager",
+    "wrong", "error",
+)  # fmt: skip
+"""The database has no input; no work; kernels alone; eager mode itself promises no values; library
+calls too; ``torch.compile`` with eager mode's kernels differs in the same way; torch runs a part or
+all; another result; an exception. Of an operator's samples the last of these counts."""
 
-_SECONDS = 300.0
+DTYPES = ("float32", "bfloat16", "int64", "bool", "complex64")
+_SECONDS = 150.0
 _CONTENTS_UNDEFINED = "empty"
 """In the names of operators whose results are whatever was in memory."""
 
 
 @dataclass(frozen=True, slots=True)
+class Case:
+    """An operator in an element type; with gradients if ``backward``."""
+
+    operator: str
+    dtype: str = "float32"
+    backward: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
-    """What became of an operator: ``reason`` are library calls, why torch ran it, or what is
-    wrong."""
+    """What became of an operator on so many ``samples``: ``reason`` are library calls, why torch
+    ran it, or what is wrong."""
 
     operator: str
     category: str
     reason: str
     samples: int
+    dtype: str = "float32"
+    backward: bool = False
+
+    @property
+    def case(self) -> Case:
+        """What it is the row of."""
+        return Case(self.operator, self.dtype, self.backward)
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorJob(Job):
-    """Try one operator on its first samples. Answers a ``Row``."""
+    """Try one operator on its first samples (0: on all). Answers a ``Row``."""
 
     handler: ClassVar[str] = "harness.conformance.operators:answer"
-    name: str
+    case: Case
     samples: int
+    device: str = "cpu"
 
 
-def names() -> list[str]:
-    """The operators of the database that take float32."""
-    return [_name(op) for op in _database() if torch.float32 in op.supported_dtypes("cpu")]
+def cases(dtypes: Sequence[str] = DTYPES[:1], *, backward: bool = False) -> list[Case]:
+    """The operators of the database that take each of ``dtypes``; with ``backward`` also those
+    that have gradients in it, again."""
+    found = []
+    for name in dtypes:
+        dtype = getattr(torch, name)
+        taking = [op for op in _database() if dtype in op.supported_dtypes("cpu")]
+        found += [Case(_name(op), name) for op in taking]
+        for op in taking if backward else ():
+            if op.supports_autograd and dtype in op.supported_backward_dtypes("cpu"):
+                found.append(Case(_name(op), name, backward=True))
+    return found
 
 
 def _database() -> Sequence[Any]:
@@ -73,22 +105,36 @@ def _name(op: Any) -> str:
     return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else str(op.name)
 
 
-def try_operator(name: str, samples: int, devices: Devices) -> Row:
-    """The row of one operator, tried on its first ``samples`` float32 samples."""
-    op = next(one for one in _database() if _name(one) == name)
-    tried = 0
-    worst = ("views only", "")
+def try_operator(case: Case, samples: int, devices: Devices, device: str = "cpu") -> Row:
+    """The row of a case, tried on its first ``samples`` samples (0: on all; but no new one is
+    begun after 150 s)."""
+    op = next(one for one in _database() if _name(one) == case.operator)
+    tried, end = 0, time.monotonic() + _SECONDS
+    worst = ("no sample", "")
     torch.manual_seed(0)
-    for sample in op.sample_inputs("cpu", torch.float32):
-        if tried == samples:
+    inputs = op.sample_inputs(device, getattr(torch, case.dtype), requires_grad=case.backward)
+    for sample in inputs:
+        if samples and tried == samples or time.monotonic() > end:
             break
         tried += 1
         try:
             found = _try_sample(op, sample, devices)
         except Exception as error:  # noqa: BLE001 - an operator that breaks is a row as well
             found = ("error", f"{type(error).__name__}: {str(error)[:300]}")
-        worst = max(worst, found, key=lambda one: CATEGORIES.index(one[0]))
-    return Row(name, *worst, tried)
+        if CATEGORIES.index(found[0]) > CATEGORIES.index(worst[0]):
+            worst = (
+                found
+                if found[0] not in ("wrong", "error")
+                else (found[0], f"sample {tried}: {found[1]}")
+            )
+    return Row(case.operator, *worst, tried, case.dtype, case.backward)
+
+
+def _leaf(value: Any) -> Any:
+    """A tensor of a sample as an argument: a leaf of its own."""
+    if not isinstance(value, torch.Tensor) or value.is_leaf:
+        return value
+    return value.detach().clone().requires_grad_(value.requires_grad)
 
 
 def _try_sample(op: Any, sample: Any, devices: Devices) -> tuple[str, str]:
@@ -102,50 +148,50 @@ def _try_sample(op: Any, sample: Any, devices: Devices) -> tuple[str, str]:
         first, args, kwargs = pytree.tree_unflatten(given, spec)
         return op(first, *args, **kwargs)
 
-    compiler = Compiler(devices=devices)
+    compiler, args = Compiler(devices=devices), [_leaf(leaves[n]) for n in at]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        lines = differences(function, [leaves[n] for n in at], compiler, signed_zeros=False)
-    if lines:
-        raised = "compiled: " in lines[0] and "compiled: a result" not in lines[0]
-        if not raised and _CONTENTS_UNDEFINED in op.name:
+        lines = differences(function, args, compiler, signed_zeros=False)
+        if lines and _CONTENTS_UNDEFINED in op.name and not _raised(lines):
             return "undefined", ""
-        return ("error" if raised else "wrong"), "; ".join(lines)[:300]
+        torchs = torchs_own(function, args, lines, signed_zeros=False)
+    left = [line for line in lines if line not in torchs]
+    if left:
+        return ("error" if _raised(left) else "wrong"), "; ".join(left)[:300]
     reports = compiler.reports
     eager = [text for r in reports for text in (*r.failures, r.eager) if text]
     if eager or not reports:
         return "eager", eager[0].splitlines()[0][:200] if eager else "torch traces nothing"
+    if torchs:
+        return "torch's own", "; ".join(torchs)[:300]
     calls = sorted({name for r in reports for name, _, _ in r.library_calls})
     if calls:
         return "library", ", ".join(calls)
     return ("generated" if any(r.kernels for r in reports) else "views only"), ""
 
 
+def _raised(lines: Sequence[str]) -> bool:
+    return "compiled: " in lines[0] and "compiled: a result" not in lines[0]
+
+
 def run(
-    wanted: Sequence[str], samples: int, jobs: int, cache: Path, journal: Path | None
+    wanted: Sequence[Case],
+    samples: int,
+    jobs: int,
+    cache: Path,
+    journal: Path | None,
+    device: str = "cpu",
 ) -> Iterator[Row]:
-    """The rows of the ``wanted`` operators as they come, by ``jobs`` processes. With a
-    ``journal`` (a line of JSON per row) those in it are taken from there, and new ones added."""
-    done: dict[str, Row] = {}
-    if journal is not None and journal.exists():
-        rows = [Row(**json.loads(line)) for line in journal.read_text().splitlines()]
-        done = {row.operator: row for row in rows if row.operator in wanted}
-    yield from done.values()
-    left = [name for name in wanted if name not in done]
-    with Pool(cores(jobs), _SECONDS, cache) as pool:
-        for number, found in pool.each([OperatorJob(name, samples) for name in left]):
-            failed = isinstance(found, HarnessError)
-            row = Row(left[number], "error", str(found)[:300], 0) if failed else found
-            if journal is not None:
-                with journal.open("a") as file:
-                    file.write(json.dumps(asdict(row)) + "\n")
-            yield row
+    """The rows of the ``wanted`` cases as they come, by ``jobs`` processes on ``device``. Those in
+    the ``journal`` are taken from there, and new ones added."""
+
+    def lost(case: Case, why: str) -> Row:
+        return Row(case.operator, "error", why, 0, case.dtype, case.backward)
+
+    todo = {case: OperatorJob(case, samples, device) for case in wanted}
+    yield from answers(todo, Row, lambda row: row.case, lost, jobs, cache, journal)
 
 
 def answer(context: Context, job: OperatorJob) -> Row:
     """The handler of ``OperatorJob``."""
-    return try_operator(job.name, job.samples, context.once(_devices))
-
-
-def _devices(context: Context) -> Devices:
-    return Devices(cache=context.cache)
+    return try_operator(job.case, job.samples, context.once(devices_of), job.device)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.backend import Devices
-from harness.conformance.operators import Row, names, run, try_operator
+from harness.conformance.operators import Case, Row, cases, run, try_operator
 
 pytest.importorskip("expecttest")
 
@@ -31,7 +31,16 @@ def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
     ],
 )
 def test_categories(devices: Devices, name: str, category: str) -> None:
-    assert try_operator(name, 1, devices).category == category
+    assert try_operator(Case(name), 1, devices).category == category
+
+
+def test_gradients_and_other_types(devices: Devices) -> None:
+    known = set(cases(("float32", "bool"), backward=True))
+    assert {Case("sin"), Case("sin", backward=True), Case("sin", "bool")} <= known
+    assert Case("sin", "bool", backward=True) not in known
+    row = try_operator(Case("masked.sum", "float32", backward=True), 3, devices)
+    assert (row.category, row.samples) == ("generated", 3)
+    assert try_operator(Case("sin", "bool"), 0, devices).category == "generated"
 
 
 def test_a_run_goes_on_where_another_stopped(tmp_path: Path) -> None:
@@ -39,8 +48,9 @@ def test_a_run_goes_on_where_another_stopped(tmp_path: Path) -> None:
     known = Row("abs", "generated", "", 1)
     journal.write_text(json.dumps({"operator": "abs", "category": "generated", "reason": "",
                                    "samples": 1}) + "\n")  # fmt: skip
-    assert "abs" in names() and "sin" in names()
-    rows = list(run(["abs", "sin"], 1, 1, tmp_path, journal))
+    wanted = [Case("abs"), Case("sin")]
+    assert set(wanted) < set(cases())
+    rows = list(run(wanted, 1, 1, tmp_path, journal))
     assert rows == [known, Row("sin", "generated", "", 1)]
     assert len(journal.read_text().splitlines()) == 2
-    assert list(run(["abs", "sin"], 1, 1, tmp_path, journal)) == rows
+    assert list(run(wanted, 1, 1, tmp_path, journal)) == rows
