@@ -150,17 +150,16 @@ def as_data(kernel: Kernel, tuned: Tuned, search: str) -> dict[str, Any]:
 
 def trial_data(trial: Trial) -> dict[str, Any]:
     """One trial as plain values."""
-    samples = () if trial.samples is None else trial.samples.ms
     return {
-        "config": modules.config_dict(trial.config),
+        "config": trial.config,
         "origin": trial.origin.value,
         "ms": trial.ms,
         "level": trial.level,
-        "error": trial.error if math.isfinite(trial.error) else None,
-        "samples": [round(s, 7) for s in samples],
-        "registers": trial.resources.registers,
-        "spills": trial.resources.spills,
-        "shared": trial.resources.shared,
+        "error": trial.error,
+        "samples": [round(s, 7) for s in trial.samples_ms],
+        "registers": trial.registers,
+        "spills": trial.spills,
+        "shared": trial.shared,
         "reason": trial.reason[:200],
     }
 

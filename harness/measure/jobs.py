@@ -22,7 +22,7 @@ from harness.target import Target
 if TYPE_CHECKING:
     from harness.measure.roofline import Limit, Roofline
     from harness.measure.timer.state import Reading
-    from harness.records.run import TrialRecord
+    from harness.records.trials import Trial
 
 _WORKER = "harness.measure.worker"
 
@@ -46,7 +46,7 @@ class Timing:
     config: Config
     samples: Samples
     limit: Limit | None = None
-    trials: tuple[TrialRecord, ...] = ()
+    trials: tuple[Trial, ...] = ()
     readings: tuple[Reading, ...] = ()
 
     @property

@@ -13,7 +13,6 @@ from harness.heuristics.facts import Config
 from harness.measure.jobs import Timing
 from harness.measure.roofline import Limit, Roofline, bytes_written
 from harness.measure.timer.state import Reading
-from harness.measure.tuning import trial_record
 from harness.records.run import one_line
 from harness.records.timing import Timer, Work
 from harness.records.trials import Tuned
@@ -98,8 +97,7 @@ class Measurer:
         args = loaded.get_args(device=self.device, seed=seed)
         prepare = self._prepare(loaded)
         tuned = self.tuner(loaded.text).tune(args, self.timer, prepare)
-        trials = tuple(trial_record(trial) for trial in tuned.trials)
-        return replace(self._timed(loaded, args, tuned.config), trials=trials)
+        return replace(self._timed(loaded, args, tuned.config), trials=tuned.trials)
 
     def tuner(
         self, module_text: str, settings: Settings | None = None, fresh: bool = False

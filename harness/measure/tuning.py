@@ -13,28 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.heuristics.facts import Config
-from harness.records.run import KernelRecord, Run, TrialRecord
+from harness.records.run import KernelRecord, Run
 from harness.records.trials import Origin, Trial
 from harness.runtime.module import config_dict, config_from_dict
 
 _CLOSE = 1.02
 """Two configurations within this ratio are called equally fast: what two timings of one small
 kernel differ by."""
-
-
-def trial_record(trial: Trial) -> TrialRecord:
-    """A trial as a run file keeps it."""
-    needs = trial.resources
-    return TrialRecord(
-        config=config_dict(trial.config),
-        origin=trial.origin.value,
-        samples_ms=() if trial.samples is None else trial.samples.ms,
-        registers=needs.registers,
-        spills=needs.spills,
-        shared=needs.shared,
-        reason=trial.reason,
-        level=trial.level,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +30,7 @@ class KernelTuning:
     say."""
 
     name: str
-    trials: tuple[TrialRecord, ...]
+    trials: tuple[Trial, ...]
     chosen: Mapping[str, int] | None
     earlier: Mapping[str, int] | None = None
     seconds: float | None = None
@@ -53,19 +38,19 @@ class KernelTuning:
     reason: str = ""
 
     @property
-    def timed(self) -> tuple[TrialRecord, ...]:
+    def timed(self) -> tuple[Trial, ...]:
         """Trials with a time."""
         return tuple(t for t in self.trials if t.time is not None)
 
     @property
-    def best(self) -> TrialRecord | None:
+    def best(self) -> Trial | None:
         """The fastest trial."""
         return min(self.timed, key=_time, default=None)
 
     @property
-    def first(self) -> TrialRecord | None:
+    def first(self) -> Trial | None:
         """The heuristics' first choice, with a time or without."""
-        return next((t for t in self.trials if t.origin == Origin.HEURISTICS.value), None)
+        return next((t for t in self.trials if t.origin is Origin.HEURISTICS), None)
 
     @property
     def regret(self) -> float | None:
@@ -75,7 +60,7 @@ class KernelTuning:
     @property
     def candidates_regret(self) -> float | None:
         """Time of the best given candidate over the best: what the search was worth."""
-        given = [t for t in self.timed if t.origin != Origin.SEARCH.value]
+        given = [t for t in self.timed if t.origin is not Origin.SEARCH]
         return _ratio(min(given, key=_time, default=None), self.best)
 
     @property
@@ -163,11 +148,11 @@ def geometric_mean(values: Sequence[float]) -> float | None:
     return math.exp(statistics.fmean(map(math.log, values))) if values else None
 
 
-def _time(trial: TrialRecord) -> float:
+def _time(trial: Trial) -> float:
     return math.inf if trial.time is None else trial.time
 
 
-def _ratio(over: TrialRecord | None, best: TrialRecord | None) -> float | None:
+def _ratio(over: Trial | None, best: Trial | None) -> float | None:
     if over is None or best is None or not over.time or not best.time:
         return None
     return over.time / best.time

@@ -8,7 +8,6 @@ bandwidths GB/s (10^9 bytes); a number that was not measured is ``None``, never 
 from __future__ import annotations
 
 import enum
-import statistics
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -18,6 +17,7 @@ import msgspec
 from harness.errors import HarnessError, RecordError
 from harness.records import modules
 from harness.records.timing import Samples
+from harness.records.trials import Trial
 from harness.records.views import kernels_html
 
 SCHEMA_VERSION = 3
@@ -55,36 +55,6 @@ class Machine:
     torch: str = ""
     triton: str = ""
     cuda: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TrialRecord:
-    """One launch configuration that was tried on a kernel.
-
-    ``origin`` says where it came from: ``heuristics``, ``scaled`` (the R block halved after
-    compiling), ``descent`` (a search), ``pinned`` (given). Without samples the ``reason`` says
-    why it was not timed. ``level`` is its time in milliseconds with the drift between batches
-    taken out: what the trials of one kernel are compared by.
-    """
-
-    config: dict[str, int]
-    origin: str = "heuristics"
-    samples_ms: tuple[float, ...] = ()
-    registers: int | None = None
-    spills: int | None = None
-    shared: int | None = None
-    reason: str = ""
-    level: float | None = None
-
-    @property
-    def ms(self) -> float | None:
-        """Median in milliseconds."""
-        return statistics.median(self.samples_ms) if self.samples_ms else None
-
-    @property
-    def time(self) -> float | None:
-        """``level`` where it is known, else the median."""
-        return self.ms if self.level is None else self.level
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +96,7 @@ class KernelRecord:
     high: float | None = None
     detectable: float | None = None
     sets: tuple[Samples, ...] = ()
-    trials: tuple[TrialRecord, ...] = ()
+    trials: tuple[Trial, ...] = ()
     mix: dict[str, int] | None = None
 
     @property

@@ -7,7 +7,6 @@ import statistics
 from dataclasses import dataclass
 
 from harness.heuristics.facts import Config
-from harness.records.timing import Samples
 
 
 class Origin(enum.Enum):
@@ -36,29 +35,39 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One configuration: its samples, or why it was not timed.
+    """One launch configuration that was tried on a kernel: its samples, or the ``reason`` why it
+    was not timed, and what its binary needs (as ``Resources``).
 
     ``level`` is its time in milliseconds with the drift between batches taken out (each batch
-    times the best known configuration again); ``error`` is the standard error of that.
+    times the best known configuration again): what the trials of one kernel are compared by;
+    ``error`` is the standard error of that, None where there are too few samples to tell.
     """
 
-    config: Config
-    samples: Samples | None
-    reason: str = ""
+    config: dict[str, int]
     origin: Origin = Origin.HEURISTICS
-    resources: Resources = Resources()
+    samples_ms: tuple[float, ...] = ()
+    registers: int | None = None
+    spills: int | None = None
+    shared: int | None = None
+    reason: str = ""
     level: float | None = None
-    error: float = 0.0
+    error: float | None = None
+    artifact: str = ""
 
     @property
     def ms(self) -> float | None:
         """Median in milliseconds."""
-        return None if self.samples is None else self.samples.median
+        return statistics.median(self.samples_ms) if self.samples_ms else None
 
     @property
     def time(self) -> float | None:
         """``level`` where it is known, else the median."""
         return self.ms if self.level is None else self.level
+
+    @property
+    def resources(self) -> Resources:
+        """What its binary needs."""
+        return Resources(self.registers, self.spills, self.shared, self.artifact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +89,6 @@ class Tuned:
     source: str = "timed"
     artifact: str = ""
     partial: str = ""
-
-    @property
-    def first(self) -> Trial | None:
-        """The heuristics' first choice, None if no trial was kept."""
-        return next((t for t in self.trials if t.origin is Origin.HEURISTICS), None)
-
-    @property
-    def best(self) -> Trial | None:
-        """The chosen configuration's trial."""
-        return next((t for t in self.trials if t.config == self.config), None)
-
-    @property
-    def regret(self) -> float | None:
-        """Time of the heuristics' first choice over the best's; None where one is missing."""
-        first = None if self.first is None else self.first.time
-        best = None if self.best is None else self.best.time
-        return first / best if first and best else None
 
 
 def standard_error(samples: tuple[float, ...]) -> float:

@@ -7,8 +7,8 @@ from typing import Any
 
 from harness.measure.tuning import KernelTuning, totals
 from harness.records.names import short
-from harness.records.run import Run, TrialRecord, to_json
-from harness.records.trials import Resources, standard_error
+from harness.records.run import Run, to_json
+from harness.records.trials import Trial, standard_error
 from harness.report.output import Report
 from harness.runtime.module import config_from_dict
 from harness.runtime.tune.scaling import occupancy
@@ -195,8 +195,7 @@ def config_text(config: Mapping[str, int] | None) -> str:
     return f"{' '.join(blocks)} w{config['num_warps']}{more}"
 
 
-def _occupancy(trial: TrialRecord, target: Target) -> float | None:
+def _occupancy(trial: Trial, target: Target) -> float | None:
     if trial.registers is None:
         return None
-    needs = Resources(trial.registers, trial.spills, trial.shared)
-    return occupancy(config_from_dict(trial.config), needs, target)
+    return occupancy(config_from_dict(trial.config), trial.resources, target)

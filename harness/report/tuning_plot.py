@@ -75,7 +75,7 @@ def _row(axes: Any, row: int, tuning: KernelTuning, drawn: dict[str, Any]) -> No
     best = tuning.best.time if tuning.best and tuning.best.time else 1.0
     axes.axhline(row, color="#eeeeee", linewidth=0.8, zorder=0)
     for origin, colour in _COLOURS.items():
-        times = [t.time for t in tuning.timed if t.origin == origin and t.time]
+        times = [t.time for t in tuning.timed if t.origin.value == origin and t.time]
         places = [min(_FARTHEST, ms / best) for ms in times]
         if places:
             style: dict[str, Any] = {"color": colour, "s": 22, "alpha": 0.75, "linewidths": 0}

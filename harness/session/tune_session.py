@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
-from harness.measure.tuning import KernelTuning, fitting, trial_record
+from harness.measure.tuning import KernelTuning, fitting
 from harness.options import Options
 from harness.records.metrics import StaticMetrics
-from harness.records.run import TrialRecord, one_line
+from harness.records.run import one_line
+from harness.records.trials import Trial
 from harness.runtime.compile.cache import usable
 from harness.runtime.module import config_dict
 from harness.runtime.tune.search import search_named
@@ -111,7 +112,7 @@ class TuneSession:
         found = device.tune(job)
         return KernelTuning(
             module.name,
-            tuple(trial_record(t) for t in found.trials),
+            found.trials,
             config_dict(found.config),
             earlier,
             found.seconds if found.source == "timed" else None,
@@ -171,10 +172,10 @@ def _candidates(module: EmittedModule, cache: Path | None) -> Sequence[Config]:
     return load(module.text, cache).configs
 
 
-def _static_trial(config: Config, answer: StaticMetrics | HarnessError) -> TrialRecord:
+def _static_trial(config: Config, answer: StaticMetrics | HarnessError) -> Trial:
     if isinstance(answer, HarnessError):
-        return TrialRecord(config_dict(config), reason=answer.got or answer.what)
-    return TrialRecord(
+        return Trial(config_dict(config), reason=answer.got or answer.what)
+    return Trial(
         config_dict(config),
         registers=answer.registers,
         spills=answer.spills,

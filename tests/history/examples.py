@@ -13,9 +13,9 @@ from harness.records.run import (
     RegionRecord,
     Run,
     StateSummary,
-    TrialRecord,
 )
 from harness.records.timing import Samples
+from harness.records.trials import Origin, Trial
 
 MACHINE = Machine(
     key="testgpu-1.2",
@@ -59,8 +59,8 @@ KERNEL = KernelRecord(
     fraction=0.83,
     sets=(Samples((0.0124, 0.0125, 0.0127), low=0.0124, high=0.0127, stopped="width"),),
     trials=(
-        TrialRecord({"XBLOCK": 1, "num_warps": 8}, samples_ms=(0.0125, 0.0126), registers=40),
-        TrialRecord({"XBLOCK": 64, "num_warps": 8}, "scaled", reason="out of resources"),
+        Trial({"XBLOCK": 1, "num_warps": 8}, samples_ms=(0.0125, 0.0126), registers=40),
+        Trial({"XBLOCK": 64, "num_warps": 8}, Origin.SCALED, reason="out of resources"),
     ),
     region="block.r0",
     roof="read",

@@ -11,11 +11,9 @@ from harness.measure.tuning import (
     fitting,
     geometric_mean,
     totals,
-    trial_record,
     tunings_of,
 )
-from harness.records.run import GraphRecord, KernelRecord, Machine, Run, TrialRecord
-from harness.records.timing import Samples
+from harness.records.run import GraphRecord, KernelRecord, Machine, Run, from_json, to_json
 from harness.records.trials import Origin, Resources, Trial
 
 
@@ -23,9 +21,9 @@ def of(x: int, warps: int = 4) -> dict[str, int]:
     return {"XBLOCK": x, "num_warps": warps, "num_stages": 1}
 
 
-def trial(x: int, level: float | None, origin: str = "heuristics", warps: int = 4) -> TrialRecord:
+def trial(x: int, level: float | None, origin: str = "heuristics", warps: int = 4) -> Trial:
     ms = () if level is None else (2 * level,) * 3  # raw samples of a slower moment
-    return TrialRecord(of(x, warps), origin, ms, 32, 0, 0, "" if level else "no", level)
+    return Trial(of(x, warps), Origin(origin), ms, 32, 0, 0, "" if level else "no", level)
 
 
 TUNING = KernelTuning(
@@ -71,14 +69,13 @@ def test_without_times_there_are_no_ratios() -> None:
     assert first_failed.regret is None, "the first choice has no time"
 
 
-def test_records_keep_what_a_trial_is() -> None:
-    samples = Samples((0.1, 0.2, 0.3), method="fake", stopped="race")
-    needs = Resources(40, 2, 1024, "abc")
-    made = trial_record(
-        Trial(Config((("XBLOCK", 64),), 2), samples, "", Origin.SCALED, needs, 0.19, 0.01)
-    )
-    assert made == TrialRecord(of(64, 2), "scaled", (0.1, 0.2, 0.3), 40, 2, 1024, "", 0.19)
-    assert made.time == 0.19
+def test_a_run_file_keeps_what_a_trial_is() -> None:
+    made = Trial(of(64, 2), Origin.SCALED, (0.1, 0.2, 0.3), 40, 2, 1024, "", 0.19, 0.01, "abc")
+    assert (made.ms, made.time, made.resources) == (0.2, 0.19, Resources(40, 2, 1024, "abc"))
+    kernel = KernelRecord("k", "poi", 10, trials=(made,))
+    assert from_json(KernelRecord, to_json(kernel), "here") == kernel
+    old = {"config": of(64), "origin": "descent", "samples_ms": [0.1]}
+    assert from_json(Trial, old, "here") == Trial(of(64), Origin.SEARCH, (0.1,))
 
 
 def test_an_earlier_runs_choices() -> None:

@@ -12,7 +12,7 @@ from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
 from harness.measure.jobs import TuneKernel
-from harness.records.trials import Origin, Trial, Tuned
+from harness.records.trials import Trial, Tuned
 from harness.runtime.module import config_dict
 from harness.session.tune_session import NO_GPU, TuneRequest, TuneSession
 from harness.target import H100
@@ -46,7 +46,7 @@ class Device:
             if name in job.module_text:
                 raise error
         config = Config((("XBLOCK", 1024),), 4)
-        return Tuned(config, (Trial(config, None, "only one", Origin.HEURISTICS),), 0.5)
+        return Tuned(config, (Trial(config_dict(config), reason="only one"),), 0.5)
 
 
 def modules(*names: str) -> tuple[EmittedModule, ...]:

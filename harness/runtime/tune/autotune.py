@@ -7,7 +7,7 @@ inputs and the caller's tensors end up bit for bit what they were.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -198,7 +198,7 @@ class _Tuning:
             trial.origin is Origin.SEARCH,
             race.noise,
             source,
-            trial.resources.artifact,
+            trial.artifact,
         )
 
     def _none_left(self, race: Race, when: str, remedy: str) -> NoTritonConfigsError:
@@ -213,6 +213,6 @@ class _Tuning:
         )
 
 
-def _short(config: Config) -> str:
-    blocks = " ".join(f"{name}={size}" for name, size in config.blocks)
-    return f"{blocks} warps={config.num_warps}".strip()
+def _short(config: Mapping[str, int]) -> str:
+    blocks = [f"{name}={size}" for name, size in config.items() if not name.startswith("num_")]
+    return " ".join([*blocks, f"warps={config['num_warps']}"])

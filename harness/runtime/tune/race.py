@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeAlias
 
 from harness.errors import CompileFailed, HarnessError
 from harness.heuristics.facts import Config
-from harness.records.timing import Launch, Samples
+from harness.records.timing import Launch
 from harness.records.trials import Origin, Resources, Trial, standard_error
 from harness.runtime.compile.static import reason
 from harness.runtime.module import LoadedModule, config_dict
@@ -133,7 +133,7 @@ class Race:
         new, old = self.trials.get(config), self.trials.get(over)
         if new is None or old is None or new.time is None or old.time is None:
             return False
-        doubt = _SURE * math.hypot(_finite(new.error), _finite(old.error))
+        doubt = _SURE * math.hypot(new.error or 0.0, old.error or 0.0)
         return old.time - new.time > max(doubt, self.noise * old.time)
 
     def compile(self, configs: Iterable[Config], origin: Origin) -> None:
@@ -154,7 +154,7 @@ class Race:
         group = []
         for config in wanted:
             trial = self.trials[config]
-            if config not in self._compiled or trial.samples or trial.reason:
+            if config not in self._compiled or trial.samples_ms or trial.reason:
                 continue
             if not self._is_twin(config) and self._launched(config):
                 group.append(config)
@@ -200,27 +200,36 @@ class Race:
         try:
             launch = self.prepare(config)
         except CompileFailed as error:
-            self.trials[config] = Trial(config, None, error.got or error.what, origin)
+            reason = error.got or error.what
+            self.trials[config] = Trial(config_dict(config), origin, reason=reason)
             return
-        resources, text = launch.resources, ""
-        spills = resources.spills or 0
+        needs, text = launch.resources, ""
+        spills = needs.spills or 0
         if self.spill_limit is not None and spills > self.spill_limit:
             text = f"spills {spills} registers, more than {self.spill_limit}"
         (self._spilling if text else self._compiled)[config] = launch
-        self.trials[config] = Trial(config, None, text, origin, resources)
+        self.trials[config] = Trial(
+            config_dict(config),
+            origin,
+            registers=needs.registers,
+            spills=needs.spills,
+            shared=needs.shared,
+            reason=text,
+            artifact=needs.artifact,
+        )
 
     def _is_twin(self, config: Config) -> bool:
         """Whether the same binary on the same grid was timed; its times are taken over then."""
         trial = self.trials[config]
-        if not trial.resources.artifact:
+        if not trial.artifact:
             return False
-        key = (trial.resources.artifact, self.loaded.grid(config, self.args))
+        key = (trial.artifact, self.loaded.grid(config, self.args))
         twin = self._binaries.setdefault(key, config)
         known = self.trials[twin]
-        if twin == config or not known.samples:
+        if twin == config or not known.samples_ms:
             return False
         self._ready[config] = self._ready[twin]
-        self.trials[config] = replace(known, config=config, origin=trial.origin)
+        self.trials[config] = replace(known, config=trial.config, origin=trial.origin)
         return True
 
     def _launched(self, config: Config) -> bool:
@@ -326,12 +335,14 @@ class _Batch:
             race.nulls.append(abs(statistics.median(self.control) - 1))
         for config, taken in self.samples.items():
             trial = race.trials[config]
-            ms = (*trial.samples.ms, *taken) if trial.samples else tuple(taken)
-            samples = Samples(ms, method=race.sampler.method, stopped="race")
             shares = tuple(self.shares.get(config, ()))
             level = statistics.median(shares) * unit if shares else unit
-            error = standard_error(shares) * unit if shares else 0.0
-            race.trials[config] = replace(trial, samples=samples, level=level, error=error)
+            race.trials[config] = replace(
+                trial,
+                samples_ms=(*trial.samples_ms, *taken),
+                level=level,
+                error=_finite(standard_error(shares)) * unit,
+            )
         front = min((*self.group, baseline), key=lambda c: race.time(c) or math.inf)
         if race.time(baseline) is None or race.improves(front, baseline):
             race.best = front

@@ -32,7 +32,7 @@ from harness.records.trials import Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.cache import sealed, unsealed
 
-FORMAT = 4
+FORMAT = 5
 """Raise when an old entry would be misread."""
 TABLE_FORMAT = 2
 """The format of lookup tables."""
@@ -189,10 +189,13 @@ def _read(path: Path, key: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _tuned(body: Mapping[str, Any], candidates: tuple[Config, ...]) -> Tuned:
     found = msgspec.convert(body["tuned"], Tuned)
-    for one in (found.config, *(trial.config for trial in found.trials)):
-        if [*modules.config_dict(one)] != [*modules.config_dict(candidates[0])]:
+    fields = modules.config_dict(candidates[0])
+    for one in (modules.config_dict(found.config), *(trial.config for trial in found.trials)):
+        if one.keys() != fields.keys():
             raise ValueError("its configuration has other fields than the kernel")
-    return replace(found, source="cache")
+    # Sealing sorts the keys.
+    trials = (replace(t, config={name: t.config[name] for name in fields}) for t in found.trials)
+    return replace(found, trials=tuple(trials), source="cache")
 
 
 def _said(error: Exception) -> str:

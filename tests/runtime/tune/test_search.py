@@ -62,7 +62,8 @@ def test_descent_reaches_the_minimum_and_says_that_it_found_it(
     )
     assert found.config == Config((("XBLOCK", 128),), 1)
     assert found.found_by_coordesc
-    assert next(t for t in found.trials if t.config == found.config).origin is Origin.SEARCH
+    chosen = modules.config_dict(found.config)
+    assert next(t for t in found.trials if t.config == chosen).origin is Origin.SEARCH
     assert not tune(loaded, loaded.get_args(), device, device).found_by_coordesc
 
 

@@ -18,7 +18,6 @@ import pytest
 
 from harness.errors import RecordError
 from harness.heuristics.facts import Config
-from harness.records.timing import Samples
 from harness.records.trials import Origin, Resources, Trial, Tuned
 from harness.runtime import module as modules
 from harness.runtime.tune.caching import CachingAutotuner
@@ -45,7 +44,7 @@ def loaded(tmp_path: Path) -> modules.LoadedModule:
 
 def tuned(loaded: modules.LoadedModule, block: int = 512) -> Tuned:
     trials = tuple(
-        Trial(c, None, "no time", Origin.HEURISTICS, Resources(32, 0, 64, "abc"))
+        Trial(modules.config_dict(c), Origin.HEURISTICS, (), 32, 0, 64, "no time", artifact="abc")
         for c in loaded.configs
     )
     config = Config((("XBLOCK", block),), 4)
@@ -69,7 +68,7 @@ def test_what_is_kept_comes_back(loaded: modules.LoadedModule, tmp_path: Path) -
 def test_fields_keep_their_order(tmp_path: Path) -> None:
     loaded = modules.load(emitted.ROW_SUM, tmp_path / "modules")
     (first,) = loaded.configs
-    trials = (Trial(first, Samples((0.1, 0.2), method="fake", stopped="race"), level=0.15),)
+    trials = (Trial(modules.config_dict(first), samples_ms=(0.1, 0.2), level=0.15),)
     found = Tuned(first, trials, 0.1)
     told = Told()
     tuning_cache = TuningCache(tmp_path / "tuned", DEVICE, told)
