@@ -36,8 +36,8 @@ from harness.pipeline import compile_graph  # noqa: E402
 from harness.records.trials import Resources, Trial, Tuned  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
 from harness.runtime.compile.compiling import CompileJob, CompilePool  # noqa: E402
-from harness.runtime.tune.autotune import Compiler, Settings, tune  # noqa: E402
-from harness.runtime.tune.race import Ahead, Launchable, Prepare, failure  # noqa: E402
+from harness.runtime.tune.autotune import Compiler, Ready, Settings, tune  # noqa: E402
+from harness.runtime.tune.race import failure  # noqa: E402
 from harness.runtime.tune.saved import free_room  # noqa: E402
 from harness.runtime.tune.search import Exhaustive, nearest_first, search_named  # noqa: E402
 from harness.runtime.tune.space import Space  # noqa: E402
@@ -98,25 +98,20 @@ def compile_ahead(
 
 
 @dataclass(frozen=True, eq=False)
-class OnlyCompiled:
-    """``prepare`` for what was compiled ahead; the rest is refused, so that nothing is compiled
-    while timing."""
+class OnlyCompiled(Compiler):
+    """Compiles what was compiled ahead; the rest is refused, so that nothing is compiled while
+    timing. Without a device, launches do nothing (a rehearsal)."""
 
-    kernel: Kernel
-    prepare: Prepare
-    ahead: Ahead | None = None
-    parallel: int = 1
+    kernel: Kernel = field(kw_only=True)
 
-    @property
-    def target(self) -> Target:
-        """The device compiled for."""
-        return self.prepare.target
-
-    def __call__(self, config: Config) -> Launchable:
+    def __call__(self, config: Config) -> Ready:
         """One configuration. Raises ``CompileFailed``."""
         if config not in self.kernel.compiled and config not in self.kernel.loaded.configs:
             raise CompileFailed("not compiled ahead", got="not compiled ahead")
-        return self.prepare(config)
+        if torch.cuda.is_available():
+            return super().__call__(config)
+        nothing: Any = lambda _: None  # noqa: E731
+        return Ready(nothing, Resources(spills=0))
 
 
 def as_data(kernel: Kernel, tuned: Tuned, search: str) -> dict[str, Any]:
@@ -189,7 +184,7 @@ def tunings(
         search = Exhaustive(len(kernel.wanted)) if name == "wide" else search_named(name)
         try:
             args = kernel.loaded.get_args(device=device_name())
-            prepare = OnlyCompiled(kernel, device_prepare(kernel, target, cache))
+            prepare = OnlyCompiled(kernel.loaded, target, cache, kernel=kernel)
             settings = Settings(search=search, room=free_room)
             tuned = tune(kernel.loaded, args, timer, prepare, settings)
             yield as_data(kernel, tuned, name)
@@ -204,37 +199,6 @@ def tunings(
 def device_name() -> str:
     """Where arguments are made."""
     return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def device_prepare(kernel: Kernel, target: Target, cache: Path) -> Prepare:
-    """The device's compiler; without a device, launches that do nothing (a rehearsal)."""
-    if torch.cuda.is_available():
-        return Compiler(kernel.loaded, target, cache)
-    return RehearsedCompiler(target)
-
-
-@dataclass(frozen=True)
-class RehearsedLaunch:
-    """A launch that does nothing."""
-
-    resources: Resources
-
-    def __call__(self, args: Sequence[Any]) -> None:
-        """Nothing."""
-
-
-@dataclass(frozen=True)
-class RehearsedCompiler:
-    """Compiles nothing, for trying this script where there is no GPU."""
-
-    target: Target
-    ahead: Ahead | None = None
-    parallel: int = 1
-
-    def __call__(self, config: Config) -> Launchable:
-        """A launch that does nothing."""
-        del config
-        return RehearsedLaunch(Resources(spills=0))
 
 
 def make_timer() -> Any:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.calibration.record import Calibration
 from harness.calibration.run import conclude
-from harness.calibration.store import CalibrationJournal, failures, load, read_journal
+from harness.calibration.store import CalibrationJournal, load
 from harness.measure.noise.judge import Rules
 from harness.records.run import to_json
 
@@ -29,22 +29,15 @@ def _journal(path: Path) -> CalibrationJournal:
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "cells.jsonl"
         plain.write_bytes(gzip.decompress(path.read_bytes()))
-        return read_journal(plain)
+        with CalibrationJournal.open(plain) as journal:
+            return journal
 
 
 def rejudge(path: Path, earlier: Calibration | None) -> Calibration:
     """Judge the samples at ``path`` and write the calibration beside them."""
     journal = _journal(path)
-    subjects = list(journal.subjects.values())
-    found = conclude(
-        journal.header,
-        subjects,
-        journal.cells,
-        failures(journal.cells, subjects),
-        len(subjects),
-        Rules(alpha=journal.header.alpha, margin=journal.header.margin),
-        earlier,
-    )
+    rules = Rules(alpha=journal.header.alpha, margin=journal.header.margin)
+    found = conclude(journal, len(journal.subjects), rules, earlier)
     target = path.with_name(path.name.removesuffix(_CELLS) + ".json")
     target.write_text(json.dumps(to_json(found)) + "\n", encoding="utf-8")
     return load(target)

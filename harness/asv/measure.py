@@ -72,7 +72,7 @@ class Wanted:
     """What to measure: ``graphs`` of the suite by name, kernels in ``processes`` processes, at
     most ``samples`` samples kept per series, ``repeats`` timed compilations per graph in each of
     ``compilers`` processes.
-    ``open_device`` gives what times kernels (a ``session.model.Device``), or the sentence that
+    ``open_device`` gives what times kernels (a ``session.cuda.CudaDevice``), or the sentence that
     says why nothing does.
     """
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from harness.calibration.jobs import CellJob, DurationJob
 from harness.calibration.judging import another_session, judged
@@ -17,15 +16,15 @@ from harness.calibration.record import (
     Subject,
     levels_for,
 )
+from harness.calibration.store import CalibrationJournal
 from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice, UsageError
-from harness.measure import jobs as measuring
 from harness.measure.jobs import DeviceFacts, Effort, gpu, in_fresh_processes
 from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen
 from harness.records.run import Machine, one_line
 from harness.runtime.compile.compiling import CompileJob, compile_ahead
-from harness.session.model import Entry
+from harness.session.entries import Entry
 
 Follow = Callable[[str, int, int], None]
 """Hears what is being done, and how many of how many of it are done."""
@@ -37,23 +36,6 @@ class Candidate:
 
     subject: Subject
     module_text: str
-
-
-class Sink(Protocol):
-    """Keeps what is measured as it is measured (``calibration.store.CalibrationJournal``)."""
-
-    cells: list[Cell]
-
-    @property
-    def done(self) -> set[tuple[int, str]]:
-        """(process, key) of every cell there is."""
-
-    @property
-    def durations(self) -> dict[str, float]:
-        """Milliseconds by key."""
-
-    def add(self, found: Subject | Cell) -> None:
-        """Keep one more."""
 
 
 def candidates(entries: Iterable[Entry], names: Sequence[str] = ()) -> list[Candidate]:
@@ -106,63 +88,41 @@ def measure(
     effort: Effort,
     cache: Path,
     jobs: int,
-    keep: Callable[[DeviceFacts], Sink],
+    keep: Callable[[DeviceFacts], CalibrationJournal],
     follow: Follow = lambda _what, _done, _total: None,
     handlers: Mapping[str, str] | None = None,
-) -> Sink:
+) -> CalibrationJournal:
     """Measure what is missing of every kernel; ``keep`` opens the journal once the device is
-    known. Everything is kept as it comes, also when this is interrupted. Raises ``NoDevice``."""
+    known. Everything is kept as it comes, also when this is interrupted. A cell with a reason says
+    that a kernel failed, which is then left out. Raises ``NoDevice`` when the GPU is gone."""
     with Pool([gpu()], effort.job_seconds, cache, handlers) as pool:
         device: DeviceFacts = pool.open()[0]
-        sink = keep(device)
+        journal = keep(device)
         follow("compiling", 0, len(chosen))
         compile_ahead([CompileJob(one.module_text, device.target) for one in chosen], jobs, cache)
-        for found in cells(
-            chosen,
-            effort,
-            pool,
-            sink.done,
-            sink.durations,
-            lambda done, total: follow("measuring", done, total),
+        done, known = journal.done, journal.durations
+        failed: set[str] = set()
+
+        def wanted(process: int, number: int) -> bool:
+            key = chosen[number].subject.key
+            return key not in failed and (process, key) not in done
+
+        for process, number, _ in in_fresh_processes(
+            pool, len(chosen), effort, wanted, lambda done, total: follow("measuring", done, total)
         ):
-            sink.add(found)
-    return sink
-
-
-def cells(
-    candidates: Sequence[Candidate],
-    effort: Effort,
-    pool: Pool,
-    done: Collection[tuple[int, str]] = (),
-    durations: Mapping[str, float] | None = None,
-    follow: measuring.Follow = lambda _done, _total: None,
-) -> Iterator[Subject | Cell]:
-    """Measure what is not ``done`` yet: (process, key) pairs.
-
-    A ``Subject`` tells how long a kernel takes, once, before its first cell (``durations`` are
-    those known already); a cell with a reason says that a kernel failed, which is then left
-    out. Raises ``NoDevice`` when the GPU is gone.
-    """
-    known = dict(durations or {})
-    failed: set[str] = set()
-
-    def wanted(process: int, number: int) -> bool:
-        key = candidates[number].subject.key
-        return key not in failed and (process, key) not in done
-
-    for process, number, _ in in_fresh_processes(pool, len(candidates), effort, wanted, follow):
-        one = candidates[number]
-        key = one.subject.key
-        try:
-            if key not in known:
-                known[key] = pool.run(DurationJob(one.module_text))
-                yield replace(one.subject, ms=known[key])
-            yield pool.run(_job(one, process, effort, known[key]))
-        except NoDevice:
-            raise
-        except HarnessError as error:
-            failed.add(key)
-            yield Cell(process, key, reason=one_line(error))
+            one = chosen[number]
+            key = one.subject.key
+            try:
+                if key not in known:
+                    known[key] = pool.run(DurationJob(one.module_text))
+                    journal.add(replace(one.subject, ms=known[key]))
+                journal.add(pool.run(_job(one, process, effort, known[key])))
+            except NoDevice:
+                raise
+            except HarnessError as error:
+                failed.add(key)
+                journal.add(Cell(process, key, reason=one_line(error)))
+    return journal
 
 
 def _job(one: Candidate, process: int, effort: Effort, ms: float) -> CellJob:
@@ -179,18 +139,13 @@ def _job(one: Candidate, process: int, effort: Effort, ms: float) -> CellJob:
 
 
 def conclude(
-    start: Calibration,
-    subjects: Sequence[Subject],
-    found: Sequence[Cell],
-    failed: dict[str, str],
-    wanted: int,
-    rules: Rules,
-    earlier: Calibration | None = None,
+    journal: CalibrationJournal, wanted: int, rules: Rules, earlier: Calibration | None = None
 ) -> Calibration:
-    """``start`` with what follows from the cells. ``wanted`` kernels were to be measured;
-    ``earlier`` is a calibration of the same machine and method, held against this one if it is
-    of the same commit, too."""
-    verdicts = judged(subjects, found, rules)
+    """The calibration that follows from the cells of ``journal``. ``wanted`` kernels were to be
+    measured; ``earlier`` is a calibration of the same machine and method, held against this one if
+    it is of the same commit, too."""
+    start, found = journal.header, journal.cells
+    verdicts = judged(list(journal.subjects.values()), found, rules)
     modes = verdicts.modes
     # Another commit may choose other configurations for the same code: nothing tells here.
     if earlier is not None and earlier.commit == start.commit:
@@ -203,7 +158,7 @@ def conclude(
         complete=len(measured) >= start.processes * (wanted - broken),
         modes=modes,
         kernels=verdicts.kernels,
-        failed=failed,
+        failed=journal.failures,
         noise=verdicts.noise,
         medians=verdicts.medians,
     )

@@ -7,9 +7,10 @@ one keeps its journal, from which it can be resumed.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from harness.calibration.record import (
     Cell,
     Subject,
 )
+from harness.devices.closing import Closing
 from harness.errors import RecordError
 from harness.files import write_atomically
 from harness.history import store
@@ -29,42 +31,53 @@ PREFIX, SUFFIX, JOURNAL = "calibration-", ".json", ".jsonl"
 
 
 @dataclass(eq=False, slots=True)
-class CalibrationJournal:
+class CalibrationJournal(Closing):
     """Cells of one calibration as they are measured, in a file of lines.
 
-    ``header`` is the calibration without its findings. Made by ``start`` or ``resume``.
+    ``header`` is the calibration without its findings. Made by ``start`` or ``open``.
     """
 
     path: Path
     header: Calibration
-    subjects: dict[str, Subject] = field(default_factory=dict)
-    cells: list[Cell] = field(default_factory=list)
-    _lines: LineWriter | None = None
+    subjects: dict[str, Subject]
+    cells: list[Cell]
+    _lines: LineWriter
 
     @classmethod
     def start(cls, results: Path, header: Calibration) -> CalibrationJournal:
         """A new journal below ``results``. Raises ``RecordError`` if it cannot be written."""
         path = results / header.machine.key / f"{PREFIX}{header.id}{JOURNAL}"
-        try:
-            lines = LineWriter.start(path, {"calibration": to_json(header)})
-        except OSError as error:
-            raise store.write_error(path.parent, error) from error
-        return cls(path, header, _lines=lines)
+        with _writing(path.parent):
+            LineWriter.start(path, {"calibration": to_json(header)}).close()
+        return cls.open(path)
 
     @classmethod
-    def resume(cls, path: Path) -> CalibrationJournal:
+    def open(cls, path: Path) -> CalibrationJournal:
         """The journal at ``path``, to be added to; a torn last line is dropped. Raises
-        ``RecordError``."""
-        journal = read_journal(path)
-        lines: list[Any] = [{"calibration": to_json(journal.header)}]
-        lines += [{"subject": to_json(one)} for one in journal.subjects.values()]
-        lines += [{"cell": to_json(one)} for one in journal.cells]
-        write_atomically(path, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
+        ``RecordError``, also for a damaged line before the last and for a later schema version."""
+        header: Calibration | None = None
+        subjects: dict[str, Subject] = {}
+        cells: list[Cell] = []
         try:
-            journal._lines = LineWriter.resume(path)
+            for where, line in read_lines(path):
+                if "calibration" in line:
+                    header = _header(line["calibration"], where)
+                if "subject" in line:
+                    one = from_json(Subject, line["subject"], where)
+                    subjects[one.key] = one
+                if "cell" in line:
+                    cells.append(from_json(Cell, line["cell"], where))
         except OSError as error:
-            raise store.write_error(path.parent, error) from error
-        return journal
+            raise _unreadable(path, error) from error
+        if header is None:
+            raise RecordError(
+                "a journal does not say which calibration it is",
+                str(path),
+                expected="the calibration in its first line",
+                remedy="remove the file and calibrate anew",
+            )
+        with _writing(path.parent):
+            return cls(path, header, subjects, cells, LineWriter.resume(path))
 
     @property
     def done(self) -> set[tuple[int, str]]:
@@ -76,25 +89,24 @@ class CalibrationJournal:
         """Milliseconds of one launch of every kernel that has been timed once."""
         return {s.key: s.ms for s in self.subjects.values() if s.ms is not None}
 
+    @property
+    def failures(self) -> dict[str, str]:
+        """Why kernels have no figures, by name."""
+        names = {one.key: f"{one.graph}: {one.name}" for one in self.subjects.values()}
+        return {names.get(c.kernel, c.kernel): c.reason for c in self.cells if c.reason}
+
     def add(self, found: Subject | Cell) -> None:
         """Keep what was measured; it is on disk when this returns."""
         if isinstance(found, Subject):
             self.subjects[found.key] = found
         else:
             self.cells.append(found)
-        if self._lines is None:
-            return
-        kind = "subject" if isinstance(found, Subject) else "cell"
-        try:
-            self._lines.append({kind: to_json(found)})
-        except OSError as error:
-            raise store.write_error(self.path, error) from error
+        with _writing(self.path):
+            self._lines.append({type(found).__name__.lower(): to_json(found)})
 
     def close(self) -> None:
         """Stop writing; the file stays."""
-        if self._lines is not None:
-            self._lines.close()
-            self._lines = None
+        self._lines.close()
 
     def finish(self, found: Calibration) -> Path:
         """Write ``found`` as the calibration's file; the journal goes if it is complete."""
@@ -106,37 +118,22 @@ class CalibrationJournal:
         return path
 
 
-def read_journal(path: Path) -> CalibrationJournal:
-    """What the journal at ``path`` holds. Raises ``RecordError`` for a damaged line before the
-    last, and for a later schema version."""
-    header: Calibration | None = None
-    subjects: dict[str, Subject] = {}
-    cells: list[Cell] = []
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
     try:
-        for where, line in read_lines(path):
-            if "calibration" in line:
-                header = _header(line["calibration"], where)
-            if "subject" in line:
-                one = from_json(Subject, line["subject"], where)
-                subjects[one.key] = one
-            if "cell" in line:
-                cells.append(from_json(Cell, line["cell"], where))
+        yield
     except OSError as error:
-        raise RecordError(
-            "a calibration cannot be read",
-            str(path),
-            got=error.strerror or str(error),
-            expected="a journal that harness calibrate wrote",
-            remedy="check its permissions, or calibrate anew (without --resume)",
-        ) from error
-    if header is None:
-        raise RecordError(
-            "a journal does not say which calibration it is",
-            str(path),
-            expected="the calibration in its first line",
-            remedy="remove the file and calibrate anew",
-        )
-    return CalibrationJournal(path, header, subjects, cells)
+        raise store.write_error(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> RecordError:
+    return RecordError(
+        "a calibration cannot be read",
+        str(path),
+        got=str(error),
+        expected="a file that harness calibrate wrote",
+        remedy="check its permissions, or remove it and calibrate again",
+    )
 
 
 def load(path: Path) -> Calibration:
@@ -144,13 +141,7 @@ def load(path: Path) -> Calibration:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise RecordError(
-            "a calibration cannot be read",
-            str(path),
-            got=str(error),
-            expected="a file that harness calibrate wrote",
-            remedy="remove it and calibrate again",
-        ) from error
+        raise _unreadable(path, error) from error
     return _header(value, str(path))
 
 
@@ -193,9 +184,3 @@ def unfinished(results: Path) -> list[Path]:
     """Journals of calibrations below ``results``, newest last."""
     found = results.glob(f"*/{PREFIX}*{JOURNAL}")
     return sorted(found, key=lambda path: path.name)
-
-
-def failures(cells: Sequence[Cell], subjects: Sequence[Subject]) -> dict[str, str]:
-    """Why kernels have no figures, by name."""
-    names = {one.key: f"{one.graph}: {one.name}" for one in subjects}
-    return {names.get(c.kernel, c.kernel): c.reason for c in cells if c.reason}

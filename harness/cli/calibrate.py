@@ -121,7 +121,7 @@ def _unfinished(options: Options) -> CalibrationJournal:
             where=str(options.results),
             remedy="leave --resume out to begin one",
         )
-    return calibrations.CalibrationJournal.resume(found[-1])
+    return calibrations.CalibrationJournal.open(found[-1])
 
 
 def _calibrate(
@@ -204,11 +204,9 @@ def _concluded(
     from harness.calibration import run
     from harness.calibration import store as calibrations
 
-    subjects = list(journal.subjects.values())
-    failed = calibrations.failures(journal.cells, subjects)
     head = journal.header
     earlier = calibrations.newest(results, head.machine.key, head.method, but=head.id)
-    found = run.conclude(head, subjects, journal.cells, failed, wanted, rules, earlier)
+    found = run.conclude(journal, wanted, rules, earlier)
     return found, journal.finish(found)
 
 

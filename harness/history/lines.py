@@ -41,8 +41,10 @@ class LineWriter(Closing):
 
     @classmethod
     def resume(cls, path: Path) -> LineWriter:
-        """The journal that is there, to be added to."""
-        return cls(path, "a")
+        """The journal that is there, to be added to; a torn last line goes."""
+        writer = cls(path, "a")
+        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
+        return writer
 
     def append(self, line: Any) -> None:
         """Add ``line``; it is on disk when this returns. Raises ``OSError``."""

@@ -21,12 +21,11 @@ from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.compile.static import reason
 from harness.runtime.tune.autotune import Compiler, Settings
 from harness.runtime.tune.caching import CachingAutotuner
-from harness.runtime.tune.race import Prepare
 from harness.runtime.tune.saved import free_room
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
 
-Preparer = Callable[[modules.LoadedModule], Prepare]
+Preparer = Callable[[modules.LoadedModule], Compiler]
 """Gives what compiles the candidates of a module; the device's compiler by default."""
 
 
@@ -147,7 +146,7 @@ class Measurer:
         written = bytes_written(nbytes, args, loaded.outputs)
         return roofline.limit(ms, nbytes, written, loaded.flops, loaded.tensor)
 
-    def _prepare(self, loaded: modules.LoadedModule) -> Prepare:
+    def _prepare(self, loaded: modules.LoadedModule) -> Compiler:
         make = self.preparer
         return Compiler(loaded, self.target, self.cache) if make is None else make(loaded)
 

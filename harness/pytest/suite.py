@@ -24,12 +24,14 @@ from harness.pipeline import compile_graph
 from harness.pytest.plugin import findings
 from harness.records.run import Check, RegionRecord
 from harness.session.entries import FileEntry, find_graphs, read
-from harness.session.model import Compiled, CompiledKernel, Device, Peers
+from harness.session.model import Compiled, CompiledKernel
 from harness.target import TARGETS, Target
 
 if TYPE_CHECKING:
     from harness.graph.model import Graph
+    from harness.measure.peers.pool import PeerPool
     from harness.pytest.gpu_benchmark import GpuBenchmark
+    from harness.session.cuda import CudaDevice
 
 T = TypeVar("T")
 
@@ -185,7 +187,7 @@ class Benchmarked(Protocol):
         """Time ``function(*args)`` and return its result."""
 
 
-def open_device(request: pytest.FixtureRequest) -> Iterator[Device | str]:
+def open_device(request: pytest.FixtureRequest) -> Iterator[CudaDevice | str]:
     """The GPU with the candidates of this session's kernels compiled in parallel; the reason
     as text where there is none."""
     from harness.runtime.device import is_available
@@ -301,8 +303,8 @@ class RegionTimes:
     """What every compiler needs for a region, measured interleaved when its first test asks and
     kept for the others. ``device`` chooses the configurations of our kernels."""
 
-    device: Device
-    peers: Peers
+    device: CudaDevice
+    peers: PeerPool
     _rows: dict[Comparable, dict[str, RegionRecord]] = field(default_factory=dict)
     _needs: dict[Comparable, Needs] = field(default_factory=dict)
 
@@ -322,7 +324,7 @@ class RegionTimes:
 
 
 def open_regions(
-    request: pytest.FixtureRequest, suite_device: Device | str
+    request: pytest.FixtureRequest, suite_device: CudaDevice | str
 ) -> Iterator[RegionTimes | str]:
     """The GPU and the other compilers, their kernels compiled ahead in parallel; the reason as
     text where there is no GPU."""

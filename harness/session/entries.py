@@ -203,7 +203,7 @@ def find_entries(
     names: Sequence[str],
     target: Target,
     only: Sequence[str] = (),
-) -> tuple[FileEntry | UserEntry | ChosenKernels, ...]:
+) -> tuple[Entry, ...]:
     """As ``find_graphs``, to be compiled for ``target``; a path may also be that of a file that
     declares kernels (``harness.kernel``). Of these the graphs like ``only``, or, where none is,
     the kernels like that."""
@@ -243,6 +243,10 @@ class ChosenKernels:
     def compile_small(self) -> Compiled | None:
         """At small sizes, where every kernel may be a part of a chosen one."""
         return self.entry.compile_small()
+
+
+Entry = FileEntry | UserEntry | ChosenKernels
+"""What a session compiles: at full size, and small for the interpreter (None without sizes)."""
 
 
 def is_user_file(name: str) -> bool:

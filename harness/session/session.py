@@ -12,6 +12,7 @@ import queue
 from collections.abc import Generator, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from harness.codegen.source import EmittedModule
 from harness.devices.queue import Answer, Inbox, Queue
@@ -34,19 +35,21 @@ from harness.runtime.module import config_dict, config_from_dict
 from harness.session.model import (
     Compiled,
     CompiledKernel,
-    Device,
-    Entry,
     Event,
     GraphCompiled,
     GraphDone,
     GraphStarted,
     KernelDone,
-    Peers,
     ProcessStarted,
     RegionDone,
     TimedAgain,
 )
 from harness.target import Target
+
+if TYPE_CHECKING:
+    from harness.measure.peers.pool import PeerPool
+    from harness.session.cuda import CudaDevice
+    from harness.session.entries import Entry
 
 NO_SMALL = "too large to interpret, and no small capture beside it (capture --small)"
 INTERPRETED = "interpreter, small sizes"
@@ -87,8 +90,8 @@ class Session:
     inbox: Inbox
     static: StaticQueue
     check: CheckQueue
-    device: Device | None = None
-    peers: Peers | None = None
+    device: CudaDevice | None = None
+    peers: PeerPool | None = None
     processes: int = 1
     _flight: dict[str, _Progress] = field(default_factory=dict)
 
@@ -165,7 +168,7 @@ class Session:
                 self.check.put((entry.name, number), CheckJob(module.text))
 
     def _examine_on_device(
-        self, device: Device, compiled: Compiled, progress: _Progress
+        self, device: CudaDevice, compiled: Compiled, progress: _Progress
     ) -> Iterator[Event]:
         name = progress.record.name
         progress.comparing = self.peers is not None
@@ -183,7 +186,7 @@ class Session:
         if self.peers is not None:
             yield from self._compare(self.peers, compiled, progress)
 
-    def _compare(self, peers: Peers, compiled: Compiled, progress: _Progress) -> Iterator[Event]:
+    def _compare(self, peers: PeerPool, compiled: Compiled, progress: _Progress) -> Iterator[Event]:
         name, total = progress.record.name, len(compiled.regions)
         configs = {k.module: config_from_dict(k.config) for k in progress.kernels if k.config}
         for position, one in enumerate(compiled.regions, start=1):
@@ -279,7 +282,7 @@ def _with_answer(record: KernelRecord, value: object, is_check: bool) -> KernelR
 
 
 def _on_device(
-    device: Device, module: EmittedModule, record: KernelRecord
+    device: CudaDevice, module: EmittedModule, record: KernelRecord
 ) -> tuple[KernelRecord, Config | None]:
     try:
         record = _with_check(replace(record, check_note=ON_DEVICE), device.check(module))
@@ -299,7 +302,7 @@ def _on_device(
     return _with_samples(record, timing.samples, limit), timing.config
 
 
-def _repeated(device: Device, graphs: Sequence[GraphRecord], processes: int) -> Iterator[Event]:
+def _repeated(device: CudaDevice, graphs: Sequence[GraphRecord], processes: int) -> Iterator[Event]:
     """Time the kernels of ``graphs`` in ``processes - 1`` further processes, under the
     configurations that the first one found: what differs then is the process. Every graph comes
     out as it is known after each. Kernels of the same text are timed once in a process.
@@ -352,7 +355,7 @@ def _is_timed(kernel: KernelRecord) -> bool:
 
 
 def _again(
-    device: Device, kernel: KernelRecord, process: int
+    device: CudaDevice, kernel: KernelRecord, process: int
 ) -> tuple[Samples, Limit | None] | HarnessError:
     try:
         config = config_from_dict(kernel.config or {})

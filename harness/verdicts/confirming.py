@@ -17,6 +17,7 @@ from harness.measure.noise.judge import Pair, Rules, Times
 from harness.measure.noise.variance import median_error
 from harness.measure.pairs import KernelPair, time_pairs
 from harness.measure.peers.names import OURS
+from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.regions import Comparable, comparables
 from harness.measure.timer.graph_timer import METHOD
 from harness.pipeline import compile_graph
@@ -25,7 +26,6 @@ from harness.records.run import GraphRecord, KernelRecord, RegionRecord, Run
 from harness.records.timing import Samples
 from harness.runtime.module import config_from_dict
 from harness.session.entries import GraphFile
-from harness.session.model import Peers
 from harness.verdicts.causes import is_identical
 from harness.verdicts.comparing import Comparison, Measured, Side, assemble, recorded_times
 from harness.verdicts.pairing import Match, Pairing, pair
@@ -193,7 +193,7 @@ def _times(found: Sequence[Samples]) -> Times:
     return Times(tuple(s.median for s in found), tuple(median_error(s.ms) for s in found))
 
 
-Open = Callable[[Sequence[str]], AbstractContextManager[Peers]]
+Open = Callable[[Sequence[str]], AbstractContextManager[PeerPool]]
 """Opens a fresh process that compares ours with the compilers named."""
 
 

@@ -118,20 +118,20 @@ def test_a_gpu_that_vanishes_loses_nothing_and_it_can_go_on(
 def test_ctrl_c_keeps_what_was_measured(
     harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = run.cells
+    real = run.in_fresh_processes
 
     def interrupted(*args: Any, **given: Any) -> Any:
         for number, found in enumerate(real(*args, **given)):
             yield found
-            if number == 30:
+            if number == 18:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "cells", interrupted)
+    monkeypatch.setattr(run, "in_fresh_processes", interrupted)
     answer = harness("calibrate", "--processes", "2")
     assert answer.status == 130
     assert "go on: --resume" in answer.err
     assert "not complete" in answer.out
-    monkeypatch.setattr(run, "cells", real)
+    monkeypatch.setattr(run, "in_fresh_processes", real)
     answer = harness("calibrate", "--resume")
     assert answer.status == 0
     (path,) = kept(results)

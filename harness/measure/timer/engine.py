@@ -1,11 +1,11 @@
-"""What a timer needs of a device, and the CUDA device that gives it."""
+"""What a timer needs of a CUDA device: a stream, events to tell the time, a cache to empty."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -23,44 +23,6 @@ _MANY = 33
 
 class NotRecordable(HarnessError):
     """A launch waits for the device or does something else that a CUDA graph cannot hold."""
-
-
-class Engine(Protocol):
-    """A device with a stream to enqueue on, events to tell the time, a cache to empty."""
-
-    @property
-    def floor_ms(self) -> float:
-        """What a sample shows when a recording of one empty kernel is replayed."""
-
-    @property
-    def launch_ms(self) -> float:
-        """What each further empty kernel of a recording adds."""
-
-    def probe(self) -> None:
-        """Enqueue a recording of some tens of empty kernels: how long it takes shows the interval
-        at which the device launches just now."""
-
-    def flush(self) -> int:
-        """Enqueue what leaves nothing of use, and nothing to write back, in the L2 cache, then
-        note the device's clocks. Returns the note's number, for ``clock_mhz``."""
-
-    def record(self, enqueue: Callable[[], object]) -> Launch:
-        """What ``enqueue`` enqueues, as one launch to be replayed. Raises ``NotRecordable``."""
-
-    def mark(self, number: int) -> None:
-        """Enqueue event ``number``, counted from 0 since the last ``wait``."""
-
-    def wait(self) -> None:
-        """Wait until everything enqueued is done."""
-
-    def elapsed_ms(self, begin: int, end: int) -> float:
-        """Between two marks, both reached."""
-
-    def clock_mhz(self, begin: int, end: int) -> float | None:
-        """Mean SM clock between two notes, both reached; None if it cannot be told."""
-
-    def room(self) -> int:
-        """Bytes that copies of arguments may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,30 +76,34 @@ class CudaEngine:
 
     @property
     def floor_ms(self) -> float:
-        """Median of some tens of samples of one empty kernel."""
+        """What a sample shows when a recording of one empty kernel is replayed: the median of
+        some tens."""
         return self._floor_ms
 
     @property
     def launch_ms(self) -> float:
-        """From recordings of one and of many empty kernels."""
+        """What each further empty kernel of a recording adds."""
         return self._launch_ms
 
     def probe(self) -> None:
-        """Replay many empty kernels."""
+        """Enqueue a recording of some tens of empty kernels: how long it takes shows the interval
+        at which the device launches just now."""
         self._many()
 
     def flush(self) -> int:
-        """Read the buffer, then note the clocks."""
+        """Enqueue what leaves nothing of use, and nothing to write back, in the L2 cache, then
+        note the device's clocks. Returns the note's number, for ``clock_mhz``."""
         self._flush()
         self._notes += 1
         return self._notes - 1
 
     def record(self, enqueue: Callable[[], object]) -> Launch:
-        """A CUDA graph. ``enqueue`` runs once on a side stream, its results are kept."""
+        """What ``enqueue`` enqueues, as one launch to be replayed; it runs once on a side stream,
+        its results are kept. Raises ``NotRecordable``."""
         return _recorded(enqueue, self._device)
 
     def mark(self, number: int) -> None:
-        """Record event ``number``."""
+        """Enqueue event ``number``, counted from 0 since the last ``wait``."""
         while number >= len(self._events):
             self._events.append(_event())
         self._events[number].record()
@@ -148,11 +114,12 @@ class CudaEngine:
         self._read.clear()
 
     def elapsed_ms(self, begin: int, end: int) -> float:
-        """By the device's events."""
+        """Between two marks, both reached."""
         return float(self._events[begin].elapsed_time(self._events[end]))
 
     def clock_mhz(self, begin: int, end: int) -> float | None:
-        """Cycles that one SM counted over the nanoseconds that passed."""
+        """Mean SM clock between two notes, both reached: cycles that one SM counted over the
+        nanoseconds that passed. None if it cannot be told."""
         from harness.measure.timer import probes
 
         if not self._read:
@@ -166,7 +133,7 @@ class CudaEngine:
         return (last[0] - first[0]) / (last[1] - first[1]) * 1000
 
     def room(self) -> int:
-        """A quarter of what is free."""
+        """Bytes that copies of arguments may take: a quarter of what is free."""
         free, _ = torch.cuda.mem_get_info(self._device)
         kept = torch.cuda.memory_reserved(self._device) - torch.cuda.memory_allocated(self._device)
         return int(free + kept) // 4

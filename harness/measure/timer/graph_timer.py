@@ -30,15 +30,15 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from harness.measure.noise import median
 from harness.measure.timer.copies import Copies, copy, set_bytes
-from harness.measure.timer.engine import CudaEngine, Engine, NotRecordable
+from harness.measure.timer.engine import CudaEngine, NotRecordable
 from harness.measure.timer.launch_interval import LaunchIntervals
-from harness.measure.timer.state import monitor
+from harness.measure.timer.state import Monitor, monitor
 from harness.records.machine import current_uuid
 from harness.records.timing import WIDTH, Launch, Samples, Work
 
@@ -68,13 +68,6 @@ _ALIKE = 4.0
 _STEADY = 0.01
 _WARM_ROUNDS = 4
 _MOST_WARM_MS = 300.0
-
-
-class Watch(Protocol):
-    """Says when the GPU was slowed down, on the clock of ``time.monotonic``."""
-
-    def throttled(self, begin: float, end: float) -> tuple[str, ...]:
-        """Reasons for which the GPU throttled between two times."""
 
 
 @dataclass(eq=False, slots=True)
@@ -150,8 +143,8 @@ class _Sampling:
 class GraphTimer:
     """Times on ``engine``. ``watch`` knows about throttling, if anything does."""
 
-    engine: Engine
-    watch: Watch | None = None
+    engine: CudaEngine
+    watch: Monitor | None = None
     _random: random.Random = field(default_factory=lambda: random.Random(0))
     _intervals: LaunchIntervals = field(default_factory=LaunchIntervals)
 

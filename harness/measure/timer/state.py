@@ -76,7 +76,7 @@ def reasons_of(bits: int) -> tuple[str, ...]:
 
 @dataclass(eq=False, slots=True)
 class Monitor(Closing):
-    """Reads every ``interval`` seconds in a thread until closed. A ``timer.Watch``."""
+    """Reads every ``interval`` seconds in a thread until closed.."""
 
     read: Callable[[], Reading]
     interval: float = INTERVAL_SECONDS

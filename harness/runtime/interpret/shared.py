@@ -10,11 +10,11 @@ import mmap
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import torch
 
+from harness.devices.closing import Closing
 from harness.errors import HarnessError
 
 _ALIGNMENT = 64
@@ -58,7 +58,7 @@ class Package:
                 yield arg.data_ptr(), low, low + place.nbytes
 
 
-class Parcel:
+class Parcel(Closing):
     """Copies of the tensors among ``args`` in memory that another process can open while this
     context lasts. However either process ends, and whatever the other one still holds on to,
     nothing of it stays."""
@@ -82,15 +82,8 @@ class Parcel:
             ) from error
         self.package = Package(f"/proc/{os.getpid()}/fd/{self._memory}", total, items)
 
-    def __enter__(self) -> Parcel:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Give the memory back, once."""
         # The other process may map it for as long as garbage is not collected there.
         os.truncate(self._memory, 0)
         os.close(self._memory)

@@ -20,7 +20,7 @@ from harness.records.trials import Origin, Resources, Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.disassembly import code_hash
 from harness.runtime.launch.launcher import Launcher
-from harness.runtime.tune.race import Ahead, Prepare, Race, failure
+from harness.runtime.tune.race import Ahead, Race, failure
 from harness.runtime.tune.sampling import Sampler, sampler_of
 from harness.runtime.tune.saved import Room, Saved, WriteGuard, cuda_room
 from harness.runtime.tune.scaling import scaled
@@ -62,8 +62,8 @@ class Ready:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Compiler:
-    """Compiles configurations of one module for the current device; a ``Prepare``. ``ahead``
-    compiles several, ``parallel`` at a time."""
+    """Compiles configurations of one module for the current device. ``ahead`` compiles several,
+    ``parallel`` at a time, so that compiling them again finds a cache full; None: nothing is."""
 
     loaded: modules.LoadedModule
     target: Target
@@ -84,7 +84,7 @@ def tune(
     loaded: modules.LoadedModule,
     args: Sequence[Any],
     timer: Timer | Sampler,
-    prepare: Prepare,
+    prepare: Compiler,
     settings: Settings | None = None,
 ) -> Tuned:
     """The fastest configuration of the module on ``args``: of its candidates, and of what the
@@ -111,7 +111,7 @@ class _Tuning:
     loaded: modules.LoadedModule
     args: Sequence[Any]
     sampler: Sampler
-    prepare: Prepare
+    prepare: Compiler
     settings: Settings
 
     def run(self) -> Tuned:

@@ -19,7 +19,7 @@ from harness.records.trials import Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.tune.autotune import Compiler, Settings, tune
-from harness.runtime.tune.race import Ahead, Prepare
+from harness.runtime.tune.race import Ahead
 from harness.runtime.tune.sampling import Sampler
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
@@ -66,7 +66,7 @@ class CachingAutotuner:
         return self.tuning_cache.get(self.loaded, search, self.settings.deterministic)
 
     def tune(
-        self, args: Sequence[Any], timer: Timer | Sampler, prepare: Prepare | None = None
+        self, args: Sequence[Any], timer: Timer | Sampler, prepare: Compiler | None = None
     ) -> Tuned:
         """The configuration for ``args``: a known one if it still compiles to the binary that
         was timed, else the result of ``autotune.tune`` (whose errors are raised), which is
@@ -86,7 +86,7 @@ class CachingAutotuner:
             self.tuning_cache.put(self.loaded, found, name, exact)
         return found
 
-    def _holds(self, found: Tuned, prepare: Prepare) -> bool:
+    def _holds(self, found: Tuned, prepare: Compiler) -> bool:
         """Whether a cached configuration still compiles to what was timed."""
         if found.source != "cache":
             return True

@@ -17,55 +17,19 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.errors import CompileFailed, HarnessError
 from harness.heuristics.facts import Config
 from harness.records.timing import Launch
-from harness.records.trials import Origin, Resources, Trial, standard_error
+from harness.records.trials import Origin, Trial, standard_error
 from harness.runtime.compile.static import reason
 from harness.runtime.module import LoadedModule, config_dict
 from harness.runtime.tune.sampling import Sampler
 from harness.runtime.tune.saved import Saved, WriteGuard, reset_zeros
-from harness.target import Target
 
-
-class Launchable(Protocol):
-    """A compiled configuration: called with a kernel's arguments, it enqueues the kernel on the
-    current stream."""
-
-    @property
-    def resources(self) -> Resources:
-        """What it needs."""
-        ...
-
-    def __call__(self, args: Sequence[Any]) -> None:
-        """Enqueue."""
-        ...
-
-
-class Prepare(Protocol):
-    """Compiles configurations of one kernel."""
-
-    @property
-    def target(self) -> Target:
-        """The device they are compiled for."""
-        ...
-
-    @property
-    def ahead(self) -> Ahead | None:
-        """Compiles several, ``parallel`` at a time; None: nothing is compiled ahead."""
-        ...
-
-    @property
-    def parallel(self) -> int:
-        """How many configurations compile at a time."""
-        ...
-
-    def __call__(self, config: Config) -> Launchable:
-        """Compile one configuration. Raises ``CompileFailed``."""
-        ...
-
+if TYPE_CHECKING:
+    from harness.runtime.tune.autotune import Compiler, Ready
 
 Ahead: TypeAlias = Callable[[Sequence[Config]], None]
 """Compiles configurations in parallel, so that compiling them again finds a cache full."""
@@ -93,7 +57,7 @@ class Race:
 
     loaded: LoadedModule
     args: Sequence[Any]
-    prepare: Prepare
+    prepare: Compiler
     sampler: Sampler
     saved: Saved
     spill_limit: int | None
@@ -101,10 +65,10 @@ class Race:
     trials: dict[Config, Trial] = field(default_factory=dict)
     best: Config | None = None
     nulls: list[float] = field(default_factory=list)
-    _compiled: dict[Config, Launchable] = field(default_factory=dict)
-    _ready: dict[Config, Launchable] = field(default_factory=dict)
+    _compiled: dict[Config, Ready] = field(default_factory=dict)
+    _ready: dict[Config, Ready] = field(default_factory=dict)
     _binaries: dict[tuple[str, tuple[int, int, int]], Config] = field(default_factory=dict)
-    _spilling: dict[Config, Launchable] = field(default_factory=dict)
+    _spilling: dict[Config, Ready] = field(default_factory=dict)
 
     @property
     def noise(self) -> float:
