@@ -17,6 +17,8 @@ class Kind(enum.Enum):
     UNSIGNED = "unsigned"
     SIGNED = "signed"
     FLOAT = "float"
+    OPAQUE = "opaque"
+    """Kernels have no arithmetic for it: library calls pass such values on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,12 @@ _ROWS = (
     DTypeFacts("i16", "int16", "int16", 2, Kind.SIGNED, "i16", "i64"),
     DTypeFacts("i32", "int32", "int32", 4, Kind.SIGNED, "i32", "i64"),
     DTypeFacts("i64", "int64", "int64", 8, Kind.SIGNED, "i64", "i64"),
-    DTypeFacts("u64", "uint64", "uint64", 8, Kind.UNSIGNED, "u64", "u64"),
+    DTypeFacts("u16", "uint16", "uint16", 2, Kind.OPAQUE, "u16", "u16"),
+    DTypeFacts("u32", "uint32", "uint32", 4, Kind.OPAQUE, "u32", "u32"),
+    DTypeFacts("u64", "uint64", "uint64", 8, Kind.OPAQUE, "u64", "u64"),
+    DTypeFacts("c32", "complex32", "", 4, Kind.OPAQUE, "c32", "c32"),
+    DTypeFacts("c64", "complex64", "", 8, Kind.OPAQUE, "c64", "c64"),
+    DTypeFacts("c128", "complex128", "", 16, Kind.OPAQUE, "c128", "c128"),
     DTypeFacts("f8e4m3", "float8_e4m3fn", "float8e4nv", 1, Kind.FLOAT, "f32", "f32"),
     DTypeFacts("f8e5m2", "float8_e5m2", "float8e5", 1, Kind.FLOAT, "f32", "f32"),
     DTypeFacts("f16", "float16", "float16", 2, Kind.FLOAT, "f32", "f32"),
@@ -65,7 +72,12 @@ class DType(enum.Enum):
     I16 = "i16"
     I32 = "i32"
     I64 = "i64"
+    U16 = "u16"
+    U32 = "u32"
     U64 = "u64"
+    C32 = "c32"
+    C64 = "c64"
+    C128 = "c128"
     F8E4M3 = "f8e4m3"
     F8E5M2 = "f8e5m2"
     F16 = "f16"
@@ -109,6 +121,11 @@ class DType(enum.Enum):
         return _BY_SHORT[self.value].kind in (Kind.SIGNED, Kind.UNSIGNED)
 
     @property
+    def is_opaque(self) -> bool:
+        """Whether kernels cannot work on such elements (complex, wide unsigned integers)."""
+        return _BY_SHORT[self.value].kind is Kind.OPAQUE
+
+    @property
     def least(self) -> int:
         """The smallest number of an integer type."""
         row = _BY_SHORT[self.value]
@@ -128,6 +145,6 @@ class DType(enum.Enum):
 def from_torch_name(name: str) -> DType:
     """The type torch calls ``name`` (``"float32"`` or ``"torch.float32"``).
 
-    Raises ``KeyError`` for a type the compiler does not know (complex, quantised).
+    Raises ``KeyError`` for a type the compiler does not know (quantised).
     """
     return DType(_BY_TORCH[name.removeprefix("torch.")])

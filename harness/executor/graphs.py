@@ -223,6 +223,8 @@ class GraphWriter:
                 return str(size_value(arg, node))
             case tuple():
                 return listing([self._argument(item, node, given) for item in arg])
+            case complex():
+                return f'complex("{arg}")'
             case float():
                 return f'float("{arg!r}")' if arg != arg or abs(arg) == float("inf") else repr(arg)
             case _:

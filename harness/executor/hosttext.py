@@ -98,7 +98,7 @@ class HostText:
         return made
 
 
-_BUILT_IN = frozenset({"float", "len", "run", "tensors"})
+_BUILT_IN = frozenset({"complex", "float", "len", "run", "tensors"})
 
 
 def unpacking(variables: Sequence[str], value: str) -> list[str]:

@@ -115,7 +115,8 @@ class ViewPlan:
         except (RuntimeError, ValueError, HarnessError):
             return  # the recorded layout does not allow it: the operator decides when it runs
         found = (tuple(made.shape), tuple(made.stride()))
-        if found != known[1] or made.dtype != metas[base].dtype:
+        lazily = made.is_conj() or made.is_neg()
+        if lazily or found != known[1] or made.dtype != metas[base].dtype:
             return
         metas[node.name] = made
         chain = (node,) if before is None else (*before.chain, node)

@@ -62,7 +62,7 @@ class Token:
 
 
 Arg: TypeAlias = (
-    "Ref | Token | DType | sympy.Expr | bool | int | float | str | None | tuple[Arg, ...]"
+    "Ref | Token | DType | sympy.Expr | bool | int | float | complex | str | None | tuple[Arg, ...]"
 )
 """An operator argument. Lists are tuples; a size expression may stand where an int does."""
 

@@ -307,7 +307,7 @@ class _Reader:
             case ast.Attribute(value=ast.Name(id="torch"), attr=name):
                 return _constant(name)
             case ast.Call(
-                func=ast.Name(id="float" | "sym" as function),
+                func=ast.Name(id="float" | "complex" | "sym" as function),
                 args=[ast.Constant(value=str() as text)],
                 keywords=[],
             ):
@@ -335,12 +335,17 @@ class _Reader:
             )
         return Ref(name)
 
-    def _special(self, function: str, text: str, line: int) -> float | sympy.Expr:
+    def _special(self, function: str, text: str, line: int) -> float | complex | sympy.Expr:
         numbers = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
         if function == "float":
             if text not in numbers:
                 self.fail(line, "not a special float", repr(text), ", ".join(numbers))
             return numbers[text]
+        if function == "complex":
+            try:
+                return complex(text)
+            except ValueError:
+                self.fail(line, "not a complex number", repr(text), 'such as "(1+2j)"')
         try:
             return parse_size(text)
         except GraphError as error:

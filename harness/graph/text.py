@@ -158,8 +158,9 @@ def print_argument(value: Arg) -> str:
             return f"torch.{value.torch_name}"
         case None | bool() | int():
             return repr(value)
-        case float():
-            return repr(value) if math.isfinite(value) else f'float("{value}")'
+        case float() | complex():
+            plain = isinstance(value, float) and math.isfinite(value)
+            return repr(value) if plain else f'{type(value).__name__}("{value}")'
         case str():
             return json.dumps(value)
         case tuple():

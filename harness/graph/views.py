@@ -13,6 +13,8 @@ from harness.graph.model import Graph, Node, Ref, TensorType
 
 VIEW_OPS = frozenset(
     {
+        "aten._conj.default",
+        "aten._neg_view.default",
         "aten._reshape_alias.default",
         "aten._unsafe_view.default",
         "aten.alias.default",
@@ -35,6 +37,8 @@ VIEW_OPS = frozenset(
         "aten.unsqueeze.default",
         "aten.view.default",
         "aten.view.dtype",
+        "aten.view_as_complex.default",
+        "aten.view_as_real.default",
         "prims.broadcast_in_dim.default",
         "prims.squeeze.default",
         "prims.transpose.default",

@@ -292,3 +292,12 @@ def test_integers_of_more_than_64_bits_are_refused():
     for number in (2**63, -(2**63) - 1, 10**4000):
         with pytest.raises(DamagedGraph, match="integer is too large"):
             loads(dumps(example()).replace("getitem(topk, 0)", f"getitem(topk, {number})"))
+
+
+def test_complex_numbers_round_trip():
+    kind = tensor(DType.C64, 4)
+    args = (Ref("x"), complex(1, -2), complex("inf"), complex("-0.5j"))
+    graph = Graph("g", (Input("x", kind),), (Node("y", "aten.f.x", args, (), kind),), ("y",))
+    assert loads(dumps(graph)) == graph
+    with pytest.raises(DamagedGraph, match="not a complex number"):
+        loads(dumps(graph).replace("(1-2j)", "1-2"[::-1] + "i"))

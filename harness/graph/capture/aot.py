@@ -11,7 +11,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ import torch
 from torch import fx
 from torch._dynamo.exc import RestartAnalysis
 from torch._functorch import aot_autograd, partitioners
+from torch._functorch import config as functorch_config
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -30,6 +31,8 @@ from harness.graph.capture.rules import rules_of_device
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
 
 _aten = torch.ops.aten
+_with_effects = torch.ops.higher_order.with_effects
+_TOKENS = (torch.ops.prims._sink_tokens.default, torch.ops.prims._make_token.default)
 _SAME_VALUE = (_aten.alias.default, _aten.detach.default, _aten.lift_fresh_copy.default)
 
 
@@ -145,6 +148,7 @@ def trace(
     traced = Traced()
 
     def take_forward(gm: fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
+        plain_effects(gm)
         if not traced.joint_names:
             _for_gpu(gm)
             _record(gm, traced)
@@ -152,6 +156,7 @@ def trace(
         return run_eagerly(gm)
 
     def take_backward(gm: fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
+        plain_effects(gm)
         traced.backward = gm
         return run_eagerly(gm)
 
@@ -176,7 +181,8 @@ def trace(
         keep_inference_input_mutations=True,
     )
     # so that every operator inherits the source line of the exported one it comes from
-    with torch.set_grad_enabled(training), fx.traceback.preserve_node_meta():
+    grad = torch.set_grad_enabled(training)
+    with grad, _without_tokens(), fx.traceback.preserve_node_meta():
         result = compiled(*flat_args)
     if training and traced.backward is None:
         _run_backward(result)
@@ -204,20 +210,60 @@ def compile_joint(
         normalise(joint)
         return partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
 
-    def infer(graph: fx.GraphModule, graph_inputs: Sequence[Any]) -> Callable[..., Any]:
-        normalise(graph)
-        return inference(graph, graph_inputs)
+    def part(compile_part: Callable[..., Any], *, whole: bool = False) -> Callable[..., Any]:
+        def compiled_part(graph: fx.GraphModule, graph_inputs: Sequence[Any]) -> Callable[..., Any]:
+            plain_effects(graph)
+            if whole:
+                normalise(graph)
+            return compile_part(graph, graph_inputs)
+
+        return compiled_part
 
     compiler = through_autograd(
-        fw_compiler=forward,
-        bw_compiler=backward,
-        inference_compiler=infer,
+        fw_compiler=part(forward),
+        bw_compiler=part(backward),
+        inference_compiler=part(inference, whole=True),
         partition_fn=partition,
         decompositions=decompositions() | rules_of_device() | _list_rules(),
         keep_inference_input_mutations=True,
     )
-    compiled: Callable[..., Any] = compiler(gm, inputs)
+    with _without_tokens():
+        compiled: Callable[..., Any] = compiler(gm, inputs)
     return compiled
+
+
+def _without_tokens() -> AbstractContextManager[Any]:
+    """A context in which AOTAutograd gives no tokens to graphs that call operators for an effect
+    (an error that ``linalg.inv`` raises): the calls then stand in order, and nothing else."""
+    patched: AbstractContextManager[Any] = functorch_config.patch(unlift_effect_tokens=True)
+    return patched
+
+
+def plain_effects(gm: fx.GraphModule) -> None:
+    """Spell calls with an effect as the calls that they are. (They come with a token, which puts
+    them in order; nodes are in that order already.)"""
+    for node in list(gm.graph.nodes):
+        if node.target is not _with_effects or not isinstance(node.args[1], torch._ops.OpOverload):
+            continue
+        token, op, *args = node.args
+        with gm.graph.inserting_before(node):
+            call = gm.graph.call_function(op, tuple(args), dict(node.kwargs))
+        values = node.meta["val"][1:]
+        single = len(op._schema.returns) == 1
+        made = values[0] if single else values if op._schema.returns else None
+        call.meta = {**node.meta, "val": made}
+        for user in list(node.users):
+            number = user.args[1] - 1
+            if number < 0 or single:
+                user.replace_all_uses_with(token if number < 0 else call)
+                gm.graph.erase_node(user)
+            else:
+                user.args = (call, number)
+        gm.graph.erase_node(node)
+    for node in reversed(gm.graph.nodes):
+        if node.target in _TOKENS and not node.users:
+            gm.graph.erase_node(node)
+    gm.recompile()
 
 
 def _list_rules() -> dict[Any, Callable[..., Any]]:
@@ -382,4 +428,11 @@ def _key(value: Any) -> Any:
 
 
 def _is_impure(node: fx.Node) -> bool:
-    return node.op in ("placeholder", "output") or node.target is _aten.copy_.default
+    """Whether a node has to stay although nothing reads it: what has no result is called for its
+    effect (``_assert_async``)."""
+    if node.op in ("placeholder", "output") or node.target is _aten.copy_.default:
+        return True
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        return target is _with_effects or target in _TOKENS
+    return not target._schema.returns

@@ -228,7 +228,7 @@ class _Reader:
                 return self._values[value]
             case float() if math.isnan(value):
                 return math.nan  # one object, so that equal graphs compare equal
-            case None | bool() | int() | float() | str():
+            case None | bool() | int() | float() | complex() | str():
                 return value
             case torch.SymInt():
                 size = size_expr(value)

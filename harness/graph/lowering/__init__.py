@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.dtypes import DType
 from harness.errors import UnsupportedOperator
 from harness.graph.lowering.lower import lower_with
 from harness.graph.lowering.operators import RULES
@@ -31,7 +30,7 @@ def supports(op: str) -> bool:
 def _has_no_arithmetic(kind: ValueType) -> bool:
     """Whether kernels cannot work on a value's elements."""
     kinds = kind if isinstance(kind, tuple) else (kind,)
-    return any(one is not None and one.dtype is DType.U64 for one in kinds)
+    return any(one is not None and one.dtype.is_opaque for one in kinds)
 
 
 def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:

@@ -85,11 +85,12 @@ def _with_own_memory(graph: Graph) -> frozenset[str]:
 
 
 def remove_dead(graph: Graph) -> Graph:
-    """Without the nodes that no output and no mutation depends on."""
+    """Without the nodes that no output and no mutation depends on. A call without a result is
+    there for its effect (``_assert_async``)."""
     live = set(kept_names(graph))
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        if node.name in live:
+        if node.name in live or node.type is None:
             kept.append(node)
             live.update(node.refs())
     return dataclasses.replace(graph, nodes=tuple(reversed(kept)))
@@ -241,6 +242,8 @@ def argument_key(arg: Arg | Iterable[object]) -> object:
             return ("bool", arg)
         case float():
             return ("float", struct.pack("<d", arg))
+        case complex():
+            return ("complex", struct.pack("<dd", arg.real, arg.imag))
         case int() | sympy.Integer():
             return ("int", int(arg))
         case Ref() | Token() | DType() | str() | None:
