@@ -132,7 +132,7 @@ def _extreme(call: Call, name: str, logic: str) -> str:
     match call.dtype.facts.kind:
         case Kind.BOOL:
             return f"{a} {logic} {b}"
-        case Kind.SIGNED | Kind.UNSIGNED:
+        case Kind.SIGNED | Kind.UNSIGNED | Kind.OPAQUE:
             return f"tl.{name}({a}, {b})"
         case Kind.FLOAT:
             return f"tl.{name}({a}, {b}{_NAN})"
@@ -146,7 +146,7 @@ def relu(call: Call) -> str:
             return f"tl.maximum({a}, 0.0{_NAN})"
         case Kind.SIGNED:
             return f"tl.maximum({a}, 0).to({type_text(call.dtype)})"
-        case Kind.UNSIGNED | Kind.BOOL:
+        case Kind.UNSIGNED | Kind.BOOL | Kind.OPAQUE:
             return a
 
 
@@ -189,7 +189,7 @@ def bit_not(call: Call) -> str:
         case Kind.UNSIGNED:
             # The interpreter of Triton 3.6 cannot make the -1 that ~ needs.
             return f"{a} ^ {_all_bits(call.dtype)}"
-        case Kind.SIGNED | Kind.FLOAT:
+        case Kind.SIGNED | Kind.FLOAT | Kind.OPAQUE:
             return f"~{a}"
 
 
