@@ -58,20 +58,22 @@ def backend(
 ) -> Runner:
     """What ``torch.compile(…, backend="harness", options={…})`` calls.
 
-    The only option is ``fail_on_fallback`` (``Compiler``). Its compile reports are not kept;
-    pass a ``Compiler`` to have them.
+    Options are ``fail_on_fallback`` and ``eager_random`` (``Compiler``). Its compile reports are
+    not kept; pass a ``Compiler`` to have them.
     """
     given = dict(options or {})
     fail = bool(given.pop("fail_on_fallback", False))
+    eager_random = bool(given.pop("eager_random", False))
     if given or other:
         raise UsageError(
             "the backend does not know this option",
             where='torch.compile(…, backend="harness")',
             got=", ".join(sorted({**given, **other})),
-            expected="fail_on_fallback",
+            expected="fail_on_fallback, eager_random",
             remedy="make a harness.backend.Compiler and pass it as the backend",
         )
-    return Compiler(devices=_shared_devices(), fail_on_fallback=fail)(gm, example_inputs)
+    compiler = Compiler(devices=_shared_devices(), fail_on_fallback=fail, eager_random=eager_random)
+    return compiler(gm, example_inputs)
 
 
 @functools.cache
@@ -199,6 +201,10 @@ class Compiler:
     What torch runs, this runs: a region that could not be compiled, or a whole graph, is run
     by torch instead, with a ``FallbackWarning`` that names the operator and the source line,
     or, with ``fail_on_fallback``, the error ``FellBack``.
+
+    Random numbers are computed inside kernels, from seeds that torch's generator draws; with
+    ``eager_random`` (or ``HARNESS_EAGER_RANDOM``) torch draws them all, so that they are those
+    of eager mode bit for bit.
     """
 
     target: Target | None = None
@@ -206,6 +212,7 @@ class Compiler:
     compiled: list[CompiledGraph] = field(default_factory=list)
     fail_on_fallback: bool = False
     eager: list[Report] = field(default_factory=list)
+    eager_random: bool = False
 
     @property
     def reports(self) -> list[Report]:
@@ -223,9 +230,11 @@ class Compiler:
         return self._aot(gm, example_inputs)
 
     def _aot(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
-        parts = [functools.partial(self._compile, k) for k in ("forward", "backward", "inference")]
+        kinds = ("forward", "backward", "inference")
+        forward, backward, inference = (functools.partial(self._compile, k) for k in kinds)
         try:
-            return compile_joint(gm, inputs, *parts)
+            eager_random = self.eager_random or settings.current().eager_random
+            return compile_joint(gm, inputs, forward, backward, inference, eager_random)
         except (FellBack, FallbackWarning, RestartAnalysis):
             raise
         except Exception as error:  # noqa: BLE001 - eager mode may run what cannot be traced

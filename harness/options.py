@@ -39,7 +39,7 @@ class Options:
     For programs compiled with ``torch.compile(…, backend="harness")``: ``trace`` marks every
     launch for ``torch.profiler``; ``bandwidth`` is a regular expression of the kernels that are
     timed the first time they run (empty: all, None: none), and ``bandwidth_file`` gets what is
-    found besides the log.
+    found besides the log; ``eager_random`` has torch draw all random numbers, as eager mode does.
     """
 
     cache: Path
@@ -57,6 +57,7 @@ class Options:
     trace: bool = False
     bandwidth: str | None = None
     bandwidth_file: Path | None = None
+    eager_random: bool = False
 
     @property
     def kept_cache(self) -> Path | None:
@@ -136,7 +137,8 @@ def from_environment(
     commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv;
     ``HARNESS_TUNING_TABLE`` names a table of configurations;
     ``CI`` and ``NO_COLOR`` count when they are set and not empty. ``HARNESS_NO_CACHE``,
-    ``HARNESS_VERIFY``, ``HARNESS_TRACE`` and ``HARNESS_BANDWIDTH`` are switches;
+    ``HARNESS_VERIFY``, ``HARNESS_TRACE``, ``HARNESS_EAGER_RANDOM`` and ``HARNESS_BANDWIDTH`` are
+    switches;
     ``HARNESS_BANDWIDTH_KERNELS`` (a regular expression of kernels' names) and
     ``HARNESS_BANDWIDTH_FILE`` each turn the latter on.
     What the environment does not say, ``harness.toml`` or ``[tool.harness]`` of ``pyproject.toml``
@@ -160,6 +162,7 @@ def from_environment(
         trace=_switch(environ, "HARNESS_TRACE"),
         bandwidth=_bandwidth(environ),
         bandwidth_file=_file(environ, "HARNESS_BANDWIDTH_FILE", directory),
+        eager_random=_switch(environ, "HARNESS_EAGER_RANDOM"),
     )
 
 
@@ -171,7 +174,7 @@ def current() -> Options:
 
 
 _FOLDERS = ("cache", "results", "suites", "tuning-table", "bandwidth-file")
-_SWITCHES = ("no-cache", "verify", "trace", "bandwidth")
+_SWITCHES = ("no-cache", "verify", "trace", "bandwidth", "eager-random")
 _EXPECTED = {str: "text in quotes", bool: "true or false", int: "a number from 1 up"}
 _KEYS: dict[str, type] = {
     **dict.fromkeys((*_FOLDERS, "target", "bandwidth-kernels"), str),

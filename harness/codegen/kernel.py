@@ -24,6 +24,7 @@ from harness.codegen.reduction import HELPERS, Reducer
 from harness.codegen.source import KernelSource
 from harness.codegen.values import Scope
 from harness.heuristics.limits import block_name
+from harness.ir import op_triton
 from harness.ir.nodes import (
     Load,
     Reduce,
@@ -51,7 +52,8 @@ def render(plan: KernelPlan, number: int) -> KernelSource:
     name = f"{plan.name}_{number}"
     kernel = _Kernel(plan, build_frame(plan))
     lines = kernel.lines()
-    helpers = [HELPERS[h] + "\n\n" for h in sorted(kernel.helpers)]
+    known = {**HELPERS, **op_triton.HELPERS}
+    helpers = [known[h] + "\n\n" for h in sorted(kernel.helpers)]
     parameters = [a.name for a in plan.arguments]
     parameters += [f"{block_name(t.prefix)}: tl.constexpr" for t in _blocks_in_order(plan)]
     body = "".join(f"{_INDENT}{line}\n" for line in lines)
@@ -86,7 +88,7 @@ class _Kernel:
         stores = [s for segment in self.plan.segments for s in segment.stores]
         labels = {id(s.value): nodes[s.buffer] for s in stores}
         dtypes = {b.name: b.dtype for b in buffers}
-        body = Body(self.frame, self._pointers(), dtypes, nodes, labels)
+        body = Body(self.frame, self._pointers(), dtypes, nodes, labels, self.helpers)
         self._components = self._all_components()
         passes = self._passes() if self._looped else []
         for number, segment in enumerate(self.plan.segments):

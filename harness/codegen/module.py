@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 
 from harness.codegen import tail
@@ -12,6 +13,7 @@ from harness.codegen.source import EmittedModule, KernelSource
 from harness.graph.model import Graph
 from harness.heuristics.registry import candidates
 from harness.ir.affine import UNKNOWN_SIZE
+from harness.ir.op_numpy import philox
 from harness.records.modules import code_hash
 from harness.runtime.module import config_dict
 from harness.target import Target
@@ -182,7 +184,13 @@ def _size_lines(plan: KernelPlan) -> list[str]:
 
 
 def _reference(reference: Reference, plan: KernelPlan) -> str:
+    calls_philox = any("philox(" in line for line in reference.lines)
     lines = [
+        *(
+            (inspect.getsource(philox).replace(": Any", "").replace(" -> Any", ""), "")
+            if calls_philox
+            else ()
+        ),
         "def reference(args, wide=False, nudge=1.0):",
         '    """The outputs by plain torch; ``wide``: float64; ``nudge``: of inexact calls."""',
         *([_DEVICE] if any("device=device" in line for line in reference.lines) else ()),

@@ -112,11 +112,23 @@ def node_text(node: Node) -> str:
     """One node as an assignment."""
     if node.op == "getitem":
         return f"{local_name(node.name)} = {_text(node.args[0])}[{_text(node.args[1])}]"
+    if node.op == "harness.random_bits.default":
+        return _bits_text(node)
     parts = [_text(arg) for arg in node.args]
     parts.extend(f"{key}={_text(value)}" for key, value in call_kwargs(node))
     if is_factory(node):
         parts.append("device=device")
     return f"{local_name(node.name)} = torch.ops.{node.op}({', '.join(parts)})"
+
+
+def _bits_text(node: Node) -> str:
+    """Random bits without the operator, which is registered by this package alone: the text
+    needs ``philox``."""
+    assert isinstance(node.type, TensorType)
+    seed, size = (_text(arg) for arg in node.args)
+    count = size_text(node.type.numel)
+    index = f"torch.arange({count}, device={seed}.device).view({size})"
+    return f"{local_name(node.name)} = philox({seed}, {index}).to(torch.int32)"
 
 
 def _flat(args: Sequence[Arg]) -> Iterable[Arg]:

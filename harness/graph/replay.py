@@ -16,6 +16,7 @@ import sympy
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
+import harness.graph.random  # noqa: F401 - registers operators that graphs have
 from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
 from harness.graph.calltext import call_kwargs, is_factory

@@ -17,7 +17,7 @@ from harness.graph.replay import call_node, operator_function, torch_dtype
 from harness.graph.sizes import print_type
 
 _META = torch.device("meta")
-_OURS = ("aten", "prims")
+_OURS = ("aten", "prims", "harness")
 """Namespaces that torch registers itself; others may need a library that is not here."""
 _REMEDY = "capture the graph again, or undo the edit"
 

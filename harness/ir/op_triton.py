@@ -46,6 +46,19 @@ def type_text(dtype: DType) -> str:
     return f"tl.{dtype.triton_name}"
 
 
+HELPERS = {
+    "_random_bits": '''@triton.jit
+def _random_bits(seed, index):
+    """Word index % 4 of block index // 4 of Philox 4x32."""
+    a, b, c, d = tl.randint4x(seed, index >> 2)
+    low = tl.where((index & 1) == 0, a, b)
+    high = tl.where((index & 1) == 0, c, d)
+    return tl.where((index & 2) == 0, low, high).to(tl.int32, bitcast=True)
+''',
+}
+"""Functions that texts call, by name; a kernel's text includes those it uses."""
+
+
 def floor_div(call: Call) -> str:
     """Division rounded down."""
     a, b = call.texts

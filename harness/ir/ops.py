@@ -104,6 +104,8 @@ class Op(enum.Enum):
     HYPOT = "hypot"
     COPYSIGN = "copysign"
     NEXTAFTER = "nextafter"
+    # random numbers
+    RANDOM_BITS = "random_bits"
 
 
 FLOATS = (DType.F32, DType.F64)
@@ -130,6 +132,7 @@ class Rule(enum.Enum):
     FLOAT_TEST = "a float gives bool"
     SELECT = "bool and two operands of one type give that type"
     CONVERT = "any type gives the type asked for"
+    RANDOM = "an int64 seed and an int32 or int64 position give int32"
 
     @property
     def accepts(self) -> tuple[DType, ...]:
@@ -145,6 +148,8 @@ class Rule(enum.Enum):
                 return (DType.BOOL, *INTEGERS)
             case Rule.LOGIC:
                 return (DType.BOOL,)
+            case Rule.RANDOM:
+                return (DType.I64,)
             case Rule.ANY | Rule.COMPARE | Rule.SELECT | Rule.CONVERT:
                 return COMPUTE_TYPES
 
@@ -269,6 +274,7 @@ ROWS: MappingProxyType[Op, Row] = MappingProxyType(
         Op.HYPOT: Row(2, Rule.FLOAT, np.hypot, "libdevice.hypot({0}, {1})"),
         Op.COPYSIGN: Row(2, Rule.FLOAT, np.copysign, "libdevice.copysign({0}, {1})"),
         Op.NEXTAFTER: Row(2, Rule.FLOAT, np.nextafter, text.nextafter),
+        Op.RANDOM_BITS: Row(2, Rule.RANDOM, meaning.random_bits, "_random_bits({0}, {1})", _BITS),
     }
 )
 """Every operation's row; a test holds it complete."""
@@ -297,6 +303,8 @@ def result_dtype(op: Op, dtypes: Sequence[DType]) -> DType:
             expected="the type carried by the node",
         )
     chosen = dtypes[1:] if row.rule is Rule.SELECT else dtypes
+    if row.rule is Rule.RANDOM and dtypes[1] is DType.I32:
+        chosen = dtypes[:1]
     condition_ok = row.rule is not Rule.SELECT or dtypes[0] is DType.BOOL
     if len(set(chosen)) != 1 or chosen[0] not in row.rule.accepts or not condition_ok:
         raise InvalidProgram(
@@ -306,6 +314,8 @@ def result_dtype(op: Op, dtypes: Sequence[DType]) -> DType:
             expected=f"{row.rule.value}; accepted: {', '.join(d.short for d in row.rule.accepts)}",
             remedy="cast the operands to one compute type first",
         )
+    if row.rule is Rule.RANDOM:
+        return DType.I32
     return DType.BOOL if row.rule.yields_bool else chosen[0]
 
 
@@ -321,7 +331,7 @@ def triton_text(
     Operand texts must be names, literals or parenthesised, because a text may repeat
     them or put an operator beside them; at least one must be a tensor. ``nonnegative``
     says that no operand is negative, which makes integer division plain. The kernel
-    must have ``tl`` and ``libdevice`` in scope.
+    must have ``tl``, ``libdevice`` and ``HELPERS`` in scope.
 
     Raises ``InvalidProgram`` if the number of operands is wrong.
     """

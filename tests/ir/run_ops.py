@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from harness.dtypes import DType
-from harness.ir.ops import COMPUTE_TYPES, ROWS, Op, Rule, triton_text
+from harness.ir.op_triton import HELPERS
+from harness.ir.ops import COMPUTE_TYPES, ROWS, Op, Rule, result_dtype, triton_text
 from harness.runtime.interpret import standins
 
 POINTS = 256
@@ -38,7 +39,8 @@ def cases(dtype: DType) -> list[tuple[str, Op, DType]]:
         elif op is Op.CAST:
             targets = list(COMPUTE_TYPES)
         else:
-            targets = [DType.BOOL if row.rule.yields_bool else dtype]
+            condition = [DType.BOOL] if row.rule is Rule.SELECT else []
+            targets = [result_dtype(op, (condition + [dtype] * row.arity)[: row.arity])]
         found.extend((f"{op.value}_{t.short}", op, t) for t in targets)
     return found
 
@@ -66,7 +68,7 @@ def source(dtype: DType, nonnegative: bool = False) -> str:
         text = triton_text(op, names, dtypes, target, nonnegative)
         suffix = ".to(tl.int8)" if target is DType.BOOL else ""
         lines.append(f"    tl.store(out{number} + where, ({text}){suffix})")
-    return "\n".join(lines) + "\n"
+    return "\n\n".join((*HELPERS.values(), "\n".join(lines))) + "\n"
 
 
 def load_kernel(dtype: DType, folder: Path) -> ModuleType:

@@ -85,6 +85,7 @@ TORCH: dict[Op, Callable[..., torch.Tensor]] = {
     Op.SHIFT_LEFT: torch.bitwise_left_shift,
     Op.SHIFT_RIGHT: torch.bitwise_right_shift,
     Op.LOG10: torch.log10,
+    Op.RANDOM_BITS: op_numpy.philox,
 }
 
 

@@ -22,10 +22,12 @@ from torch._functorch import aot_autograd, partitioners
 from torch._functorch import config as functorch_config
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import CheckpointPolicy
 
 from harness.errors import CaptureFailed
 from harness.graph.capture.attention import attention_rules, link_attention
 from harness.graph.capture.decompositions import decompositions
+from harness.graph.capture.random import gather_seeds
 from harness.graph.capture.rules import rules_of_device
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
@@ -164,6 +166,7 @@ def trace(
         joint: fx.GraphModule, inputs: Sequence[Any], *, num_fwd_outputs: int, **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
         _for_gpu(joint)
+        _recompute_random(joint)
         _record(joint, traced)
         if saved is None or rename is None:
             return partitioners.min_cut_rematerialization_partition(
@@ -195,12 +198,14 @@ def compile_joint(
     forward: Callable[..., Any],
     backward: Callable[..., Any],
     inference: Callable[..., Any],
+    eager_random: bool = False,
 ) -> Callable[..., Any]:
     """Hand a graph from ``torch.compile`` to AOTAutograd with one compiler per part.
 
     A compiler gets a functional graph and its inputs, and returns a function of a list of
     arguments, which it may empty. Training graphs are cut by the min-cut partitioner.
-    Attention stays what it is on the tensors' own device.
+    Attention stays what it is on the tensors' own device. ``eager_random``: torch draws all
+    random numbers (``decompositions``).
     """
     from torch._dynamo.backends.common import aot_autograd as through_autograd
 
@@ -208,6 +213,7 @@ def compile_joint(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
         normalise(joint)
+        _recompute_random(joint)
         return partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
 
     def part(compile_part: Callable[..., Any], *, whole: bool = False) -> Callable[..., Any]:
@@ -224,7 +230,7 @@ def compile_joint(
         bw_compiler=part(backward),
         inference_compiler=part(inference, whole=True),
         partition_fn=partition,
-        decompositions=decompositions() | rules_of_device() | _list_rules(),
+        decompositions=decompositions(eager_random) | rules_of_device() | _list_rules(),
         keep_inference_input_mutations=True,
     )
     with _without_tokens():
@@ -354,6 +360,7 @@ def normalise(gm: fx.GraphModule) -> None:
     What the caller gets stays what it is: two results share memory if and only if one was a
     view of the other, and a constant's copy is a copy.
     """
+    gather_seeds(gm)
     returned = _returned(gm)
     for node in list(gm.graph.nodes):
         if node.target is torch.ops.prims.convert_element_type.default:
@@ -372,6 +379,14 @@ def normalise(gm: fx.GraphModule) -> None:
     gm.graph.eliminate_dead_code(_is_impure)
     gm.graph.lint()
     gm.recompile()
+
+
+def _recompute_random(joint: fx.GraphModule) -> None:
+    """Have a backward graph draw again what its forward graph drew: of random numbers the
+    seeds are kept. (The partitioner recomputes only what it knows to be cheap.)"""
+    for node in joint.graph.nodes:
+        if node.target is torch.ops.harness.random_bits.default:
+            node.meta["recompute"] = CheckpointPolicy.MUST_RECOMPUTE
 
 
 def _returned(gm: fx.GraphModule) -> set[fx.Node]:

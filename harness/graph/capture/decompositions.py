@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
+from harness.graph.capture.random import random_rules
 from harness.graph.capture.rules import own_rules
 
 DecompositionTable = dict[torch._ops.OperatorBase, Callable[..., Any]]
@@ -119,7 +120,12 @@ KEPT = (
     "sort",
     "topk",
     "_fft_c2c",
-    # these draw random numbers
+    # one conversion operator is enough
+    "_to_copy",
+)
+"""Packets of ``aten`` that stay whole even though torch could take them apart."""
+
+RANDOM = (
     "bernoulli",
     "native_dropout",
     "rrelu",
@@ -129,22 +135,22 @@ KEPT = (
     "uniform",
     "rand_like",
     "randn_like",
-    # one conversion operator is enough
-    "_to_copy",
 )
-"""Packets of ``aten`` that stay whole even though torch could take them apart."""
+"""Packets that draw random numbers: taken apart by ``capture.random`` alone."""
 
 
-def decompositions() -> DecompositionTable:
-    """A fresh table, keyed by overload, for ``make_fx`` and AOTAutograd."""
+def decompositions(eager_random: bool = False) -> DecompositionTable:
+    """A fresh table, keyed by overload, for ``make_fx`` and AOTAutograd. With ``eager_random``
+    every operator that draws random numbers stays whole: torch draws them, as in eager mode."""
     core: Any = core_aten_decompositions()
     table: DecompositionTable = dict(core.items())
     # an older torch lacks some of them; it does not trace them either
     packets = [getattr(torch.ops.aten, n) for n in DECOMPOSED if hasattr(torch.ops.aten, n)]
     table.update(get_decompositions(packets))
     table.update(own_rules())
-    kept = {f"aten::{name}" for name in KEPT}
-    return {op: rule for op, rule in table.items() if _packet(op) not in kept}
+    kept = {f"aten::{name}" for name in (*KEPT, *RANDOM)}
+    table = {op: rule for op, rule in table.items() if _packet(op) not in kept}
+    return table if eager_random else table | random_rules()
 
 
 def _packet(op: torch._ops.OperatorBase) -> str:

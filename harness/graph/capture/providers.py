@@ -250,7 +250,7 @@ def _transformers(target: Target, training: bool) -> Example:
     known |= {"batch", "seq", "image", "attn_implementation", "num_labels"}
     _reject_unknown(options, known, f"transformers:{target.name}")
     config = config_class(**{key: _listed(value) for key, value in options.items()})
-    _no_dropout(config)
+    _no_dropout(config, options)
     config._attn_implementation = attention
     if hasattr(config, "use_cache"):
         config.use_cache = False
@@ -264,10 +264,11 @@ def _listed(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _no_dropout(config: Any) -> None:
+def _no_dropout(config: Any, asked: Mapping[str, Any]) -> None:
+    """Nothing is dropped but at the rates that are ``asked`` for."""
     for key, value in config.to_dict().items():
         is_rate = "drop" in key or key.endswith("pdrop")
-        if is_rate and isinstance(value, float):
+        if is_rate and isinstance(value, float) and key not in asked:
             setattr(config, key, 0.0)
 
 

@@ -23,7 +23,7 @@ _ONE_SPECIAL = frozenset(
         Op.TRUE_DIV,
     }
 )  # fmt: skip
-_SEVERAL_SPECIAL = frozenset({Op.SIGMOID, Op.EXPM1, Op.LOG1P, Op.TANH})
+_SEVERAL_SPECIAL = frozenset({Op.SIGMOID, Op.EXPM1, Op.LOG1P, Op.TANH, Op.RANDOM_BITS})
 # Polynomials with range reduction, loops of subtractions and integer divisions: tens of
 # ordinary instructions. So are float64 operations on GPUs that have few units for them.
 _LONG = frozenset(

@@ -137,8 +137,13 @@ def analyse(graph: Graph, supports: Callable[[Node], bool]) -> Layout:
     sizes.update((node.name, _nbytes(node.type)) for node in graph.nodes)
     layout = Layout(graph, nodes, order, kind, users, {}, sizes, graph.types())
     layout.level.update((item.name, 0) for item in graph.inputs)
+    drawn = 0
     for node in graph.nodes:
-        layout.level[node.name] = _level(node, layout)
+        level = _level(node, layout)
+        if base_op(node.op) in RANDOM_NAMES and kind[node.name] is Kind.LIBRARY:
+            # They are made in the graph's order (``regions``), which no region may stand against.
+            level = drawn = max(level, drawn)
+        layout.level[node.name] = level
     return layout
 
 

@@ -18,6 +18,7 @@ The rules, in order:
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -34,7 +35,7 @@ from harness.graph.model import (
 from harness.graph.partition.levels import Kind, Layout, analyse
 from harness.graph.partition.members import Unit, connect, fill, region_graph
 from harness.graph.partition.sinking import sink
-from harness.graph.passes.cleanup import clean, kept_names
+from harness.graph.passes.cleanup import RANDOM_NAMES, base_op, clean, kept_names
 from harness.graph.views import root_name
 
 NO_LOWERING = "no lowering"
@@ -127,6 +128,10 @@ class _Plan:
                 source = self.producer.get(name)
                 if source is not None and source != number:
                     self.after[source].add(number)
+        # Random numbers come out of one stream: the graph's order decides who gets which.
+        random = [n for n, name in enumerate(self.host, start) if _draws(self.layout, name)]
+        for first, second in itertools.pairwise(random):
+            self.after[first].add(second)
 
     def reads(self, step: int) -> Iterable[str]:
         """Names of the values that a step reads."""
@@ -145,6 +150,11 @@ class _Plan:
                     seen.add(step)
                     stack.append(step)
         return False
+
+
+def _draws(layout: Layout, name: str) -> bool:
+    known = base_op(layout.nodes[name].op) in RANDOM_NAMES
+    return known and layout.kind[name] is Kind.LIBRARY
 
 
 def _place_mutations(plan: _Plan) -> None:

@@ -21,10 +21,14 @@ RANDOM_NAMES = frozenset(
         "_fused_dropout",
         "alpha_dropout",
         "bernoulli",
+        "cauchy",
         "dropout",
         "exponential",
+        "geometric",
+        "log_normal",
         "native_dropout",
         "normal",
+        "normal_functional",
         "multinomial",
         "rand",
         "rand_like",
@@ -34,6 +38,8 @@ RANDOM_NAMES = frozenset(
         "randn_like",
         "randperm",
         "rrelu_with_noise",
+        "rrelu_with_noise_functional",
+        "seeds",
         "uniform",
     }
 )

@@ -7,6 +7,7 @@ import sympy
 from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Tensor, canonical
+from harness.ir.index import flat_index
 from harness.ir.nodes import Constant, Value
 from harness.ir.ops import Op
 
@@ -117,6 +118,19 @@ def linspace(call: Call) -> Lowered:
     return call.result(scalar.where(near, up, down) if count > 1 else up)
 
 
+def random_bits(call: Call) -> Lowered:
+    """``harness.random_bits(seed, size)``: the counter is the position in row-major order, so
+    that no reordering, tiling or fusion changes an element's number."""
+    kind = call.type
+    strides = [sympy.Mul(*kind.shape[dim + 1 :]) for dim in range(kind.rank)]
+    narrow = kind.numel.is_Integer and kind.numel < 2**31
+    position = flat_index(strides, canonical(kind.shape))
+    where = call.scalar.index(position, DType.I32 if narrow else DType.I64)
+    seed = call.broadcast(call.tensor(0, "seed"), kind.shape)
+    bits = call.context.builder.compute(Op.RANDOM_BITS, seed, where, dtype=DType.I32)
+    return call.result(bits)
+
+
 def clone(call: Call) -> Lowered:
     """The same elements; the layout is that of the node's strides if it gets a buffer."""
     return call.result(call.tensor(0).value)
@@ -149,6 +163,7 @@ RULES: Rules = {
     "aten.eye.m": Rule(eye),
     "aten.tril.default": triangle(lower_part=True),
     "aten.triu.default": triangle(lower_part=False),
+    "harness.random_bits.default": Rule(random_bits),
     "aten.clone.default": Rule(clone, view=True, fresh=True),
     "aten.contiguous.default": Rule(clone, view=True),
 }

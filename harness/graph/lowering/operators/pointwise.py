@@ -315,6 +315,8 @@ _BITWISE: dict[str, Op] = {
     "bitwise_xor": Op.BIT_XOR,
     "bitwise_left_shift": Op.SHIFT_LEFT,
     "bitwise_right_shift": Op.SHIFT_RIGHT,
+    "__lshift__": Op.SHIFT_LEFT,
+    "__rshift__": Op.SHIFT_RIGHT,
 }
 _COMPARISON: dict[str, Op] = {
     "eq": Op.EQ,

@@ -1,0 +1,271 @@
+"""Random operators in terms of ``harness.seeds`` and ``harness.random_bits``.
+
+Every call draws a seed of its own; ``gather_seeds`` makes that one draw per graph. What the
+random bits become (uniform, normal, whether to keep an element) is ordinary arithmetic, which
+fuses with what is around it. Numbers have eager mode's distributions, not its stream.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+
+import harness.graph.random  # noqa: F401 - registers the operators
+
+_aten, _own = torch.ops.aten, torch.ops.harness
+Rule = Callable[..., Any]
+
+_DIGITS = {torch.float16: 11, torch.bfloat16: 8, torch.float32: 24, torch.float64: 53}
+"""Bits of a uniform number: as many as the type keeps below 1, so that none rounds to 1."""
+
+
+def random_rules() -> dict[torch._ops.OperatorBase, Rule]:
+    """Operator overload → decomposition. Calls with a generator of their own, and complex
+    numbers, stay what they are."""
+    return {
+        _aten.rand.default: _factory(_uniform),
+        _aten.randn.default: _factory(_normal),
+        _aten.rand_like.default: _like(_uniform),
+        _aten.randn_like.default: _like(_normal),
+        _aten.randint.default: lambda high, size, **where: randint(0, high, size, **where),
+        _aten.randint.low: randint,
+        _aten.randint_like.default: lambda x, high, **where: randint_like(x, 0, high, **where),
+        _aten.randint_like.low_dtype: randint_like,
+        _aten.bernoulli.default: bernoulli,
+        _aten.bernoulli.p: bernoulli,
+        _aten.bernoulli.Tensor: bernoulli,
+        _aten.native_dropout.default: native_dropout,
+        _aten.uniform.default: uniform,
+        _aten.normal_functional.default: normal_functional,
+        _aten.normal.float_float: _normal_of_size,
+        _aten.normal.Tensor_float: normal_around,
+        _aten.normal.float_Tensor: normal_around,
+        _aten.normal.Tensor_Tensor: normal_around,
+        _aten.exponential.default: exponential,
+        _aten.geometric.default: geometric,
+        _aten.cauchy.default: cauchy,
+        _aten.log_normal.default: log_normal,
+        _aten.rrelu_with_noise_functional.default: rrelu_with_noise_functional,
+    }
+
+
+def _bits(size: Sequence[int], device: torch.device) -> Tensor:
+    seed = _own.seeds(1, device=device)[0]
+    bits: Tensor = _own.random_bits(seed, list(size))
+    return bits
+
+
+def _uniform(size: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Multiples of 2**-digits in [0, 1)."""
+    digits = _DIGITS[dtype]
+    if digits > 32:
+        high, low = _words(size, device)
+        whole = torch.bitwise_right_shift(high, 5).to(dtype) * 2.0**26 + torch.bitwise_right_shift(
+            low, 6
+        ).to(dtype)
+        return whole * 2.0**-digits
+    bits = torch.bitwise_right_shift(_bits(size, device), 32 - digits) & ((1 << digits) - 1)
+    return (bits.to(torch.float32) * 2.0**-digits).to(dtype)
+
+
+def _words(size: Sequence[int], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Two words of 32 bits for each element, as non-negative int64."""
+    pair = _bits((2, *size), device).to(torch.int64) & 0xFFFFFFFF
+    return _aten.select(pair, 0, 0), _aten.select(pair, 0, 1)
+
+
+def _normal(size: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Box and Muller's method, in float32 for narrower types."""
+    work = torch.float64 if dtype is torch.float64 else torch.float32
+    first, second = torch.unbind(_uniform((2, *size), work, device))
+    radius = torch.sqrt(-2.0 * torch.log1p(-first))
+    return (radius * torch.cos(second * (2.0 * math.pi))).to(dtype)
+
+
+_Draw = Callable[[Sequence[int], torch.dtype, torch.device], Tensor]
+
+
+def _factory(draw: _Draw) -> Rule:
+    def rule(size: Sequence[int], *, dtype: Any = None, device: Any = None, **_: Any) -> Any:
+        kind = dtype or torch.get_default_dtype()
+        return draw(size, kind, _device(device)) if kind in _DIGITS else NotImplemented
+
+    return rule
+
+
+def _device(device: Any) -> torch.device:
+    return torch.device("cpu" if device is None else device)
+
+
+def _like(draw: _Draw) -> Rule:
+    def rule(x: Tensor, *, dtype: Any = None, device: Any = None, **kwargs: Any) -> Any:
+        kind = dtype or x.dtype
+        if kind not in _DIGITS:
+            return NotImplemented
+        return _laid_out(draw(x.shape, kind, device or x.device), x, kwargs.get("memory_format"))
+
+    return rule
+
+
+def _laid_out(made: Tensor, like: Tensor, memory_format: Any = None) -> Tensor:
+    """``made`` in the layout that a result like ``like`` has."""
+    if memory_format not in (None, torch.preserve_format):
+        return made.contiguous(memory_format=memory_format)
+    wanted = torch.empty_like(like)
+    if wanted.stride() == made.stride():
+        return made
+    copied: Tensor = _aten.copy(torch.empty_like(like, dtype=made.dtype), made)
+    return copied
+
+
+def _drawn(x: Tensor) -> Tensor:
+    """Uniform numbers for the elements of ``x``, float64 if they are, else float32."""
+    kind = torch.float64 if x.dtype is torch.float64 else torch.float32
+    return _uniform(x.shape, kind, x.device)
+
+
+def randint(
+    low: int,
+    high: int,
+    size: Sequence[int],
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    **_: Any,
+) -> Any:
+    """Whole numbers in [low, high): the upper half of a product where 32 bits are enough, which
+    prefers none by more than 2**-32 of its share, else the remainder of 63 bits."""
+    count, where = high - low, _device(device)
+    if not 0 < count < 2**63:
+        return NotImplemented
+    if count <= 2**31:
+        bits = _bits(size, where).to(torch.int64) & 0xFFFFFFFF
+        drawn = torch.bitwise_right_shift(bits * count, 32)
+    else:
+        upper, lower = _words(size, where)
+        drawn = torch.remainder((upper & 0x7FFFFFFF) * 2**32 + lower, count)
+    return (drawn + low).to(torch.int64 if dtype is None else dtype)
+
+
+def randint_like(x: Tensor, low: int, high: int, **where: Any) -> Any:
+    """``randint`` of the sizes, type and device of ``x``."""
+    kind, device = where.get("dtype") or x.dtype, where.get("device") or x.device
+    made = randint(low, high, x.shape, dtype=kind, device=device)
+    if made is NotImplemented:
+        return made
+    return _laid_out(made, x, where.get("memory_format"))
+
+
+def bernoulli(x: Tensor, p: Any = None, generator: Any = None) -> Any:
+    """Ones with probability ``p``, a number or a tensor (by default ``x`` itself)."""
+    if generator is not None or x.dtype.is_complex:
+        return NotImplemented
+    chance = x if p is None else p
+    return _laid_out((_drawn(x) < chance).to(x.dtype), x)
+
+
+def native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """``x`` with elements dropped, and the mask of those that are kept."""
+    if train is False or p == 0:
+        return x.clone(), torch.ones_like(x, dtype=torch.bool)
+    if p == 1:
+        return torch.zeros_like(x), torch.zeros_like(x, dtype=torch.bool)
+    keep = _laid_out(_drawn(x) >= p, x)
+    return x * keep.to(x.dtype) * (1.0 / (1.0 - p)), keep
+
+
+def uniform(x: Tensor, low: float = 0.0, high: float = 1.0, generator: Any = None) -> Any:
+    """Uniform numbers in [low, high) in place of ``x``."""
+    if generator is not None or x.dtype not in _DIGITS:
+        return NotImplemented
+    return _laid_out(_uniform(x.shape, x.dtype, x.device) * (high - low) + low, x)
+
+
+def normal_functional(x: Tensor, mean: Any = 0.0, std: Any = 1.0, generator: Any = None) -> Any:
+    """Normal numbers in place of ``x``."""
+    if generator is not None or x.dtype not in _DIGITS:
+        return NotImplemented
+    return _laid_out(_normal(x.shape, x.dtype, x.device) * std + mean, x)
+
+
+def normal_around(mean: Any, std: Any = 1.0, generator: Any = None) -> Any:
+    """Normal numbers for the elements of ``mean`` and ``std``, tensors or numbers."""
+    like = mean + std  # for its sizes and its type
+    return normal_functional(like, mean, std, generator)
+
+
+def _normal_of_size(mean: float, std: float, size: Sequence[int], **where: Any) -> Any:
+    where.pop("generator", None)
+    drawn = _factory(_normal)(size, **where)
+    return drawn if drawn is NotImplemented else drawn * std + mean
+
+
+def exponential(x: Tensor, rate: float = 1.0, generator: Any = None) -> Any:
+    """Exponential numbers in place of ``x``, never zero."""
+    if generator is not None or x.dtype not in _DIGITS:
+        return NotImplemented
+    drawn = _drawn(x)
+    above = torch.clamp_min(drawn, 2.0**-54 if drawn.dtype is torch.float64 else 2.0**-25)
+    return _laid_out((torch.log1p(-above) * (-1.0 / rate)).to(x.dtype), x)
+
+
+def geometric(x: Tensor, p: float, generator: Any = None) -> Any:
+    """How many trials of probability ``p`` until the first success."""
+    if generator is not None or x.dtype.is_complex:
+        return NotImplemented
+    trials = torch.ceil(torch.log1p(-_drawn(x)) / math.log1p(-p)) if p < 1 else _drawn(x)
+    return _laid_out(torch.clamp_min(trials, 1.0).to(x.dtype), x)
+
+
+def cauchy(x: Tensor, median: float = 0.0, sigma: float = 1.0, generator: Any = None) -> Any:
+    """Cauchy's distribution in place of ``x``."""
+    if generator is not None or x.dtype not in _DIGITS:
+        return NotImplemented
+    drawn = torch.tan((_drawn(x) - 0.5) * math.pi) * sigma + median
+    return _laid_out(drawn.to(x.dtype), x)
+
+
+def log_normal(x: Tensor, mean: float = 1.0, std: float = 2.0, generator: Any = None) -> Any:
+    """Numbers whose logarithm is normal, in place of ``x``."""
+    drawn = normal_functional(x, mean, std, generator)
+    return drawn if drawn is NotImplemented else torch.exp(drawn)
+
+
+def rrelu_with_noise_functional(
+    x: Tensor,
+    noise: Tensor,
+    lower: float = 0.125,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    generator: Any = None,
+) -> Any:
+    """``x`` with its negative part scaled by random factors, and the factors."""
+    if generator is not None or x.dtype not in _DIGITS:
+        return NotImplemented
+    if not training:
+        return _aten.leaky_relu(x, (lower + upper) / 2), noise.clone()
+    factors = torch.where(x <= 0, uniform(x, lower, upper), 1.0)
+    return x * factors, factors
+
+
+def gather_seeds(gm: fx.GraphModule) -> None:
+    """Draw all seeds of a graph at once, where the first is drawn."""
+    nodes = [n for n in gm.graph.nodes if n.target is _own.seeds.default]
+    by_device: dict[Any, list[fx.Node]] = {}
+    for node in nodes:
+        by_device.setdefault(node.kwargs["device"], []).append(node)
+    for first, *others in by_device.values():
+        values, count = list(first.meta["val"]), len(first.meta["val"])
+        for node in others:
+            for part in list(node.users):
+                assert part.target is operator.getitem, "seeds are used one by one"
+                part.args = (first, count + int(str(part.args[1])))
+            values += node.meta["val"]
+            count = len(values)
+            gm.graph.erase_node(node)
+        first.args, first.meta["val"] = (count,), values

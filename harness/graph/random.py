@@ -1,0 +1,59 @@
+"""The two operators that random numbers are made of, as torch runs them.
+
+``harness.seeds(count)`` draws 64-bit seeds from torch's generator of a device, so that
+``torch.manual_seed`` governs them, every call advances the generator, and a captured CUDA graph
+draws anew in each replay: seeds lie in the device's memory, never in a kernel's text.
+``harness.random_bits(seed, size)`` is a pure function: 32 bits for every element, from its
+position in the row-major order of ``size`` alone. It can be computed again wherever it is
+needed, as a backward graph does with the mask of a dropout, of which it keeps the seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from harness.ir.op_numpy import philox
+
+_LIBRARY: Any = torch.library.Library("harness", "DEF")  # type: ignore[no-untyped-call]
+
+
+def draw_seeds(count: int, *, device: torch.device) -> Sequence[torch.Tensor]:
+    """``count`` seeds, int64 without dimensions. They lie 16 bytes apart, as kernels assume of
+    their arguments."""
+    low, high = -(2**63), 2**63 - 1
+    if count == 1:
+        return (torch.randint(low, high, (), dtype=torch.int64, device=device),)
+    drawn = torch.randint(low, high, (count, 2), dtype=torch.int64, device=device)
+    return drawn[:, 0].unbind()
+
+
+def random_bits(seed: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
+    """Random bits (int32) of ``size`` for ``seed``."""
+    index = torch.arange(math.prod(size), device=seed.device).view(size)
+    bits: torch.Tensor = philox(seed, index)
+    return bits.to(torch.int32)
+
+
+def _seeds_fake(count: int, *, device: torch.device) -> list[torch.Tensor]:
+    return [torch.empty((), dtype=torch.int64, device=device) for _ in range(count)]
+
+
+def _bits_fake(seed: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
+    return torch.empty(size, dtype=torch.int32, device=seed.device)
+
+
+_LIBRARY.define(
+    "seeds(int count, *, Device device) -> Tensor[]", tags=torch.Tag.nondeterministic_seeded
+)
+_LIBRARY.define("random_bits(Tensor seed, SymInt[] size) -> Tensor")
+_LIBRARY.impl(
+    "seeds", lambda count, *, device: list(draw_seeds(count, device=device)), "BackendSelect"
+)
+for _key in ("CPU", "CUDA"):
+    _LIBRARY.impl("random_bits", random_bits, _key)
+torch.library.register_fake("harness::seeds", _seeds_fake, lib=_LIBRARY)
+torch.library.register_fake("harness::random_bits", _bits_fake, lib=_LIBRARY)
