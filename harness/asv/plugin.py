@@ -21,7 +21,7 @@ from unittest.mock import patch
 import asv
 from asv import runner, util
 from asv.benchmarks import Benchmarks
-from asv.commands import continuous, find, publish, run
+from asv.commands import compare, continuous, find, publish, run
 from asv.console import log
 from asv.machine import Machine
 from asv.repo import get_repo
@@ -50,6 +50,7 @@ def setup() -> None:
     run.Run.run = classmethod(_around_run(run.Run.run.__func__))
     find.Find.run = classmethod(_around_find(find.Find.run.__func__))
     publish.Publish.run = classmethod(_around_publish(publish.Publish.run.__func__))
+    compare.Compare.run = classmethod(_around_compare(compare.Compare.run.__func__))
     continuous.Continuous.run = classmethod(_checked(continuous.Continuous.run.__func__))
 
 
@@ -102,6 +103,15 @@ def _around_find(original: Callable[..., Any]) -> Callable[..., Any]:
             # find has no way round a commit that cannot be built; a failed benchmark it skips.
             site.tolerant = True
             return original(cls, conf, *args, **kwargs)
+
+    return _checked(command)
+
+
+def _around_compare(original: Callable[..., Any]) -> Callable[..., Any]:
+    def command(cls: Any, conf: Any, hash_1: str, hash_2: str, **kwargs: Any) -> Any:
+        if kwargs.get("machine") is None:
+            kwargs["machine"] = repository.machine_with(conf, (hash_1, hash_2))
+        return original(cls, conf, hash_1, hash_2, **kwargs)
 
     return _checked(command)
 

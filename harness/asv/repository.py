@@ -6,6 +6,7 @@ of the rest.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -16,7 +17,9 @@ from typing import Any
 from asv import results, util
 from asv.console import log
 from asv.plugins.git import Git
+from asv.repo import NoSuchNameError, get_repo
 
+from harness.asv.machine import machine_fields
 from harness.files import write_atomically
 from harness.records import git
 
@@ -63,6 +66,30 @@ def require_common_line(repo: Any, branches: Sequence[Any], measured: Collection
             f"(the branch was rewritten, or this clone lacks history), so NEW would measure all "
             f"{len(lines)} commits. Name a range instead: asv run A..B, or HEAD^! for one commit"
         )
+
+
+def machine_with(conf: Any, names: Sequence[str]) -> str | None:
+    """Of the machines that have results of all commits called ``names`` one with a GPU, the one at
+    hand if it is among them; which one is said where there are several. None where no machine has
+    them."""
+    repo, results_dir = get_repo(conf), Path(str(conf.results_dir))
+    commits = []
+    for name in names:
+        with contextlib.suppress(NoSuchNameError):  # asv says so
+            commits.append(repo.get_hash_from_name(name)[:8])
+    machines = {}
+    for path in sorted(results_dir.glob("*/machine.json")):
+        if all(any(path.parent.glob(f"{commit}*.json")) for commit in commits):
+            machines[path.parent.name] = util.load_json(str(path))
+    if not machines:
+        return None
+    here = machine_fields()["machine"]
+    chosen = max(machines, key=lambda name: (bool(machines[name].get("gpu")), name == here))
+    others = [name for name in machines if name != chosen]
+    if others:
+        log.info(f"results of {chosen}; -m chooses another machine: {', '.join(others)}")
+        log.flush()
+    return chosen
 
 
 def _is_shallow(repo: Any) -> bool:

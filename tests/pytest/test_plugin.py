@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
@@ -17,6 +18,7 @@ from harness.errors import CheckFailed, UsageError
 from harness.measure.roofline import Limit, Roofline
 from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, ManualClock, Row, section
 from harness.pytest.plugin import pytest_benchmark_update_commit_info
+from harness.pytest.suite import parametrize
 from harness.records.timing import Launch, Samples
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,10 +68,12 @@ def run_pytest(folder: Path, *arguments: str, **environment: str) -> Answer:
     entries = importlib.metadata.entry_points(group="pytest11")
     known = any(entry.value == "harness.pytest.plugin" for entry in entries)
     given = [] if known else ["-p", "harness.pytest.plugin"]
+    # A worker of pytest-xdist would pass on what it is.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *given, *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        env={**own, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
         timeout=120,
@@ -77,20 +81,29 @@ def run_pytest(folder: Path, *arguments: str, **environment: str) -> Answer:
     return Answer(done.returncode, done.stdout + done.stderr)
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Somebody else's project, with a GPU that always answers the same."""
-    (tmp_path / "conftest.py").write_text(FAKE_GPU)
-    (tmp_path / "test_one.py").write_text(ONE)
-    return tmp_path
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "conftest.py").write_text(FAKE_GPU)
+    (folder / "test_one.py").write_text(ONE)
+    return folder
 
 
-def test_samples_fill_the_table_and_the_json(project: Path) -> None:
+@pytest.fixture(scope="module")
+def measured(project: Path) -> Answer:
+    """Its benchmark, and beside it one whose result is wrong."""
     copied = {"HARNESS_COMMIT": "1234567890abcdef-dirty"}  # what a copy cannot say of itself
-    options = ("--benchmark-only", "--benchmark-json=out.json", "--gpu-budget=12")
-    answer = run_pytest(project, *options, **copied)
-    assert answer.status == 0, answer.out
-    assert "1 passed" in answer.out
+    (project / "test_two.py").write_text(ONE.replace("t + t", "3 * t").replace("double", "wrong"))
+    options = ("--benchmark-only", "--gpu-budget=12", "--benchmark-save=base")
+    answer = run_pytest(project, *options, "--benchmark-json=out.json", **copied)
+    (project / "test_two.py").unlink()
+    return answer
+
+
+def test_samples_fill_the_table_and_the_json(project: Path, measured: Answer) -> None:
+    answer = measured
+    assert "1 failed, 1 passed" in answer.out
     # Which plugin's section comes first depends on how this one was given to pytest.
     ours = answer.out[answer.out.index("= GPU benchmarks =") :].partition("\n---")[0]
     lines = ours.splitlines()
@@ -143,9 +156,17 @@ def test_memory_is_given_back_after_each_benchmark(monkeypatch: pytest.MonkeyPat
     assert released == ["cuda", "cuda"]
 
 
+def test_a_wrong_result_fails_before_it_is_timed(measured: Answer) -> None:
+    assert measured.status == 1
+    assert "differs from its reference" in measured.out
+    section = measured.out.partition("= GPU benchmarks =")[2].splitlines()
+    assert not [line for line in section if line.startswith("test_wrong ")]
+    assert "assert_close(result" not in measured.out  # the traceback ends in the user's line
+
+
 @pytest.mark.parametrize(("ms", "status"), [("2.02", 0), ("2.2", 1)])
+@pytest.mark.usefixtures("measured")
 def test_compare_fail_judges_the_gpu_samples(project: Path, ms: str, status: int) -> None:
-    assert run_pytest(project, "--benchmark-save=base").status == 0
     answer = run_pytest(
         project, "--benchmark-compare", "--benchmark-compare-fail=median:5%", FAKE_MS=ms
     )
@@ -160,15 +181,6 @@ def test_disabled_benchmarks_run_once_and_are_not_timed(project: Path) -> None:
     assert "GPU benchmarks" not in answer.out
 
 
-def test_a_wrong_result_fails_before_it_is_timed(project: Path) -> None:
-    (project / "test_one.py").write_text(ONE.replace("t + t", "3 * t"))
-    answer = run_pytest(project, "--benchmark-only")
-    assert answer.status == 1
-    assert "differs from its reference" in answer.out
-    assert "GPU benchmarks" not in answer.out
-    assert "assert_close(result" not in answer.out  # the traceback ends in the user's line
-
-
 def test_a_commit_that_is_none_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     info = {"id": "unversioned", "dirty": False}
     monkeypatch.setenv("HARNESS_COMMIT", "x")
@@ -178,15 +190,12 @@ def test_a_commit_that_is_none_loses_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.skipif("__import__('torch').cuda.is_available()", reason="there is a GPU")
-def test_without_a_gpu_the_reason_is_said(project: Path) -> None:
-    (project / "conftest.py").unlink()
-    (test,) = project.glob("test_*.py")  # the README's: its inputs lie on the GPU
-    text = test.read_text()
-    test.write_text(
-        text.replace("gpu_benchmark):\n", "gpu_benchmark):\n    torch.ones(1).cuda()\n")
-    )
-    assert test.read_text() != text
-    answer = run_pytest(project, "--benchmark-only")
+def test_without_a_gpu_the_reason_is_said(tmp_path: Path) -> None:
+    # As the README's: its inputs lie on the GPU.
+    test = ONE.replace("gpu_benchmark):\n", "gpu_benchmark):\n    torch.ones(1).cuda()\n")
+    assert test != ONE
+    (tmp_path / "test_one.py").write_text(test)
+    answer = run_pytest(tmp_path, "--benchmark-only")
     assert answer.status == 0
     assert "1 skipped: no GPU: torch was built without CUDA" in answer.out
 
@@ -200,11 +209,22 @@ def test_suites_time_code_generation_and_skip_kernels_without_a_gpu() -> None:
     assert "1 passed" in answer.out
 
 
-def test_a_graph_that_does_not_exist_is_one_sentence() -> None:
-    answer = run_pytest(ROOT, "suites", "--benchmark-only", "--harness-graphs=moe_ruoter_forward")
-    assert answer.status != 0
-    assert "moe_router_forward" in answer.out
-    assert "Traceback" not in answer.out
+@pytest.mark.parametrize(
+    ("option", "given", "meant"),
+    [
+        ("--harness-graphs", "moe_ruoter_forward", "moe_router_forward"),
+        ("--harness-against", "inducter", "inductor"),
+        ("--harness-target", "sm_9", "sm_90"),
+    ],
+)
+def test_what_does_not_exist_is_one_sentence(option: str, given: str, meant: str) -> None:
+    usual = {"--harness-suite": "default", "--harness-graphs": "", "--harness-target": ""}
+    options = {**usual, "--harness-against": "eager", option: given}
+    config = SimpleNamespace(stash=pytest.Stash(), getoption=options.__getitem__)
+    asked: Any = SimpleNamespace(config=config, fixturenames=["suite_graph"])
+    with pytest.raises(pytest.UsageError, match=meant) as caught:
+        parametrize(asked)
+    assert given in str(caught.value)
 
 
 FAKE_SUITE = """
@@ -248,24 +268,33 @@ def suite_regions(suite_device):
 """
 
 
-def run_suite(folder: Path, file: str, right: bool, *arguments: str) -> Answer:
-    """A file of the suites' benchmarks over one graph, on a GPU that always answers the same."""
-    (folder / file).write_text((ROOT / "suites" / file).read_text())
+def run_suites(folder: Path, right: bool) -> Answer:
+    """The suites' benchmarks of kernels and regions over one graph, on a GPU that always answers
+    the same."""
+    for file in ("test_kernels.py", "test_regions.py"):
+        (folder / file).write_text((ROOT / "suites" / file).read_text())
     (folder / "conftest.py").write_text(f"RIGHT = {right}\n{FAKE_SUITE}")
     return run_pytest(
         folder,
         "--benchmark-only",
         "--harness-graphs=moe_router_forward",
         "--benchmark-json=out.json",
-        *arguments,
+        "--harness-against=eager,inductor",
         HARNESS_SUITES=str(ROOT / "suites"),
     )
 
 
-def test_suite_kernels_are_grouped_by_graph(tmp_path: Path) -> None:
-    answer = run_suite(tmp_path, "test_kernels.py", True)
+@pytest.fixture(scope="module")
+def suites(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], str]:
+    """What they wrote as JSON and said."""
+    folder = tmp_path_factory.mktemp("suites")
+    answer = run_suites(folder, True)
     assert answer.status == 0, answer.out
-    benchmarks = json.loads((tmp_path / "out.json").read_text())["benchmarks"]
+    return json.loads((folder / "out.json").read_text())["benchmarks"], answer.out
+
+
+def test_suite_kernels_are_grouped_by_graph(suites: tuple[list[dict[str, Any]], str]) -> None:
+    benchmarks = [bench for bench in suites[0] if "suite_kernel" in bench["params"]]
     assert benchmarks
     assert {bench["group"] for bench in benchmarks} == {"moe_router_forward"}
     for bench in benchmarks:
@@ -279,20 +308,18 @@ def test_suite_kernels_are_grouped_by_graph(tmp_path: Path) -> None:
         assert bench["name"] == f"test_kernel[{bench['param']}]"
 
 
-@pytest.mark.parametrize("file", ["test_kernels.py", "test_regions.py"])
-def test_what_is_wrong_is_not_timed(tmp_path: Path, file: str) -> None:
-    answer = run_suite(tmp_path, file, False)
+def test_what_is_wrong_is_not_timed(tmp_path: Path) -> None:
+    answer = run_suites(tmp_path, False)
     assert answer.status == 1
-    assert "differs from its reference" in answer.out or "the result is wrong" in answer.out
+    assert "differs from its reference" in answer.out and "the result is wrong" in answer.out
 
 
-def test_compilers_line_up_by_region(tmp_path: Path) -> None:
+def test_compilers_line_up_by_region(suites: tuple[list[dict[str, Any]], str]) -> None:
     """Bytes, GB/s and share too: what our kernels move and need at least, over each one's time."""
-    answer = run_suite(tmp_path, "test_regions.py", True, "--harness-against=eager,inductor")
-    assert answer.status == 0, answer.out
-    assert "inductor: Triton could not" in answer.out
+    benchmarks, said = suites
+    assert "inductor: Triton could not" in said
     groups: dict[str, dict[str, dict[str, float]]] = {}
-    for bench in json.loads((tmp_path / "out.json").read_text())["benchmarks"]:
+    for bench in (bench for bench in benchmarks if "suite_region" in bench["params"]):
         compiler = bench["extra_info"]["compiler"]
         assert bench["params"] == {"suite_region": bench["param"]}
         assert bench["param"] == f"{bench['group']}-{compiler}"
@@ -313,13 +340,6 @@ def test_compilers_line_up_by_region(tmp_path: Path) -> None:
         assert ours["share_of_roof"] == pytest.approx(launches * 0.4 / 1.1)
         assert eager["share_of_roof"] == pytest.approx(launches * 0.4 / 3.1)
         assert (ours["roof"], eager["roof"]) == ("write", "write")
-
-
-def test_an_unknown_compiler_is_one_sentence(tmp_path: Path) -> None:
-    answer = run_suite(tmp_path, "test_regions.py", True, "--harness-against=inducter")
-    assert answer.status != 0
-    assert "inductor" in answer.out
-    assert "Traceback" not in answer.out
 
 
 class FakeBenchmark:
