@@ -12,6 +12,7 @@ new version, with a step in ``UPGRADES`` and a file of the old version in
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import statistics
 import types
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 RUN_KEY = b"harness.run"
 VERSION_KEY = b"harness.schema"
+_OF_RUN = ("created", "commit", "target", "method", "copy_gbps")
 
 RowUpgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -92,23 +94,23 @@ def table(run: Run) -> pa.Table:
     """
     import pyarrow as pa
 
-    key = {
-        "run": run.id,
-        "created": run.created,
-        "commit": run.commit,
-        "machine": run.machine.key,
-        "gpu": run.machine.gpu,
-        "target": run.target,
-        "method": run.method,
-        "copy_gbps": run.copy_gbps,
-    }
+    key = {name: getattr(run, name) for name in _OF_RUN}
+    key |= {"run": run.id, "machine": run.machine.key, "gpu": run.machine.gpu}
     rows = []
     for graph in run.graphs:
         names = labels((kernel.name, kernel.origins) for kernel in graph.kernels)
         for place, (kernel, label) in enumerate(zip(graph.kernels, names, strict=True)):
-            regions = [] if place else [_pack(region) for region in graph.regions]
-            row = {**key, "graph": graph.name, **_pack(kernel), "regions": regions}
-            rows.append({**row, "label": label, **_derived(kernel)})
+            packed = _converted(KernelRecord, metrics.spread(to_json(kernel)), json.dumps)
+            regions = (
+                []
+                if place
+                else [
+                    _converted(RegionRecord, to_json(region), json.dumps)
+                    for region in graph.regions
+                ]
+            )
+            more = {"graph": graph.name, "regions": regions, "label": label, **_derived(kernel)}
+            rows.append({**key, **packed, **more})
     whole = to_json(replace(run, graphs=tuple(_bare(graph) for graph in run.graphs)))
     metadata = {RUN_KEY: json.dumps(whole).encode(), VERSION_KEY: str(SCHEMA_VERSION).encode()}
     return pa.Table.from_pylist(rows, schema=columns().with_metadata(metadata))
@@ -121,48 +123,41 @@ def _bare(graph: GraphRecord) -> GraphRecord:
 
 def kernel_of(row: dict[str, Any], version: int, where: str) -> KernelRecord:
     """The kernel in a ``row`` of a file of schema ``version``."""
-    return from_json(KernelRecord, upgrade_row(_unpack(KernelRecord, row), version), where)
+    fields = _converted(KernelRecord, row, json.loads)
+    return from_json(KernelRecord, upgrade_row(fields, version), where)
 
 
 def regions_of(row: dict[str, Any], where: str) -> tuple[RegionRecord, ...]:
     """The regions in the ``row`` of a graph's first kernel."""
-    packed = row.get("regions") or []
-    return from_json(
-        tuple[RegionRecord, ...], [_unpack(RegionRecord, each) for each in packed], where
-    )
+    packed = [_converted(RegionRecord, each, json.loads) for each in row.get("regions") or ()]
+    return from_json(tuple[RegionRecord, ...], packed, where)
 
 
-def _pack(record: Any) -> dict[str, Any]:
-    """A record as a row or a struct: mappings become JSON text, because their keys (block sizes,
-    groups of instructions) differ from kernel to kernel."""
-    if isinstance(record, KernelRecord):
-        rest = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
-        return {name: _packed(value) for name, value in metrics.spread(rest).items()}
-    return {f.name: _packed(getattr(record, f.name)) for f in dataclasses.fields(record)}
-
-
-def _packed(value: Any) -> Any:
-    if isinstance(value, dict):
-        return json.dumps(value)
-    if isinstance(value, tuple):
-        return [_packed(item) for item in value]
-    return _pack(value) if dataclasses.is_dataclass(value) else to_json(value)
-
-
-def _unpack(kind: Any, row: dict[str, Any]) -> dict[str, Any]:
-    """The opposite of ``_pack``, so far as the columns are there."""
+def _converted(kind: Any, row: dict[str, Any], convert: Callable[[Any], Any]) -> dict[str, Any]:
+    """``row``, a ``kind`` of record as JSON values, with its mappings converted, at any depth:
+    a file holds them as JSON text, because their keys (block sizes, groups of instructions) differ
+    from kernel to kernel."""
     found = dict(row)
+    for name, item in _nested(kind).items():
+        value = found.get(name)
+        if value is not None and item is None:
+            found[name] = convert(value)
+        elif value is not None:
+            found[name] = [_converted(item, each, convert) for each in value]
+    return found
+
+
+@functools.cache
+def _nested(kind: Any) -> dict[str, Any]:
+    """The fields of a record that hold records in a list, with the record's type, and those that
+    hold a mapping, with None."""
+    found: dict[str, Any] = {}
     for name, hint in typing.get_type_hints(kind).items():
         inner = _inner(hint)
-        value = found.get(name)
-        if value is None:
-            continue
         if typing.get_origin(inner) is dict:
-            found[name] = json.loads(value)
-        elif typing.get_origin(inner) is tuple:
-            item = typing.get_args(inner)[0]
-            if dataclasses.is_dataclass(item):
-                found[name] = [_unpack(item, each) for each in value]
+            found[name] = None
+        elif typing.get_origin(inner) is tuple and dataclasses.is_dataclass(inner.__args__[0]):
+            found[name] = inner.__args__[0]
     return found
 
 
@@ -193,27 +188,19 @@ def columns() -> pa.Schema:
     """The columns of a run file."""
     import pyarrow as pa
 
-    keys = [
-        ("run", pa.string()),
-        ("created", pa.string()),
-        ("commit", pa.string()),
-        ("machine", pa.string()),
-        ("gpu", pa.string()),
-        ("target", pa.string()),
-        ("method", pa.string()),
-        ("copy_gbps", pa.float64()),
-        ("graph", pa.string()),
-    ]
-    kernel = list(_fields(KernelRecord))
-    derived = [
-        ("label", pa.string()),
-        ("code_hash", pa.string()),
-        ("samples", pa.int64()),
-        ("excluded", pa.int64()),
-        ("clock_mhz", pa.float64()),
-    ]
-    regions = ("regions", pa.list_(pa.struct(_fields(RegionRecord))))
-    return pa.schema([*keys, *kernel, regions, *derived])
+    texts = ("run", "created", "commit", "machine", "gpu", "target", "method")
+    return pa.schema(
+        [
+            *((name, pa.string()) for name in texts),
+            ("copy_gbps", pa.float64()),
+            ("graph", pa.string()),
+            *_fields(KernelRecord),
+            ("regions", pa.list_(pa.struct(_fields(RegionRecord)))),
+            *((name, pa.string()) for name in ("label", "code_hash")),
+            *((name, pa.int64()) for name in ("samples", "excluded")),
+            ("clock_mhz", pa.float64()),
+        ]
+    )
 
 
 def _fields(kind: Any) -> list[tuple[str, pa.DataType]]:
