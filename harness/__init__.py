@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harness.declare import kernel
+from harness.declare import Declaration
 
 __all__ = ["kernel"]
 __version__ = "0.1.0"
+kernel = Declaration

@@ -31,40 +31,9 @@ ATTRIBUTE = "harness_declaration"
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """What ``kernel`` was given; see there."""
-
-    args: Callable[..., Any]
-    reference: Callable[..., Any]
-    grid: Callable[..., Any]
-    outputs: tuple[str, ...] = ()
-    mutates: tuple[str, ...] = ()
-    configs: tuple[Any, ...] = ()
-    bytes: int | Callable[..., int] | None = None
-    flops: int | Callable[..., int] | None = None
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    small: Mapping[str, int] | None = None
-    constants: Mapping[str, Any] = field(default_factory=dict)
-    tolerance: float | None = None
-
-
-def kernel(  # noqa: PLR0913 - one line of a declaration each
-    *,
-    args: Callable[..., Any],
-    reference: Callable[..., Any],
-    grid: Callable[..., Any],
-    outputs: Sequence[str] = (),
-    mutates: Sequence[str] = (),
-    configs: Sequence[Any] = (),
-    bytes: int | Callable[..., int] | None = None,  # noqa: A002 - the name of the quantity
-    flops: int | Callable[..., int] | None = None,
-    sizes: Mapping[str, int] | None = None,
-    small: Mapping[str, int] | None = None,
-    constants: Mapping[str, Any] | None = None,
-    tolerance: float | None = None,
-) -> Callable[[T], T]:
-    """Declare the Triton kernel below; it stays what it is.
+    """Declare the Triton kernel below (``@harness.kernel(…)``); it stays what it is.
 
     ``args(device, **sizes)`` makes the arguments, a list in the kernel's order or a dict by
     name, random numbers already seeded. ``reference`` computes what the kernel writes with
@@ -82,43 +51,41 @@ def kernel(  # noqa: PLR0913 - one line of a declaration each
 
     Raises ``UsageError`` for a declaration that makes no sense.
     """
-    if isinstance(outputs, str) or isinstance(mutates, str):
-        raise _wrong("names of arguments are a list", repr(outputs or mutates), 'outputs=["out"]')
-    made = Declaration(
-        args,
-        reference,
-        grid,
-        tuple(outputs),
-        tuple(mutates),
-        tuple(configs),
-        bytes,
-        flops,
-        dict(sizes or {}),
-        None if small is None else dict(small),
-        dict(constants or {}),
-        tolerance,
-    )
-    _require_sense(made)
 
-    def declare(function: T) -> T:
-        setattr(function, ATTRIBUTE, made)
+    args: Callable[..., Any]
+    reference: Callable[..., Any]
+    grid: Callable[..., Any]
+    outputs: Sequence[str] = ()
+    mutates: Sequence[str] = ()
+    configs: Sequence[Any] = ()
+    bytes: int | Callable[..., int] | None = None
+    flops: int | Callable[..., int] | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    small: Mapping[str, int] | None = None
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    tolerance: float | None = None
+
+    def __call__(self, function: T) -> T:
+        """Leave the declaration on the kernel ``function``."""
+        setattr(function, ATTRIBUTE, self)
         return function
 
-    return declare
-
-
-def _require_sense(made: Declaration) -> None:
-    for name in ("args", "reference", "grid"):
-        value = getattr(made, name)
-        if not callable(value):
-            raise _wrong(f"{name} is not a function", repr(value), "a function")
-    if not (made.outputs or made.mutates):
-        raise _wrong("a kernel writes nothing", "no outputs, no mutates", "names of arguments")
-    twice = set(made.outputs) & set(made.mutates)
-    if twice:
-        raise _wrong("an argument is written only, or read too", ", ".join(sorted(twice)), "one")
-    if set(made.small or {}) - set(made.sizes):
-        raise _wrong("small sizes have other names", f"{made.small}", f"some of {made.sizes}")
+    def __post_init__(self) -> None:
+        for names in (self.outputs, self.mutates):
+            if isinstance(names, str):
+                raise _wrong("names of arguments are a list", repr(names), 'outputs=["out"]')
+        for name in ("args", "reference", "grid"):
+            if not callable(getattr(self, name)):
+                got = repr(getattr(self, name))
+                raise _wrong(f"{name} is not a function", got, "a function")
+        if not (self.outputs or self.mutates):
+            raise _wrong("a kernel writes nothing", "no outputs, no mutates", "names of arguments")
+        twice = set(self.outputs) & set(self.mutates)
+        if twice:
+            got = ", ".join(sorted(twice))
+            raise _wrong("an argument is written only, or read too", got, "one")
+        if set(self.small or {}) - set(self.sizes):
+            raise _wrong("small sizes have other names", f"{self.small}", f"some of {self.sizes}")
 
 
 def _wrong(what: str, got: str, expected: str) -> UsageError:

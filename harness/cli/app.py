@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated
+import importlib
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import harness
-from harness.cli.calibrate import calibrate
-from harness.cli.capture import capture
-from harness.cli.changes import changes
-from harness.cli.compare import compare, confirm
-from harness.cli.conformance import conformance, fuzz
-from harness.cli.doctor import doctor
-from harness.cli.emit import emit, explain
-from harness.cli.results import gc, import_
-from harness.cli.run import run
-from harness.cli.show import list_, show
-from harness.cli.tune import tune
 
 HELP = """Benchmarks and regression tracking for fused GPU kernels.
 
@@ -32,8 +22,59 @@ harness doctor                     what works on this machine, and what to do ab
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
+COMMANDS: tuple[tuple[str, str, str], ...] = (
+    ("run", "run", "Compile, check and, with a GPU, time kernels."),
+    ("tune", "tune", "Tune a graph's kernels and show every trial."),
+    ("emit", "emit", "Write a graph's kernels, one file each."),
+    ("capture", "capture", "Turn a model into graph files."),
+    ("list", "show.list_", "List graphs, recorded runs or targets."),
+    ("show", "show", "Print a recorded run."),
+    ("compare", "compare", "Say what is slower, whether it is real, and why."),
+    ("changes", "changes", "Say at which commit a kernel's time changed, and why."),
+    ("confirm", "compare.confirm", "Time two runs' kernels against each other, today."),
+    ("import", "results.import_", "Make runs of what asv or pytest-benchmark measured."),
+    ("gc", "results.gc", "Say what can go from the results, and remove it."),
+    ("explain", "emit.explain", "Say what shares a kernel, and why the rest does not."),
+    ("calibrate", "calibrate", "Measure this machine's false alarms and what it can detect."),
+    ("conformance", "conformance", "Compare torch's operators, compiled, with eager mode."),
+    ("fuzz", "conformance.fuzz", "Compare random programs, compiled, with eager mode."),
+    ("doctor", "doctor", "Say what works on this machine."),
+)
+"""Name, where in this package it is (the module, and the function if it has another name), and
+what it does."""
+_FIRST_NAMES = {"explain-fusion": "explain"}
+
+
+class _Group(TyperGroup):
+    """Imports a command's module when it is called, not to list it."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Their names."""
+        return [name for name, _, _ in COMMANDS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """The command's name and summary."""
+        summary = {name: summary for name, _, summary in COMMANDS}.get(cmd_name)
+        return None if summary is None else TyperCommand(cmd_name, short_help=summary)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is called, whole."""
+        wanted = _FIRST_NAMES.get(args[0], args[0])
+        place = {name: place for name, place, _ in COMMANDS}.get(wanted)
+        if place is None:
+            return super().resolve_command(ctx, args)
+        module, _, function = place.partition(".")
+        found = getattr(importlib.import_module(f"harness.cli.{module}"), function or module)
+        alone = typer.Typer(
+            pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False
+        )
+        alone.command(wanted, context_settings=CONTEXT)(found)
+        return wanted, typer.main.get_command(alone), args[1:]
+
+
 app = typer.Typer(
     help=HELP,
+    cls=_Group,
     no_args_is_help=True,
     context_settings=CONTEXT,
     pretty_exceptions_enable=False,
@@ -55,26 +96,3 @@ def _root(
     ] = False,
 ) -> None:
     pass
-
-
-COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
-    ("run", run, "Compile, check and, with a GPU, time kernels."),
-    ("tune", tune, "Tune a graph's kernels and show every trial."),
-    ("emit", emit, "Write a graph's kernels, one file each."),
-    ("capture", capture, "Turn a model into graph files."),
-    ("list", list_, "List graphs, recorded runs or targets."),
-    ("show", show, "Print a recorded run."),
-    ("compare", compare, "Say what is slower, whether it is real, and why."),
-    ("changes", changes, "Say at which commit a kernel's time changed, and why."),
-    ("confirm", confirm, "Time two runs' kernels against each other, today."),
-    ("import", import_, "Make runs of what asv or pytest-benchmark measured."),
-    ("gc", gc, "Say what can go from the results, and remove it."),
-    ("explain", explain, "Say what shares a kernel, why the rest does not, and how it was made."),
-    ("calibrate", calibrate, "Measure this machine's false alarms and what it can detect."),
-    ("conformance", conformance, "Compare torch's operators, compiled, with eager mode."),
-    ("fuzz", fuzz, "Compare random programs, compiled, with eager mode."),
-    ("doctor", doctor, "Say what works on this machine."),
-)
-for _name, _command, _summary in COMMANDS:
-    app.command(_name, context_settings=CONTEXT, short_help=_summary)(_command)
-app.command("explain-fusion", context_settings=CONTEXT, hidden=True)(explain)  # its first name
