@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -37,15 +37,25 @@ class Level(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line: the subject, what was found, and, unless it is fine, what will not work
+    """One line: what was found of the ``subject``, and, unless it is fine, what will not work
     (``effect``) and what to do.
     """
 
-    subject: str
-    level: Level
     found: str
+    level: Level = Level.FINE
     effect: str = ""
     remedy: str = ""
+    subject: str = ""
+
+
+def limited(found: str, effect: str, remedy: str) -> Finding:
+    """Something is missing without which the rest works."""
+    return Finding(found, Level.LIMITED, effect, remedy)
+
+
+def broken(found: str, effect: str, remedy: str) -> Finding:
+    """Nothing works, or what is said is wrong."""
+    return Finding(found, Level.BROKEN, effect, remedy)
 
 
 def examine(options: Options) -> list[Finding]:
@@ -62,8 +72,8 @@ def examine(options: Options) -> list[Finding]:
         ("disassembler", disassembler),
         ("capture libraries", capture_libraries),
         ("suites", lambda: suites(options)),
-        ("cache folder", lambda: folder("cache folder", options.cache, "HARNESS_CACHE")),
-        ("results folder", lambda: folder("results folder", options.results, "HARNESS_RESULTS")),
+        ("cache folder", lambda: folder(options.cache, "HARNESS_CACHE")),
+        ("results folder", lambda: folder(options.results, "HARNESS_RESULTS")),
         ("disk space", lambda: disk(options.cache)),
         ("commit", lambda: commit(options)),
     )
@@ -72,17 +82,19 @@ def examine(options: Options) -> list[Finding]:
 
 def _look(subject: str, look: Callable[[], Finding]) -> Finding:
     try:
-        return look()
+        return replace(look(), subject=subject)
     except Exception as error:  # noqa: BLE001 - one broken part must not hide the others
-        return Finding(subject, Level.BROKEN, f"looking failed: {type(error).__name__}: {error}")
+        return Finding(
+            f"looking failed: {type(error).__name__}: {error}", Level.BROKEN, subject=subject
+        )
 
 
 def python() -> Finding:
     """The interpreter this command runs in."""
     text = f"{sys.version.split()[0]} at {sys.executable}"
     if sys.version_info < _OLDEST_PYTHON:
-        return Finding("python", Level.BROKEN, text, "too old", "make PYTHON=/path/to/python3.11")
-    return Finding("python", Level.FINE, text)
+        return broken(text, "too old", "make PYTHON=/path/to/python3.11")
+    return Finding(text)
 
 
 def package(name: str) -> Finding:
@@ -91,12 +103,12 @@ def package(name: str) -> Finding:
     try:
         found = version(name)
     except PackageNotFoundError:
-        return Finding(name, Level.BROKEN, "not installed", "nothing works without it", remedy)
+        return broken("not installed", "nothing works without it", remedy)
     oldest = _OLDEST[name]
     if tuple(int(part) for part in found.split(".")[:2]) < oldest:
         wanted = ".".join(map(str, oldest))
-        return Finding(name, Level.BROKEN, found, f"older than {wanted}", remedy)
-    return Finding(name, Level.FINE, found)
+        return broken(found, f"older than {wanted}", remedy)
+    return Finding(found)
 
 
 def gpu() -> Finding:
@@ -109,16 +121,14 @@ def gpu() -> Finding:
     if found is None:
         built = torch.version.cuda
         why = "this torch is built without CUDA" if built is None else f"torch for CUDA {built}"
-        return Finding(
-            "GPU",
-            Level.LIMITED,
+        return limited(
             f"none ({why})",
             "kernels are compiled and checked, not timed; columns for time say `no GPU`",
             "run on a machine with an NVIDIA GPU, its driver, and a torch built for CUDA",
         )
     clocks = f"SM {found.sm_clock_mhz} MHz, memory {found.memory_clock_mhz} MHz"
     driver = f"driver {found.driver}" if found.driver else "driver unknown"
-    return Finding("GPU", Level.FINE, f"{found.name}, {driver}, {clocks}")
+    return Finding(f"{found.name}, {driver}, {clocks}")
 
 
 _TIMER = """
@@ -140,13 +150,13 @@ def timer() -> Finding:
     import torch
 
     if not torch.cuda.is_available():
-        return Finding("timer", Level.FINE, "not tried: there is no GPU to time on")
+        return Finding("not tried: there is no GPU to time on")
     root = str(Path(harness.__path__[0]).parent)
     done = _python("-c", f"import sys; sys.path.insert(0, {root!r})\n{_TIMER}")
     remedy = "end what else runs on the GPU (nvidia-smi lists it) and try again"
     if done is None or done.returncode:
         text = "no answer" if done is None else done.stderr.strip().splitlines()[-1:]
-        return Finding("timer", Level.BROKEN, f"{text}", "nothing can be timed", remedy)
+        return broken(f"{text}", "nothing can be timed", remedy)
     return timer_finding(*json.loads(done.stdout.splitlines()[-1]))
 
 
@@ -161,11 +171,11 @@ def timer_finding(
     )
     if not cold:
         effect = "kernels seem faster than they are: their data comes from the cache"
-        return Finding("timer", Level.BROKEN, text, effect, "report this, with this line")
+        return broken(text, effect, "report this, with this line")
     if not telling:
         effect = "reading from the cache is hardly faster here: the check of cold data says little"
-        return Finding("timer", Level.LIMITED, text, effect, "nothing: times are still taken cold")
-    return Finding("timer", Level.FINE, text)
+        return limited(text, effect, "nothing: times are still taken cold")
+    return Finding(text)
 
 
 def launcher(cache: Path) -> Finding:
@@ -174,10 +184,8 @@ def launcher(cache: Path) -> Finding:
 
     reason = launching(cache if cache.is_dir() else None).reason
     if not reason:
-        return Finding("launcher", Level.FINE, "compiled (runtime/launch.c)")
-    return Finding(
-        "launcher",
-        Level.LIMITED,
+        return Finding("compiled (runtime/launch.c)")
+    return limited(
         f"through ctypes: {reason}",
         "every launch takes the host some microseconds more",
         "install gcc and the headers of this Python (python3-dev)",
@@ -188,10 +196,8 @@ def c_compiler() -> Finding:
     """Triton builds its own launcher with a C compiler the first time a GPU is used."""
     for name in ("cc", "gcc", "clang"):
         if path := shutil.which(name):
-            return Finding("C compiler", Level.FINE, path)
-    return Finding(
-        "C compiler",
-        Level.LIMITED,
+            return Finding(path)
+    return limited(
         "none",
         "emitted modules, which launch through Triton, do not run on a GPU; launches of the "
         "backend and of timing are slower (compiling and interpreting work)",
@@ -225,13 +231,11 @@ def interpreter() -> Finding:
         return _broken_interpreter(f"no answer within {_SECONDS} s")
     if done.returncode:
         return _broken_interpreter((done.stderr.strip().splitlines() or ["no reason given"])[-1])
-    return Finding("interpreter", Level.FINE, "runs a kernel correctly")
+    return Finding("runs a kernel correctly")
 
 
 def _broken_interpreter(found: str) -> Finding:
-    return Finding(
-        "interpreter",
-        Level.LIMITED,
+    return limited(
         found,
         "kernels cannot be checked without a GPU",
         "install numpy and triton again (make clean, then make)",
@@ -248,10 +252,8 @@ def disassembler() -> Finding:
     paths = [] if done is None or done.returncode else done.stdout.split("\n")[:3]
     missing = [path for path in paths if not os.access(path, os.X_OK)]
     if len(paths) == 3 and not missing:
-        return Finding("disassembler", Level.FINE, str(Path(paths[1]).parent))
-    return Finding(
-        "disassembler",
-        Level.LIMITED,
+        return Finding(str(Path(paths[1]).parent))
+    return limited(
         f"missing: {', '.join(missing) or 'ptxas, cuobjdump, nvdisasm'}",
         "no static metrics (registers, spills, instructions)",
         "install triton again: its wheel ships them",
@@ -278,10 +280,8 @@ def capture_libraries() -> Finding:
             missing.append(name)
     text = ", ".join(found) or "none"
     if not missing:
-        return Finding("capture libraries", Level.FINE, text)
-    return Finding(
-        "capture libraries",
-        Level.LIMITED,
+        return Finding(text)
+    return limited(
         f"{text}; not installed: {', '.join(missing)}",
         "no capture from those; graphs already captured need none of them",
         "pip install -c constraints.txt -e '.[capture]' (torchvision and timm must match torch)",
@@ -297,17 +297,11 @@ def suites(options: Options) -> Finding:
     missing = [name for entry, name in names if not entry.path(name).is_file()]
     text = f"default: {len(names)} graphs in {options.suites}"
     if not missing:
-        return Finding("suites", Level.FINE, text)
-    return Finding(
-        "suites",
-        Level.LIMITED,
-        text,
-        f"not captured: {', '.join(missing)}",
-        "python -m harness.graph.suite",
-    )
+        return Finding(text)
+    return limited(text, f"not captured: {', '.join(missing)}", "python -m harness.graph.suite")
 
 
-def folder(subject: str, path: Path, variable: str) -> Finding:
+def folder(path: Path, variable: str) -> Finding:
     """Whether files can be made below ``path`` (or where it would be made)."""
     from harness.runtime.compile.cache import exposure
 
@@ -319,15 +313,13 @@ def folder(subject: str, path: Path, variable: str) -> Finding:
     except OSError as error:
         reason = error.strerror or str(error)
     if reason:
-        return Finding(
-            subject,
-            Level.LIMITED,
+        return limited(
             f"{path}: {reason}",
             "nothing can be kept there",
             f"set {variable} to a folder that may be written",
         )
     text = str(path) if existing == path else f"{path} (will be made)"
-    return Finding(subject, Level.FINE, text)
+    return Finding(text)
 
 
 def disk(path: Path) -> Finding:
@@ -336,10 +328,8 @@ def disk(path: Path) -> Finding:
     free = shutil.disk_usage(existing).free
     text = f"{free / 1e9:.1f} GB free"
     if free >= _LEAST_FREE_BYTES:
-        return Finding("disk space", Level.FINE, text)
-    return Finding(
-        "disk space", Level.LIMITED, text, "a run may not fit", f"free some below {existing}"
-    )
+        return Finding(text)
+    return limited(text, "a run may not fit", f"free some below {existing}")
 
 
 def commit(options: Options) -> Finding:
@@ -348,12 +338,10 @@ def commit(options: Options) -> Finding:
 
     found = commit_of(Path(harness.__path__[0]).parent, options.commit)
     if not found.name:
-        return Finding(
-            "commit",
-            Level.LIMITED,
+        return limited(
             "not a git checkout",
             "runs cannot be told apart by commit",
             "work in a clone, or name it: harness run --commit SHA, or HARNESS_COMMIT",
         )
     text = found.name[:12] + (" with uncommitted changes" if found.dirty else "")
-    return Finding("commit", Level.FINE, text)
+    return Finding(text)

@@ -41,10 +41,10 @@ def test_one_broken_look_hides_no_other(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    finding = doctor.folder("results folder", tmp_path / "file" / "below", "HARNESS_RESULTS")
+    finding = doctor.folder(tmp_path / "file" / "below", "HARNESS_RESULTS")
     assert finding.level is Level.LIMITED
     assert "HARNESS_RESULTS" in finding.remedy
-    fine = doctor.folder("results folder", tmp_path / "new" / "deep", "HARNESS_RESULTS")
+    fine = doctor.folder(tmp_path / "new" / "deep", "HARNESS_RESULTS")
     assert fine.level is Level.FINE
     assert not (tmp_path / "new").exists()
 

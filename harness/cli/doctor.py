@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from harness.cli.command import FAILED, FINE, Answer, command
+from harness.doctor import Level, examine
 from harness.report.output import Report
 from harness.table import Block, Column, Fit, Table
 
@@ -17,20 +20,9 @@ def doctor(answer: Answer) -> int:
     harness doctor
     harness doctor --json
     """
-    from harness.doctor import Level, examine
-
     with answer.progress("looking"):
         found = examine(answer.options)
-    rows = [
-        {
-            "subject": one.subject,
-            "level": one.level.value,
-            "found": one.found,
-            "effect": one.effect,
-            "remedy": one.remedy,
-        }
-        for one in found
-    ]
+    rows = [{**asdict(one), "level": one.level.value} for one in found]
     table: list[Block] = [Table(_COLUMNS, rows, headed=False)]
     answer.tell(Report(lambda: table, lambda: {"findings": rows}))
     return FAILED if any(one.level is Level.BROKEN for one in found) else FINE
