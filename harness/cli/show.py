@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from harness.cli.arguments import Suite
 from harness.cli.command import FAILED, FINE, Answer, command
+from harness.errors import RecordError, UnknownName, nearest
+from harness.graph.suite import Entry, load_suite
+from harness.history import index, lookup, store
+from harness.options import Options
 from harness.records.names import find, is_chosen
+from harness.records.run import Run
 from harness.report import output
+from harness.report.kernels import run_report
 from harness.report.output import Report
 from harness.table import Column, Fit, Row, Table, Text
-
-if TYPE_CHECKING:
-    from harness.graph.suite import Entry, SuiteEntry
-    from harness.history.index import Index
-    from harness.options import Options
-    from harness.records.run import Run
+from harness.target import TARGETS
 
 
 @command(table=True, only=True)
@@ -45,9 +46,6 @@ def show(
     harness show latest --csv > run.csv
     harness show latest --module triton_per_fused_mul_0 > kernel.py
     """
-    from harness.history import lookup, store
-    from harness.report.kernels import run_report
-
     answer.recover()
     path = lookup.find(answer.options.results, run)
     found = chosen(store.load(path), answer.only)
@@ -72,8 +70,6 @@ def chosen(run: Run, only: Sequence[str]) -> Run:
 
 
 def _module(run: Run, name: str) -> str:
-    from harness.errors import UnknownName, nearest
-
     modules = {k.name: k.module for g in run.graphs for k in g.kernels}
     found = find(name, modules)
     if len(found) == 1:
@@ -113,56 +109,39 @@ def list_(
 
 
 def _suite(options: Options, suite: str, only: Sequence[str]) -> Report:
-    from harness.graph.suite import load_suite
-
-    entries = [
-        (entry, names)
-        for entry in load_suite(suite, options.suites).entries
-        if (names := [n for n in entry.entry.graph_names if is_chosen(only, n, entry.name)])
+    document: list[dict[str, Any]] = []
+    for entry in load_suite(suite, options.suites).entries:
+        paths = {name: entry.path(name) for name in entry.entry.graph_names}
+        graphs = [
+            {"name": name, "file": str(path), "captured": path.is_file()}
+            for name, path in paths.items()
+            if is_chosen(only, name, entry.name)
+        ]
+        if graphs:
+            document.append({**_entry(entry.entry), "graphs": graphs})
+    rows: list[Row] = [
+        {**{name: value for name, value in entry.items() if name != "graphs"}, **graph}
+        for entry in document
+        for graph in entry["graphs"]
     ]
-    graphs = sum(len(names) for _, names in entries)
 
     def lines() -> list[Text]:
         found = []
-        for entry, names in entries:
-            found.append(Text(entry.entry.title))
-            for name in names:
-                missing = "" if entry.path(name).is_file() else "  (not captured)"
-                found.append(Text(f"  {name}{missing}"))
-        total = f"suite {suite}: {len(entries)} entries, {graphs} graphs in {options.suites}"
+        for entry in document:
+            found.append(Text(entry["title"]))
+            for graph in entry["graphs"]:
+                missing = "" if graph["captured"] else "  (not captured)"
+                found.append(Text(f"  {graph['name']}{missing}"))
+        total = f"suite {suite}: {len(document)} entries, {len(rows)} graphs in {options.suites}"
         return [*found, Text(), Text(total)]
 
-    def rows() -> list[Row]:
-        named = [(entry, name) for entry, names in entries for name in names]
-        return [{**_entry(entry.entry), **_graph(entry, name)} for entry, name in named]
-
-    def document() -> dict[str, Any]:
-        made = [
-            {**_entry(entry.entry), "graphs": [_graph(entry, name) for name in names]}
-            for entry, names in entries
-        ]
-        return {"suite": suite, "entries": made}
-
-    return Report(lines, document, rows)
+    return Report(lines, lambda: {"suite": suite, "entries": document}, lambda: rows)
 
 
 def _entry(declared: Entry) -> dict[str, Any]:
-    return {
-        "name": declared.name,
-        "title": declared.title,
-        "origin": declared.origin,
-        "mode": declared.mode,
-        "dtype": declared.dtype.short,
-        "target": declared.target,
-        "sizes": dict(declared.real),
-        "small_sizes": dict(declared.small),
-        "tags": list(declared.tags),
-    }
-
-
-def _graph(entry: SuiteEntry, name: str) -> dict[str, Any]:
-    path = entry.path(name)
-    return {"name": name, "file": str(path), "captured": path.is_file()}
+    named = {"real": "sizes", "small": "small_sizes"}
+    found = {named.get(name, name): value for name, value in asdict(declared).items()}
+    return {**found, "dtype": declared.dtype.short, "tags": list(declared.tags)}
 
 
 def _column(key: str, right: bool = False, least: int = 0) -> Column:
@@ -194,8 +173,6 @@ def _table(
 
 
 def _runs(options: Options) -> list[dict[str, Any]]:
-    from harness.history import index
-
     found = index.refresh(options.results)
     say_unreadable(found, options.results)
     return [
@@ -212,10 +189,8 @@ def _runs(options: Options) -> list[dict[str, Any]]:
     ]
 
 
-def say_unreadable(found: Index, results: Path) -> None:
+def say_unreadable(found: index.Index, results: Path) -> None:
     """Say which run files cannot be read. Raises ``RecordError`` if none can."""
-    from harness.errors import RecordError
-
     for note in found.notes:
         output.note(note)
     for run in found.unreadable:
@@ -229,8 +204,6 @@ def say_unreadable(found: Index, results: Path) -> None:
 
 
 def _targets() -> list[dict[str, Any]]:
-    from harness.target import TARGETS
-
     return [
         {
             "name": name,
