@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli.arguments import GraphName, Jobs, Suite, TargetName, Timing
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.errors import HarnessError, NoDevice, UnknownName, UsageError, nearest
+from harness.history import lookup, store
+from harness.measure.tuning import KernelTuning, chosen_before, tunings_of
+from harness.options import Options
+from harness.records import modules
 from harness.records.names import find, is_chosen
+from harness.records.run import Run
 from harness.report import output
+from harness.report.tuning import tuning_report
+from harness.runtime.tune.tuning_cache import LookupTable
+from harness.target import Target, find_target
 
 if TYPE_CHECKING:
-    from harness.measure.tuning import KernelTuning
-    from harness.options import Options
-    from harness.records.run import Run
-    from harness.session.tune_session import TuneRequest
-    from harness.target import Target
+    from harness.session.tune_session import TuneRequest  # whose module imports torch
 
 NO_TIMES = (
     "no GPU here: candidates are compiled for {target}, with registers, spills, shared memory and "
@@ -29,48 +33,38 @@ NO_TIMES = (
 )
 
 
-SearchName: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--search",
-        help="How to go on from the best candidate: guided, descent, descent-all, descent-2, "
-        "exhaustive or none.",
-    ),
-]
-RunName: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--run", help="Show what this recorded run's tunings tried; tune nothing."),
-]
-Fresh: TypeAlias = Annotated[
-    bool, typer.Option("--fresh", help="Tune again what is in the tuning cache.")
-]
-Deterministic: TypeAlias = Annotated[
-    bool, typer.Option("--deterministic", help="No search for reductions.")
-]
-CheckWrites: TypeAlias = Annotated[
-    bool, typer.Option("--check-writes", help="Catch writes outside a kernel's outputs.")
-]
-Plot: TypeAlias = Annotated[
-    Path | None, typer.Option("--plot", help="Draw every trial to this file (png, svg, pdf).")
-]
-SaveTable: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--save-table", help="Write the choices as a table for HARNESS_TUNING_TABLE."),
-]
-
-
 @command(table=True, only=True)
 def tune(
     answer: Answer,
     graph: GraphName,
     suite: Suite = "default",
-    search: SearchName = "guided",
-    run: RunName = None,
-    fresh: Fresh = False,
-    deterministic: Deterministic = False,
-    check_writes: CheckWrites = False,
-    plot: Plot = None,
-    save_table: SaveTable = None,
+    search: Annotated[
+        str,
+        typer.Option(
+            help="How to go on from the best candidate: guided, descent, descent-all, descent-2, "
+            "exhaustive or none."
+        ),
+    ] = "guided",
+    run: Annotated[
+        str | None,
+        typer.Option(help="Show what this recorded run's tunings tried; tune nothing."),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Tune again what is in the tuning cache.")
+    ] = False,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="No search for reductions.")
+    ] = False,
+    check_writes: Annotated[
+        bool, typer.Option("--check-writes", help="Catch writes outside a kernel's outputs.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw every trial to this file (png, svg, pdf).")
+    ] = None,
+    save_table: Annotated[
+        Path | None,
+        typer.Option(help="Write the choices as a table for HARNESS_TUNING_TABLE."),
+    ] = None,
     target: TargetName = None,
     jobs: Jobs = None,
     timing: Timing = None,
@@ -137,7 +131,6 @@ class Wanted:
 
 
 def _live(answer: Answer, request: TuneRequest, wanted: Wanted) -> int:
-    from harness.measure.tuning import chosen_before
     from harness.session.tune_session import open_session
 
     options = answer.options
@@ -178,10 +171,6 @@ def _live(answer: Answer, request: TuneRequest, wanted: Wanted) -> int:
 
 def _recorded(answer: Answer, graph: str, suite: str, name: str, wanted: Wanted) -> int:
     """Show the tunings of a recorded run."""
-    from harness.history import lookup, store
-    from harness.measure.tuning import tunings_of
-    from harness.target import find_target
-
     options = answer.options
     path = lookup.find(options.results, name)
     run = store.load(path)
@@ -225,8 +214,6 @@ def _graphs_of(options: Options, graph: str, suite: str, run: Run) -> set[str]:
 def _latest(options: Options, machine: str, before: str = "") -> Run | None:
     """The newest run of this machine that can be read, of those whose file name comes
     ``before`` another's (empty: of all)."""
-    from harness.history import lookup, store
-
     mine = [p for p in lookup.runs(options.results) if p.parent.name == machine]
     mine = [p for p in mine if not before or p.name < before]
     for path in reversed(mine):
@@ -248,9 +235,6 @@ def _needs_times(option: str) -> NoDevice:
 
 
 def _save_table(path: Path, tunings: list[KernelTuning], texts: dict[str, str]) -> None:
-    from harness.records import modules
-    from harness.runtime.tune.tuning_cache import LookupTable
-
     chosen = {
         modules.facts(texts[t.name]).launch_hash: dict(t.chosen)
         for t in tunings
@@ -269,8 +253,6 @@ def _show(
     wanted: Wanted,
     earlier: Run | None,
 ) -> None:
-    from harness.report.tuning import tuning_report
-
     if wanted.plot is not None:
         from harness.report.tuning_plot import draw
 
