@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
@@ -11,58 +11,45 @@ from harness.cli.arguments import AckFile
 from harness.cli.command import FAILED, FINE, Answer, command
 from harness.cli.show import say_unreadable
 from harness.errors import UnknownName, UsageError, nearest
+from harness.history import index
+from harness.history.changes import waivers
+from harness.history.changes.changes import find
+from harness.history.changes.fitting import Settings
+from harness.history.changes.series import arrange
 from harness.records import metrics
-
-if TYPE_CHECKING:
-    from harness.history.changes.waivers import Waiver
-    from harness.history.index import Index
-
-
-Chosen: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--graph", help="Report only graphs like this (* and ? allowed; repeatable)."),
-]
-MetricNames: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        help=f"{', '.join(metrics.names())}; repeatable. Default: ms, and peers "
-        "(other compilers) if there are any; the static ones where nothing was timed.",
-    ),
-]
-Order: TypeAlias = Annotated[
-    str,
-    typer.Option("--order", help="history: first parents of HEAD; time: when the runs began."),
-]
-Repository: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--repository", help="Whose history. Default: that of the working directory."),
-]
-Alpha: TypeAlias = Annotated[
-    float,
-    typer.Option("--alpha", min=1e-6, max=0.5, help="Chance of any false alarm in the report."),
-]
-Smallest: TypeAlias = Annotated[
-    float,
-    typer.Option("--smallest", min=0, max=10, help="Least relative change worth reporting."),
-]
-ShortestRun: TypeAlias = Annotated[
-    int,
-    typer.Option("--shortest-run", min=2, max=100, help="Points a new level has to hold for."),
-]
+from harness.report.changes import changes_report, chosen
 
 
 @command(table=True, only=True)
 def changes(
     answer: Answer,
-    graph: Chosen = None,
-    metric: MetricNames = None,
+    graph: Annotated[
+        list[str] | None,
+        typer.Option(help="Report only graphs like this (* and ? allowed; repeatable)."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"{', '.join(metrics.names())}; repeatable. Default: ms, and peers "
+            "(other compilers) if there are any; the static ones where nothing was timed.",
+        ),
+    ] = None,
     ack: AckFile = None,
-    order: Order = "history",
-    repository: Repository = None,
-    alpha: Alpha = 0.05,
-    smallest: Smallest = 0.005,
-    shortest_run: ShortestRun = 2,
+    order: Annotated[
+        str, typer.Option(help="history: first parents of HEAD; time: when the runs began.")
+    ] = "history",
+    repository: Annotated[
+        Path | None, typer.Option(help="Whose history. Default: that of the working directory.")
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(min=1e-6, max=0.5, help="Chance of any false alarm in the report.")
+    ] = 0.05,
+    smallest: Annotated[
+        float, typer.Option(min=0, max=10, help="Least relative change worth reporting.")
+    ] = 0.005,
+    shortest_run: Annotated[
+        int, typer.Option(min=2, max=100, help="Points a new level has to hold for.")
+    ] = 2,
 ) -> int:
     """Find the commits at which a kernel's or graph's time changed, and what caused it.
 
@@ -75,12 +62,6 @@ def changes(
     harness changes --graph 'llama*' --metric ms --metric registers
     harness changes --json
     """
-    from harness.history import index
-    from harness.history.changes.changes import find
-    from harness.history.changes.fitting import Settings
-    from harness.history.changes.series import arrange
-    from harness.report.changes import changes_report, chosen
-
     if order not in ("history", "time"):
         raise UsageError(
             "there is no such order",
@@ -97,17 +78,16 @@ def changes(
         raise UnknownName(
             "there are no runs yet", where=str(results), remedy="make one: harness run"
         )
-    metrics = _metrics(metric or [], runs)
+    followed = _metrics(metric or [], runs)
     waived = waivers_of(ack, results)
     known = arrange(runs, repository or Path.cwd(), by_time=order == "time")
     rules = Settings(family=alpha, smallest=smallest, shortest_run=shortest_run)
-    report = find(known, metrics, rules, waived, graph or [])
-    report = chosen(report, answer.only)
-    answer.tell(changes_report(report, known, metrics))
+    report = chosen(find(known, followed, rules, waived, graph or []), answer.only)
+    answer.tell(changes_report(report, known, followed))
     return FAILED if report.regressions else FINE
 
 
-def _metrics(names: list[str], runs: Index) -> list[metrics.Metric]:
+def _metrics(names: list[str], runs: index.Index) -> list[metrics.Metric]:
     known = metrics.names()
     for name in names:
         if name not in known:
@@ -126,11 +106,9 @@ def _metrics(names: list[str], runs: Index) -> list[metrics.Metric]:
     return [metrics.named(name) for name in dict.fromkeys(names)]
 
 
-def waivers_of(given: Path | None, results: Path) -> tuple[Waiver, ...]:
+def waivers_of(given: Path | None, results: Path) -> tuple[waivers.Waiver, ...]:
     """What the file of waived changes says: the ``given`` one, else the one in the results
     folder, if there is one."""
-    from harness.history.changes import waivers
-
     path = given or results / waivers.FILE
     if given is None and not path.is_file():
         return ()

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from harness.cli.arguments import AckFile
 from harness.cli.changes import waivers_of
 from harness.cli.command import FAILED, FINE, Answer, command, describe
+from harness.history import index, prune
+from harness.imports import reading
 from harness.report import output
 from harness.report.output import Report
 from harness.table import Text, count
-
-if TYPE_CHECKING:
-    from harness.history.prune import Finding
 
 
 @command
@@ -46,8 +45,6 @@ def gc(
     harness gc
     harness gc --days 30 --repeats 3 --yes
     """
-    from harness.history import index, prune
-
     results = answer.options.results
     answer.recover()
     found = prune.survey(results, prune.Rules(days, repeats), waivers_of(ack, results))
@@ -57,12 +54,15 @@ def gc(
     document = {
         "removed": yes,
         "files": [str(path) for path in gone],
-        "findings": [_finding(each) for each in found],
+        "findings": [
+            {"files": [*map(str, f.files)], "bytes": f.size, "reason": f.reason, "keep": f.keep}
+            for f in found
+        ],
     }
     answer.tell(Report(lambda: _survey(found, yes), lambda: document))
 
 
-def _survey(found: Sequence[Finding], yes: bool) -> list[Text]:
+def _survey(found: Sequence[prune.Finding], yes: bool) -> list[Text]:
     lines = []
     for each in found:
         what = each.keep and f"kept, {each.keep}"
@@ -77,15 +77,6 @@ def _survey(found: Sequence[Finding], yes: bool) -> list[Text]:
     if going and not yes:
         lines.append("nothing was removed: harness gc --yes removes it")
     return [Text(line) for line in lines]
-
-
-def _finding(each: Finding) -> dict[str, Any]:
-    return {
-        "files": [str(file) for file in each.files],
-        "bytes": each.size,
-        "reason": each.reason,
-        "keep": each.keep,
-    }
 
 
 @command
@@ -111,8 +102,6 @@ def import_(
     harness import .asv/results
     harness import .benchmarks/Linux-CPython-3.12-64bit/0001_x.json
     """
-    from harness.imports import reading
-
     found = reading.read(paths)
     rows = []
     for path, run in found.runs:
