@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,44 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli.command import Answer, command
+from harness.dtypes import DType, from_torch_name
 from harness.errors import UnknownName, UsageError, nearest
 from harness.report.output import Report
 from harness.table import Text
 
-if TYPE_CHECKING:
-    from harness.dtypes import DType
-    from harness.graph.capture.capture import CaptureOptions, Mode
+if TYPE_CHECKING:  # these import torch or sympy
+    from harness.graph.capture.capture import Mode
     from harness.graph.model import Graph
-
-
-Training = Annotated[bool, typer.Option("--training", help="Forward and backward graphs.")]
-Optimizer = Annotated[
-    bool, typer.Option("--optimizer", help="An AdamW step over the model's parameters.")
-]
-ElementType = Annotated[
-    str, typer.Option("--dtype", help="Type of parameters and floating inputs (bf16, f16, …).")
-]
-Sizes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--size",
-        "-s",
-        metavar="NAME=VALUE",
-        help="An option of the model or its inputs; may be repeated.",
-        show_default=False,
-    ),
-]
-SmallSizes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--small",
-        metavar="NAME=VALUE",
-        help="Capture again at this size into small/ beside the file, for checks without "
-        "a GPU; may be repeated.",
-        show_default=False,
-    ),
-]
-Name = Annotated[str, typer.Option("--name", help="What the graphs are called.")]
 
 
 @command
@@ -66,12 +37,35 @@ def capture(
             "--output", "-o", help="File to write; a folder for several graphs.", show_default=False
         ),
     ],
-    training: Training = False,
-    optimizer: Optimizer = False,
-    dtype: ElementType = "f32",
-    size: Sizes = None,
-    small: SmallSizes = None,
-    name: Name = "",
+    training: Annotated[
+        bool, typer.Option("--training", help="Forward and backward graphs.")
+    ] = False,
+    optimizer: Annotated[
+        bool, typer.Option("--optimizer", help="An AdamW step over the model's parameters.")
+    ] = False,
+    dtype: Annotated[
+        str, typer.Option(help="Type of parameters and floating inputs (bf16, f16, …).")
+    ] = "f32",
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--size",
+            "-s",
+            metavar="NAME=VALUE",
+            help="An option of the model or its inputs; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    small: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Capture again at this size into small/ beside the file, for checks without "
+            "a GPU; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option(help="What the graphs are called.")] = "",
     force: Annotated[
         bool, typer.Option("--force", help="Replace a file even if it is not a graph.")
     ] = False,
@@ -92,11 +86,10 @@ def capture(
     if not force:
         _require_graphs([file])
     mode: Mode = "training" if training else "optimizer" if optimizer else "inference"
-    wanted = _options(mode, dtype, name, size or [])
+    sizes = dict(_size(text, "--size") for text in size or [])
+    small_sizes = dict(_size(text, "--small") for text in small or [])
     with answer.progress(f"capturing {target}"):
-        graphs, small_graphs = _capture(
-            target, wanted, dict(_size(text, "--small") for text in small or [])
-        )
+        graphs, small_graphs = _capture(target, mode, _dtype(dtype), name, sizes, small_sizes)
     placed = _placed(graphs, file)
     beside = [path.parent / "small" / path.name for _, path in placed]
     placed += zip(small_graphs, beside, strict=False)
@@ -107,15 +100,7 @@ def capture(
     answer.tell(Report(lambda: [Text(line) for line in lines], lambda: {"graphs": rows}))
 
 
-def _options(mode: Mode, dtype: str, name: str, sizes: list[str]) -> CaptureOptions:
-    from harness.graph.capture.capture import CaptureOptions
-
-    return CaptureOptions(mode, _dtype(dtype), name, dict(_size(text) for text in sizes))
-
-
 def _dtype(text: str) -> DType:
-    from harness.dtypes import DType, from_torch_name
-
     for find in (DType, from_torch_name):
         try:
             return find(text)
@@ -132,9 +117,7 @@ def _dtype(text: str) -> DType:
     )
 
 
-def _size(text: str, option: str = "--size") -> tuple[str, Any]:
-    import ast
-
+def _size(text: str, option: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise UsageError(
@@ -151,33 +134,29 @@ def _size(text: str, option: str = "--size") -> tuple[str, Any]:
 
 
 def _capture(
-    target: str, wanted: CaptureOptions, small: dict[str, Any]
+    target: str, mode: Mode, dtype: DType, name: str, sizes: dict[str, Any], small: dict[str, Any]
 ) -> tuple[list[Graph], list[Graph]]:
     """The graphs, and those of the same structure at ``small`` sizes if any are named."""
+    from harness.graph.capture.capture import CaptureOptions
     from harness.graph.capture.capture import capture as capture_graphs
     from harness.graph.suite import Entry, capture_entry
 
     if not small:
-        return capture_graphs(target, wanted), []
-    sizes = wanted.options
-    entry = Entry(
-        wanted.name, target, target, target, wanted.mode, wanted.dtype, sizes, {**sizes, **small}
-    )
+        return capture_graphs(target, CaptureOptions(mode, dtype, name, sizes)), []
+    entry = Entry(name, target, target, target, mode, dtype, sizes, {**sizes, **small})
     return capture_entry(entry)
 
 
 def _placed(graphs: list[Graph], file: Path) -> list[tuple[Graph, Path]]:
     """Each graph and its file: ``file`` itself for one, else a file each in that folder."""
-    if file.suffix == ".py":
-        if len(graphs) == 1:
-            return [(graphs[0], file)]
-        return [(g, file.with_name(f"{file.stem}{_part(g.name)}.py")) for g in graphs]
-    return [(graph, file / f"{graph.name}.py") for graph in graphs]
-
-
-def _part(name: str) -> str:
-    """``_forward`` or ``_backward``: the end of a graph's name."""
-    return f"_{name.rpartition('_')[2]}"
+    if file.suffix != ".py":
+        return [(graph, file / f"{graph.name}.py") for graph in graphs]
+    if len(graphs) == 1:
+        return [(graphs[0], file)]
+    ends = [graph.name.rpartition("_")[2] for graph in graphs]  # forward, backward
+    return [
+        (g, file.with_name(f"{file.stem}_{end}.py")) for g, end in zip(graphs, ends, strict=True)
+    ]
 
 
 def _require_graphs(paths: Iterable[Path]) -> None:

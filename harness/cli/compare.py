@@ -4,41 +4,25 @@ rate and a cause."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli.arguments import Alpha, Everything, Margin
 from harness.cli.command import FAILED, FINE, Answer, command
+from harness.history import lookup, store
+from harness.measure.jobs import Effort
+from harness.options import Options, project_root
+from harness.records.run import Machine, Run
+from harness.target import find_target
 
 if TYPE_CHECKING:
-    from harness.measure.jobs import Effort
     from harness.measure.noise.judge import Rules
-    from harness.options import Options
     from harness.verdicts.comparing import Comparison, Side
     from harness.verdicts.confirming import Workplace
 
-FromRun: TypeAlias = Annotated[
-    str, typer.Option("--run", help="The run from which two compilers are taken.")
-]
-Remeasure: TypeAlias = Annotated[
-    bool,
-    typer.Option("--remeasure", help="Time the modules against each other now, as `confirm` does."),
-]
-Static: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--static",
-        help="Compare binaries, without times or a GPU; commits (and `worktree`) are compiled.",
-    ),
-]
-Processes: TypeAlias = Annotated[
-    int, typer.Option(min=1, max=100, help="Fresh processes to time in.")
-]
-Budget: TypeAlias = Annotated[
-    float,
-    typer.Option(min=1.0, help="Milliseconds for a pair of kernels in a process, at most."),
-]
+
 _SIDE = (
     "`latest`, a run file, the beginning of a run's name, a commit, an emitted module or a "
     "folder of them, or a compiler (harness, inductor, eager …)."
@@ -50,9 +34,22 @@ def compare(
     answer: Answer,
     a: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
     b: Annotated[str, typer.Argument(metavar="B", help="The same, compared with A.")],
-    run: FromRun = "latest",
-    remeasure: Remeasure = False,
-    static: Static = False,
+    run: Annotated[
+        str, typer.Option(help="The run from which two compilers are taken.")
+    ] = "latest",
+    remeasure: Annotated[
+        bool,
+        typer.Option(
+            "--remeasure", help="Time the modules against each other now, as `confirm` does."
+        ),
+    ] = False,
+    static: Annotated[
+        bool,
+        typer.Option(
+            "--static",
+            help="Compare binaries, without times or a GPU; commits (and `worktree`) are compiled.",
+        ),
+    ] = False,
     everything: Everything = False,
     alpha: Alpha = 0.05,
     margin: Margin = 0.01,
@@ -77,8 +74,6 @@ def compare(
 
     rules = Rules(alpha=alpha, margin=margin)
     if remeasure:
-        from harness.measure.jobs import Effort
-
         found = _remeasured(answer, (a, b), (), rules, Effort(), everything, run)
     else:
         answer.recover()
@@ -101,8 +96,11 @@ def confirm(
             show_default=False,
         ),
     ] = None,
-    processes: Processes = 5,
-    budget: Budget = 150.0,
+    processes: Annotated[int, typer.Option(min=1, max=100, help="Fresh processes to time in.")] = 5,
+    budget: Annotated[
+        float,
+        typer.Option(min=1.0, help="Milliseconds for a pair of kernels in a process, at most."),
+    ] = 150.0,
     everything: Everything = False,
     alpha: Alpha = 0.05,
     margin: Margin = 0.01,
@@ -116,7 +114,6 @@ def confirm(
     harness confirm 20260102 latest
     harness confirm 20260102 latest '*softmax*' --processes 8
     """
-    from harness.measure.jobs import Effort
     from harness.measure.noise.judge import Rules
 
     rules, effort = Rules(alpha=alpha, margin=margin), Effort(processes, budget)
@@ -174,29 +171,22 @@ def _compilers(
     run: str,
 ) -> Comparison:
     """Two compilers on the graphs named, else on those of the run, else on the whole suite."""
-    from harness.history import lookup, store
     from harness.measure.pairs import find_device
     from harness.measure.peers.pool import PeerPool
-    from harness.records.run import Machine, Run
     from harness.session.entries import find_graphs
     from harness.verdicts.confirming import confirm_compilers
 
-    known = bool(lookup.runs(options.results))
-    recorded = (
-        store.load(lookup.find(options.results, run)) if known else Run("", "", Machine(""), "")
-    )
+    recorded = Run("", "", Machine(""), "")
+    if lookup.runs(options.results):
+        recorded = store.load(lookup.find(options.results, run))
     chosen = list(graphs) or [graph.name for graph in recorded.graphs]
     files = find_graphs(options, recorded.suite or "default", chosen)
-    return confirm_compilers(
-        recorded,
-        names,
-        files,
-        rules,
-        effort,
-        place,
-        find_device(place.cache),
-        lambda others: PeerPool(others, place.cache, place.jobs),
-    )
+
+    def open_peers(others: Sequence[str]) -> PeerPool:
+        return PeerPool(others, place.cache, place.jobs)
+
+    device = find_device(place.cache)
+    return confirm_compilers(recorded, names, files, rules, effort, place, device, open_peers)
 
 
 def _compare_statically(answer: Answer, names: Sequence[str], everything: bool) -> int:
@@ -205,7 +195,6 @@ def _compare_statically(answer: Answer, names: Sequence[str], everything: bool) 
 
     from harness.report.static import chosen, static_report
     from harness.runtime.compile.compiling import CompilePool
-    from harness.target import find_target
     from harness.verdicts.static_comparing import compare_static
 
     options = answer.options
@@ -221,9 +210,6 @@ def _compare_statically(answer: Answer, names: Sequence[str], everything: bool) 
 
 
 def _static_sides(options: Options, names: Sequence[str]) -> list[Side]:
-    from pathlib import Path
-
-    from harness.options import project_root
     from harness.session.entries import find_graphs
     from harness.verdicts.sides import commit_side, find_static_side
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +12,7 @@ import typer
 from harness.cli.arguments import GraphName, Suite, TargetName
 from harness.cli.command import FAILED, FINE, Answer, command
 from harness.errors import HarnessError
+from harness.records.run import to_json
 from harness.report import output
 from harness.report.output import Report
 from harness.table import Block, Column, Table, Text
@@ -51,7 +52,7 @@ def emit(
     harness emit llama_block_forward -o kernels/
     python kernels/triton_per_fused_mul_0.py --check
     """
-    from harness.session.entries import find_graphs, is_user_file
+    from harness.session.entries import UserEntry, find_graphs, is_user_file
     from harness.target import find_target
 
     options = answer.options
@@ -61,16 +62,25 @@ def emit(
     modules: dict[str, EmittedModule] = {}
     rows: list[dict[str, Any]] = []
     failures: list[dict[str, str]] = []
+
+    def add(name: str, module: EmittedModule, launches: int) -> None:
+        free = _free_name(folder, modules, module)
+        modules[free] = module
+        row = {"graph": name, "kernel": module.name, "bytes": module.bytes_moved}
+        rows.append({**row, "launches": launches, "file": str(folder / f"{free}.py")})
+
     if by_hand:
-        _add_user_kernels(Path(graph), small, folder, modules, rows, failures)
+        name = Path(graph).stem
+        found, failed = UserEntry(Path(graph)).modules(small)
+        for module in found:
+            add(name, module, 1)
+        failures += [{"graph": name, "reason": f"{one.name}: {one.reason}"} for one in failed]
     with answer.progress("compiling") as bar:
         for position, file in enumerate(files):
             bar.update(f"compiling {file.name}", position, len(files))
             compiled = _compile(file, chosen, small)
             for module, launches in compiled.distinct():
-                name = _free_name(folder, modules, module)
-                modules[name] = module
-                rows.append(_row(file.name, module, launches, folder / f"{name}.py"))
+                add(file.name, module, launches)
             failures += [{"graph": file.name, "reason": str(f.error)} for f in compiled.failures]
     texts = {name: module.text for name, module in modules.items()}
     _write(folder, texts)
@@ -83,25 +93,6 @@ def emit(
     for failure in failures:
         output.note(f"not generated: {failure['reason']}")
     return FAILED if failures else FINE
-
-
-def _add_user_kernels(
-    path: Path,
-    small: bool,
-    folder: Path,
-    modules: dict[str, EmittedModule],
-    rows: list[dict[str, Any]],
-    failures: list[dict[str, str]],
-) -> None:
-    """The hand-written kernels of a file."""
-    from harness.session.entries import UserEntry
-
-    found, failed = UserEntry(path).modules(small)
-    for module in found:
-        name = _free_name(folder, modules, module)
-        modules[name] = module
-        rows.append(_row(path.stem, module, 1, folder / f"{name}.py"))
-    failures += [{"graph": path.stem, "reason": f"{one.name}: {one.reason}"} for one in failed]
 
 
 def _compile(file: GraphFile, target: Target, small: bool) -> CompiledGraph:
@@ -120,21 +111,12 @@ def _compile(file: GraphFile, target: Target, small: bool) -> CompiledGraph:
     return compile_graph(graph, target, full.decisions)
 
 
-def _row(graph: str, module: EmittedModule, launches: int, path: Path) -> dict[str, Any]:
-    return {
-        "graph": graph,
-        "kernel": module.name,
-        "bytes": module.bytes_moved,
-        "launches": launches,
-        "file": str(path),
-    }
-
-
 def _free_name(folder: Path, taken: dict[str, EmittedModule], module: EmittedModule) -> str:
     """A file name for ``module``: its own, numbered if another text has it already, here or in a
     file in ``folder``, which is said."""
-    name, number, there = module.name, 1, False
-    while True:
+    numbered = (f"{module.name}_{number}" for number in itertools.count(2))
+    there = False
+    for name in itertools.chain((module.name,), numbered):
         path = folder / f"{name}.py"
         if name in taken:
             free = taken[name].text == module.text
@@ -142,12 +124,10 @@ def _free_name(folder: Path, taken: dict[str, EmittedModule], module: EmittedMod
             free = not path.exists() or _text(path) == module.text
             there = there or not free
         if free:
-            break
-        number += 1
-        name = f"{module.name}_{number}"
-    if there:
-        output.note(f"{module.name}.py is there with another text: written as {name}.py")
-    return name
+            if there:
+                output.note(f"{module.name}.py is there with another text: written as {name}.py")
+            return name
+    raise AssertionError("itertools.count ended")
 
 
 def _text(path: Path) -> str | None:
@@ -281,22 +261,12 @@ def _region(name: str, schedule: Schedule, nodes: tuple[str, ...]) -> dict[str, 
     found = explained(schedule)
     kernels = [row for row in found.groups if not nodes or set(nodes) & set(row.origins)]
     wanted = {row.name for row in kernels}
+    rejections = [r for r in found.rejections if {r.first_group, r.second_group} & wanted]
+    kept = ("name", "numel", "rnumel", "origins")
     return {
         "name": name,
-        "kernels": [
-            {
-                "name": row.name,
-                "numel": row.numel,
-                "rnumel": row.rnumel,
-                "origins": list(row.origins),
-            }
-            for row in kernels
-        ],
-        "rejections": [
-            dataclasses.asdict(row)
-            for row in found.rejections
-            if not nodes or {row.first_group, row.second_group} & wanted
-        ],
+        "kernels": [{key: to_json(getattr(row, key)) for key in kept} for row in kernels],
+        "rejections": to_json(rejections if nodes else found.rejections),
     }
 
 
