@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.command import FAILED, FINE, Answer, command
+from harness.records.names import is_chosen
 from harness.report.output import Report, emit
 from harness.table import Block, Column, Fit, Table, Text
 
@@ -49,17 +50,11 @@ def conformance(
     harness conformance --samples 0 --dtype all --backward
     harness conformance -k 'linalg*'
     """
-    import fnmatch
-
     from harness.conformance import operators
 
     types = operators.DTYPES if dtype and "all" in dtype else dtype or operators.DTYPES[:1]
-    wanted = [
-        case
-        for case in operators.cases(types, backward=backward)
-        if not answer.only
-        or any(fnmatch.fnmatch(case.operator, p) or p in case.operator for p in answer.only)
-    ]
+    cases = operators.cases(types, backward=backward)
+    wanted = [case for case in cases if is_chosen(answer.only, case.operator)]
     rows: list[operators.Row] = []
     with answer.cache() as folder, answer.progress("operators") as progress:
         for row in operators.run(wanted, samples, jobs, folder, journal, device):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.calibration import store as calibrations
 from harness.cli.arguments import (
     Commit,
     Graphs,
@@ -21,27 +23,15 @@ from harness.cli.arguments import (
 )
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.errors import NoDevice, UnknownName
+from harness.history.journal import Journal, Memory
+from harness.measure.peers.names import parse
+from harness.records.run import GraphRecord, Run, one_line
 from harness.report import output
+from harness.report.kernels import graph_blocks, run_report, summary_report
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from harness.history.journal import Memory
-    from harness.records.run import GraphRecord, Run
+if TYPE_CHECKING:  # these import torch
     from harness.session.model import Event
     from harness.session.plan import Plan
-
-
-Against: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--against",
-        metavar="COMPILERS",
-        help="Compare with other compilers on the same regions and inputs, commas between them: "
-        "eager, inductor, inductor-tuned, or a backend of torch.compile. Needs a GPU.",
-        show_default=False,
-    ),
-]
 
 
 @command(table=True, only=True)
@@ -56,7 +46,15 @@ def run(
     ] = True,
     timing: Timing = None,
     commit: Commit = None,
-    against: Against = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMPILERS",
+            help="Compare with other compilers on the same regions and inputs, commas between "
+            "them: eager, inductor, inductor-tuned, or a backend of torch.compile. Needs a GPU.",
+            show_default=False,
+        ),
+    ] = None,
     processes: Processes = 3,
     kernel_seconds: KernelSeconds = 180.0,
 ) -> int:
@@ -78,7 +76,6 @@ def run(
     harness run --against inductor,eager
     harness run --processes 5 --kernel-seconds 60
     """
-    from harness.measure.peers.names import parse
     from harness.session.plan import Request, prepare
 
     options = answer.options
@@ -97,8 +94,6 @@ def run(
 
 def _measure(plan: Plan, answer: Answer, results: Path | None) -> int:
     """Keep what the session brings below ``results``, if anywhere, and print it."""
-    from harness.history.journal import Journal, Memory
-
     for note in plan.notes:
         output.note(note)
     kept: contextlib.AbstractContextManager[Memory]
@@ -188,8 +183,6 @@ class _Follower:
         self.bar.update(text, self.done, max(self.total, 1))
 
     def _print(self) -> None:
-        from harness.report.kernels import graph_blocks
-
         for graph in self.unprinted.values():
             if not self.answer.quiet and (self.plan.whole or graph.kernels):
                 with self.bar.aside():
@@ -203,8 +196,6 @@ def detecting(
 ) -> Generator[Event, None, None]:
     """``events``, kernels with their smallest detectable change, by the newest calibration below
     ``results`` that fits the run's machine and method; without one as they are."""
-    from harness.calibration import store as calibrations
-
     with contextlib.closing(events):
         found = calibrations.newest(results, run.machine.key, run.method)
         if found is None:
@@ -224,9 +215,6 @@ def detecting(
 
 def _conclude(sink: Memory, cause: KeyboardInterrupt | NoDevice | None, answer: Answer) -> int:
     """Print the run; its exit status. ``cause`` is what ended it early."""
-    from harness.records.run import one_line
-    from harness.report.kernels import run_report, summary_report
-
     run = sink.run
     file = None if sink.path is None else str(sink.path)
     answer.tell(run_report(run, file) if answer.quiet else summary_report(run, file))
