@@ -20,6 +20,30 @@ if TYPE_CHECKING:  # these import torch or sympy
     from harness.graph.model import Graph
 
 
+_Sizes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--size",
+        "-s",
+        metavar="NAME=VALUE",
+        help="An option of the model or its inputs; may be repeated.",
+        show_default=False,
+    ),
+]
+_SmallSizes = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="Capture again at this size into small/ beside the file, for checks without "
+        "a GPU; may be repeated.",
+        show_default=False,
+    ),
+]
+
+
+_Name = Annotated[str, typer.Option(help="What the graphs are called.")]
+
+
 @command
 def capture(
     answer: Answer,
@@ -46,26 +70,9 @@ def capture(
     dtype: Annotated[
         str, typer.Option(help="Type of parameters and floating inputs (bf16, f16, …).")
     ] = "f32",
-    size: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--size",
-            "-s",
-            metavar="NAME=VALUE",
-            help="An option of the model or its inputs; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    small: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Capture again at this size into small/ beside the file, for checks without "
-            "a GPU; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    name: Annotated[str, typer.Option(help="What the graphs are called.")] = "",
+    size: _Sizes = None,
+    small: _SmallSizes = None,
+    name: _Name = "",
     force: Annotated[
         bool, typer.Option("--force", help="Replace a file even if it is not a graph.")
     ] = False,
@@ -86,8 +93,7 @@ def capture(
     if not force:
         _require_graphs([file])
     mode: Mode = "training" if training else "optimizer" if optimizer else "inference"
-    sizes = dict(_size(text, "--size") for text in size or [])
-    small_sizes = dict(_size(text, "--small") for text in small or [])
+    sizes, small_sizes = _sizes(size, "--size"), _sizes(small, "--small")
     with answer.progress(f"capturing {target}"):
         graphs, small_graphs = _capture(target, mode, _dtype(dtype), name, sizes, small_sizes)
     placed = _placed(graphs, file)
@@ -115,6 +121,10 @@ def _dtype(text: str) -> DType:
         expected=", ".join(near),
         remedy="name one of these, or leave the option out (f32)",
     )
+
+
+def _sizes(texts: list[str] | None, option: str) -> dict[str, Any]:
+    return dict(_size(text, option) for text in texts or ())
 
 
 def _size(text: str, option: str) -> tuple[str, Any]:

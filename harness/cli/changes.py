@@ -19,6 +19,14 @@ from harness.history.changes.series import arrange
 from harness.records import metrics
 from harness.report.changes import changes_report, chosen
 
+_Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=f"{', '.join(metrics.names())}; repeatable. Default: ms, and peers "
+        "(other compilers) if there are any; the static ones where nothing was timed.",
+    ),
+]
+
 
 @command(table=True, only=True)
 def changes(
@@ -27,13 +35,7 @@ def changes(
         list[str] | None,
         typer.Option(help="Report only graphs like this (* and ? allowed; repeatable)."),
     ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"{', '.join(metrics.names())}; repeatable. Default: ms, and peers "
-            "(other compilers) if there are any; the static ones where nothing was timed.",
-        ),
-    ] = None,
+    metric: _Metrics = None,
     ack: AckFile = None,
     order: Annotated[
         str, typer.Option(help="history: first parents of HEAD; time: when the runs began.")

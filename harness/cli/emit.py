@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ from harness.records.run import to_json
 from harness.report import output
 from harness.report.output import Report
 from harness.table import Block, Column, Table, Text
+from harness.target import Target, find_target
 
 if TYPE_CHECKING:
     from harness.codegen.source import EmittedModule
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from harness.graph.model import Graph
     from harness.schedule.group import Schedule
     from harness.session.entries import GraphFile
-    from harness.target import Target
 
 
 @command
@@ -52,36 +52,22 @@ def emit(
     harness emit llama_block_forward -o kernels/
     python kernels/triton_per_fused_mul_0.py --check
     """
-    from harness.session.entries import UserEntry, find_graphs, is_user_file
-    from harness.target import find_target
+    from harness.session.entries import find_graphs, is_user_file
 
-    options = answer.options
-    chosen = find_target(target or options.target)
-    by_hand = is_user_file(graph)
-    files = () if by_hand else find_graphs(options, suite, [graph])
+    chosen = find_target(target or answer.options.target)
     modules: dict[str, EmittedModule] = {}
     rows: list[dict[str, Any]] = []
     failures: list[dict[str, str]] = []
-
-    def add(name: str, module: EmittedModule, launches: int) -> None:
-        free = _free_name(folder, modules, module)
-        modules[free] = module
-        row = {"graph": name, "kernel": module.name, "bytes": module.bytes_moved}
-        rows.append({**row, "launches": launches, "file": str(folder / f"{free}.py")})
-
-    if by_hand:
-        name = Path(graph).stem
-        found, failed = UserEntry(Path(graph)).modules(small)
-        for module in found:
-            add(name, module, 1)
-        failures += [{"graph": name, "reason": f"{one.name}: {one.reason}"} for one in failed]
-    with answer.progress("compiling") as bar:
-        for position, file in enumerate(files):
-            bar.update(f"compiling {file.name}", position, len(files))
-            compiled = _compile(file, chosen, small)
-            for module, launches in compiled.distinct():
-                add(file.name, module, launches)
-            failures += [{"graph": file.name, "reason": str(f.error)} for f in compiled.failures]
+    if is_user_file(graph):
+        made = _by_hand(Path(graph), small, failures)
+    else:
+        files = find_graphs(answer.options, suite, [graph])
+        made = _compiled(answer, files, chosen, small, failures)
+    for origin, module, launches in made:
+        name = _free_name(folder, modules, module)
+        modules[name] = module
+        row = {"graph": origin, "kernel": module.name, "bytes": module.bytes_moved}
+        rows.append({**row, "launches": launches, "file": str(folder / f"{name}.py")})
     texts = {name: module.text for name, module in modules.items()}
     _write(folder, texts)
     if binaries:
@@ -93,6 +79,33 @@ def emit(
     for failure in failures:
         output.note(f"not generated: {failure['reason']}")
     return FAILED if failures else FINE
+
+
+def _by_hand(
+    path: Path, small: bool, failures: list[dict[str, str]]
+) -> Iterator[tuple[str, EmittedModule, int]]:
+    """The hand-written kernels of a file: its name, a module, one launch."""
+    from harness.session.entries import UserEntry
+
+    found, failed = UserEntry(path).modules(small)
+    yield from ((path.stem, module, 1) for module in found)
+    failures += [{"graph": path.stem, "reason": f"{one.name}: {one.reason}"} for one in failed]
+
+
+def _compiled(
+    answer: Answer,
+    files: Sequence[GraphFile],
+    target: Target,
+    small: bool,
+    failures: list[dict[str, str]],
+) -> Iterator[tuple[str, EmittedModule, int]]:
+    """The distinct kernels of graphs: the graph's name, a module, how often it is launched."""
+    with answer.progress("compiling") as bar:
+        for position, file in enumerate(files):
+            bar.update(f"compiling {file.name}", position, len(files))
+            compiled = _compile(file, target, small)
+            yield from ((file.name, module, launches) for module, launches in compiled.distinct())
+            failures += [{"graph": file.name, "reason": str(f.error)} for f in compiled.failures]
 
 
 def _compile(file: GraphFile, target: Target, small: bool) -> CompiledGraph:
@@ -209,7 +222,6 @@ def explain(
     harness explain llama_block_forward --stages stages/
     """
     from harness.session.entries import find_graphs
-    from harness.target import find_target
 
     options = answer.options
     chosen = find_target(target or options.target)
