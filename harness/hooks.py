@@ -11,7 +11,7 @@ from harness.codegen.source import EmittedModule, KernelSource
 from harness.errors import RecordError
 from harness.graph.model import Graph, Partition, Region
 from harness.graph.text import dumps
-from harness.ir.nodes import reductions
+from harness.ir.nodes import reductions, scans
 from harness.ir.printer import dump, dump_stores
 from harness.ir.program import Program
 from harness.ir.verify import verify
@@ -55,7 +55,7 @@ def as_scheduled(made: Schedule) -> Program:
     them all as axes."""
     nests = {
         nest.name: nest
-        if reductions(nest.stores)
+        if reductions(nest.stores) or scans(nest.stores)
         else dataclasses.replace(nest, axes=(*nest.axes, *nest.raxes), raxes=())
         for group in made.groups
         for nest in group.nests

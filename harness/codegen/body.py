@@ -7,7 +7,7 @@ the loop, so it is computed once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import sympy
@@ -32,6 +32,8 @@ from harness.ir.nodes import (
     Load,
     Masked,
     Reduce,
+    Scan,
+    Sort,
     Store,
     StoreMode,
     Value,
@@ -62,9 +64,31 @@ class Body:
     loop: Scope | None = None
     evictions: dict[int, str] = field(default_factory=dict)
     used: set[sympy.Symbol] = field(default_factory=set)
+    along: Callable[[Scan | Sort, Sequence[Var]], Var] | None = None
     _loads: dict[int, bool] = field(default_factory=dict)
     _reduced: dict[int, bool] = field(default_factory=dict)
     _keep: list[Value] = field(default_factory=list)
+
+    # whole blocks
+
+    @property
+    def everything(self) -> frozenset[str]:
+        """All tiles."""
+        return frozenset(t.prefix for t in self.frame.plan.tiles)
+
+    @property
+    def block_shape(self) -> str:
+        """The shape of a value that varies over all tiles."""
+        return self.frame.shape(self.everything)
+
+    def whole(self, var: Var, dtype: DType) -> str:
+        """A value as a whole block of ``dtype``."""
+        text = materialised(var) if var.literal else var.text
+        if var.dtype is not dtype:
+            text = f"{text}.to({triton_type(dtype)})"
+        if var.literal or not self.frame.same_shape(var.tiles, self.everything):
+            text = f"tl.broadcast_to({text}, {self.block_shape})"
+        return text
 
     # where a value belongs
 
@@ -78,7 +102,8 @@ class Body:
             for v in walk([value]):
                 if id(v) not in self._loads:
                     reads = isinstance(v, Load) or any(self._loads[id(o)] for o in operands(v))
-                    self._loads[id(v)] = reads
+                    # A scan has seen its whole row, whatever of it a mask leaves.
+                    self._loads[id(v)] = reads and not isinstance(v, Scan | Sort)
             found = self._loads[id(value)]
         return found
 
@@ -95,6 +120,8 @@ class Body:
     def _depends(self, value: Value) -> bool:
         if isinstance(value, Reduce):
             return False
+        if isinstance(value, Scan | Sort):
+            return True
         if isinstance(value, Load | IndexValue):
             tiles = (tile_of(self.frame.plan.tiles, s) for s in value.index.free_symbols)
             if any(t is not None and t.startswith("r") for t in tiles):
@@ -160,7 +187,7 @@ class Body:
                     got=value.kind.value,
                     expected="the user in a later segment",
                 )
-            case Constant() | Load() | IndexValue() | Compute():
+            case Constant() | Load() | IndexValue() | Compute() | Scan() | Sort():
                 return [(o, masks) for o in operands(value)]
 
     def _at(self, value: Value, context: Context) -> Var:
@@ -188,6 +215,9 @@ class Body:
                 return self._masked(value, context)
             case Reduce():
                 raise InvalidProgram("a reduction is written by its loop", got=value.kind.value)
+            case Scan() | Sort():
+                assert self.along is not None
+                return self.along(value, [self._at(a, context) for a in value.args])
 
     def _index_value(self, value: IndexValue, context: Context) -> Var:
         if value.index.is_Integer and not value.indirect:
@@ -223,7 +253,7 @@ class Body:
                 return not value.dtype.is_float and value.bits >= 0
             case IndexValue():
                 return self.frame.printer.simplifier.is_nonnegative(value.index)
-            case Load() | Compute() | Masked() | Reduce():
+            case Load() | Compute() | Masked() | Reduce() | Scan() | Sort():
                 return False
 
     def _masked(self, value: Masked, context: Context) -> Var:
@@ -328,6 +358,8 @@ class Body:
         var = self.value(store.value)
         for _, value in store.indirect:
             self.value(value)
+        if store.mask is not None:
+            self.value(store.mask)
         index, own = self._index(store.index, store.indirect, ())
         spread = None if self.frame.same_shape(own, level) else self.frame.shape(level)
         shape = self.frame.shape(level)
@@ -335,7 +367,7 @@ class Body:
         if not var.literal and not self.frame.same_shape(var.tiles, level):
             text = f"tl.broadcast_to({text}, {shape})"
         text = stored_text(text, store.value, self.dtypes[store.buffer])
-        mask, _ = self._mask_text(level, ())
+        mask, _ = self._mask_text(level, () if store.mask is None else (store.mask,))
         parts = [self._address(store.buffer, index, spread), text, mask]
         name = "tl.store"
         if store.mode is StoreMode.ATOMIC_ADD:

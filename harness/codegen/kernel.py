@@ -21,6 +21,7 @@ from harness.codegen.frame import (
     tile_of,
 )
 from harness.codegen.reduction import HELPERS, Reducer
+from harness.codegen.scan import SCAN_HELPERS, Scanner
 from harness.codegen.source import KernelSource
 from harness.codegen.values import Scope
 from harness.heuristics.limits import block_name
@@ -52,7 +53,7 @@ def render(plan: KernelPlan, number: int) -> KernelSource:
     name = f"{plan.name}_{number}"
     kernel = _Kernel(plan, build_frame(plan))
     lines = kernel.lines()
-    known = {**HELPERS, **op_triton.HELPERS}
+    known = {**HELPERS, **SCAN_HELPERS, **op_triton.HELPERS}
     helpers = [known[h] + "\n\n" for h in sorted(kernel.helpers)]
     parameters = [a.name for a in plan.arguments]
     parameters += [f"{block_name(t.prefix)}: tl.constexpr" for t in _blocks_in_order(plan)]
@@ -89,6 +90,7 @@ class _Kernel:
         labels = {id(s.value): nodes[s.buffer] for s in stores}
         dtypes = {b.name: b.dtype for b in buffers}
         body = Body(self.frame, self._pointers(), dtypes, nodes, labels, self.helpers)
+        body.along = Scanner(body)
         self._components = self._all_components()
         passes = self._passes() if self._looped else []
         for number, segment in enumerate(self.plan.segments):

@@ -18,6 +18,8 @@ from harness.ir.nodes import (
     Load,
     Masked,
     Reduce,
+    Scan,
+    Sort,
     Store,
     Value,
     operands,
@@ -58,13 +60,15 @@ def _counts(stores: Iterable[Store], inner: frozenset[sympy.Symbol]) -> tuple[in
         match value:
             case Reduce():
                 per_element += value.component == 0
+            case Scan():
+                per_element += value.component == 0
             case Compute() if value.op not in (Op.CAST, Op.BITCAST):
                 cost = 2 if value.op is Op.FMA else 1
                 if id(value) in changing:
                     per_element += cost
                 else:
                     per_row += cost
-            case Constant() | Load() | IndexValue() | Compute() | Masked():
+            case Constant() | Load() | IndexValue() | Compute() | Masked() | Sort():
                 pass
     return per_row, per_element
 
@@ -73,6 +77,8 @@ def _changes(value: Value, inner: frozenset[sympy.Symbol], changing: set[int]) -
     """Whether ``value`` has another value for every reduced element."""
     if isinstance(value, Reduce):
         return False
+    if isinstance(value, Scan | Sort):
+        return True
     if isinstance(value, Load | IndexValue) and value.index.free_symbols & inner:
         return True
     return any(id(v) in changing for v in operands(value))

@@ -33,14 +33,6 @@ class Reducer:
     # shared pieces
 
     @property
-    def _everything(self) -> frozenset[str]:
-        return frozenset(t.prefix for t in self.body.frame.plan.tiles)
-
-    @property
-    def _shape(self) -> str:
-        return self.body.frame.shape(self._everything)
-
-    @property
     def _axis(self) -> int:
         return self.body.frame.axis(R)
 
@@ -59,21 +51,12 @@ class Reducer:
 
     def _accumulator(self, what: str, start: str, kind: str) -> str:
         """A block of ``start`` ahead of the loop, named for ``what`` it accumulates."""
-        text = f"tl.full({self._shape}, {start}, {kind})"
+        text = f"tl.full({self.body.block_shape}, {start}, {kind})"
         return self._named(f"{what}_", self.body.outer, text)
 
     def _kept(self, text: str) -> str:
         """A reduced value with the reduced dimension put back as 1."""
         return f"{text}[:, None]" if len(self.body.frame.vector) == 2 else text
-
-    def _full(self, var: Var, dtype: DType) -> str:
-        """An argument as a whole block of ``dtype``."""
-        text = materialised(var) if var.literal else var.text
-        if var.dtype is not dtype:
-            text = f"{text}.to({triton_type(dtype)})"
-        if var.literal or not self.body.frame.same_shape(var.tiles, self._everything):
-            text = f"tl.broadcast_to({text}, {self._shape})"
-        return text
 
     def _guarded(self, text: str, neutral: str) -> str:
         return f"tl.where({self._mask}, {text}, {neutral})" if self._mask else text
@@ -84,7 +67,7 @@ class Reducer:
     def _define(self, reduce: Reduce, text: str) -> None:
         node = remark(self.body.labels.get(id(reduce)))
         name = self._line(self.body.outer, text if text.isidentifier() else text + node)
-        tiles = self._everything - {R}
+        tiles = self.body.everything - {R}
         self.body.define(reduce, Var(name, reduce.dtype, tiles))
 
     # entry points
@@ -132,7 +115,7 @@ class Reducer:
         if reduce.kind is ReduceKind.ANY and arg.dtype is not DType.BOOL:
             text = materialised(arg) if arg.literal else arg.text
             arg = Var(f"({text} != 0)", DType.BOOL, arg.tiles)
-        return self._full(arg, dtype)
+        return self.body.whole(arg, dtype)
 
     def _simple_block(self, reduce: Reduce, arg: Var) -> None:
         dtype = self._working_dtype(reduce, arg)
@@ -171,7 +154,7 @@ class Reducer:
     def _key(self, kind: ReduceKind, dtype: DType, name: str) -> tuple[str, str]:
         """``name`` as integers in the same order with NaN at the winning end, and the
         integer type."""
-        integer, sign, mask = _KEYS[dtype]
+        integer, sign, mask = KEYS[dtype]
         scope = self.body.outer
         bits = self._line(scope, f"{name}.to({integer}, bitcast=True)")
         ordered = f"{bits} ^ (({bits} >> {sign}) & {mask})"
@@ -180,7 +163,7 @@ class Reducer:
 
     def _float_extreme(self, kind: ReduceKind, dtype: DType, name: str) -> str:
         key, _ = self._key(kind, dtype, name)
-        _, sign, mask = _KEYS[dtype]
+        _, sign, mask = KEYS[dtype]
         best = self._line(self.body.outer, self._reduce(f"tl.{kind.value}", key))
         bits = f"({best} ^ (({best} >> {sign}) & {mask}))"
         return f"{bits}.to({triton_type(dtype)}, bitcast=True)"
@@ -194,9 +177,9 @@ class Reducer:
 
     def _comparable(self, arg: Var) -> tuple[str, DType]:
         if arg.dtype.is_float:
-            return self._full(arg, arg.dtype), arg.dtype
+            return self.body.whole(arg, arg.dtype), arg.dtype
         dtype = DType.I64 if arg.dtype is DType.I64 else DType.I32
-        return self._full(arg, dtype), dtype
+        return self.body.whole(arg, dtype), dtype
 
     def _arg_collapse(
         self, reduce: Reduce, dtype: DType, value: str, index: str, guard: bool
@@ -250,7 +233,7 @@ class Reducer:
 
     def _welford_block(self, group: Sequence[Reduce], arg: Var) -> None:
         scope, dtype = self.body.outer, group[0].dtype
-        value = self._line(scope, self._full(arg, dtype))
+        value = self._line(scope, self.body.whole(arg, dtype))
         total = self._line(scope, self._reduce("tl.sum", self._guarded(value, "0.0")))
         mean = self._line(scope, f"{total} / {self._count()}")
         off = self._line(scope, f"{value} - {mean}")
@@ -275,7 +258,7 @@ class Reducer:
         m2 = self._accumulator("squares", "0.0", triton_type(dtype))
         seen = f"tl.full([], {R}offset // R0_BLOCK + 1, {triton_type(dtype)})"
         step = self._line(loop, f"1.0 / {seen}")
-        value = self._line(loop, self._full(arg, dtype))
+        value = self._line(loop, self.body.whole(arg, dtype))
         off = self._line(loop, f"{value} - {mean}")
         moved = self._line(loop, f"{mean} + {off} * {step}")
         grown = f"{m2} + {off} * ({value} - {moved})"
@@ -297,7 +280,7 @@ class Reducer:
 
     def _softmax_block(self, group: Sequence[Reduce], arg: Var) -> None:
         scope, dtype = self.body.outer, group[0].dtype
-        value = self._line(scope, self._full(arg, dtype))
+        value = self._line(scope, self.body.whole(arg, dtype))
         masked = value
         if self._mask:
             masked = self._line(scope, self._guarded(value, 'float("-inf")'))
@@ -313,7 +296,7 @@ class Reducer:
         dtype = group[0].dtype
         best = self._accumulator("max", 'float("-inf")', triton_type(dtype))
         total = self._accumulator("sum", "0.0", triton_type(dtype))
-        value = self._line(loop, self._full(arg, dtype))
+        value = self._line(loop, self.body.whole(arg, dtype))
         # Equal infinities are at distance 0, which their difference does not say.
         gap = self._line(loop, f"tl.where({value} == {best}, 0.0, {value} - {best})")
         factor = self._line(loop, f"tl.exp(-tl.abs({gap}))")
@@ -347,10 +330,11 @@ _ACROSS = {
     ReduceKind.MIN: "tl.min",
 }
 
-_KEYS = {
+KEYS = {
     DType.F32: ("tl.int32", 31, "0x7FFFFFFF"),
     DType.F64: ("tl.int64", 63, "0x7FFFFFFFFFFFFFFF"),
 }
+"""Of a float type: the integer type of its bits, the sign's place, all bits but the sign."""
 _HIGHEST = {False: "0x7FFFFFFF", True: "0x7FFFFFFFFFFFFFFF"}
 _LOWEST = {False: "(-0x7FFFFFFF - 1)", True: "(-0x7FFFFFFFFFFFFFFF - 1)"}
 

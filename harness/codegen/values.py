@@ -65,8 +65,10 @@ def materialised(var: Var, shape: str = "[]") -> str:
 class Scope:
     """Where lines and known values go. ``known`` maps (identity of the value, identities
     of the masks it was computed under) to its variable; a loop's scope is dropped when the
-    loop closes. ``stores`` are written after everything else."""
+    loop closes; so are ``rows``, the names of all components of a scan or a sort. ``stores`` are
+    written after everything else."""
 
     lines: list[str] = field(default_factory=list)
     stores: list[str] = field(default_factory=list)
     known: dict[tuple[int, tuple[int, ...]], Var] = field(default_factory=dict)
+    rows: dict[tuple[object, ...], tuple[str, ...]] = field(default_factory=dict)

@@ -28,6 +28,8 @@ from harness.ir.nodes import (
     Masked,
     Nest,
     Reduce,
+    Scan,
+    Sort,
     Store,
     StoreMode,
     Value,
@@ -188,10 +190,10 @@ class _Machine:
         evaluator = _Evaluator(self, nest)
         with np.errstate(all="ignore"):
             pending = [evaluator.prepare(store) for store in nest.stores]
-        for store, index, value in pending:
+        for store, index, value, mask in pending:
             buffer, storage = self.lookup(store.buffer, nest.name)
-            flat = _rounded(value, buffer.dtype, self.float64).reshape(-1)
-            where = index.reshape(-1)
+            flat = _rounded(value, buffer.dtype, self.float64)[mask]
+            where = index[mask]
             if store.mode is StoreMode.ATOMIC_ADD:
                 np.add.at(storage, where, flat)
                 storage[where] = _rounded(storage[where], buffer.dtype, self.float64)
@@ -219,14 +221,18 @@ class _Evaluator:
             dims[position] = n
             self._loops[axis.var] = np.arange(n, dtype=np.int64).reshape(dims)
 
-    def prepare(self, store: Store) -> tuple[Store, Array, Array]:
-        """The store with its offsets and values over all parallel points."""
-        parallel = len(self.nest.axes)
-        shape = self._shape[:parallel] + (1,) * len(self.nest.raxes)
+    def prepare(self, store: Store) -> tuple[Store, Array, Array, Array]:
+        """The store with its offsets, its values and where it happens, over all parallel points
+        (all points of a scan)."""
+        parallel = len(self._shape) if self.nest.is_scan else len(self.nest.axes)
+        shape = self._shape[:parallel] + (1,) * (len(self._shape) - parallel)
         value = self.evaluate(store.value)
         index = self._index(store.index, store.indirect, ())
+        mask = np.ones((1,) * len(self._shape), bool)
+        if store.mask is not None:
+            mask = self.evaluate(store.mask)
         where = f"{self.nest.name}: store to {store.buffer}"
-        for array in (value, index):
+        for array in (value, index, mask):
             if any(d != 1 for d in array.shape[parallel:]):
                 raise InvalidProgram(
                     "a store depends on the reduction axes",
@@ -235,9 +241,9 @@ class _Evaluator:
                     expected="the parallel axes alone",
                 )
         _, storage = self.machine.lookup(store.buffer, where)
-        index = np.broadcast_to(index, shape)
-        _check_range(index, storage, np.ones((), dtype=bool), where)
-        return store, index, np.broadcast_to(value, shape)
+        _check_range(index, storage, mask, where)
+        over = (np.broadcast_to(array, shape) for array in (index, value, mask))
+        return store, *over  # type: ignore[return-value]
 
     def evaluate(self, root: Value) -> Array:
         """The array of ``root``; iterative, because programs are deep."""
@@ -268,7 +274,7 @@ class _Evaluator:
                     own = self._values[id(mask), context].astype(bool)
                     self._masks[inner] = own if outer is None else outer & own
                 return [(body, inner)]
-            case Constant() | Load() | IndexValue() | Compute() | Reduce():
+            case Constant() | Load() | IndexValue() | Compute() | Reduce() | Scan() | Sort():
                 return [(v, context) for v in operands(value)]
 
     def _compute(self, value: Value, context: Context) -> Array:
@@ -286,7 +292,7 @@ class _Evaluator:
                 return np.where(mask_array, inside, np.asarray(other.number).astype(kind))
             case Compute():
                 return self._operation(value, [self._values[id(a), context] for a in value.args])
-            case Reduce():
+            case Reduce() | Scan() | Sort():
                 return self._reduce(value, context)
 
     def _operation(self, value: Compute, args: list[Array]) -> Array:
@@ -324,7 +330,7 @@ class _Evaluator:
         result = np.asarray(evaluate_index(expr, scope), dtype=np.int64)
         return result.reshape((1,) * len(self._shape)) if result.ndim == 0 else result
 
-    def _reduce(self, value: Reduce, context: Context) -> Array:
+    def _reduce(self, value: Reduce | Scan | Sort, context: Context) -> Array:
         parallel = len(self.nest.axes)
         dims = self._shape[parallel:]
         args: list[Array] = []
@@ -341,8 +347,16 @@ class _Evaluator:
                 expected="the mask inside the reduction's operand",
             )
         kind = storage_type(value.dtype, self.machine.float64)
-        result = reduce_numpy.reduce(value.kind, flat, value.component).astype(kind)
-        return result.reshape(*result.shape, *(1 for _ in dims))
+        match value:
+            case Reduce():
+                result = reduce_numpy.reduce(value.kind, flat, value.component).astype(kind)
+                return result.reshape(*result.shape, *(1 for _ in dims))
+            case Scan():
+                result = reduce_numpy.scan(value.kind, flat[0], value.component)
+                return result.astype(kind).reshape(*shape[:parallel], *dims)
+            case Sort():
+                result = reduce_numpy.sort(flat[0], value.descending, value.component)
+                return result.astype(kind).reshape(*shape[:parallel], *dims)
 
 
 def _check_range(index: Array, storage: Array, mask: Array, where: str) -> None:

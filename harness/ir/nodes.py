@@ -16,6 +16,7 @@ f32 value (``DType.compute``), and a store rounds to its buffer's type. Casts to
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,6 +48,20 @@ class ReduceKind(enum.Enum):
     ARGMIN = "argmin"
     WELFORD = "welford"
     SOFTMAX = "softmax"
+
+
+class ScanKind(enum.Enum):
+    """How values along the reduction axes are combined with all those before them.
+
+    MAX and MIN have components 0 the extreme so far and 1 its position (int64): the last one on
+    ties, the last NaN once there is one. LOGSUMEXP is the logarithm of a sum of exponentials.
+    """
+
+    SUM = "sum"
+    PROD = "prod"
+    MAX = "max"
+    MIN = "min"
+    LOGSUMEXP = "logsumexp"
 
 
 class StoreMode(enum.Enum):
@@ -132,7 +147,28 @@ class Reduce(_Typed):
     component: int = 0
 
 
-Value: TypeAlias = Constant | Load | IndexValue | Compute | Masked | Reduce
+@dataclass(frozen=True, eq=False, slots=True)
+class Scan(_Typed):
+    """Component ``component`` of a running reduction of ``args``: at every point of the nest's
+    reduction axes what the points up to it, itself included, come to, in row-major order."""
+
+    kind: ScanKind
+    args: tuple[Value, ...]
+    component: int = 0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sort(_Typed):
+    """At point ``k`` of the nest's reduction axes component 0 is the ``k``-th smallest (largest if
+    ``descending``) of the one value in ``args``, component 1 the position (int64) that it had.
+    Equal values keep their order, zeros of both signs are equal, NaN is larger than any number."""
+
+    args: tuple[Value, ...]
+    descending: bool
+    component: int = 0
+
+
+Value: TypeAlias = Constant | Load | IndexValue | Compute | Masked | Reduce | Scan | Sort
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +186,21 @@ def points(axes: Iterable[Axis]) -> sympy.Expr:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Store:
-    """Write ``value`` to ``buffer`` at flat element offset ``index``."""
+    """Write ``value`` to ``buffer`` at flat element offset ``index``, where ``mask`` holds."""
 
     buffer: str
     index: sympy.Expr
     value: Value
     mode: StoreMode = StoreMode.PLAIN
     indirect: Indirect = ()
+    mask: Value | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Nest:
     """A perfect loop nest. ``axes`` are parallel, ``raxes`` are reduced over; a nest
-    with reduction axes has at least one ``Reduce``. ``origins`` are the names of the
+    with reduction axes has at least one ``Reduce``, or it has a ``Scan`` or ``Sort`` outside of
+    any ``Reduce`` and stores at every point of them. ``origins`` are the names of the
     graph nodes whose work it does, in graph order."""
 
     name: str
@@ -183,8 +221,14 @@ class Nest:
 
     @property
     def is_reduction(self) -> bool:
-        """Whether anything is reduced."""
+        """Whether anything is reduced, or combined along axes."""
         return bool(self.raxes)
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether its stores are at every point of the reduction axes."""
+        along = {type(v) for v in values(self.stores)} if self.raxes else set()
+        return not along.isdisjoint((Scan, Sort)) and Reduce not in along
 
 
 def operands(value: Value) -> tuple[Value, ...]:
@@ -194,7 +238,7 @@ def operands(value: Value) -> tuple[Value, ...]:
             return ()
         case Load() | IndexValue():
             return tuple(v for _, v in value.indirect)
-        case Compute() | Reduce():
+        case Compute() | Reduce() | Scan() | Sort():
             return value.args
         case Masked():
             return (value.mask, value.body, value.other)
@@ -203,10 +247,11 @@ def operands(value: Value) -> tuple[Value, ...]:
 
 
 def store_roots(stores: Iterable[Store]) -> list[Value]:
-    """Every value a list of stores uses directly: indirect indices, then the value."""
+    """Every value a list of stores uses directly: indirect indices, the mask, the value."""
     roots: list[Value] = []
     for store in stores:
         roots.extend(v for _, v in store.indirect)
+        roots.extend(() if store.mask is None else (store.mask,))
         roots.append(store.value)
     return roots
 
@@ -240,6 +285,11 @@ def loads(stores: Iterable[Store]) -> list[Load]:
 def reductions(stores: Iterable[Store]) -> list[Reduce]:
     """Every reduction of ``stores`` once, in evaluation order."""
     return [v for v in values(stores) if isinstance(v, Reduce)]
+
+
+def scans(stores: Iterable[Store]) -> list[Scan | Sort]:
+    """Every scan and sort of ``stores`` once, in evaluation order."""
+    return [v for v in values(stores) if isinstance(v, Scan | Sort)]
 
 
 def index_exprs(stores: Sequence[Store]) -> list[sympy.Expr]:
@@ -306,6 +356,17 @@ class Builder:
         key = ("reduce", kind, dtype, component, *(id(a) for a in args))
         return self._intern(key, Reduce(dtype, kind, args, component))
 
+    def scan(self, kind: ScanKind, *args: Value, dtype: DType, component: int = 0) -> Value:
+        """A component of a running reduction along the nest's reduction axes."""
+        key = ("scan", kind, dtype, component, *(id(a) for a in args))
+        return self._intern(key, Scan(dtype, kind, args, component))
+
+    def sort(self, arg: Value, descending: bool, component: int) -> Value:
+        """The values, or the positions, of a sort along the nest's reduction axes."""
+        dtype = DType.I64 if component else arg.dtype
+        key = ("sort", id(arg), descending, component)
+        return self._intern(key, Sort(dtype, (arg,), descending, component))
+
 
 Made: TypeAlias = Mapping[int, Value]
 """Rewritten values by the identity of the value they stand for."""
@@ -337,6 +398,12 @@ def rebuild(value: Value, made: Made, builder: Builder, address: Address) -> Val
         case Reduce():
             args = _made(value.args, made)
             return builder.reduce(value.kind, *args, dtype=value.dtype, component=value.component)
+        case Scan():
+            args = _made(value.args, made)
+            return builder.scan(value.kind, *args, dtype=value.dtype, component=value.component)
+        case Sort():
+            (arg,) = _made(value.args, made)
+            return builder.sort(arg, value.descending, value.component)
         case never:
             assert_never(never)
 
@@ -379,6 +446,12 @@ def rewrite_stores(
     stores = tuple(stores)
     made = rewrite(store_roots(stores), builder, address, replace)
     return tuple(
-        Store(s.buffer, address(s.index), made[id(s.value)], s.mode, bindings(s.indirect, made))
+        dataclasses.replace(
+            s,
+            index=address(s.index),
+            value=made[id(s.value)],
+            indirect=bindings(s.indirect, made),
+            mask=None if s.mask is None else made[id(s.mask)],
+        )
         for s in stores
     )

@@ -16,6 +16,8 @@ from harness.ir.nodes import (
     Masked,
     Nest,
     Reduce,
+    Scan,
+    Sort,
     Store,
     StoreMode,
     Value,
@@ -98,6 +100,11 @@ def _value(value: Value, numbers: dict[int, str], printer: IndexPrinter) -> str:
             return f"masked {numbers[id(mask)]} ? {numbers[id(body)]} : {numbers[id(other)]}"
         case Reduce():
             return f"reduce.{value.kind.value}.{value.component} {_names(value.args, numbers)}"
+        case Scan():
+            return f"scan.{value.kind.value}.{value.component} {_names(value.args, numbers)}"
+        case Sort():
+            order = "descending" if value.descending else "ascending"
+            return f"sort.{order}.{value.component} {_names(value.args, numbers)}"
 
 
 def _names(args: tuple[Value, ...], numbers: dict[int, str]) -> str:
@@ -107,4 +114,5 @@ def _names(args: tuple[Value, ...], numbers: dict[int, str]) -> str:
 def _store(store: Store, numbers: dict[int, str], printer: IndexPrinter) -> str:
     operator = "+=" if store.mode is StoreMode.ATOMIC_ADD else "="
     target = f"{store.buffer}[{printer.text(store.index)}]"
-    return f"{target} {operator} {numbers[id(store.value)]}{_where(store.indirect, numbers)}"
+    mask = "" if store.mask is None else f" if {numbers[id(store.mask)]}"
+    return f"{target} {operator} {numbers[id(store.value)]}{_where(store.indirect, numbers)}{mask}"

@@ -1,4 +1,4 @@
-"""What reductions mean: numpy over the last axis. Sums run in float64."""
+"""What reductions, scans and sorts mean: numpy over the last axis. Sums run in float64."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import InvalidProgram
-from harness.ir.nodes import ReduceKind
+from harness.ir.nodes import ReduceKind, ScanKind
 from harness.ir.op_numpy import Array
 
 
@@ -92,3 +92,32 @@ def _softmax(args: Sequence[Array], component: int) -> Array:
     # A partial pair of an empty part is (-inf, 0): it counts nothing.
     shares = np.where(np.isneginf(away), 0.0, np.exp(away) * weight)
     return np.asarray(shares.sum(axis=-1))
+
+
+def scan(kind: ScanKind, arg: Array, component: int) -> Array:
+    """Component ``component`` of the running reduction of ``arg`` along its last axis."""
+    match kind:
+        case ScanKind.SUM:
+            return np.cumsum(arg, axis=-1, dtype=_accumulator(arg))
+        case ScanKind.PROD:
+            return np.cumprod(arg, axis=-1, dtype=_accumulator(arg))
+        case ScanKind.LOGSUMEXP:
+            return np.asarray(np.logaddexp.accumulate(arg.astype(np.float64), axis=-1))
+        case ScanKind.MAX | ScanKind.MIN:
+            function = np.maximum if kind is ScanKind.MAX else np.minimum
+            best = function.accumulate(arg, axis=-1)
+            if component == 0:
+                return np.asarray(best)
+            hit = (arg == best) | (arg != arg)
+            return np.maximum.accumulate(np.where(hit, np.arange(arg.shape[-1]), 0), axis=-1)
+
+
+def sort(arg: Array, descending: bool, component: int) -> Array:
+    """The values of ``arg`` in order along its last axis, or the positions that they had."""
+    # numpy puts NaN last; what is sorted backwards has equal values in their own order again
+    # once positions count backwards.
+    if descending:
+        order = arg.shape[-1] - 1 - np.argsort(arg[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    else:
+        order = np.argsort(arg, axis=-1, kind="stable")
+    return order if component else np.take_along_axis(arg, order, axis=-1)

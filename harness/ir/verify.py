@@ -26,6 +26,9 @@ from harness.ir.nodes import (
     Nest,
     Reduce,
     ReduceKind,
+    Scan,
+    ScanKind,
+    Sort,
     Store,
     StoreMode,
     Value,
@@ -162,14 +165,14 @@ class _NestChecker:
             self._check_store(store)
             for value in walk(store_roots([store])):
                 self._check_value(value, written)
-                reductions = reductions or isinstance(value, Reduce)
+                reductions = reductions or isinstance(value, Reduce | Scan | Sort)
             self._check_scopes(store)
         self._where = self.nest.name
         if self.nest.is_reduction != reductions:
             self._fail(
                 "reduction axes and reductions do not go together",
                 f"{len(self.nest.raxes)} reduction axes, "
-                f"{'some' if reductions else 'no'} reductions",
+                f"{'some' if reductions else 'no'} reductions, scans or sorts",
                 "both or neither",
             )
 
@@ -184,8 +187,12 @@ class _NestChecker:
 
     def _check_store(self, store: Store) -> None:
         buffer = self._buffer(store.buffer)
-        self._check_index(store.index, store.indirect, self.nest.axes)
-        self._check_extent(store.index, store.indirect, buffer)
+        along = self.nest.raxes if self.nest.is_scan else ()
+        self._check_index(store.index, store.indirect, (*self.nest.axes, *along))
+        if store.mask is None:
+            self._check_extent(store.index, store.indirect, buffer)
+        elif store.mask.dtype is not DType.BOOL:
+            self._fail("the mask of a store is not bool", store.mask.dtype.short, "b8")
         want = buffer.dtype.compute
         if store.value.dtype is not want:
             self._fail("a store has the wrong type", store.value.dtype.short, want.short)
@@ -216,6 +223,8 @@ class _NestChecker:
                 self._check_masked(value)
             case Reduce():
                 self._check_reduce(value)
+            case Scan() | Sort():
+                self._check_scan(value)
             case Constant():
                 pass
 
@@ -271,6 +280,21 @@ class _NestChecker:
                 " or ".join(d.short for d in want),
             )
 
+    def _check_scan(self, value: Scan | Sort) -> None:
+        pairs = isinstance(value, Sort) or value.kind in (ScanKind.MAX, ScanKind.MIN)
+        if len(value.args) != 1 or not 0 <= value.component < 1 + pairs:
+            self._fail(
+                "a scan or a sort is malformed",
+                f"{len(value.args)} operands, component {value.component}",
+                f"1 operand, components below {1 + pairs}",
+            )
+        of = value.args[0].dtype
+        want = DType.I64 if value.component else of
+        sums = isinstance(value, Scan) and value.kind in (ScanKind.SUM, ScanKind.PROD)
+        if value.dtype is not want or (sums and of not in (DType.I64, DType.F32, DType.F64)):
+            got = f"{value.dtype.short} of {of.short}"
+            self._fail("a scan or a sort has the wrong type", got, want.short)
+
     def _check_index(self, index: sympy.Expr, indirect: Indirect, axes: Iterable[Axis]) -> None:
         """Variables are axes, sizes or bound; bound values are integers; ``index`` is whole."""
         known = {a.var for a in axes} | {s for s, _ in indirect}
@@ -314,9 +338,9 @@ class _NestChecker:
             )
 
     def _check_scopes(self, store: Store) -> None:
-        """Reduction variables live only inside reductions; loads outside of masks stay
-        within their buffers."""
-        raxes = {a.var for a in self.nest.raxes}
+        """Reduction variables live only inside reductions, except in nests that scan or sort;
+        loads outside of masks stay within their buffers."""
+        raxes = set() if self.nest.is_scan else {a.var for a in self.nest.raxes}
         seen: set[tuple[int, bool, bool]] = set()
         stack: list[tuple[Value, bool, bool]] = [(v, False, False) for v in store_roots([store])]
         while stack:
@@ -344,6 +368,8 @@ class _NestChecker:
                     ", ".join(sorted(s.name for s in outside)),
                     "parallel variables alone",
                 )
+        if isinstance(value, Scan | Sort) and not (reduced or self.nest.is_scan):
+            self._fail("a scan stands beside a reduction", "both", "a nest for each")
         if isinstance(value, Reduce) and reduced:
             self._fail("a reduction stands inside a reduction", value.kind.value, "one")
         if isinstance(value, Load) and not masked:

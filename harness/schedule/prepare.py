@@ -12,6 +12,8 @@ from harness.ir.nodes import (
     Nest,
     Reduce,
     ReduceKind,
+    Scan,
+    Sort,
     Value,
     buffers_read,
     rewrite_stores,
@@ -52,6 +54,9 @@ def _pointwise(nest: Nest) -> Nest:
     builder = Builder()
 
     def single(value: Value, made: Made) -> Value | None:
+        if isinstance(value, Scan | Sort):
+            first = made[id(value.args[0])]
+            return builder.constant(0, value.dtype) if value.component else first
         if not isinstance(value, Reduce):
             return None
         return _single(builder, value, [made[id(a)] for a in value.args])

@@ -28,6 +28,8 @@ from harness.ir.nodes import (
     Nest,
     Reduce,
     ReduceKind,
+    Scan,
+    Sort,
     StoreMode,
     Value,
     buffers_written,
@@ -37,7 +39,8 @@ from harness.ir.simplify import Simplifier
 
 
 class Level(enum.Enum):
-    """Which points of its kernel a nest runs over."""
+    """Which points of its kernel a nest runs over. One that scans or sorts along the reduced
+    loops is FULL: what uses its values at the same point needs no other loop."""
 
     FLAT = "flat"
     FULL = "full"
@@ -274,6 +277,13 @@ def _simplified(nest: Nest, every: list[Value]) -> dict[sympy.Expr, sympy.Expr]:
     return {e: simplifier.simplify(e) for e in dividing}
 
 
+def _is_ordered(value: Value) -> bool:
+    """Whether it matters in which order the reduced loops are run through."""
+    if isinstance(value, Reduce):
+        return value.kind in (ReduceKind.ARGMAX, ReduceKind.ARGMIN)
+    return isinstance(value, Scan | Sort)
+
+
 class _Reader:
     """Turns a nest's addresses into affine accesses over given dimensions."""
 
@@ -291,38 +301,33 @@ class _Reader:
 
     def view(self, number: int, every: list[Value]) -> NestView:
         """The nest's view."""
-        operations = 0
-        ordered = False
         for value in every:
             match value:
                 case Load():
                     self.add(Use.LOAD, value.buffer, value.index, bool(value.indirect))
                 case IndexValue():
                     self.add(Use.INDEX, "", value.index, bool(value.indirect))
-                case Compute():
-                    operations += 1
-                case Reduce():
-                    operations += 1
-                    ordered |= value.kind in (ReduceKind.ARGMAX, ReduceKind.ARGMIN)
-                case Constant() | Masked():
+                case Constant() | Masked() | Compute() | Reduce() | Scan() | Sort():
                     pass
         for store in self.nest.stores:
             use = Use.ATOMIC if store.mode is StoreMode.ATOMIC_ADD else Use.STORE
-            self.add(use, store.buffer, store.index, bool(store.indirect))
+            apart = bool(store.indirect) or store.mask is not None
+            self.add(use, store.buffer, store.index, apart)
         for var in self.unmerged:
             self.add_axis(var)
-        if ordered:
+        if any(map(_is_ordered, every)):
             self.add_position()
         keys = list(self.accesses)
         of_index = {e: keys.index(k) for e, k in self.of_index.items()}
-        level = Level.REDUCE if any(d.reduced for d in self.dimensions) else Level.FLAT
+        level = Level.FULL if self.nest.is_scan else Level.REDUCE
+        level = level if any(d.reduced for d in self.dimensions) else Level.FLAT
         return NestView(
             number,
             self.nest,
             level,
             tuple(self.accesses.values()),
             of_index,
-            operations,
+            sum(isinstance(v, Compute | Reduce | Scan | Sort) for v in every),
             tuple(dict.fromkeys(v.buffer for v in every if isinstance(v, Load))),
             buffers_written(self.nest),
         )

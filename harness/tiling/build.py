@@ -10,7 +10,7 @@ from harness.decisions import UNDECIDED, Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
-from harness.ir.nodes import Builder, Store, StoreMode, loads, reductions
+from harness.ir.nodes import Builder, Sort, Store, StoreMode, loads, reductions, scans
 from harness.ir.program import Buffer, Program
 from harness.ir.traffic import bytes_moved, bytes_touched
 from harness.schedule.group import FusedGroup, SegmentKind
@@ -47,6 +47,7 @@ def plan(
     persistent = space.hint is not None and (
         _persistent(group, space, space.hint, target) if looped is None else not looped
     )
+    persistent |= any(isinstance(v, Sort) for n in group.nests for v in scans(n.stores))
     category = _category(group, persistent)
     segments = _segments(program, group, space, persistent or category is Category.POINTWISE)
     stores = [s for segment in segments for s in segment.stores]
@@ -152,6 +153,7 @@ def _facts(
 ) -> Facts:
     stores = [s for segment in segments for s in segment.stores]
     reduced = {(r.kind, tuple(id(a) for a in r.args)) for r in reductions(stores)}
+    combined = {(type(s), tuple(id(a) for a in s.args)) for s in scans(stores)}
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
     hint = _final_hint(category, space.hint, group.rnumel)
     return Facts(
@@ -160,7 +162,7 @@ def _facts(
         hint=hint,
         loads=len({(load.buffer, load.index) for load in loads(stores)}),
         stores=sum(s.buffer not in group.internal for s in stores),
-        reductions=len(reduced),
+        reductions=len(reduced) + len(combined),
         bytes=touched,
         min_elements_per_thread=max(narrow, default=0),
         fixed_blocks=_fixed_blocks(category, hint, group.rnumel),

@@ -19,6 +19,7 @@ from harness.ir.nodes import (
     Constant,
     Nest,
     ReduceKind,
+    ScanKind,
     Store,
     Value,
     operands,
@@ -44,9 +45,12 @@ def sample() -> tuple[dict[type, Value], Program]:
     small = make.compute(Op.LT, position, make.constant(3, DType.I64), dtype=DType.BOOL)
     load = make.load("x", 4 * ROW + PLACE, DType.F32, ((PLACE, position),))
     masked = make.masked(small, load, zero)
-    total = make.reduce(ReduceKind.SUM, masked, dtype=DType.F32)
+    running = make.scan(ScanKind.SUM, masked, dtype=DType.F32)
+    ordered = make.sort(running, descending=True, component=0)
+    total = make.reduce(ReduceKind.SUM, ordered, dtype=DType.F32)
     result = make.compute(Op.ADD, total, zero, dtype=DType.F32)
-    kinds = {type(v): v for v in (zero, position, small, load, masked, total)}
+    kinds = {type(v): v for v in (zero, position, small, load, masked, running, ordered)}
+    kinds[type(total)] = total
     program = Program(
         "p",
         (
@@ -88,7 +92,7 @@ def test_printer_verifier_and_interpreter_know_every_kind() -> None:
     values = list(walk(store_roots(program.nests[0].stores)))
     assert all(f"%{number} = " in dump(program) for number in range(len(values)))
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
-    assert interpret(program, {"x": x})["y"].tolist() == [3.0, 15.0]
+    assert interpret(program, {"x": x})["y"].tolist() == [7.0, 43.0]
 
 
 def test_a_rewrite_may_replace_a_value_and_leaves_the_rest() -> None:

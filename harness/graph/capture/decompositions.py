@@ -16,6 +16,7 @@ from torch._decomp import core_aten_decompositions, get_decompositions
 
 from harness.graph.capture.random import random_rules
 from harness.graph.capture.rules import own_rules
+from harness.graph.capture.sorting import sorting_rules
 
 DecompositionTable = dict[torch._ops.OperatorBase, Callable[..., Any]]
 
@@ -117,8 +118,6 @@ KEPT = (
     "_convolution",
     "max_pool2d_with_indices",
     "max_pool2d_with_indices_backward",
-    "sort",
-    "topk",
     "_fft_c2c",
     # one conversion operator is enough
     "_to_copy",
@@ -148,6 +147,7 @@ def decompositions(eager_random: bool = False) -> DecompositionTable:
     packets = [getattr(torch.ops.aten, n) for n in DECOMPOSED if hasattr(torch.ops.aten, n)]
     table.update(get_decompositions(packets))
     table.update(own_rules())
+    table.update(sorting_rules())
     kept = {f"aten::{name}" for name in (*KEPT, *RANDOM)}
     table = {op: rule for op, rule in table.items() if _packet(op) not in kept}
     return table if eager_random else table | random_rules()

@@ -32,6 +32,8 @@ from harness.ir.nodes import (
     Made,
     Masked,
     Reduce,
+    Scan,
+    Sort,
     Value,
     rewrite,
 )
@@ -140,7 +142,7 @@ class Context:
                     return self.masked(made[id(value.mask)], made[id(value.body)], value.other)
                 case Reduce():
                     raise AssertionError("a reduction is read only after it has a buffer")
-                case Constant() | Compute():
+                case Constant() | Compute() | Scan() | Sort():
                     return None
 
         self._reads[key] = rewrite([root], self.builder, replace=replace)[id(root)]

@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.dtypes import DType
-from harness.ir.nodes import Compute, Constant, IndexValue, Load, Masked, Reduce, Value, walk
+from harness.ir.nodes import (
+    Compute,
+    Constant,
+    IndexValue,
+    Load,
+    Masked,
+    Reduce,
+    Scan,
+    Sort,
+    Value,
+    walk,
+)
 from harness.ir.ops import Op
 
 # A nest that reads more, or computes more, than this gains nothing from growing further:
@@ -58,7 +69,7 @@ def profile(value: Value) -> Profile:
                 ops += op is not Op.CAST
                 short += (op in _ONE_SPECIAL) + 3 * (op in _SEVERAL_SPECIAL)
                 long += 8 * (op in _LONG or (dtype is DType.F64 and op is not Op.CAST))
-            case Constant() | IndexValue() | Masked() | Reduce():
+            case Constant() | IndexValue() | Masked() | Reduce() | Scan() | Sort():
                 pass
     return Profile(tuple(loads), ops, short, long)
 

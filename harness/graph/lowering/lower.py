@@ -10,10 +10,12 @@ import sympy
 from harness.graph.lowering.context import Context
 from harness.graph.lowering.cost import Demand, oversized, profile, worth_storing
 from harness.graph.lowering.nests import NestMaker, layout_of
+from harness.graph.lowering.picking import only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import (
     Reduced,
     Result,
+    Scanned,
     Tensor,
     canonical,
 )
@@ -92,6 +94,7 @@ class Lowering:
     buffers: dict[str, Buffer] = field(default_factory=dict)
     types: dict[str, TensorType] = field(default_factory=dict)
     extents: dict[str, int] = field(default_factory=dict)
+    picked: dict[str, Scanned] = field(default_factory=dict)
     maker: NestMaker = field(init=False)
 
     def __post_init__(self) -> None:
@@ -135,7 +138,9 @@ class Lowering:
         rule = self.rules.get(node.op)
         if rule is None:
             raise unsupported(node, "an operator without a lowering")
-        lowered = rule.lower(Call(self.context, node, self.tensors, self.types))
+        call = Call(self.context, node, self.tensors, self.types)
+        sorted_row = self.picked.get(next(iter(node.refs()), ""))
+        lowered = rule.lower(call) if sorted_row is None else pick(call, sorted_row)
         if isinstance(lowered, tuple):
             self._settle_several(node, lowered)
             return
@@ -147,6 +152,8 @@ class Lowering:
         source, position = node.args
         assert isinstance(source, Ref) and isinstance(node.type, TensorType)
         name = self.uses.parts[source.name, int(position)]  # type: ignore[arg-type]
+        if node.name in self.picked:
+            return
         if name != node.name:
             self.types[node.name] = node.type
             self._become(node.name, name)
@@ -154,7 +161,7 @@ class Lowering:
         part = self.several[source.name][int(position)]  # type: ignore[arg-type]
         if part is None:
             raise unsupported(node, "a result that is absent")
-        if isinstance(part, Reduced):
+        if isinstance(part, Reduced | Scanned):
             self.origins[node.name] = frozenset()
         else:
             self._settle(node, node.type, part, None)
@@ -162,20 +169,42 @@ class Lowering:
     def _settle_several(self, node: Node, parts: tuple[Result | None, ...]) -> None:
         self.several[node.name] = parts
         reduced: list[tuple[Buffer, Reduced]] = []
+        scanned: list[tuple[Buffer, Scanned]] = []
         for position, part in enumerate(parts):
             name = self.uses.parts.get((node.name, position))
-            if name is None or not isinstance(part, Reduced):
+            if name is None or not isinstance(part, Reduced | Scanned):
+                continue
+            if isinstance(part, Scanned) and self._is_picked(name, part):
                 continue
             kinds = node.type
             assert isinstance(kinds, tuple)
             kind = kinds[position]
             assert kind is not None
-            reduced.append((self._new_buffer(name, kind), part))
+            buffer = self._new_buffer(name, kind)
+            if isinstance(part, Reduced):
+                reduced.append((buffer, part))
+            else:
+                scanned.append((buffer, part))
+        buffers = [b for b, _ in (*reduced, *scanned)]
+        origins = self.origins[node.name].union(b.name for b in buffers)
         if reduced:
-            origins = self.origins[node.name].union(b.name for b, _ in reduced)
             self.maker.reduce(reduced, origins)
-            for buffer, _ in reduced:
-                self._stored(buffer)
+        if scanned:
+            self.maker.scan(scanned, origins)
+        for buffer in buffers:
+            self._stored(buffer)
+
+    def _is_picked(self, name: str, part: Scanned) -> bool:
+        """Whether only parts of a scanned row are needed; then nobody stores the whole."""
+        own = self.graph.node(name)
+        names = [n.name for n in self.graph.nodes if (n.op, n.args) == (own.op, own.args)]
+        names = names if own.op == "getitem" else [name]
+        if not part.whole or part.backward:
+            return False
+        if not all(only_picked(self.graph, n, part.dim) for n in names):
+            return False
+        self.picked.update(dict.fromkeys(names, part))
+        return True
 
     def _settle(self, node: Node, kind: TensorType, result: Result, rule: Rule | None) -> None:
         """Keep a result as an expression, or give it a buffer."""
@@ -189,6 +218,8 @@ class Lowering:
             else:
                 self.tensors[name] = result
             return
+        if isinstance(result, Scanned) and self._is_picked(name, result):
+            return
         buffer = self._new_buffer(name, kind)
         if isinstance(result, Reduced):
             joined = result.online is not None and self.maker.join_maximum(
@@ -196,6 +227,8 @@ class Lowering:
             )
             if not joined:
                 self.maker.reduce([(buffer, result)], self.origins[name])
+        elif isinstance(result, Scanned):
+            self.maker.scan([(buffer, result)], self.origins[name])
         else:
             self.maker.scatter(buffer, result, self.origins[name])
         self._stored(buffer)

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import sympy
 
+from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.graph.lowering.context import Context
 from harness.graph.lowering.tensor import (
     OnlineSum,
     Reduced,
+    Scanned,
     Scattered,
     Shape,
     Tensor,
@@ -24,7 +26,8 @@ from harness.graph.model import TensorType
 from harness.graph.sizes import contiguous_strides
 from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
-from harness.ir.nodes import Axis, Nest, Store
+from harness.ir.nodes import Axis, Nest, Store, Value
+from harness.ir.ops import Op
 from harness.ir.program import Buffer
 
 
@@ -100,6 +103,34 @@ class NestMaker:
         ]
         axes = axes_in_order(first.shape, first.stride)
         self._add(axes, _axes(inner_variable, reduced.rsizes), stores, origins)
+
+    def scan(self, parts: list[tuple[Buffer, Scanned]], origins: frozenset[str]) -> None:
+        """Store the results of one scan or sort."""
+        first, scanned = parts[0]
+        if scanned.size.is_zero:
+            return  # nothing to store
+        dim, along = scanned.dim, inner_variable(0)
+        axes = axes_in_order(first.shape, first.stride)
+        axes = tuple(a for a in axes if a.var != outer_variable(dim))
+        stores = []
+        for buffer, part in parts:
+            place = list(canonical(buffer.shape))
+            place[dim] = part.size - 1 - along if part.backward else along - part.start
+            mask = None
+            if not part.whole:
+                mask = self._between(along, part.start, part.start + part.shape[dim])
+            index = flat_index(buffer.stride, tuple(place))
+            stores.append(Store(buffer.name, index, part.value, mask=mask))
+        self._add(axes, (Axis(along, scanned.size),), stores, origins)
+
+    def _between(self, along: sympy.Symbol, start: int, end: sympy.Expr) -> Value:
+        """Whether ``start <= along < end``."""
+        scalar = self.context.scalar
+        here = scalar.index(along, DType.I32)
+        below = scalar.compare(Op.LT, here, scalar.index(end, DType.I32))
+        if start == 0:
+            return below
+        return scalar.both(scalar.compare(Op.GE, here, scalar.constant(start, DType.I32)), below)
 
     def join_maximum(
         self, buffer: Buffer, result: Reduced, online: OnlineSum, origins: frozenset[str]

@@ -71,7 +71,27 @@ class Scattered:
     mode: StoreMode
 
 
-Result = Tensor | Reduced | Scattered
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """The result of a scan or a sort along dimension ``dim``: ``value`` is over the variables of
+    the other dimensions and ``r0``, which runs over ``size`` points; the tensor holds those from
+    ``start`` on, the last one first if ``backward``. It always becomes a buffer."""
+
+    shape: Shape
+    dtype: DType
+    value: Value
+    dim: int
+    size: sympy.Expr
+    start: int = 0
+    backward: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether every point is in the tensor."""
+        return self.shape[self.dim] == self.size
+
+
+Result = Tensor | Reduced | Scattered | Scanned
 Lowered = Result | tuple[Result | None, ...]
 """What lowering one node yields: one result, or one for every ``getitem``."""
 

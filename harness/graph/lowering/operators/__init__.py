@@ -9,6 +9,7 @@ from harness.graph.lowering.operators import (
     pointwise,
     reductions,
     resampling,
+    scanning,
     scattering,
     unary,
     views,
@@ -23,6 +24,7 @@ RULES: Rules = {
     **indexing.RULES,
     **reductions.RULES,
     **joining.RULES,
+    **scanning.RULES,
     **scattering.RULES,
     **resampling.RULES,
 }

@@ -1,0 +1,243 @@
+"""Scans and sorts of the reduced dimension: a whole block at once, or block after block.
+
+A loop keeps what the blocks so far came to (the carry): each block is scanned by itself and
+combined with it, and its last element is the next carry. Elements outside the range come last
+in their block, so they disturb nobody: no neutral element takes their place.
+
+A sort packs the element, as an integer that orders the same way, and its position into one
+64-bit number: positions make equal elements distinct, so that any sort of the numbers keeps
+their order. Where elements alone have 64 bits, two such sorts follow each other, by the lower
+half and then by the upper one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.codegen.body import Body
+from harness.codegen.reduction import KEYS, R, neutral
+from harness.codegen.values import Scope, Var, triton_type
+from harness.dtypes import DType
+from harness.ir.nodes import ReduceKind, Scan, ScanKind, Sort
+
+_LAST = "0x7FFFFFFF"
+"""The key of elements outside the row; their positions put them behind all others."""
+_LOW = "0xFFFFFFFF"
+_LEAST = "(-0x7FFFFFFF - 1)"
+
+
+@dataclass(slots=True)
+class Scanner:
+    """Writes the scans and sorts of one kernel."""
+
+    body: Body
+
+    def __call__(self, value: Scan | Sort, args: Sequence[Var]) -> Var:
+        """The variable that holds ``value``, written now unless another component of the same
+        scan in the open scope was."""
+        scope = self.body.loop or self.body.outer
+        is_scan = isinstance(value, Scan)
+        what: object = value.kind if isinstance(value, Scan) else value.descending
+        key = (is_scan, what, *(id(a) for a in value.args))
+        if key not in scope.rows:
+            if isinstance(value, Scan):
+                scope.rows[key] = self._scan(scope, value, args[0])
+            else:
+                scope.rows[key] = self._sort(scope, value.descending, args[0])
+        name = scope.rows[key][value.component]
+        if value.component and value.dtype is not self.body.frame.plan.index_dtype:
+            name = self._line(scope, f"{name}.to({triton_type(value.dtype)})")
+        return Var(name, value.dtype, self.body.everything)
+
+    def _line(self, scope: Scope, text: str) -> str:
+        if text.isidentifier():
+            return text
+        name = self.body.names.fresh()
+        scope.lines.append(f"{name} = {text}")
+        return name
+
+    @property
+    def _axis(self) -> int:
+        return self.body.frame.axis(R)
+
+    # scans
+
+    def _scan(self, scope: Scope, scan: Scan, arg: Var) -> tuple[str, ...]:
+        dtype = arg.dtype
+        if not dtype.is_float and dtype is not DType.I64:
+            dtype = DType.I32
+        block = self._line(scope, self.body.whole(arg, dtype))
+        found = self._combined(scope, scan.kind, dtype, block)
+        if scan.dtype is not dtype and not scan.component:
+            return (self._line(scope, f"{found[0]}.to({triton_type(scan.dtype)})"), *found[1:])
+        return found
+
+    def _combined(self, scope: Scope, kind: ScanKind, dtype: DType, block: str) -> tuple[str, ...]:
+        """The block's scan, after what came before it."""
+        if kind in (ScanKind.MAX, ScanKind.MIN):
+            helper = _HELPER[kind]
+            self.body.helpers.add(helper)
+            index = self._line(scope, f"tl.broadcast_to({R}index, {self.body.block_shape})")
+            pair = f"tl.associative_scan(({block}, {index}), {self._axis}, {helper})"
+            value, place = self._pair(scope, pair)
+            if self.body.loop is None:
+                return value, place
+            start = neutral(ReduceKind[kind.name], dtype)
+            before = self._carry(start, triton_type(dtype))
+            where = self._carry("0", self.body.frame.index_type)
+            value, place = self._pair(scope, f"{helper}({before}, {where}, {value}, {place})")
+            self._keep_last(scope, before, value, dtype)
+            self._keep_last(scope, where, place, self.body.frame.plan.index_dtype)
+            return value, place
+        if kind is ScanKind.SUM:
+            own = self._line(scope, f"tl.cumsum({block}, {self._axis})")
+        else:
+            helper = _HELPER[kind]
+            self.body.helpers.add(helper)
+            own = self._line(scope, f"tl.associative_scan({block}, {self._axis}, {helper})")
+        if self.body.loop is None:
+            return (own,)
+        carry = self._carry(_START[kind][dtype.is_float], triton_type(dtype))
+        joined = f"{carry} + {own}" if kind is ScanKind.SUM else f"{_HELPER[kind]}({carry}, {own})"
+        found = self._line(scope, joined)
+        self._keep_last(scope, carry, found, dtype)
+        return (found,)
+
+    def _pair(self, scope: Scope, text: str) -> tuple[str, str]:
+        names = self.body.names.fresh(), self.body.names.fresh()
+        scope.lines.append(f"{', '.join(names)} = {text}")
+        return names
+
+    def _carry(self, start: str, kind: str) -> str:
+        """What the blocks before come to, for every row, ahead of the first one."""
+        name = self.body.names.fresh("carry")
+        shape = self.body.frame.shape(self.body.everything - {R})
+        self.body.outer.lines.append(f"{name} = tl.full({shape}, {start}, {kind})")
+        return name
+
+    def _keep_last(self, scope: Scope, carry: str, block: str, dtype: DType) -> None:
+        """The block's last element, bit for bit, as the next carry: a sum of one element and
+        zeros. In the last block it may be outside of the range; nobody uses it then."""
+        bits = block
+        if dtype.is_float:
+            bits = self._line(scope, f"{block}.to({KEYS[dtype][0]}, bitcast=True)")
+        text = f"tl.sum(tl.where({R}base == R0_BLOCK - 1, {bits}, 0), {self._axis})"
+        if len(self.body.frame.vector) == 2:
+            text += "[:, None]"
+        if dtype.is_float:
+            text = f"{self._line(scope, text)}.to({triton_type(dtype)}, bitcast=True)"
+        scope.lines.append(f"{carry} = {text}")
+
+    # sorts
+
+    def _sort(self, scope: Scope, descending: bool, arg: Var) -> tuple[str, str]:
+        """The sorted block and the positions its elements had, in the kernel's index type."""
+        wide = arg.dtype in (DType.I64, DType.F64)
+        dtype = arg.dtype if arg.dtype.is_float or wide else DType.I32
+        value = self._line(scope, self.body.whole(arg, dtype))
+        key = self._key(scope, dtype, value)
+        if descending:
+            key = self._line(scope, f"~{key}")
+        if wide:
+            found, place = self._by_halves(scope, key, value)
+        else:
+            found, place = self._packed(scope, key, dtype, value, descending)
+        if dtype is not arg.dtype:
+            to = (
+                f"{found} != 0"
+                if arg.dtype is DType.BOOL
+                else f"{found}.to({triton_type(arg.dtype)})"
+            )
+            found = self._line(scope, to)
+        return found, self._line(scope, f"{place}.to({self.body.frame.index_type})")
+
+    def _key(self, scope: Scope, dtype: DType, value: str) -> str:
+        """``value`` as integers in the same order, zeros equal and NaN last."""
+        if not dtype.is_float:
+            return value
+        integer, sign, mask = KEYS[dtype]
+        zeros = self._line(scope, f"tl.where({value} == 0.0, 0.0, {value})")
+        bits = self._line(scope, f"{zeros}.to({integer}, bitcast=True)")
+        ordered = f"{bits} ^ (({bits} >> {sign}) & {mask})"
+        return self._line(scope, f"tl.where({value} != {value}, {mask}, {ordered})")
+
+    def _inside(self, key: str) -> str:
+        masked = R in self.body.frame.masked
+        return f"tl.where({R}mask, {key}, {_LAST})" if masked else key
+
+    def _packed(
+        self, scope: Scope, key: str, dtype: DType, value: str, descending: bool
+    ) -> tuple[str, str]:
+        """One sort: the key in the upper half, the position and whether it is a negative zero in
+        the lower one."""
+        key = self._line(scope, self._inside(key))
+        low = f"({R}index.to(tl.int64) << 1)"
+        if dtype.is_float:
+            bits = f"{value}.to(tl.int32, bitcast=True)"
+            low = f"({low} | ({bits} == {_LEAST}).to(tl.int64))"
+        packed = self._line(scope, f"({key}.to(tl.int64) << 32) | {low}")
+        made = self._line(scope, f"tl.sort({packed}, {self._axis})")
+        place = self._line(scope, f"({made} & {_LOW}) >> 1")
+        found = self._line(scope, f"({made} >> 32).to(tl.int32)")
+        if descending:
+            found = self._line(scope, f"~{found}")
+        if dtype.is_float:
+            bits = f"({found} ^ (({found} >> 31) & {_LAST}))"
+            number = self._line(scope, f"{bits}.to(tl.float32, bitcast=True)")
+            found = self._line(scope, f"tl.where(({made} & 1) == 1, -0.0, {number})")
+        return found, place
+
+    def _by_halves(self, scope: Scope, key: str, value: str) -> tuple[str, str]:
+        """Two sorts, by the lower half of the key (as a signed number) and by the upper one: the
+        second keeps the order of the first among equals."""
+        half = self._inside(f"{key}.to(tl.int32) ^ {_LEAST}")
+        first = self._ordered(scope, self._line(scope, half))
+        half = self._line(scope, self._inside(f"({key} >> 32).to(tl.int32)"))
+        moved = self._line(scope, f"tl.gather({half}, {first}, {self._axis})")
+        second = self._ordered(scope, moved)
+        place = self._line(scope, f"tl.gather({first}, {second}, {self._axis})")
+        return self._line(scope, f"tl.gather({value}, {place}, {self._axis})"), place
+
+    def _ordered(self, scope: Scope, half: str) -> str:
+        """The positions that the elements of ``half`` have when they are in order."""
+        packed = f"({half}.to(tl.int64) << 32) | {R}index.to(tl.int64)"
+        made = self._line(scope, f"tl.sort({packed}, {self._axis})")
+        return self._line(scope, f"({made} & {_LOW}).to(tl.int32)")
+
+
+_HELPER = {
+    ScanKind.PROD: "_multiply",
+    ScanKind.LOGSUMEXP: "_add_exponentials",
+    ScanKind.MAX: "_last_maximum",
+    ScanKind.MIN: "_last_minimum",
+}
+_START = {
+    ScanKind.SUM: ("0", "0.0"),
+    ScanKind.PROD: ("1", "1.0"),
+    ScanKind.LOGSUMEXP: ('float("-inf")', 'float("-inf")'),
+}
+
+SCAN_HELPERS = {
+    "_add_exponentials": '''@triton.jit
+def _add_exponentials(a, b):
+    """log(exp(a) + exp(b)); equal infinities stay."""
+    top = tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+    gap = tl.where(a == b, 0.0, -tl.abs(a - b))
+    infinite = (a == b) & (tl.abs(a) == float("inf"))
+    return tl.where(infinite, a, top + libdevice.log1p(tl.exp(gap)))
+''',
+    "_last_maximum": '''@triton.jit
+def _last_maximum(a, a_place, b, b_place):
+    """The larger value, or NaN, and its place; the later one of two."""
+    later = (b >= a) | (b != b)
+    return tl.where(later, b, a), tl.where(later, b_place, a_place)
+''',
+    "_last_minimum": '''@triton.jit
+def _last_minimum(a, a_place, b, b_place):
+    """The smaller value, or NaN, and its place; the later one of two."""
+    later = (b <= a) | (b != b)
+    return tl.where(later, b, a), tl.where(later, b_place, a_place)
+''',
+}
+"""Combine functions of scans by name; what comes first is ``a``."""

@@ -1,0 +1,114 @@
+"""What is taken out of sorted rows: the largest elements, the k-th one, the median.
+
+Each becomes a stable sort and a copy of the part that is wanted; the compiler stores no more than
+that part. Which of several equal elements comes first is then always the one that stood first,
+which torch leaves open. Rows too long for one program's sort stay with the library's operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from harness.graph.lowering.operators.scanning import LONGEST_SORT
+
+_aten = torch.ops.aten
+
+
+def sorting_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
+    """Operator overload → decomposition."""
+    return {
+        _aten.sort.default: sort,
+        _aten.topk.default: topk,
+        _aten.kthvalue.default: kthvalue,
+        _aten.median.default: _of_all(median),
+        _aten.median.dim: median,
+        _aten.nanmedian.default: _of_all(nanmedian),
+        _aten.nanmedian.dim: nanmedian,
+    }
+
+
+def _fits(x: Tensor, dim: int) -> bool:
+    """Whether rows along ``dim`` are sorted by generated kernels."""
+    if not x.dim() or x.is_complex():
+        return False
+    size = x.shape[dim]
+    return isinstance(size, int) and 0 < size <= LONGEST_SORT
+
+
+def _sorted(x: Tensor, dim: int, descending: bool = False) -> tuple[Tensor, Tensor]:
+    values, places = _aten.sort.stable(x, stable=True, dim=dim, descending=descending)
+    return values, places
+
+
+def sort(x: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
+    """``sort``, stable."""
+    return _sorted(x, dim, descending) if _fits(x, dim) else NotImplemented
+
+
+def topk(
+    x: Tensor,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,  # noqa: A002
+) -> tuple[Tensor, Tensor]:
+    """``topk``, always sorted."""
+    del sorted  # what is not asked for is no mistake
+    if not _fits(x, dim) or not isinstance(k, int) or not 0 < k <= x.shape[dim]:
+        return NotImplemented
+    values, places = _sorted(x, dim, largest)
+    return _taken(values, dim, 0, k), _taken(places, dim, 0, k)
+
+
+def _taken(x: Tensor, dim: int, start: int, end: int) -> Tensor:
+    return x if (start, end) == (0, x.shape[dim]) else _aten.slice_copy(x, dim, start, end)
+
+
+def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """``kthvalue``: the ``k``-th smallest element, counted from 1."""
+    if not _fits(x, dim) or not isinstance(k, int) or not 1 <= k <= x.shape[dim]:
+        return NotImplemented
+    parts = [_taken(part, dim, k - 1, k) for part in _sorted(x, dim)]
+    values, places = parts if keepdim else (part.squeeze(dim) for part in parts)
+    return values, places
+
+
+def median(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """``median.dim``: the lower one of two; the first NaN if there is one."""
+    if not _fits(x, dim):
+        return NotImplemented
+    size = x.shape[dim]
+    if not x.is_floating_point():
+        return kthvalue(x, (size + 1) // 2, dim, keepdim)
+    strange = x.isnan().sum(dim, keepdim=True)
+    return _at(x, torch.where(strange > 0, size - strange, (size - 1) // 2), dim, keepdim)
+
+
+def nanmedian(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """``nanmedian.dim``: the median of what is not NaN."""
+    if not _fits(x, dim):
+        return NotImplemented
+    if not x.is_floating_point():
+        return median(x, dim, keepdim)
+    last = x.shape[dim] - 1 - x.isnan().sum(dim, keepdim=True)
+    return _at(x, last.clamp(min=0) // 2, dim, keepdim)
+
+
+def _at(x: Tensor, place: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """The element of every sorted row that stands at ``place``."""
+    values, places = (part.gather(dim, place) for part in _sorted(x, dim))
+    return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
+
+
+def _of_all(along: Callable[..., tuple[Tensor, Tensor]]) -> Callable[[Tensor], Tensor]:
+    """The form that looks at every element."""
+
+    def rule(x: Tensor) -> Tensor:
+        flat = x.reshape(-1)
+        return along(flat)[0] if _fits(flat, 0) else NotImplemented
+
+    return rule

@@ -1,0 +1,110 @@
+"""Scans and sorts: what a point is depends on the others along one dimension."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import sympy
+
+from harness.dtypes import DType
+from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.tensor import (
+    Lowered,
+    Scanned,
+    Tensor,
+    canonical,
+    inner_variable,
+    is_one,
+)
+from harness.ir.nodes import ScanKind, Value
+
+LONGEST_SORT = 4096
+"""Elements of a row that one program sorts: 32 kB of keys with their positions are held in the
+registers of 16 warps. Longer rows are the library's, which needs several passes for them, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A tensor along one dimension: its value where ``r0`` stands for that dimension's index."""
+
+    call: Call
+    dim: int
+    size: sympy.Expr
+    value: Value
+
+    def finish(self, value: Value, position: int = 0) -> Scanned | Tensor:
+        """The node's result number ``position``, of this row's ``value``."""
+        kind = self.call.result_type(position)
+        converted = self.call.scalar.cast(value, kind.dtype)
+        if is_one(self.size):
+            return Tensor(kind.shape, kind.dtype, converted)
+        return Scanned(kind.shape, kind.dtype, converted, self.dim, self.size)
+
+    def scan(self, kind: ScanKind, component: int = 0) -> Value:
+        """A component of a scan of the row."""
+        dtype = DType.I64 if component else self.value.dtype
+        if is_one(self.size):
+            return self.call.scalar.constant(0, dtype) if component else self.value
+        builder = self.call.context.builder
+        return builder.scan(kind, self.value, dtype=dtype, component=component)
+
+
+def _row(call: Call, dtype: DType | None, dim_at: int, default: int | None = None) -> _Row:
+    """The first argument, converted to ``dtype``, along the dimension in argument ``dim_at``."""
+    tensor = call.tensor(0)
+    missing = () if default is None else (default,)
+    dim = call.dim(dim_at, "dim", tensor.rank, *missing)
+    value, size = tensor.value, tensor.shape[dim] if tensor.rank else sympy.S.One
+    if not is_one(size):
+        index = list(canonical(tensor.shape))
+        index[dim] = inner_variable(0)
+        value = call.read(tensor, tuple(index), tensor.shape, (size,))
+    return _Row(call, dim, size, value if dtype is None else call.scalar.cast(value, dtype))
+
+
+def cumulative(kind: ScanKind) -> Rule:
+    """``cumsum``, ``cumprod`` (integers in int64), ``logcumsumexp``."""
+
+    def lower(call: Call) -> Lowered:
+        if call.dtype is DType.BOOL:
+            raise call.reject("a scan of truth values", "numbers")
+        row = _row(call, call.dtype, 1)
+        if not call.dtype.is_float:
+            row = replace(row, value=call.scalar.cast(row.value, DType.I64))
+        return row.finish(row.scan(kind))
+
+    return Rule(lower, partial=True)
+
+
+def extreme(kind: ScanKind) -> Rule:
+    """``cummax`` and ``cummin``: values and their positions."""
+
+    def lower(call: Call) -> Lowered:
+        # Truth values have no order: they are compared as numbers.
+        truth = call.tensor(0).dtype is DType.BOOL
+        row = _row(call, DType.I32 if truth else None, 1)
+        return row.finish(row.scan(kind), 0), row.finish(row.scan(kind, 1), 1)
+
+    return Rule(lower)
+
+
+def sort(call: Call) -> Lowered:
+    """``sort.stable``: values and the positions that they had."""
+    row = _row(call, None, len(call.node.args), -1)
+    if not row.size.is_Integer or int(row.size) > LONGEST_SORT:
+        raise call.reject(f"rows of {row.size}", f"rows of at most {LONGEST_SORT} elements")
+    if is_one(row.size):
+        return row.finish(row.value, 0), row.finish(call.scalar.constant(0, DType.I64), 1)
+    builder, descending = call.context.builder, call.flag(2, "descending")
+    parts = [builder.sort(row.value, descending, component) for component in (0, 1)]
+    return row.finish(parts[0], 0), row.finish(parts[1], 1)
+
+
+RULES: Rules = {
+    "aten.cumsum.default": cumulative(ScanKind.SUM),
+    "aten.cumprod.default": cumulative(ScanKind.PROD),
+    "aten.logcumsumexp.default": cumulative(ScanKind.LOGSUMEXP),
+    "aten.cummax.default": extreme(ScanKind.MAX),
+    "aten.cummin.default": extreme(ScanKind.MIN),
+    "aten.sort.stable": Rule(sort, partial=True),
+}

@@ -1,0 +1,129 @@
+"""Scans and sorts in Triton's interpreter: every row of their table, and fused with others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.graph.model import Graph
+from tests.codegen.kernels import loads, modules, sources
+from tests.codegen.test_interpreted import failures
+from tests.operator_cases import graph_of
+from tests.operator_rows_scan import FAMILIES
+
+
+def _graph(text: str) -> Graph:
+    return loads(f"# harness graph 1\n{text}", "test graph")
+
+
+PREFIX = _graph("""def prefix(
+    x: "bf16[5, 600]",
+    w: "f32[5, 1]",
+):
+    wide: "f32[5, 600]" = aten._to_copy.default(x, dtype=torch.float32)
+    scaled: "f32[5, 600]" = aten.mul.Tensor(wide, w)
+    running: "f32[5, 600]" = aten.cumsum.default(scaled, 1)
+    both: ("f32[5, 600]", "i64[5, 600]") = aten.cummax.default(scaled, 1)
+    top: "f32[5, 600]" = getitem(both, 0)
+    place: "i64[5, 600]" = getitem(both, 1)
+    total: "f32[5]" = aten.amax.default(running, [1])
+    gap: "f32[5, 600]" = aten.sub.Tensor(top, running)
+    again: "f32[5, 600]" = aten.cumsum.default(gap, 1)
+    narrow: "bf16[5, 600]" = aten._to_copy.default(again, dtype=torch.bfloat16)
+    return (narrow, place, total)
+""")
+
+NORMED = _graph("""def normed(
+    x: "f32[3, 300]",
+):
+    running: "f32[3, 300]" = aten.logcumsumexp.default(x, 1)
+    top: "f32[3, 1]" = aten.amax.default(running, [1], True)
+    sub: "f32[3, 300]" = aten.sub.Tensor(running, top)
+    shares: "f32[3, 300]" = aten.exp.default(sub)
+    product: "f32[3, 300]" = aten.cumprod.default(shares, 1)
+    return (product,)
+""")
+
+COLUMNS = _graph("""def columns(
+    x: "f32[3, 90, 40]",
+    y: "f32[3, 90, 40]",
+):
+    backward: "f32[3, 90, 40]" = aten.flip.default(x, [1])
+    running: "f32[3, 90, 40]" = aten.cumsum.default(backward, 1)
+    forward: "f32[3, 90, 40]" = aten.flip.default(running, [1])
+    sum: "f32[3, 90, 40]" = aten.add.Tensor(forward, y)
+    return (sum,)
+""")
+
+ORDERED = _graph("""def ordered(
+    x: "bf16[7, 100]",
+):
+    double: "bf16[7, 100]" = aten.mul.Tensor(x, 2.0)
+    both: ("bf16[7, 100]", "i64[7, 100]") = aten.sort.stable(
+        double, stable=True, dim=1, descending=True
+    )
+    values: "bf16[7, 100]" = getitem(both, 0)
+    places: "i64[7, 100]" = getitem(both, 1)
+    wide: "f32[7, 100]" = aten._to_copy.default(values, dtype=torch.float32)
+    running: "f32[7, 100]" = aten.cumsum.default(wide, 1)
+    total: "f32[7, 1]" = aten.sum.dim_IntList(wide, [1], True)
+    shares: "f32[7, 100]" = aten.div.Tensor(running, total)
+    return (shares, places)
+""")
+
+PARTS = _graph("""def parts(
+    x: "f32[33, 50]",
+    where: "i64[33, 1] bound=50",
+):
+    both: ("f32[33, 50]", "i64[33, 50]") = aten.sort.stable(
+        x, stable=True, dim=-1, descending=True
+    )
+    values: "f32[33, 50]" = getitem(both, 0)
+    places: "i64[33, 50]" = getitem(both, 1)
+    first: "f32[33, 6]" = aten.slice_copy.Tensor(values, 1, 0, 6)
+    first_places: "i64[33, 6]" = aten.slice_copy.Tensor(places, -1, 0, 6)
+    between: "f32[33, 7]" = aten.slice_copy.Tensor(values, 1, 20, 27)
+    third: "f32[33, 1]" = aten.slice_copy.Tensor(values, 1, 2, 3)
+    third_place: "i64[33, 1]" = aten.slice_copy.Tensor(places, 1, 2, 3)
+    some: "f32[33, 1]" = aten.gather.default(values, 1, where)
+    return (first, first_places, between, third, third_place, some)
+""")
+GRAPHS = (PREFIX, NORMED, COLUMNS, ORDERED, PARTS)
+
+
+def test_every_scan_and_sort_computes_what_torch_does(tmp_path: Path) -> None:
+    found = {}
+    for case in (case for family in FAMILIES for case in family()):
+        for module in modules(graph_of(case)):
+            found[f"{case.name} {module.name}"] = module
+    assert len(found) > 80
+    assert failures(found, tmp_path) == []
+
+
+@pytest.mark.parametrize("looped", [True, False])
+def test_fused_scans_compute_what_torch_does(tmp_path: Path, looped: bool) -> None:
+    found = {}
+    for graph in GRAPHS:
+        for module in modules(graph, looped):
+            found[f"{graph.name} {module.name}"] = module
+    assert failures(found, tmp_path) == []
+
+
+def test_scans_share_a_kernel_with_what_surrounds_them() -> None:
+    kernels = {graph.name: len(list(sources(graph))) for graph in GRAPHS}
+    # What reads the reverse of a scan with something else that is not reversed runs after it.
+    assert kernels == {**dict.fromkeys(kernels, 1), "columns": 2}
+
+
+def test_a_scan_between_two_reversals_is_one_kernel() -> None:
+    text = """def gradient(
+    x: "f32[6, 30]",
+):
+    backward: "f32[6, 30]" = aten.flip.default(x, [1])
+    running: "f32[6, 30]" = aten.cumsum.default(backward, 1)
+    forward: "f32[6, 30]" = aten.flip.default(running, [-1])
+    return (forward,)
+"""
+    (kernel,) = sources(_graph(text))
+    assert [a.buffers for a in kernel.arguments] == [("x",), ("forward",)]
