@@ -35,7 +35,7 @@ def _fits(x: Tensor, dim: int) -> bool:
     """Whether rows along ``dim`` are sorted by generated kernels."""
     if not x.dim() or x.is_complex():
         return False
-    size = x.shape[dim]
+    size: int | torch.SymInt = x.shape[dim]
     return isinstance(size, int) and 0 < size <= LONGEST_SORT
 
 
@@ -51,7 +51,7 @@ def sort(x: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Te
 
 def topk(
     x: Tensor,
-    k: int,
+    k: int | torch.SymInt,
     dim: int = -1,
     largest: bool = True,
     sorted: bool = True,  # noqa: A002
@@ -68,7 +68,9 @@ def _taken(x: Tensor, dim: int, start: int, end: int) -> Tensor:
     return x if (start, end) == (0, x.shape[dim]) else _aten.slice_copy(x, dim, start, end)
 
 
-def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+def kthvalue(
+    x: Tensor, k: int | torch.SymInt, dim: int = -1, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
     """``kthvalue``: the ``k``-th smallest element, counted from 1."""
     if not _fits(x, dim) or not isinstance(k, int) or not 1 <= k <= x.shape[dim]:
         return NotImplemented
