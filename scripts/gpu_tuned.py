@@ -169,7 +169,7 @@ def examine(bench: Bench, graph: str, region: CompiledRegion, count: int) -> Row
         "first choice": lambda _: region_provider(region, untuned, device),
     }
     try:
-        found = compare(region_task(source, device), makers, bench.timer, bench.budget_ms)
+        peers = compare(region_task(source, device), makers, bench.timer, bench.budget_ms)
     except Exception as error:  # noqa: BLE001 - one region's failure must not end the run
         traceback.print_exc(limit=-3)
         row.reasons["comparison"] = f"{type(error).__name__}: {error}"[:300]
@@ -178,8 +178,7 @@ def examine(bench: Bench, graph: str, region: CompiledRegion, count: int) -> Row
         bench.launchers.clear()
         torch.compiler.reset()
         torch.cuda.empty_cache()
-    peers = found.peers
-    row.passed = found.passed
+    row.passed = bool(peers[OURS].passed)
     row.ours_ms, row.first_ms = peers[OURS].ms, peers["first choice"].ms
     row.inductor_ms = peers[TUNED].ms
     row.reasons = {name: peer.reason for name, peer in peers.items() if peer.reason}

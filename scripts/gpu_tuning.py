@@ -213,9 +213,6 @@ def make_timer() -> Any:
 class Rehearsal:
     """Random times, for trying this script where there is no GPU."""
 
-    method = "rehearsal"
-    interleaved = True
-
     def __init__(self) -> None:
         import random
 

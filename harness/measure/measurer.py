@@ -31,8 +31,8 @@ Preparer = Callable[[modules.LoadedModule], Compiler]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Measurer:
-    """Measures modules on one device. ``device`` is where arguments are made; ``tune_ms`` and
-    ``time_ms`` are wall clock for a candidate and, at most, for the winner. ``roofline`` is
+    """Measures modules on one device. ``device`` is where arguments are made; ``time_ms``
+    is wall clock for the winner, at most. ``roofline`` is
     what the device can do (a copy at ``copy_gbps`` is all that is known of it if None),
     ``readings`` gives the GPU's state since it was last asked. ``tuning_cache`` keeps what was
     tuned, ``table`` says what is not to be; ``pool`` compiles in parallel."""
@@ -42,7 +42,6 @@ class Measurer:
     copy_gbps: float | None = None
     cache: Path | None = None
     device: str = "cuda"
-    tune_ms: float = 20.0
     time_ms: float = 300.0
     preparer: Preparer | None = None
     roofline: Roofline | None = None
@@ -103,7 +102,7 @@ class Measurer:
     ) -> CachingAutotuner:
         """What chooses the configuration of a module; ``settings`` ask for a search, ``fresh`` for
         a tuning whatever is known."""
-        chosen = settings or Settings(budget_ms=self.tune_ms, room=free_room)
+        chosen = settings or Settings(room=free_room)
         places = (self.tuning_cache, self.table, self.pool)
         return CachingAutotuner(module_text, self.target, self.cache, chosen, *places, fresh)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from harness.records.timing import Samples, Timer
+from harness.records.timing import Timer
 from harness.runtime.device import require
 
 _BYTES = 4 << 30
@@ -84,15 +84,12 @@ def bytes_written(nbytes: int, args: Sequence[Any], outputs: Sequence[int]) -> i
     return min(nbytes, sum(sizes.values()))
 
 
-def measure(timer: Timer, nbytes: int = _BYTES, device: torch.device | None = None) -> Roofline:
-    """The roofline of ``device`` (the current CUDA device if None). Uses three eighths of the
-    free memory at most. Contents are random: zeros can be faster than data. On another kind of
-    device there is the copy alone, by torch."""
-    where = require() if device is None else device
-    if where.type != "cuda":
-        return Roofline(copy_bandwidth(timer, nbytes, where).gbps)
+def measure(timer: Timer) -> Roofline:
+    """The roofline of the current CUDA device. Uses three eighths of the free memory at most.
+    Contents are random: zeros can be faster than data. Raises ``NoDevice``."""
+    where = require()
     free, _ = torch.cuda.mem_get_info(where)
-    words = max(1 << 20, min(nbytes, free // 8)) // 4 // 8192 * 8192
+    words = max(1 << 20, min(_BYTES, free // 8)) // 4 // 8192 * 8192
     source = torch.randint(-(1 << 31), 1 << 31, (words // 2,), dtype=torch.int64, device=where)
     # Arithmetic first: matrix products can bring the board to its power limit, and it takes the
     # clocks a moment to come back.
@@ -101,40 +98,6 @@ def measure(timer: Timer, nbytes: int = _BYTES, device: torch.device | None = No
     del source
     torch.cuda.empty_cache()
     return Roofline(copied, read, written, fp32, tensor)
-
-
-@dataclass(frozen=True, slots=True)
-class CopyBandwidth:
-    """GB/s (10^9 bytes per second), bytes read and bytes written both counted."""
-
-    gbps: float
-    nbytes: int
-    samples: Samples
-
-
-def copy_bandwidth(
-    timer: Timer, nbytes: int = 1 << 30, device: torch.device | None = None
-) -> CopyBandwidth:
-    """Torch's own copy of ``nbytes`` from one tensor of random numbers to another, timed by
-    ``timer``; of less where the device has not four times as much free."""
-    where = require() if device is None else device
-    if where.type == "cuda":
-        free, _ = torch.cuda.mem_get_info(where)
-        nbytes = min(nbytes, max(1 << 20, free // 4))
-    source = torch.randint(-(1 << 31), 1 << 31, (nbytes // 8,), dtype=torch.int64, device=where)
-    destination = torch.empty_like(source)
-    launch = _silent(lambda: destination.copy_(source))
-    if where.type == "cuda":
-        from harness.measure.timer import probes
-
-        made: Any = probes
-        block, warps = _TILES[0]
-        words = source.view(torch.int32), destination.view(torch.int32)
-        grid = (words[0].numel() // block,)
-        launch = _silent(_bound(made.copy, grid, words, {"BLOCK": block, "num_warps": warps}))
-    samples = timer.measure(launch, _BUDGET_MS)
-    moved = 2 * source.nbytes
-    return CopyBandwidth(moved / samples.median / 1e6, moved, samples)
 
 
 def _bandwidths(timer: Timer, source: torch.Tensor) -> tuple[float, float, float]:

@@ -56,8 +56,6 @@ class FakeDevice:
     target: Target = H100
     ahead: Callable[[Sequence[Config]], None] | None = None
     parallel: int = 1
-    method: str = "fake"
-    interleaved: bool = True
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)

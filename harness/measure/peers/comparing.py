@@ -18,7 +18,7 @@ import torch
 from harness.errors import HarnessError
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay
-from harness.measure.peers.jobs import TIMING, Peer, RegionComparison
+from harness.measure.peers.jobs import TIMING, Peer
 from harness.measure.peers.providers import Make, Provider
 from harness.measure.timer.graph_timer import METHOD_DIRECT
 from harness.records.timing import Samples, Timer, Work
@@ -48,7 +48,6 @@ class Task:
     out of a provider's outputs and the inputs it was given, ``wanted`` computes the same in
     float64."""
 
-    name: str
     inputs: Callable[[], list[Any]]
     results: Callable[[Sequence[torch.Tensor | None], Sequence[Any]], list[torch.Tensor]]
     wanted: Callable[[Sequence[Any]], list[torch.Tensor]]
@@ -67,7 +66,7 @@ def region_task(graph: Graph, device: torch.device, seed: int = 0) -> Task:
         # A replay in float64 changes none of its inputs, so what they will hold is an output.
         return [t for t in replay(asked, given, device, float64=True) if t is not None]
 
-    return Task(graph.name, lambda: list(random_inputs(graph, device, seed)), results, wanted)
+    return Task(lambda: list(random_inputs(graph, device, seed)), results, wanted)
 
 
 def without_mutations(graph: Graph) -> Graph:
@@ -82,7 +81,7 @@ def compare(
     timer: Timer,
     budget_ms: float = 300.0,
     step: Step = lambda _: None,
-) -> RegionComparison:
+) -> dict[str, Peer]:
     """Run every provider on the same inputs, compare results, then time them interleaved.
 
     A provider that fails is a row with its reason; after one that took the device with it
@@ -110,7 +109,7 @@ def compare(
     del want
     step(TIMING)
     peers |= {n: _timed_peer(peers[n], s) for n, s in _timed(works, timer, budget_ms).items()}
-    return RegionComparison(task.name, _judged(peers, allowed), allowed)
+    return _judged(peers, allowed)
 
 
 def _listing(provider: Provider) -> Callable[[Sequence[Any]], Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from harness.compiled import CompiledRegion
 from harness.devices.job import Job
 from harness.graph.model import Graph
 from harness.heuristics.facts import Config
-from harness.measure.peers.names import SUBJECTS
 from harness.records.timing import Samples
 
 TIMING = "timing"
@@ -20,7 +19,7 @@ TIMING = "timing"
 class CompareJob(Job):
     """Compare ``names`` (what they are compared with among them) on ``work``: a region, or the
     text of a user's kernel. ``configs`` are tuned configurations by module text. Its steps are the
-    names that are about to be run, then ``TIMING``. Answers a ``RegionComparison``."""
+    names that are about to be run, then ``TIMING``. Answers a ``Peer`` for each name."""
 
     handler: ClassVar[str] = "harness.measure.peers.worker:compare_region"
     work: CompiledRegion | str
@@ -55,17 +54,3 @@ class Peer:
     def ms(self) -> float | None:
         """Median in milliseconds."""
         return None if self.samples is None else self.samples.median
-
-
-@dataclass(frozen=True, slots=True)
-class RegionComparison:
-    """A region by provider (``harness``, ``inductor``, ``eager`` …)."""
-
-    region: str
-    peers: dict[str, Peer] = field(default_factory=dict)
-    allowed: float | None = None
-
-    @property
-    def passed(self) -> bool:
-        """Whether what the others are compared with is right."""
-        return any(bool(self.peers[name].passed) for name in SUBJECTS if name in self.peers)

@@ -18,7 +18,7 @@ from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
 from harness.measure.jobs import gpu
 from harness.measure.noise.processes import combined
-from harness.measure.peers.jobs import TIMING, CompareJob, Peer, RegionComparison, WarmJob
+from harness.measure.peers.jobs import TIMING, CompareJob, Peer, WarmJob
 from harness.measure.peers.names import OURS, SUBJECTS, USER, needs_warming
 from harness.measure.peers.regions import Comparable
 from harness.measure.timer.graph_timer import METHOD
@@ -96,8 +96,8 @@ class PeerPool(Closing):
         while left := [name for name in names if name not in lost]:
             try:
                 job = CompareJob(one.work, tuple(left), dict(configs))
-                found: RegionComparison = worker.run(job)
-                return {**found.peers, **lost}
+                found: dict[str, Peer] = worker.run(job)
+                return found | lost
             except NoDevice:
                 raise
             except HarnessError as error:

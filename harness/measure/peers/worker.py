@@ -25,7 +25,7 @@ from harness.graph.replay import random_inputs
 from harness.heuristics.facts import Config
 from harness.measure.measurer import release
 from harness.measure.peers.comparing import Task, compare, copied, region_task, why
-from harness.measure.peers.jobs import CompareJob, RegionComparison, WarmJob
+from harness.measure.peers.jobs import CompareJob, Peer, WarmJob
 from harness.measure.peers.names import SUBJECTS
 from harness.measure.peers.providers import (
     TUNED_OPTIONS,
@@ -42,7 +42,7 @@ from harness.runtime.device import current_target
 from harness.runtime.launch.launcher import LauncherCache
 
 
-def compare_region(context: Context, job: CompareJob) -> RegionComparison:
+def compare_region(context: Context, job: CompareJob) -> dict[str, Peer]:
     """The handler of ``CompareJob``."""
     warnings.filterwarnings("ignore")
     return context.once(_comparer).compare(job)
@@ -76,7 +76,7 @@ class Comparer:
     device: torch.device = field(default_factory=lambda: torch.device("cuda"))
     _launchers: LauncherCache | None = None
 
-    def compare(self, job: CompareJob) -> RegionComparison:
+    def compare(self, job: CompareJob) -> dict[str, Peer]:
         """All providers on one region. Raises ``Unusable`` when the device's context is lost."""
         task, makers = self._prepared(job)
 
@@ -171,7 +171,6 @@ def region_provider(region: CompiledRegion, launch: LaunchKernel, device: torch.
 def kernel_task(loaded: modules.LoadedModule, device: torch.device, seed: int = 0) -> Task:
     """What the kernel does to its arguments: the contents of what it writes."""
     return Task(
-        loaded.name,
         lambda: loaded.get_args(device=str(device), seed=seed),
         lambda outputs, _: [t for t in outputs if t is not None],
         lambda args: loaded.reference([copied(a) for a in args], wide=True),

@@ -26,12 +26,10 @@ from harness.runtime.compile.static import reason, untuned
 from harness.runtime.launch.driver import cuda
 from harness.runtime.launch.launcher import Launcher, LauncherCache
 from harness.runtime.launch.native import Kernel, launching
-from harness.runtime.tune.autotune import Settings
 from harness.runtime.tune.caching import CachingAutotuner
 from harness.runtime.tune.tuning_cache import TuningCache
 from harness.target import Target
 
-_TUNE_MS = 10.0
 _FEW = 6
 """So few are compiled here: starting worker processes takes as long (3 s on 16 cores)."""
 _log = logging.getLogger(__name__)
@@ -210,8 +208,9 @@ class SelectedKernel:
 
     def _tuned(self, timer: Timer, args: Sequence[Any]) -> Config:
         owner = self.owner
-        settings = Settings(budget_ms=_TUNE_MS)
-        tuner = CachingAutotuner(self.text, owner.target, owner.cache, settings, owner.tuning_cache)
+        tuner = CachingAutotuner(
+            self.text, owner.target, owner.cache, tuning_cache=owner.tuning_cache
+        )
         try:
             config = tuner.tune(args, timer).config
             # The launch may be for another stream than the one on which arguments were put back.

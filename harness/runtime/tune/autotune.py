@@ -15,7 +15,6 @@ from typing import Any
 from harness.errors import NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import spill_limit
-from harness.records.timing import Timer
 from harness.records.trials import Origin, Resources, Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.disassembly import code_hash
@@ -28,20 +27,17 @@ from harness.runtime.tune.search import Nothing, Search
 from harness.runtime.tune.space import Space, is_given
 from harness.target import Target
 
-_BUDGET_MS = 20.0
 _MANY = 4
 """Processes from which on compiling what may not be needed costs no time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to tune. ``budget_ms`` is wall clock for each configuration where the timer does not
-    take turns. ``deterministic``: results must not depend on what was tuned, so no search for
+    """How to tune. ``deterministic``: results must not depend on what was tuned, so no search for
     reductions, whose block shape decides the order of a sum. ``debug``: catch writes that
     the module does not list. ``earlier`` are configurations to try beside the candidates."""
 
     search: Search = field(default_factory=Nothing)
-    budget_ms: float = _BUDGET_MS
     deterministic: bool = False
     debug: bool = False
     earlier: tuple[Config, ...] = ()
@@ -83,12 +79,13 @@ class Compiler:
 def tune(
     loaded: modules.LoadedModule,
     args: Sequence[Any],
-    timer: Timer | Sampler,
+    timer: Any,
     prepare: Compiler,
     settings: Settings | None = None,
 ) -> Tuned:
     """The fastest configuration of the module on ``args``: of its candidates, and of what the
-    settings' search visits from the best of those.
+    settings' search visits from the best of those. ``timer`` is a ``Sampler``, or a timer that can
+    ``flush`` the L2 cache.
 
     A candidate that does not compile, does not fit the device or spills heavily is dropped
     with its reason; a single candidate is taken without timing unless there is a search. Where
@@ -100,8 +97,7 @@ def tune(
     if loaded.interpreted:
         return Tuned(loaded.configs[0], (), source="interpreter")
     asked = settings or Settings()
-    sampler = sampler_of(timer, asked.budget_ms)
-    return _Tuning(loaded, args, sampler, prepare, asked).run()
+    return _Tuning(loaded, args, sampler_of(timer), prepare, asked).run()
 
 
 @dataclass(eq=False, slots=True)

@@ -14,13 +14,11 @@ from typing import Any
 
 from harness.errors import CompileFailed
 from harness.heuristics.facts import Config
-from harness.records.timing import Timer
 from harness.records.trials import Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.tune.autotune import Compiler, Settings, tune
 from harness.runtime.tune.race import Ahead
-from harness.runtime.tune.sampling import Sampler
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
 
@@ -65,9 +63,7 @@ class CachingAutotuner:
         search = self.settings.search.name if self.settings.search.name != "none" else ""
         return self.tuning_cache.get(self.loaded, search, self.settings.deterministic)
 
-    def tune(
-        self, args: Sequence[Any], timer: Timer | Sampler, prepare: Compiler | None = None
-    ) -> Tuned:
+    def tune(self, args: Sequence[Any], timer: Any, prepare: Compiler | None = None) -> Tuned:
         """The configuration for ``args``: a known one if it still compiles to the binary that
         was timed, else the result of ``autotune.tune`` (whose errors are raised), which is
         kept. ``prepare`` compiles for the device (default: for the current one)."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -136,7 +136,7 @@ class Race:
 
     def final(self) -> None:
         """Race those close to the best once more, so that the choice rests on more samples."""
-        if self.best is None or not self.sampler.interleaved:
+        if self.best is None:
             return
         close = [c for c in self._close() if c in self._ready]
         if len(close) > 1:
@@ -220,7 +220,7 @@ class Race:
         batch = _Batch(self, list(group), self.best or group[0])
         try:
             self.sampler.warm_up()
-            for count in stages if self.sampler.interleaved else stages[:1]:
+            for count in stages:
                 batch.stage(count)
                 if batch.settled():
                     break
@@ -246,8 +246,8 @@ class Race:
 @dataclass(eq=False, slots=True)
 class _Batch:
     """Configurations in one batch, each compared, round by round, with the ``baseline``: the best
-    one known. ``shares`` are times over the baseline's in the same round (plain times where
-    launches are not interleaved). ``alive`` are still in the race."""
+    one known. ``shares`` are times over the baseline's in the same round. ``alive`` are still in
+    the race."""
 
     race: Race
     group: list[Config]
@@ -286,7 +286,7 @@ class _Batch:
                 self.samples[config] = samples + self.samples[config]
                 self.shares[config] = shares + self.shares[config]
         again = [c for c in far if statistics.median(self.shares[c]) <= _SUSPECT * front]
-        if again and self.race.sampler.interleaved:
+        if again:
             self._take(again, sum(_STAGES[1:3]))
 
     def close(self) -> None:
@@ -316,32 +316,28 @@ class _Batch:
     def _unit(self) -> float:
         """What a share is a share of, in milliseconds: the baseline's time when it was first timed,
         whatever the clocks have done since."""
-        if not self.race.sampler.interleaved:
-            return 1.0
         level = self.race.trials[self.baseline].level
         return statistics.median(self.samples[self.baseline]) if level is None else level
 
     def _take(self, configs: Sequence[Config], count: int) -> None:
         race = self.race
-        rivals = [c for c in configs if c != self.baseline or not race.sampler.interleaved]
+        rivals = [c for c in configs if c != self.baseline]
         launches = {str(n): race.bound(c) for n, c in enumerate(rivals)}
-        if race.sampler.interleaved:
-            launches[_BASELINE] = race.bound(self.baseline)
-            launches[_CONTROL] = race.bound(self.baseline)
+        launches[_BASELINE] = race.bound(self.baseline)
+        launches[_CONTROL] = race.bound(self.baseline)
         found = race.sampler.rounds(launches, count)
         race.saved.restore()
+        baseline = found[_BASELINE]
         for number, config in enumerate(rivals):
             self.samples.setdefault(config, []).extend(found[str(number)])
-            self.shares.setdefault(config, []).extend(self._shares(found[str(number)], found))
-        if race.sampler.interleaved:
-            self.samples.setdefault(self.baseline, []).extend(found[_BASELINE])
-            self.shares.setdefault(self.baseline, []).extend(1.0 for _ in found[_BASELINE])
-            self.control.extend(self._shares(found[_CONTROL], found))
+            self.shares.setdefault(config, []).extend(_shares(found[str(number)], baseline))
+        self.samples.setdefault(self.baseline, []).extend(baseline)
+        self.shares.setdefault(self.baseline, []).extend(1.0 for _ in baseline)
+        self.control.extend(_shares(found[_CONTROL], baseline))
 
-    def _shares(self, taken: Sequence[float], found: Mapping[str, Sequence[float]]) -> list[float]:
-        if _BASELINE not in found:
-            return list(taken)
-        return [t / h if h else 1.0 for t, h in zip(taken, found[_BASELINE], strict=True)]
+
+def _shares(taken: Sequence[float], baseline: Sequence[float]) -> list[float]:
+    return [t / b if b else 1.0 for t, b in zip(taken, baseline, strict=True)]
 
 
 def _low_high(samples: Sequence[float]) -> tuple[float, float]:

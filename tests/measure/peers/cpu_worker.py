@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 
 from harness.devices.job import Context
-from harness.measure.peers.jobs import CompareJob, RegionComparison
+from harness.measure.peers.jobs import CompareJob, Peer
 from harness.measure.peers.worker import Comparer
 from harness.records.timing import Launch, Samples
 
@@ -36,5 +36,5 @@ HANDLERS = {
 }
 
 
-def compare_region(context: Context, job: CompareJob) -> RegionComparison:
+def compare_region(context: Context, job: CompareJob) -> dict[str, Peer]:
     return Comparer(context, FakeTimer(), torch.device("cpu")).compare(job)

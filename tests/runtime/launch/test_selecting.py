@@ -12,7 +12,7 @@ import torch
 
 from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
-from harness.records.timing import Launch, Samples
+from harness.records.timing import Launch
 from harness.runtime.compile import binary as binaries
 from harness.runtime.compile import static
 from harness.runtime.launch.launcher import Launcher
@@ -31,16 +31,22 @@ class FakeTimer:
         self.driver, self.error = driver, error
         self.calls = 0
 
-    def measure(self, launch: Launch, budget_ms: float, **_: Any) -> Samples:
+    def settle(self) -> None:
+        pass
+
+    def warm_up(self) -> None:
+        pass
+
+    def rounds(self, launches: Mapping[str, Launch], count: int) -> dict[str, list[float]]:
+        return {name: [self._time(launch)] * count for name, launch in launches.items()}
+
+    def _time(self, launch: Launch) -> float:
         if self.error is not None:
             raise self.error
         launch()
         self.calls += 1
         (blocks, _, _) = self.driver.launches[-1][1]
-        return Samples((1.0 / blocks,) * 5, method="fake", stopped="count")
-
-    def compare(self, launches: Mapping[str, Launch], budget_ms: float) -> dict[str, Samples]:
-        return {name: self.measure(launch, budget_ms) for name, launch in launches.items()}
+        return 1.0 / blocks
 
 
 @pytest.fixture(scope="module")
