@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONAL = (
@@ -26,26 +26,42 @@ OPTIONAL = (
     "transformers",
 )
 HIDE = """
-import importlib, sys
-from pathlib import Path
+import importlib, json, os, sys
+import numpy, pandas, pyarrow, pytest, scipy.stats, sympy, torch, triton  # once for all that follow
+from _pytest.outcomes import Skipped
 
 class Hidden:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == {package!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+    def __init__(self, package):
+        self.package = package
 
-sys.meta_path.insert(0, Hidden())
-sys.path.insert(0, {root!r})
-import pytest
-from _pytest.outcomes import Skipped
-import tests.conftest
-for name in {modules!r}:
-    try:
-        importlib.import_module(name)
-    except Skipped as skipped:
-        print("skipped", name, skipped)
-    except BaseException as error:
-        print("FAILED", name, repr(error))
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == self.package:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+def try_without(package, modules):
+    for name in [n for n in sys.modules if n.partition(".")[0] == package]:
+        del sys.modules[name]
+    sys.meta_path.insert(0, Hidden(package))
+    import tests.conftest
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except Skipped as skipped:
+            print("skipped", package, name, skipped)
+        except BaseException as error:
+            print("FAILED", package, name, repr(error))
+
+for package, modules in json.loads(sys.stdin.read()).items():
+    child = os.fork()
+    if child == 0:
+        try:
+            try_without(package, modules)
+        finally:
+            sys.stdout.flush()
+            os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        print("FAILED", package, "its process died")
+    print("tried", package)
 """
 
 
@@ -63,26 +79,29 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-def reaching(package: str) -> list[str]:
-    """The test modules that import ``package``, themselves or through others of this repository."""
+def reaching(packages: Sequence[str]) -> dict[str, list[str]]:
+    """By package the test modules that import it, themselves or through others of this
+    repository."""
     files = [p for folder in ("tests", "harness", "suites") for p in (ROOT / folder).rglob("*.py")]
     files = [path for path in files if "graphs" not in path.parts]
     names = {p: ".".join(p.relative_to(ROOT).with_suffix("").parts) for p in files}
     imports = {names[path]: imported(path) for path in files}
-    reached = {n for n, used in imports.items() if any(u.split(".")[0] == package for u in used)}
-    while more := {n for n, used in imports.items() if used & reached} - reached:
-        reached |= more
-    return sorted(n for n in reached if n.rpartition(".")[2].startswith("test_"))
+    found = {}
+    for package in packages:
+        reached = {
+            n for n, used in imports.items() if any(u.split(".")[0] == package for u in used)
+        }
+        while more := {n for n, used in imports.items() if used & reached} - reached:
+            reached |= more
+        found[package] = sorted(n for n in reached if n.rpartition(".")[2].startswith("test_"))
+    return {package: modules for package, modules in found.items() if modules}
 
 
-@pytest.mark.parametrize("package", OPTIONAL)
-def test_a_package_that_is_absent_fails_no_collection(package: str) -> None:
-    modules = reaching(package)
-    if not modules:
-        return
-    code = HIDE.format(package=package, root=str(ROOT), modules=modules)
+def tried(modules: Mapping[str, Sequence[str]]) -> list[str]:
+    """What became of importing ``modules``, each list with its package hidden."""
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
+        [sys.executable, "-P", "-c", HIDE],
+        input=json.dumps(modules),
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -90,5 +109,17 @@ def test_a_package_that_is_absent_fails_no_collection(package: str) -> None:
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
+    return done.stdout.splitlines()
+
+
+def test_a_package_that_is_absent_fails_no_collection() -> None:
+    modules = reaching(OPTIONAL)
+    lines = tried(modules)
+    assert [line for line in lines if line.startswith("tried")] == [f"tried {p}" for p in modules]
+    failed = [line for line in lines if line.startswith("FAILED")]
     assert not failed, "\n".join(failed)
+
+
+def test_a_module_that_needs_an_absent_package_is_found() -> None:
+    (failed, _) = tried({"msgspec": ["tests.records.test_run"]})
+    assert failed.startswith("FAILED msgspec") and "No module named 'msgspec" in failed
