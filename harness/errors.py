@@ -22,6 +22,7 @@ process can hand it to its parent.
     ├── NoDevice                   a GPU is needed and there is none
     ├── CommitUnusable             the compiler of an older commit cannot be run
     ├── RecordError                a run file cannot be read or written
+    ├── DamagedCorpus              a file of the corpus is damaged, missing or of another version
     └── WorkerDied                 a worker process ended without an answer
 """
 
@@ -153,6 +154,10 @@ class NoDevice(HarnessError):
 
 class CommitUnusable(HarnessError):
     """The compiler of another commit cannot be unpacked, imported or run."""
+
+
+class DamagedCorpus(HarnessError):
+    """A file of the corpus is damaged, missing, or of another version."""
 
 
 class RecordError(HarnessError):

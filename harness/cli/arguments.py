@@ -20,6 +20,36 @@ GraphName: TypeAlias = Annotated[
     str, typer.Argument(metavar="GRAPH", help="A graph by name (see `harness list`) or its file.")
 ]
 Suite: TypeAlias = Annotated[str, typer.Option("--suite", help="Which suite the names are from.")]
+Where: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="QUERY",
+        help="Of a corpus the patterns like this: 'model=llama* kind=reduction bytes>1MB'.",
+        show_default=False,
+    ),
+]
+Sample: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--sample",
+        min=1,
+        metavar="N",
+        help="Of a corpus N patterns at random, spread over kinds, sizes and families.",
+        show_default=False,
+    ),
+]
+Seed: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="Which sample.")]
+
+
+def queried(suite: str, where: str | None, sample: int | None, seed: int) -> str:
+    """The suite with what is asked of it: ``corpus:kind=reduction sample=20 seed=1``."""
+    terms = [suite.partition(":")[2], where or ""]
+    terms += [] if sample is None else [f"sample={sample} seed={seed}"]
+    query = " ".join(term for term in terms if term)
+    return f"{suite.partition(':')[0]}:{query}" if query else suite
+
+
 TargetName: TypeAlias = Annotated[
     str | None,
     typer.Option(

@@ -17,9 +17,13 @@ from harness.cli.arguments import (
     Jobs,
     KernelSeconds,
     Processes,
+    Sample,
+    Seed,
     Suite,
     TargetName,
     Timing,
+    Where,
+    queried,
 )
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.errors import NoDevice, UnknownName
@@ -39,6 +43,9 @@ def run(
     answer: Answer,
     graphs: Graphs = None,
     suite: Suite = "default",
+    where: Where = None,
+    sample: Sample = None,
+    seed: Seed = 0,
     target: TargetName = None,
     jobs: Jobs = None,
     record: Annotated[
@@ -75,6 +82,7 @@ def run(
     harness run --commit 3f2a91c
     harness run --against inductor,eager
     harness run --processes 5 --kernel-seconds 60
+    harness run --suite corpus --where 'kind=reduction bytes>1MB' --sample 200
     """
     from harness.session.plan import Request, prepare
 
@@ -83,6 +91,7 @@ def run(
         options = dataclasses.replace(options, commit=commit)
     others = () if against is None else parse(against)
     names = tuple(graphs or ())
+    suite = queried(suite, where, sample, seed)
     request = Request(
         suite, names, target, jobs, timing, others, processes, kernel_seconds, answer.only
     )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.cli.arguments import Suite
+from harness.cli.arguments import Sample, Seed, Suite, Where, queried
 from harness.cli.command import FAILED, FINE, Answer, command
 from harness.errors import RecordError, UnknownName, nearest
 from harness.graph.suite import Entry, load_suite
@@ -88,6 +88,12 @@ def _module(run: Run, name: str) -> str:
 def list_(
     answer: Answer,
     suite: Suite = "default",
+    where: Where = None,
+    sample: Sample = None,
+    seed: Seed = 0,
+    models: Annotated[
+        bool, typer.Option("--models", help="List what a corpus was captured from instead.")
+    ] = False,
     runs: Annotated[bool, typer.Option("--runs", help="List recorded runs instead.")] = False,
     targets: Annotated[bool, typer.Option("--targets", help="List targets instead.")] = False,
 ) -> None:
@@ -97,6 +103,8 @@ def list_(
     harness list
     harness list -k llama
     harness list --runs --csv
+    harness list --suite corpus --where 'model=llama* kind=reduction bytes>1MB'
+    harness list --suite corpus --models
     """
     options = answer.options
     if runs:
@@ -105,7 +113,27 @@ def list_(
     elif targets:
         answer.tell(_table(_targets(), answer.only, "targets", _TARGET_COLUMNS))
     else:
-        answer.tell(_suite(options, suite, answer.only))
+        suite = queried(suite, where, sample, seed)
+        found = _corpus(options, suite, answer.only, models)
+        answer.tell(found or _suite(options, suite, answer.only))
+
+
+def _corpus(options: Options, suite: str, only: Sequence[str], models: bool) -> Report | None:
+    """The patterns or captures of a suite that is a corpus, None for one that is declared."""
+    from harness.corpus import selecting, store
+    from harness.report import corpus as report
+    from harness.session.entries import corpus_folder
+
+    folder = corpus_folder(options, suite)
+    if folder is None:
+        return None
+    found = store.load(folder)
+    for note in found.notes:
+        output.note(f"error: {note}")
+    chosen = [
+        p for p in selecting.select(found, suite.partition(":")[2]) if is_chosen(only, p.name)
+    ]
+    return (report.captures_report if models else report.patterns_report)(found, chosen)
 
 
 def _suite(options: Options, suite: str, only: Sequence[str]) -> Report:

@@ -124,6 +124,15 @@ class Suite:
 def load_suite(name: str = "default", folder: Path = FOLDER) -> Suite:
     """The suite ``name``: ``<folder>/<name>.py``. Graph files are read lazily."""
     path = folder / f"{name}.py"
+    plain, colon, query = name.partition(":")
+    if colon and (folder / f"{plain}.py").is_file():
+        raise UsageError(
+            "only the patterns of a corpus can be asked for like this",
+            where=f"suite {plain}",
+            got=query,
+            expected="--suite corpus",
+            remedy="name graphs, or patterns of their names: harness run 'llama*'",
+        )
     if not path.is_file():
         files = sorted(folder.glob("*.py"))
         known = [file.stem for file in files if "ENTRIES" in file.read_text(encoding="utf-8")]

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Failure
+from harness.corpus.patterns import is_pattern_name
 from harness.decisions import UNDECIDED
 from harness.errors import DamagedGraph, HarnessError, UnknownName
+from harness.files import write_atomically
 from harness.graph.model import Graph
 from harness.graph.suite import load_suite
 from harness.graph.text import is_graph, load
@@ -176,14 +178,26 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
 
     A name is a graph's, an entry's (all its graphs), a pattern of either (``llama*``), a path
     ending in ``.py``, or a folder of graph files. Raises ``UnknownName`` with the nearest names.
+
+    Where the suite is a corpus, ``suite`` is its name, or its name and which of its patterns are
+    meant (``corpus:kind=reduction sample=20``). Such a text, and the name of one of the patterns of
+    the corpus that comes with the suites, are names in any suite.
     """
     if names and all(is_file(name) for name in names):
         return tuple(dict.fromkeys(file for name in names for file in _by_path(Path(name))))
+    corpus = corpus_folder(options, suite)
+    if corpus is not None:
+        return _corpus_graphs(options, corpus, suite.partition(":")[2], names)
     declared = load_suite(suite, options.suites)
     found: list[GraphFile] = []
     for name in names or [entry.name for entry in declared.entries]:
         if is_file(name):
             found.extend(_by_path(Path(name)))
+            continue
+        corpus = corpus_folder(options, name if ":" in name else CORPUS)
+        if corpus is not None and (":" in name or is_pattern_name(name)):
+            query = name.partition(":")[2] or f"name={name}"
+            found.extend(_corpus_graphs(options, corpus, query, ()))
             continue
         known = [(graph, entry) for entry in declared.entries for graph in entry.entry.graph_names]
         mine = [
@@ -195,6 +209,50 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
             declared.entry(name)  # raises, with the nearest names
         found.extend(mine)
     return tuple(dict.fromkeys(found))
+
+
+CORPUS = "corpus"
+"""The folder, among the suites, of the corpus that comes with them."""
+
+
+def corpus_folder(options: Options, suite: str) -> Path | None:
+    """The folder of a suite that is a corpus; None for one that is declared."""
+    from harness.corpus.store import is_corpus
+
+    folder = options.suites / suite.partition(":")[0]
+    return folder if is_corpus(folder) else None
+
+
+def _corpus_graphs(
+    options: Options, folder: Path, query: str, names: Sequence[str]
+) -> tuple[GraphFile, ...]:
+    """Patterns of a corpus as graph files, which are made below the cache folder."""
+    from harness.corpus import selecting, store
+
+    corpus = store.load(folder)
+    chosen = [p.name for p in selecting.select(corpus, query)]
+    found: dict[str, None] = {} if names else dict.fromkeys(chosen)
+    for name in names:
+        like = [one for one in chosen if fnmatchcase(one, name)]
+        found.update(dict.fromkeys(like or [name]))  # texts() raises, with the nearest names
+    files = []
+    for name, texts in corpus.texts(found).items():
+        path = options.cache / CORPUS / f"{name}.py"
+        small = path.parent / SMALL / path.name
+        for at, text in zip((path, small), texts, strict=True):
+            if text and not (at.is_file() and at.stat().st_size == len(text.encode())):
+                write_atomically(at, text.encode(), mode=0o644)
+        files.append(GraphFile(name, path, small if texts[1] else None))
+    order = {name: number for number, name in enumerate(found)}
+    return tuple(sorted(files, key=lambda file: order[file.name]))
+
+
+def corpus_notes(options: Options, suite: str) -> tuple[str, ...]:
+    """What of a suite that is a corpus cannot be used."""
+    from harness.corpus import store
+
+    folder = corpus_folder(options, suite)
+    return () if folder is None else tuple(str(note) for note in store.load(folder).notes)
 
 
 def find_entries(

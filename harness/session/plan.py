@@ -17,7 +17,7 @@ from harness.errors import NoDevice, UsageError
 from harness.options import Options
 from harness.records.run import Machine, Run, StateSummary
 from harness.runtime.compile.cache import usable
-from harness.session.entries import ChosenKernels, find_entries
+from harness.session.entries import ChosenKernels, corpus_notes, find_entries
 from harness.session.session import CheckQueue, Session, StaticQueue
 from harness.target import Target, find_target
 
@@ -94,7 +94,7 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             request.processes,
         )
         run = new_run(options, request, target, device)
-        notes = [note] if note else []
+        notes = [*([note] if note else []), *corpus_notes(options, request.suite)]
         whole = not any(isinstance(entry, ChosenKernels) for entry in entries)
         if not whole:
             notes.append(f"only kernels like {' '.join(request.only)}: nothing is recorded")

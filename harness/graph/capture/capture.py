@@ -68,7 +68,12 @@ def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
             example.function.train(training)
     facts = _facts(parsed, wanted)
     flat = _flatten(example, mode, training, parsed)
-    return _trace(flat, base, facts, wanted)
+    try:
+        return _trace(flat, base, facts, wanted)
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise _untraceable(parsed, error) from error
 
 
 @contextmanager
@@ -128,12 +133,7 @@ def _flatten(example: Example, mode: Any, training: bool, target: Target) -> _Fl
     try:
         exported = aot.export(module, example.args, example.kwargs, mode, training)
     except Exception as error:
-        raise CaptureFailed(
-            f"{target.text} could not be traced",
-            got=f"{type(error).__name__}: {_first_line(error)}",
-            expected="a model whose control flow does not depend on tensor values",
-            remedy="capture the part that matters through package.module:callable",
-        ) from error
+        raise _untraceable(target, error) from error
     held = [(name, value, "parameter") for name, value in exported.parameters]
     held += [(name, value, "buffer") for name, value in exported.buffers]
     prefix = f"{example.prefix}." if example.prefix else ""
@@ -154,6 +154,15 @@ def _flatten(example: Example, mode: Any, training: bool, target: Target) -> _Fl
     names = _unique(_identifier(name) for name, _, _ in rows)
     return _Flat(
         function, [v for _, v, _ in rows], names, [r for _, _, r in rows], mode, example.prefix
+    )
+
+
+def _untraceable(target: Target, error: Exception) -> CaptureFailed:
+    return CaptureFailed(
+        f"{target.text} could not be traced",
+        got=f"{type(error).__name__}: {_first_line(error)}",
+        expected="a model whose control flow does not depend on tensor values",
+        remedy="capture the part that matters through package.module:callable",
     )
 
 

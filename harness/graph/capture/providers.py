@@ -241,13 +241,17 @@ def _transformers(target: Target, training: bool) -> Example:
     has_sdpa = getattr(cls, "_supports_sdpa", False)
     attention = options.pop("attn_implementation", "sdpa" if has_sdpa else "eager")
     image = _take(options, "image", 224)
+    layers = _take(options, "layers", 1) if "layers" in options else None
     config_class = getattr(cls, "config_class", None)
     if config_class is None:
         raise UsageError(f"transformers:{target.name} is not a model class")
-    known = set(config_class().to_dict())
+    defaults = config_class().to_dict()
+    if layers is not None:
+        options = {**_fewer_layers(defaults, layers), **options}
+    known = set(defaults)
     if "image_size" in known:
         options.setdefault("image_size", image)
-    known |= {"batch", "seq", "image", "attn_implementation", "num_labels"}
+    known |= {"batch", "seq", "image", "layers", "attn_implementation", "num_labels"}
     _reject_unknown(options, known, f"transformers:{target.name}")
     config = config_class(**{key: _listed(value) for key, value in options.items()})
     _no_dropout(config, options)
@@ -258,6 +262,26 @@ def _transformers(target: Target, training: bool) -> Example:
     sizes = {"batch": batch, "seq": seq, "image": options.get("image_size", image)}
     inputs = _model_inputs(model, config, sizes, training)
     return Example(_First(model), (), inputs, "model")
+
+
+_LAYERS = (
+    *("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers"),
+    *("decoder_layers", "num_encoder_layers", "num_decoder_layers"),
+)
+"""What configurations call the number of their layers."""
+
+
+def _fewer_layers(defaults: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """The options that leave at most that many layers, in nested configurations too."""
+    fewer: dict[str, Any] = {}
+    for key, value in defaults.items():
+        if key in _LAYERS and isinstance(value, int) and value > most:
+            fewer[key] = most
+        elif key.endswith("_config") and isinstance(value, dict):
+            nested = _fewer_layers(value, most)
+            if nested:
+                fewer[key] = {**value, **nested}
+    return fewer
 
 
 def _listed(value: Any) -> Any:

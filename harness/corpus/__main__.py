@@ -1,0 +1,58 @@
+"""``python -m harness.corpus``: capture the catalogue's models and build the corpus from them.
+
+python -m harness.corpus capture 'Llama*'     # leaves captures in the working folder
+python -m harness.corpus build                # captures what is missing, writes suites/corpus
+python -m harness.corpus build --no-capture   # of what has been captured
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness import options as settings
+from harness.corpus import catalogue, store
+from harness.corpus.capturing import Shard, merged, shards, with_small
+from harness.errors import HarnessError
+
+
+def main(arguments: Sequence[str]) -> str | None:
+    """Do what the arguments say; the error's text where one ends it."""
+    options = settings.current()
+    parser = argparse.ArgumentParser(prog="python -m harness.corpus", description=__doc__)
+    parser.add_argument("what", choices=("capture", "build"))
+    parser.add_argument("names", nargs="*", metavar="MODEL", help="names or patterns; default: all")
+    parser.add_argument("--jobs", type=int, default=options.jobs, help="worker processes")
+    parser.add_argument("--folder", type=Path, default=options.suites / "corpus")
+    parser.add_argument("--work", type=Path, default=options.cache / "corpus")
+    parser.add_argument("--no-capture", action="store_true", help="leave out what is not captured")
+    given = parser.parse_args(arguments)
+    try:
+        planned = catalogue.named(catalogue.load(given.folder), given.names)
+        workers = 0 if given.no_capture else given.jobs
+        sys.path.insert(0, str(options.suites.parent))  # targets are modules beside the suites
+        found = shards(planned, given.work, workers, _tell)
+        if given.what == "build":
+            patterns = list(with_small(merged(found), given.jobs))
+            key = store.save(given.folder, [shard.capture for shard in found], patterns)
+            small = sum(1 for pattern in patterns if pattern.small)
+            sys.stdout.write(
+                f"{len(patterns)} patterns ({small} with a small counterpart) of {len(found)} "
+                f"captures in {given.folder}: {key}\n"
+            )
+    except HarnessError as error:
+        return str(error)
+    return None
+
+
+def _tell(shard: Shard, done: int, total: int) -> None:
+    one = shard.capture
+    said = one.reason or f"{one.regions} regions, {len(shard.patterns)} patterns"
+    sys.stdout.write(f"{done}/{total} {one.name}: {said} ({one.seconds:.1f} s)\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

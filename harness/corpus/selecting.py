@@ -1,0 +1,170 @@
+"""Which patterns of the corpus are meant: ``model=llama* kind=reduction bytes>1MB sample=200``.
+
+Terms stand side by side and all have to hold. ``=`` and ``!=`` take patterns, several with
+commas; numbers take ``< <= > >=`` too, bytes with KB, MB, GB. A pattern has several models,
+operators and types: one of them has to fit. ``sample=N`` and ``seed=K`` pick N, spread over
+kinds, sizes and families.
+"""
+
+from __future__ import annotations
+
+import operator
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TypeAlias
+
+from harness.corpus.capturing import Capture
+from harness.corpus.patterns import Pattern
+from harness.corpus.store import Corpus
+from harness.errors import UnknownName, UsageError, nearest
+
+_TERM = re.compile(r"^(?P<key>\w+)(?P<sign>!=|<=|>=|=|<|>)(?P<value>.+)$")
+_NUMBER = re.compile(r"^(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)(?P<unit>|KB|MB|GB)$", re.IGNORECASE)
+_UNITS = {"": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9}
+_COMPARED: Mapping[str, Callable[[float, float], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+Words: TypeAlias = "Callable[[Pattern, Mapping[str, Capture]], Sequence[str]]"
+
+
+def _of_captures(name: str) -> Words:
+    return lambda p, known: [getattr(known[u.capture], name) for u in p.uses if u.capture in known]
+
+
+_WORDS: Mapping[str, Words] = {
+    "name": lambda p, _: [p.name],
+    "kind": lambda p, _: [p.kind],
+    "op": lambda p, _: p.operators,
+    "dtype": lambda p, _: p.dtypes,
+    "small": lambda p, _: ["yes" if not p.without_small else "no"],
+    **{name: _of_captures(name) for name in ("model", "family", "mode", "size", "target")},
+}
+_NUMBERS: Mapping[str, Callable[[Pattern], float]] = {
+    "bytes": lambda p: p.bytes,
+    "rank": lambda p: p.rank,
+    "nodes": lambda p: p.nodes,
+    "weight": lambda p: p.weight,
+    "calls": lambda p: sum(use.calls for use in p.uses),
+    "models": lambda p: len({use.capture.partition("/")[0] for use in p.uses}),
+}
+_SAMPLE, _SEED = "sample", "seed"
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    text: str
+    key: str
+    sign: str
+    value: str
+
+    def holds(self, pattern: Pattern, known: Mapping[str, Capture]) -> bool:
+        """Whether the term holds of a pattern."""
+        if self.key in _NUMBERS:
+            return _COMPARED[self.sign](_NUMBERS[self.key](pattern), _number(self))
+        words = [word.lower() for word in _WORDS[self.key](pattern, known)]
+        wanted = self.value.lower().split(",")
+        return any(fnmatchcase(w, v) for w in words for v in wanted) is (self.sign == "=")
+
+
+def select(corpus: Corpus, query: str) -> tuple[Pattern, ...]:
+    """The patterns that ``query`` means, heaviest first; all for an empty one. Raises
+    ``UsageError`` for a query that makes no sense, ``UnknownName`` for one that nothing fits."""
+    terms = [_parsed(text) for text in query.split()]
+    pick = {t.key: _natural(t) for t in terms if t.key in (_SAMPLE, _SEED)}
+    terms = [term for term in terms if term.key not in (_SAMPLE, _SEED)]
+    known = {capture.name: capture for capture in corpus.captures}
+    found = [p for p in corpus.patterns if all(term.holds(p, known) for term in terms)]
+    if not found:
+        raise _nothing(corpus, terms, known)
+    count = pick.get(_SAMPLE)
+    return tuple(found if count is None else sampled(found, known, count, pick.get(_SEED, 0)))
+
+
+def sampled(
+    patterns: Sequence[Pattern], known: Mapping[str, Capture], count: int, seed: int
+) -> list[Pattern]:
+    """``count`` of ``patterns`` at random, spread over kinds, families and decades of bytes in
+    proportion: laid out in that order, every so many-th is taken. In the order that they had, and
+    the same for the same seed."""
+    draw = random.Random(seed)
+
+    def place(pattern: Pattern) -> tuple[str, str, int, float]:
+        main = known.get(max(pattern.uses, key=lambda use: use.bytes).capture)
+        family = "" if main is None else main.family
+        return pattern.kind, family, len(str(pattern.bytes)), draw.random()
+
+    laid_out = sorted(patterns, key=place)
+    count, offset = min(count, len(laid_out)), draw.random()
+    places = (int((n + offset) * len(laid_out) / count) for n in range(count))
+    chosen = {laid_out[at].name for at in places}
+    return [pattern for pattern in patterns if pattern.name in chosen]
+
+
+def _parsed(text: str) -> _Term:
+    match = _TERM.match(text)
+    keys = [*_WORDS, *_NUMBERS, _SAMPLE, _SEED]
+    if match is None:
+        raise UsageError(
+            "not a term of a query",
+            got=text,
+            expected="KEY=VALUE, KEY!=VALUE, or KEY>NUMBER",
+            remedy=f"keys: {', '.join(keys)}",
+        )
+    term = _Term(text, match["key"], match["sign"], match["value"])
+    if term.key not in keys:
+        near = nearest(term.key, keys)
+        raise UsageError(f"patterns have no {term.key}", got=text, expected=", ".join(near or keys))
+    if term.key in _NUMBERS:
+        _number(term)
+    elif term.sign not in ("=", "!="):
+        raise UsageError(f"{term.key} is no number", got=text, expected=f"{term.key}=WORD")
+    return term
+
+
+def _number(term: _Term) -> float:
+    match = _NUMBER.match(term.value)
+    if match is None:
+        raise UsageError(
+            f"{term.key} is a number", got=term.text, expected=f"{term.key}>1000, {term.key}>1MB"
+        )
+    return float(match["number"]) * _UNITS[match["unit"].lower()]
+
+
+def _natural(term: _Term) -> int:
+    if term.sign != "=" or not term.value.isdigit() or (term.key == _SAMPLE and term.value == "0"):
+        raise UsageError(f"{term.key} is a whole number", got=term.text, expected=f"{term.key}=200")
+    return int(term.value)
+
+
+def _nothing(corpus: Corpus, terms: Sequence[_Term], known: Mapping[str, Capture]) -> UnknownName:
+    """Why nothing fits: which term is to blame, and what there is near it."""
+    near: list[str] = []
+    for term in terms:
+        rest = [t for t in terms if t is not term]
+        left = [p for p in corpus.patterns if all(t.holds(p, known) for t in rest)]
+        if not left:
+            continue
+        there = f"{len(left)} patterns without {term.text}"
+        if term.key in _WORDS:
+            words = sorted({w for p in left for w in _WORDS[term.key](p, known)})
+            alike = nearest(term.value.strip("*"), words) or words[:5]
+            there += f" ({term.key}: {', '.join(alike)})"
+        else:
+            numbers = [_NUMBERS[term.key](p) for p in left]
+            there += f" ({term.key}: {min(numbers):.3g} to {max(numbers):.3g})"
+        near.append(there)
+    return UnknownName(
+        "no pattern of the corpus is like that",
+        where=str(corpus.folder),
+        got=" ".join(term.text for term in terms),
+        expected="; ".join(near) or "fewer terms",
+        remedy="harness list --suite corpus shows all patterns",
+    )

@@ -1,0 +1,320 @@
+"""The small counterpart of a pattern: the same calls at sizes that the interpreter gets through.
+
+Every distinct size of the graph is given a small one; equal sizes stay equal. Views demand that
+products agree, concatenations and slices that sums do; a search over small numbers meets those
+demands, and torch's ``meta`` device then says what every call gives at the new sizes. The result
+is run once, so that no index of it is out of range.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import sympy
+import torch
+
+from harness.dtypes import DType
+from harness.errors import HarnessError
+from harness.graph.bounds import with_bounds
+from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, ValueType
+from harness.graph.passes.cleanup import base_op
+from harness.graph.replay import call_node, random_inputs, replay, torch_dtype
+
+_DOMAINS = (
+    (4, (5, 7, 6, 9, 11, 3, 8, 10, 12, 4, 13, 2, 16, 32)),
+    (4, (8, 4, 16, 2, 12, 6, 32, 3, 5)),
+    (2, (2, 3, 4, 5, 6, 8, 1, 12)),
+    (64, (5, 7, 3, 8, 4, 2)),
+)
+"""The largest size that stays as it is (counts: channels, halves), and small ones for the others,
+best first: odd ones before others so that masks matter; then what divides well; then as small as
+can be; at last with tables as they are (buckets of positions)."""
+_FEW = 4
+"""Numbers up to this one in a call are dimensions and counts, not sizes."""
+_MOST_ELEMENTS = 1 << 15
+_STEPS = 20_000
+_META = torch.device("meta")
+_RESHAPES = frozenset({"view", "_unsafe_view", "reshape", "unflatten"})
+_TO_THE_END = 1 << 40
+
+
+class _Impossible(Exception):
+    """There is no small counterpart by this choice of sizes; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """``holds`` of the small sizes that ``sizes`` get; checked once all of them have one."""
+
+    sizes: tuple[int, ...]
+    holds: Callable[[Mapping[int, int]], bool]
+
+
+def shrunk(graph: Graph) -> tuple[Graph | None, str]:
+    """``graph`` at small sizes, or None and why there is none."""
+    reason = "no small sizes meet what its views and slices demand"
+    for kept, domain in _DOMAINS:
+        sizes = _Extents(graph).solved(kept, domain)
+        if sizes is None:
+            continue
+        try:
+            return _tried(_Rebuilt(sizes).graph(graph)), ""
+        except _Impossible as error:
+            reason = str(error)
+        except (HarnessError, RuntimeError, TypeError, ValueError, IndexError) as error:
+            first = (str(error).strip() or type(error).__name__).splitlines()[0]
+            reason = f"{type(error).__name__}: {first[:160]}"
+    return None, reason
+
+
+def _tried(graph: Graph) -> Graph:
+    """``graph``, after a run on random inputs; whatever torch raises is for the caller."""
+    kinds = [kind for _, kind in graph.types().items() if isinstance(kind, TensorType)]
+    if max((int(kind.numel) for kind in kinds), default=0) > _MOST_ELEMENTS:
+        raise _Impossible("the smallest sizes that fit are too large for the interpreter")
+    with torch.no_grad():
+        replay(graph, random_inputs(graph, "cpu"), "cpu")
+    return graph
+
+
+@dataclass(slots=True)
+class _Extents:
+    """The sizes of a graph and what its calls demand of them."""
+
+    graph: Graph
+    demands: list[_Demand] = field(default_factory=list)
+
+    def solved(self, kept: int, domain: Sequence[int]) -> dict[int, int] | None:
+        """A small size for every size above ``kept``; None if the search finds none."""
+        types = self.graph.types()
+        shapes = [kind.shape for kind in _tensors(types.values())]
+        for node in self.graph.nodes:
+            self._demand(node, types)
+        known = {int(n) for shape in shapes for n in shape}
+        known |= {n for demand in self.demands for n in demand.sizes}
+        chosen = {n: n for n in known if n <= kept}
+        return _search(sorted(known - set(chosen)), domain, self.demands, chosen)
+
+    def _demand(self, node: Node, types: Mapping[str, ValueType]) -> None:
+        name, kind = base_op(node.op), node.type
+        first = node.args[0] if node.args else None
+        source = types[first.name] if isinstance(first, Ref) else None
+        if not isinstance(kind, TensorType):
+            return
+        if name in _RESHAPES and isinstance(source, TensorType):
+            for left, right in _groups(_ints(source.shape), _ints(kind.shape)):
+                self._add(left + right, partial(_same_product, left, right))
+        elif name == "cat" and isinstance(first, tuple):
+            dim = _number(node.args[1]) if len(node.args) > 1 else 0
+            parts = _tensors(types[one.name] for one in first if isinstance(one, Ref))
+            pieces, whole = tuple(int(part.shape[dim]) for part in parts), int(kind.shape[dim])
+            self._add((*pieces, whole), partial(_sums_up, pieces, whole))
+        elif name == "constant_pad_nd" and isinstance(source, TensorType):
+            for one, other in zip(_ints(source.shape), _ints(kind.shape), strict=True):
+                self._add((one, other), partial(_same_difference, one, other))
+        elif name in ("slice", "slice_scatter") and isinstance(source, TensorType):
+            self._slice(node, source)
+
+    def _slice(self, node: Node, source: TensorType) -> None:
+        """The length of what is cut out, and that it lies inside."""
+        numbers = [_number(a) for a in node.args[(2 if "scatter" in node.op else 1) :]]
+        dim, start, end, step = (*numbers, *(0, 0, _TO_THE_END, 1)[len(numbers) :])
+        whole = int(source.shape[dim])
+        start = start + whole if start < 0 else start
+        end = min(end + whole if end < 0 else end, whole)
+        length = max(0, -(-(end - start) // step))
+
+        def holds(value: Mapping[int, int]) -> bool:
+            begin, stop = value[start], value[end]
+            return stop <= value[whole] and -(-(stop - begin) // step) == value[length]
+
+        self._add((whole, start, end, length), holds)
+
+    def _add(self, sizes: Iterable[int], holds: Callable[[Mapping[int, int]], bool]) -> None:
+        self.demands.append(_Demand(tuple(dict.fromkeys(sizes)), holds))
+
+
+def _search(
+    sizes: Sequence[int], domain: Sequence[int], demands: Sequence[_Demand], chosen: dict[int, int]
+) -> dict[int, int] | None:
+    """A value for each of ``sizes``, smallest first: one of ``domain``, or what a demand leaves."""
+    due: dict[int, list[_Demand]] = {}
+    last = {n: position for position, n in enumerate(sizes)}
+    for demand in demands:
+        open_ = [n for n in demand.sizes if n in last]
+        if open_:
+            due.setdefault(max(open_, key=last.__getitem__), []).append(demand)
+    steps = itertools.count()
+
+    def values(position: int) -> Iterable[int]:
+        rotated = position % len(domain)
+        free = [*domain[rotated:], *domain[:rotated]]
+        forced = due.get(sizes[position])
+        small = [n for n in free if n <= sizes[position]] or [sizes[position]]
+        return itertools.chain(small, range(1, min(sizes[position], 4096) + 1)) if forced else small
+
+    def place(position: int) -> bool:
+        if position == len(sizes):
+            return True
+        size, seen = sizes[position], set()
+        for value in values(position):
+            if value in seen:
+                continue
+            seen.add(value)
+            if next(steps) > _STEPS:
+                return False
+            chosen[size] = value
+            if all(d.holds(chosen) for d in due.get(size, ())) and place(position + 1):
+                return True
+        chosen.pop(size, None)
+        return False
+
+    return chosen if place(0) else None
+
+
+@dataclass(slots=True)
+class _Rebuilt:
+    """Makes a graph again at other sizes."""
+
+    sizes: Mapping[int, int]
+    small: dict[str, ValueType] = field(default_factory=dict)
+
+    def graph(self, graph: Graph) -> Graph:
+        """``graph`` at the small sizes. Raises ``_Impossible``, and what torch raises for calls
+        that it does not take."""
+        inputs = tuple(self._input(item) for item in graph.inputs)
+        self.small.update((item.name, item.type) for item in inputs)
+        types = graph.types()
+        nodes = tuple(self._node(node, types) for node in graph.nodes)
+        facts = (("sizes", "small"),)
+        return with_bounds(replace(graph, inputs=inputs, nodes=nodes, facts=facts))
+
+    def _input(self, item: Input) -> Input:
+        bound = item.bound
+        if bound is not None:
+            bound = sympy.Integer(self.sizes.get(int(bound), min(int(bound), 3)))
+        return replace(item, type=self._type(item.type), bound=bound)
+
+    def _node(self, node: Node, types: Mapping[str, ValueType]) -> Node:
+        args = tuple(self._argument(arg, node) for arg in node.args)
+        kwargs = tuple((key, self._argument(value, node)) for key, value in node.kwargs)
+        made = replace(node, args=args, kwargs=kwargs)
+        then = call_node(node, _values(node, types), _META)
+        now = call_node(made, _values(node, self.small), _META)
+        kind = self._result(node.type, then, now)
+        self.small[node.name] = kind
+        return replace(made, type=kind)
+
+    def _argument(self, arg: Arg, node: Node) -> Arg:
+        match arg:
+            case tuple():
+                return tuple(self._argument(one, node) for one in arg)
+            case bool() | Ref() | DType():
+                return arg
+            case int() | sympy.Integer():
+                number = int(arg)
+                return self.sizes.get(number, number) if number > _FEW else arg
+            case _:
+                return arg
+
+    def _result(self, recorded: ValueType, then: Any, now: Any) -> ValueType:
+        if isinstance(recorded, tuple):
+            parts = zip(recorded, then, now, strict=True)
+            return tuple(self._one(kind, a, b) for kind, a, b in parts)
+        return self._one(recorded, then, now)
+
+    def _one(self, recorded: TensorType | None, then: Any, now: Any) -> TensorType | None:
+        """The type of a result. Where torch laid it out as the graph recorded it, it does so here;
+        elsewhere the recorded order of the dimensions holds."""
+        if recorded is None or not isinstance(now, torch.Tensor):
+            return None
+        shape = tuple(sympy.Integer(n) for n in now.shape)
+        if list(then.stride()) == _ints(recorded.stride):
+            return TensorType(recorded.dtype, shape, tuple(map(sympy.Integer, now.stride())))
+        expected = tuple(sympy.Integer(self.sizes[int(n)]) for n in recorded.shape)
+        if shape != expected:
+            raise _Impossible("a result has other sizes than its place demands")
+        return self._type(recorded)
+
+    def _type(self, kind: TensorType) -> TensorType:
+        """``kind`` at the small sizes: the same order in memory, gaps where there were some."""
+        old, strides = _ints(kind.shape), _ints(kind.stride)
+        new = [self.sizes[n] for n in old]
+        made, step, expected = [0] * len(old), 1, 1
+        for d in sorted(range(len(old)), key=lambda d: (strides[d], -d)):
+            if strides[d] == 0 and old[d] > 1:
+                continue
+            if old[d] > 1:
+                if strides[d] < expected:
+                    raise _Impossible("an input overlaps itself")
+                step *= min(3, -(-strides[d] // expected))
+                expected = strides[d] * old[d]
+            made[d] = step
+            step *= max(1, new[d])
+        return TensorType(
+            kind.dtype, tuple(map(sympy.Integer, new)), tuple(map(sympy.Integer, made))
+        )
+
+
+def _values(node: Node, types: Mapping[str, ValueType]) -> dict[str, Any]:
+    return {name: _stand_in(types[name]) for name in node.refs()}
+
+
+def _stand_in(kind: ValueType) -> Any:
+    if isinstance(kind, tuple):
+        return tuple(_stand_in(one) for one in kind)
+    if kind is None:
+        return None
+    shape, stride = _ints(kind.shape), _ints(kind.stride)
+    return torch.empty_strided(shape, stride, dtype=torch_dtype(kind.dtype), device=_META)
+
+
+def _groups(
+    left: Sequence[int], right: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The shortest runs of dimensions of both shapes that hold as many elements."""
+    ones, others = [n for n in left if n != 1], [n for n in right if n != 1]
+    i = j = 0
+    while i < len(ones) and j < len(others):
+        a, b = i + 1, j + 1
+        while math.prod(ones[i:a]) != math.prod(others[j:b]):
+            if math.prod(ones[i:a]) < math.prod(others[j:b]):
+                a += 1
+            else:
+                b += 1
+            if a > len(ones) or b > len(others):
+                return
+        yield tuple(ones[i:a]), tuple(others[j:b])
+        i, j = a, b
+
+
+def _tensors(kinds: Iterable[ValueType]) -> Iterator[TensorType]:
+    for kind in kinds:
+        for one in kind if isinstance(kind, tuple) else (kind,):
+            if one is not None:
+                yield one
+
+
+def _ints(sizes: Iterable[sympy.Expr]) -> list[int]:
+    return [int(n) for n in sizes]
+
+
+def _number(arg: Arg) -> int:
+    return int(arg)  # type: ignore[arg-type]
+
+
+def _same_product(one: Sequence[int], other: Sequence[int], value: Mapping[int, int]) -> bool:
+    return math.prod(value[n] for n in one) == math.prod(value[n] for n in other)
+
+
+def _sums_up(pieces: Sequence[int], whole: int, value: Mapping[int, int]) -> bool:
+    return sum(value[n] for n in pieces) == value[whole]
+
+
+def _same_difference(one: int, other: int, value: Mapping[int, int]) -> bool:
+    return value[other] - value[one] == other - one

@@ -1,0 +1,179 @@
+"""The corpus on disk: a few compressed Parquet files with checksums, read without torch.
+
+``captures.parquet`` has one row per capture, ``patterns-<k>-of-<n>.parquet`` one per pattern: what
+is known of it as JSON, and its graphs as text. Every file says its version and the corpus's
+digest. A file that cannot be used is named, and the others are read.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.corpus.capturing import Capture
+from harness.corpus.patterns import Pattern, digest
+from harness.errors import DamagedCorpus, UnknownName, nearest
+from harness.files import write_atomically
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VERSION = 1
+_PARTS = 4
+_KEY = b"harness corpus"
+_CAPTURES = "captures.parquet"
+_REMEDY = "make it again: python -m harness.corpus build; or take the file of the commit"
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """All patterns, heaviest first and without their texts (those stand in ``tables``), and all
+    captures. ``notes`` are the files that could not be used."""
+
+    folder: Path
+    digest: str
+    patterns: tuple[Pattern, ...]
+    captures: tuple[Capture, ...]
+    notes: tuple[DamagedCorpus, ...] = ()
+    tables: tuple[pa.Table, ...] = ()
+
+    def texts(self, names: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """The graphs of patterns as text, and their small counterparts (empty: none). Raises
+        ``UnknownName`` for a pattern that the corpus does not hold."""
+        wanted = dict.fromkeys(names)
+        found: dict[str, tuple[str, str]] = {}
+        for table in self.tables:
+            for row, name in enumerate(table.column("name").to_pylist()):
+                if name in wanted:
+                    text, small = (table.column(key)[row].as_py() for key in ("text", "small"))
+                    found[name] = text, small
+        for name in wanted:
+            if name not in found:
+                raise UnknownName(
+                    "the corpus holds no such pattern",
+                    where=str(self.folder),
+                    got=name,
+                    expected=", ".join(nearest(name, (p.name for p in self.patterns))),
+                    remedy="harness list --suite corpus shows all patterns",
+                )
+        return found
+
+
+def is_corpus(folder: Path) -> bool:
+    """Whether a folder holds a corpus."""
+    return (folder / _CAPTURES).is_file() or any(folder.glob("patterns-*.parquet"))
+
+
+def load(folder: Path) -> Corpus:
+    """The corpus in ``folder``. Raises ``DamagedCorpus`` if none of its files can be used."""
+    notes: list[DamagedCorpus] = []
+    captures: list[Capture] = []
+    patterns: list[Pattern] = []
+    tables: list[pa.Table] = []
+    seen: dict[str, list[str]] = {}
+    paths = [folder / _CAPTURES, *_expected(folder)]
+    for path in paths:
+        try:
+            table = _read(path)
+            about = table.column("about").to_pylist()
+            if path.name == _CAPTURES:
+                captures += [msgspec.json.decode(row, type=Capture) for row in about]
+            else:
+                patterns += [msgspec.json.decode(row, type=Pattern) for row in about]
+                tables.append(table.select(["name", "text", "small"]))
+            seen.setdefault(_facts(table)["digest"], []).append(path.name)
+        except DamagedCorpus as error:
+            notes.append(error)
+        except (msgspec.DecodeError, KeyError) as error:
+            notes.append(_damaged(path, str(error)))
+    if not patterns:
+        raise notes[0] if notes else _damaged(folder, "no patterns")
+    if len(seen) > 1:
+        odd = min(seen.values(), key=len)
+        notes.append(_damaged(folder / odd[0], "it belongs to another build of the corpus"))
+    patterns.sort(key=lambda p: (-p.weight, p.name))
+    main = max(seen, key=lambda key: len(seen[key]))
+    return Corpus(folder, main, tuple(patterns), tuple(captures), tuple(notes), tuple(tables))
+
+
+def save(folder: Path, captures: Sequence[Capture], patterns: Sequence[Pattern]) -> str:
+    """Write the corpus into ``folder``, in place of what is there; its digest."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = sorted(f"{p.name}\n{p.text}\n{p.small}" for p in patterns)
+    key = digest("\n".join(texts))
+    parts: list[list[Pattern]] = [[] for _ in range(_PARTS)]
+    for pattern in sorted(patterns, key=lambda p: p.name):
+        parts[zlib.crc32(pattern.name.encode()) % _PARTS].append(pattern)
+    for old in folder.glob("patterns-*.parquet"):
+        old.unlink()
+    rows: list[dict[str, Any]] = [{"about": msgspec.json.encode(c)} for c in captures]
+    _write(folder / _CAPTURES, rows, {"version": VERSION, "digest": key})
+    for number, part in enumerate(parts):
+        rows = [
+            {
+                "name": p.name,
+                "about": msgspec.json.encode(replace(p, text="", small="")),
+                "text": p.text,
+                "small": p.small,
+            }
+            for p in part
+        ]
+        path = folder / f"patterns-{number + 1}-of-{_PARTS}.parquet"
+        _write(path, rows, {"version": VERSION, "digest": key})
+    return key
+
+
+def _write(path: Path, rows: Sequence[dict[str, Any]], facts: dict[str, Any]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pylist(list(rows)).replace_schema_metadata({_KEY: json.dumps(facts)})
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table,
+        sink,
+        compression="zstd",
+        compression_level=19,
+        use_dictionary=False,
+        write_page_checksum=True,
+        data_page_size=1 << 22,
+    )
+    write_atomically(path, sink.getvalue().to_pybytes(), mode=0o644)
+
+
+def _read(path: Path) -> pa.Table:
+    """A file, its checksums and its version compared. Raises ``DamagedCorpus``."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path, page_checksum_verification=True)
+        facts = _facts(table)
+    except (OSError, pa.ArrowException, ValueError, KeyError) as error:
+        raise _damaged(path, (str(error) or type(error).__name__).splitlines()[0]) from error
+    if facts.get("version") != VERSION:
+        raise _damaged(path, f"version {facts.get('version')}", f"version {VERSION}")
+    return table
+
+
+def _facts(table: pa.Table) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(table.schema.metadata[_KEY])
+    return found
+
+
+def _expected(folder: Path) -> list[Path]:
+    """The files of patterns that there should be: those of one division into parts."""
+    found = sorted(folder.glob("patterns-*.parquet"))
+    parts = {path.stem.rpartition("-")[2] for path in found}
+    whole = max((int(n) for n in parts if n.isdigit()), default=0)
+    return [folder / f"patterns-{k + 1}-of-{whole}.parquet" for k in range(whole)] or found
+
+
+def _damaged(path: Path, got: str, expected: str = "a whole file of this version") -> DamagedCorpus:
+    return DamagedCorpus("a file of the corpus cannot be used", str(path), got, expected, _REMEDY)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+
+from harness.corpus import catalogue
+from harness.corpus.capturing import shards
+from harness.errors import UnknownName, UsageError
+from harness.graph.suite import FOLDER
+
+FILE = """
+[defaults]
+family = "language"
+options = {{ rows = 3 }}
+[[variant]]
+mode = "inference"
+dtype = "f16"
+size = "latency"
+options = {{ columns = 40 }}
+[[model]]
+target = "{target}"
+{more}
+"""
+
+
+def written(folder, target="corpus_models:softmax", more=""):
+    (folder / "models.toml").write_text(FILE.format(target=target, more=more))
+    return folder
+
+
+def test_a_model_is_two_lines(tmp_path):
+    (one,) = catalogue.load(written(tmp_path, "corpus_models:softmax", 'origin = "here"'))
+    assert one.name == "softmax/inference/f16/latency"
+    assert (one.model.family, one.model.origin) == ("language", "here")
+    assert one.options == {"columns": 40, "rows": 3}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("seconds = 'long'", "float"),
+        ("colour = 'red'", "colour"),
+        ("[[model]]", "target"),
+        ("][", "models.toml"),
+        ('[[model]]\ntarget = "x:softmax"', "twice"),
+    ],
+)
+def test_a_file_that_is_wrong_is_named(tmp_path, more, said):
+    with pytest.raises(UsageError, match=r"models\.toml") as caught:
+        catalogue.load(written(tmp_path, more=more))
+    assert said in str(caught.value)
+
+
+def test_an_empty_catalogue(tmp_path):
+    with pytest.raises(UsageError, match="no model"):
+        catalogue.load(tmp_path)
+
+
+def test_names_and_patterns_of_names():
+    planned = catalogue.load(FOLDER / "corpus")
+    assert {p.model.name for p in catalogue.named(planned, ["GPT2LM*"])} == {"GPT2LMHeadModel"}
+    with pytest.raises(UnknownName, match="no such model") as caught:
+        catalogue.named(planned, ["GPT2LMHeadMode"])
+    assert "GPT2LMHeadModel" in caught.value.expected
+
+
+MODELS = """
+import os, time, torch
+def softmax(rows, columns):
+    return (lambda x: torch.softmax(x, -1)), (torch.randn(rows, columns),)
+def crash(rows, columns):
+    os._exit(3)
+def hang(rows, columns):
+    time.sleep(60)
+def refuse(rows, columns):
+    raise ValueError("three rows are\\ntoo few")
+"""
+
+
+def test_captures_that_crash_hang_or_fail_are_rows(tmp_path, monkeypatch):
+    (tmp_path / "corpus_models.py").write_text(MODELS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    names = ("softmax", "crash", "hang", "refuse")
+    others = "".join(f'[[model]]\ntarget = "corpus_models:{n}"\nseconds = 20\n' for n in names[1:])
+    planned = catalogue.load(written(tmp_path, more=others))
+    found = shards(planned, tmp_path / "work", 1)
+    reasons = dict(zip(names, (s.capture.reason for s in found), strict=True))
+    assert reasons["softmax"] == "" and len(found[0].patterns) == 1
+    assert "ended" in reasons["crash"] or "died" in reasons["crash"]
+    assert "20 s" in reasons["hang"]
+    assert "three rows are" in reasons["refuse"] and "\n" not in reasons["refuse"]
+    again = shards(planned, tmp_path / "work", 0)
+    assert again == found, "captures that are known are not made again"

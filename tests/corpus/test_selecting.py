@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from harness.corpus import store
+from harness.corpus.selecting import select
+from harness.errors import UnknownName, UsageError
+
+
+@pytest.fixture(scope="module")
+def corpus(whole):
+    return store.load(whole)
+
+
+@pytest.mark.parametrize(
+    ("query", "holds"),
+    [
+        ("kind=reduction", lambda p: p.kind == "reduction"),
+        ("kind!=reduction", lambda p: p.kind != "reduction"),
+        ("kind=gather,scatter", lambda p: p.kind in ("gather", "scatter")),
+        ("bytes>1MB", lambda p: p.bytes > 1e6),
+        ("op=rsqrt rank<4", lambda p: "rsqrt" in p.operators and p.rank < 4),
+        ("model=VIT", lambda p: any(u.capture.startswith("vit/") for u in p.uses)),
+        ("family=lang* models>1", lambda p: len(p.uses) > 1),
+        ("mode=training size=throughput calls>=2", lambda p: sum(u.calls for u in p.uses) >= 2),
+        ("", lambda p: True),
+    ],
+)
+def test_queries(corpus, query, holds):
+    assert select(corpus, query) == tuple(p for p in corpus.patterns if holds(p))
+
+
+def test_samples_are_spread_and_repeat(corpus):
+    one = select(corpus, "sample=20 seed=1")
+    assert one == select(corpus, "sample=20 seed=1") and len(one) == 20
+    assert one != select(corpus, "sample=20 seed=2")
+    every, kinds = Counter(p.kind for p in corpus.patterns), Counter(p.kind for p in one)
+    for kind, count in every.items():
+        assert abs(kinds[kind] - 20 * count / len(corpus.patterns)) < 2, kind
+    assert len(select(corpus, "sample=100000")) == len(corpus.patterns)
+
+
+@pytest.mark.parametrize(
+    "query", ["kind", "colour=red", "bytes>much", "kind>2", "sample=0", "seed=x"]
+)
+def test_what_makes_no_sense(corpus, query):
+    with pytest.raises(UsageError):
+        select(corpus, query)
+
+
+def test_a_query_that_nothing_fits_says_what_is_near(corpus):
+    with pytest.raises(UnknownName, match="no pattern") as caught:
+        select(corpus, "model=lama_block kind=reduction")
+    assert "model: llama_block" in caught.value.expected
+    with pytest.raises(UnknownName) as caught:
+        select(corpus, "kind=gather bytes>100GB")
+    assert "without bytes>100GB" in caught.value.expected

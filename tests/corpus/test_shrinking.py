@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from harness.corpus.shrinking import shrunk
+from harness.graph.model import TensorType
+from harness.graph.partition.regions import partition
+from harness.graph.suite import load_suite
+from harness.graph.text import loads
+from harness.graph.validate import validate
+
+GRAPHS = [g for e in load_suite().entries for g in e.graphs]
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: g.name)
+def test_every_region_of_the_suite_has_a_small_counterpart(graph):
+    for region in partition(graph).regions:
+        small, why = shrunk(region.graph)
+        assert small is not None, (region.name, why)
+        validate(small)
+        assert [(n.name, n.op) for n in small.nodes] == [(n.name, n.op) for n in region.graph.nodes]
+        for kind in small.types().values():
+            assert not isinstance(kind, TensorType) or int(kind.numel) <= 1 << 15
+
+
+def test_rotary_halves_and_gaps_stay():
+    graph = loads("""# harness graph 1
+def rotary(
+    x: "bf16[2, 2048, 32, 128]{25165824, 12288, 128, 1}",
+):
+    a: "bf16[2, 2048, 32, 64]{25165824, 12288, 128, 1}" = aten.slice.Tensor(x, 3, 0, 64)
+    b: "bf16[2, 2048, 32, 64]{25165824, 12288, 128, 1}" = aten.slice.Tensor(x, 3, 64, 128)
+    c: "bf16[2, 2048, 32, 128]" = aten.cat.default([b, a], 3)
+    d: "bf16[2, 2048, 4096]" = aten.view.default(c, [2, 2048, 4096])
+    return (d,)
+""")
+    small, why = shrunk(graph)
+    assert not why and small is not None
+    x = small.inputs[0].type
+    batch, seq, heads, size = (int(n) for n in x.shape)
+    assert (batch, size % 2) == (2, 0) and heads > 1
+    assert int(x.stride[1]) == 3 * heads * size, "the gap of a fused projection is gone"
+    assert [int(n) for n in small.nodes[-1].type.shape] == [batch, seq, heads * size]
+
+
+def test_what_cannot_be_made_small_says_why():
+    graph = loads("""# harness graph 1
+def windows(
+    x: "f32[100, 50]{1, 1}",
+):
+    y: "f32[100, 50]" = aten.exp.default(x)
+    return (y,)
+""")
+    small, why = shrunk(graph)
+    assert small is None and "overlaps" in why

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import time
+
+import pytest
+
+from harness.corpus import store
+from harness.errors import DamagedCorpus, UnknownName
+from harness.graph.text import dumps, loads
+
+
+@pytest.fixture
+def copy(whole, tmp_path):
+    return shutil.copytree(whole, tmp_path / "corpus")
+
+
+def part(folder, number):
+    return folder / f"patterns-{number}-of-4.parquet"
+
+
+def test_what_was_saved_is_read(whole, shards):
+    corpus = store.load(whole)
+    assert not corpus.notes
+    assert len(corpus.captures) == len(shards) + 1
+    names = [p.name for p in corpus.patterns]
+    for name, (text, small) in corpus.texts(names).items():
+        assert dumps(loads(text)) == text and dumps(loads(small)) == small
+        assert loads(text).name == name
+
+
+@pytest.mark.parametrize("harm", ["cut", "flipped", "missing", "version", "foreign", "empty"])
+def test_a_file_that_cannot_be_used_is_named_and_the_rest_is_read(copy, harm, monkeypatch):
+    path, everything = part(copy, 2), len(store.load(copy).patterns)
+    data = path.read_bytes()
+    if harm == "cut":
+        path.write_bytes(data[: len(data) // 2])
+    elif harm == "flipped":
+        at = len(data) // 3
+        path.write_bytes(data[:at] + bytes([data[at] ^ 255]) + data[at + 1 :])
+    elif harm == "missing":
+        path.unlink()
+    elif harm == "empty":
+        path.write_bytes(b"")
+    elif harm == "foreign":
+        path.write_bytes((copy / "captures.parquet").read_bytes())
+    else:
+        monkeypatch.setattr(store, "VERSION", 2)
+        other = copy.parent / "other"
+        store.save(other, [], [])
+        path.write_bytes(part(other, 2).read_bytes())
+        monkeypatch.setattr(store, "VERSION", 1)
+    corpus = store.load(copy)
+    assert [note.where for note in corpus.notes] == [str(path)]
+    assert 0 < len(corpus.patterns) < everything
+    assert corpus.texts(p.name for p in corpus.patterns)
+
+
+def test_an_older_build_beside_a_newer_one_is_named(copy, shards):
+    path = part(copy, 3)
+    old = path.read_bytes()
+    corpus = store.load(copy)
+    texts = corpus.texts(p.name for p in corpus.patterns)
+    changed = [dataclasses.replace(p, text=texts[p.name][0]) for p in corpus.patterns]
+    store.save(copy, corpus.captures, changed)
+    path.write_bytes(old)
+    assert [note.where for note in store.load(copy).notes] == [str(path)]
+
+
+def test_a_pattern_that_is_not_there_is_named(whole):
+    corpus = store.load(whole)
+    with pytest.raises(UnknownName) as caught:
+        corpus.texts([corpus.patterns[0].name[:-1] + "_"])
+    assert corpus.patterns[0].name in caught.value.expected
+
+
+def test_nothing_that_can_be_used(tmp_path):
+    (tmp_path / "captures.parquet").write_bytes(b"x")
+    with pytest.raises(DamagedCorpus):
+        store.load(tmp_path)
+
+
+def test_the_corpus_is_read_quickly():
+    from harness.graph.suite import FOLDER
+
+    began = time.perf_counter()
+    corpus = store.load(FOLDER / "corpus")
+    assert not corpus.notes
+    assert time.perf_counter() - began < 2
