@@ -79,7 +79,6 @@ def run(
     harness run llama_block_forward -k mul
     harness run --json > run.json
     harness run --timing
-    harness run --commit 3f2a91c
     harness run --against inductor,eager
     harness run --processes 5 --kernel-seconds 60
     harness run --suite corpus --where 'kind=reduction bytes>1MB' --sample 200
