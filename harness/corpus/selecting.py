@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
-from harness.corpus.capturing import Capture
-from harness.corpus.patterns import Pattern
+from harness.corpus.model import Capture, Pattern
 from harness.corpus.store import Corpus
 from harness.errors import UnknownName, UsageError, nearest
 

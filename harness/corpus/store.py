@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.corpus.capturing import Capture
-from harness.corpus.patterns import Pattern, digest
+from harness.corpus.model import Capture, Pattern, digest
 from harness.errors import DamagedCorpus, UnknownName, nearest
 from harness.files import write_atomically
 
@@ -28,7 +27,7 @@ VERSION = 1
 _PARTS = 4
 _KEY = b"harness corpus"
 _CAPTURES = "captures.parquet"
-_REMEDY = "make it again: python -m harness.corpus build; or take the file of the commit"
+_REMEDY = "make it again: python -m suites.building build; or take the file of the commit"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from harness.report.output import Report
 from harness.table import Column, Row, Table, Text
 
 if TYPE_CHECKING:
-    from harness.corpus.capturing import Capture
-    from harness.corpus.patterns import Pattern
+    from harness.corpus.model import Capture, Pattern
     from harness.corpus.store import Corpus
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Failure
-from harness.corpus.patterns import is_pattern_name
+from harness.corpus.model import is_pattern_name
 from harness.decisions import UNDECIDED
 from harness.errors import DamagedGraph, HarnessError, UnknownName
 from harness.files import write_atomically

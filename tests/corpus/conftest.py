@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from harness.corpus import store
-from harness.corpus.capturing import Shard, blank, cut, merged, with_small
-from harness.corpus.catalogue import Model, Planned, Variant
 from harness.dtypes import DType
 from harness.graph.suite import load_suite
+from suites.building.capturing import Shard, blank, cut, merged, with_small
+from suites.building.catalogue import Model, Planned, Variant
 
 ENTRIES = ("llama_block", "gpt2", "gpt2_tuned", "vit")
 

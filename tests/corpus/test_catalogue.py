@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.corpus import catalogue
-from harness.corpus.capturing import shards
 from harness.errors import UnknownName, UsageError
 from harness.graph.suite import FOLDER
+from suites.building import catalogue
+from suites.building.capturing import shards
 
 FILE = """
 [defaults]

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.corpus.capturing import merged
-from harness.corpus.patterns import canonical, is_pattern_name, pattern_of, structure
+from harness.corpus.model import is_pattern_name
 from harness.graph.text import loads
+from suites.building.capturing import merged
+from suites.building.structure import canonical, pattern_of, structure
 
 TEXT = """# harness graph 1
 def g(

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from harness.corpus.shrinking import shrunk
 from harness.graph.model import TensorType
 from harness.graph.partition.regions import partition
 from harness.graph.suite import load_suite
 from harness.graph.text import loads
 from harness.graph.validate import validate
+from suites.building.shrinking import shrunk
 
 GRAPHS = [g for e in load_suite().entries for g in e.graphs]
 

@@ -9,14 +9,13 @@ one another is part of the structure.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import sympy
 
+from harness.corpus.model import Pattern, digest
 from harness.graph.model import Arg, Graph, Mutation, Node, Ref, TensorType, ValueType
 from harness.graph.passes.cleanup import base_op, rename_refs
 from harness.graph.sizes import contiguous_strides
@@ -34,48 +33,6 @@ _SCATTERS = frozenset("scatter scatter_add scatter_reduce index_put index_add".s
 _GATHERS = frozenset("embedding gather index index_select".split())
 _MOVES = frozenset("cat clone copy constant_pad_nd flip roll slice_scatter select_scatter".split())
 _PLAIN = frozenset("to_copy full full_like arange scalar_tensor expand where iota".split())
-KINDS = ("scatter", "reduction", "gather", "layout", "pointwise")
-"""What a pattern is, by its operators; the first that fits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """Where a pattern occurs: in ``capture`` (its name), at ``sizes`` (the distinct ones, in the
-    order in which they come), ``calls`` times, moving ``bytes`` in all of them (modelled: every
-    input read and every output written once)."""
-
-    capture: str
-    calls: int
-    bytes: int
-    sizes: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """A region that stands for all regions of its structure.
-
-    ``text`` is the graph at the sizes that move most bytes, ``small`` the same structure for the
-    interpreter (empty: ``without_small`` says why). ``bytes`` are those of one call of ``text``.
-    ``weight`` is the mean over all captures of its share of the capture's modelled bytes.
-    """
-
-    name: str
-    kind: str
-    bytes: int
-    nodes: int
-    rank: int
-    operators: tuple[str, ...]
-    dtypes: tuple[str, ...]
-    text: str
-    small: str = ""
-    without_small: str = ""
-    weight: float = 0.0
-    uses: tuple[Use, ...] = field(default=())
-
-
-def is_pattern_name(name: str) -> bool:
-    """Whether a graph is called as patterns are: after its operators and its structure."""
-    return re.fullmatch(r"\w+_[0-9a-f]{10}", name) is not None
 
 
 def canonical(graph: Graph) -> Graph:
@@ -171,11 +128,6 @@ def structure(graph: Graph) -> tuple[str, tuple[int, ...]]:
         lines.append(f"{node.name} {node.op}({' '.join(args)}) {sizes.type(node.type)}")
     lines += [str(graph.outputs), str([(m.input, m.value) for m in graph.mutations])]
     return digest("\n".join(lines)), tuple(sizes.known)
-
-
-def digest(text: str) -> str:
-    """Eight bytes that stand for ``text``."""
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def pattern_of(graph: Graph) -> tuple[Pattern, Graph, tuple[int, ...]]:

@@ -1,8 +1,8 @@
-"""``python -m harness.corpus``: capture the catalogue's models and build the corpus from them.
+"""``python -m suites.building``: capture the catalogue's models and build the corpus from them.
 
-python -m harness.corpus capture 'Llama*'     # leaves captures in the working folder
-python -m harness.corpus build                # captures what is missing, writes suites/corpus
-python -m harness.corpus build --no-capture   # of what has been captured
+python -m suites.building capture 'Llama*'     # leaves captures in the working folder
+python -m suites.building build                # captures what is missing, writes suites/corpus
+python -m suites.building build --no-capture   # of what has been captured
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness import options as settings
-from harness.corpus import catalogue, store
-from harness.corpus.capturing import Shard, merged, shards, with_small
+from harness.corpus import store
 from harness.errors import HarnessError
+from suites.building import catalogue
+from suites.building.capturing import Shard, merged, shards, with_small
 
 
 def main(arguments: Sequence[str]) -> str | None:
     """Do what the arguments say; the error's text where one ends it."""
     options = settings.current()
-    parser = argparse.ArgumentParser(prog="python -m harness.corpus", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m suites.building", description=__doc__)
     parser.add_argument("what", choices=("capture", "build"))
     parser.add_argument("names", nargs="*", metavar="MODEL", help="names or patterns; default: all")
     parser.add_argument("--jobs", type=int, default=options.jobs, help="worker processes")

@@ -112,7 +112,7 @@ def _read(path: Path) -> list[Planned]:
             "a file of the catalogue cannot be read",
             where=str(path),
             got=str(error),
-            expected="what harness/corpus/catalogue.py shows",
+            expected="what suites/building/catalogue.py shows",
         ) from error
     return [
         Planned(f"{model.name}/{v.mode}/{v.dtype.short}/{v.size}", model, v)

@@ -13,37 +13,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
-from harness.corpus.catalogue import Planned
-from harness.corpus.patterns import Pattern, Use, digest
+from harness.corpus.model import Capture, Pattern, Use, digest
 from harness.devices.job import Context, Job, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from harness.files import write_atomically
+from suites.building.catalogue import Planned
 
 if TYPE_CHECKING:
     from harness.graph.model import Graph
-
-
-@dataclass(frozen=True, slots=True)
-class Capture:
-    """What became of one capture: ``reason`` says why there is nothing, ``bytes`` what its
-    regions move (modelled), ``library_calls`` what is left to torch."""
-
-    name: str
-    model: str
-    family: str
-    target: str
-    origin: str
-    mode: str
-    dtype: str
-    size: str
-    options: dict[str, str]
-    versions: str = ""
-    reason: str = ""
-    regions: int = 0
-    library_calls: int = 0
-    bytes: int = 0
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +36,7 @@ class Shard:
 class CaptureJob(Job):
     """Capture one model. The answer is a ``Shard``."""
 
-    handler: ClassVar[str] = "harness.corpus.capturing:capture_job"
+    handler: ClassVar[str] = "suites.building.capturing:capture_job"
     planned: Planned
 
 
@@ -67,7 +45,7 @@ class ShrinkJob(Job):
     """Make the small counterpart of a graph's text: the answer is that text and the reason why
     there is none, one of them empty."""
 
-    handler: ClassVar[str] = "harness.corpus.capturing:shrink_job"
+    handler: ClassVar[str] = "suites.building.capturing:shrink_job"
     text: str
 
 
@@ -87,8 +65,8 @@ def capture_job(_context: Context, job: CaptureJob) -> Shard:
 
 def shrink_job(_context: Context, job: ShrinkJob) -> tuple[str, str]:
     """Do a ``ShrinkJob``."""
-    from harness.corpus.shrinking import shrunk
     from harness.graph.text import dumps, loads
+    from suites.building.shrinking import shrunk
 
     small, why = shrunk(loads(job.text))
     return ("" if small is None else dumps(small)), why
@@ -113,9 +91,9 @@ def blank(planned: Planned, reason: str = "") -> Capture:
 
 def cut(capture: Capture, graphs: Sequence[Graph]) -> Shard:
     """The patterns of a model's graphs; regions of unknown sizes take no part."""
-    from harness.corpus.patterns import pattern_of
     from harness.graph.partition.regions import partition
     from harness.graph.text import dumps
+    from suites.building.structure import pattern_of
 
     found: dict[tuple[str, tuple[int, ...]], Pattern] = {}
     regions = calls = 0
