@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sympy
 
 from harness.dtypes import DType
-from harness.heuristics.limits import block_name, largest_block, next_power_of_two
+from harness.heuristics.limits import block_name, largest_block, next_power_of_two, reach
 from harness.ir.index_text import IndexPrinter, Language, size_text
 from harness.ir.simplify import Simplifier
 from harness.runtime.grid import Blocks, Grid, Size, Tiled
@@ -92,7 +92,7 @@ def _needs_mask(tile: Tile, plan: KernelPlan) -> bool:
     if tile.is_reduction and plan.persistent:
         largest = next_power_of_two(numel)
     else:
-        largest = largest_block(tile.prefix, numel)
+        largest = largest_block(tile.prefix, numel, reach(plan.facts))
     return numel % largest != 0 or is_layered(tile)
 
 

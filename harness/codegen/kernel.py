@@ -29,15 +29,19 @@ from harness.ir import op_triton
 from harness.ir.nodes import (
     Load,
     Reduce,
-    ReduceKind,
     Store,
     StoreMode,
-    Value,
-    operands,
     store_roots,
-    walk,
 )
 from harness.schedule.group import SegmentKind
+from harness.tiling.passes import (
+    Loaded,
+    ReductionKey,
+    components,
+    loaded_by_segment,
+    reduction_key,
+    walk_until,
+)
 from harness.tiling.plan import ArgumentKind, KernelPlan, PlanSegment, Tile
 
 _INDENT = "    "
@@ -80,7 +84,7 @@ class _Kernel:
     _text: list[str] = field(default_factory=list)
     _in_memory: set[str] = field(default_factory=set)
     _done: set[int] = field(default_factory=set)
-    _components: dict[_Key, list[Reduce]] = field(default_factory=dict)
+    _components: dict[ReductionKey, list[Reduce]] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """The function's body, one string per line, indented relative to it."""
@@ -91,8 +95,8 @@ class _Kernel:
         dtypes = {b.name: b.dtype for b in buffers}
         body = Body(self.frame, self._pointers(), dtypes, nodes, labels, self.helpers)
         body.along = Scanner(body)
-        self._components = self._all_components()
-        passes = self._passes() if self._looped else []
+        self._components = components(s for part in self.plan.segments for s in part.stores)
+        passes = loaded_by_segment(self.plan.segments) if self._looped else []
         for number, segment in enumerate(self.plan.segments):
             match segment.kind:
                 case SegmentKind.LOOP if self._looped:
@@ -151,7 +155,7 @@ class _Kernel:
     # loops
 
     def _loop(
-        self, body: Body, segment: PlanSegment, number: int, passes: Sequence[set[tuple[str, str]]]
+        self, body: Body, segment: PlanSegment, number: int, passes: Sequence[Loaded]
     ) -> None:
         later = set().union(*passes[number + 1 :]) if number + 1 < len(passes) else set()
         body.evictions = self._evictions(segment, later)
@@ -190,7 +194,7 @@ class _Kernel:
         inner = reduction_lines(self.frame, tile, used)
         self._text += [_INDENT + line for line in (*inner, *loop.lines, *loop.stores)]
 
-    def _barrier(self, read: set[tuple[str, str]]) -> None:
+    def _barrier(self, read: Loaded) -> None:
         """What another thread stored in an earlier loop must be visible before it is read."""
         if any(buffer in self._in_memory for buffer, _ in read):
             self._text.append("tl.debug_barrier()")
@@ -202,47 +206,20 @@ class _Kernel:
         """Reductions not computed yet, each with all components that the kernel uses,
         also those that only a later segment uses."""
         groups: list[list[Reduce]] = []
-        for value in _walk_until(store_roots(stores), self._done):
+        for value in walk_until(store_roots(stores), self._done):
             if isinstance(value, Reduce) and id(value) not in self._done:
-                group = self._components[_key(value)]
+                group = self._components[reduction_key(value)]
                 self._done.update(id(r) for r in group)
                 groups.append(group)
         return groups
 
-    def _all_components(self) -> dict[_Key, list[Reduce]]:
-        table: dict[_Key, list[Reduce]] = {}
-        stores = [s for segment in self.plan.segments for s in segment.stores]
-        for value in walk(store_roots(stores)):
-            if isinstance(value, Reduce):
-                table.setdefault(_key(value), []).append(value)
-        return table
-
-    def _passes(self) -> list[set[tuple[str, str]]]:
-        """What each segment loads along the reduction, for cache hints and barriers."""
-        done: set[int] = set()
-        passes: list[set[tuple[str, str]]] = []
-        for segment in self.plan.segments:
-            values = _walk_until(store_roots(segment.stores), done)
-            passes.append({(v.buffer, str(v.index)) for v in values if isinstance(v, Load)})
-            found = [v for v in values if isinstance(v, Reduce)]
-            done.update(id(r) for v in found for r in self._components[_key(v)])
-        return passes
-
-    def _evictions(self, segment: PlanSegment, later: set[tuple[str, str]]) -> dict[int, str]:
+    def _evictions(self, segment: PlanSegment, later: Loaded) -> dict[int, str]:
         table: dict[int, str] = {}
-        for value in _walk_until(store_roots(segment.stores), self._done):
+        for value in walk_until(store_roots(segment.stores), self._done):
             if isinstance(value, Load):
-                again = (value.buffer, str(value.index)) in later
+                again = (value.buffer, value.index) in later
                 table[id(value)] = "evict_last" if again else "evict_first"
         return table
-
-
-_Key = tuple[ReduceKind, tuple[int, ...]]
-
-
-def _key(reduce: Reduce) -> _Key:
-    """What the components of one reduction have in common."""
-    return (reduce.kind, tuple(id(a) for a in reduce.args))
 
 
 def _spans(body: Body, store: Store) -> bool:
@@ -252,25 +229,5 @@ def _spans(body: Body, store: Store) -> bool:
         return True
     if any(body.runs_along_r(v) for v in (store.value, *(v for _, v in store.indirect))):
         return True
-    reduced = any(isinstance(v, Reduce) for v in _walk_until([store.value], set()))
+    reduced = any(isinstance(v, Reduce) for v in walk_until([store.value], set()))
     return store.mode is StoreMode.ATOMIC_ADD and not reduced
-
-
-def _walk_until(roots: Sequence[Value], done: set[int]) -> list[Value]:
-    """Every value reachable from ``roots``, operands before users, not looking inside the
-    reductions whose identities are in ``done``."""
-    seen: set[int] = set()
-    order: list[Value] = []
-    stack: list[tuple[Value, bool]] = [(r, False) for r in reversed(roots)]
-    while stack:
-        value, ready = stack.pop()
-        if ready:
-            order.append(value)
-            continue
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        stack.append((value, True))
-        if id(value) not in done:
-            stack.extend((v, False) for v in reversed(operands(value)))
-    return order

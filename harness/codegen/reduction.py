@@ -15,6 +15,7 @@ from harness.codegen.body import Body, remark
 from harness.codegen.values import Scope, Var, materialised, triton_type
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
+from harness.heuristics.limits import block_name
 from harness.ir.nodes import Reduce, ReduceKind
 
 R = "r0_"
@@ -289,6 +290,43 @@ class Reducer:
         self._components(group, (best, self._line(scope, self._reduce("tl.sum", terms))))
 
     def _softmax_loop(self, group: Sequence[Reduce], arg: Var) -> None:
+        """One exponential an element, and one more for the elements that a thread has side by
+        side: the running sum is rescaled once for them."""
+        loop = self.body.loop
+        assert loop is not None
+        if self.body.frame.plan.facts.side < 2:
+            self._softmax_strided(group, arg)
+            return
+        side = self._side()
+        self.helpers.add("_larger")
+        kind = triton_type(group[0].dtype)
+        fewer = [block_name(p) for p in self.body.frame.vector]
+        fewer[self._axis] += f" // {side}"
+        shape = ", ".join(fewer)
+        best = self._named("max_", self.body.outer, f'tl.full([{shape}], float("-inf"), {kind})')
+        total = self._named("sum_", self.body.outer, f"tl.full([{shape}], 0.0, {kind})")
+        # What is outside becomes e to the minus infinity, 0.
+        value = self._guarded(self._full(arg, group[0].dtype), 'float("-inf")')
+        value = self._line(loop, f"tl.reshape({value}, [{shape}, {side}])")
+        most = self._line(loop, f"tl.reduce({value}, {len(fewer)}, _larger)")
+        most = self._line(loop, f"_larger({best}, {most})")
+        # Where all is minus infinity so far, there is no distance to it.
+        near = self._line(loop, f'tl.where({most} == float("-inf"), 0.0, {most})')
+        terms = f"tl.exp({value} - {near}[{', '.join([':'] * len(fewer))}, None])"
+        scaled = f"{total} * tl.exp({best} - {near})"
+        loop.lines.append(f"{total} = {scaled} + tl.sum({terms}, {len(fewer)})")
+        loop.lines.append(f"{best} = {most}")
+        self._finals.append(lambda: self._softmax_finish(group, best, total))
+
+    def _side(self) -> str:
+        """The name of a constant: elements that a thread owns side by side."""
+        most, block = self.body.frame.plan.facts.side, block_name(R)
+        line = f"SIDE: tl.constexpr = {most} if {block} >= {most} else {block}"
+        if line not in self.body.outer.lines:
+            self.body.outer.lines.append(line)
+        return "SIDE"
+
+    def _softmax_strided(self, group: Sequence[Reduce], arg: Var) -> None:
         """One exponential an element: of the distance to the larger of the running maximum
         and the new value, which scales whichever of the two is smaller."""
         loop = self.body.loop
@@ -365,6 +403,11 @@ HELPERS = {
 def _multiply(a, b):
     """Combine function of a product."""
     return a * b
+''',
+    "_larger": '''@triton.jit
+def _larger(a, b):
+    """The larger one, NaN if one is."""
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
 ''',
 }
 """Combine functions by name; a kernel's text includes those it uses."""

@@ -60,7 +60,9 @@ class Facts:
     ``min_elements_per_thread`` comes from fp8 conversions, ``one_element_per_thread`` from
     searches, in which every lane follows its own path (bucketize). ``fixed_blocks`` are block sizes
     fixed by the kernel's text (``("XBLOCK", 1)``). ``whole`` says that each program of a
-    cooperative reduction holds its share in one block.
+    cooperative reduction holds its share in one block. ``again`` are the bytes that one result's
+    loops read more than once, ``side`` the elements that an online softmax folds at once
+    (``tiling.softmax.side_by_side``).
     """
 
     family: Family
@@ -75,6 +77,8 @@ class Facts:
     one_element_per_thread: bool = False
     whole: bool = False
     unknown: tuple[str, ...] = ()
+    again: int = 0
+    side: int = 0
 
     def size(self, prefix: str) -> int:
         """Numel of the tile ``prefix``; 1 if the kernel has no such tile."""

@@ -11,11 +11,15 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from harness.heuristics.facts import Config, Facts, Family
+from harness.heuristics.facts import Config, Facts, Family, Hint
 from harness.target import Target
 
 MAX_BLOCK: dict[str, int] = {"x": 4096, "y": 1024, "z": 1024}
 MAX_REDUCTION_BLOCK = 4096
+MAX_LONG_BLOCK = 16384
+"""The largest block along rows of at least as many elements that are read more than once, or folded
+several elements at a time: fewer programs run at once then, and the cache holds all of their
+rows."""
 MAX_RSPLIT = 64
 LEAST_SCAN_BLOCK = 256
 """Smallest reduction block of a split scan: every block costs its successors a look back."""
@@ -70,15 +74,24 @@ def cdiv(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
 
 
-def largest_block(prefix: str, numel: int) -> int:
+def reach(facts: Facts) -> int:
+    """The largest block along the reduction of a looped kernel."""
+    inner = facts.hint in (Hint.INNER, Hint.DEFAULT) and ("XBLOCK", 1) in facts.fixed_blocks
+    known = not any(is_reduction(prefix) for prefix in facts.unknown)
+    long = inner and known and facts.reduced >= MAX_LONG_BLOCK
+    return MAX_LONG_BLOCK if long and (facts.again or facts.side > 1) else MAX_REDUCTION_BLOCK
+
+
+def largest_block(prefix: str, numel: int, most: int = MAX_REDUCTION_BLOCK) -> int:
     """The largest block any candidate has along tile ``prefix``: its maximum (above it only
     where the launch grid would pass its limit otherwise), and no more than ``numel`` rounded
     up to a power of two. All blocks divide it, so code generation leaves the mask out where it
-    divides ``numel``. A persistent reduction's block is not bound by it.
+    divides ``numel``. A persistent reduction's block is not bound by it; ``most`` is that of a
+    loop (``reach``).
     """
     hint = next_power_of_two(numel)
     if is_reduction(prefix):
-        return min(hint, MAX_REDUCTION_BLOCK)
+        return min(hint, most)
     block = MAX_BLOCK[prefix]
     while block < hint and _grid_overflows(prefix, numel, block, MAX_THREADS_PER_BLOCK):
         block *= 2
@@ -106,7 +119,7 @@ def _shrunk(facts: Facts, proposal: Proposal) -> dict[str, int]:
         if _holds_all(facts, prefix):
             block = next_power_of_two(numel)
         else:
-            block = min(block, largest_block(prefix, numel))
+            block = min(block, largest_block(prefix, numel, reach(facts)))
         blocks[prefix] = fixed.get(block_name(prefix), block)
     return blocks
 
@@ -120,7 +133,7 @@ def _filled(facts: Facts, proposal: Proposal, blocks: dict[str, int]) -> dict[st
     for prefix in (*along_x, *along_r):
         if _is_fixed(facts, prefix) or _holds_all(facts, prefix):
             continue
-        most = largest_block(prefix, facts.size(prefix))
+        most = largest_block(prefix, facts.size(prefix), reach(facts))
         while 2 * _product(blocks) <= wanted and blocks[prefix] < most:
             blocks[prefix] *= 2
     return blocks

@@ -15,6 +15,7 @@ from harness.heuristics.limits import (
     cdiv,
     finish_all,
     last_power_of_two,
+    reach,
 )
 from harness.target import Target
 
@@ -25,6 +26,12 @@ _IN_FLIGHT = 8192
 latency of device memory on a Hopper-class part."""
 _MOST_ELEMENTS = 4096
 _MANY_VALUES = 10
+_LONG_BLOCKS = (16384, 8192, 4096)
+_MOST_WARPS = 32
+_MOST_WASTE = 0.125
+_SOME_ROWS = 4
+_FEW_ROWS = 16
+"""Rows a multiprocessor below which programs are larger."""
 _SMALL_BYTES = 1 << 20
 """Traffic below which a kernel's time is latency and launch."""
 
@@ -65,7 +72,42 @@ def _proposal(x: int, r: int, warps: int) -> Proposal:
     return Proposal((("x", x), ("r0_", r)), warps=warps, max_warps=_MAX_WARPS)
 
 
+def is_long(facts: Facts, target: Target) -> bool:
+    """Whether blocks larger than ``MAX_REDUCTION_BLOCK`` come first: there are some rows for every
+    multiprocessor, or an online softmax needs several neighbours in a thread."""
+    enough = facts.side > 1 or facts.parallel >= _SOME_ROWS * target.multiprocessors
+    return enough and reach(facts) > MAX_REDUCTION_BLOCK
+
+
+def _long(facts: Facts, target: Target) -> list[Proposal]:
+    """Long rows, measured on an H200 (docs/measurements/long-rows.md).
+
+    Where they are read once and an online softmax folds several elements at a time, 32 elements a
+    thread. Where they are read again, as few programs as keep the memory busy: the second read
+    finds in the cache what all of them have read.
+    """
+    each = facts.parallel / target.multiprocessors
+    if facts.again or each < 2:
+        sizes = [block for block in _LONG_BLOCKS if _waste(facts.reduced, block) <= _MOST_WASTE]
+        blocks = [(block, _MOST_WARPS) for block in (*sizes, _LONG_BLOCKS[-1])]
+        blocks += [(8192, 16), (4096, 16), (2048, 16)]
+    elif each < _FEW_ROWS:
+        blocks = [(8192, 16), (8192, 8), (4096, 8), (16384, 16)]
+    elif facts.reduced <= _LONG_BLOCKS[0]:
+        blocks = [(4096, 4), (4096, 8), (2048, 4), (8192, 8)]
+    else:
+        blocks = [(8192, 8), (4096, 8), (8192, 16), (4096, 4)]
+    return [Proposal((("x", 1), ("r0_", r)), warps=w, max_warps=_MOST_WARPS) for r, w in blocks]
+
+
+def _waste(reduced: int, block: int) -> float:
+    """The share of a row that its last block lies outside of it."""
+    return cdiv(reduced, block) * block / reduced - 1
+
+
 def _inner(facts: Facts, target: Target) -> list[Proposal]:
+    if is_long(facts, target):
+        return _long(facts, target)
     first = [_proposal(1, 2048, 16), _proposal(1, 4096, 16)]
     if facts.parallel < 2 * target.multiprocessors:
         # Few rows: each one must keep a whole multiprocessor busy by itself.

@@ -41,6 +41,8 @@ def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Configurations that recorded tunings speak for; nothing for kinds they do not speak of."""
     if facts.family not in LEARNING or facts.one_element_per_thread:
         return ()
+    if facts.family is Family.REDUCTION and reduction.is_long(facts, target):
+        return ()  # blocks so large were not among what was learnt from
     tree = trees().get(kind_of(facts))
     if tree is None:
         return ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import sympy
 
@@ -18,9 +19,10 @@ from harness.target import Target
 from harness.tiling import choose
 from harness.tiling.memory import accesses, arguments, shared_pairs
 from harness.tiling.names import kernel_name
+from harness.tiling.passes import loaded_by_segment
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce
-from harness.tiling.softmax import online_softmax
+from harness.tiling.softmax import online_softmax, side_by_side
 from harness.tiling.space import Space, iteration_space
 
 # The last block may reach past the last point by less than the largest tensor of a kernel.
@@ -78,7 +80,9 @@ def plan(
 
 def _persistent(group: FusedGroup, space: Space, hint: Hint, target: Target) -> bool:
     passes = sum(segment.kind is SegmentKind.LOOP for segment in group.segments)
-    return choose.is_persistent(hint, group.rnumel, space.full_loads, target, space.widths, passes)
+    return choose.is_persistent(
+        hint, group.rnumel, space.full_loads, target, space.widths, passes, space.held
+    )
 
 
 def _initial(program: Program, group: FusedGroup) -> frozenset[str]:
@@ -156,6 +160,8 @@ def _facts(
     combined = {(type(s), tuple(id(a) for a in s.args)) for s in scans(stores)}
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
     hint = _final_hint(category, space.hint, group.rnumel)
+    dtypes = {b.name: b.dtype for b in buffers}
+    looped = category is Category.REDUCTION
     return Facts(
         family=_FAMILIES[category],
         sizes=tuple((t.prefix, size_hint(t.numel)) for t in space.tiles()),
@@ -167,7 +173,25 @@ def _facts(
         min_elements_per_thread=max(narrow, default=0),
         fixed_blocks=_fixed_blocks(category, hint, group.rnumel),
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
+        again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
+        side=side_by_side(reductions(stores), dtypes, hint) if looped else 0,
     )
+
+
+def _read_again(
+    segments: Sequence[PlanSegment], dtypes: Mapping[str, DType], tiles: Sequence[Tile]
+) -> int:
+    """Bytes that belong to one result and are read by more than one of its loops."""
+    parallel, (reduced,) = ([t for t in tiles if t.is_reduction is r] for r in (False, True))
+    along = {entry.var for entry in reduced.entries}
+    across = {entry.var for tile in parallel for entry in tile.entries}
+    times = Counter(load for loaded in loaded_by_segment(segments) for load in loaded)
+    own = {
+        buffer
+        for (buffer, index), n in times.items()
+        if n > 1 and index.free_symbols & along and index.free_symbols & across
+    }
+    return sum(dtypes[name].itemsize for name in own) * size_hint(reduced.numel)
 
 
 def _final_hint(category: Category, hint: Hint | None, rnumel: sympy.Expr) -> Hint:

@@ -2,25 +2,46 @@
 
 A softmax needs the row's maximum before it can sum exponentials. In a looped kernel
 that is two passes; the online form keeps a running maximum and rescales the running
-sum, so that one pass yields both.
+sum, so that one pass yields both. Where the elements that a thread loads at once are neighbours
+along the reduction, it rescales once for all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from harness.dtypes import DType
+from harness.heuristics.facts import Hint
 from harness.ir.nodes import (
     Builder,
     Compute,
+    Load,
     Made,
     Reduce,
     ReduceKind,
     Value,
     rewrite_stores,
     values,
+    walk,
 )
 from harness.ir.ops import Op
 from harness.tiling.plan import PlanSegment
+
+_VECTOR = 16
+"""Bytes that a thread loads at once (PTX ``ld.global.v4.b32``)."""
+
+
+def side_by_side(reduces: Iterable[Reduce], dtypes: Mapping[str, DType], hint: Hint) -> int:
+    """How many reduced elements a thread owns side by side in the online softmaxes among
+    ``reduces``: what 16 bytes of the widest tensor hold, 1 if they lie across memory, 0 if there
+    is no online softmax."""
+    found = [r.args[0] for r in reduces if r.kind is ReduceKind.SOFTMAX]
+    if not found:
+        return 0
+    if hint not in (Hint.INNER, Hint.DEFAULT):
+        return 1
+    loaded = (dtypes[v.buffer].itemsize for v in walk(found) if isinstance(v, Load))
+    return max(1, _VECTOR // max(loaded, default=_VECTOR))
 
 
 def online_softmax(segments: Sequence[PlanSegment], builder: Builder) -> tuple[PlanSegment, ...]:

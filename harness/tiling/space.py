@@ -59,11 +59,13 @@ class _TileSpace:
 class Space:
     """The tiles of a kernel, while its indices are being expressed over them. ``hint`` is
     None for a kernel without a reduction; ``full_loads`` counts loads along the reduction,
+    ``held`` those of them that differ between results,
     ``widths`` is the ratio of the widest to the narrowest element accessed along it.
     Entries are added as ``index`` meets accesses that need them."""
 
     hint: Hint | None
     full_loads: int
+    held: int
     widths: int
     _tiles: list[_TileSpace]
     _simplify: Address
@@ -106,11 +108,13 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
         parts.append(("r0_", reduced))
     tiles = [_tile(prefix, chain) for prefix, chain in parts]
     along = frozenset(s.var for s in reduced)
+    across = frozenset(s.var for s in parallel)
     full = [a for a in accesses if a.index.free_symbols & along]
     sizes = [a.itemsize for a in full]
     return Space(
         hint=hint,
         full_loads=len({a.index for a in full if not a.write}),
+        held=sum(not a.write and bool(a.index.free_symbols & across) for a in full),
         widths=max(sizes, default=1) // min(sizes, default=1),
         _tiles=tiles,
         _simplify=simplify,

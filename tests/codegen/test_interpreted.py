@@ -6,13 +6,14 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+import torch
 
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime.interpret.interpreter import CheckJob, InterpreterPool
 from tests.codegen.graphs import GRAPHS
-from tests.codegen.kernels import modules
+from tests.codegen.kernels import loads, modules
 from tests.operator_cases import graph_of
 from tests.operator_table import CASES
 
@@ -87,3 +88,35 @@ def test_writing_beyond_the_output_fails_the_check(tmp_path: Path) -> None:
     assert text != module.text
     lines = failures({"beyond": dataclasses.replace(module, text=text)}, tmp_path)
     assert len(lines) == 1
+
+
+_ROWS = """# harness graph 1
+def rows(
+    x: "f32[6, {n}]",
+):
+    amax: "f32[6, 1]" = aten.amax.default(x, [-1], True)
+    sub: "f32[6, {n}]" = aten.sub.Tensor(x, amax)
+    exp: "f32[6, {n}]" = aten.exp.default(sub)
+    total: "f32[6, 1]" = aten.sum.dim_IntList(exp, [-1], True)
+    return (amax, total)
+"""
+
+
+@pytest.mark.parametrize(("columns", "block"), [(20000, 16384), (20000, 1024), (301, 2)])
+def test_an_online_softmax_in_a_loop_is_right_where_infinities_are(
+    tmp_path: Path, columns: int, block: int
+) -> None:
+    (module,) = modules(loads(_ROWS.format(n=columns)), looped=True)
+    assert "SIDE: tl.constexpr = 4" in module.text
+    rows = torch.randn(6, columns) * 30
+    rows[1, : columns * 9 // 10] = -torch.inf  # whole blocks without a finite value
+    rows[2, 5], rows[3, -1] = torch.inf, torch.nan
+    rows[4] = -torch.inf
+    top, total = torch.empty(6, 1), torch.empty(6, 1)
+    with InterpreterPool(1, tmp_path) as pool:
+        config = Config((("XBLOCK", 1), ("R0_BLOCK", block)), 4)
+        pool.launch(module.text, [rows, top, total], config)
+    wanted = rows.amax(-1, True)
+    torch.testing.assert_close(top, wanted, equal_nan=True, rtol=0, atol=0)
+    sums = (rows.double() - wanted.double()).exp().sum(-1, True)
+    torch.testing.assert_close(total.double(), sums, equal_nan=True, rtol=1e-5, atol=0)

@@ -26,6 +26,7 @@ from harness.heuristics.learned import (
 from harness.heuristics.limits import (
     MAX_GRID_X,
     MAX_GRID_YZ,
+    MAX_REDUCTION_BLOCK,
     MAX_TENSOR_ELEMENTS,
     block_name,
     cdiv,
@@ -357,3 +358,18 @@ def test_same_for_any_hash_seed() -> None:
         for seed in ("0", "1", "77")
     }
     assert len(texts) == 1
+
+
+def test_long_rows_get_large_blocks() -> None:
+    row = (("XBLOCK", 1),)
+    sizes = (("x", 4096), ("r0_", 65536))
+    once = Facts(Family.REDUCTION, sizes, Hint.INNER, 1, 1, 2, 1 << 29, fixed_blocks=row, side=8)
+    first = candidates(once, H200)[0]
+    assert first.block("R0_BLOCK") == 32 * 32 * first.num_warps  # elements a thread
+    again = replace(once, side=0, again=1 << 17)
+    assert candidates(again, H200)[0] == Config((("XBLOCK", 1), ("R0_BLOCK", 16384)), 32)
+    # Blocks that leave most of the last one empty are not for long rows either.
+    odd = replace(again, sizes=(("x", 4096), ("r0_", 20000)))
+    assert candidates(odd, H200)[0].block("R0_BLOCK") == 4096
+    few = replace(again, sizes=(("x", 64), ("r0_", 65536)))
+    assert candidates(few, H200)[0].block("R0_BLOCK") <= MAX_REDUCTION_BLOCK
