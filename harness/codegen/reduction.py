@@ -306,7 +306,7 @@ class Reducer:
         best = self._named("max_", self.body.outer, f'tl.full([{shape}], float("-inf"), {kind})')
         total = self._named("sum_", self.body.outer, f"tl.full([{shape}], 0.0, {kind})")
         # What is outside becomes e to the minus infinity, 0.
-        value = self._guarded(self._full(arg, group[0].dtype), 'float("-inf")')
+        value = self._guarded(self.body.whole(arg, group[0].dtype), 'float("-inf")')
         value = self._line(loop, f"tl.reshape({value}, [{shape}, {side}])")
         most = self._line(loop, f"tl.reduce({value}, {len(fewer)}, _larger)")
         most = self._line(loop, f"_larger({best}, {most})")
