@@ -34,6 +34,7 @@ from harness.executor import Launches, launches_of, prepare_graph
 from harness.graph.bounds import with_bounds
 from harness.graph.capture.aot import RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.fx import Conversion, Naming, convert
+from harness.graph.model import Graph
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
 from harness.runtime.compile.cache import usable
@@ -46,6 +47,7 @@ from harness.runtime.tune.tuning_cache import TuningCache, device_identity
 from harness.target import TARGETS, Target
 
 Runner = Callable[..., Any]
+_OF_BASES = frozenset({"aten.as_strided.default", "aten.as_strided_scatter.default"})
 _LEAVE_OUT = "report it, and leave out fail_on_fallback to have torch run it"
 
 
@@ -310,6 +312,7 @@ def _boxed(
     )
     run_graph = prepare_graph(compiled, launches, device)
     positions, literals = converted.positions, _literals(converted)
+    bases = _bases(converted.graph)
     constants: list[torch.Tensor] = []
     everything = len(converted.constants)
     # What runs instead of the kernels; None: nothing need be kept for that any more.
@@ -338,6 +341,8 @@ def _boxed(
         tensors = [args[position] for position in positions]
         tensors.extend(constants)
         args.clear()
+        for number, length in bases:
+            tensors[number] = tensors[number][:length]
         outputs = run_graph(tensors)
         for place, literal in literals:
             outputs[place] = literal
@@ -346,6 +351,20 @@ def _boxed(
     wrapped = _on_device(run, device)
     wrapped._boxed_call = True  # type: ignore[attr-defined]
     return wrapped
+
+
+def _bases(graph: Graph) -> list[tuple[int, int]]:
+    """Inputs that stand for memory that several of the caller's tensors share, and how much of it
+    was seen while tracing: AOTAutograd hands in all there is."""
+    readers: dict[str, set[str]] = {item.name: set() for item in graph.inputs}
+    for node in graph.nodes:
+        for name in node.refs():
+            readers.get(name, set()).add(node.op)
+    return [
+        (number, int(item.type.numel))
+        for number, item in enumerate(graph.inputs)
+        if item.type.rank == 1 and readers[item.name] and readers[item.name] <= _OF_BASES
+    ]
 
 
 def _literals(converted: Conversion) -> list[tuple[int, Any]]:

@@ -49,6 +49,26 @@ def change_rows(x: torch.Tensor) -> torch.Tensor:
     return x + 1
 
 
+def store_into_nothing(x: torch.Tensor) -> torch.Tensor:
+    x[:0][..., :1] = 2
+    return x * 2
+
+
+def test_stores_into_nothing(compiler: Compiler) -> None:
+    check(compiler, store_into_nothing, torch.zeros(0, 1))
+    check(compiler, store_into_nothing, torch.ones(2, 3))
+
+
+def test_an_input_is_changed_through_another_view_of_its_memory(compiler: Compiler) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        z = y.floor()
+        x.t().add_(1)
+        return z
+
+    x = torch.tensor([[2.8, -0.5]])[..., ::2]  # all of the memory is more than was seen of it
+    check(compiler, function, x, x[..., :2])
+
+
 ROWS = torch.arange(3)
 ZEROS = torch.zeros(3, 1, dtype=torch.int64)
 STORES: dict[str, Function] = {

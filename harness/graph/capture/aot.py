@@ -29,6 +29,7 @@ from harness.graph.capture.attention import attention_rules, link_attention
 from harness.graph.capture.decompositions import decompositions
 from harness.graph.capture.random import gather_seeds
 from harness.graph.capture.rules import rules_of_device
+from harness.graph.capture.strides import follow_eager
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
 
@@ -213,6 +214,7 @@ def compile_joint(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
         normalise(joint)
+        follow_eager(joint)
         _recompute_random(joint)
         return partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
 
@@ -221,6 +223,7 @@ def compile_joint(
             plain_effects(graph)
             if whole:
                 normalise(graph)
+                follow_eager(graph)
             return compile_part(graph, graph_inputs)
 
         return compiled_part

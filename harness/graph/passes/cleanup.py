@@ -105,7 +105,8 @@ def remove_dead(graph: Graph) -> Graph:
 def fold_empty(graph: Graph) -> Graph:
     """Without work on empty tensors, so that no later stage meets an iteration space without
     points: a result without elements, and one of a call all of whose tensors are empty (a sum
-    over nothing), is a constant. What the constant is, the operator itself says."""
+    over nothing), is a constant. What the constant is, the operator itself says. A change of an
+    input without elements is none."""
     empty = {name for name, kind in graph.types().items() if _is_empty(kind)}
     if not empty:
         return graph
@@ -126,7 +127,8 @@ def fold_empty(graph: Graph) -> Graph:
             args = (node.type.shape, number)
             node = dataclasses.replace(node, op="aten.full.default", args=args, kwargs=kwargs)
         nodes.append(node)
-    return dataclasses.replace(graph, nodes=tuple(nodes))
+    mutations = tuple(m for m in graph.mutations if m.input not in empty)
+    return dataclasses.replace(graph, nodes=tuple(nodes), mutations=mutations)
 
 
 def _is_empty(kind: ValueType) -> bool:

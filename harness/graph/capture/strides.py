@@ -1,0 +1,118 @@
+"""Strides of elementwise results as eager mode has them.
+
+Tracing on fake tensors gets some of them wrong: the shape functions of a few operators
+(``logical_and``, ``copysign``, ``xlogy`` …) take operands of several layouts apart otherwise
+than their kernels do, and a caller sees strides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import fx
+
+Sizes = Sequence[int]
+
+
+def follow_eager(gm: fx.GraphModule) -> None:
+    """Put the strides that eager mode gives elementwise results into ``gm``'s ``meta``, and
+    trace what is made from them again. A graph with unknown sizes stays as it is."""
+    changed: set[fx.Node] = set()
+    for node in gm.graph.nodes:
+        if node.op != "call_function":
+            continue
+        if changed.intersection(node.all_input_nodes):
+            args, kwargs = fx.map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
+            try:
+                made = node.target(*args, **kwargs)
+            except (RuntimeError, ValueError):
+                return  # a view that this layout does not allow: eager mode copies there
+            node.meta["val"] = made
+            changed.add(node)
+        _mend(node, changed)
+
+
+def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
+    value, target = node.meta.get("val"), node.target
+    if not isinstance(target, torch._ops.OpOverload) or torch.Tag.pointwise not in target.tags:
+        return
+    # In the order of the arguments, each as often as it stands there.
+    leaves = torch.utils._pytree.tree_leaves((node.args, node.kwargs))
+    operands = [leaf.meta.get("val") for leaf in leaves if isinstance(leaf, fx.Node)]
+    tensors = [one for one in operands if isinstance(one, torch.Tensor)]
+    if not isinstance(value, torch.Tensor) or len(tensors) < 2:
+        return
+    if all(one.is_contiguous() for one in (*tensors, value)) or not _are_known((*tensors, value)):
+        return
+    shape = tuple(value.shape)
+    stride = elementwise_strides(shape, [(tuple(t.shape), t.stride()) for t in tensors])
+    wrong = any(n > 1 and a != b for n, a, b in zip(shape, value.stride(), stride, strict=True))
+    if wrong and value.numel():
+        node.meta["val"] = value.new_empty_strided(shape, stride)
+        changed.add(node)
+
+
+def _are_known(tensors: Sequence[torch.Tensor]) -> bool:
+    return all(type(n) is int for t in tensors for n in (*t.shape, *t.stride()))
+
+
+def elementwise_strides(shape: Sizes, operands: Sequence[tuple[Sizes, Sizes]]) -> tuple[int, ...]:
+    """The strides that eager mode gives an elementwise result of ``shape`` over ``operands``
+    (sizes and strides of each).
+
+    Operands of one dense layout hand it on. Otherwise dimensions are sorted by the strides of
+    the first operand that tells two of them apart; what no operand decides stays in order. (The
+    rule is that of ATen's ``TensorIterator``.)
+    """
+    first = operands[0]
+    alike = all((tuple(s), tuple(t)) == (tuple(shape), tuple(first[1])) for s, t in operands)
+    if alike and _is_dense(shape, first[1]):
+        return tuple(first[1])
+    rank = len(shape)
+    steps = [_broadcast(shape, *operand) for operand in operands]
+    order = list(reversed(range(rank)))  # innermost first
+    for start in range(1, rank):
+        at = start
+        for before in range(start - 1, -1, -1):
+            verdict = _compare(shape, steps, order[before], order[at])
+            if verdict > 0:
+                order[before], order[at] = order[at], order[before]
+                at = before
+            elif verdict < 0:
+                break
+    stride, step = [0] * rank, 1
+    for dim in order:
+        stride[dim] = step
+        step *= shape[dim]
+    return tuple(stride)
+
+
+def _broadcast(shape: Sizes, sizes: Sizes, strides: Sizes) -> list[int]:
+    """An operand's strides along the dimensions of the result, 0 where it is repeated."""
+    missing = len(shape) - len(sizes)
+    pairs = zip(sizes, strides, shape[missing:], strict=True)
+    return [0] * missing + [0 if n == 1 and n != full else step for n, step, full in pairs]
+
+
+def _compare(shape: Sizes, steps: Sequence[Sizes], inner: int, outer: int) -> int:
+    """Whether dimension ``inner`` has to lie outside ``outer`` (1), inside it (-1), or either."""
+    for stride in steps:
+        a, b = stride[inner], stride[outer]
+        if a == 0 or b == 0:
+            continue
+        if a != b:
+            return -1 if a < b else 1
+        if shape[inner] > shape[outer]:
+            return 1
+    return 0
+
+
+def _is_dense(shape: Sizes, stride: Sizes) -> bool:
+    """Whether elements lie side by side, in any order of the dimensions."""
+    step = 1
+    for at, size in sorted((s, n) for s, n in zip(stride, shape, strict=True) if n != 1):
+        if at != step:
+            return False
+        step *= size
+    return True

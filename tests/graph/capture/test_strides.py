@@ -1,0 +1,52 @@
+"""Strides of elementwise results, against eager mode."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from harness.backend import Compiler, Devices
+from harness.conformance.compare import differences, torchs_own
+from harness.graph.capture.strides import elementwise_strides
+
+
+def _operand(rng: random.Random, shape: list[int]) -> torch.Tensor:
+    """Anything that broadcasts to ``shape``, its dimensions in any order in memory."""
+    sizes = [rng.choice((n, n, n, 1)) for n in shape][rng.choice((0, 0, 0, 1)) :]
+    order = rng.sample(range(len(sizes)), len(sizes))
+    made = torch.empty([sizes[n] for n in order])
+    return made.permute([order.index(n) for n in range(len(sizes))])
+
+
+@pytest.mark.parametrize("operands", [1, 2, 3])
+def test_the_rule_is_eager_modes(operands: int) -> None:
+    rng = random.Random(operands)
+    function: Callable[..., Any] = (torch.neg, torch.logical_and, torch.addcmul)[operands - 1]
+    for _ in range(400):
+        shape = [rng.choice((1, 2, 3, 4)) for _ in range(rng.choice((1, 2, 3, 4)))]
+        given = [_operand(rng, shape) for _ in range(operands)]
+        made = function(*given)
+        found = elementwise_strides(made.shape, [(t.shape, t.stride()) for t in given])
+        long = [n for n, size in enumerate(made.shape) if size > 1]
+        assert [found[n] for n in long] == [made.stride(n) for n in long]
+
+
+def test_what_a_caller_sees(tmp_path: Any) -> None:
+    x, y = torch.randn(1, 2, 16, 2).transpose(0, -1), torch.randn(16, 2)
+    z = torch.randn(2, 1, 3).transpose(0, -1)
+    devices = Devices(cache=tmp_path)
+
+    def both(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> Any:
+        both = torch.logical_and(y, x)
+        return both, (both * 2).transpose(0, 1), torch.copysign(z, z.prod(0, keepdim=True)).sin()
+
+    for grad in (False, True):
+        given = [t.clone().requires_grad_(grad) for t in (x, y, z)]
+        lines = differences(both, given, Compiler(devices=devices))
+        assert set(lines) == set(torchs_own(both, given, lines))
+        assert grad or not lines
+    devices.close()
