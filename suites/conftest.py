@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.pytest.suite import (
-    named_graph,
-    named_kernel,
-    named_region,
+    named,
     open_device,
     open_regions,
     parametrize,
@@ -15,9 +13,9 @@ from harness.pytest.suite import (
 
 suite_device = pytest.fixture(scope="session")(open_device)
 suite_regions = pytest.fixture(scope="session")(open_regions)
-suite_graph = pytest.fixture(named_graph)
-suite_kernel = pytest.fixture(named_kernel)
-suite_region = pytest.fixture(named_region)
+suite_graph = pytest.fixture(named)
+suite_kernel = pytest.fixture(named)
+suite_region = pytest.fixture(named)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

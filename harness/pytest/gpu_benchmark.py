@@ -8,14 +8,17 @@ function that moves the clock on by the next sample. Statistics, JSON, saving, c
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import CheckFailed, UsageError
 from harness.measure.timer.graph_timer import METHOD
 from harness.records.timing import Samples, Work
+from harness.table import Column, Fit, Table, plain, text_lines
+from harness.table import Row as Cells
 
 if TYPE_CHECKING:
     from harness.measure.roofline import Limit, Roofline
@@ -23,10 +26,6 @@ if TYPE_CHECKING:
 
 DEFAULT_BUDGET_MS = 500.0
 """GPU time for one benchmark, at most; the timer stops earlier once it knows enough."""
-
-_FIGURES = len("  0.0000000  00.00  0000000  0000000  disturbed")
-"""Columns of the section beside the name."""
-_SHORTEST = 24
 
 
 class ManualClock:
@@ -42,17 +41,6 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         """Move on."""
         self._now += seconds
-
-
-class Benchmark(Protocol):
-    """What is used of pytest-benchmark's fixture."""
-
-    disabled: bool
-    extra_info: dict[str, Any]
-    group: str | None
-
-    def pedantic(self, target: Callable[[], None], *, rounds: int, iterations: int) -> None:
-        """Call ``target`` once a round and keep what the clock says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +70,12 @@ class Gpu:
 class GpuBenchmark:
     """Times one callable, or takes samples measured elsewhere; used once per test.
 
-    ``open_gpu`` gives the device, or skips the test where there is none.
+    ``benchmark`` is pytest-benchmark's fixture, ``open_gpu`` gives the device, or skips the test
+    where there is none.
     """
 
     name: str
-    benchmark: Benchmark
+    benchmark: Any
     clock: ManualClock
     open_gpu: Callable[[], Gpu]
     report: Callable[[Row], None]
@@ -115,6 +104,8 @@ class GpuBenchmark:
         benchmarks disabled (``--benchmark-disable``, xdist) the function runs once.
         """
         __tracebackhide__ = True  # a failure is the caller's line, not ours
+        from harness.measure import measurer
+
         gpu = self.open_gpu()
         if bytes is not None and bytes <= 0:
             raise UsageError(
@@ -134,7 +125,9 @@ class GpuBenchmark:
         try:
             samples = gpu.timer.measure(work, self.budget_ms)
         finally:
-            _give_memory_back()
+            # Copies of arguments may be a large part of the device's memory, which other processes
+            # of the session need, and the next test.
+            measurer.release("cuda")
         limit = None
         if gpu.roofline is not None and bytes is not None:
             # Reads and writes are not told apart here: half of each, as in a copy.
@@ -185,14 +178,6 @@ class GpuBenchmark:
         )
 
 
-def _give_memory_back() -> None:
-    """Copies of arguments may be a large part of the device's memory, which other processes of
-    the session need, and the next test."""
-    from harness.measure.measurer import release
-
-    release("cuda")
-
-
 def _compare(name: str, result: Any, expected: Any, rtol: float | None, atol: float | None) -> None:
     import torch
 
@@ -209,26 +194,30 @@ def _compare(name: str, result: Any, expected: Any, rtol: float | None, atol: fl
         ) from None
 
 
-def section(rows: Sequence[Row], columns: int | None = None) -> list[str]:
-    """The GPU section as lines of text: a heading, then a benchmark each. Names are cut in the
-    middle where the lines would be longer than ``columns``; both ends tell them apart."""
-    width = max([len(row.name) for row in rows] + [len("benchmark")])
-    if columns is not None:
-        width = min(width, max(_SHORTEST, columns - _FIGURES))
-    lines = [f"{'benchmark':{width}}  {'ms':>9}  {'±%':>5}  {'GB/s':>7}  {'roof%':>7}  stopped"]
-    for row in rows:
-        around = ""
-        if row.low is not None and row.high is not None and row.ms:
-            around = f"{50 * (row.high - row.low) / row.ms:.2f}"
-        gbps = "" if row.gbps is None else f"{row.gbps:.0f}"
-        share = "" if row.limit is None else f"{100 * row.limit.fraction:.0f} {row.limit.roof[0]}"
-        name = f"{_cut(row.name, width):{width}}"
-        lines.append(f"{name}  {row.ms:9.4f}  {around:>5}  {gbps:>7}  {share:>7}  {row.stopped}")
-    return lines
+def section(rows: Sequence[Row], width: int | None = None) -> list[str]:
+    """The GPU section as lines of text: a heading, then a benchmark each, in at most ``width``
+    columns; None: nothing is cut."""
+    table = Table(_COLUMNS, [dataclasses.asdict(row) for row in rows])
+    return plain(text_lines([table], width))
 
 
-def _cut(name: str, width: int) -> str:
-    if len(name) <= width:
-        return name
-    end = (width - 1) // 2
-    return f"{name[: width - 1 - end]}…{name[len(name) - end :]}"
+def _around(row: Cells) -> str:
+    """Half of the interval, in per cent of the median."""
+    if row["low"] is None or row["high"] is None or not row["ms"]:
+        return ""
+    return f"{50 * (row['high'] - row['low']) / row['ms']:.2f}"
+
+
+def _of_peak(row: Cells) -> str:
+    limit = row["limit"]
+    return "" if limit is None else f"{100 * limit['fraction']:.0f} % {limit['roof']}"
+
+
+_COLUMNS = (
+    Column("benchmark", lambda row: row["name"], fit=Fit.SHORTEN),
+    Column("ms", lambda row: f"{row['ms']:.4f}", right=True, least=9),
+    Column("±%", _around, right=True, least=5),
+    Column("GB/s", lambda row: "" if row["gbps"] is None else f"{row['gbps']:.0f}", right=True),
+    Column("of peak", _of_peak, right=True, least=10),
+    Column("stopped", lambda row: row["stopped"]),
+)

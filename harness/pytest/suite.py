@@ -7,9 +7,10 @@ replaced, and their samples handed to pytest-benchmark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from harness.measure.peers.pool import PeerPool
     from harness.pytest.gpu_benchmark import GpuBenchmark
     from harness.session.cuda import CudaDevice
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,50 +68,44 @@ class SuiteRegion:
         return f"{self.group}-{self.compiler}"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class SuiteGraphs:
-    """The graphs that the command line names, compiled when first asked for."""
+    """The graphs that the command line names, compiled when first asked for. Everything is by the
+    name that stands in the test's; all raise ``HarnessError``."""
 
     names: tuple[str, ...]
     suite: str
     target: Target
     against: tuple[str, ...] = ()
-    _compiled: dict[str, Compiled] = field(default_factory=dict)
-    _kernels: dict[str, SuiteKernel] = field(default_factory=dict)
-    _regions: dict[str, SuiteRegion] = field(default_factory=dict)
 
-    def entries(self) -> tuple[FileEntry, ...]:
-        """The graphs, unread. Raises ``UnknownName``."""
+    @functools.cached_property
+    def graphs(self) -> dict[str, FileEntry]:
+        """The graphs, unread."""
         files = find_graphs(settings.current(), self.suite, self.names)
-        return tuple(FileEntry(file, self.target) for file in files)
+        return {file.name: FileEntry(file, self.target) for file in files}
 
+    @functools.cached_property
     def compiled(self) -> dict[str, Compiled]:
-        """Every graph by its name. Raises ``HarnessError``."""
-        for entry in self.entries():
-            if entry.name not in self._compiled:
-                self._compiled[entry.name] = entry.compile()
-        return self._compiled
+        """Every graph."""
+        return {name: entry.compile() for name, entry in self.graphs.items()}
 
+    @functools.cached_property
     def kernels(self) -> dict[str, SuiteKernel]:
-        """Every distinct kernel of every graph by its id. Raises ``HarnessError``."""
-        if not self._kernels:
-            graphs = self.compiled().items()
-            found = [SuiteKernel(name, kernel) for name, g in graphs for kernel in g.kernels]
-            self._kernels.update((one.id, one) for one in found)
-        return self._kernels
+        """Every distinct kernel of every graph."""
+        graphs = self.compiled.items()
+        found = [SuiteKernel(name, kernel) for name, g in graphs for kernel in g.kernels]
+        return {one.id: one for one in found}
 
+    @functools.cached_property
     def regions(self) -> dict[str, SuiteRegion]:
-        """Every distinct region of every graph, once for each compiler, by its id. Raises
-        ``HarnessError``."""
-        if not self._regions:
-            found = [
-                SuiteRegion(name, region, compiler)
-                for name, graph in self.compiled().items()
-                for region in graph.regions
-                for compiler in (OURS, *self.against)
-            ]
-            self._regions.update((one.id, one) for one in found)
-        return self._regions
+        """Every distinct region of every graph, once for each compiler."""
+        found = [
+            SuiteRegion(name, region, compiler)
+            for name, graph in self.compiled.items()
+            for region in graph.regions
+            for compiler in (OURS, *self.against)
+        ]
+        return {one.id: one for one in found}
 
 
 _GRAPHS = pytest.StashKey[SuiteGraphs]()
@@ -144,47 +137,33 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
     """
     try:
         graphs = suite_graphs(metafunc.config)
-        if "suite_graph" in metafunc.fixturenames:
-            names = [entry.name for entry in graphs.entries()]
-            metafunc.parametrize("suite_graph", names, indirect=True)
-        if "suite_kernel" in metafunc.fixturenames:
-            metafunc.parametrize("suite_kernel", list(graphs.kernels()), indirect=True)
-        if "suite_region" in metafunc.fixturenames:
-            metafunc.parametrize("suite_region", list(graphs.regions()), indirect=True)
+        for fixture, known in _NAMED.items():
+            if fixture in metafunc.fixturenames:
+                names = list(known(graphs))
+                metafunc.parametrize(fixture, names, indirect=True)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from error
 
 
-def named_graph(request: pytest.FixtureRequest) -> FileEntry:
-    """The graph that a test's parameter names."""
-    return next(e for e in suite_graphs(request.config).entries() if e.name == request.param)
+_NAMED: dict[str, Callable[[SuiteGraphs], Mapping[str, Any]]] = {
+    "suite_graph": lambda graphs: graphs.graphs,
+    "suite_kernel": lambda graphs: graphs.kernels,
+    "suite_region": lambda graphs: graphs.regions,
+}
 
 
-def named_kernel(request: pytest.FixtureRequest) -> SuiteKernel:
-    """The kernel that a test's parameter names."""
-    return suite_graphs(request.config).kernels()[request.param]
+def named(request: pytest.FixtureRequest) -> Any:
+    """What a test's parameter names: a graph, kernel or region, by the fixture's name."""
+    return _NAMED[str(request.fixturename)](suite_graphs(request.config))[request.param]
 
 
-def named_region(request: pytest.FixtureRequest) -> SuiteRegion:
-    """The region and compiler that a test's parameter names."""
-    return suite_graphs(request.config).regions()[request.param]
-
-
-def benchmark_codegen(benchmark: Benchmarked, entry: FileEntry) -> None:
-    """Time graph → emitted modules; reading the file and Triton are left out."""
+def benchmark_codegen(benchmark: Any, entry: FileEntry) -> None:
+    """Time graph → emitted modules by pytest-benchmark's fixture; reading the file and Triton are
+    left out."""
     graph: Graph = read(entry.file.path)
     compiled = benchmark(compile_graph, graph, entry.target)
     benchmark.extra_info["kernels"] = len(compiled.kernels)
     benchmark.extra_info["target"] = entry.target.name
-
-
-class Benchmarked(Protocol):
-    """pytest-benchmark's fixture, as a callable."""
-
-    extra_info: dict[str, object]
-
-    def __call__(self, function: Callable[..., T], *args: object) -> T:
-        """Time ``function(*args)`` and return its result."""
 
 
 def open_device(request: pytest.FixtureRequest) -> Iterator[CudaDevice | str]:
@@ -218,13 +197,13 @@ def _selected(session: pytest.Session, fixture: str) -> list[str]:
 def selected_regions(session: pytest.Session) -> list[SuiteRegion]:
     """The regions, with their compilers, that the selected tests will time."""
     names = _selected(session, "suite_region")
-    return [suite_graphs(session.config).regions()[name] for name in names]
+    return [suite_graphs(session.config).regions[name] for name in names]
 
 
 def wanted_modules(session: pytest.Session) -> list[EmittedModule]:
     """The kernels that the selected tests will time, each text once."""
     names = _selected(session, "suite_kernel")
-    kernels = [suite_graphs(session.config).kernels()[name] for name in names]
+    kernels = [suite_graphs(session.config).kernels[name] for name in names]
     found = [one.kernel.module for one in kernels]
     found += [module for one in selected_regions(session) for module in modules_of(one.region)]
     return list({module.text: module for module in found}.values())
@@ -268,34 +247,35 @@ def benchmark_kernel(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
-    """What one pass through a region takes at least, by our kernels of it: the ``bytes`` that
-    they move and the milliseconds that the device needs for them, held back by ``roof``."""
+class RegionRows:
+    """What every compiler needs for a region, and what one pass through it takes at least, by our
+    kernels of it: the ``bytes`` that they move and the milliseconds that the device needs for them,
+    held back by ``roof``. Nothing of a hand-written kernel is known."""
 
+    by_compiler: Mapping[str, RegionRecord]
     bytes: int | None = None
     least_ms: float | None = None
     roof: str = ""
 
+    @classmethod
+    def of(
+        cls, region: Comparable, rows: Sequence[RegionRecord], timings: Mapping[str, Timing]
+    ) -> RegionRows:
+        """Sums over the launches of ``region``, whose kernels were timed by text."""
+        by_compiler = {row.compiler: row for row in rows}
+        if isinstance(region.work, str):
+            return cls(by_compiler)
+        modules = [launch.kernel.module for launch in region.work.launches]
+        moved = sum(module.bytes_moved for module in modules)
+        found = [timings[module.text] for module in modules]
+        least = [(t.limit.fraction * t.ms, t.limit.roof) for t in found if t.limit is not None]
+        if len(least) < len(modules) or not least:
+            return cls(by_compiler, moved)
+        return cls(by_compiler, moved, sum(ms for ms, _ in least), max(least)[1])
+
     def limit(self, ms: float) -> Limit | None:
         """The share that a pass of ``ms`` reaches."""
         return None if self.least_ms is None else Limit(self.roof, self.least_ms / ms)
-
-
-def needs_of(region: Comparable, timings: Mapping[str, Timing]) -> Needs:
-    """The sums over the launches of ``region``, whose kernels were timed by text; nothing of a
-    hand-written kernel."""
-    if isinstance(region.work, str):
-        return Needs()
-    modules = [launch.kernel.module for launch in region.work.launches]
-    least: list[tuple[float, str]] = []
-    for module in modules:
-        timing = timings[module.text]
-        if timing.limit is not None:
-            least.append((timing.limit.fraction * timing.ms, timing.limit.roof))
-    moved = sum(module.bytes_moved for module in modules)
-    if len(least) < len(modules) or not least:
-        return Needs(moved)
-    return Needs(moved, sum(ms for ms, _ in least), max(least)[1])
 
 
 @dataclass(eq=False, slots=True)
@@ -305,22 +285,16 @@ class RegionTimes:
 
     device: CudaDevice
     peers: PeerPool
-    _rows: dict[Comparable, dict[str, RegionRecord]] = field(default_factory=dict)
-    _needs: dict[Comparable, Needs] = field(default_factory=dict)
+    _known: dict[Comparable, RegionRows] = field(default_factory=dict)
 
-    def row(self, one: SuiteRegion) -> RegionRecord:
-        """The figures of one compiler. Raises ``HarnessError``."""
-        if one.region not in self._rows:
-            timings = {m.text: self.device.time(m) for m in modules_of(one.region)}
+    def rows(self, region: Comparable) -> RegionRows:
+        """The figures of all compilers. Raises ``HarnessError``."""
+        if region not in self._known:
+            timings = {m.text: self.device.time(m) for m in modules_of(region)}
             configs = {text: timing.config for text, timing in timings.items()}
-            self._needs[one.region] = needs_of(one.region, timings)
-            rows = self.peers.compare(one.region, configs)
-            self._rows[one.region] = {row.compiler: row for row in rows}
-        return self._rows[one.region][one.compiler]
-
-    def needs(self, one: SuiteRegion) -> Needs:
-        """What our kernels of the region move, once ``row`` was asked."""
-        return self._needs.get(one.region, Needs())
+            rows = tuple(self.peers.compare(region, configs))
+            self._known[region] = RegionRows.of(region, rows, timings)
+        return self._known[region]
 
 
 def open_regions(
@@ -349,9 +323,10 @@ def benchmark_region(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
     if isinstance(times, str):
         findings(request.config).skip(times)
     try:
-        row = times.row(one)
+        known = times.rows(one.region)
     except HarnessError as error:
         pytest.fail(str(error), pytrace=False)
+    row = known.by_compiler[one.compiler]
     if not row.sets:
         if one.compiler == OURS:
             pytest.fail(row.reason, pytrace=False)
@@ -359,12 +334,11 @@ def benchmark_region(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
     if row.check is Check.FAILED:
         pytest.fail(f"{one.id}: the result is wrong by {row.max_error:.3g}", pytrace=False)
     samples = row.sets[0]
-    needs = times.needs(one)
     bench.benchmark.group = one.group
     bench.take(
         samples,
-        nbytes=needs.bytes,
-        limit=needs.limit(samples.median),
+        nbytes=known.bytes,
+        limit=known.limit(samples.median),
         compiler=one.compiler,
         kernels=row.kernels,
         max_error=row.max_error,
