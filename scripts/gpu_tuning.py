@@ -46,7 +46,7 @@ from harness.target import H100, Target  # noqa: E402
 
 @dataclass
 class Kernel:
-    """One distinct kernel; ``wanted`` are the configurations to time, best guess first."""
+    """One distinct kernel; ``wanted`` are the configurations to time, the default first."""
 
     name: str
     graph: str

@@ -33,7 +33,7 @@ TUNING = "race/1"
 """How the configuration to time is chosen; part of the series. Raise it when the device's tuner
 would choose otherwise, or a better tuner looks like faster kernels."""
 STATIC_METHOD = "static/1"
-"""Compiled with the best guess, so that a tuner's choice between equals moves nothing."""
+"""Compiled with the default configuration: a tuner's choice between equals moves nothing."""
 CODEGEN_METHOD = "codegen-cpu/2"
 """Graph to emitted modules in warm processes of the commit's own, Triton not included; processor
 time. One process says too little: where its memory lies moves its times by 10 % and more."""

@@ -21,7 +21,7 @@ RULES: dict[Family, Heuristic] = {
 
 
 def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
-    """Launch configurations worth trying for ``facts`` on ``target``, best guess first: those
+    """Launch configurations worth trying for ``facts`` on ``target``, the default first: those
     that were fast on kernels like it, then those of the family's rules.
 
     Never empty, no repeats, the same for the same arguments. Every block is a power of

@@ -125,8 +125,8 @@ class StartCompilers(Job):
 
 @dataclass(frozen=True, slots=True)
 class TimedKernel:
-    """A kernel: its module's text, its configuration (None: the module's best guess), how often it
-    is launched."""
+    """A kernel: its module's text, its configuration (None: the module's default), how often it is
+    launched."""
 
     module_text: str
     config: dict[str, int] | None = None

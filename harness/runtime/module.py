@@ -55,7 +55,7 @@ class LoadedModule:
 
     ``category`` is the kernel's kind (``poi``, ``red``, ``per`` …). ``bytes_moved`` and ``flops``
     are those of one launch, modelled; ``tensor`` says whether the operations are the tensor
-    cores'. ``configs`` are candidates, best guess first.
+    cores'. ``configs`` are candidates, the default first.
     ``signature`` is Triton's type name of each argument, in order; ``divisible_by_16`` are the
     arguments whose value (address, for pointers) is a multiple of 16, ``constants`` parameters that
     are neither arguments nor part of a configuration. ``outputs`` are positions of arguments that

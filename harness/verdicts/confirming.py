@@ -99,7 +99,7 @@ def confirm(
             f"{left_out} more kernels have the same code and configuration: not timed (--all)"
         )
     if any(kernel.config is None for match in matches for kernel in _kernels(match)):
-        notes.append("kernels without a recorded configuration run with their module's best guess")
+        notes.append("kernels without a recorded configuration run with their module's default")
     pairing = Pairing(
         tuple(matches), () if kernels else whole.vanished, () if kernels else whole.appeared
     )

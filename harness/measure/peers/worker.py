@@ -140,7 +140,7 @@ def compiled_launch(
     launchers: LauncherCache, configs: Mapping[str, Config], cache: Path | None
 ) -> LaunchKernel:
     """Launch compiled kernels. ``configs`` are tuned configurations by module text; a kernel
-    that has none gets its best guess. Module files go to ``cache``."""
+    that has none gets its default configuration. Module files go to ``cache``."""
     loaded: dict[str, Callable[[Sequence[Any]], None]] = {}
 
     def launch(module: EmittedModule, args: list[Any]) -> None:

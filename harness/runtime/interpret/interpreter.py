@@ -30,7 +30,7 @@ _ENVIRONMENT = (
 @dataclass(frozen=True, slots=True)
 class CheckJob(Job):
     """Check one module on fresh random inputs drawn with ``seed``; ``config`` None means
-    the module's best guess, ``sizes`` are values of sizes that the module does not know.
+    the module's default configuration, ``sizes`` are values of sizes that the module does not know.
     Answers a ``CheckResult``."""
 
     handler: ClassVar[str] = "harness.runtime.interpret.interpreting:check"

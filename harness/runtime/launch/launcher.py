@@ -288,7 +288,7 @@ class LauncherCache:
     _launchers: dict[tuple[str, Config], Launcher] = field(default_factory=dict)
 
     def get(self, loaded: modules.LoadedModule, config: Config | None = None) -> Launcher:
-        """The launcher of ``loaded`` under ``config`` (its best guess if None)."""
+        """The launcher of ``loaded`` under ``config`` (its default configuration if None)."""
         chosen = loaded.configs[0] if config is None else config
         key = (modules.text_hash(loaded.text), chosen)
         found = self._launchers.get(key)

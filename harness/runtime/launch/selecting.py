@@ -42,7 +42,7 @@ class SelectedKernels:
     compiled in that many processes.
 
     With a ``timer``, a configuration that ``tuning_cache`` knows is taken without timing.
-    ``untuned`` are reasons, by kernel, why a kernel runs in its best guess in spite of a
+    ``untuned`` are reasons, by kernel, why a kernel runs in its default configuration in spite of a
     ``timer``.
     """
 
@@ -71,7 +71,7 @@ class SelectedKernels:
 
     def prefetch(self, module_texts: Iterable[str]) -> None:
         """Begin to compile in worker processes what the first launches of these modules will
-        need and the cache does not have: all candidates with a timer, else the best guess.
+        need and the cache does not have: all candidates with a timer, else the default.
 
         No launch waits for it: what is not there yet is compiled by the launch. Launches come
         in the order of the modules, so the workers begin at the other end.
@@ -219,7 +219,9 @@ class SelectedKernel:
         except torch.OutOfMemoryError as error:
             # The program itself may fit: only what tuning needs beside it does not.
             self.owner.untuned[self.loaded.name] = why = reason(error)
-            _log.warning("%s is not tuned, and runs in its best guess: %s", self.loaded.name, why)
+            _log.warning(
+                "%s is not tuned, and runs in its default configuration: %s", self.loaded.name, why
+            )
             return self._first()
         except NoDevice as error:
             raise self._vanished(error.got or error.what) from error
@@ -258,5 +260,5 @@ class SelectedKernel:
             where=self.loaded.name,
             got="\n    ".join(causes),
             expected="one that compiles and fits the device",
-            remedy="see the kernel's text; the best guess may need smaller blocks",
+            remedy="see the kernel's text; the default configuration may need smaller blocks",
         )

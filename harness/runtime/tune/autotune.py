@@ -169,7 +169,7 @@ class _Tuning:
             race.compile(more, Origin.SCALED)
         if not race.compiled and not race.admit_spilling():
             raise self._none_left(
-                race, "", "see the kernel's text; the best guess may need smaller blocks"
+                race, "", "see the kernel's text; the default configuration may need smaller blocks"
             )
 
     def _likely(self, space: Space) -> list[Config]:

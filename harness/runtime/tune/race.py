@@ -216,7 +216,7 @@ class Race:
 
     def _run(self, group: Sequence[Config], stages: Sequence[int]) -> None:
         """Time ``group`` together with the best one known and its control."""
-        # Before anything was timed the first of them, the best guess, stands in for the best.
+        # Before anything was timed the first of them, the default, stands in for the best.
         batch = _Batch(self, list(group), self.best or group[0])
         try:
             self.sampler.warm_up()

@@ -59,7 +59,7 @@ _PROPERTIES = (
 
 
 def candidates_hash(configs: tuple[Config, ...]) -> str:
-    """Names a list of candidates; the order counts, since the first is the best guess."""
+    """Names a list of candidates; the order counts, since the first is the default."""
     text = json.dumps([modules.config_dict(c) for c in configs])
     return hashlib.sha256(text.encode()).hexdigest()[:40]
 
