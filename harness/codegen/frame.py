@@ -11,7 +11,7 @@ from harness.dtypes import DType
 from harness.heuristics.limits import block_name, largest_block, next_power_of_two, reach
 from harness.ir.index_text import IndexPrinter, Language, size_text
 from harness.ir.simplify import Simplifier
-from harness.runtime.grid import Blocks, Grid, Size, Tiled
+from harness.runtime.grid import Blocks, Grid, Size, SplitScan, Tiled
 from harness.tiling.plan import Entry, KernelPlan, Tile
 
 
@@ -119,7 +119,8 @@ def parallel_lines(frame: Frame, used: frozenset[sympy.Symbol]) -> list[str]:
 
 def _program(frame: Frame, tile: Tile) -> str:
     """The text of this program's block number along ``tile``."""
-    number = "tl.program_id(0)" if tile.prefix == "x" else "tl.program_id(1)"
+    first = tile.prefix == "x" and frame.plan.workspace is None
+    number = "tl.program_id(0)" if first else "tl.program_id(1)"
     if is_layered(tile):
         number = "(tl.program_id(1) + tl.program_id(2) * tl.num_programs(1))"
     if frame.plan.index_dtype is DType.I64:
@@ -181,6 +182,11 @@ def entry_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list
 
 def launch_grid(plan: KernelPlan) -> Grid:
     """How many programs the kernel of ``plan`` needs."""
+    if plan.workspace is not None:
+        (scanned,) = [t for t in plan.tiles if t.is_reduction]
+        return SplitScan(
+            Blocks(_size(scanned.numel), block_name(scanned.prefix)), plan.workspace.rows
+        )
     tiles = [t for t in reversed(plan.tiles) if not t.is_reduction]
     blocks = tuple(Blocks(_size(t.numel), block_name(t.prefix)) for t in tiles)
     return Tiled(blocks, layered=len(tiles) == 2 and any(is_layered(t) for t in tiles))

@@ -53,6 +53,10 @@ def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
         if argument.kind is ArgumentKind.SIZE:
             rows.append(f'((), (), "int64", "size", {next(unknown)})')
             continue
+        if argument.kind is ArgumentKind.WORKSPACE:
+            assert plan.workspace is not None
+            rows.append(f'(({plan.workspace.words},), (1,), "int64", "normal", 1)')  # zeros
+            continue
         buffer = buffers[argument.buffers[0]]
         value = read_value(argument, buffers)
         kind = "positive" if value in positive or _is_statistic(buffer, graph) else "normal"

@@ -20,6 +20,7 @@ from harness.codegen.frame import (
     size_lines,
     tile_of,
 )
+from harness.codegen.lookback import closing_lines, opening_lines
 from harness.codegen.reduction import HELPERS, Reducer
 from harness.codegen.scan import SCAN_HELPERS, Scanner
 from harness.codegen.source import KernelSource
@@ -103,11 +104,13 @@ class _Kernel:
                     self._loop(body, segment, number, passes)
                 case SegmentKind.LOOP | SegmentKind.FLAT:
                     self._flat(body, segment)
-        return self._head(body) + self._text
+        shared = self.plan.workspace
+        return self._head(body) + self._text + ([] if shared is None else closing_lines(shared))
 
     @property
     def _looped(self) -> bool:
-        return not self.plan.persistent and any(t.is_reduction for t in self.plan.tiles)
+        alone = not self.plan.persistent and self.plan.workspace is None
+        return alone and any(t.is_reduction for t in self.plan.tiles)
 
     def _pointers(self) -> dict[str, str]:
         table: dict[str, str] = {}
@@ -122,8 +125,11 @@ class _Kernel:
         for tile in (t for t in self.plan.tiles if t.is_reduction):
             if self.plan.persistent:
                 lines += reduction_lines(self.frame, tile, used)
-            else:
-                lines.append(reduction_base(self.frame, tile))
+                continue
+            lines.append(reduction_base(self.frame, tile))
+            if self.plan.workspace is not None:
+                lines += opening_lines(self.plan, self.plan.workspace)
+                lines += reduction_lines(self.frame, tile, used)
         return lines
 
     # segments without a loop

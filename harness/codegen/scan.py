@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from harness.codegen.body import Body
+from harness.codegen.lookback import Combine, LookBack, last_of
 from harness.codegen.reduction import KEYS, R, neutral
 from harness.codegen.values import Scope, Var, triton_type
 from harness.dtypes import DType
@@ -32,6 +34,7 @@ class Scanner:
     """Writes the scans and sorts of one kernel."""
 
     body: Body
+    _shared: int = 0
 
     def __call__(self, value: Scan | Sort, args: Sequence[Var]) -> Var:
         """The variable that holds ``value``, written now unless another component of the same
@@ -75,37 +78,32 @@ class Scanner:
 
     def _combined(self, scope: Scope, kind: ScanKind, dtype: DType, block: str) -> tuple[str, ...]:
         """The block's scan, after what came before it."""
+        parts: tuple[tuple[DType, str], ...] = ((dtype, _start(kind, dtype)),)
+        blocks: tuple[str, ...] = (block,)
         if kind in (ScanKind.MAX, ScanKind.MIN):
-            helper = _HELPER[kind]
-            self.body.helpers.add(helper)
-            index = self._line(scope, f"tl.broadcast_to({R}index, {self.body.block_shape})")
-            pair = f"tl.associative_scan(({block}, {index}), {self._axis}, {helper})"
-            value, place = self._pair(scope, pair)
-            if self.body.loop is None:
-                return value, place
-            start = neutral(ReduceKind[kind.name], dtype)
-            before = self._carry(start, triton_type(dtype))
-            where = self._carry("0", self.body.frame.index_type)
-            value, place = self._pair(scope, f"{helper}({before}, {where}, {value}, {place})")
-            self._keep_last(scope, before, value, dtype)
-            self._keep_last(scope, where, place, self.body.frame.plan.index_dtype)
-            return value, place
-        if kind is ScanKind.SUM:
-            own = self._line(scope, f"tl.cumsum({block}, {self._axis})")
-        else:
-            helper = _HELPER[kind]
-            self.body.helpers.add(helper)
-            own = self._line(scope, f"tl.associative_scan({block}, {self._axis}, {helper})")
+            parts += ((self.body.frame.plan.index_dtype, "0"),)
+            blocks += (self._line(scope, f"tl.broadcast_to({R}index, {self.body.block_shape})"),)
+        if kind is not ScanKind.SUM:
+            self.body.helpers.add(_HELPER[kind])
+        own = self._lines(scope, _across(kind, blocks, self._axis), len(parts))
+        workspace = self.body.frame.plan.workspace
+        if workspace is not None:
+            totals = self._last(scope, own, parts)
+            combine = Combine(partial(_join, kind), partial(_across, kind, axis=0), parts)
+            look = LookBack(scope, self.body.names, workspace, self._shared, combine)
+            self._shared += 1
+            return self._lines(scope, _join(kind, look.carry(totals), own), len(parts))
         if self.body.loop is None:
-            return (own,)
-        carry = self._carry(_START[kind][dtype.is_float], triton_type(dtype))
-        joined = f"{carry} + {own}" if kind is ScanKind.SUM else f"{_HELPER[kind]}({carry}, {own})"
-        found = self._line(scope, joined)
-        self._keep_last(scope, carry, found, dtype)
-        return (found,)
+            return own
+        carry = tuple(self._carry(start, triton_type(of)) for of, start in parts)
+        found = self._lines(scope, _join(kind, carry, own), len(parts))
+        # In the last block the last element may be outside of the range; nobody uses it then.
+        for name, last in zip(carry, self._last(scope, found, parts), strict=True):
+            scope.lines.append(f"{name} = {last}")
+        return found
 
-    def _pair(self, scope: Scope, text: str) -> tuple[str, str]:
-        names = self.body.names.fresh(), self.body.names.fresh()
+    def _lines(self, scope: Scope, text: str, count: int) -> tuple[str, ...]:
+        names = tuple(self.body.names.fresh() for _ in range(count))
         scope.lines.append(f"{', '.join(names)} = {text}")
         return names
 
@@ -116,18 +114,15 @@ class Scanner:
         self.body.outer.lines.append(f"{name} = tl.full({shape}, {start}, {kind})")
         return name
 
-    def _keep_last(self, scope: Scope, carry: str, block: str, dtype: DType) -> None:
-        """The block's last element, bit for bit, as the next carry: a sum of one element and
-        zeros. In the last block it may be outside of the range; nobody uses it then."""
-        bits = block
-        if dtype.is_float:
-            bits = self._line(scope, f"{block}.to({KEYS[dtype][0]}, bitcast=True)")
-        text = f"tl.sum(tl.where({R}base == R0_BLOCK - 1, {bits}, 0), {self._axis})"
-        if len(self.body.frame.vector) == 2:
-            text += "[:, None]"
-        if dtype.is_float:
-            text = f"{self._line(scope, text)}.to({triton_type(dtype)}, bitcast=True)"
-        scope.lines.append(f"{carry} = {text}")
+    def _last(
+        self, scope: Scope, blocks: Sequence[str], parts: Sequence[tuple[DType, str]]
+    ) -> list[str]:
+        """The last element of every row of the blocks."""
+        line, end = partial(self._line, scope), f"{R}base == R0_BLOCK - 1"
+        kept = "[:, None]" if len(self.body.frame.vector) == 2 else ""
+        pairs = zip(blocks, parts, strict=True)
+        found = (last_of(line, name, of, end, self._axis, kept) for name, (of, _) in pairs)
+        return [self._line(scope, text) for text in found]
 
     # sorts
 
@@ -212,11 +207,31 @@ _HELPER = {
     ScanKind.MAX: "_last_maximum",
     ScanKind.MIN: "_last_minimum",
 }
-_START = {
-    ScanKind.SUM: ("0", "0.0"),
-    ScanKind.PROD: ("1", "1.0"),
-    ScanKind.LOGSUMEXP: ('float("-inf")', 'float("-inf")'),
-}
+
+
+def _start(kind: ScanKind, dtype: DType) -> str:
+    """What changes nothing before it, as text."""
+    match kind:
+        case ScanKind.MAX | ScanKind.MIN | ScanKind.SUM | ScanKind.PROD:
+            return neutral(ReduceKind[kind.name], dtype)
+        case ScanKind.LOGSUMEXP:
+            return 'float("-inf")'
+
+
+def _across(kind: ScanKind, blocks: Sequence[str], axis: int) -> str:
+    """The scan of blocks along ``axis``, as text."""
+    if kind is ScanKind.SUM:
+        return f"tl.cumsum({blocks[0]}, {axis})"
+    together = blocks[0] if len(blocks) == 1 else f"({', '.join(blocks)})"
+    return f"tl.associative_scan({together}, {axis}, {_HELPER[kind]})"
+
+
+def _join(kind: ScanKind, before: Sequence[str], after: Sequence[str]) -> str:
+    """What two neighbours come to, as text."""
+    if kind is ScanKind.SUM:
+        return f"{before[0]} + {after[0]}"
+    return f"{_HELPER[kind]}({', '.join((*before, *after))})"
+
 
 SCAN_HELPERS = {
     "_add_exponentials": '''@triton.jit

@@ -39,6 +39,8 @@ def _works_in_place(region: CompiledRegion) -> bool:
         for argument, names in zip(launch.kernel.source.arguments, launch.arguments, strict=True):
             if argument.kind is ArgumentKind.SIZE:
                 continue
+            if not names:  # a workspace is memory of the launch's own
+                return False
             if names[0] not in known or layouts[names[0]] != layouts[names[-1]]:
                 return False
             known.add(names[-1])

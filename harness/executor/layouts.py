@@ -103,6 +103,10 @@ class Host:
         stride: Any = layout.stride
         return self.empty(shape, stride, layout.dtype)
 
+    def zeros(self, count: int) -> torch.Tensor:
+        """A workspace of ``count`` words."""
+        return torch.zeros(count, dtype=torch.int64, device=self.device)
+
     def all_fit(self, pairs: Sequence[tuple[torch.Tensor, Layout]]) -> bool:
         """Whether kernels can read each of the tensors where it is."""
         return all(layout.fits(tensor, self.device) for tensor, layout in pairs)

@@ -111,11 +111,21 @@ class RegionWriter:
         for argument, names in pairs:
             if argument.kind is ArgumentKind.SIZE:
                 found.append(self._sizes[symbols[names[0]]])
+            elif argument.kind is ArgumentKind.WORKSPACE:
+                found.append(self._workspace(launch))
             elif len(names) == 2:
                 found.append(self._taken_over(*names))
             else:
                 found.append(self._tensor(names[0]))
         return found
+
+    def _workspace(self, launch: Launch) -> str:
+        """The variable of memory that holds zeros, for one launch."""
+        assert launch.plan.workspace is not None
+        variable = self.text.fresh("workspace")
+        zeros = self.text.bind(self.host.zeros, "zeros")
+        self._made.append(f"{variable} = {zeros}({launch.plan.workspace.words})")
+        return variable
 
     def _taken_over(self, old: str, new: str) -> str:
         """The variable of ``new``, which lives in the memory of ``old``."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import sympy
 
+from harness.ir.affine import Size
 from harness.ir.nodes import Axis, Nest, points
 from harness.ir.program import Program
 
@@ -21,6 +22,19 @@ class SegmentKind(enum.Enum):
 
     FLAT = "flat"
     LOOP = "loop"
+
+
+SPLIT_ROWS = 64
+"""A scan of at most this many rows leaves most of a device idle if each has one program."""
+SPLIT_LENGTH = 16384
+"""Elements of a row from which on it is worth several programs."""
+
+
+def splits(rows: Size, length: Size) -> bool:
+    """Whether several programs share every row of a scan."""
+    rows, length = sympy.sympify(rows), sympy.sympify(length)
+    known = bool(rows.is_Integer and length.is_Integer)
+    return known and int(rows) <= SPLIT_ROWS and int(length) >= SPLIT_LENGTH
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.ir.affine import product, same, size_hint
 from harness.schedule.facts import Facts
-from harness.schedule.group import Rejection
+from harness.schedule.group import Rejection, splits
 from harness.schedule.match import Sides, join, matchings
 from harness.schedule.order import overwritten_too_early, segments
 from harness.schedule.space import AffineAccess, Candidate, Level, NestView, Use, merge_dimensions
@@ -78,7 +78,8 @@ def combine(sides: Sides, facts: Facts) -> Candidate | Rejection:
     for matching in matchings(sides):
         joined = join(sides, matching)
         rejection = (
-            _positions_agree(joined)
+            _scan_is_alone(joined)
+            or _positions_agree(joined)
             or _accesses_agree(sides, joined)
             or _directions_agree(sides, joined)
             or _loads_fit(joined)
@@ -150,6 +151,22 @@ def _accesses_agree(sides: Sides, joined: Candidate) -> Rejection | None:
             f"another point: {address}",
         )
     return None
+
+
+def _scan_is_alone(joined: Candidate) -> Rejection | None:
+    """Whether a scan that several programs share has no reduction beside it: those would each
+    see a part of it."""
+    if not splits(joined.numel, joined.rnumel):
+        return None
+    others = [v for v in joined.views if v.level is not Level.FULL]
+    found = [v for v in joined.views if v.nest.is_scan]
+    if not (others and found):
+        return None
+    return Rejection(
+        "split scan",
+        f"several programs share each row of {found[0].nest.name}, "
+        f"{others[0].nest.name} needs whole rows",
+    )
 
 
 def _positions_agree(joined: Candidate) -> Rejection | None:

@@ -10,11 +10,12 @@ import sympy
 from harness.decisions import UNDECIDED, Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
+from harness.heuristics.limits import LEAST_SCAN_BLOCK, cdiv
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
 from harness.ir.nodes import Builder, Sort, Store, StoreMode, loads, reductions, scans
 from harness.ir.program import Buffer, Program
 from harness.ir.traffic import bytes_moved, bytes_touched
-from harness.schedule.group import FusedGroup, SegmentKind
+from harness.schedule.group import FusedGroup, SegmentKind, splits
 from harness.target import Target
 from harness.tiling import choose
 from harness.tiling.memory import accesses, arguments, shared_pairs
@@ -24,6 +25,7 @@ from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce
 from harness.tiling.softmax import online_softmax, side_by_side
 from harness.tiling.space import Space, iteration_space
+from harness.tiling.workspace import Workspace
 
 # The last block may reach past the last point by less than the largest tensor of a kernel.
 _INT32_LIMIT = 2**31 - 2**20
@@ -31,6 +33,7 @@ _FAMILIES = {
     Category.POINTWISE: Family.POINTWISE,
     Category.PERSISTENT: Family.PERSISTENT,
     Category.REDUCTION: Family.REDUCTION,
+    Category.SPLIT_SCAN: Family.SPLIT_SCAN,
 }
 _ELEMENTS_PER_THREAD = {DType.F8E5M2: 4, DType.F8E4M3: 2}
 
@@ -45,13 +48,8 @@ def plan(
     whose loads of internal buffers match no store.
     """
     space = iteration_space(program, group)
-    looped = decisions.looped(group.reduced)
-    persistent = space.hint is not None and (
-        _persistent(group, space, space.hint, target) if looped is None else not looped
-    )
-    persistent |= any(isinstance(v, Sort) for n in group.nests for v in scans(n.stores))
-    category = _category(group, persistent)
-    segments = _segments(program, group, space, persistent or category is Category.POINTWISE)
+    category = _category(group, space, target, decisions.looped(group.reduced))
+    segments = _segments(program, group, space, category is not Category.REDUCTION)
     stores = [s for segment in segments for s in segment.stores]
     buffers = _buffers(program, stores)
     tiles = space.tiles()
@@ -59,10 +57,11 @@ def plan(
     pairs = shared_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
     assumed = dict.fromkeys(sizes, UNKNOWN_SIZE)
+    shared = _workspace(group, stores) if category is Category.SPLIT_SCAN else None
     return KernelPlan(
         name=kernel_name(category.value, group.origins),
         category=category,
-        arguments=arguments(program, segments, group.internal, pairs, sizes),
+        arguments=arguments(program, segments, group.internal, pairs, sizes, shared is not None),
         tiles=tiles,
         segments=segments,
         buffers=buffers,
@@ -75,6 +74,7 @@ def plan(
         bytes_moved=bytes_moved(reads, writes, assumed),
         origins=group.origins,
         initial=_initial(program, group),
+        workspace=shared,
     )
 
 
@@ -94,10 +94,30 @@ def _initial(program: Program, group: FusedGroup) -> frozenset[str]:
     return frozenset(scattered & filled)
 
 
-def _category(group: FusedGroup, persistent: bool) -> Category:
-    if not group.raxes:
+def _category(group: FusedGroup, space: Space, target: Target, looped: bool | None) -> Category:
+    """Which kind of kernel it is; ``looped`` is what was decided before."""
+    if space.hint is None:
         return Category.POINTWISE
-    return Category.PERSISTENT if persistent else Category.REDUCTION
+    along = [v for nest in group.nests for v in scans(nest.stores)]
+    if any(isinstance(v, Sort) for v in along):
+        return Category.PERSISTENT
+    if _persistent(group, space, space.hint, target) if looped is None else not looped:
+        return Category.PERSISTENT
+    alone = not any(reductions(nest.stores) for nest in group.nests)
+    loops = [segment.kind for segment in group.segments] == [SegmentKind.LOOP]
+    if along and alone and loops and looped is None and splits(group.numel, group.rnumel):
+        return Category.SPLIT_SCAN
+    return Category.REDUCTION
+
+
+def _workspace(group: FusedGroup, stores: Sequence[Store]) -> Workspace:
+    blocks = cdiv(int(group.rnumel), LEAST_SCAN_BLOCK)
+    return Workspace(int(group.numel), blocks, len(_combined(stores)))
+
+
+def _combined(stores: Sequence[Store]) -> set[tuple[object, ...]]:
+    """Scans and sorts, the components of one counted once."""
+    return {(type(s), getattr(s, "kind", None), *map(id, s.args)) for s in scans(stores)}
 
 
 def _segments(
@@ -157,7 +177,6 @@ def _facts(
 ) -> Facts:
     stores = [s for segment in segments for s in segment.stores]
     reduced = {(r.kind, tuple(id(a) for a in r.args)) for r in reductions(stores)}
-    combined = {(type(s), tuple(id(a) for a in s.args)) for s in scans(stores)}
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
     hint = _final_hint(category, space.hint, group.rnumel)
     dtypes = {b.name: b.dtype for b in buffers}
@@ -168,7 +187,7 @@ def _facts(
         hint=hint,
         loads=len({(load.buffer, load.index) for load in loads(stores)}),
         stores=sum(s.buffer not in group.internal for s in stores),
-        reductions=len(reduced) + len(combined),
+        reductions=len(reduced) + len(_combined(stores)),
         bytes=touched,
         min_elements_per_thread=max(narrow, default=0),
         fixed_blocks=_fixed_blocks(category, hint, group.rnumel),
@@ -209,6 +228,8 @@ def _fixed_blocks(
     if not rnumel.is_Integer:
         return ()
     size = int(rnumel)
+    if category is Category.SPLIT_SCAN:
+        return (("XBLOCK", 1),)
     pins: list[tuple[str, int]] = []
     alone = {
         Category.PERSISTENT: choose.NO_X_PERSISTENT,

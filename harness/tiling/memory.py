@@ -62,9 +62,10 @@ def arguments(
     internal: frozenset[str],
     pairs: Sequence[tuple[str, str]],
     sizes: Sequence[sympy.Symbol],
+    shared: bool,
 ) -> tuple[Argument, ...]:
     """Parameters in order: memory that is read and overwritten, memory that is read,
-    memory that is written, unknown sizes."""
+    memory that is written, the workspace if programs share rows, unknown sizes."""
     uses = _uses(segments)
     dtypes = {b.name: b.dtype for b in program.buffers}
     reusing = dict(pairs)
@@ -90,6 +91,8 @@ def arguments(
         for kind, lists in found.items()
         for number, names in enumerate(lists)
     ]
+    if shared:
+        result.append(Argument("workspace", ArgumentKind.WORKSPACE, DType.I64, ()))
     result += [
         Argument(f"ks{n}", ArgumentKind.SIZE, DType.I64, (str(s),)) for n, s in enumerate(sizes)
     ]

@@ -12,6 +12,7 @@ from harness.heuristics.facts import Facts
 from harness.ir.nodes import Store
 from harness.ir.program import Buffer
 from harness.schedule.group import SegmentKind
+from harness.tiling.workspace import Workspace
 
 
 class Category(enum.Enum):
@@ -20,6 +21,7 @@ class Category(enum.Enum):
     POINTWISE = "poi"
     REDUCTION = "red"
     PERSISTENT = "per"
+    SPLIT_SCAN = "spl"
     TEMPLATE = "tem"
     FOREACH = "for"
 
@@ -30,13 +32,15 @@ class ArgumentKind(enum.Enum):
     INPUT = "in_ptr"
     OUTPUT = "out_ptr"
     IN_OUT = "in_out_ptr"
+    WORKSPACE = "workspace"
     SIZE = "size"
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
     """A kernel parameter. ``buffers`` names the buffers it stands for: one, or for
-    IN_OUT the input whose memory is reused and then the output that reuses it."""
+    IN_OUT the input whose memory is reused and then the output that reuses it; none for the
+    workspace, which is all zeros before and after every launch."""
 
     name: str
     kind: ArgumentKind
@@ -84,7 +88,8 @@ class KernelPlan:
     ``sizes`` are the unknown size symbols, arguments in this order after the pointers.
     ``bytes_moved`` counts each distinct element read or written once (unknown sizes taken to be
     ``UNKNOWN_SIZE``). ``initial`` are
-    written buffers that hold the state before a scatter which another kernel does."""
+    written buffers that hold the state before a scatter which another kernel does.
+    ``workspace``: programs share a row and tell each other through it."""
 
     name: str
     category: Category
@@ -99,6 +104,7 @@ class KernelPlan:
     bytes_moved: int
     origins: tuple[str, ...]
     initial: frozenset[str] = frozenset()
+    workspace: Workspace | None = None
 
     @property
     def persistent(self) -> bool:

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.graph.model import Graph
-from tests.codegen.kernels import loads, modules, sources
+from harness.heuristics.facts import Config
+from harness.schedule.build import schedule
+from harness.target import H100
+from tests.codegen.kernels import groups, loads, modules, sources
 from tests.codegen.test_interpreted import failures
 from tests.operator_cases import graph_of
 from tests.operator_rows_scan import FAMILIES
@@ -127,3 +130,61 @@ def test_a_scan_between_two_reversals_is_one_kernel() -> None:
 """
     (kernel,) = sources(_graph(text))
     assert [a.buffers for a in kernel.arguments] == [("x",), ("forward",)]
+
+
+LONG = _graph("""def long(
+    x: "f32[2, 17000]",
+    y: "bf16[2, 17000]",
+):
+    scaled: "f32[2, 17000]" = aten.mul.Tensor(x, y)
+    running: "f32[2, 17000]" = aten.cumsum.default(scaled, 1)
+    shifted: "f32[2, 17000]" = aten.add.Tensor(running, 1.0)
+    again: "f32[2, 17000]" = aten.cumsum.default(x, 1)
+    return (shifted, again)
+""")
+PLACES = _graph("""def places(
+    x: "bf16[17000]",
+):
+    both: ("bf16[17000]", "i64[17000]") = aten.cummax.default(x, 0)
+    top: "bf16[17000]" = getitem(both, 0)
+    place: "i64[17000]" = getitem(both, 1)
+    counted: "i64[17000]" = aten.cumsum.default(place, 0)
+    return (top, place, counted)
+""")
+GROUPS_OF_BLOCKS = _graph("""def groups(
+    x: "f64[67000]",
+):
+    product: "f64[67000]" = aten.cumsum.default(x, 0)
+    return (product,)
+""")
+WHOLE = _graph("""def whole(
+    x: "f32[2, 17000]",
+):
+    running: "f32[2, 17000]" = aten.cumsum.default(x, 1)
+    total: "f32[2]" = aten.amax.default(running, [1])
+    return (running, total)
+""")
+
+
+@pytest.mark.parametrize(("graph", "block"), [(LONG, 2048), (PLACES, 2048)], ids=["f", "i"])
+def test_programs_that_share_rows_compute_what_torch_does(
+    tmp_path: Path, graph: Graph, block: int
+) -> None:
+    (module,) = modules(graph)
+    assert module.category == "spl"
+    config = Config((("XBLOCK", 1), ("R0_BLOCK", block)), 4)
+    assert failures({graph.name: module}, tmp_path, config) == []
+
+
+@pytest.mark.slow
+def test_groups_of_blocks_wait_for_each_other(tmp_path: Path) -> None:
+    (module,) = modules(GROUPS_OF_BLOCKS)
+    config = Config((("XBLOCK", 1), ("R0_BLOCK", 256)), 4)
+    assert failures({"groups": module}, tmp_path, config) == []
+
+
+def test_a_reduction_does_not_share_a_kernel_with_a_split_scan() -> None:
+    program, fused = groups(WHOLE)
+    assert [group.origins for group in fused] == [("running",), ("total",)]
+    made = schedule(program, H100)
+    assert [r.condition for r in made.rejections] == ["split scan"]

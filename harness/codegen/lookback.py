@@ -1,0 +1,180 @@
+"""Scans of rows that several programs share: each scans one block, and looks back for the rest.
+
+A program takes the next block of its row from a counter, so that whoever it waits for has
+started before it, whatever order the device starts programs in. It publishes what its block comes
+to, waits for the blocks of its group that lie before it, and combines them in their order; the
+last of a group publishes what the row comes to so far, which the next group waits for. So every
+block has two waits behind it at most, and the result is the same each time. The last program of a
+row leaves zeros in the workspace, as it found it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from harness.codegen.values import Names, Scope, triton_type
+from harness.dtypes import DType
+from harness.tiling.plan import ArgumentKind, KernelPlan
+from harness.tiling.workspace import WINDOW, Workspace
+
+_INDENT = "    "
+
+
+def opening_lines(plan: KernelPlan, workspace: Workspace) -> list[str]:
+    """What a program does first: find its row's workspace, take a block."""
+    (pointer,) = [a.name for a in plan.arguments if a.kind is ArgumentKind.WORKSPACE]
+    return [
+        f"row = {pointer} + xindex * {workspace.row}",
+        'r0_block = tl.atomic_add(row, 1, sem="relaxed").to(tl.int32)',
+        "r0_offset = r0_block * R0_BLOCK",
+    ]
+
+
+def closing_lines(workspace: Workspace) -> list[str]:
+    """What a program does last."""
+    words = workspace.row
+    zeros = "tl.zeros([R0_BLOCK], tl.int64)"
+    return [
+        "tl.debug_barrier()",
+        'if tl.atomic_add(row + 1, 1, sem="acq_rel") == tl.num_programs(0) - 1:',
+        f"{_INDENT}for word in range(0, {words}, R0_BLOCK):",
+        f"{_INDENT * 2}tl.store(row + word + r0_base, {zeros}, word + r0_base < {words})",
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Combine:
+    """How a scan combines: ``join`` two tuples of values, the earlier one first, ``across`` a
+    tuple of blocks along their only axis; both as text. ``parts`` are the components' types and
+    what changes nothing."""
+
+    join: Callable[[Sequence[str], Sequence[str]], str]
+    across: Callable[[Sequence[str]], str]
+    parts: tuple[tuple[DType, str], ...]
+
+
+@dataclass(slots=True)
+class LookBack:
+    """Writes one scan's look back into ``scope``; ``number`` counts the kernel's scans."""
+
+    scope: Scope
+    names: Names
+    workspace: Workspace
+    number: int
+    combine: Combine
+
+    def carry(self, totals: Sequence[str]) -> tuple[str, ...]:
+        """What the row comes to before this block, which itself comes to ``totals``."""
+        flags, blocks = self.workspace.flags(self.number), self.workspace.blocks
+        self._publish(flags, blocks, "r0_block", totals)
+        within = self._of_group(flags, blocks)
+        if self.workspace.groups == 1:
+            return within
+        before = self._before_group(within)
+        flags, groups = self.workspace.group_flags(self.number), self.workspace.groups
+        last = self._line(f"r0_block % {WINDOW} == {WINDOW - 1}")
+        so_far = self._lines(self.combine.join(before, totals))
+        self._publish(flags, groups, f"r0_block // {WINDOW}", so_far, last)
+        return before
+
+    def _line(self, text: str) -> str:
+        return self._lines(text, 1)[0]
+
+    def _lines(self, text: str, count: int | None = None) -> tuple[str, ...]:
+        """Names for the values of ``text``, one for each component."""
+        count = len(self.combine.parts) if count is None else count
+        found = tuple(self.names.fresh() for _ in range(count))
+        self.scope.lines.append(f"{', '.join(found)} = {text}")
+        return found
+
+    def _publish(
+        self, flags: int, size: int, place: str, values: Sequence[str], where: str = ""
+    ) -> None:
+        """Values first, then the flag that says they are there."""
+        pairs = enumerate(zip(values, self.combine.parts, strict=True), start=1)
+        lines = [
+            f"tl.store(row + {flags + n * size} + {place}, {_word(value, dtype)})"
+            for n, (value, (dtype, _)) in pairs
+        ]
+        lines.append("tl.debug_barrier()")
+        lines.append(f'tl.atomic_xchg(row + {flags} + {place}, 1, sem="release")')
+        if where:
+            lines = [f"if {where}:", *(_INDENT + line for line in lines)]
+        self.scope.lines += lines
+
+    def _of_group(self, flags: int, size: int) -> tuple[str, ...]:
+        """What the blocks of the group before this one come to together."""
+        # A window of more lanes than blocks would read other words.
+        width = min(WINDOW, 1 << (size - 1).bit_length())
+        lane = self._line(f"r0_block // {WINDOW} * {WINDOW} + tl.arange(0, {width})")
+        there = self._line(f"{lane} < r0_block")
+        self._wait(f"{flags} + {lane}", f"tl.zeros([{width}], tl.int64)", there)
+        found = []
+        for n, (dtype, start) in enumerate(self.combine.parts, start=1):
+            place = f"row + {flags + n * size} + {lane}"
+            word = self._line(f"tl.load({place}, {there}, other=0, volatile=True)")
+            found.append(self._line(f"tl.where({there}, {_value(word, dtype)}, {start})"))
+        blocks = self._lines(self.combine.across(found))
+        end = f"tl.arange(0, {width}) == {width - 1}"
+        return tuple(
+            last_of(self._line, name, dtype, end, 0)
+            for name, (dtype, _) in zip(blocks, self.combine.parts, strict=True)
+        )
+
+    def _before_group(self, within: Sequence[str]) -> tuple[str, ...]:
+        """``within`` after what the row comes to before the group."""
+        flags, size = self.workspace.group_flags(self.number), self.workspace.groups
+        group = self._line(f"r0_block // {WINDOW} - 1")
+        there = self._line(f"{group} >= 0")
+        self._wait(f"{flags} + {group}", "0", there)
+        found = []
+        for n, (dtype, start) in enumerate(self.combine.parts, start=1):
+            place = f"row + {flags + n * size} + {group}"
+            word = self._line(f"tl.load({place}, {there}, other=0, volatile=True)")
+            found.append(self._line(f"tl.where({there}, {_value(word, dtype)}, {start})"))
+        return self._lines(self.combine.join(found, within))
+
+    def _wait(self, place: str, nothing: str, there: str) -> None:
+        """Until the flags at ``place`` are up wherever ``there`` holds."""
+        absent = self.names.fresh("absent")
+        count = "tl.sum({}.to(tl.int32), 0)" if nothing != "0" else "{}.to(tl.int32)"
+        asked = f'tl.atomic_add(row + {place}, {nothing}, {there}, sem="acquire")'
+        self.scope.lines += [
+            f"{absent} = {count.format(there)}",
+            f"while {absent} > 0:",
+            f"{_INDENT}{absent} = {count.format(f'({there} & ({asked} == 0))')}",
+            "tl.debug_barrier()",
+        ]
+
+
+def _word(value: str, dtype: DType) -> str:
+    """``value`` as a word of the workspace, bit for bit."""
+    if not dtype.is_float:
+        return f"{value}.to(tl.int64)"
+    wide = dtype is DType.F64
+    return f"{value}.to(tl.int64, bitcast=True)" if wide else f"{_bits(value)}.to(tl.int64)"
+
+
+def _bits(value: str) -> str:
+    return f"{value}.to(tl.int32, bitcast=True)"
+
+
+def _value(word: str, dtype: DType) -> str:
+    if not dtype.is_float:
+        return f"{word}.to({triton_type(dtype)})"
+    narrow = word if dtype is DType.F64 else f"{word}.to(tl.int32)"
+    return f"{narrow}.to({triton_type(dtype)}, bitcast=True)"
+
+
+def last_of(
+    line: Callable[[str], str], block: str, dtype: DType, end: str, axis: int, kept: str = ""
+) -> str:
+    """The element of ``block`` where ``end`` holds, bit for bit: the sum of it and of zeros.
+    ``line`` gives a text a name, ``kept`` puts the dimension back."""
+    bits = block
+    if dtype.is_float:
+        integer = "tl.int64" if dtype is DType.F64 else "tl.int32"
+        bits = line(f"{block}.to({integer}, bitcast=True)")
+    total = line(f"tl.sum(tl.where({end}, {bits}, 0), {axis}){kept}")
+    return f"{total}.to({triton_type(dtype)}, bitcast=True)" if dtype.is_float else total

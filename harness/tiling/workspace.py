@@ -1,0 +1,46 @@
+"""Memory through which the programs of one row tell each other what they found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.heuristics.limits import cdiv
+
+WINDOW = 256
+"""Blocks of a scanned row that wait for each other directly: a lane for each of them."""
+
+_HEAD = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The workspace of ``scans`` scans of ``rows`` rows of at most ``blocks`` blocks, in words of
+    64 bits. A row has a counter, the number of programs that have finished, and for each scan three
+    arrays (a flag and two components) for its blocks and three for groups of ``WINDOW`` of them."""
+
+    rows: int
+    blocks: int
+    scans: int
+
+    @property
+    def groups(self) -> int:
+        """Groups of a row."""
+        return cdiv(self.blocks, WINDOW)
+
+    def flags(self, scan: int) -> int:
+        """Where the block flags of a scan start in its row; the components follow."""
+        return _HEAD + scan * 3 * (self.blocks + self.groups)
+
+    def group_flags(self, scan: int) -> int:
+        """Where its group flags start."""
+        return self.flags(scan) + 3 * self.blocks
+
+    @property
+    def row(self) -> int:
+        """Words of a row."""
+        return self.flags(self.scans)
+
+    @property
+    def words(self) -> int:
+        """Words of all rows."""
+        return self.rows * self.row
