@@ -78,7 +78,16 @@ class Text:
     style: str = ""
 
 
-Block: TypeAlias = Table | Text
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What a reader need not see at once: a ``summary``, and ``blocks`` that a page folds away and
+    a terminal leaves out."""
+
+    summary: str
+    blocks: Sequence[Table | Text]
+
+
+Block: TypeAlias = Table | Text | Details
 
 
 def paragraphs(lines: Sequence[str]) -> list[Text]:
@@ -112,6 +121,8 @@ def text_lines(blocks: Sequence[Block], width: int | None) -> Iterator[Line]:
     """``blocks`` for a terminal of ``width`` columns; None: nobody watches, nothing is cut."""
     layouts: dict[int, _Layout] = {}
     for block in blocks:
+        if isinstance(block, Details):
+            block = Text(block.summary, wrapped=True)
         if isinstance(block, Text):
             yield from _prose(block, width)
             continue
@@ -253,29 +264,70 @@ def _layout(tables: Sequence[Table], width: int | None) -> _Layout:
     return _Layout(beside, below, over > 0, width)
 
 
-def markdown(blocks: Sequence[Block]) -> Iterator[str]:
-    """``blocks`` as GitHub's Markdown, nothing shortened or left out."""
+def markdown(blocks: Sequence[Block], most: int | None = None) -> Iterator[str]:
+    """``blocks`` as GitHub's Markdown, no cell shortened; rows that do not fit into ``most``
+    characters are counted."""
+    left = _Room(most)
     for block in blocks:
-        if isinstance(block, Text):
-            yield _escaped(block.text) + ("  " if block.text else "")
-            continue
-        if block.title:
-            yield f"**{_escaped(block.title)}**"
-            yield ""
-        elif block.rows:
-            yield ""
-        if not block.rows:
-            continue
-        yield "| " + " | ".join(_escaped(column.head) for column in block.columns) + " |"
-        yield "|" + "|".join("---:" if column.right else "---" for column in block.columns) + "|"
-        remarks = []
-        for row in block.rows:
-            cells = ["<br>".join(map(_escaped, _cell(column, row))) for column in block.columns]
-            yield "| " + " | ".join(cells) + " |"
-            for note in () if block.notes is None else block.notes(row):
-                remarks.append(f"- {cells[0]}: {_escaped(note)}")
-        yield from ["", *remarks] if remarks else []
-        yield ""
+        if isinstance(block, Details):
+            yield from left.taken(f"<details><summary>{_escaped(block.summary)}</summary>", "")
+            for each in block.blocks:
+                yield from _markdown(each, left)
+            yield from left.taken("", "</details>", "")
+        else:
+            yield from _markdown(block, left)
+
+
+class _Room:
+    """What is left of the characters of a page."""
+
+    def __init__(self, most: int | None) -> None:
+        self._left = most
+
+    def taken(self, *lines: str) -> Sequence[str]:
+        """``lines``, which take their room."""
+        if self._left is not None:
+            self._left -= sum(len(line) + 1 for line in lines)
+        return lines
+
+    def has(self, text: str) -> bool:
+        """Whether ``text`` fits, and what has to come after it."""
+        return self._left is None or self._left > len(text) + _CLOSING
+
+
+_CLOSING = 600
+"""Characters that are kept for what closes a page: folds, and how many rows are not there."""
+
+
+def _markdown(block: Table | Text, room: _Room) -> Iterator[str]:
+    if isinstance(block, Text):
+        text = _escaped(block.text) + ("  " if block.text else "")
+        yield from room.taken(text) if room.has(text) else ()
+        return
+    if block.title:
+        yield from room.taken(f"**{_escaped(block.title)}**", "")
+    elif block.rows:
+        yield from room.taken("")
+    if not block.rows:
+        return
+    heads = [_escaped(column.head) for column in block.columns]
+    yield from room.taken(
+        f"| {' | '.join(heads)} |",
+        "|" + "|".join("---:" if column.right else "---" for column in block.columns) + "|",
+    )
+    remarks: list[str] = []
+    for number, row in enumerate(block.rows):
+        cells = ["<br>".join(map(_escaped, _cell(column, row))) for column in block.columns]
+        notes = [f"- {cells[0]}: {_escaped(n)}" for n in (block.notes(row) if block.notes else ())]
+        line = f"| {' | '.join(cells)} |"
+        if not room.has("\n".join([line, *notes])):
+            remarks.append(f"- {len(block.rows) - number} more rows: --csv or --json has them")
+            break
+        yield from room.taken(line)
+        room.taken(*notes)
+        remarks += notes
+    yield from ["", *remarks] if remarks else []
+    yield ""
 
 
 def _escaped(text: str) -> str:
@@ -294,6 +346,8 @@ def _html(block: Block) -> str:
 
     if isinstance(block, Text):
         return f"<p>{safe(block.text)}</p>"
+    if isinstance(block, Details):
+        return f"<details><summary>{safe(block.summary)}</summary>{html(block.blocks)}</details>"
     heads = "".join(f"<th>{safe(column.head)}</th>" for column in block.columns)
     rows = "".join(
         "<tr>" + "".join(f"<td>{safe(c.text(row))}</td>" for c in block.columns) + "</tr>"

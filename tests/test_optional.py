@@ -17,6 +17,7 @@ OPTIONAL = (
     "duckdb",
     "hypothesis",
     "importlinter",
+    "junitparser",
     "matplotlib",
     "pynvml",
     "pytest_benchmark",

@@ -10,6 +10,7 @@ import pytest
 from harness.table import (
     NOTHING,
     Column,
+    Details,
     Fit,
     Table,
     Text,
@@ -120,3 +121,22 @@ def test_html_is_escaped() -> None:
 
 def test_both_ends_of_a_name_stay() -> None:
     assert shorten(NAME, 20) == f"{NAME[:13]}…{NAME[-6:]}"
+
+
+def test_details_are_folded_on_a_page_and_one_line_in_a_terminal() -> None:
+    details = Details("12 more rows", [TABLE])
+    assert plain(text_lines([details], 80)) == ["12 more rows"]
+    page = "\n".join(markdown([details]))
+    assert page.startswith("<details><summary>12 more rows</summary>\n\n**block**")
+    assert "| poi\\_b" not in page and "poi_b" in page and "</details>" in page
+    assert "<details>" in html([details]) and "poi_b" in html([details])
+
+
+@pytest.mark.parametrize("most", [900, 2000, 60_000])
+def test_a_page_of_so_many_characters_counts_the_rows_that_do_not_fit(most: int) -> None:
+    table = Table(COLUMNS, ROWS * 500, "block")
+    page = "\n".join(markdown([Text("answer"), Details("folded", [table]), TABLE], most))
+    assert len(page) <= most
+    assert page.startswith("answer") and page.count("<details>") == page.count("</details>") == 1
+    shown = page.count("| poi")
+    assert f"{1000 - shown} more rows" in page or shown < 3

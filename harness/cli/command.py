@@ -86,6 +86,7 @@ _FORMS: dict[str, Any] = {
     ],
     "as_csv": Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")],
     "as_markdown": Annotated[bool, typer.Option("--markdown", help="Print it as Markdown.")],
+    "as_junit": Annotated[bool, typer.Option("--junit", help="Print it as JUnit's XML.")],
 }
 _WHOLE = Annotated[bool, typer.Option("--wide", help="Cut no name, however narrow the terminal.")]
 _ONLY = Annotated[
@@ -103,16 +104,20 @@ _ONLY = Annotated[
 
 
 def command(
-    function: Callable[..., int | None] | None = None, *, table: bool = False, only: bool = False
+    function: Callable[..., int | None] | None = None,
+    *,
+    table: bool = False,
+    only: bool = False,
+    cases: bool = False,
 ) -> Any:
     """``function`` as a command: it gets an ``Answer`` first and ends the process with the status
     that it returns (None: 0), or the one that its error means.
 
     Every command has ``--json`` and ``--debug``; one that answers with a ``table`` also
-    ``--csv``, ``--markdown`` and ``--wide``; ``only``: and ``-k``.
+    ``--csv``, ``--markdown`` and ``--wide``; ``only``: and ``-k``; ``cases``: and ``--junit``.
     """
     if function is None:
-        return functools.partial(command, table=table, only=only)
+        return functools.partial(command, table=table, only=only, cases=cases)
     wanted = function
 
     @functools.wraps(wanted)
@@ -134,7 +139,8 @@ def command(
         raise typer.Exit(status)
 
     added: dict[str, Any] = {"debug": _DEBUG}
-    added |= {**_FORMS, "whole": _WHOLE} if table else {"as_json": _FORMS["as_json"]}
+    offered = ("as_json", *(("as_csv", "as_markdown") if table else ()), *(["as_junit"] * cases))
+    added |= {name: _FORMS[name] for name in offered} | ({"whole": _WHOLE} if table else {})
     if only:
         added["only"] = _ONLY
     _declare(run, wanted, added)

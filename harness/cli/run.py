@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # these import torch
     from harness.session.plan import Plan
 
 
-@command(table=True, only=True)
+@command(table=True, only=True, cases=True)
 def run(
     answer: Answer,
     graphs: Graphs = None,

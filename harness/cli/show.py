@@ -24,7 +24,7 @@ from harness.table import Column, Fit, Row, Table, Text
 from harness.target import TARGETS
 
 
-@command(table=True, only=True)
+@command(table=True, only=True, cases=True)
 def show(
     answer: Answer,
     run: Annotated[

@@ -13,9 +13,9 @@ from harness.measure.peers.ratios import Ratio, RollUp, by_region, ratios, roll_
 from harness.records import metrics
 from harness.records.metrics import Display, Metric
 from harness.records.names import short
-from harness.records.run import GraphRecord, KernelRecord, Run, StateSummary, to_json
+from harness.records.run import Check, GraphRecord, KernelRecord, Run, StateSummary, to_json
 from harness.records.timing import DISTURBED
-from harness.report.output import Report
+from harness.report.output import Case, Report
 from harness.table import (
     NOTHING,
     Block,
@@ -59,7 +59,20 @@ def run_report(run: Run, file: str | None) -> Report:
             for graph in run.graphs
             for kernel in graph.kernels
         ],
+        lambda: [case for graph in run.graphs for case in _cases(graph)],
     )
+
+
+def _cases(graph: GraphRecord) -> list[Case]:
+    """A test for each kernel, and one for a graph that could not be compiled."""
+    found = [Case(graph.name, graph.name, graph.reason)] if graph.reason else []
+    for k in graph.kernels:
+        failed = k.check is Check.FAILED
+        failure = k.reason or (f"check failed, error {k.max_error}" if failed else "")
+        skipped = k.check_note or "not checked" if k.check is Check.SKIPPED else ""
+        seconds = None if k.ms is None else k.ms / 1000
+        found.append(Case(graph.name, k.name, failure, "" if failure else skipped, "", seconds))
+    return found
 
 
 def summary_report(run: Run, file: str | None) -> Report:

@@ -29,16 +29,33 @@ class Form(enum.Enum):
     JSON = "json"
     CSV = "csv"
     MARKDOWN = "markdown"
+    JUNIT = "junit"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A row as a test: of a ``suite``, with the reason of its ``failure`` or why it was
+    ``skipped`` (empty: it passed), what ``text`` explains it, and its time."""
+
+    suite: str
+    name: str
+    failure: str = ""
+    skipped: str = ""
+    text: str = ""
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A command's answer: ``blocks`` for readers, the same as a ``document`` (JSON), and the
-    ``rows`` that make it a table for other programs (CSV). Each is made when it is asked for."""
+    """A command's answer: ``blocks`` for readers, the same as a ``document`` (JSON), the ``rows``
+    that make it a table for other programs (CSV), and ``cases`` for those that show tests (JUnit).
+    Each is made when it is asked for. ``most``: characters that it may have as Markdown."""
 
     blocks: Callable[[], Sequence[Block]]
     document: Callable[[], Any]
     rows: Callable[[], Sequence[Row]] = tuple
+    cases: Callable[[], Sequence[Case]] = tuple
+    most: int | None = None
 
 
 def emit(line: str = "") -> None:
@@ -89,8 +106,32 @@ def print_report(report: Report, form: Form, options: Options, *, whole: bool = 
             rows = report.rows()
             sys.stdout.write(csv_text(rows) if rows else "")
         case Form.MARKDOWN:
-            for line in markdown(report.blocks()):
+            for line in markdown(report.blocks(), report.most):
                 emit(line)
+        case Form.JUNIT:
+            emit(junit_text(report.cases()))
+
+
+def junit_text(cases: Sequence[Case]) -> str:
+    """``cases`` as JUnit's XML, a suite for each group."""
+    from xml.etree import ElementTree as ET
+
+    root = ET.Element("testsuites")
+    for suite in dict.fromkeys(case.suite for case in cases):
+        mine = [case for case in cases if case.suite == suite]
+        counts = {"failures": sum(bool(c.failure) for c in mine), "errors": 0}
+        counts |= {"tests": len(mine), "skipped": sum(bool(c.skipped) for c in mine)}
+        group = ET.SubElement(root, "testsuite", {"name": clean(suite)})
+        group.attrib |= {name: str(number) for name, number in counts.items()}
+        for case in mine:
+            one = ET.SubElement(group, "testcase", {"classname": clean(suite)})
+            one.set("name", clean(case.name))
+            one.set("time", f"{case.seconds or 0:.9f}")
+            for kind, message in (("failure", case.failure), ("skipped", case.skipped)):
+                if message:
+                    ET.SubElement(one, kind, {"message": clean(message)}).text = clean(case.text)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True)
 
 
 _UNESCAPED = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
