@@ -47,7 +47,7 @@ def calibrate(
     commit: Commit = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every kernel.")] = False,
 ) -> int:
-    """Measure how honest this machine's verdicts are.
+    """Measure how far this machine's verdicts can be trusted.
 
     Every distinct kernel is timed against itself (a verdict other than SAME or UNSURE is a false
     alarm) and against itself with a spin of known length behind it (1, 2, 5, 10 % of its time),

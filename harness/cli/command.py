@@ -185,7 +185,7 @@ def _told(error: BaseException, *, as_json: bool) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return FAILED
         case OSError():
-            return _refused(error)
+            return _unwritable(error)
         case _:
             text = " ".join(str(error).split())[:300]
             output.note(
@@ -215,7 +215,7 @@ def _is_for_typer(error: BaseException) -> bool:
     return hasattr(error, "exit_code") and hasattr(error, "show")
 
 
-def _refused(error: OSError) -> int:
+def _unwritable(error: OSError) -> int:
     """The system's own words about a file or the standard output."""
     if error.filename is None:  # writing the answer: python would complain once more at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

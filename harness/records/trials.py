@@ -93,7 +93,7 @@ class Tuned:
 
 def standard_error(samples: tuple[float, ...]) -> float:
     """Standard error of the median: 1.2533 × deviation ÷ √n, the deviation from the quartiles,
-    which stray samples do not move. Infinite for fewer than three samples."""
+    which outliers do not move. Infinite for fewer than three samples."""
     if len(samples) < 3:
         return float("inf")
     low, _, high = statistics.quantiles(samples, n=4, method="inclusive")

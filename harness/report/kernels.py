@@ -196,7 +196,7 @@ def _remarks(row: Row, alike: Sequence[str]) -> list[str]:
     for one in row["sets"]:
         odd = [one["drift"]] if one["drift"] else []
         if one["stopped"] in DISTURBED:
-            odd.append("the GPU was throttling, or launched at another pace, all the time")
+            odd.append("the GPU was throttling, or at another launch interval, all the time")
         if one["method"]:
             odd.append(f"method {one['method']}: not comparable with the others")
         if odd:
@@ -328,7 +328,7 @@ def _precision(run: Run) -> str:
     if drifting:
         parts.append(f"{drifting} drifted")
     if excluded:
-        parts.append(f"{excluded} samples left out (throttled, or at another pace of launching)")
+        parts.append(f"{excluded} samples left out (throttled, or at another launch interval)")
     found = pooled([kernel.sets for kernel in kernels])
     if found is not None:
         parts.append(
