@@ -106,9 +106,9 @@ def overlay(environ: Mapping[str, str]) -> Overlay | None:
     text = environ.get(_OVERLAY)
     if not text:
         return None
-    values = json.loads(text)
-    listed = {name: tuple(values[name]) for name in ("search", "metrics")}
-    return Overlay(**{**values, **listed})
+    import msgspec
+
+    return msgspec.json.decode(text, type=Overlay)
 
 
 def search_path() -> tuple[str, ...]:
@@ -144,26 +144,85 @@ def from_environment(
     What the environment does not say, ``harness.toml`` or ``[tool.harness]`` of ``pyproject.toml``
     may (``declared``). Raises ``UsageError`` for a value that makes no sense.
     """
-    root = project_root(directory)
-    environ = {**declared(directory), **environ}
-    return Options(
-        cache=_folder(environ, "HARNESS_CACHE", directory, _cache_folder(environ)),
-        results=_folder(environ, "HARNESS_RESULTS", directory, root / "results"),
-        suites=_folder(environ, "HARNESS_SUITES", directory, _suites_folder(root)),
-        jobs=_count(environ, "HARNESS_JOBS", cores or 1),
-        target=environ.get("HARNESS_TARGET") or "sm_90",
-        color=not environ.get("NO_COLOR"),
-        interactive=environ.get("CI", "").lower() in _FALSE,  # services set it to all sorts
-        use_cache=not _switch(environ, "HARNESS_NO_CACHE"),
-        verify=_switch(environ, "HARNESS_VERIFY"),
-        commit=environ.get("HARNESS_COMMIT", "").strip(),
-        asv_graphs=tuple(environ.get("HARNESS_ASV_GRAPHS", "").replace(",", " ").split()),
-        tuning_table=_file(environ, "HARNESS_TUNING_TABLE", directory),
-        trace=_switch(environ, "HARNESS_TRACE"),
-        bandwidth=_bandwidth(environ),
-        bandwidth_file=_file(environ, "HARNESS_BANDWIDTH_FILE", directory),
-        eager_random=_switch(environ, "HARNESS_EAGER_RANDOM"),
+    root, seen = (
+        project_root(directory),
+        _Environment({**declared(directory), **environ}, directory),
     )
+    return Options(
+        cache=seen.path("HARNESS_CACHE") or _cache_folder(environ),
+        results=seen.path("HARNESS_RESULTS") or root / "results",
+        suites=seen.path("HARNESS_SUITES") or _suites_folder(root),
+        jobs=seen.count("HARNESS_JOBS", cores or 1),
+        target=seen.text("HARNESS_TARGET") or "sm_90",
+        color=not seen.text("NO_COLOR"),
+        interactive=seen.text("CI").lower() in _FALSE,  # services set it to all sorts
+        use_cache=not seen.switch("HARNESS_NO_CACHE"),
+        verify=seen.switch("HARNESS_VERIFY"),
+        commit=seen.text("HARNESS_COMMIT").strip(),
+        asv_graphs=tuple(seen.text("HARNESS_ASV_GRAPHS").replace(",", " ").split()),
+        tuning_table=seen.path("HARNESS_TUNING_TABLE"),
+        trace=seen.switch("HARNESS_TRACE"),
+        bandwidth=_bandwidth(seen),
+        bandwidth_file=seen.path("HARNESS_BANDWIDTH_FILE"),
+        eager_random=seen.switch("HARNESS_EAGER_RANDOM"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Environment:
+    """Variables as what they stand for; a ``UsageError`` for one that makes no sense."""
+
+    variables: Mapping[str, str]
+    directory: Path
+
+    def text(self, name: str) -> str:
+        return self.variables.get(name, "")
+
+    def path(self, name: str) -> Path | None:
+        text = self.text(name)
+        try:
+            return self.directory / Path(text).expanduser() if text else None
+        except RuntimeError as error:
+            what = "a path is in the home folder of a user who does not exist"
+            expected = "a path, which may begin with ~ or with ~ and a user's name"
+            raise _wrong(name, what, repr(text), expected, "set it to another path") from error
+
+    def count(self, name: str, default: int) -> int:
+        text = self.text(name)
+        if text and (not text.isdecimal() or int(text) < 1):
+            what = "a number of worker processes makes no sense"
+            expected = "a whole number from 1 up"
+            raise _wrong(name, what, repr(text), expected, "set it to the number of cores to use")
+        return int(text or default)
+
+    def switch(self, name: str) -> bool:
+        text = self.text(name).strip().lower()
+        if text not in (*_TRUE, *_FALSE):
+            expected = f"{', '.join(word for word in (*_TRUE, *_FALSE) if word)} or nothing"
+            what = "a switch is neither on nor off"
+            raise _wrong(name, what, repr(self.text(name)), expected, "set it to 1")
+        return text in _TRUE
+
+
+def _wrong(name: str, what: str, got: str, expected: str, remedy: str) -> UsageError:
+    where = f"environment variable {name}"
+    return UsageError(what, where, got, expected, f"unset {name}, or {remedy}")
+
+
+def _bandwidth(seen: _Environment) -> str | None:
+    """The pattern of the kernels to time; None if nothing asks for it."""
+    name = "HARNESS_BANDWIDTH_KERNELS"
+    text = seen.text(name)
+    asked = seen.switch("HARNESS_BANDWIDTH")
+    if not asked and not text and not seen.text("HARNESS_BANDWIDTH_FILE"):
+        return None
+    try:
+        re.compile(text)
+    except re.error as error:
+        what = "a pattern of kernels' names is not a regular expression"
+        expected = "a regular expression, such as softmax|layer_norm"
+        raise _wrong(name, what, f"{text!r}: {error}", expected, "mend the pattern") from error
+    return text
 
 
 def current() -> Options:
@@ -238,9 +297,7 @@ def _text(path: Path, key: str, value: Any) -> str:
             "a default makes no sense",
             where=f"{path}: {key}",
             got=repr(value),
-            expected={str: "text in quotes", bool: "true or false", int: "a number from 1 up"}[
-                kind
-            ],
+            expected=_EXPECTED[kind],
             remedy="change the value, or take the line out",
         )
     if key in _FOLDERS:
@@ -276,71 +333,3 @@ def _cache_folder(environ: Mapping[str, str]) -> Path:
     except KeyError:
         return Path(tempfile.gettempdir()) / f"harness-{user}"
     return Path(home) / ".cache" / "harness"
-
-
-def _folder(environ: Mapping[str, str], name: str, directory: Path, default: Path) -> Path:
-    return _file(environ, name, directory) or default
-
-
-def _file(environ: Mapping[str, str], name: str, directory: Path) -> Path | None:
-    text = environ.get(name, "")
-    try:
-        return directory / Path(text).expanduser() if text else None
-    except RuntimeError as error:
-        raise UsageError(
-            "a path is in the home folder of a user who does not exist",
-            where=f"environment variable {name}",
-            got=repr(text),
-            expected="a path, which may begin with ~ or with ~ and a user's name",
-            remedy=f"set {name} to another path, or unset it",
-        ) from error
-
-
-def _bandwidth(environ: Mapping[str, str]) -> str | None:
-    """The pattern of the kernels to time; None if nothing asks for it."""
-    name = "HARNESS_BANDWIDTH_KERNELS"
-    text = environ.get(name, "")
-    asked = _switch(environ, "HARNESS_BANDWIDTH")
-    if not asked and not text and not environ.get("HARNESS_BANDWIDTH_FILE"):
-        return None
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise UsageError(
-            "a pattern of kernels' names is not a regular expression",
-            where=f"environment variable {name}",
-            got=f"{text!r}: {error}",
-            expected="a regular expression, such as softmax|layer_norm",
-            remedy=f"unset {name} to have all kernels",
-        ) from error
-    return text
-
-
-def _count(environ: Mapping[str, str], name: str, default: int) -> int:
-    text = environ.get(name, "")
-    if not text:
-        return default
-    if not text.isdecimal() or int(text) < 1:
-        raise UsageError(
-            "a number of worker processes makes no sense",
-            where=f"environment variable {name}",
-            got=repr(text),
-            expected="a whole number from 1 up",
-            remedy=f"unset {name} or set it to the number of cores to use",
-        )
-    return int(text)
-
-
-def _switch(environ: Mapping[str, str], name: str) -> bool:
-    text = environ.get(name, "").strip().lower()
-    if text in _TRUE:
-        return True
-    if text in _FALSE:
-        return False
-    raise UsageError(
-        "a switch is neither on nor off",
-        where=f"environment variable {name}",
-        got=repr(environ[name]),
-        expected="1, true, yes, on, 0, false, no, off or nothing",
-        remedy=f"unset {name} or set it to 1",
-    )

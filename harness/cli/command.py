@@ -198,14 +198,8 @@ def _told(error: BaseException, *, as_json: bool) -> int:
 
 def describe(error: HarnessError) -> dict[str, Any]:
     """``error`` as JSON values."""
-    return {
-        "condition": type(error).__name__,
-        "what": error.what,
-        "where": error.where,
-        "got": error.got,
-        "expected": error.expected,
-        "remedy": error.remedy,
-    }
+    said = {name: getattr(error, name) for name in ("what", "where", "got", "expected", "remedy")}
+    return {"condition": type(error).__name__, **said}
 
 
 def _is_for_typer(error: BaseException) -> bool:

@@ -100,9 +100,10 @@ def refresh(results: Path) -> Index:
     """The index of all runs below ``results``, brought up to date with the folders."""
     import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     present = _present(results)
-    known, rows, note = _read_index(results / FOLDER / FILE)
+    known, rows, notes = _read_index(results / FOLDER / FILE)
     kept = [present.get(run.file) == (run.size, run.changed) for run in known]
     if sum(kept) < len(known) or len(known) < len(present):
         runs = [run for run, stays in zip(known, kept, strict=True) if stays]
@@ -119,9 +120,8 @@ def refresh(results: Path) -> Index:
         whole = pa.concat_tables(tables) if tables else _empty()
         known, rows = order, whole.unify_dictionaries().combine_chunks()
         _write_index(results / FOLDER, known, rows)
-    compiled = rows.column("compiler").is_valid()
-    regions, rows = rows.filter(compiled), rows.filter(_inverted(compiled))
-    return Index(tuple(known), rows, regions, (note,) if note else ())
+    ours = rows.column("compiler").is_null()
+    return Index(tuple(known), rows.filter(ours), rows.filter(pc.invert(ours)), notes)
 
 
 def machine_folders(results: Path) -> list[Path]:
@@ -143,12 +143,6 @@ def _placed(rows: pa.Table, places: Any) -> pa.Table:
     return rows.set_column(0, "run", pa.array(places, pa.int32()))
 
 
-def _inverted(column: Any) -> Any:
-    import pyarrow.compute as pc
-
-    return pc.invert(column)
-
-
 def _present(results: Path) -> dict[str, tuple[int, int]]:
     """The run files with size and time; one that vanishes meanwhile is none."""
     found = {}
@@ -163,7 +157,7 @@ def _present(results: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _read_index(path: Path) -> tuple[list[IndexedRun], pa.Table, str]:
+def _read_index(path: Path) -> tuple[list[IndexedRun], pa.Table, tuple[str, ...]]:
     """What the index file holds, nothing if it is missing; a note if it is damaged."""
     import pyarrow as pa
 
@@ -172,15 +166,15 @@ def _read_index(path: Path) -> tuple[list[IndexedRun], pa.Table, str]:
         rows = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         kept = rows.schema.metadata or {}
         if kept.get(_FORMAT) != VERSION.encode() or rows.schema.remove_metadata() != _columns():
-            return [], _empty(), ""
+            return [], _empty(), ()
         runs = [IndexedRun(**entry) for entry in json.loads(kept[_RUNS])]
         rows.validate()
-        return runs, rows.replace_schema_metadata(None), ""
+        return runs, rows.replace_schema_metadata(None), ()
     except FileNotFoundError:
-        return [], _empty(), ""
+        return [], _empty(), ()
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return [], _empty(), f"{path}: the index was damaged ({reason}) and is made again"
+        return [], _empty(), (f"{path}: the index was damaged ({reason}) and is made again",)
 
 
 def _write_index(folder: Path, runs: Sequence[IndexedRun], rows: pa.Table) -> None:
@@ -270,12 +264,10 @@ def _table(rows: list[dict[str, Any]]) -> pa.Table:
     """``rows`` as a table of the index's columns."""
     import pyarrow as pa
 
-    plain = [pa.string() if each.name in _TEXTS else each.type for each in _columns()]
-    table = pa.Table.from_pylist(
-        rows, schema=pa.schema(list(zip(_columns().names, plain, strict=True)))
-    )
-    columns = [_as(table.column(each.name).combine_chunks(), each.type) for each in _columns()]
-    return pa.table(columns, schema=_columns())
+    names = _columns().names
+    plain = [(n, pa.string() if n in _TEXTS else _columns().field(n).type) for n in names]
+    table = pa.Table.from_pylist(rows, schema=pa.schema(plain))
+    return table.cast(_columns())
 
 
 def _as(column: Any, kind: pa.DataType) -> Any:
@@ -323,10 +315,6 @@ def _entry(run: Run, rows: pa.Table, name: str, size: int, changed: int) -> Inde
         kernels=rows.num_rows,
         failed=broken + sum(rows.column("failed").to_pylist()),
         throttled=throttled / readings if readings else 0.0,
-        codegen_seconds={
-            graph.name: graph.codegen_seconds
-            for graph in run.graphs
-            if graph.codegen_seconds is not None
-        },
+        codegen_seconds={g.name: s for g in run.graphs if (s := g.codegen_seconds) is not None},
         **same,
     )

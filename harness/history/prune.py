@@ -8,7 +8,8 @@ waived change speaks of, or nobody can read, stays in any case.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -107,39 +108,31 @@ def _remains(results: Path, now: float) -> list[Finding]:
     return found
 
 
-def _journals(results: Path) -> list[Finding]:
+def _journals(results: Path) -> Iterator[Finding]:
     """Journals that are still there although their writers are gone."""
-    found = []
     for path in sorted(results.glob(f"*/*{journal.SUFFIX}")):
-        if journal.is_being_written(path):
-            keep = "the run is in progress"
-        else:
-            keep = "what it holds is in no run file yet"
-        found.append(Finding((path,), path.stat().st_size, "a journal", keep))
-    return found
+        writing = journal.is_being_written(path)
+        keep = "the run is in progress" if writing else "what it holds is in no run file yet"
+        yield Finding((path,), path.stat().st_size, "a journal", keep)
 
 
 def _candidates(
     runs: Sequence[IndexedRun], rules: Rules, now: datetime
 ) -> list[tuple[IndexedRun, str]]:
     found = []
-    repeats: dict[tuple[str, ...], int] = {}
+    repeats: Counter[tuple[str, ...]] = Counter()
     for run in reversed(runs):  # the newest first
-        old = _age(run, now) > rules.days
-        if run.dirty:
-            if old:
-                found.append((run, f"of a tree with uncommitted changes, {_days(run, now)} old"))
-            continue
-        if not run.complete:
-            if old:
-                found.append((run, f"interrupted, {_days(run, now)} old"))
-            continue
-        if not run.commit:
-            continue
-        key = (run.commit, run.machine, run.suite, run.method, run.target, run.triton)
-        repeats[key] = repeats.get(key, 0) + 1
-        if repeats[key] > rules.repeats:
-            found.append((run, f"more than {rules.repeats} newer ones of commit {run.commit[:10]}"))
+        age = _age(run, now)
+        if run.dirty or not run.complete:
+            what = "of a tree with uncommitted changes" if run.dirty else "interrupted"
+            if age > rules.days:
+                found.append((run, f"{what}, {age:.0f} days old"))
+        elif run.commit:
+            key = (run.commit, run.machine, run.suite, run.method, run.target, run.triton)
+            repeats[key] += 1
+            if repeats[key] > rules.repeats:
+                why = f"more than {rules.repeats} newer ones of commit {run.commit[:10]}"
+                found.append((run, why))
     return found[::-1]
 
 
@@ -151,10 +144,6 @@ def _age(run: IndexedRun, now: datetime) -> float:
         return 0.0
     made = made if made.tzinfo else made.replace(tzinfo=UTC)
     return (now - made).total_seconds() / 86400
-
-
-def _days(run: IndexedRun, now: datetime) -> str:
-    return f"{_age(run, now):.0f} days"
 
 
 def _beside(results: Path) -> dict[Path, list[Path]]:

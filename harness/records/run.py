@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
 
 from harness.errors import HarnessError, RecordError
-from harness.records import modules
+from harness.records import metrics, modules
+from harness.records.names import short
 from harness.records.timing import Samples
 from harness.records.trials import Trial
-from harness.records.views import kernels_html
+from harness.table import Column, Table, html
 
 SCHEMA_VERSION = 3
 """Version of the file format; raised when a reader of the old one would be wrong."""
@@ -249,6 +251,22 @@ class Run:
 
     def _repr_html_(self) -> str:
         return kernels_html([(graph.name, graph.kernels) for graph in self.graphs])
+
+
+def kernels_html(graphs: Iterable[tuple[str, Iterable[KernelRecord]]]) -> str:
+    """Each graph's kernels as a table below the graph's name, for a notebook: the metrics that have
+    a column."""
+    columns = (
+        Column("kernel", lambda row: short(row["kernel"].name)),
+        Column("launches", lambda row: str(row["kernel"].launches)),
+        *(_figure(metric) for metric in metrics.shown()),
+        Column("check", lambda row: row["kernel"].check.value),
+    )
+    return html([Table(columns, [{"kernel": k} for k in known], name) for name, known in graphs])
+
+
+def _figure(metric: metrics.Metric) -> Column:
+    return Column(metric.head, lambda row: metric.text(metric.of(row["kernel"])))
 
 
 def one_line(error: HarnessError) -> str:
