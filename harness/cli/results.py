@@ -106,14 +106,9 @@ def import_(
     rows = []
     for path, run in found.runs:
         where = None if dry_run else reading.save(answer.options.results, run)
-        rows.append(
-            {
-                "from": str(path),
-                "run": run.id,
-                "kernels": sum(len(graph.kernels) for graph in run.graphs),
-                "file": None if where is None else str(where),
-            }
-        )
+        kernels = sum(len(graph.kernels) for graph in run.graphs)
+        file = None if where is None else str(where)
+        rows.append({"from": str(path), "run": run.id, "kernels": kernels, "file": file})
     for error in found.damaged:
         output.note(f"error: {error}")
     lines = [

@@ -203,16 +203,11 @@ def _table(
 def _runs(options: Options) -> list[dict[str, Any]]:
     found = index.refresh(options.results)
     say_unreadable(found, options.results)
+    same = ("graphs", "kernels", "failed", "suite")
     return [
-        {
-            "run": Path(run.file).stem,
-            "machine": run.gpu or run.machine,
-            "graphs": run.graphs,
-            "kernels": run.kernels,
-            "failed": run.failed,
-            "suite": run.suite,
-            "file": str(options.results / run.file),
-        }
+        {"run": Path(run.file).stem, "machine": run.gpu or run.machine}
+        | {name: getattr(run, name) for name in same}
+        | {"file": str(options.results / run.file)}
         for run in found.readable
     ]
 

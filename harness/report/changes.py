@@ -217,13 +217,9 @@ def changes_document(report: Report, known: History) -> dict[str, Any]:
         "order": "history" if known.by_history else "time",
         "changes": [_change_document(change) for change in report.changes],
         "breaks": [
-            {
-                "metric": each.metric.name,
-                "commit": each.commit,
-                "series": each.series,
-                "differences": each.earlier.differences(each.later),
-            }
-            for each in report.breaks
+            {"metric": b.metric.name, "commit": b.commit, "series": b.series}
+            | {"differences": b.earlier.differences(b.later)}
+            for b in report.breaks
         ],
         "stale": [asdict(each) for each in report.stale],
         "left_out": dict(sorted(report.left_out.items())),

@@ -344,27 +344,19 @@ def _span(state: StateSummary) -> str:
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
-_OF_RUN = (
-    *("created", "complete", "commit", "dirty", "suite", "target", "method", "machine"),
-    *("copy_gbps", "read_gbps", "write_gbps", "fp32_tflops", "tensor_tflops", "processes", "state"),
-)
-
-
 def _run_document(run: Run) -> dict[str, Any]:
+    document = to_json(replace(run, graphs=()))
     graphs = [_graph_document(graph) for graph in run.graphs]
-    return {"run": run.id, **{n: to_json(getattr(run, n)) for n in _OF_RUN}, "graphs": graphs}
+    return {"run": document.pop("id"), **document, "graphs": graphs}
 
 
 def _graph_document(graph: GraphRecord) -> dict[str, Any]:
     return {
-        "name": graph.name,
+        **to_json(replace(graph, kernels=())),
         "library_calls": sum(call.count for call in graph.library_calls),
         "library_operators": to_json(graph.library_calls),
         "launches": graph.launches,
-        "codegen_seconds": graph.codegen_seconds,
-        "reason": graph.reason,
         "kernels": [_kernel_document(kernel) for kernel in graph.kernels],
-        "regions": to_json(graph.regions),
     }
 
 

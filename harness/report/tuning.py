@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from harness.measure.tuning import KernelTuning, totals
@@ -37,9 +38,14 @@ def tuning_report(
     """A row a kernel, or with ``trials`` a row a trial; ``head`` begins the document."""
     kernels = [_kernel(tuning, target) for tuning in tunings]
     each = [{"kernel": k["name"], **trial} for k in kernels for trial in k["trials"]]
+    sums = {name: v for name, v in asdict(totals(tunings)).items() if name != "worst"}
     return Report(
         lambda: _trials(kernels) if trials else _kernels(kernels, tunings, earlier),
-        lambda: {**head, "kernels": kernels, "totals": _totals(tunings)},
+        lambda: {
+            **head,
+            "kernels": kernels,
+            "totals": {n: v for n, v in asdict(totals(tunings)).items() if n != "worst"},
+        },
         lambda: each if trials else kernels,
     )
 
@@ -147,17 +153,6 @@ def _summary(tunings: Sequence[KernelTuning], earlier: Run | None) -> list[str]:
         "w: warps; s: stages"
     )
     return lines
-
-
-_OF_TOTALS = (
-    *("kernels", "trials", "seconds", "regret", "candidates_regret", "pinned"),
-    "pinned_kernels",
-)
-
-
-def _totals(tunings: Sequence[KernelTuning]) -> dict[str, Any]:
-    sums = totals(tunings)
-    return {name: getattr(sums, name) for name in _OF_TOTALS}
 
 
 def _kernel(t: KernelTuning, target: Target) -> dict[str, Any]:

@@ -8,19 +8,14 @@ from typing import Any
 from harness.errors import HarnessError, RecordError
 from harness.measure.tuning import KernelTuning
 
-_COLOURS = {
-    "heuristics": "#0072b2",
-    "scaled": "#009e73",
-    "descent": "#e69f00",
-    "pinned": "#cc79a7",
+_ORIGINS = {
+    "heuristics": ("#0072b2", "candidate"),
+    "scaled": ("#009e73", "R block halved"),
+    "descent": ("#e69f00", "tried by the search"),
+    "pinned": ("#cc79a7", "last run's"),
 }
-"""Okabe and Ito's colours, which colour-blind readers can tell apart."""
-_LABELS = {
-    "heuristics": "candidate",
-    "scaled": "R block halved",
-    "descent": "tried by the search",
-    "pinned": "last run's",
-}
+"""Where trials came from: Okabe and Ito's colours, which colour-blind readers can tell apart, and
+what they are called."""
 _FARTHEST = 3.0
 """Slower trials are drawn at the edge: how slow is of no interest."""
 _ROW_INCHES = 0.28
@@ -74,13 +69,13 @@ def _canvas(rows: int) -> tuple[Any, Any]:
 def _row(axes: Any, row: int, tuning: KernelTuning, drawn: dict[str, Any]) -> None:
     best = tuning.best.time if tuning.best and tuning.best.time else 1.0
     axes.axhline(row, color="#eeeeee", linewidth=0.8, zorder=0)
-    for origin, colour in _COLOURS.items():
+    for origin, (colour, label) in _ORIGINS.items():
         times = [t.time for t in tuning.timed if t.origin.value == origin and t.time]
         places = [min(_FARTHEST, ms / best) for ms in times]
         if places:
             style: dict[str, Any] = {"color": colour, "s": 22, "alpha": 0.75, "linewidths": 0}
             style["zorder"] = 1 if origin == "descent" else 2
-            drawn[_LABELS[origin]] = axes.scatter(places, [row] * len(places), **style)
+            drawn[label] = axes.scatter(places, [row] * len(places), **style)
     first = tuning.first
     if first is not None and first.time:
         ring = {"facecolors": "none", "edgecolors": "black", "s": 70, "linewidths": 1.1}
@@ -115,8 +110,6 @@ def _finish(axes: Any, timed: list[KernelTuning], title: str, drawn: dict[str, A
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    place = {
-        "loc": "upper center",
-        "bbox_to_anchor": (0.5, -0.9 / (1.6 + _ROW_INCHES * len(timed))),
-    }
-    axes.legend(drawn.values(), drawn.keys(), ncol=3, fontsize=7, frameon=False, **place)
+    below = (0.5, -0.9 / (1.6 + _ROW_INCHES * len(timed)))
+    look = {"ncol": 3, "fontsize": 7, "frameon": False, "loc": "upper center"}
+    axes.legend(drawn.values(), drawn.keys(), bbox_to_anchor=below, **look)
