@@ -41,11 +41,7 @@ def tuning_report(
     sums = {name: v for name, v in asdict(totals(tunings)).items() if name != "worst"}
     return Report(
         lambda: _trials(kernels) if trials else _kernels(kernels, tunings, earlier),
-        lambda: {
-            **head,
-            "kernels": kernels,
-            "totals": {n: v for n, v in asdict(totals(tunings)).items() if n != "worst"},
-        },
+        lambda: {**head, "kernels": kernels, "totals": sums},
         lambda: each if trials else kernels,
     )
 
