@@ -102,11 +102,8 @@ class Bench:
         return time.perf_counter() - began
 
     def _tune(self, text: str, module: modules.LoadedModule) -> None:
-        def ahead(configs: Sequence[Config]) -> None:
-            self.pool.warm([CompileJob(text, self.target, c) for c in configs])
-
         args = module.get_args(device="cuda")
-        prepare = Compiler(module, self.target, self.cache, ahead, self.pool.workers)
+        prepare = Compiler(module, self.target, self.cache, self.pool)
         settings = Settings(search=self.search, room=free_room)
         found = tune(module, args, self.timer, prepare, settings=settings)
         self.configs[text] = found.config

@@ -15,7 +15,7 @@ from harness.measure.roofline import Limit, Roofline, bytes_written
 from harness.measure.timer.state import Reading
 from harness.records.run import one_line
 from harness.records.timing import Timer, Work
-from harness.records.trials import Tuned
+from harness.records.trials import Trial, Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.compile.static import reason
@@ -31,49 +31,49 @@ Preparer = Callable[[modules.LoadedModule], Compiler]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Measurer:
-    """Measures modules on one device. ``device`` is where arguments are made; ``time_ms``
-    is wall clock for the winner, at most. ``roofline`` is
-    what the device can do (a copy at ``copy_gbps`` is all that is known of it if None),
+    """Measures modules on one device, which can do what ``roofline`` says. ``device`` is where
+    arguments are made; ``time_ms`` is wall clock for the chosen configuration, at most.
     ``readings`` gives the GPU's state since it was last asked. ``tuning_cache`` keeps what was
     tuned, ``table`` says what is not to be; ``pool`` compiles in parallel."""
 
     target: Target
     timer: Timer
-    copy_gbps: float | None = None
+    roofline: Roofline
     cache: Path | None = None
     device: str = "cuda"
     time_ms: float = 300.0
     preparer: Preparer | None = None
-    roofline: Roofline | None = None
     readings: Callable[[], tuple[Reading, ...]] = tuple
     tuning_cache: TuningCache | None = None
     table: LookupTable | None = None
     pool: CompilePool | None = None
 
-    def measure(self, module_text: str, seed: int = 0) -> Timing:
-        """Tune and time one module. Raises ``CheckFailed`` with the reason for a kernel that cannot
-        be timed; the memory it used is given back either way."""
-        return self._released(module_text, lambda loaded: self._measured(loaded, seed))
-
-    def again(
-        self, module_text: str, config: Config, launches: int | None = None, seed: int = 0
+    def measure(
+        self,
+        module_text: str,
+        config: Config | None = None,
+        launches: int | None = None,
+        seed: int = 0,
     ) -> Timing:
-        """Time one module under ``config``, ``launches`` to a sample, both of which another
-        process has found. As ``measure`` otherwise."""
-
-        def timed(loaded: modules.LoadedModule) -> Timing:
-            args = loaded.get_args(device=self.device, seed=seed)
-            return self._timed(loaded, args, config, launches)
-
-        return self._released(module_text, timed)
-
-    def _released(self, module_text: str, take: Callable[[modules.LoadedModule], Timing]) -> Timing:
+        """Tune and time one module; with ``config`` only time it, ``launches`` to a sample, both of
+        which another process has found. Raises ``CheckFailed`` with the reason for a kernel that
+        cannot be timed; the memory it used is given back either way."""
         name = ""
+        args: modules.Arguments = []
         self.readings()  # what was read before concerns another kernel
         try:
             loaded = modules.load(module_text, self.cache)
             name = loaded.name
-            return take(loaded)
+            args = loaded.get_args(device=self.device, seed=seed)
+            prepare = self._prepare(loaded)
+            trials: tuple[Trial, ...] = ()
+            if config is None:
+                tuned = self.tuner(module_text).tune(args, self.timer, prepare)
+                config, trials = tuned.config, tuned.trials
+            samples = self.timer.measure(Work(prepare(config), args, launches), self.time_ms)
+            limit = self._limit(loaded, args, samples.median)
+            samples = replace(samples, copy_gbps=self.roofline.copy_gbps)
+            return Timing(config, samples, limit, trials, self.readings())
         except HarnessError as error:
             got = one_line(error)
         except (RuntimeError, ValueError, TypeError) as error:
@@ -81,6 +81,7 @@ class Measurer:
             # launch) as RuntimeError; an emitted module's own mistake is one of these.
             got = reason(error)
         finally:
+            args = []
             release(self.device)
         # Only now: the error's traceback holds the arguments.
         raise CheckFailed(
@@ -90,12 +91,6 @@ class Measurer:
             expected="at least one candidate that runs",
             remedy="run the emitted module with --all-configs",
         )
-
-    def _measured(self, loaded: modules.LoadedModule, seed: int) -> Timing:
-        args = loaded.get_args(device=self.device, seed=seed)
-        prepare = self._prepare(loaded)
-        tuned = self.tuner(loaded.text).tune(args, self.timer, prepare)
-        return replace(self._timed(loaded, args, tuned.config), trials=tuned.trials)
 
     def tuner(
         self, module_text: str, settings: Settings | None = None, fresh: bool = False
@@ -119,31 +114,12 @@ class Measurer:
             args = []
             release(self.device)
 
-    def _timed(
-        self,
-        loaded: modules.LoadedModule,
-        args: modules.Arguments,
-        config: Config,
-        launches: int | None = None,
-    ) -> Timing:
-        launch = self._prepare(loaded)(config)
-        samples = self.timer.measure(Work(launch, args, launches), self.time_ms)
-        return Timing(
-            config,
-            replace(samples, copy_gbps=self.copy_gbps),
-            self._limit(loaded, args, samples.median),
-            readings=self.readings(),
-        )
-
     def _limit(
         self, loaded: modules.LoadedModule, args: modules.Arguments, ms: float
     ) -> Limit | None:
-        roofline = self.roofline or (Roofline(self.copy_gbps) if self.copy_gbps else None)
-        if roofline is None:
-            return None
         nbytes = loaded.bytes_moved
         written = bytes_written(nbytes, args, loaded.outputs)
-        return roofline.limit(ms, nbytes, written, loaded.flops, loaded.tensor)
+        return self.roofline.limit(ms, nbytes, written, loaded.flops, loaded.tensor)
 
     def _prepare(self, loaded: modules.LoadedModule) -> Compiler:
         make = self.preparer

@@ -9,13 +9,13 @@ more arithmetic than memory traffic allows time for is held against arithmetic t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from harness.records.timing import Timer
+from harness.records.timing import Launch, Timer
 from harness.runtime.device import require
 
 _BYTES = 4 << 30
@@ -108,9 +108,9 @@ def _bandwidths(timer: Timer, source: torch.Tensor) -> tuple[float, float, float
     destination = torch.empty_like(source)
     words = source.numel()
     sums = torch.empty(words // min(b for b, _ in _TILES), dtype=torch.int32, device=source.device)
-    copies: list[Callable[[], object]] = []
-    reads: list[Callable[[], object]] = []
-    writes: list[Callable[[], object]] = []
+    copies: list[Launch] = []
+    reads: list[Launch] = []
+    writes: list[Launch] = []
     for block, warps in _TILES:
         tile = {"BLOCK": block, "num_warps": warps}
         grid = (words // block,)
@@ -118,8 +118,8 @@ def _bandwidths(timer: Timer, source: torch.Tensor) -> tuple[float, float, float
         reads.append(_bound(made.read, grid, (source, sums), tile))
         writes.append(_bound(made.write, grid, (destination, 7), tile))
 
-    def best(launches: Sequence[Callable[[], object]], nbytes: int) -> float:
-        times = [timer.measure(_silent(x), _BUDGET_MS / len(launches)).median for x in launches]
+    def best(launches: Sequence[Launch], nbytes: int) -> float:
+        times = [timer.measure(x, _BUDGET_MS / len(launches)).median for x in launches]
         return nbytes / min(times) / 1e6
 
     return best(copies, 2 * source.nbytes), best(reads, source.nbytes), best(writes, source.nbytes)
@@ -135,7 +135,7 @@ def _fp32(timer: Timer, device: torch.device) -> float:
     results = torch.empty(blocks * block, dtype=torch.float32, device=device)
     tile = {"BLOCK": block, "WIDTH": width, "num_warps": 8}
     launch = _bound(made.multiply_add, (blocks,), (results, 0.75, _ROUNDS), tile)
-    ms = timer.measure(_silent(launch), _BUDGET_MS / 4).median
+    ms = timer.measure(launch, _BUDGET_MS / 4).median
     return 2 * 16 * _ROUNDS * block * width * blocks / ms / 1e9
 
 
@@ -144,19 +144,11 @@ def _tensor(timer: Timer, device: torch.device) -> float:
     shape = (_TENSOR_SIZE, _TENSOR_SIZE)
     a, b = (torch.randn(shape, dtype=torch.bfloat16, device=device) for _ in range(2))
     product = torch.empty_like(a)
-    ms = timer.measure(lambda: _done(torch.mm(a, b, out=product)), _BUDGET_MS / 4).median
+    ms = timer.measure(lambda: torch.mm(a, b, out=product), _BUDGET_MS / 4).median
     return 2 * _TENSOR_SIZE**3 / ms / 1e9
 
 
 def _bound(
     kernel: Any, grid: tuple[int, ...], args: tuple[Any, ...], tile: dict[str, int]
-) -> Callable[[], object]:
+) -> Launch:
     return lambda: kernel[grid](*args, **tile)
-
-
-def _silent(launch: Callable[[], object]) -> Callable[[], None]:
-    return lambda: _done(launch())
-
-
-def _done(_: object) -> None:
-    """A launch gives nothing back."""

@@ -11,6 +11,7 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from harness.heuristics.facts import Config
 from harness.records.run import KernelRecord, Run
@@ -111,41 +112,27 @@ def fitting(config: Mapping[str, int] | None, candidates: Sequence[Config]) -> t
     return (config_from_dict(config),)
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """Geometric means over the kernels that have the figure, and how many those are."""
-
-    kernels: int
-    trials: int
-    seconds: float | None
-    regret: float | None
-    worst: tuple[str, float] | None
-    candidates_regret: float | None
-    pinned: float | None
-    pinned_kernels: int
-
-
-def totals(tunings: Sequence[KernelTuning]) -> Totals:
-    """What tunings say together."""
+def totals(tunings: Sequence[KernelTuning]) -> dict[str, Any]:
+    """What tunings say together: sums, and geometric means over the kernels that have the figure
+    (None of none); ``worst`` is the name and the regret of one kernel."""
     regrets = {t.name: t.regret for t in tunings if t.regret is not None}
-    searched = [t.candidates_regret for t in tunings if t.candidates_regret is not None]
     pinned = [t.pinned for t in tunings if t.pinned is not None]
     seconds = [t.seconds for t in tunings if t.seconds is not None]
-    return Totals(
-        len(tunings),
-        sum(len(t.trials) for t in tunings),
-        sum(seconds) if seconds else None,
-        geometric_mean(list(regrets.values())),
-        max(regrets.items(), key=lambda item: item[1], default=None),
-        geometric_mean(searched),
-        geometric_mean(pinned),
-        len(pinned),
-    )
+    return {
+        "kernels": len(tunings),
+        "trials": sum(len(t.trials) for t in tunings),
+        "seconds": sum(seconds) if seconds else None,
+        "regret": _mean(list(regrets.values())),
+        "candidates_regret": _mean([t.candidates_regret for t in tunings]),
+        "pinned": _mean(pinned),
+        "pinned_kernels": len(pinned),
+        "worst": max(regrets.items(), key=lambda item: item[1], default=None),
+    }
 
 
-def geometric_mean(values: Sequence[float]) -> float | None:
-    """Exp of the mean logarithm; None of nothing."""
-    return math.exp(statistics.fmean(map(math.log, values))) if values else None
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.geometric_mean(known) if known else None
 
 
 def _time(trial: Trial) -> float:

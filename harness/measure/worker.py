@@ -84,9 +84,8 @@ class Gpu:
         self._measurer = Measurer(
             self.target,
             timer,
-            limits.copy_gbps,
+            limits,
             self._cache,
-            roofline=limits,
             readings=tuple if timer.state is None else timer.state.take,
             tuning_cache=self._tuning_cache(),
             table=_table(),
@@ -174,10 +173,7 @@ def check(context: Context, job: CheckKernel) -> CheckResult:
 def time(context: Context, job: TimeKernel) -> Timing:
     """The handler of ``TimeKernel``."""
     measurer = context.once(Gpu).measurer
-    if job.config is None:
-        return surviving(lambda: measurer.measure(job.module_text))
-    config = job.config
-    return surviving(lambda: measurer.again(job.module_text, config, job.launches))
+    return surviving(lambda: measurer.measure(job.module_text, job.config, job.launches))
 
 
 def known(context: Context, job: KnownConfigs) -> tuple[list[Config | None], list[str]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-Launch = Callable[[], None]
+Launch = Callable[[], object]
 """Enqueues work on the current stream and returns at once. A ``Work`` is one too, and the
 kind that a timer can measure best."""
 

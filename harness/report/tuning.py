@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from harness.measure.tuning import KernelTuning, totals
@@ -38,7 +37,7 @@ def tuning_report(
     """A row a kernel, or with ``trials`` a row a trial; ``head`` begins the document."""
     kernels = [_kernel(tuning, target) for tuning in tunings]
     each = [{"kernel": k["name"], **trial} for k in kernels for trial in k["trials"]]
-    sums = {name: v for name, v in asdict(totals(tunings)).items() if name != "worst"}
+    sums = {name: v for name, v in totals(tunings).items() if name != "worst"}
     return Report(
         lambda: _trials(kernels) if trials else _kernels(kernels, tunings, earlier),
         lambda: {**head, "kernels": kernels, "totals": sums},
@@ -130,19 +129,19 @@ _TRIALS = (
 def _summary(tunings: Sequence[KernelTuning], earlier: Run | None) -> list[str]:
     """What all kernels say together."""
     sums = totals(tunings)
-    lines = [f"{sums.kernels} kernels, {sums.trials} trials"]
-    if sums.seconds is not None:
-        lines[0] += f", {sums.seconds:.1f} s of tuning"
-    if sums.regret is not None:
-        lines.append(f"regret of the first choice, geometric mean: {sums.regret:.3f}")
-        if sums.worst is not None:
-            lines[-1] += f"; worst {sums.worst[1]:.3f} ({sums.worst[0]})"
-    if sums.candidates_regret is not None:
-        lines.append(f"best candidate over the best found: {sums.candidates_regret:.3f}")
-    if earlier is not None and sums.pinned is not None:
+    lines = [f"{sums['kernels']} kernels, {sums['trials']} trials"]
+    if sums["seconds"] is not None:
+        lines[0] += f", {sums['seconds']:.1f} s of tuning"
+    if sums["regret"] is not None:
+        lines.append(f"regret of the first choice, geometric mean: {sums['regret']:.3f}")
+        if sums["worst"] is not None:
+            lines[-1] += f"; worst {sums['worst'][1]:.3f} ({sums['worst'][0]})"
+    if sums["candidates_regret"] is not None:
+        lines.append(f"best candidate over the best found: {sums['candidates_regret']:.3f}")
+    if earlier is not None and sums["pinned"] is not None:
         lines.append(
-            f"configurations of run {earlier.id} on today's code over the best: {sums.pinned:.3f} "
-            f"({sums.pinned_kernels} kernels)"
+            f"configurations of run {earlier.id} on today's code over the best: "
+            f"{sums['pinned']:.3f} ({sums['pinned_kernels']} kernels)"
         )
     lines.append(
         "times: medians with a cold L2, corrected for drift; regret: first choice over best; "

@@ -22,7 +22,6 @@ from harness.records.timing import Launch, Samples
 from harness.records.trials import Resources
 from harness.runtime import module as modules
 from harness.runtime.tune.autotune import tune
-from harness.runtime.tune.race import Ahead
 from harness.runtime.tune.saved import Saved
 from harness.target import H100, Target
 from tests.runtime import emitted
@@ -83,8 +82,10 @@ class ByTorch:
     loaded: modules.LoadedModule
     outcomes: Mapping[str, str | int]
     target: Target = H100
-    ahead: Ahead | None = None
     parallel: int = 1
+
+    def ahead(self, configs: Sequence[Config]) -> None:
+        pass
 
     def __call__(self, config: Config) -> TorchLaunch:
         outcome = self.outcomes.get(f"x{config.block('XBLOCK')}", 0)
@@ -155,7 +156,7 @@ def test_saved_restores_shared_storage_once() -> None:
 
 
 def test_a_kernel_is_timed_or_its_reason_is_raised(tmp_path: Path) -> None:
-    measurer = Measurer(H100, FakeTimer(0.5), 100.0, tmp_path, "cpu", preparer=by_torch)
+    measurer = Measurer(H100, FakeTimer(0.5), Roofline(100.0), tmp_path, "cpu", preparer=by_torch)
     good = measurer.measure(emitted.POINTWISE)
     assert good.ms == 0.5
     assert good.samples.copy_gbps == 100.0
@@ -164,7 +165,7 @@ def test_a_kernel_is_timed_or_its_reason_is_raised(tmp_path: Path) -> None:
     bad = Measurer(
         H100,
         FakeTimer(0.5),
-        None,
+        Roofline(100.0),
         tmp_path,
         "cpu",
         preparer=lambda m: by_torch(m, x1024="A", x512="B"),
@@ -179,9 +180,7 @@ def test_a_kernel_is_timed_or_its_reason_is_raised(tmp_path: Path) -> None:
 
 def test_arithmetic_is_held_against_the_units_that_do_it(tmp_path: Path) -> None:
     roofline = Roofline(3000.0, fp32_tflops=50.0, tensor_tflops=700.0)
-    measurer = Measurer(
-        H100, FakeTimer(0.5), None, tmp_path, "cpu", preparer=by_torch, roofline=roofline
-    )
+    measurer = Measurer(H100, FakeTimer(0.5), roofline, tmp_path, "cpu", preparer=by_torch)
     for tensor, fraction in ((False, 0.4), (True, 0.4 / 14)):
         text = f"{emitted.POINTWISE}\nFLOPS = {10**10}\nTENSOR = {tensor}\n"
         found = measurer.measure(text).limit
@@ -193,10 +192,10 @@ def test_memory_is_given_back_after_each_kernel_failed_or_not(
 ) -> None:
     released: list[str] = []
     monkeypatch.setattr(measure, "release", released.append)
-    measurer = Measurer(H100, FakeTimer(0.5), 100.0, tmp_path, "cpu", preparer=by_torch)
+    measurer = Measurer(H100, FakeTimer(0.5), Roofline(100.0), tmp_path, "cpu", preparer=by_torch)
     config = modules.load(emitted.POINTWISE, tmp_path).configs[0]
     measurer.measure(emitted.POINTWISE)
-    measurer.again(emitted.POINTWISE, config)
+    measurer.measure(emitted.POINTWISE, config)
     with pytest.raises(CheckFailed):
         measurer.measure("KERNEL = 1")
     assert released == ["cpu"] * 3
@@ -241,6 +240,6 @@ def test_timer_without_gpu_says_so() -> None:
 def test_measure_on_the_device(tmp_path: Path) -> None:
     from harness.runtime.device import current_target
 
-    measurer = Measurer(current_target(), timers.CudaTimer(), 1000.0, tmp_path)
+    measurer = Measurer(current_target(), timers.CudaTimer(), Roofline(1000.0), tmp_path)
     found = measurer.measure(emitted.POINTWISE)
     assert 0 < found.ms < 1

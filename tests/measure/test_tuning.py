@@ -9,7 +9,6 @@ from harness.measure.tuning import (
     KernelTuning,
     chosen_before,
     fitting,
-    geometric_mean,
     totals,
     tunings_of,
 )
@@ -98,9 +97,9 @@ def test_only_a_fitting_configuration_is_tried_again() -> None:
 def test_totals() -> None:
     even = KernelTuning("l", (trial(64, 0.01),), of(64), seconds=2.0)
     sums = totals([TUNING, even])
-    assert sums.regret == pytest.approx(1.2**0.5)
-    assert sums.worst is not None
-    assert sums.worst[0] == "k"
-    assert (sums.kernels, sums.trials, sums.seconds, sums.pinned_kernels) == (2, 6, 2.0, 1)
-    assert totals([]).regret is None
-    assert geometric_mean([2.0, 8.0]) == pytest.approx(4.0)
+    assert sums["regret"] == pytest.approx(1.2**0.5)
+    assert sums["worst"] is not None
+    assert sums["worst"][0] == "k"
+    assert [sums[name] for name in ("kernels", "trials", "pinned_kernels")] == [2, 6, 1]
+    assert sums["seconds"] == 2.0
+    assert totals([])["regret"] is None

@@ -54,7 +54,7 @@ class FakeDevice:
     compiled: Counter[Config] = field(default_factory=Counter)
     timed: list[Config] = field(default_factory=list)
     target: Target = H100
-    ahead: Callable[[Sequence[Config]], None] | None = None
+    ahead: Callable[[Sequence[Config]], None] = lambda _: None
     parallel: int = 1
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ in each process, so that what a process does to all of them cancels.
 from __future__ import annotations
 
 import functools
-import math
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -155,8 +155,5 @@ def _left_out(ours: RegionRecord, other: RegionRecord) -> str:
 def _geometric_mean(found: Sequence[Ratio]) -> Ratio | None:
     if not found:
         return None
-    value, low, high = (
-        math.exp(math.fsum(math.log(x) for x in column) / len(found))
-        for column in zip(*((r.value, r.low, r.high) for r in found), strict=True)
-    )
-    return Ratio(value, low, high)
+    columns = zip(*((r.value, r.low, r.high) for r in found), strict=True)
+    return Ratio(*map(statistics.geometric_mean, columns))

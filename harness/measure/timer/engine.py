@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,7 +96,7 @@ class CudaEngine:
         self._notes += 1
         return self._notes - 1
 
-    def record(self, enqueue: Callable[[], object]) -> Launch:
+    def record(self, enqueue: Launch) -> Launch:
         """What ``enqueue`` enqueues, as one launch to be replayed; it runs once on a side stream,
         its results are kept. Raises ``NotRecordable``."""
         return _recorded(enqueue, self._device)
@@ -163,7 +162,7 @@ class CudaEngine:
         return statistics.median(self.elapsed_ms(2 * n, 2 * n + 1) for n in range(_FLOOR_SAMPLES))
 
 
-def graph_of(launch: Callable[[], object]) -> Launch:
+def graph_of(launch: Launch) -> Launch:
     """``launch`` recorded as a CUDA graph, so that replaying it costs the host one call.
 
     ``launch`` runs a few times on a side stream first, as recording requires. Raises
@@ -181,7 +180,7 @@ def graph_of(launch: Callable[[], object]) -> Launch:
     return _recorded(launch, device)
 
 
-def _recorded(enqueue: Callable[[], object], device: torch.device) -> Launch:
+def _recorded(enqueue: Launch, device: torch.device) -> Launch:
     """Without ``torch.cuda.graph``: that collects garbage and empties torch's cache of memory
     each time, which takes longer than all the rest."""
     graph = torch.cuda.CUDAGraph()

@@ -28,7 +28,7 @@ import random
 import statistics
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -216,13 +216,11 @@ class GraphTimer:
             for name, work in works.items()
         }
 
-    def _subject(
-        self, enqueue: Callable[[], object], count: int, restored: Copies | None
-    ) -> _Subject:
+    def _subject(self, enqueue: Launch, count: int, restored: Copies | None) -> _Subject:
         try:
             return _Subject(self.engine.record(enqueue), count, METHOD, restored)
         except NotRecordable:
-            return _Subject(lambda: _ignored(enqueue()), count, METHOD_DIRECT, restored)
+            return _Subject(enqueue, count, METHOD_DIRECT, restored)
 
     def _rough(self, work: Work) -> _Rough:
         """Load and try the kernel, on a copy. It is recorded for that, if it can be: for a
@@ -233,12 +231,12 @@ class GraphTimer:
         once = copies.words_of(0).clone()
         work.launch(args)
         repeatable = torch.equal(once, copies.words_of(0))
-        launch: Callable[[], object] = functools.partial(work.launch, args)
+        launch: Launch = functools.partial(work.launch, args)
         with contextlib.suppress(NotRecordable):
             launch = self.engine.record(launch)
         return _Rough(self._single(launch), repeatable)
 
-    def _single(self, launch: Callable[[], object]) -> float:
+    def _single(self, launch: Launch) -> float:
         """Milliseconds that one launch shows at best, the floor included."""
         found = []
         for _ in range(_ROUGH):
@@ -392,12 +390,8 @@ class CudaTimer(GraphTimer):
             weakref.finalize(self, self.state.close)
 
 
-def _in_turn(work: Work, sets: Sequence[Sequence[Any]]) -> Callable[[], object]:
+def _in_turn(work: Work, sets: Sequence[Sequence[Any]]) -> Launch:
     return lambda: [work.launch(args) for args in sets]
-
-
-def _ignored(_: object) -> None:
-    """A launch gives nothing back."""
 
 
 def _left(values: Sequence[Any], slowed: Sequence[bool]) -> list[Any]:

@@ -7,7 +7,7 @@ inputs and the caller's tensors end up bit for bit what they were.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ from harness.heuristics.facts import Config
 from harness.heuristics.limits import spill_limit
 from harness.records.trials import Origin, Resources, Tuned
 from harness.runtime import module as modules
+from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.disassembly import code_hash
 from harness.runtime.launch.launcher import Launcher
-from harness.runtime.tune.race import Ahead, Race, failure
+from harness.runtime.tune.race import Race, failure
 from harness.runtime.tune.sampling import Sampler, sampler_of
 from harness.runtime.tune.saved import Room, Saved, WriteGuard, cuda_room
 from harness.runtime.tune.scaling import scaled
@@ -58,14 +59,23 @@ class Ready:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Compiler:
-    """Compiles configurations of one module for the current device. ``ahead`` compiles several,
-    ``parallel`` at a time, so that compiling them again finds a cache full; None: nothing is."""
+    """Compiles configurations of one module for the current device; with a ``pool`` several of
+    them ahead, so that compiling them again finds a cache full."""
 
     loaded: modules.LoadedModule
     target: Target
     cache: Path | None = None
-    ahead: Ahead | None = None
-    parallel: int = 1
+    pool: CompilePool | None = None
+
+    @property
+    def parallel(self) -> int:
+        """How many configurations compile at a time."""
+        return 1 if self.pool is None else self.pool.workers
+
+    def ahead(self, configs: Sequence[Config]) -> None:
+        """Compile ``configs`` in parallel; nothing without a pool."""
+        if self.pool is not None and len(configs) > 1:
+            self.pool.warm([CompileJob(self.loaded.text, self.target, c) for c in configs])
 
     def __call__(self, config: Config) -> Ready:
         """Compile and load one configuration. Raises ``CompileFailed``."""
@@ -126,7 +136,7 @@ class _Tuning:
         try:
             race.measure(race.compiled, Origin.HEURISTICS)
             for batch in search.batches(space, race):
-                self._ahead(batch)
+                self.prepare.ahead(batch)
                 race.measure(batch, Origin.SEARCH)
             race.final()
         except (RuntimeError, NoDevice) as error:  # what torch raises when the device fails, and we
@@ -159,13 +169,13 @@ class _Tuning:
         """Compile the candidates, the previous best, and what follows from their registers."""
         configs = self.loaded.configs
         earlier = [c for c in self.settings.earlier if space.allows(c)]
-        self._ahead([*configs, *earlier, *self._likely(space)])
+        self.prepare.ahead([*configs, *earlier, *self._likely(space)])
         race.compile(configs, Origin.HEURISTICS)
         race.compile(earlier, Origin.PREVIOUS)
         known = [(c, race.trials[c].resources) for c in race.compiled]
         more = scaled(self.loaded, self.args, known, target, space)
         if not self.settings.deterministic:
-            self._ahead([c for c in more if not race.tried(c)])
+            self.prepare.ahead([c for c in more if not race.tried(c)])
             race.compile(more, Origin.SCALED)
         if not race.compiled and not race.admit_spilling():
             raise self._none_left(
@@ -178,12 +188,6 @@ class _Tuning:
         if parallel < _MANY or isinstance(self._search(space), Nothing):
             return []
         return space.around(self.loaded.configs[0])[:parallel]
-
-    def _ahead(self, configs: Iterable[Config]) -> None:
-        ahead = self.prepare.ahead
-        wanted = list(configs)
-        if ahead is not None and len(wanted) > 1:
-            ahead(wanted)
 
     def _answer(self, race: Race, chosen: Config, began: float, source: str) -> Tuned:
         trial = race.trials[chosen]

@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import CompileFailed
-from harness.heuristics.facts import Config
 from harness.records.trials import Tuned
 from harness.runtime import module as modules
-from harness.runtime.compile.compiling import CompileJob, CompilePool
+from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.tune.autotune import Compiler, Settings, tune
-from harness.runtime.tune.race import Ahead
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
 
@@ -67,10 +65,7 @@ class CachingAutotuner:
         """The configuration for ``args``: a known one if it still compiles to the binary that
         was timed, else the result of ``autotune.tune`` (whose errors are raised), which is
         kept. ``prepare`` compiles for the device (default: for the current one)."""
-        parallel = 1 if self.pool is None else self.pool.workers
-        compiles = prepare or Compiler(
-            self.loaded, self.target, self.cache, self._ahead(), parallel
-        )
+        compiles = prepare or Compiler(self.loaded, self.target, self.cache, self.pool)
         found = self.known()
         if found is not None and self._holds(found, compiles):
             self.tuned = found
@@ -96,13 +91,3 @@ class CachingAutotuner:
             self.tuning_cache.reject(self.loaded, "it compiles to another binary now")
             return False
         return True
-
-    def _ahead(self) -> Ahead | None:
-        pool = self.pool
-        if pool is None:
-            return None
-
-        def ahead(configs: Sequence[Config]) -> None:
-            pool.warm([CompileJob(self.module_text, self.target, c) for c in configs])
-
-        return ahead

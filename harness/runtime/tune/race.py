@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import CompileFailed, HarnessError
 from harness.heuristics.facts import Config
@@ -30,9 +30,6 @@ from harness.runtime.tune.saved import Saved, WriteGuard, reset_zeros
 
 if TYPE_CHECKING:
     from harness.runtime.tune.autotune import Compiler, Ready
-
-Ahead: TypeAlias = Callable[[Sequence[Config]], None]
-"""Compiles configurations in parallel, so that compiling them again finds a cache full."""
 
 _STAGES = (5, 5, 10, 20)
 """Rounds of a batch, stage by stage: 40 samples for what stays to the end."""

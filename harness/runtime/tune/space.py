@@ -14,7 +14,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import (
     MAX_BLOCK,
@@ -53,7 +52,7 @@ class Space:
     def of(cls, loaded: LoadedModule, target: Target) -> Space:
         """The space around the module's own candidates."""
         configs = loaded.configs
-        sizes = loaded.points or _inferred(loaded)
+        sizes = loaded.points
         fixed = loaded.fixed_blocks
         values: list[tuple[str, tuple[int, ...]]] = []
         for name, _ in configs[0].blocks:
@@ -197,16 +196,3 @@ def _largest(name: str, sizes: Mapping[str, int]) -> int:
 def _per_thread(config: Config, warp_size: int) -> int:
     elements = math.prod(size for _, size in config.blocks)
     return -(-elements // (config.num_warps * warp_size))
-
-
-def _inferred(loaded: LoadedModule) -> dict[str, int]:
-    """Numels read off the launch grid with all blocks at 1, for text that does not state them."""
-    ones = tuple((name, 1) for name, _ in loaded.configs[0].blocks)
-    try:
-        grid = loaded.grid(Config(ones, 1))
-    except (ArithmeticError, LookupError, TypeError, ValueError, HarnessError):
-        return {}
-    found = dict(zip("xyz", grid, strict=True))
-    reduced = loaded.reduced
-    names = [_prefix(name) for name, _ in ones]
-    return {n: reduced if n.startswith("r") else found.get(n, 1) for n in names}

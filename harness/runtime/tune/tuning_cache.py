@@ -205,6 +205,12 @@ def _said(error: Exception) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class _Table:
+    format: int
+    kernels: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
 class LookupTable:
     """Configurations by the hash of a launch; ``where`` is the file, for messages."""
 
@@ -215,14 +221,10 @@ class LookupTable:
     def load(cls, path: Path) -> LookupTable:
         """Read a table. Raises ``RecordError`` for a file that is none."""
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-            if document["format"] != TABLE_FORMAT:
-                raise ValueError(f"format {document['format']}")
-            entries = {
-                str(key): {str(n): int(v) for n, v in config.items()}
-                for key, config in document["kernels"].items()
-            }
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            document = msgspec.json.decode(path.read_bytes(), type=_Table)
+            if document.format != TABLE_FORMAT:
+                raise ValueError(f"format {document.format}")
+        except (OSError, ValueError) as error:
             raise RecordError(
                 "a lookup table of configurations cannot be read",
                 where=str(path),
@@ -230,7 +232,7 @@ class LookupTable:
                 expected='JSON: {"format": 2, "kernels": {launch hash: configuration}}',
                 remedy="write it with `harness tune GRAPH --save-table FILE`",
             ) from error
-        return cls(entries, str(path))
+        return cls(document.kernels, str(path))
 
     def get(self, loaded: modules.LoadedModule) -> Config | None:
         """The configuration for ``loaded``; None if the table has none. Raises ``RecordError`` for

@@ -192,13 +192,6 @@ def test_fp8_kernels_keep_their_elements_per_thread(tmp_path: Path) -> None:
         assert c.num_warps == 1 or c.block("XBLOCK") >= 4 * 32 * c.num_warps
 
 
-def test_older_text_without_points_is_read_off_its_grid(tmp_path: Path) -> None:
-    first = {"XBLOCK": 64, "num_warps": 4, "num_stages": 1}
-    loaded = with_configs(tmp_path, [first], extra="del POINTS")
-    largest = max(c.block("XBLOCK") for c in Space.of(loaded, H100).every())
-    assert largest == 2048  # its grid counts 2000 points
-
-
 def test_around_and_neighbours_agree(loaded: modules.LoadedModule) -> None:
     space = Space.of(loaded, H100)
     ring = Counter(space.around(START))
