@@ -81,6 +81,22 @@ class _Narrow(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return made
 
 
+class _Unrounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Computes in ``dtype`` what would be rounded to 16 or 8 bits."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.dtype = dtype
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = pytree.tree_map(self._wide, (args, kwargs or {}))
+        return func(*given[0], **given[1])
+
+    def _wide(self, value: Any) -> Any:
+        narrow = isinstance(value, torch.dtype) and value.is_floating_point and value.itemsize < 4
+        return self.dtype if narrow else value
+
+
 def outcome(function: Function, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
     """The result (or exception) and the arguments afterwards; a copy is used up."""
     memo: dict[int, Any] = {}
@@ -140,13 +156,16 @@ class _Judge:
         """The number of each result that differs, and how."""
         lines: list[tuple[int, str]] = []
         wide: Sequence[Any] | None = None
+        other: Sequence[Any] = ()
         narrow: Collection[torch.dtype] = ()
         for number, (wanted, found) in enumerate(zip(eager, ours, strict=True)):
             line = _unlike(wanted, found)
             if not line and not self._equal(wanted, found):
                 if wide is None:
-                    wide, narrow = _widened(self.function, self.args, len(eager)), self.narrow()
-                if not self._as_good(wanted, found, wide[number], narrow):
+                    narrow = self.narrow()
+                    wide = _widened(self.function, self.args, len(eager), torch.float64)
+                    other = _widened(self.function, self.args, len(eager), torch.float32)
+                if not self._as_good(wanted, found, wide[number], narrow, other[number]):
                     line = f"{_values(found)} instead of {_values(wanted)}"
             if line:
                 lines.append((number, line))
@@ -163,9 +182,13 @@ class _Judge:
         signs = torch.signbit(wanted) == torch.signbit(found)
         return _close(wanted, found) and bool((signs | ~zeros).all())
 
-    def _as_good(self, wanted: Any, found: Any, wide: Any, narrow: Collection[torch.dtype]) -> bool:
+    def _as_good(
+        self, wanted: Any, found: Any, wide: Any, narrow: Collection[torch.dtype], other: Any
+    ) -> bool:
         """Whether ``found`` is as near to the result in float64 as eager mode's is. A number that
-        is not floating may differ only where the one computed in float64 does."""
+        is not floating may differ only where the one computed in float64 does. With ``narrow``
+        types, what their rounding decides (a comparison of a number with itself rounded) is
+        undecided: it differs between eager mode, ``wide`` and ``other`` (in float32)."""
         if not isinstance(wide, torch.Tensor) or wide.shape != wanted.shape:
             return False
         if not wanted.is_floating_point():
@@ -180,6 +203,8 @@ class _Judge:
         for dtype in narrow:
             slack += 32 * torch.finfo(dtype).eps * w.abs().nan_to_num(0, 0, 0).max()
             undecided |= ~torch.isfinite(b) | ~torch.isfinite(w)
+            if isinstance(other, torch.Tensor) and other.shape == w.shape:
+                undecided |= (other.detach().double() - w).abs() > slack
         near = error <= slack + step * w.abs().clamp_min(torch.finfo(wanted.dtype).tiny)
         right = bool((same | near | undecided).all())
         return right and (not self.signed_zeros or _signs_follow(wanted, found, wide))
@@ -217,14 +242,21 @@ def _signs_follow(wanted: torch.Tensor, found: torch.Tensor, wide: torch.Tensor)
     return bool((~zeros | ~sure | (torch.signbit(wanted) == torch.signbit(found))).all())
 
 
-def _widened(function: Function, args: Sequence[Any], count: int) -> Sequence[Any]:
-    """The results with floating arguments in float64; Nones if that cannot be had."""
+def _widened(
+    function: Function, args: Sequence[Any], count: int, dtype: torch.dtype
+) -> Sequence[Any]:
+    """The results with floating arguments in ``dtype`` or wider, and so what the function itself
+    would round to 16 bits; Nones if that cannot be had."""
 
     def widen(value: Any) -> Any:
-        floats = isinstance(value, torch.Tensor) and value.is_floating_point()
-        return value.detach().double().requires_grad_(value.requires_grad) if floats else value
+        if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+            return value
+        wider = torch.promote_types(value.dtype, dtype)
+        return value.detach().to(wider).requires_grad_(value.requires_grad)
 
-    result, own = outcome(function, pytree.tree_map(widen, list(args)))
+    mode: Any = _Unrounded(dtype)
+    with mode:
+        result, own = outcome(function, pytree.tree_map(widen, list(args)))
     leaves = [] if isinstance(result, Exception) else _tensors((result, own))
     return leaves if len(leaves) == count else [None] * count
 

@@ -82,5 +82,10 @@ def test_what_eager_mode_leaves_open_is_no_difference(devices: Devices) -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         return (x.bfloat16() * 3).sin().float()
 
+    def itself(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.cat([(x >= x.to(torch.bfloat16)) * 1.0, y])
+
     x = torch.linspace(-3, 3, 50)
     assert differences(function, [x], Compiler(devices=devices)) == []
+    y = torch.ones(3, dtype=torch.bfloat16)
+    assert differences(itself, [x.double(), y], Compiler(devices=devices)) == []
