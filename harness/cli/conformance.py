@@ -24,6 +24,7 @@ _JOURNAL = Annotated[
     Path | None,
     typer.Option(help="Go on where an earlier run stopped: its rows are in this file."),
 ]
+_SECONDS = Annotated[float, typer.Option(min=1.0, help="How long to go on.")]
 _DEVICE = Annotated[str, typer.Option(help="Where tensors are: cpu (the interpreter), or cuda.")]
 
 
@@ -36,6 +37,7 @@ def conformance(
         typer.Option(help="Element type, may be repeated; all: five of them. [default: float32]"),
     ] = None,
     backward: Annotated[bool, typer.Option("--backward", help="And with gradients.")] = False,
+    seconds: _SECONDS = 86_400.0,
     jobs: _JOBS = 2,
     journal: _JOURNAL = None,
     device: _DEVICE = "cpu",
@@ -56,10 +58,13 @@ def conformance(
     cases = operators.cases(types, backward=backward)
     wanted = [case for case in cases if is_chosen(answer.only, case.operator)]
     rows: list[operators.Row] = []
+    end = time.monotonic() + seconds
     with answer.cache() as folder, answer.progress("operators") as progress:
         for row in operators.run(wanted, samples, jobs, folder, journal, device):
             rows.append(row)
             progress.update(row.operator, len(rows), len(wanted))
+            if time.monotonic() > end:
+                break
     order = operators.CATEGORIES.index
     rows.sort(key=lambda row: (order(row.category), row.operator, row.dtype, row.backward))
     counts = Counter(row.category for row in rows)
@@ -82,7 +87,7 @@ _COLUMNS = (
 @command
 def fuzz(
     answer: Answer,
-    seconds: Annotated[float, typer.Option(min=1.0, help="How long to go on.")] = 60.0,
+    seconds: _SECONDS = 60.0,
     seed: Annotated[int, typer.Option(min=0, help="Number of the first program.")] = 0,
     programs: Annotated[
         int, typer.Option("--programs", "--count", min=1, help="How many programs at most.")
