@@ -19,7 +19,7 @@ import operator
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from harness.executor import Launches, launches_of, prepare_graph
 from harness.graph.bounds import with_bounds
 from harness.graph.capture.aot import RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.fx import Conversion, Naming, convert
-from harness.graph.model import Graph
+from harness.graph.model import CHECKED, Graph
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
 from harness.runtime.compile.cache import usable
@@ -60,21 +60,27 @@ def backend(
 ) -> Runner:
     """What ``torch.compile(…, backend="harness", options={…})`` calls.
 
-    Options are ``fail_on_fallback`` and ``eager_random`` (``Compiler``). Its compile reports are
-    not kept; pass a ``Compiler`` to have them.
+    Options are ``fail_on_fallback``, ``eager_random``, ``unchecked_indices`` (``Compiler``). Its
+    compile reports are not kept; pass a ``Compiler`` to have them.
     """
     given = dict(options or {})
     fail = bool(given.pop("fail_on_fallback", False))
     eager_random = bool(given.pop("eager_random", False))
+    unchecked = bool(given.pop("unchecked_indices", False))
     if given or other:
         raise UsageError(
             "the backend does not know this option",
             where='torch.compile(…, backend="harness")',
             got=", ".join(sorted({**given, **other})),
-            expected="fail_on_fallback, eager_random",
+            expected="fail_on_fallback, eager_random, unchecked_indices",
             remedy="make a harness.backend.Compiler and pass it as the backend",
         )
-    compiler = Compiler(devices=_shared_devices(), fail_on_fallback=fail, eager_random=eager_random)
+    compiler = Compiler(
+        devices=_shared_devices(),
+        fail_on_fallback=fail,
+        eager_random=eager_random,
+        unchecked_indices=unchecked,
+    )
     return compiler(gm, example_inputs)
 
 
@@ -207,6 +213,10 @@ class Compiler:
     Random numbers are computed inside kernels, from seeds that torch's generator draws; with
     ``eager_random`` (or ``HARNESS_EAGER_RANDOM``) torch draws them all, so that they are those
     of eager mode bit for bit.
+
+    An index out of range stops the device, as in eager mode (``CUDA error: device-side assert
+    triggered``), and raises ``IndexOutOfRange`` on a CPU; ``unchecked_indices`` (or
+    ``HARNESS_UNCHECKED_INDICES``) leaves the test out.
     """
 
     target: Target | None = None
@@ -215,6 +225,7 @@ class Compiler:
     fail_on_fallback: bool = False
     eager: list[Report] = field(default_factory=list)
     eager_random: bool = False
+    unchecked_indices: bool = False
 
     @property
     def reports(self) -> list[Report]:
@@ -269,7 +280,10 @@ class Compiler:
         converted = convert(gm, inputs, name, Naming())
         device = _device_of(inputs)
         target = self.target or self.devices.target(device)
-        compiled = compile_graph(with_bounds(converted.graph), target)
+        graph = with_bounds(converted.graph)
+        if not (self.unchecked_indices or settings.current().unchecked_indices):
+            graph = replace(graph, facts=(*graph.facts, CHECKED))
+        compiled = compile_graph(graph, target)
         self.compiled.append(compiled)
         for failure in compiled.report().failures:
             self._tell("torch runs a region", name, failure)

@@ -39,7 +39,8 @@ class Options:
     For programs compiled with ``torch.compile(…, backend="harness")``: ``trace`` marks every
     launch for ``torch.profiler``; ``bandwidth`` is a regular expression of the kernels that are
     timed the first time they run (empty: all, None: none), and ``bandwidth_file`` gets what is
-    found besides the log; ``eager_random`` has torch draw all random numbers, as eager mode does.
+    found besides the log; ``eager_random`` has torch draw all random numbers, as eager mode does;
+    ``unchecked_indices`` leaves out the assertions that indices are in range.
     """
 
     cache: Path
@@ -58,6 +59,7 @@ class Options:
     bandwidth: str | None = None
     bandwidth_file: Path | None = None
     eager_random: bool = False
+    unchecked_indices: bool = False
 
     @property
     def kept_cache(self) -> Path | None:
@@ -137,8 +139,8 @@ def from_environment(
     commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv;
     ``HARNESS_TUNING_TABLE`` names a table of configurations;
     ``CI`` and ``NO_COLOR`` count when they are set and not empty. ``HARNESS_NO_CACHE``,
-    ``HARNESS_VERIFY``, ``HARNESS_TRACE``, ``HARNESS_EAGER_RANDOM`` and ``HARNESS_BANDWIDTH`` are
-    switches;
+    ``HARNESS_VERIFY``, ``HARNESS_TRACE``, ``HARNESS_EAGER_RANDOM``,
+    ``HARNESS_UNCHECKED_INDICES`` and ``HARNESS_BANDWIDTH`` are switches;
     ``HARNESS_BANDWIDTH_KERNELS`` (a regular expression of kernels' names) and
     ``HARNESS_BANDWIDTH_FILE`` each turn the latter on.
     What the environment does not say, ``harness.toml`` or ``[tool.harness]`` of ``pyproject.toml``
@@ -165,6 +167,7 @@ def from_environment(
         bandwidth=_bandwidth(seen),
         bandwidth_file=seen.path("HARNESS_BANDWIDTH_FILE"),
         eager_random=seen.switch("HARNESS_EAGER_RANDOM"),
+        unchecked_indices=seen.switch("HARNESS_UNCHECKED_INDICES"),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -199,3 +201,23 @@ def test_a_product_with_odd_rows(compiler: Compiler) -> None:
     for ours, eager in zip(found[1], found[0], strict=True):
         assert ours is not None and eager is not None
         torch.testing.assert_close(ours, eager, rtol=2e-2, atol=2e-1)
+
+
+_OUTSIDE = """
+import sys, torch
+from harness.backend import Compiler
+x, i = torch.randn(64, 8, device="cuda"), torch.full((40,), int(sys.argv[1]), device="cuda")
+made = torch.compile(lambda x, i: x[i] * 2 + x[i].sum(), backend=Compiler())(x, i)
+torch.cuda.synchronize()
+torch.testing.assert_close(made, x[i] * 2 + x[i].sum())
+"""
+
+
+@pytest.mark.parametrize(("index", "fine"), [(63, True), (-64, True), (64, False), (-65, False)])
+def test_an_index_out_of_range_stops_the_device(index: int, fine: bool) -> None:
+    """In a process of its own: a device that has stopped stays so for its process."""
+    run = [sys.executable, "-c", _OUTSIDE, str(index)]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == fine, done.stderr[-2000:]
+    if not fine:
+        assert "device-side assert" in done.stderr and "index is out of range" in done.stderr

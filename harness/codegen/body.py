@@ -47,6 +47,10 @@ Context = tuple[Value, ...]
 """Masks that a value is computed under, outermost first."""
 
 
+def _asserts(value: Value) -> bool:
+    return isinstance(value, Compute) and value.op is Op.IN_RANGE
+
+
 @dataclass(slots=True)
 class Body:
     """Writes values and stores. ``evictions`` gives the cache hint of a load, ``labels`` the graph
@@ -101,7 +105,11 @@ class Body:
         if found is None:
             for v in walk([value]):
                 if id(v) not in self._loads:
-                    reads = isinstance(v, Load) or any(self._loads[id(o)] for o in operands(v))
+                    reads = (
+                        isinstance(v, Load)
+                        or _asserts(v)
+                        or any(self._loads[id(o)] for o in operands(v))
+                    )
                     # A scan has seen its whole row, whatever of it a mask leaves.
                     self._loads[id(v)] = reads and not isinstance(v, Scan | Sort)
             found = self._loads[id(value)]
@@ -229,6 +237,8 @@ class Body:
 
     def _compute(self, value: Compute, context: Context) -> Var:
         args = [self._at(a, context) for a in value.args]
+        if value.op is Op.IN_RANGE:
+            return self._in_range(value, args[0], args[1], context)
         tiles = frozenset(t for a in args for t in a.tiles)
         texts = [a.text for a in args]
         tensors = {a.dtype for a in args if not a.literal}
@@ -246,6 +256,16 @@ class Body:
         if value.op is Op.CAST and len(texts) == 1 and text == texts[0]:
             return Var(text, value.dtype, tiles)
         return self._assign(value, context, text, tiles)
+
+    def _in_range(self, value: Value, index: Var, size: Var, context: Context) -> Var:
+        """``index`` itself, after a line that has the device stop where it is out of range."""
+        at, end = (materialised(v) if v.literal else v.text for v in (index, size))
+        mask, _ = self._mask_text(index.tiles, context)
+        where = "" if mask == "None" else f", {mask}"
+        test = f"({at} >= 0) & ({at} < {end})"
+        line = f'tl.device_assert({test}, "an index is out of range"{where})'
+        self._scope(value, context).lines.append(line)
+        return index
 
     def _nonnegative(self, value: Value) -> bool:
         match value:

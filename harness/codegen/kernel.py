@@ -64,7 +64,9 @@ def render(plan: KernelPlan, number: int) -> KernelSource:
     parameters += [f"{block_name(t.prefix)}: tl.constexpr" for t in _blocks_in_order(plan)]
     body = "".join(f"{_INDENT}{line}\n" for line in lines)
     tail = f"({', '.join(parameters)}):\n{body}"
-    text = "".join((*helpers, f"@triton.jit\ndef {name}", tail))
+    # Assertions are compiled only where a kernel asks for it.
+    asserts = "(debug=True)" if "tl.device_assert(" in body else ""
+    text = "".join((*helpers, f"@triton.jit{asserts}\ndef {name}", tail))
     executed = _COMMENT.sub("", "".join((*helpers, tail)))  # not where it came from
     digest = hashlib.sha256(executed.encode()).hexdigest()
     return KernelSource(name, text, digest, launch_grid(plan), plan)

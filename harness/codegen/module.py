@@ -40,7 +40,7 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
             f"\n{source.text}",
             f"\n{_grid(source)}",
             f"\n{_reference(reference, plan)}",
-            tail.arguments(source.name, bool(plan.sizes), rows),
+            tail.arguments(source.name, bool(plan.sizes), rows, source.text),
             tail.check(source.text, list(signature.values())),
         )
     )

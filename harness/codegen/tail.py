@@ -92,7 +92,7 @@ def get_args(device=None, seed=0{parameter}):
 def call(args, config=None):
     """Launch the kernel on the current stream."""
     config = dict(CONFIGS[0] if config is None else config)
-    {name}[grid({where})](*args, **config)
+    {name}[grid({where})](*args, **config{asserting})
 '''
 
 _SIZE = """        if kind == "size":
@@ -274,9 +274,10 @@ def imports(kernel: str) -> str:
     )
 
 
-def arguments(name: str, sizes: bool, rows: str) -> str:
+def arguments(name: str, sizes: bool, rows: str, kernel: str) -> str:
     """What makes the arguments of the kernel ``name`` and launches it; ``rows`` is the text that
-    describes them, ``sizes`` whether some are sizes that only a launch knows."""
+    describes them, ``sizes`` whether some are sizes that only a launch knows, ``kernel`` its text.
+    """
     distinct = '"distinct:' in rows
     parts = {
         "{name}": name,
@@ -284,6 +285,8 @@ def arguments(name: str, sizes: bool, rows: str) -> str:
         "{sizes}": "\n    Unknown sizes: ``sizes``, else UNKNOWN_SIZES." if sizes else "",
         "{rows}": "arg_rows(**{**UNKNOWN_SIZES, **(sizes or {})})" if sizes else "ARGS",
         "{size}": _SIZE if sizes else "",
+        # Of a kernel's assertions its own: integers may wrap around.
+        "{asserting}": ", sanitize_overflow=False" if "tl.device_assert(" in kernel else "",
         "{where}": "config, args" if sizes else "config",
         "{distinct}": _CALL_DISTINCT if distinct else "",
     }

@@ -119,6 +119,10 @@ class Mutation:
     value: str
 
 
+CHECKED = ("indices", "checked")
+"""The fact of a graph whose kernels assert that indices are in range."""
+
+
 @dataclass(frozen=True, slots=True)
 class Graph:
     """A functional graph. ``nodes`` are in execution order; ``outputs`` name

@@ -104,6 +104,8 @@ class Op(enum.Enum):
     HYPOT = "hypot"
     COPYSIGN = "copysign"
     NEXTAFTER = "nextafter"
+    # checked by the kernel that computes it
+    IN_RANGE = "in_range"
     # random numbers
     RANDOM_BITS = "random_bits"
 
@@ -273,6 +275,8 @@ ROWS: MappingProxyType[Op, Row] = MappingProxyType(
         Op.ATAN2: Row(2, Rule.FLOAT, np.arctan2, "libdevice.atan2({0}, {1})", ulps=3.0),
         Op.HYPOT: Row(2, Rule.FLOAT, np.hypot, "libdevice.hypot({0}, {1})"),
         Op.COPYSIGN: Row(2, Rule.FLOAT, np.copysign, "libdevice.copysign({0}, {1})"),
+        # The first operand; a kernel asserts that it is from 0 up to the second.
+        Op.IN_RANGE: Row(2, Rule.INTEGER, lambda a, b: a + 0 * b, "{0}", _BITS),
         Op.NEXTAFTER: Row(2, Rule.FLOAT, np.nextafter, text.nextafter),
         Op.RANDOM_BITS: Row(2, Rule.RANDOM, meaning.random_bits, "_random_bits({0}, {1})", _BITS),
     }

@@ -154,6 +154,11 @@ OUTSIDE: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
     "gather": (lambda x, i: x.gather(0, i) * 2, torch.tensor([[7, 0]])),
     "embedding": (lambda x, i: torch.nn.functional.embedding(i, x) * 2, torch.tensor([7])),
     "negative": (lambda x, i: x.index_add(0, i, x[:1]) * 2, torch.tensor([-7])),
+    "other row": (lambda x, i: x.gather(1, i) * 2, torch.tensor([[2], [0], [1]])),
+    "masked": (lambda x, i: torch.where(i > 5, x[0, 0], x[i, 0]), torch.tensor([0, 7])),
+    "scattered": (lambda x, i: x.scatter(1, i, 3.0) * 2, torch.tensor([[2], [0], [0]])),
+    "put": (lambda x, i: x.index_put((i, i), x[0]) * 2, torch.tensor([1, 2])),
+    "copied": (lambda x, i: x.index_copy(1, i, x[:, :1]) * 2, torch.tensor([-3])),
     "written": (lambda x, i: (x * 1).index_put_((i,), x[0]), torch.tensor([10_000_000])),
 }
 
@@ -165,8 +170,28 @@ def test_an_index_out_of_range_raises(devices: Devices, name: str) -> None:
     with pytest.raises((IndexError, RuntimeError)):
         function(*args)
     torch.compiler.reset()
-    with pytest.raises(IndexOutOfRange, match="reaches outside its tensor"):
+    with pytest.raises(IndexOutOfRange, match="index is out of range"):
         torch.compile(function, backend=Compiler(devices=devices))(*args)
+
+
+def test_only_what_may_be_out_of_range_is_checked(devices: Devices) -> None:
+    def function(x: torch.Tensor, i: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x[torch.arange(3).flip(0)] * 2, x[i] * 2, x.sum(1)[i] + 1
+
+    args = [torch.randn(3, 2), torch.tensor([2, -3])]
+    compiler = Compiler(devices=devices)
+    assert differences(function, args, compiler) == []
+    lines = _kernels(compiler).splitlines()
+    assert sum("tl.device_assert" in line for line in lines) == 2
+    assert sum("triton.jit(debug=True)" in line for line in lines) >= 1
+    bare = Compiler(devices=devices, unchecked_indices=True)
+    assert differences(function, args, bare) == []
+    assert "device_assert" not in _kernels(bare) and "debug" not in _kernels(bare)
+
+
+def _kernels(compiler: Compiler) -> str:
+    (graph,) = compiler.compiled
+    return "\n".join(module.text for module, _ in graph.distinct())
 
 
 def test_a_kernel_that_cannot_be_run_does_not_fail_the_step(

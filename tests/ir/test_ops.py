@@ -84,6 +84,7 @@ TORCH: dict[Op, Callable[..., torch.Tensor]] = {
     Op.BIT_NOT: torch.bitwise_not,
     Op.SHIFT_LEFT: torch.bitwise_left_shift,
     Op.SHIFT_RIGHT: torch.bitwise_right_shift,
+    Op.IN_RANGE: lambda a, b: a,
     Op.LOG10: torch.log10,
     Op.RANDOM_BITS: op_numpy.philox,
 }

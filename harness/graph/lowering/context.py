@@ -45,9 +45,11 @@ Index = tuple[sympy.Expr, ...]
 
 @dataclass(slots=True)
 class Context:
-    """Shared by the rules of one program; not shared between programs."""
+    """Shared by the rules of one program; not shared between programs. ``checked``: kernels assert
+    that indices are in range, unless they certainly are."""
 
     builder: Builder = field(default_factory=Builder)
+    checked: bool = False
     _indirect: dict[sympy.Symbol, Value] = field(default_factory=dict)
     _symbols: dict[int, sympy.Symbol] = field(default_factory=dict)
     _reads: dict[tuple[object, ...], Value] = field(default_factory=dict)
@@ -182,6 +184,24 @@ class Context:
         for test in tests:
             result = scalar.both(result, test)
         return result
+
+    def position(self, value: Value, size: sympy.Expr, shape: Shape) -> Value:
+        """An integer ``value`` over a tensor of ``shape`` as an index into a dimension of ``size``:
+        negative ones count from the end, and nothing is out of range."""
+        index = self.wrap(value, size)
+        for known in (index, value) if self.checked else ():
+            if isinstance(known, Constant):
+                low = high = sympy.Integer(int(known.number))
+            elif isinstance(known, IndexValue) and not known.indirect:
+                low, high = self.simplifier(shape).bounds(known.index)
+            else:
+                continue
+            sure = low is not None and high is not None
+            if sure and low.is_nonnegative and (size - high).is_positive:
+                return index
+        if not self.checked:
+            return index
+        return self.builder.compute(Op.IN_RANGE, index, self.index_value(size), dtype=DType.I64)
 
     def wrap(self, value: Value, size: sympy.Expr) -> Value:
         """An integer index brought into range: negative ones count from the end."""

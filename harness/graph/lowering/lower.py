@@ -19,7 +19,7 @@ from harness.graph.lowering.tensor import (
     Tensor,
     canonical,
 )
-from harness.graph.model import Graph, Mutation, Node, Ref, TensorType, ValueType
+from harness.graph.model import CHECKED, Graph, Mutation, Node, Ref, TensorType, ValueType
 from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
 from harness.ir.nodes import Load, walk
@@ -100,6 +100,7 @@ class Lowering:
     def __post_init__(self) -> None:
         order = {n.name: k for k, n in enumerate(self.graph.nodes)}
         self.maker = NestMaker(self.context, order)
+        self.context.checked = CHECKED in self.graph.facts
 
     def run(self, name: str) -> Program:
         """Lower everything."""

@@ -52,9 +52,8 @@ def pick(call: Call, scanned: Scanned) -> Scanned | Reduced:
     """The result of ``slice_copy``, ``gather`` or ``flip``, if ``only_picked`` holds."""
     if call.node.op == "aten.gather.default":
         index = call.tensor(2, "index")
-        where = call.context.wrap(
-            call.read(index, canonical(index.shape), call.shape), scanned.size
-        )
+        at = call.read(index, canonical(index.shape), call.shape)
+        where = call.context.position(at, scanned.size, call.shape)
         return _one(call, scanned, where)
     if call.node.op == "aten.flip.default":
         return replace(scanned, backward=True)

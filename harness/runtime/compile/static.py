@@ -205,6 +205,7 @@ def compile_for(
         "num_stages": config.num_stages,
         # Said explicitly because the default changes in Triton 3.10.
         "enable_fp_fusion": True,
+        **({"debug": True, "sanitize_overflow": False} if kernel.debug else {}),
         **dict(config.options),
     }
     try:

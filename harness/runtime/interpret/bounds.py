@@ -7,6 +7,7 @@ that its argument lies in. Installed only in worker processes, which do nothing 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -50,6 +51,9 @@ class Bounds:
         from triton.runtime import interpreter
 
         builder: Any = interpreter.InterpreterBuilder
+        # Kernels' own assertions too; integers that wrap around are what they are.
+        options = dataclasses.replace(builder().options, debug=True, sanitize_overflow=False)
+        interpreter.interpreter_builder.options = options
         add = builder.create_addptr
 
         def create_addptr(own: Any, pointer: Any, offset: Any) -> Any:

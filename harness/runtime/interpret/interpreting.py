@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from typing import Any
 
@@ -18,6 +19,7 @@ from harness.runtime.interpret.bounds import Bounds
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, LaunchJob
 
 _KEPT = 256
+_OUT_OF_RANGE = re.compile("outside its tensor|index is out of range")
 """Loaded modules a worker remembers."""
 
 
@@ -75,7 +77,7 @@ class Interpreter:
     ) -> HarnessError:
         chosen = modules.config_dict(config or loaded.configs[0])
         cause = error.__cause__ or error
-        if isinstance(cause, IndexError) and "outside its tensor" in str(cause):
+        if isinstance(cause, IndexError | AssertionError) and _OUT_OF_RANGE.search(str(cause)):
             return IndexOutOfRange(
                 "an index is out of range",
                 where=loaded.name,

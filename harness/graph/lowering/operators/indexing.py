@@ -14,7 +14,9 @@ def position(call: Call, value: Value, size: sympy.Expr) -> sympy.Expr:
     """An integer value as an index into a dimension of ``size``."""
     if is_one(size):
         return sympy.S.Zero
-    return call.context.indirect(call.context.wrap(value, size))
+    if call.node.op.startswith("aten._unsafe_index"):
+        return call.context.indirect(call.context.wrap(value, size))
+    return call.context.indirect(call.context.position(value, size, call.shape))
 
 
 def embedding(call: Call) -> Lowered:

@@ -84,7 +84,8 @@ def scatter_value(call: Call) -> Lowered:
     out = list(canonical(call.shape))
     here = call.context.index_value(out[dim])
     out[dim] = sympy.S.Zero
-    there = call.context.wrap(call.read(index, tuple(out), call.shape), call.shape[dim])
+    at = call.read(index, tuple(out), call.shape)
+    there = call.context.position(at, call.shape[dim], call.shape)
     hit = call.scalar.compare(Op.EQ, here, there)
     return call.result(call.scalar.where(hit, number, call.operand(0)))
 
