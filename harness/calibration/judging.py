@@ -31,17 +31,8 @@ from harness.calibration.record import (
     size_class,
     slowed,
 )
-from harness.measure.noise.judge import (
-    Effect,
-    Estimate,
-    Noise,
-    Pair,
-    Rules,
-    Times,
-    Verdict,
-    estimate,
-    judge,
-)
+from harness.measure.noise.estimate import Noise, Pair, Times, estimate
+from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
 from harness.measure.noise.variance import median_error
 
 GROUPS = 10

@@ -4,6 +4,13 @@
 1    a kernel failed its check or its compile, or the command could not be carried out
 2    wrong usage: the command line, a name in it, or a damaged graph file
 130  interrupted
+
+Those that judge (``gate``: compare, confirm, changes) tell more apart:
+
+1    a regression
+2    wrong usage, a file that holds what it should not, or an error of the command itself
+3    no regression in what could be judged; something that worked in A is broken in B
+4    nothing could be judged
 """
 
 from __future__ import annotations
@@ -30,6 +37,7 @@ from harness.report import output
 from harness.report.output import Form, Progress, Report
 
 FINE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+REGRESSED, UNUSABLE, BROKEN, NOTHING_JUDGED = 1, 2, 3, 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -109,15 +117,17 @@ def command(
     table: bool = False,
     only: bool = False,
     cases: bool = False,
+    gate: bool = False,
 ) -> Any:
     """``function`` as a command: it gets an ``Answer`` first and ends the process with the status
     that it returns (None: 0), or the one that its error means.
 
     Every command has ``--json`` and ``--debug``; one that answers with a ``table`` also
-    ``--csv``, ``--markdown`` and ``--wide``; ``only``: and ``-k``; ``cases``: and ``--junit``.
+    ``--csv``, ``--markdown`` and ``--wide``; ``only``: and ``-k``; ``cases``: and ``--junit``. The
+    status of a ``gate`` says what was found, so that an error has one of its own.
     """
     if function is None:
-        return functools.partial(command, table=table, only=only, cases=cases)
+        return functools.partial(command, table=table, only=only, cases=cases, gate=gate)
     wanted = function
 
     @functools.wraps(wanted)
@@ -136,6 +146,7 @@ def command(
             if debug and not isinstance(error, BrokenPipeError) or _is_for_typer(error):
                 raise
             status = _told(error, as_json=chosen["as_json"])
+            status = UNUSABLE if gate and status == FAILED else status
         raise typer.Exit(status)
 
     added: dict[str, Any] = {"debug": _DEBUG}

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.arguments import Alpha, Everything, Margin
-from harness.cli.command import FAILED, FINE, Answer, command
+from harness.cli.command import (
+    BROKEN,
+    FAILED,
+    FINE,
+    NOTHING_JUDGED,
+    REGRESSED,
+    UNUSABLE,
+    Answer,
+    command,
+)
 from harness.history import lookup, store
 from harness.measure.jobs import Effort
 from harness.options import Options, project_root
@@ -29,7 +38,7 @@ _SIDE = (
 )
 
 
-@command(table=True, only=True)
+@command(table=True, only=True, gate=True)
 def compare(
     answer: Answer,
     a: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
@@ -56,9 +65,9 @@ def compare(
 ) -> int:
     """Compare B with A: kernels matched by what they compute, verdicts, causes.
 
-    SAME, FASTER, SLOWER, UNSURE or INCOMPARABLE with its reason; the error rate is the whole
-    table's. Exit status 1 only if something is SLOWER, with --static if something is worse by
-    the rules in docs/comparing.md.
+    SAME, FASTER, SLOWER, RETUNED, UNSURE or INCOMPARABLE with its reason; the error rate is the
+    whole table's. Exit status 1: something is SLOWER (--static: worse by the rules in
+    docs/comparing.md); 3: broken in B; 2: unusable files, errors; 4: nothing could be judged.
 
     \b
     harness compare 20260102 latest
@@ -82,7 +91,7 @@ def compare(
     return _tell(answer, found, everything)
 
 
-@command(table=True, only=True)
+@command(table=True, only=True, gate=True)
 def confirm(
     answer: Answer,
     a: Annotated[str, typer.Argument(metavar="RUN_A", help="What `harness compare` takes.")],
@@ -108,7 +117,7 @@ def confirm(
     """Time the modules stored in two runs against each other, interleaved, in fresh processes.
 
     Each kernel runs with its recorded configuration; nothing is checked out, tuned or recorded.
-    Needs a GPU. Exit status 1 only if something is SLOWER, or if it could not be measured.
+    Needs a GPU. Exit status as of `harness compare`; 2 if nothing could be measured.
 
     \b
     harness confirm 20260102 latest
@@ -128,7 +137,18 @@ def _tell(answer: Answer, found: Comparison, everything: bool) -> int:
 
     kept = chosen(found, answer.only)
     answer.tell(comparison_report(kept, len(found.rows), everything=everything))
-    return FAILED if kept.regressed else FINE
+    return _status(kept)
+
+
+def _status(found: Comparison) -> int:
+    """What a comparison means for a script: the worst of it."""
+    if found.regressed:
+        return REGRESSED
+    if found.broken:
+        return BROKEN
+    if found.problems:
+        return UNUSABLE
+    return FINE if found.judged else NOTHING_JUDGED
 
 
 def _remeasured(

@@ -70,6 +70,13 @@ def stated(text: str, name: str) -> Any:
         return None
 
 
+def candidates(text: str) -> str:
+    """The configurations that the module ``text`` offers a tuner, as text."""
+    start = text.find("\nCONFIGS = [")
+    lines = text[start : text.find("\n]", start)].split("\n")[2:] if start >= 0 else []
+    return "\n".join(lines)
+
+
 def _best(text: str) -> dict[str, int] | None:
     start = text.find("\nCONFIGS = [")
     first, last = text.find("{", start), text.find("}", start)
@@ -85,6 +92,61 @@ def _best(text: str) -> dict[str, int] | None:
 def code_hash(text: str) -> str:
     """What names the code of the module ``text``, computed: 16 hexadecimal digits."""
     return _digest(code(text))
+
+
+@functools.lru_cache(maxsize=4096)
+def executed(text: str) -> str:
+    """What names the computation that the module ``text`` executes, whatever its variables are
+    called: two modules that differ in names alone, or in a second name for a value
+    (``x2 = xindex``), compile to the same instructions. Its ``code_hash`` where the code cannot be
+    read."""
+    kept = "\n".join(line for line in code(text).split("\n") if line != "_KERNEL =")
+    named = re.sub(rf"^({_JIT}\ndef )\(", r"\1kernel(", kept, flags=re.MULTILINE)
+    try:
+        tree = ast.parse(named)
+    except SyntaxError:
+        return facts(text).code_hash
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            _rename(function)
+    return _digest(ast.dump(tree))
+
+
+def _rename(function: ast.FunctionDef) -> None:
+    """Number the variables of ``function`` in the order in which they appear, without the second
+    names of values; arguments keep their names, by which they are passed."""
+    given = {argument.arg for argument in function.args.args}
+    stored: dict[str, list[int]] = {name: [0] for name in given}
+    loaded: dict[str, int] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            stored.setdefault(node.id, []).append(node.lineno)
+        elif isinstance(node, ast.Name):
+            loaded[node.id] = min(node.lineno, loaded.get(node.id, node.lineno))
+    second: dict[str, str] = {}
+
+    def names_again(statement: ast.stmt) -> bool:
+        """Whether all that it does is to give a value that stays another name that stays."""
+        match statement:
+            case ast.Assign([ast.Name(name)], ast.Name(value)) if (
+                stored[name] == [statement.lineno]
+                and len(stored.get(value, ())) == 1
+                and stored[value][0] < statement.lineno <= loaded.get(name, statement.lineno)
+            ):
+                second[name] = second.get(value, value)
+                return True
+        return False
+
+    blocks = [n for n in ast.walk(function) if isinstance(n, ast.FunctionDef | ast.For | ast.While)]
+    for block in blocks:
+        block.body = [one for one in block.body if not names_again(one)]
+    numbers: dict[str, str] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name):
+            name = second.get(node.id, node.id)
+            if name in stored and name not in given:
+                name = numbers.setdefault(name, f"v{len(numbers)}")
+            node.id = name
 
 
 def _digest(text: str) -> str:

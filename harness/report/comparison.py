@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.measure.noise.judge import Effect, Noise, Source, Verdict
+from harness.measure.noise.estimate import Noise, Source
+from harness.measure.noise.judge import Effect, Verdict
 from harness.records import metrics
 from harness.records.names import is_chosen, short
 from harness.records.run import KernelRecord
@@ -29,12 +30,14 @@ from harness.verdicts import comparing
 from harness.verdicts.causes import SAME_CODE, clock, figure, mix
 from harness.verdicts.comparing import Comparison, Side
 from harness.verdicts.pairing import Match
+from harness.verdicts.totals import Rollup
 
 _STYLES = {
     "SLOWER": "bold red",
     "WORSE": "bold red",
     "FASTER": "green",
     "BETTER": "green",
+    "RETUNED": "cyan",
     "UNSURE": "yellow",
     "CHANGED": "yellow",
     "INCOMPARABLE": "magenta",
@@ -45,6 +48,7 @@ _MOST_ALIKE = 5
 _ORDER = (
     Verdict.SLOWER,
     Verdict.FASTER,
+    Verdict.RETUNED,
     Verdict.UNSURE,
     Verdict.SAME,
     Verdict.INCOMPARABLE,
@@ -92,17 +96,32 @@ def _blocks(found: Comparison, everything: bool, judged: int) -> Iterator[Block]
         yield Text()
     for reason, number in alike.items():
         yield Text(f"INCOMPARABLE {number} kernels: {reason}", wrapped=True)
-    sums = [r for r in found.rollups if everything or r.effect.verdict is not Verdict.SAME]
+    sums = [r for r in found.rollups if everything or r.verdict is not Verdict.SAME]
     if sums:
         yield Text()
         yield Table(_SUMS, [_rollup_document(rollup) for rollup in sums])
     matched = {row.match.graph for row in found.rows}
     for title, kernels in (("only in A", found.vanished), ("only in B", found.appeared)):
         if kernels:
-            yield from (Text(), Text(f"{title}, in no sum:"))
+            yield from (Text(), Text(f"{title}:"))
             yield from (Text(f"  {line}") for line in _unmatched(kernels, matched))
+    yield from _machine(found)
+    for title, sentences in (("broken in B", found.broken), ("not usable", found.problems)):
+        if sentences:
+            yield from (Text(), Text(f"{title}:"))
+            yield from (Text(f"  {sentence}", wrapped=True) for sentence in sentences)
     yield Text()
     yield from paragraphs(summary(found))
+
+
+def _machine(found: Comparison) -> Iterator[Block]:
+    """Kernels whose code did not change and whose time did."""
+    if found.machine:
+        yield from (
+            Text(),
+            Text("the machine: the code of these is the same on both sides, and their times moved"),
+            Table(_ROWS, [_row_document(row) for row in found.machine]),
+        )
 
 
 def sides(a: Side, b: Side, notes: Sequence[str]) -> Iterator[Block]:
@@ -221,7 +240,7 @@ def summary(found: Comparison) -> list[str]:
     """The counts, the error rates and where the noise figures come from."""
     lines = [_counts("kernels", [row.verdict for row in found.rows])]
     if found.rollups:
-        lines.append(_counts("sums", [rollup.effect.verdict for rollup in found.rollups]))
+        lines.append(_counts("sums", [rollup.verdict for rollup in found.rollups]))
     if found.vanished or found.appeared:
         lines.append(f"only in A: {len(found.vanished)}, only in B: {len(found.appeared)}")
     if found.noise is None:
@@ -235,7 +254,7 @@ def summary(found: Comparison) -> list[str]:
     lines.append(_noise(found.noise, paired=found.paired))
     same = [row for row in found.rows if row.identical and row.effect is not None]
     if same and found.noise.shift is not None:
-        flagged = sum(row.verdict in (Verdict.SLOWER, Verdict.FASTER) for row in same)
+        flagged = len(found.machine)
         lines.append(
             f"{plural(len(same), 'kernel has', 'kernels have')} the same code and "
             f"configuration on both sides: {flagged} of "
@@ -266,7 +285,6 @@ def _noise(noise: Noise, *, paired: bool) -> str:
     what = "of the difference within a process" if paired else "between processes"
     where = {
         Source.PROCESSES: f"learnt from {noise.prior.kernels} kernels",
-        Source.IDENTICAL: f"learnt from {noise.prior.kernels} identical kernels",
         Source.DEFAULT: "a stated default",
     }[noise.source]
     text = f"noise {what}: {spread[0]:.2g} % at 5 µs, {spread[1]:.2g} % at 50 µs ({where})"
@@ -288,6 +306,8 @@ def document(found: Comparison) -> dict[str, Any]:
         "paired": found.paired,
         "slower": found.slower,
         "notes": list(found.notes),
+        "problems": list(found.problems),
+        "broken": list(found.broken),
         "noise": None if found.noise is None else _noise_document(found.noise),
         "kernels": [_row_document(row) for row in found.rows],
         "rollups": [_rollup_document(rollup) for rollup in found.rollups],
@@ -318,6 +338,8 @@ def _noise_document(noise: Noise) -> dict[str, Any]:
         "prior_df": noise.prior.df,
         "between_runs": noise.session.variance**0.5,
         "identical_shift": noise.shift,
+        "controls": 0 if noise.offset is None else noise.offset.kernels,
+        "odd_controls": noise.odd.share,
     }
 
 
@@ -350,6 +372,8 @@ def _row_document(row: comparing.Row) -> dict[str, Any]:
         "reason": row.reason,
         "causes": list(row.causes),
         "identical": row.identical,
+        "retuned": row.retuned,
+        "machine": row.identical and row.moved,
         **match,
         **_effect_document(row.effect),
         "cycles_ratio": row.cycles_ratio,
@@ -359,17 +383,22 @@ def _row_document(row: comparing.Row) -> dict[str, Any]:
 def _effect_document(effect: Effect | None) -> dict[str, Any]:
     names = ("ratio", "low", "high", "p", "adjusted", "mde", "undetectable")
     keys = {"mde": "detectable", "undetectable": "blind"}
+    unknown = () if effect is None or not effect.unknown else ("mde",)
     return {
-        keys.get(name, name): None if effect is None else getattr(effect, name) for name in names
+        keys.get(name, name): None if effect is None or name in unknown else getattr(effect, name)
+        for name in names
     }
 
 
-def _rollup_document(rollup: comparing.Rollup) -> dict[str, Any]:
+def _rollup_document(rollup: Rollup) -> dict[str, Any]:
     names = ("level", "name", "kernels", "a_ms", "b_ms")
     return {
         **{name: getattr(rollup, name) for name in names},
         "covered": list(rollup.covered),
-        "verdict": rollup.effect.verdict.value,
+        "verdict": rollup.verdict.value,
+        "lone": rollup.lone,
+        "work": list(rollup.work),
+        "reason": rollup.reason,
         **_effect_document(rollup.effect),
     }
 

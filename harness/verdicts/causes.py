@@ -24,16 +24,50 @@ SAME_CODE = "same code and configuration: noise or the machine"
 
 
 def is_identical(match: Match, a: Run, b: Run) -> bool:
-    """Whether both sides run the same instructions on the same kind of arguments: the same code,
-    configuration and arguments, compiled by the same version of Triton for the same target."""
+    """Whether both sides run the same instructions on the same kind of arguments: the same code
+    (whatever its variables are called), configuration and arguments, compiled by the same version
+    of Triton for the same target."""
+    return has_same_code(match, a, b) and settings(match.a[0]) == settings(match.b[0])
+
+
+def is_retuned(match: Match, a: Run, b: Run) -> bool:
+    """Whether both sides are the same code, with the same configurations to choose from, and the
+    tuner chose another one."""
+    if not has_same_code(match, a, b) or match.a[0].config is None or match.b[0].config is None:
+        return False
+    ours, theirs = (modules.candidates(k.module) for k in (match.a[0], match.b[0]))
+    return match.a[0].config != match.b[0].config and ours == theirs
+
+
+def has_same_code(match: Match, a: Run, b: Run) -> bool:
+    """Whether both sides are one kernel each, of the same code on the same kind of arguments, for
+    the same target and Triton: in one configuration they are the same binary."""
     if len(match.a) != 1 or len(match.b) != 1:
         return False
     one, other = match.a[0], match.b[0]
-    if not one.module or not other.module:
+    if not one.module or not other.module or _arguments(one) != _arguments(other):
         return False
-    same_text = one.code_hash == other.code_hash and _arguments(one) == _arguments(other)
-    same_build = a.machine.triton == b.machine.triton and _device(a) == _device(b)
-    return same_text and same_build and settings(one) == settings(other)
+    if a.machine.triton != b.machine.triton or _device(a) != _device(b):
+        return False
+    if one.code_hash == other.code_hash:
+        return True
+    return modules.executed(one.module) == modules.executed(other.module)
+
+
+def is_alike(match: Match, a: Run, b: Run) -> bool:
+    """Whether both sides, one kernel each, run in one configuration and compiled to the same
+    registers, memory and instructions by group: hardly ever another time, and no proof of it."""
+    if len(match.a) != 1 or len(match.b) != 1 or a.machine.triton != b.machine.triton:
+        return False
+    one, other = match.a[0], match.b[0]
+    if not one.mix or not one.metrics or one.config is None:
+        return False
+    return (one.mix, one.metrics, one.config, one.bytes) == (
+        other.mix,
+        other.metrics,
+        other.config,
+        other.bytes,
+    )
 
 
 def settings(kernel: KernelRecord) -> dict[str, int] | None:
@@ -55,6 +89,7 @@ def causes(match: Match, a: Run, b: Run) -> list[str]:
     """What differs, most telling first; one entry if nothing does. Empty if nothing is known: the
     figures were imported, without code."""
     found = [SAME_CODE] if is_identical(match, a, b) else _differences(match, a, b)
+    found += launch_change(match)
     return [*found, *clock_change(clock(match.a), clock(match.b))]
 
 
@@ -66,8 +101,6 @@ def _differences(match: Match, a: Run, b: Run) -> list[str]:
     found += configuration(match)
     if len(match.a) == len(match.b) == 1:
         found += _text(match.a[0], match.b[0])
-        if match.a[0].launches != match.b[0].launches:
-            found.append(f"launches {match.a[0].launches} → {match.b[0].launches}")
     found += version_changes(
         *({"triton": run.machine.triton, "torch": run.machine.torch} for run in (a, b))
     )
@@ -75,6 +108,13 @@ def _differences(match: Match, a: Run, b: Run) -> list[str]:
         found.append(f"target {a.target} → {b.target}")
     known = any(kernel.module for kernel in (*match.a, *match.b))
     return found or (["nothing that is recorded"] if known else [])
+
+
+def launch_change(match: Match) -> list[str]:
+    """How often a kernel is launched, if that differs."""
+    if len(match.a) != 1 or len(match.b) != 1 or match.a[0].launches == match.b[0].launches:
+        return []
+    return [f"launches {match.a[0].launches} → {match.b[0].launches}"]
 
 
 def _kernels(number: int) -> str:

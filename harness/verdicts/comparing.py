@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 
-from harness.errors import UsageError
-from harness.measure.noise.judge import (
-    Effect,
-    Estimate,
+from harness.measure.noise.controls import Offset
+from harness.measure.noise.estimate import (
+    NO_CONTROLS,
+    ONE_PROCESS,
+    Between,
     Noise,
     Pair,
-    Rules,
-    Source,
     Times,
-    Verdict,
-    combine,
     estimate,
-    judge,
 )
+from harness.measure.noise.judge import Effect, Rules, Verdict, judge
 from harness.measure.noise.variance import median_error
 from harness.records.run import Check, KernelRecord, Run
 from harness.records.timing import Samples
-from harness.verdicts.causes import causes, clock, is_identical
-from harness.verdicts.pairing import Match, Pairing, pair, region_of
+from harness.verdicts.causes import causes, clock, is_alike, is_identical, is_retuned
+from harness.verdicts.pairing import Match, Pairing, pair
+from harness.verdicts.problems import broken_in, problems_of, sample_problem, without_duplicates
+from harness.verdicts.totals import Rollup, Timed, rollups, totals, unchanged
+from harness.verdicts.totals import estimates as sum_estimates
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,9 @@ Measured: TypeAlias = Pair | str
 @dataclass(frozen=True, slots=True)
 class Row:
     """A match and what can be said of it. ``a_ms`` and ``b_ms`` are the geometric means of the
-    processes' medians: of one launch, or of all launches of a group of kernels."""
+    processes' medians: of one launch, or of all launches of a group of kernels. A kernel that is
+    ``identical`` on both sides is SAME, whatever its times; what these say of the machine is
+    in ``effect``. ``retuned``: the same code in another of its configurations."""
 
     match: Match
     verdict: Verdict
@@ -83,6 +86,12 @@ class Row:
     b_ms: float | None = None
     processes: tuple[int, int] = (0, 0)
     effect: Effect | None = None
+    retuned: bool = False
+
+    @property
+    def moved(self) -> bool:
+        """Whether its time changed, whatever did that."""
+        return self.effect is not None and self.effect.verdict in (Verdict.SLOWER, Verdict.FASTER)
 
     @property
     def cycles_ratio(self) -> float | None:
@@ -95,24 +104,11 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Rollup:
-    """A region, graph or model (a graph's forward and backward): the sum over its ``kernels``
-    matched and timed kernels, launches counted. ``covered`` is the share of each side's timed work
-    that this is: what vanished or appeared is not in the sums."""
-
-    level: str
-    name: str
-    kernels: int
-    a_ms: float
-    b_ms: float
-    covered: tuple[float, float]
-    effect: Effect
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """B next to A. ``notes`` are what a reader has to know before the rows; ``noise`` is None where
-    nothing could be timed; ``paired`` says that both sides were timed interleaved."""
+    nothing could be timed; ``paired`` says that both sides were timed interleaved. ``problems`` are
+    sentences about what the files should not hold; ``broken`` about what worked in A and does not
+    in B."""
 
     a: Side
     b: Side
@@ -124,13 +120,14 @@ class Comparison:
     noise: Noise | None
     notes: tuple[str, ...] = ()
     paired: bool = False
+    problems: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
 
     @property
     def slower(self) -> bool:
         """Whether any kernel or roll-up is SLOWER."""
-        return any(row.verdict is Verdict.SLOWER for row in self.rows) or any(
-            rollup.effect.verdict is Verdict.SLOWER for rollup in self.rollups
-        )
+        found = (*(row.verdict for row in self.rows), *(sum_.verdict for sum_ in self.rollups))
+        return Verdict.SLOWER in found
 
     @property
     def regressed(self) -> bool:
@@ -138,34 +135,31 @@ class Comparison:
         regression of either."""
         return self.slower and not (self.a.compiler and self.b.compiler)
 
+    @property
+    def machine(self) -> tuple[Row, ...]:
+        """Kernels whose code did not change and whose time did: the machine's doing, no verdict on
+        the code."""
+        return tuple(row for row in self.rows if row.identical and row.moved)
 
-def compare(a: Side, b: Side, rules: Rules) -> Comparison:
+    @property
+    def judged(self) -> bool:
+        """Whether anything could be said of any kernel."""
+        return any(row.effect and (row.identical or not row.effect.unknown) for row in self.rows)
+
+
+def compare(a: Side, b: Side, rules: Rules, between: Between | None = None) -> Comparison:
     """Compare by the times that both sides recorded. Two compilers of one run were interleaved
-    in each of its processes. Raises ``UsageError`` for a sample that is no number."""
-    for side in (a, b):
-        _require_finite(side)
-    pairing = pair(a.run.graphs, b.run.graphs)
+    in each of its processes. ``between`` is what earlier runs say of this machine."""
+    found = problems_of(a, b)
+    pairing = pair(*(without_duplicates(side.run.graphs) for side in (a, b)))
     unlike = unlike_reason(a.run, b.run)
     together = bool(a.compiler and b.compiler) and a.run.id == b.run.id
     measured = [
         unlike or recorded_times(match, together=together, pools=(a.pool, b.pool))
         for match in pairing.matches
     ]
-    return assemble(a, b, pairing, measured, rules, paired=together)
-
-
-def _require_finite(side: Side) -> None:
-    for graph in side.run.graphs:
-        for kernel in graph.kernels:
-            odd = next((ms for s in kernel.sets for ms in s.ms if not math.isfinite(ms)), None)
-            if odd is not None:
-                raise UsageError(
-                    "a sample is not a finite number",
-                    where=f"{side.origin or side.label}: kernel {kernel.name} of {graph.name}",
-                    got=str(odd),
-                    expected="milliseconds",
-                    remedy="the file is damaged or was made by something else: measure again",
-                )
+    made = assemble(a, b, pairing, measured, rules, paired=together, between=between)
+    return replace(made, problems=found)
 
 
 def unlike_reason(a: Run, b: Run) -> str:
@@ -208,6 +202,9 @@ def _untimed(kernels: Sequence[KernelRecord]) -> str:
             return "computes something else (check failed)"
         if kernel.reason:
             return f"did not run ({kernel.reason})"
+        odd = sample_problem(kernel)
+        if odd:
+            return odd
         if not any(s.ms for s in kernel.sets):
             return "throttled throughout" if any(s.excluded for s in kernel.sets) else "not timed"
         if all(s.disturbed for s in kernel.sets):
@@ -239,7 +236,7 @@ def _times(kernels: Sequence[KernelRecord], processes: set[int], pool: Pool) -> 
         medians.append(total)
         errors.append(squares**0.5 / total)
     runs = tuple(pool.run_of(process) for process in sorted(processes))
-    return Times(tuple(medians), tuple(errors), runs)
+    return Times(tuple(medians), tuple(errors), runs, tuple(sorted(processes)))
 
 
 def assemble(
@@ -251,164 +248,99 @@ def assemble(
     *,
     paired: bool,
     notes: Sequence[str] = (),
+    between: Between | None = None,
 ) -> Comparison:
-    """Judge the times of ``pairing``'s matches, all rows and roll-ups as one family."""
-    same = [is_identical(match, a.run, b.run) for match in pairing.matches]
-    timed = {
-        n: replace(found, identical=same[n])
+    """Judge the times of ``pairing``'s matches. The kernels that may have changed and the sums are
+    one family; those that are identical on both sides are another, which is about the machine."""
+    relation = [_relation(match, a.run, b.run) for match in pairing.matches]
+    pairs = {
+        n: replace(found, identical=relation[n].identical, alike=relation[n].alike)
         for n, found in enumerate(measured)
         if isinstance(found, Pair)
     }
-    pairs = list(timed.values())
-    estimates, noise = estimate(pairs, paired=paired, method=a.run.method)
-    found = dict(zip(timed, estimates, strict=True))
-    sums = _sums(pairing.matches, timed, found)
-    effects = judge([*estimates, *(total.estimate for total in sums.values())], rules)
-    by_row = dict(zip(timed, effects, strict=False))
-    by_sum = dict(zip(sums, effects[len(timed) :], strict=True))
+    estimates, noise = estimate(
+        list(pairs.values()), paired=paired, method=a.run.method, between=between
+    )
+    slack = math.log1p(rules.tuning)
+    found = {
+        n: replace(one, slack=slack if relation[n].retuned and not paired else 0.0)
+        for n, one in zip(pairs, estimates, strict=True)
+    }
+    timed = {
+        n: Timed(pairing.matches[n], _mean(pairs[n].a), _mean(pairs[n].b), found[n]) for n in found
+    }
+    timed = {n: unchanged(one) if relation[n].identical else one for n, one in timed.items()}
+    held = totals(a.run, b.run, pairing, timed)
+    sums = sum_estimates(held, pairing, timed, noise)
+    changed = [n for n in found if not relation[n].identical]
+    open_sums = [key for key, one in sums.items() if one.error]
+    effects = judge([*(found[n] for n in changed), *(sums[key] for key in open_sums)], rules)
+    by_row = dict(zip(changed, effects, strict=False))
+    by_sum = dict(zip(open_sums, effects[len(changed) :], strict=True))
+    # What only launches differ in is certain: it takes nothing of the family's chance.
+    certain = [key for key in sums if not sums[key].error]
+    by_sum.update(zip(certain, judge([sums[key] for key in certain], rules), strict=True))
+    same = [n for n in found if relation[n].identical]
+    by_row.update(zip(same, judge([found[n] for n in same], rules), strict=True))
     rows = tuple(
-        _row(match, measured[n], same[n], by_row.get(n), a.run, b.run)
+        _row(match, measured[n], relation[n], by_row.get(n), a.run, b.run)
         for n, match in enumerate(pairing.matches)
     )
-    rollups = _rollups(a.run, b.run, pairing.matches, list(found), sums, by_row | by_sum)
-    remarks = (
-        *notes,
-        *_pooled(a, b),
-        *_notes(a.run, b.run, pairs, noise if pairs else None),
-    )
+    known = noise if pairs else None
     return Comparison(
         a,
         b,
         rules,
         rows,
-        rollups,
+        rollups(a.run, b.run, pairing, timed, held, by_sum),
         pairing.vanished,
         pairing.appeared,
-        noise if pairs else None,
-        remarks,
+        known,
+        (*notes, *_pooled(a, b), *_notes(a.run, b.run, by_row.values(), known)),
         paired,
+        broken=broken_in(a, b, pairing.matches),
     )
 
 
-def _row(match: Match, found: Measured, same: bool, effect: Effect | None, a: Run, b: Run) -> Row:
+@dataclass(frozen=True, slots=True)
+class _Relation:
+    """How alike the kernels of a match are."""
+
+    identical: bool
+    alike: bool
+    retuned: bool
+
+
+def _relation(match: Match, a: Run, b: Run) -> _Relation:
+    identical = is_identical(match, a, b)
+    return _Relation(
+        identical, identical or is_alike(match, a, b), not identical and is_retuned(match, a, b)
+    )
+
+
+def _row(
+    match: Match, found: Measured, relation: _Relation, effect: Effect | None, a: Run, b: Run
+) -> Row:
     why = tuple(causes(match, a, b))
+    same = relation.identical
     if effect is None or isinstance(found, str):
-        return Row(match, Verdict.INCOMPARABLE, why, same, str(found))
+        return Row(match, Verdict.INCOMPARABLE, why, same, str(found), retuned=relation.retuned)
     return Row(
         match,
-        effect.verdict,
+        Verdict.SAME if same else effect.verdict,
         why,
         same,
-        "",
+        "" if same else effect.unknown,
         _mean(found.a),
         _mean(found.b),
         (len(found.a.ms), len(found.b.ms)),
         effect,
+        relation.retuned,
     )
 
 
 def _mean(times: Times) -> float:
     return float(np.exp(np.mean(np.log(times.ms))))
-
-
-@dataclass(frozen=True, slots=True)
-class _Sum:
-    estimate: Estimate
-    a_ms: float
-    b_ms: float
-
-
-def scopes(match: Match) -> tuple[tuple[str, str], ...]:
-    """The roll-ups a match belongs to: its region, its graph, its model."""
-    return _scopes(match.graph, match.region)
-
-
-def _scopes(graph: str, region: str) -> tuple[tuple[str, str], ...]:
-    model = graph.removesuffix("_forward").removesuffix("_backward")
-    found = (("region", region), ("graph", graph), ("model", model))
-    return tuple((level, name) for level, name in found if name)
-
-
-Members = tuple[int, ...]
-
-
-def _members(matches: Sequence[Match], timed: Sequence[int]) -> dict[tuple[str, str], Members]:
-    """The timed matches of every roll-up."""
-    found: dict[tuple[str, str], list[int]] = {}
-    for n in timed:
-        for scope in scopes(matches[n]):
-            found.setdefault(scope, []).append(n)
-    return {scope: tuple(members) for scope, members in found.items()}
-
-
-def _weighted(match: Match, found: Pair) -> tuple[float, float]:
-    """A match's time on both sides, launches counted. One kernel against one counts A's launches
-    on both sides, so that a ratio is about kernels and not about how equal ones are shared."""
-    weight = match.a[0].launches if len(match.a) == len(match.b) == 1 else 1
-    return weight * _mean(found.a), weight * _mean(found.b)
-
-
-def _sums(
-    matches: Sequence[Match], timed: Mapping[int, Pair], found: Mapping[int, Estimate]
-) -> dict[Members, _Sum]:
-    """Each distinct sum of two matches or more; a roll-up of one match is that match."""
-    sums: dict[Members, _Sum] = {}
-    for members in _members(matches, list(found)).values():
-        if len(members) > 1 and members not in sums:
-            parts = [(found[n], *_weighted(matches[n], timed[n])) for n in members]
-            sums[members] = _Sum(
-                combine(parts), sum(part[1] for part in parts), sum(part[2] for part in parts)
-            )
-    return sums
-
-
-def _rollups(
-    a: Run,
-    b: Run,
-    matches: Sequence[Match],
-    timed: Sequence[int],
-    sums: dict[Members, _Sum],
-    effects: dict[int | Members, Effect],
-) -> tuple[Rollup, ...]:
-    """Graphs; their regions and their models where those are other sums than the graph's."""
-    members = _members(matches, timed)
-    graphs = {found for (level, _), found in members.items() if level == "graph"}
-    rollups = []
-    for (level, name), found in members.items():
-        if found not in sums or (level != "graph" and found in graphs):
-            continue
-        total = sums[found]
-        ours = [kernel for n in found for kernel in matches[n].a]
-        theirs = [kernel for n in found for kernel in matches[n].b]
-        covered = (_covered(a, ours, level, name), _covered(b, theirs, level, name))
-        rollups.append(
-            Rollup(level, name, len(found), total.a_ms, total.b_ms, covered, effects[found])
-        )
-    return tuple(rollups)
-
-
-def _covered(run: Run, matched: Sequence[KernelRecord], level: str, name: str) -> float:
-    """The share of a scope's recorded time that ``matched`` kernels have; 1 if none is known."""
-    chosen = {_identity(kernel) for kernel in matched}
-    regions = {region_of(kernel) for kernel in matched}
-    total = part = 0.0
-    for graph in run.graphs:
-        for kernel in graph.kernels:
-            mine = _identity(kernel) in chosen
-            inside = mine or (
-                region_of(kernel) in regions
-                if level == "region"
-                else (level, name) in _scopes(graph.name, "")
-            )
-            if inside and kernel.ms:
-                total += kernel.ms * kernel.launches
-                part += kernel.ms * kernel.launches if mine else 0.0
-    return part / total if total else 1.0
-
-
-def _identity(kernel: KernelRecord) -> tuple[str, str, str]:
-    """What tells a kernel from the others of its run."""
-    return kernel.name, region_of(kernel), kernel.module
 
 
 def _pooled(a: Side, b: Side) -> list[str]:
@@ -422,25 +354,18 @@ def _pooled(a: Side, b: Side) -> list[str]:
     return notes
 
 
-def _notes(a: Run, b: Run, pairs: Sequence[Pair], noise: Noise | None) -> list[str]:
+def _notes(a: Run, b: Run, effects: Iterable[Effect], noise: Noise | None) -> list[str]:
     """What limits the comparison as a whole."""
-    notes: list[str] = []
-    untimed: list[str] = []
-    for label, run in (("A", a), ("B", b)):
-        if not run.complete:
-            notes.append(f"{label} was interrupted: what it had measured is compared")
-        if not any(kernel.sets for graph in run.graphs for kernel in graph.kernels):
-            untimed.append(label)
-        if run.dirty:
-            notes.append(f"{label} was made from a tree that differs from its commit")
+    notes = [note for label, run in (("A", a), ("B", b)) for note in _limits(label, run)]
     if a.machine.gpu_uuid and b.machine.gpu_uuid and a.machine.gpu_uuid != b.machine.gpu_uuid:
         notes.append(
             "another GPU of the same kind: compare with harness confirm before blaming code"
         )
     if noise is None:
-        if untimed:
+        bare = [label for label, run in (("A", a), ("B", b)) if not _is_timed(run)]
+        if bare:
             notes.append(
-                f"{' and '.join(untimed)} without times: compare binaries with --static, or time "
+                f"{' and '.join(bare)} without times: compare binaries with --static, or time "
                 "both now with --remeasure"
             )
         return notes
@@ -449,26 +374,45 @@ def _notes(a: Run, b: Run, pairs: Sequence[Pair], noise: Noise | None) -> list[s
             f"{noise.bimodal} kernels are bimodal between processes: where their "
             "number of processes cannot rule it out, a difference of that size is UNSURE"
         )
-    few = min((min(len(p.a.ms), len(p.b.ms)) for p in pairs), default=0)
-    if few == 1:
-        notes.append(_one_process(noise))
+    if noise.offset is not None:
+        notes.append(_moved(noise, noise.offset))
+    if noise.odd.share:
+        notes.append(
+            f"{100 * noise.odd.share:.2g} % of the unchanged kernels moved alone: what moved by "
+            f"less than {100 * math.expm1(noise.odd.most):.2g} % may be another of them"
+        )
+    for reason, number in Counter(one.unknown for one in effects if one.unknown).items():
+        notes.append(f"{number} kernels are UNSURE at most: {reason}. {_REMEDIES[reason]}")
     return notes
 
 
-def _one_process(noise: Noise) -> str:
-    """What stands in for the variance between processes where a side has one."""
-    match noise.source:
-        case Source.PROCESSES:
-            return (
-                "some kernels were timed in one process on a side: the others' variance stands in"
-            )
-        case Source.IDENTICAL:
-            return (
-                "one process a side: the variance between processes is taken from "
-                f"{noise.prior.kernels} kernels whose code is the same on both sides"
-            )
-        case Source.DEFAULT:
-            return (
-                "one process a side and few kernels whose code is the same: the variance between "
-                "processes is a stated default (docs/comparing.md), so most verdicts are UNSURE"
-            )
+_REMEDIES = {
+    ONE_PROCESS: "Measure again with harness run --processes 3, or both now: harness confirm",
+    NO_CONTROLS: "Time both now, interleaved: harness confirm; or measure the whole suite",
+}
+
+
+def _limits(label: str, run: Run) -> Iterator[str]:
+    if not run.complete:
+        yield f"{label} was interrupted: what it had measured is compared"
+    if run.dirty:
+        yield f"{label} was made from a tree that differs from its commit"
+
+
+def _is_timed(run: Run) -> bool:
+    return any(kernel.sets for graph in run.graphs for kernel in graph.kernels)
+
+
+def _moved(noise: Noise, offset: Offset) -> str:
+    """What the unchanged kernels say of the machine, and what was done about it."""
+    shortest, longest = float(np.exp(offset.knots[0])), float(np.exp(offset.knots[-1]))
+    values = [100 * math.expm1(float(v)) for v in offset.at(np.array([shortest, longest]))]
+    which = "alike" if noise.alike else "unchanged"
+    if len(offset.knots) == 1:
+        said = f"{values[0]:+.2f} %"
+    else:
+        said = (
+            f"{values[0]:+.2f} % at {1000 * shortest:.3g} µs to {values[1]:+.2f} % at "
+            f"{1000 * longest:.3g} µs"
+        )
+    return f"{offset.kernels} {which} kernels moved by {said} together: taken out of every B÷A"

@@ -13,7 +13,8 @@ from pathlib import Path
 from harness.errors import HarnessError, UnknownName, UsageError, nearest
 from harness.heuristics.facts import Config
 from harness.measure.jobs import DeviceFacts, Effort, Follow, PairSamples, TimedKernel
-from harness.measure.noise.judge import Pair, Rules, Times
+from harness.measure.noise.estimate import Pair, Times
+from harness.measure.noise.judge import Rules
 from harness.measure.noise.variance import median_error
 from harness.measure.pairs import KernelPair, time_pairs
 from harness.measure.peers.names import OURS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.history import store
-from harness.records.run import KernelRecord, RegionRecord
+from harness.records.run import Check, KernelRecord, RegionRecord
 from harness.records.timing import Samples
 from harness.runtime import device
 from harness.verdicts import confirming
@@ -68,7 +68,7 @@ def test_what_one_side_lacks_is_listed_and_whole_graphs_in_one_line(
     store.save(results, whole)
     recorded(results, B, *kernels(2)[:19])
     answer = harness("compare", A, "latest")
-    assert "only in A, in no sum:" in answer.out
+    assert "only in A:" in answer.out
     (line,) = (line for line in answer.out.splitlines() if "other" in line)
     assert line.split() == "other all of it, 2 kernels".split()
     assert sum("poi_k19" in line for line in answer.out.splitlines()) == 1
@@ -117,10 +117,10 @@ def test_json_is_the_whole_comparison(harness: Command) -> None:
 
 
 @pytest.mark.usefixtures("two_runs")
-def test_other_methods_are_incomparable_and_no_failure(harness: Command, results: Path) -> None:
+def test_other_methods_are_incomparable_and_no_regression(harness: Command, results: Path) -> None:
     recorded(results, "20260103-000000-cccccccccccc", *kernels(2, k3=1.1), method="m/2")
     answer = harness("compare", A, "20260103")
-    assert answer.status == 0
+    assert answer.status == 4, "nothing could be judged"
     assert "different methods of measuring: m/1 and m/2" in answer.out
     assert "20 INCOMPARABLE" in answer.out
     assert "to settle" not in answer.out
@@ -173,7 +173,7 @@ def test_static_gates_without_times(harness: Command, results: Path) -> None:
 def test_confirm_without_a_gpu_is_a_clear_sentence(harness: Command) -> None:
     for arguments in (("confirm", A, B), ("compare", A, B, "--remeasure")):
         answer = harness(*arguments)
-        assert answer.status == 1
+        assert answer.status == 2, "a regression is another thing"
         assert "a GPU is needed" in answer.err
         assert answer.out == ""
 
@@ -202,9 +202,10 @@ def test_what_is_unsure_comes_with_the_command_that_settles_it(
     harness: Command, results: Path
 ) -> None:
     for identifier, ms in ((A, 0.0100), (B, 0.0103)):
-        recorded(results, identifier, kernel("triton_poi_k", "a", ms=[ms]))
+        recorded(results, identifier, kernel("triton_poi_k", "a", ms=[ms], body=identifier))
     answer = harness("compare", A, B)
-    assert answer.status == 0
+    assert answer.status == 4
+    assert "one process on a side" in " ".join(answer.out.split())
     assert f"to settle the 1 UNSURE: harness confirm {A} {B}" in answer.out
 
 
@@ -218,5 +219,27 @@ def test_a_sample_that_is_no_number_names_file_and_kernel(
     recorded(results, "20260106-000000-b", *good[:4], spoilt, *good[5:])
     answer = harness("compare", A, "20260106")
     assert answer.status == 2
-    assert "a sample is not a finite number" in answer.err
-    assert "20260106-000000-b.parquet: kernel triton_poi_k_4 of g" in " ".join(answer.err.split())
+    said = " ".join(answer.out.split())
+    assert "20260106-000000-b.parquet: kernel triton_poi_k_4 of g: a sample is no number" in said
+    assert "8 SAME" in said, "the rest is judged"
+
+
+def test_what_is_broken_has_a_status_of_its_own(harness: Command, results: Path) -> None:
+    made = kernels(1)
+    recorded(results, A, *made)
+    failed = replace(made[3], check=Check.FAILED, max_error=0.5)
+    recorded(results, B, *made[:3], failed, *made[4:])
+    answer = harness("compare", A, B)
+    assert answer.status == 3
+    assert "g: triton_poi_k3 fails its check (error 0.5) in B" in answer.out
+    assert harness("compare", A, B, "--json").json()["broken"]
+
+
+def test_an_error_of_the_command_is_no_regression(
+    harness: Command, monkeypatch: pytest.MonkeyPatch, two_runs: None
+) -> None:
+    def fails(*_: object) -> None:
+        raise ArithmeticError("singular")
+
+    monkeypatch.setattr("harness.verdicts.comparing.compare", fails)
+    assert harness("compare", A, B).status == 2

@@ -111,30 +111,6 @@ def test_processes_that_were_throttled_are_left_out() -> None:
     assert row.b_ms == pytest.approx(0.02, rel=0.02)
 
 
-def test_sums_count_launches_and_leave_out_what_has_no_partner() -> None:
-    a = side(
-        graph(
-            kernel("k0", "a", ms=[0.010] * 3, launches=4),
-            kernel("k1", "b", ms=[0.060] * 3),
-            kernel("k2", "gone", ms=[0.100] * 3),
-        )
-    )
-    b = side(
-        graph(
-            kernel("m0", "a", ms=[0.010] * 3, launches=4),
-            kernel("m1", "b", ms=[0.060] * 3),
-            kernel("m2", "fresh", ms=[9.0] * 3),
-        ),
-        label="B",
-    )
-    found = compare(a, b, Rules())
-    (total,) = [r for r in found.rollups if (r.level, r.name) == ("graph", "g")]
-    assert (total.kernels, total.a_ms, total.b_ms) == (2, pytest.approx(0.1), pytest.approx(0.1))
-    assert total.covered == (pytest.approx(0.5), pytest.approx(0.1 / 9.1))
-    assert [k.name for _, k in found.vanished] == ["k2"]
-    assert [k.name for _, k in found.appeared] == ["m2"]
-
-
 def test_forward_and_backward_make_a_model() -> None:
     def both(label: str) -> Side:
         return side(
@@ -163,12 +139,18 @@ def test_a_group_of_kernels_is_timed_as_its_launches_together() -> None:
     assert "2 kernels → 1" in row.causes
 
 
-def test_one_process_is_said() -> None:
-    a = side(graph(kernel("k0", "a", ms=[0.010])))
-    b = side(graph(kernel("k0", "a", ms=[0.0103])), label="B")
+@pytest.mark.parametrize("slow", [1.03, 3.0])
+def test_one_process_on_a_side_gives_no_verdict_of_a_change(slow: float) -> None:
+    a, b = many(30, "A", 1), many(30, "B", 2, k3=slow)
+    (whole,) = b.run.graphs
+    alone = tuple(replace(k, sets=k.sets[:1]) for k in whole.kernels)
+    b = replace(b, run=replace(b.run, graphs=(replace(whole, kernels=alone),)))
     found = compare(a, b, Rules())
-    assert found.rows[0].verdict is Verdict.UNSURE
-    assert any("stated default" in note for note in found.notes)
+    (row,) = [row for row in found.rows if not row.identical]
+    assert row.verdict is Verdict.UNSURE
+    assert "one process" in row.reason
+    assert any("--processes 3" in note for note in found.notes)
+    assert {r.verdict for r in found.rollups} <= {Verdict.UNSURE}
 
 
 def test_an_interrupted_or_dirty_run_is_said() -> None:

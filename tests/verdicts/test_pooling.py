@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from harness.history import store
-from harness.measure.noise.judge import Pair, Rules, Times, estimate, judge
+from harness.measure.noise.estimate import Pair, Times, estimate
+from harness.measure.noise.judge import Rules, judge
 from harness.records.run import KernelRecord, Run
 from harness.records.timing import Samples
 from harness.verdicts.comparing import Pool, Side, compare

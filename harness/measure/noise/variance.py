@@ -150,17 +150,17 @@ def _slope(
     lead = _lead(x, within, usual)
     # Both without what follows from the duration: the slope of what is left is the partial one.
     rest = observed - np.polynomial.polynomial.polyval(x, _robust_polynomial(x, observed, degree))
-    slope = _robust_fit(np.column_stack([np.ones(int(known.sum())), lead[known]]), rest[known])[1]
+    slope = robust_fit(np.column_stack([np.ones(int(known.sum())), lead[known]]), rest[known])[0][1]
     return float(np.clip(slope, 0.0, 1.0)), usual, lead
 
 
 def _robust_polynomial(x: Floats, y: Floats, degree: int) -> Floats:
     """Coefficients, lowest power first, by Huber's weights."""
-    return _robust_fit(np.vander(x, degree + 1, increasing=True), y)
+    return robust_fit(np.vander(x, degree + 1, increasing=True), y)[0]
 
 
-def _robust_fit(basis: Floats, y: Floats) -> Floats:
-    """Coefficients of ``basis`` (a column each) by Huber's weights."""
+def robust_fit(basis: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Coefficients of ``basis`` (a column each) by Huber's weights, and these."""
     weights = np.ones_like(y)
     found: Floats = np.zeros(basis.shape[1])
     for _ in range(30):
@@ -171,7 +171,7 @@ def _robust_fit(basis: Floats, y: Floats) -> Floats:
         if scale == 0:
             break
         weights = np.minimum(1.0, _HUBER * scale / np.maximum(residual, 1e-12))
-    return np.asarray(found, dtype=np.float64)
+    return np.asarray(found, dtype=np.float64), weights
 
 
 def _most_likely(ratio: Floats, df: Floats) -> tuple[float, float]:
@@ -217,44 +217,6 @@ def moderated(
     own = np.where(df > 0, variances, 0.0)
     total = prior_df + df
     return (prior_df * expected + df * own) / total, total
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """How far the same kernel moves from one run to another beyond what its processes say
-    (another day, temperature, clocks): ``variance`` of the difference, learnt from ``kernels`` that
-    are byte for byte the same on both sides, or the stated default if there are none."""
-
-    variance: float
-    kernels: int = 0
-
-
-DEFAULT_SESSION = Session(0.002**2)
-"""0.2 % between two runs, where no unchanged kernel says otherwise."""
-
-
-def fit_session(differences: Floats, variances: Floats, df: Floats, parts: Floats) -> Session:
-    """The extra variance that makes ``differences`` of unchanged kernels likeliest, given each
-    one's ``variances`` (of the difference) with ``df`` degrees of freedom, and which of its
-    ``parts`` is in each difference (less than 1 where sides are means over several runs). Not
-    centred: a shift that all kernels share is part of it.
-    """
-    if len(differences) < LEAST_KERNELS:
-        return DEFAULT_SESSION
-    top = float(np.quantile(np.abs(differences), 0.9)) * 2
-    candidates = np.concatenate([[0.0], np.geomspace(1e-5, max(top, 2e-5), 80)]) ** 2
-    scores = [_student_log_likelihood(differences, variances + c * parts, df) for c in candidates]
-    return Session(float(candidates[int(np.argmax(scores))]), len(differences))
-
-
-def _student_log_likelihood(differences: Floats, variances: Floats, df: Floats) -> float:
-    terms = (
-        special.gammaln((df + 1) / 2)
-        - special.gammaln(df / 2)
-        - np.log(df * variances) / 2
-        - (df + 1) / 2 * np.log1p(differences**2 / (df * variances))
-    )
-    return float(terms.sum())
 
 
 _NORMAL = 1.959964

@@ -17,7 +17,7 @@ from harness.measure.peers.names import OURS, SUBJECTS
 from harness.records.run import Check, GraphRecord, RegionRecord
 
 if TYPE_CHECKING:
-    from harness.measure.noise.judge import Times
+    from harness.measure.noise.estimate import Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ def ratios(graphs: Sequence[GraphRecord]) -> dict[Key, Ratio]:
 def _ratios(pairs: dict[Key, tuple[RegionRecord, RegionRecord]]) -> dict[Key, Ratio]:
     if not pairs:
         return {}
-    from harness.measure.noise.judge import Pair, Rules, estimate, judge
+    from harness.measure.noise.estimate import Pair, estimate
+    from harness.measure.noise.judge import Rules, judge
 
     matched = {key: Pair(*_times(*pair)) for key, pair in pairs.items()}
     matched = {key: pair for key, pair in matched.items() if pair.a.ms}
@@ -84,7 +85,7 @@ def _ratios(pairs: dict[Key, tuple[RegionRecord, RegionRecord]]) -> dict[Key, Ra
 
 def _times(ours: RegionRecord, other: RegionRecord) -> tuple[Times, Times]:
     """Medians of the processes that timed both."""
-    from harness.measure.noise.judge import Times
+    from harness.measure.noise.estimate import Times
 
     sides = [{s.process: s for s in row.sets if s.ms} for row in (ours, other)]
     common = sorted(set(sides[0]) & set(sides[1]))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal
 
-from harness.measure.noise.judge import Pair, Times
+from harness.measure.noise.estimate import Pair, Times
 
 Array = NDArray[np.float64]
 KERNELS = 259

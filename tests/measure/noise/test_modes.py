@@ -5,16 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.measure.noise.judge import (
-    Effect,
-    Pair,
-    Rules,
-    Times,
-    Verdict,
-    combine,
-    estimate,
-    judge,
-)
+from harness.measure.noise.estimate import Pair, Times, estimate
+from harness.measure.noise.judge import Effect, Rules, Verdict, combine, judge
 from tests.measure.noise.simulated import Array
 
 RULES = Rules()

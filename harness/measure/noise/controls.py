@@ -1,0 +1,190 @@
+"""What moves all kernels together: offsets of a process or of a run, as a function of duration.
+
+A device that launches 20 ns later slows a 2 µs kernel by 1 % and a 60 µs kernel not at all; a
+lower clock slows all by the same share. So an offset is a curve over the logarithm of the
+duration: a natural cubic spline with few knots, fitted robustly, because some of the kernels that
+it is fitted to moved for reasons of their own. docs/comparing.md says what is done with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import interpolate, special
+
+from harness.measure.noise.variance import Floats, robust_fit
+
+if TYPE_CHECKING:
+    from harness.measure.noise.estimate import Pair, Times
+
+LEAST = 8
+"""Kernels that cannot have changed from which an offset is fitted, and the noise about it."""
+_KNOTS = ((16, 1), (40, 2), (100, 3))
+"""Fewer kernels than the first get as many knots as the second; more than all get four."""
+_NARROW = 0.5
+"""Durations that differ by less than this (log) show no dependence on duration."""
+_HUBER_LOSS = 1.05
+"""What Huber's weights lose in variance where residuals are normal (95 % efficient)."""
+_OUTLIER = 5.0
+"""Controls that lie so many robust deviations off moved for a reason of their own: 1 in 2 million
+normal values does."""
+_REACH = 1.5
+"""An outlier may be so much larger than the largest seen."""
+_TAILS = (3.0, 4.0, 6.0, 10.0, 20.0, 50.0)
+"""Degrees of freedom among which the tail of what moves between runs is looked for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offset:
+    """A log offset by duration: its ``values`` at ``knots`` (log ms) with their ``covariance``,
+    fitted to ``kernels``. Beyond the outer knots it stays as it is, and its variance grows by the
+    square of what the slope there would make of the distance."""
+
+    knots: Floats
+    values: Floats
+    covariance: Floats
+    kernels: int
+
+    def at(self, ms: Floats) -> Floats:
+        """The log offset of kernels that take ``ms`` milliseconds."""
+        return np.asarray(_basis(np.log(ms), self.knots) @ self.values)
+
+    def variance(self, ms: Floats) -> Floats:
+        """The variance of ``at``."""
+        x = np.log(ms)
+        basis = _basis(x, self.knots)
+        known = np.einsum("ij,jk,ik->i", basis, self.covariance, basis)
+        if len(self.knots) < 2:
+            return np.asarray(known)
+        slopes = np.diff(self.values) / np.diff(self.knots)
+        below = np.maximum(self.knots[0] - x, 0) * slopes[0]
+        above = np.maximum(x - self.knots[-1], 0) * slopes[-1]
+        return np.asarray(known + below**2 + above**2)
+
+
+def fit_offset(ms: Floats, differences: Floats) -> Offset:
+    """The offset that log ``differences`` of at least one kernel share, by duration."""
+    x = np.log(ms)
+    knots = _knots(x)
+    basis = _basis(x, knots)
+    values, weights = robust_fit(basis, differences)
+    # Short kernels scatter more than long ones: the residuals themselves say how much (White).
+    inverse = np.linalg.pinv((basis * weights[:, None]).T @ basis)
+    scores = basis * (weights * (differences - basis @ values))[:, None]
+    left = max(1, len(x) - len(knots))
+    covariance = inverse @ (scores.T @ scores) @ inverse * (_HUBER_LOSS * len(x) / left)
+    return Offset(knots, values, covariance, len(x))
+
+
+def _knots(x: Floats) -> Floats:
+    count = next((knots for fewer, knots in _KNOTS if len(x) < fewer), 4)
+    if count == 1 or np.ptp(x) < _NARROW:
+        return np.array([np.median(x)])
+    return np.unique(np.quantile(x, np.linspace(0.05, 0.95, count)))
+
+
+def _basis(x: Floats, knots: Floats) -> Floats:
+    """A column for each knot: the natural spline that is 1 there and 0 at the others."""
+    if len(knots) == 1:
+        return np.ones((len(x), 1))
+    spline = interpolate.CubicSpline(knots, np.eye(len(knots)), bc_type="natural")
+    return np.asarray(spline(np.clip(x, knots[0], knots[-1])))
+
+
+def without_process_offsets(pairs: Sequence[Pair]) -> list[Pair]:
+    """``pairs`` without what moved all kernels of one process against the other processes of its
+    side. One process a side has nothing to be told from."""
+    sides = [_levelled([pair.a for pair in pairs]), _levelled([pair.b for pair in pairs])]
+    return [replace(pair, a=a, b=b) for pair, a, b in zip(pairs, *sides, strict=True)]
+
+
+def _levelled(side: Sequence[Times]) -> Sequence[Times]:
+    numbers = [times.processes or tuple(range(len(times.ms))) for times in side]
+    last = max(max(each) for each in numbers)
+    logs = np.full((len(side), last + 1), np.nan)
+    for row, (times, each) in enumerate(zip(side, numbers, strict=True)):
+        logs[row, list(each)] = np.log(times.ms)
+    several = np.isfinite(logs).sum(axis=1) > 1
+    if int(several.sum()) < LEAST:
+        return side
+    middle = np.nanmedian(logs, axis=1)
+    ms = np.exp(middle)
+    offsets = np.zeros_like(logs)
+    for process in range(last + 1):
+        used = several & np.isfinite(logs[:, process])
+        if int(used.sum()) >= LEAST:
+            found = fit_offset(ms[used], logs[used, process] - middle[used])
+            offsets[several, process] = found.at(ms[several])
+    scale = np.exp(-offsets)
+    return [
+        replace(times, ms=tuple((np.array(times.ms) * scale[row, list(each)]).tolist()))
+        for row, (times, each) in enumerate(zip(side, numbers, strict=True))
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """How far the same kernel moves from one run to another beyond what its processes say and
+    beyond what all kernels do: ``variance`` of the log difference, and the degrees of freedom of
+    its tail (``tail``), learnt from ``kernels`` that cannot have changed."""
+
+    variance: float
+    kernels: int = 0
+    tail: float = np.inf
+
+
+DEFAULT_SESSION = Session(0.002**2)
+"""0.2 % between two runs, where no unchanged kernel says otherwise: what intervals are printed
+with. No verdict rests on it."""
+
+
+def fit_session(residuals: Floats, variances: Floats, df: Floats, parts: Floats) -> Session:
+    """The extra variance and the tail under which ``residuals`` of unchanged kernels are likeliest,
+    given each one's ``variances`` with ``df`` degrees of freedom, and which of its ``parts`` is in
+    each residual (less than 1 where sides are means over several runs)."""
+    top = float(np.quantile(np.abs(residuals), 0.9)) * 2
+    steps = np.concatenate([[0.0], np.geomspace(1e-5, max(top, 2e-5), 60)]) ** 2
+    best = (-np.inf, 0.0, np.inf)
+    for tail in _TAILS:
+        spread = variances + steps[:, None] * parts
+        scores = _log_likelihood(residuals, spread, np.minimum(df, tail))
+        place = int(np.argmax(scores))
+        # A lighter tail has to earn it: few controls say little of their tail.
+        if float(scores[place]) > best[0]:
+            best = (float(scores[place]), float(steps[place]), tail)
+    return Session(best[1], len(residuals), best[2])
+
+
+def _log_likelihood(residuals: Floats, variances: Floats, df: Floats) -> Floats:
+    """Student's, of all residuals, a value for each row of ``variances``."""
+    own = special.gammaln((df + 1) / 2) - special.gammaln(df / 2)
+    terms = own - np.log(df * variances) / 2
+    terms = terms - (df + 1) / 2 * np.log1p(residuals**2 / (df * variances))
+    return np.asarray(terms.sum(axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Odd:
+    """Kernels that moved between two runs for no reason in the code: the ``share`` of the controls
+    that did, and how far any may have (log)."""
+
+    share: float = 0.0
+    most: float = 0.0
+
+
+NONE_ODD = Odd()
+
+
+def odd_controls(residuals: Floats, errors: Floats) -> Odd:
+    """Which controls lie off by more than the others' scatter, ``errors`` being the standard errors
+    that their processes say. What a few of them do, any other kernel may have done."""
+    scores = np.abs(residuals) / errors
+    scale = max(float(np.median(scores)) / 0.6745, 1.0)
+    far: NDArray[np.bool_] = scores > _OUTLIER * scale
+    if not far.any():
+        return NONE_ODD
+    return Odd(float(far.mean()), _REACH * float(np.abs(residuals[far]).max()))

@@ -1,0 +1,332 @@
+"""The effects in a table of kernels, and the noise that the table as a whole shows.
+
+The unit is the fresh process: repeats inside one share its addresses, clocks and
+neighbours, so that hundreds of them know no more of the next process than one does.
+Everything is done on logarithms of process medians; the effect is a ratio B ÷ A.
+docs/comparing.md has the formulae.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.measure.noise import controls, modes, variance
+from harness.measure.noise.controls import LEAST, Odd, Offset, Session
+from harness.measure.noise.judge import Estimate
+from harness.measure.noise.modes import FalsePositive
+from harness.measure.noise.variance import Floats, Prior
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """One kernel on one side: the median of each process in milliseconds, each one's standard
+    error relative to it (0 where unknown), from the samples of that process, which of several
+    ``runs`` it belongs to (empty: all to one), and the ``processes`` by number, the same ones for
+    all kernels of the side (empty: from 0)."""
+
+    ms: tuple[float, ...]
+    errors: tuple[float, ...] = ()
+    runs: tuple[int, ...] = ()
+    processes: tuple[int, ...] = ()
+
+    def by_run(self) -> list[Floats]:
+        """Logarithms of the medians, an array for each run."""
+        logs, runs = np.log(self.ms), np.array(self.runs or (0,) * len(self.ms))
+        return [logs[runs == run] for run in np.unique(runs)]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One kernel on both sides. ``identical``: same code, configuration and arguments, so that any
+    difference is noise or the machine. ``alike``: other text, but compiled to the same registers,
+    memory and instructions by number, which stands in where few are identical."""
+
+    a: Times
+    b: Times
+    identical: bool = False
+    alike: bool = False
+
+
+class Source(enum.Enum):
+    """What a table's variances were learnt from."""
+
+    PROCESSES = "processes"
+    DEFAULT = "stated default"
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What a table says of noise: ``prior`` between processes, learnt from ``source``, and
+    ``session`` between runs (0 for kernels timed against each other in one process).
+    ``shift`` is the median log ratio of the kernels that are identical on both sides, which should
+    be 0; None if there are none. ``offset`` is what all kernels moved by between the runs, as
+    the controls show it, and is in no estimate; ``alike`` says that kernels which are not the same
+    text were among them. ``odd``: controls that moved alone. ``bimodal``: how many kernels were
+    seen at two modes, a process at a time."""
+
+    source: Source
+    prior: Prior
+    session: Session
+    shift: float | None = None
+    bimodal: int = 0
+    offset: Offset | None = None
+    alike: bool = False
+    odd: Odd = controls.NONE_ODD
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """What earlier runs of a machine say of a difference between two: the variance of what moved
+    all kernels together (``common``) and of what moved each (``specific``), learnt from ``runs``
+    pairs of runs."""
+
+    common: float
+    specific: float
+    runs: int
+
+
+ONE_PROCESS = "one process on a side: nothing is known of another one's noise"
+NO_CONTROLS = "too few unchanged kernels to tell a change from another day"
+
+
+def estimate(
+    pairs: Sequence[Pair], *, paired: bool, method: str = "", between: Between | None = None
+) -> tuple[list[Estimate], Noise]:
+    """The effect of each pair, and the noise that the table as a whole showed.
+
+    ``paired``: process i of A is process i of B, in which both were interleaved; what such a
+    process does to both cancels. Otherwise the processes belong to two runs: what moved all
+    kernels between processes and runs is taken out, as far as kernels that cannot have changed
+    show it, and what is left between runs is added to the error. Where there are fewer than
+    ``LEAST`` of those, ``between`` says what is known of the machine's runs; without it, nothing
+    can be said of a change. Every side needs at least one process. ``method`` names the way
+    of measuring, for what is taken to be known of a table too small to say itself.
+    """
+    same = np.array([pair.identical for pair in pairs], dtype=bool)
+    control = same | np.array([pair.alike for pair in pairs], dtype=bool)
+    borrowed = int(same.sum()) < LEAST <= int(control.sum())
+    control = control if borrowed else same
+    apart = not paired and int(control.sum()) >= LEAST
+    shift = _median_shift(pairs, same)
+    if apart:
+        pairs = controls.without_process_offsets(pairs)
+    table = _table(pairs, same, paired=paired)
+    prior, source = _prior(table, method)
+    # Of a difference's variance the stated default knows one side's share.
+    scale = 2.0 if paired and source is Source.DEFAULT else 1.0
+    # A kernel seen at two modes is not one of those the prior was learnt from.
+    odd = table.seen.bimodal & (table.df > 0)
+    weight = np.where(odd, min(variance.DEFAULT_DF, prior.df), prior.df)
+    expected = scale * prior.variance(table.ms, table.within)
+    moderate, df = variance.moderated(expected, weight, table.own, table.df)
+    # What several processes scatter includes what the samples do; one process shows the latter.
+    within = np.array([_within(pair) for pair in pairs])
+    squared = np.maximum(moderate * table.share, np.where(table.df > 0, 0.0, within))
+    parts = np.array([_sessions(pair) for pair in pairs])
+    drift = _Drift(table.difference, np.sqrt(squared), df, Session(0.0))
+    if apart:
+        drift = _between_runs(table, control, squared, df, parts)
+    elif not paired:
+        drift = _unshown(table, squared, df, parts, between)
+    known = paired or apart or between is not None
+    unknown = [_unknown(pair, known=known) for pair in pairs]
+    # Of a kernel that cannot have changed it is no risk but the finding.
+    risk = (FalsePositive(drift.odd.share, 0.0, drift.odd.most),) if drift.odd.share else ()
+    columns = np.stack((drift.difference, drift.errors, drift.df), axis=1).tolist()
+    found = [
+        Estimate(log_ratio, error, freedom, (*risks, *(() if alone else risk)), unknown=why)
+        for (log_ratio, error, freedom), risks, why, alone in zip(
+            columns, table.seen.risks, unknown, same.tolist(), strict=True
+        )
+    ]
+    noise = Noise(
+        source,
+        prior,
+        drift.session,
+        shift,
+        int(table.seen.bimodal.sum()),
+        drift.offset,
+        borrowed and apart,
+        drift.odd,
+    )
+    return found, noise
+
+
+def _unknown(pair: Pair, *, known: bool) -> str:
+    if min(len(pair.a.ms), len(pair.b.ms)) < 2:
+        return ONE_PROCESS
+    return "" if known else NO_CONTROLS
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Columns of a table, a row for each pair: duration (ms), log difference, own variance and its
+    degrees of freedom, by how much to multiply it for the difference, modes, and the mean squared
+    error of a process's median (NaN: unknown)."""
+
+    ms: Floats
+    difference: Floats
+    own: Floats
+    df: Floats
+    share: Floats
+    seen: modes.Modes
+    within: Floats
+
+
+def _table(pairs: Sequence[Pair], same: NDArray[np.bool_], *, paired: bool) -> _Table:
+    raw = [_differences(pair) if paired else _means(pair) for pair in pairs]
+    ms = np.array([_middle(pair) for pair in pairs])
+    difference, own, df, share = (
+        (np.array(column, dtype=np.float64) for column in zip(*raw, strict=True))
+        if raw
+        else (np.zeros(0),) * 4
+    )
+    seen = _modes(pairs, ms, np.where(df > 0, own, np.nan), same, paired=paired)
+    return _Table(ms, difference, own, df, share, seen, _errors(pairs))
+
+
+def _median_shift(pairs: Sequence[Pair], same: NDArray[np.bool_]) -> float | None:
+    found = [
+        float(np.mean(np.log(pair.b.ms)) - np.mean(np.log(pair.a.ms)))
+        for pair, one in zip(pairs, same, strict=True)
+        if one
+    ]
+    return float(np.median(found)) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Drift:
+    """Differences without what moved all kernels between two runs, their standard errors and
+    degrees of freedom with what is left, and what that is."""
+
+    difference: Floats
+    errors: Floats
+    df: Floats
+    session: Session
+    offset: Offset | None = None
+    odd: Odd = controls.NONE_ODD
+
+
+def _between_runs(
+    table: _Table, control: NDArray[np.bool_], squared: Floats, df: Floats, parts: Floats
+) -> _Drift:
+    """What the ``control`` kernels, which cannot have changed, say of two runs."""
+    ms = table.ms
+    # A kernel at two modes says nothing of what moved the others.
+    steady = control & ~table.seen.bimodal
+    steady = steady if int(steady.sum()) >= LEAST else control
+    offset = controls.fit_offset(ms[steady], table.difference[steady])
+    difference = table.difference - offset.at(ms)
+    count, taken = int(steady.sum()), len(offset.knots)
+    left = max(1, count - taken)
+    # As far as they would lie off had they no say in the offset.
+    residuals = difference[steady] * (count / left) ** 0.5
+    session = controls.fit_session(residuals, squared[steady], df[steady], parts[steady])
+    between = session.variance * parts
+    odd = controls.odd_controls(difference[control], np.sqrt((squared + between)[control]))
+    whole = squared + between
+    error = np.sqrt(whole + offset.variance(ms))
+    # Satterthwaite: processes know the first part, the controls the second.
+    freedom = whole**2 / (squared**2 / df + between**2 / left)
+    if session.variance:
+        freedom = np.minimum(freedom, session.tail)
+    return _Drift(difference, error, freedom, session, offset, odd)
+
+
+def _unshown(
+    table: _Table, squared: Floats, df: Floats, parts: Floats, between: Between | None
+) -> _Drift:
+    """Two runs whose kernels do not show what moved between them."""
+    if between is None:
+        session = controls.DEFAULT_SESSION
+        return _Drift(table.difference, np.sqrt(squared + session.variance * parts), df, session)
+    whole = between.common + between.specific
+    error = np.sqrt(squared + whole * parts)
+    freedom = np.minimum(df, float(between.runs))
+    return _Drift(table.difference, error, freedom, Session(whole, 0, float(between.runs)))
+
+
+def _prior(table: _Table, method: str) -> tuple[Prior, Source]:
+    """What the table says of variances, and from what."""
+    # Kernels seen at two modes vary for a reason of their own: they say nothing of the others.
+    several = (table.df > 0) & ~table.seen.bimodal
+    if int(several.sum()) >= variance.LEAST_KERNELS:
+        return (
+            variance.fit_prior(
+                table.ms[several], table.own[several], table.df[several], table.within[several]
+            ),
+            Source.PROCESSES,
+        )
+    # Kernels that show nothing of their own variance get the wider of the defaults.
+    known = method if (table.df > 0).any() else variance.OLD_METHOD
+    return variance.stated(known), Source.DEFAULT
+
+
+def _modes(
+    pairs: Sequence[Pair], ms: Floats, own: Floats, same: NDArray[np.bool_], *, paired: bool
+) -> modes.Modes:
+    """``modes.find`` of a table. Kernels that are identical on both sides show their modes
+    between the sides as well; of others only a side's own scatter counts (NaN: unknown)."""
+    together = same & (not paired)
+    every = [np.log((*p.a.ms, *p.b.ms)) for p in pairs]
+    whole = [float(np.var(logs, ddof=1)) for logs in every]
+    taken = [
+        modes.Processes(
+            len(p.a.ms),
+            len(p.b.ms),
+            [logs] if both else [logs[: len(p.a.ms)], logs[len(p.a.ms) :]],
+        )
+        for p, logs, both in zip(pairs, every, together, strict=True)
+    ]
+    return modes.find(ms, np.where(together, whole, own), taken, paired=paired)
+
+
+def _errors(pairs: Sequence[Pair]) -> Floats:
+    """The mean squared error of a process's median; NaN where it is not known of all."""
+    found = []
+    for pair in pairs:
+        every = [*pair.a.errors, *pair.b.errors]
+        whole = len(every) == len(pair.a.ms) + len(pair.b.ms) and all(e > 0 for e in every)
+        found.append(float(np.mean(np.square(every))) if whole else np.nan)
+    return np.array(found)
+
+
+def _middle(pair: Pair) -> float:
+    """The geometric mean of both sides, in milliseconds."""
+    return float(np.exp((np.mean(np.log(pair.a.ms)) + np.mean(np.log(pair.b.ms))) / 2))
+
+
+def _means(pair: Pair) -> tuple[float, float, float, float]:
+    """Difference of the means, pooled variance within runs, its degrees of freedom, and by how much
+    to multiply the variance for that of the difference."""
+    a, b = np.log(pair.a.ms), np.log(pair.b.ms)
+    runs = [*pair.a.by_run(), *pair.b.by_run()]
+    df = len(a) + len(b) - len(runs)
+    squares = sum(float(((run - run.mean()) ** 2).sum()) for run in runs)
+    return float(b.mean() - a.mean()), squares / max(df, 1), df, 1 / len(a) + 1 / len(b)
+
+
+def _sessions(pair: Pair) -> float:
+    """What part of the variance between two runs is in the difference: 1 if each side is one run,
+    less if it is the mean over processes of several."""
+    shares = [len(run) / len(side.ms) for side in (pair.a, pair.b) for run in side.by_run()]
+    return sum(share**2 for share in shares) / 2
+
+
+def _differences(pair: Pair) -> tuple[float, float, float, float]:
+    """The same for differences within processes."""
+    d = np.log(pair.b.ms) - np.log(pair.a.ms)
+    df = len(d) - 1
+    return float(d.mean()), float(((d - d.mean()) ** 2).sum()) / max(df, 1), df, 1 / len(d)
+
+
+def _within(pair: Pair) -> float:
+    """Variance of the difference that the samples' own scatter explains."""
+    return sum(
+        sum(e**2 for e in side.errors) / max(1, len(side.ms)) ** 2 for side in (pair.a, pair.b)
+    )

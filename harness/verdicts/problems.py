@@ -1,0 +1,125 @@
+"""What recorded runs should not hold: each a sentence that names file and kernel. The rest of a run
+is judged without it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from harness.files import slug
+from harness.records.run import Check, GraphRecord, KernelRecord
+from harness.verdicts.pairing import Match, region_of
+
+if TYPE_CHECKING:
+    from harness.verdicts.comparing import Side
+
+_STUCK = 20
+"""So many samples that are all equal are no measurement: a timer's ticks would show."""
+
+
+def sample_problem(kernel: KernelRecord) -> str:
+    """What is wrong with the samples of ``kernel``; empty if nothing is."""
+    samples = [ms for one in kernel.sets for ms in one.ms]
+    for ms in samples:
+        if not math.isfinite(ms):
+            return f"a sample is no number ({ms})"
+        if ms <= 0:
+            return f"a sample is no time ({ms:g} ms)"
+    if len(samples) == 1 and not any(one.excluded or one.disturbed for one in kernel.sets):
+        return "there is one sample: nothing is known of its noise"
+    if len(samples) >= _STUCK and min(samples) == max(samples):
+        return f"all {len(samples)} samples are {samples[0]:g} ms: the timer stood still"
+    return ""
+
+
+def problems_of(a: Side, b: Side) -> tuple[str, ...]:
+    """Everything that is wrong with the records of two sides."""
+    found = [*_of_side(a), *_of_side(b)]
+    if a.run.suite and b.run.suite and a.run.suite != b.run.suite:
+        found.append(
+            f"{_name(a)} and {_name(b)} are runs of different suites, {a.run.suite} and "
+            f"{b.run.suite}: what both have is compared"
+        )
+    return tuple(dict.fromkeys(found))
+
+
+def _of_side(side: Side) -> Iterator[str]:
+    run, name = side.run, _name(side)
+    if not any(graph.kernels or graph.regions or graph.reason for graph in run.graphs):
+        yield f"{name} holds no kernels"
+    machine = run.machine
+    if machine.gpu and _plain(machine.gpu) not in _plain(machine.key):
+        yield f"{name} lies in the folder of {machine.key} and was made on {machine.gpu}"
+    for graph in run.graphs:
+        methods = {
+            s.method for kernel in graph.kernels for s in kernel.sets if s.method not in ("", "?")
+        }
+        if len(methods | ({run.method} if methods else set())) > 1:
+            yield f"{name}: {graph.name} mixes methods of measuring: {', '.join(sorted(methods))}"
+        for kernel in graph.kernels:
+            why = sample_problem(kernel)
+            if why:
+                yield f"{name}: kernel {kernel.name} of {graph.name}: {why}"
+        for kernel in _repeated(graph):
+            yield f"{name}: kernel {kernel.name} of {graph.name} is there twice: the first counts"
+
+
+def _plain(name: str) -> str:
+    """Letters and digits of a machine's name; of an imported run, whose key begins with where it
+    came from, too."""
+    return slug(name).replace("-", "")
+
+
+def _name(side: Side) -> str:
+    return side.origin or side.label
+
+
+def without_duplicates(graphs: Sequence[GraphRecord]) -> list[GraphRecord]:
+    """``graphs`` with each kernel once."""
+    found = []
+    for graph in graphs:
+        extra = {id(kernel) for kernel in _repeated(graph)}
+        if extra:
+            kept = tuple(kernel for kernel in graph.kernels if id(kernel) not in extra)
+            graph = replace(graph, kernels=kept)
+        found.append(graph)
+    return found
+
+
+def _repeated(graph: GraphRecord) -> list[KernelRecord]:
+    seen: set[tuple[object, ...]] = set()
+    found = []
+    for kernel in graph.kernels:
+        key = (kernel.name, region_of(kernel), kernel.origins, kernel.module)
+        if key in seen:
+            found.append(kernel)
+        seen.add(key)
+    return found
+
+
+def broken_in(a: Side, b: Side, matches: Sequence[Match]) -> tuple[str, ...]:
+    """A sentence for each graph or kernel that A could compile and run, and B cannot."""
+    before = {graph.name: graph for graph in a.run.graphs}
+    found = []
+    for graph in b.run.graphs:
+        earlier = before.get(graph.name)
+        if graph.reason and (earlier is None or not earlier.reason):
+            found.append(f"{graph.name} does not compile in B: {graph.reason}")
+    for match in matches:
+        was = _failure(match.a)
+        now = _failure(match.b)
+        if now and not was:
+            found.append(f"{match.graph}: {match.b[0].name} {now} in B")
+    return tuple(found)
+
+
+def _failure(kernels: Sequence[KernelRecord]) -> str:
+    for kernel in kernels:
+        if kernel.check is Check.FAILED:
+            error = "" if kernel.max_error is None else f" (error {kernel.max_error:.3g})"
+            return f"fails its check{error}"
+        if kernel.reason:
+            return f"does not run: {kernel.reason}"
+    return ""

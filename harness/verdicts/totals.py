@@ -1,0 +1,276 @@
+"""Sums over regions, graphs and models: all that each side launches, with a partner or without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.measure.noise.estimate import Noise
+from harness.measure.noise.judge import Effect, Estimate, Part, Verdict, combine
+from harness.records.names import short
+from harness.records.run import GraphRecord, KernelRecord, Run
+from harness.verdicts.causes import launch_change
+from harness.verdicts.pairing import Match, Pairing, region_of
+
+Scope = tuple[str, str]
+"""``region``, ``graph`` or ``model``, and its name."""
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Rollup:
+    """A region, graph or model (a graph's forward and backward): the sum over its ``kernels``
+    matched kernels and the ``lone`` ones without a partner, launches counted. The ratio is of B's
+    own launches, without what moved all kernels between the runs; ``a_ms`` and ``b_ms`` are as
+    measured. ``covered`` is the share of each side's timed work that this is. ``work`` says what
+    one side launches and the other does not. ``reason``: why it could not be judged."""
+
+    level: str
+    name: str
+    kernels: int
+    a_ms: float
+    b_ms: float
+    covered: tuple[float, float]
+    effect: Effect
+    lone: int = 0
+    work: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is said of the sum."""
+        return Verdict.INCOMPARABLE if self.reason else self.effect.verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A match with its times in milliseconds, of a launch or of a group's launches, and what is
+    known of its effect; ``a_ms`` is as measured in A, ``b_ms`` as measured in B."""
+
+    match: Match
+    a_ms: float
+    b_ms: float
+    estimate: Estimate
+
+    @property
+    def launches(self) -> tuple[int, int]:
+        """How often each side launches it; a group is timed with all of its launches."""
+        if len(self.match.a) == len(self.match.b) == 1:
+            return self.match.a[0].launches, self.match.b[0].launches
+        return 1, 1
+
+
+@dataclass(slots=True)
+class Total:
+    """What a scope holds: positions of timed matches, and of kernels that one side alone has."""
+
+    timed: list[int] = field(default_factory=list)
+    vanished: list[int] = field(default_factory=list)
+    appeared: list[int] = field(default_factory=list)
+    untimed: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> tuple[tuple[int, ...], ...]:
+        """Equal for scopes that hold the same."""
+        return tuple(self.timed), tuple(self.vanished), tuple(self.appeared)
+
+
+def scopes(graph: str, region: str) -> tuple[Scope, ...]:
+    """The roll-ups that a kernel of ``region`` in ``graph`` belongs to."""
+    model = graph.removesuffix("_forward").removesuffix("_backward")
+    found = (("region", region), ("graph", graph), ("model", model))
+    return tuple((level, name) for level, name in found if name)
+
+
+def totals(a: Run, b: Run, pairing: Pairing, timed: Mapping[int, Timed]) -> dict[Scope, Total]:
+    """What each scope holds that has a timed match. Kernels without a partner count where both runs
+    are whole and both have the graph: else they may only not have been measured."""
+    found: dict[Scope, Total] = {}
+    for n, one in timed.items():
+        for scope in scopes(one.match.graph, one.match.region):
+            found.setdefault(scope, Total()).timed.append(n)
+    for n, match in enumerate(pairing.matches):
+        if n not in timed:
+            for scope in set(scopes(match.graph, match.region)) & found.keys():
+                found[scope].untimed.append(short(match.a[0].name))
+    if a.complete and b.complete:
+        both = {graph.name for graph in a.graphs} & {graph.name for graph in b.graphs}
+        for lone, name in ((pairing.vanished, "vanished"), (pairing.appeared, "appeared")):
+            _add_lone(found, [one if one[0] in both else None for one in lone], name)
+    return found
+
+
+def _add_lone(
+    found: dict[Scope, Total], lone: Sequence[tuple[str, KernelRecord] | None], name: str
+) -> None:
+    for n, one in enumerate(lone):
+        if one is not None:
+            for scope in set(scopes(one[0], region_of(one[1]))) & found.keys():
+                getattr(found[scope], name).append(n)
+
+
+def estimates(
+    found: Mapping[Scope, Total], pairing: Pairing, timed: Mapping[int, Timed], noise: Noise
+) -> dict[tuple[tuple[int, ...], ...], Estimate]:
+    """The effect on each distinct sum that is more than one matched kernel launched as before."""
+    sums: dict[tuple[tuple[int, ...], ...], Estimate] = {}
+    for total in found.values():
+        if total.key in sums or not _is_sum(total, timed):
+            continue
+        parts = [_part(timed[n]) for n in total.timed]
+        lone = [(pairing.vanished[n][1], True) for n in total.vanished]
+        lone += [(pairing.appeared[n][1], False) for n in total.appeared]
+        parts += [_alone(kernel, noise, gone=gone) for kernel, gone in lone if kernel.ms]
+        sums[total.key] = combine(parts)
+    return sums
+
+
+def _is_sum(total: Total, timed: Mapping[int, Timed]) -> bool:
+    if len(total.timed) > 1 or total.vanished or total.appeared:
+        return True
+    before, after = timed[total.timed[0]].launches
+    return before != after
+
+
+def _part(one: Timed) -> Part:
+    before, after = one.launches
+    ratio = float(2.718281828459045**one.estimate.log_ratio)
+    return Part(one.estimate, before * one.a_ms, after * one.a_ms * ratio)
+
+
+def _alone(kernel: KernelRecord, noise: Noise, *, gone: bool) -> Part:
+    """A kernel that one side has: its work is known as well as a process's median is."""
+    import numpy as np
+
+    ms = float(kernel.ms or 0)
+    variance = float(noise.prior.variance(np.array([ms]))[0]) + noise.session.variance
+    known = Estimate(0.0, variance**0.5, noise.prior.df)
+    whole = ms * kernel.launches
+    return Part(known, whole, 0.0) if gone else Part(known, 0.0, whole)
+
+
+def rollups(
+    a: Run,
+    b: Run,
+    pairing: Pairing,
+    timed: Mapping[int, Timed],
+    found: Mapping[Scope, Total],
+    effects: Mapping[tuple[tuple[int, ...], ...], Effect],
+) -> tuple[Rollup, ...]:
+    """Graphs; their regions and their models where those are other sums than the graph's."""
+    graphs = {total.key for (level, _), total in found.items() if level == "graph"}
+    rows = []
+    for (level, name), total in found.items():
+        if total.key not in effects or (level != "graph" and total.key in graphs):
+            continue
+        ours = [timed[n] for n in total.timed]
+        gone = [pairing.vanished[n][1] for n in total.vanished]
+        new = [pairing.appeared[n][1] for n in total.appeared]
+        before = sum(one.launches[0] * one.a_ms for one in ours) + _time(gone)
+        after = sum(one.launches[1] * one.b_ms for one in ours) + _time(new)
+        counted = ([k for one in ours for k in one.match.a], [k for o in ours for k in o.match.b])
+        calls = _library_calls(a, b, name) if level == "graph" else ((), False, False)
+        effect = effects[total.key]
+        rows.append(
+            Rollup(
+                level,
+                name,
+                len(ours),
+                before,
+                after,
+                (
+                    _covered(a, [*counted[0], *gone], level, name),
+                    _covered(b, [*counted[1], *new], level, name),
+                ),
+                effect,
+                len(gone) + len(new),
+                (*_work(ours, gone, new), *calls[0]),
+                _unknown(effect.verdict, [*gone, *new], more=calls[1], fewer=calls[2]),
+            )
+        )
+    return tuple(rows)
+
+
+def _time(kernels: Iterable[KernelRecord]) -> float:
+    return sum((kernel.ms or 0.0) * kernel.launches for kernel in kernels)
+
+
+def _work(
+    ours: Sequence[Timed], gone: Sequence[KernelRecord], new: Sequence[KernelRecord]
+) -> tuple[str, ...]:
+    """What one side launches more than the other."""
+    named = [
+        f"{text} ({short(one.match.a[0].name)})"
+        for one in ours
+        for text in launch_change(one.match)
+    ]
+    for kernels, side in ((gone, "A"), (new, "B")):
+        if kernels:
+            names = ", ".join(short(kernel.name) for kernel in kernels[:_MOST_NAMED])
+            more = f" and {len(kernels) - _MOST_NAMED} more" if len(kernels) > _MOST_NAMED else ""
+            named.append(f"only in {side}: {1000 * _time(kernels):.4g} µs, {names}{more}")
+    return tuple(named)
+
+
+def _library_calls(a: Run, b: Run, graph: str) -> tuple[tuple[str, ...], bool, bool]:
+    """What one side leaves to torch and the other does not, whether B does so with more and whether
+    with less: a library call is in no run's times."""
+    sides = [_calls(graph, run.graphs) for run in (a, b)]
+    changes = {
+        name: (sides[0].get(name, 0), sides[1].get(name, 0)) for name in {**sides[0], **sides[1]}
+    }
+    named = tuple(
+        f"library calls of {name} {before} → {after}, which are not timed"
+        for name, (before, after) in changes.items()
+        if before != after
+    )
+    more = any(before < after for before, after in changes.values())
+    return named, more, any(before > after for before, after in changes.values())
+
+
+def _calls(name: str, graphs: Sequence[GraphRecord]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for graph in graphs:
+        for call in graph.library_calls if graph.name == name else ():
+            found[call.operator] = found.get(call.operator, 0) + call.count
+    return found
+
+
+def _unknown(verdict: Verdict, lone: Sequence[KernelRecord], *, more: bool, fewer: bool) -> str:
+    """Why the sum of the kernels does not say it: work that nobody timed can only add to the side
+    that has it."""
+    untimed = [short(kernel.name) for kernel in lone if not kernel.ms]
+    if untimed:
+        return f"not timed: {', '.join(untimed[:_MOST_NAMED])}"
+    if (more and verdict is not Verdict.SLOWER) or (fewer and verdict is not Verdict.FASTER):
+        return "work went to or came from library calls, which are not timed"
+    return ""
+
+
+def _covered(run: Run, counted: Sequence[KernelRecord], level: str, name: str) -> float:
+    """The share of a scope's recorded time that ``counted`` kernels have; 1 if none is known."""
+    chosen = {_identity(kernel) for kernel in counted}
+    regions = {region_of(kernel) for kernel in counted}
+    total = part = 0.0
+    for graph in run.graphs:
+        for kernel in graph.kernels:
+            mine = _identity(kernel) in chosen
+            inside = mine or (
+                region_of(kernel) in regions
+                if level == "region"
+                else (level, name) in scopes(graph.name, "")
+            )
+            if inside and kernel.ms:
+                total += kernel.ms * kernel.launches
+                part += kernel.ms * kernel.launches if mine else 0.0
+    return part / total if total else 1.0
+
+
+def _identity(kernel: KernelRecord) -> tuple[str, str, str]:
+    """What tells a kernel from the others of its run."""
+    return kernel.name, region_of(kernel), kernel.module
+
+
+def unchanged(one: Timed) -> Timed:
+    """``one`` as code that did not change counts in a sum: what it took in A."""
+    return replace(one, estimate=Estimate(0.0, 0.0, float("inf")))

@@ -1,0 +1,225 @@
+"""How often `harness compare` is wrong, and what it finds, in tables whose truth is known.
+
+Prints the table of docs/measurements/verdicts.md, seeded: the same each time.
+
+    python scripts/verdict_worlds.py                        50 and 250 kernels, 3 processes a side
+    python scripts/verdict_worlds.py --kernels 5 --processes 5 --tables 200 --world boards
+
+Each world draws medians of processes as real boards showed them (noise between processes 0.12 %
+of the time and more for short kernels, kernels differing as chi-square with 6 degrees of freedom
+does), nine of ten kernels being the same code on both sides. *False*: tables in which any kernel
+that may have changed and did not is SLOWER or FASTER. *Found*: kernels above 20 µs made 2 %
+slower that are SLOWER. *SAME wrong*: of those, how many are called SAME.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import signal, stats
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from harness.measure.noise.estimate import Pair, Times, estimate
+from harness.measure.noise.judge import Rules, Verdict, judge
+
+Block = NDArray[np.float64]
+CHANGE, ABOVE, UNCHANGED = 0.02, 0.02, 0.9
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A table being drawn: durations (ms), noise between processes by kernel, and the logarithms
+    of both sides' medians (kernels by processes) without the durations."""
+
+    rng: np.random.Generator
+    ms: Block
+    deviations: Block
+    a: Block
+    b: Block
+
+    @property
+    def sides(self) -> tuple[Block, Block]:
+        """A and B."""
+        return self.a, self.b
+
+
+def calm(_: Drawn) -> None:
+    """Log-normal noise between processes and nothing else."""
+
+
+def heavy(t: Drawn) -> None:
+    """Student's t with 3 degrees of freedom between processes."""
+    for side in t.sides:
+        side[:] = t.rng.standard_t(3, side.shape) / np.sqrt(3) * t.deviations[:, None]
+
+
+def modes(t: Drawn) -> None:
+    """Each twentieth kernel is 8 % slower in three processes of ten."""
+    odd = np.arange(len(t.ms)) % 20 == 0
+    for side in t.sides:
+        side += 0.08 * odd[:, None] * (t.rng.random(side.shape) < 0.3)
+
+
+def launches(t: Drawn) -> None:
+    """Each fiftieth kernel launches 0.35 µs later in a tenth of its processes."""
+    odd = np.arange(len(t.ms)) % 50 == 0
+    for side in t.sides:
+        later = odd[:, None] * (t.rng.random(side.shape) < 0.1)
+        side += np.log1p(0.00035 / t.ms)[:, None] * later
+
+
+def neighbours(t: Drawn) -> None:
+    """Kernels timed after one another are noisy together (correlation 0.8)."""
+    order = t.rng.permutation(len(t.ms))
+    for side in t.sides:
+        white = t.rng.normal(size=side.shape)
+        hanging = signal.lfilter([0.6], [1, -0.8], white, axis=0)
+        side[order] = hanging * t.deviations[order, None]
+
+
+def day(size: float) -> Callable[[Drawn], None]:
+    """A world in which another day moves all kernels alike."""
+
+    def drawn(t: Drawn) -> None:
+        t.b[:] += t.rng.normal(0, size)
+
+    drawn.__doc__ = f"All of B's kernels move by one normal value of {100 * size:g} %."
+    return drawn
+
+
+def specific(t: Drawn) -> None:
+    """Every kernel moves by a normal value of its own of 0.5 % between the runs."""
+    t.b[:] += t.rng.normal(0, 0.005, (len(t.ms), 1))
+
+
+def boards(t: Drawn) -> None:
+    """Two boards: 1.75 % faster where short, and 0.65 % of each kernel's own."""
+    short = -0.0175 * np.exp(-1000 * t.ms / 15)
+    t.b[:] += (short + t.rng.normal(0, 0.0065, len(t.ms)))[:, None]
+
+
+def hot(t: Drawn) -> None:
+    """3 % of the kernels are 2 % slower in B."""
+    t.b[:] += 0.02 * (t.rng.random(len(t.ms)) < 0.03)[:, None]
+
+
+def disturbed(t: Drawn) -> None:
+    """One of B's processes is slower by up to 2 %, each kernel differently, and 1 % on average."""
+    t.b[:, 0] += 0.02 * t.rng.random(len(t.ms))
+
+
+def drift(t: Drawn) -> None:
+    """Both runs grow warm: each process is 0.3 % slower than the one before, long kernels more."""
+    longer = 0.5 + np.clip(np.log(t.ms / 0.002) / np.log(500), 0, 1)
+    for side in t.sides:
+        side += 0.003 * longer[:, None] * np.arange(side.shape[1])
+    t.b[:] += 0.004 * longer[:, None]
+
+
+def mixed(t: Drawn) -> None:
+    """Three of ten kernels move by 1 % of their own between the runs, the others by 0.1 %."""
+    size = np.where(t.rng.random(len(t.ms)) < 0.3, 0.01, 0.001)
+    t.b[:] += (t.rng.normal(size=len(t.ms)) * size)[:, None]
+
+
+WORLDS: dict[str, Callable[[Drawn], None]] = {
+    "calm": calm,
+    "heavy tails": heavy,
+    "modes by process": modes,
+    "launch levels": launches,
+    "neighbours agree": neighbours,
+    "day 0.5 %": day(0.005),
+    "day 2 %": day(0.02),
+    "kernels' own day 0.5 %": specific,
+    "boards": boards,
+    "3 % are 2 % hotter": hot,
+    "a disturbed process": disturbed,
+    "warming up": drift,
+    "mixed noise": mixed,
+}
+
+
+def table(
+    world: str, kernels: int, processes: int, number: int, change: float
+) -> tuple[list[Pair], Block]:
+    """The pairs of table ``number`` of a world, and each kernel's true log effect."""
+    seed = zlib.crc32(f"{world} {kernels} {processes} {change}".encode())
+    rng = np.random.default_rng([seed, number])
+    ms = np.exp(rng.uniform(np.log(0.002), 0.0, kernels))
+    spread = np.sqrt((0.0012**2 + (2.5e-6 / ms) ** 2) * 6 / rng.chisquare(6, kernels))
+    a, b = (rng.normal(size=(kernels, processes)) * spread[:, None] for _ in range(2))
+    WORLDS[world](Drawn(rng, ms, spread, a, b))
+    same = np.arange(kernels) < round(UNCHANGED * kernels) if kernels > 1 else np.zeros(1, bool)
+    same = rng.permutation(same)
+    effects = np.where(~same & (ms > ABOVE), np.log1p(change), 0.0)
+    a, b = np.exp(a) * ms[:, None], np.exp(b + effects[:, None]) * ms[:, None]
+    pairs = [
+        Pair(Times(tuple(x)), Times(tuple(y)), identical=bool(s))
+        for x, y, s in zip(a.tolist(), b.tolist(), same, strict=True)
+    ]
+    return pairs, effects
+
+
+def verdicts(pairs: Sequence[Pair], rules: Rules) -> dict[int, Verdict]:
+    """The verdicts on the kernels that may have changed, as `harness compare` gives them."""
+    found, _ = estimate(pairs, paired=False)
+    judged = [n for n, pair in enumerate(pairs) if not pair.identical]
+    effects = judge([found[n] for n in judged], rules)
+    return {n: effect.verdict for n, effect in zip(judged, effects, strict=True)}
+
+
+def rates(world: str, kernels: int, processes: int, tables: int) -> tuple[int, int, int, int]:
+    """False tables; changed kernels, those found, and those called SAME."""
+    false, changed, found, same = 0, 0, 0, 0
+    for number in range(tables):
+        for change in (0.0, CHANGE):
+            pairs, effects = table(world, kernels, processes, number, change)
+            said = verdicts(pairs, Rules())
+            wrong = [v for n, v in said.items() if effects[n] == 0]
+            if not change:
+                false += bool({Verdict.SLOWER, Verdict.FASTER} & set(wrong))
+            mine = [v for n, v in said.items() if effects[n] != 0]
+            changed += len(mine)
+            found += mine.count(Verdict.SLOWER)
+            same += mine.count(Verdict.SAME)
+    return false, changed, found, same
+
+
+def percent(part: int, whole: int) -> str:
+    """A rate with its exact 95 % interval."""
+    if not whole:
+        return "–"
+    interval = stats.binomtest(part, whole).proportion_ci(method="exact")
+    return f"{100 * part / whole:.0f} ({100 * interval.low:.0f}–{100 * interval.high:.0f})"
+
+
+def main() -> None:
+    """Print the rates of the worlds asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kernels", type=int, nargs="+", default=[50, 250])
+    parser.add_argument("--processes", type=int, nargs="+", default=[3])
+    parser.add_argument("--tables", type=int, default=100)
+    parser.add_argument("--world", nargs="+", choices=WORLDS, default=list(WORLDS))
+    asked = parser.parse_args()
+    print("| world | kernels | processes | false tables % | 2 % found % | SAME wrong % |")
+    print("|---|---|---|---|---|---|")
+    for world in asked.world:
+        for kernels in asked.kernels:
+            for processes in asked.processes:
+                false, changed, found, same = rates(world, kernels, processes, asked.tables)
+                cells = [percent(false, asked.tables), percent(found, changed)]
+                cells.append(percent(same, changed))
+                row = [world, str(kernels), str(processes), *cells]
+                print(f"| {' | '.join(row)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
