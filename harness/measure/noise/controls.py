@@ -27,8 +27,9 @@ _KNOTS = ((16, 1), (40, 2), (100, 3))
 """Fewer kernels than the first get as many knots as the second; more than all get four."""
 _NARROW = 0.5
 """Durations that differ by less than this (log) show no dependence on duration."""
-_HUBER_LOSS = 1.05
-"""What Huber's weights lose in variance where residuals are normal (95 % efficient)."""
+_BISQUARE, _LOSS = 4.685, 1.05
+"""Tukey's tuning constant, and what its weights lose in variance where residuals are normal (95 %
+efficient)."""
 _OUTLIER = 5.0
 """Controls that lie so many robust deviations off moved for a reason of their own: 1 in 2 million
 normal values does."""
@@ -72,11 +73,17 @@ def fit_offset(ms: Floats, differences: Floats) -> Offset:
     knots = _knots(x)
     basis = _basis(x, knots)
     values, weights = robust_fit(basis, differences)
+    for _ in range(10):  # from there without those that moved alone: Tukey's weights
+        residuals = np.abs(differences - basis @ values)
+        scale = max(float(np.median(residuals)) / 0.6745, 1e-9)
+        weights = np.maximum(0.0, 1 - (residuals / (_BISQUARE * scale)) ** 2) ** 2
+        root = np.sqrt(weights)
+        values = np.linalg.lstsq(basis * root[:, None], differences * root, rcond=None)[0]
     # Short kernels scatter more than long ones: the residuals themselves say how much (White).
     inverse = np.linalg.pinv((basis * weights[:, None]).T @ basis)
     scores = basis * (weights * (differences - basis @ values))[:, None]
     left = max(1, len(x) - len(knots))
-    covariance = inverse @ (scores.T @ scores) @ inverse * (_HUBER_LOSS * len(x) / left)
+    covariance = inverse @ (scores.T @ scores) @ inverse * (_LOSS * len(x) / left)
     return Offset(knots, values, covariance, len(x))
 
 

@@ -166,8 +166,9 @@ def _unknown(pair: Pair, *, known: bool) -> str:
 @dataclass(frozen=True, slots=True)
 class _Table:
     """Columns of a table, a row for each pair: duration (ms), log difference, own variance and its
-    degrees of freedom, by how much to multiply it for the difference, modes, and the mean squared
-    error of a process's median (NaN: unknown)."""
+    degrees of freedom, by how much to multiply it for the difference, modes, the mean squared
+    error of a process's median (NaN: unknown), and the log difference between the sides' medians
+    over processes, which one odd process does not move."""
 
     ms: Floats
     difference: Floats
@@ -176,6 +177,7 @@ class _Table:
     share: Floats
     seen: modes.Modes
     within: Floats
+    medians: Floats
 
 
 def _table(pairs: Sequence[Pair], same: NDArray[np.bool_], *, paired: bool) -> _Table:
@@ -187,7 +189,8 @@ def _table(pairs: Sequence[Pair], same: NDArray[np.bool_], *, paired: bool) -> _
         else (np.zeros(0),) * 4
     )
     seen = _modes(pairs, ms, np.where(df > 0, own, np.nan), same, paired=paired)
-    return _Table(ms, difference, own, df, share, seen, _errors(pairs))
+    medians = [float(np.log(np.median(p.b.ms) / np.median(p.a.ms))) for p in pairs]
+    return _Table(ms, difference, own, df, share, seen, _errors(pairs), np.array(medians))
 
 
 def _median_shift(pairs: Sequence[Pair], same: NDArray[np.bool_]) -> float | None:
@@ -220,7 +223,7 @@ def _between_runs(
     # A kernel at two modes says nothing of what moved the others.
     steady = control & ~table.seen.bimodal
     steady = steady if int(steady.sum()) >= LEAST else control
-    offset = controls.fit_offset(ms[steady], table.difference[steady])
+    offset = controls.fit_offset(ms[steady], table.medians[steady])
     difference = table.difference - offset.at(ms)
     count, taken = int(steady.sum()), len(offset.knots)
     left = max(1, count - taken)
@@ -228,7 +231,9 @@ def _between_runs(
     residuals = difference[steady] * (count / left) ** 0.5
     session = controls.fit_session(residuals, squared[steady], df[steady], parts[steady])
     between = session.variance * parts
-    odd = controls.odd_controls(difference[control], np.sqrt((squared + between)[control]))
+    # Where modes have a cause that is known, they are its risk and no other.
+    alone = steady if any(table.seen.risks) else control
+    odd = controls.odd_controls(difference[alone], np.sqrt((squared + between)[alone]))
     whole = squared + between
     error = np.sqrt(whole + offset.variance(ms))
     # Satterthwaite: processes know the first part, the controls the second.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.measure.noise.estimate import Pair, Times, estimate
-from harness.measure.noise.judge import Effect, Rules, Verdict, combine, judge
+from harness.measure.noise.judge import Effect, Part, Rules, Verdict, combine, judge
 from tests.measure.noise.simulated import Array
 
 RULES = Rules()
@@ -138,7 +138,7 @@ def test_jumps_that_agree_in_per_cent_are_doubted_in_per_cent() -> None:
 def test_a_sum_is_doubted_as_far_as_one_of_its_kernels_may_jump() -> None:
     chance = np.random.default_rng(7)
     estimates, _ = estimate(pairs_of(paced(chance, 2, 0.1)), paired=False)
-    whole = combine([(e, 1.0, 1.0) for e in estimates[:4]])
+    whole = combine([Part(e, 1.0, 1.0) for e in estimates[:4]])
     assert len(whole.risks) == len(estimates[0].risks) > 0
     assert whole.risks[0].chance == pytest.approx(4 * estimates[0].risks[0].chance)
     assert whole.risks[0].high == max(e.risks[0].high for e in estimates[:4]) / 4
