@@ -28,7 +28,7 @@ from harness.records.timing import Samples
 from harness.verdicts.causes import causes, clock, is_alike, is_identical, is_retuned
 from harness.verdicts.pairing import Match, Pairing, pair
 from harness.verdicts.problems import broken_in, problems_of, sample_problem, without_duplicates
-from harness.verdicts.totals import Rollup, Timed, rollups, totals, unchanged
+from harness.verdicts.totals import UNCHANGED, Rollup, Timed, rollups, totals
 from harness.verdicts.totals import estimates as sum_estimates
 
 
@@ -267,9 +267,14 @@ def assemble(
         for n, one in zip(pairs, estimates, strict=True)
     }
     timed = {
-        n: Timed(pairing.matches[n], _mean(pairs[n].a), _mean(pairs[n].b), found[n]) for n in found
+        n: Timed(
+            pairing.matches[n],
+            _mean(pairs[n].a),
+            _mean(pairs[n].b),
+            UNCHANGED if relation[n].identical else one,
+        )
+        for n, one in found.items()
     }
-    timed = {n: unchanged(one) if relation[n].identical else one for n, one in timed.items()}
     held = totals(a.run, b.run, pairing, timed)
     sums = sum_estimates(held, pairing, timed, noise)
     changed = [n for n in found if not relation[n].identical]
@@ -278,7 +283,7 @@ def assemble(
     by_row = dict(zip(changed, effects, strict=False))
     by_sum = dict(zip(open_sums, effects[len(changed) :], strict=True))
     # What only launches differ in is certain: it takes nothing of the family's chance.
-    certain = [key for key in sums if not sums[key].error]
+    certain = [key for key, one in sums.items() if not one.error]
     by_sum.update(zip(certain, judge([sums[key] for key in certain], rules), strict=True))
     same = [n for n in found if relation[n].identical]
     by_row.update(zip(same, judge([found[n] for n in same], rules), strict=True))
@@ -287,6 +292,7 @@ def assemble(
         for n, match in enumerate(pairing.matches)
     )
     known = noise if pairs else None
+    remarks = (*notes, *_pooled(a, b), *_notes(a.run, b.run, by_row.values(), known))
     return Comparison(
         a,
         b,
@@ -296,7 +302,7 @@ def assemble(
         pairing.vanished,
         pairing.appeared,
         known,
-        (*notes, *_pooled(a, b), *_notes(a.run, b.run, by_row.values(), known)),
+        remarks,
         paired,
         broken=broken_in(a, b, pairing.matches),
     )

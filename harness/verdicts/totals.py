@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from harness.measure.noise.estimate import Noise
 from harness.measure.noise.judge import Effect, Estimate, Part, Verdict, combine
@@ -15,6 +15,8 @@ from harness.verdicts.pairing import Match, Pairing, region_of
 Scope = tuple[str, str]
 """``region``, ``graph`` or ``model``, and its name."""
 _MOST_NAMED = 3
+UNCHANGED = Estimate(0.0, 0.0, float("inf"))
+"""The effect of code that did not change, whatever the machine made of it: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +271,3 @@ def _covered(run: Run, counted: Sequence[KernelRecord], level: str, name: str) -
 def _identity(kernel: KernelRecord) -> tuple[str, str, str]:
     """What tells a kernel from the others of its run."""
     return kernel.name, region_of(kernel), kernel.module
-
-
-def unchanged(one: Timed) -> Timed:
-    """``one`` as code that did not change counts in a sum: what it took in A."""
-    return replace(one, estimate=Estimate(0.0, 0.0, float("inf")))

@@ -78,7 +78,8 @@ def fit_offset(ms: Floats, differences: Floats) -> Offset:
         scale = max(float(np.median(residuals)) / 0.6745, 1e-9)
         weights = np.maximum(0.0, 1 - (residuals / (_BISQUARE * scale)) ** 2) ** 2
         root = np.sqrt(weights)
-        values = np.linalg.lstsq(basis * root[:, None], differences * root, rcond=None)[0]
+        solved = np.linalg.lstsq(basis * root[:, None], differences * root, rcond=None)
+        values = np.asarray(solved[0], dtype=np.float64)
     # Short kernels scatter more than long ones: the residuals themselves say how much (White).
     inverse = np.linalg.pinv((basis * weights[:, None]).T @ basis)
     scores = basis * (weights * (differences - basis @ values))[:, None]

@@ -144,17 +144,9 @@ def estimate(
             columns, table.seen.risks, unknown, same.tolist(), strict=True
         )
     ]
-    noise = Noise(
-        source,
-        prior,
-        drift.session,
-        shift,
-        int(table.seen.bimodal.sum()),
-        drift.offset,
-        borrowed and apart,
-        drift.odd,
-    )
-    return found, noise
+    bimodal = int(table.seen.bimodal.sum())
+    told = (drift.session, shift, bimodal, drift.offset, borrowed and apart, drift.odd)
+    return found, Noise(source, prior, *told)
 
 
 def _unknown(pair: Pair, *, known: bool) -> str:
