@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -21,14 +21,14 @@ from harness.measure.noise.estimate import (
     Times,
     estimate,
 )
-from harness.measure.noise.judge import Effect, Rules, Verdict, judge
+from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
 from harness.measure.noise.variance import median_error
 from harness.records.run import Check, KernelRecord, Run
 from harness.records.timing import Samples
 from harness.verdicts.causes import causes, clock, is_alike, is_identical, is_retuned
 from harness.verdicts.pairing import Match, Pairing, pair
 from harness.verdicts.problems import broken_in, problems_of, sample_problem, without_duplicates
-from harness.verdicts.totals import UNCHANGED, Rollup, Timed, rollups, totals
+from harness.verdicts.totals import UNCHANGED, Key, Rollup, Timed, rollups, totals
 from harness.verdicts.totals import estimates as sum_estimates
 
 
@@ -277,16 +277,7 @@ def assemble(
     }
     held = totals(a.run, b.run, pairing, timed)
     sums = sum_estimates(held, pairing, timed, noise)
-    changed = [n for n in found if not relation[n].identical]
-    open_sums = [key for key, one in sums.items() if one.error]
-    effects = judge([*(found[n] for n in changed), *(sums[key] for key in open_sums)], rules)
-    by_row = dict(zip(changed, effects, strict=False))
-    by_sum = dict(zip(open_sums, effects[len(changed) :], strict=True))
-    # What only launches differ in is certain: it takes nothing of the family's chance.
-    certain = [key for key, one in sums.items() if not one.error]
-    by_sum.update(zip(certain, judge([sums[key] for key in certain], rules), strict=True))
-    same = [n for n in found if relation[n].identical]
-    by_row.update(zip(same, judge([found[n] for n in same], rules), strict=True))
+    by_row, by_sum = _judged(found, [one.identical for one in relation], sums, rules)
     rows = tuple(
         _row(match, measured[n], relation[n], by_row.get(n), a.run, b.run)
         for n, match in enumerate(pairing.matches)
@@ -306,6 +297,26 @@ def assemble(
         paired,
         broken=broken_in(a, b, pairing.matches),
     )
+
+
+def _judged(
+    found: Mapping[int, Estimate],
+    identical: Sequence[bool],
+    sums: Mapping[Key, Estimate],
+    rules: Rules,
+) -> tuple[dict[int, Effect], dict[Key, Effect]]:
+    """The effects on rows and sums. What only launches differ in is certain: it takes nothing of
+    the family's chance."""
+    changed = [n for n in found if not identical[n]]
+    uncertain = [key for key, one in sums.items() if one.error]
+    effects = judge([*(found[n] for n in changed), *(sums[key] for key in uncertain)], rules)
+    by_row = dict(zip(changed, effects, strict=False))
+    by_sum = dict(zip(uncertain, effects[len(changed) :], strict=True))
+    certain = [key for key, one in sums.items() if not one.error]
+    by_sum.update(zip(certain, judge([sums[key] for key in certain], rules), strict=True))
+    same = [n for n in found if identical[n]]
+    by_row.update(zip(same, judge([found[n] for n in same], rules), strict=True))
+    return by_row, by_sum
 
 
 @dataclass(frozen=True, slots=True)

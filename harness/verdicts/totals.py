@@ -14,6 +14,8 @@ from harness.verdicts.pairing import Match, Pairing, region_of
 
 Scope = tuple[str, str]
 """``region``, ``graph`` or ``model``, and its name."""
+Key = tuple[tuple[int, ...], ...]
+"""What a sum is over: positions of matches, and of kernels that one side alone has."""
 _MOST_NAMED = 3
 UNCHANGED = Estimate(0.0, 0.0, float("inf"))
 """The effect of code that did not change, whatever the machine made of it: none."""
@@ -72,7 +74,7 @@ class Total:
     untimed: list[str] = field(default_factory=list)
 
     @property
-    def key(self) -> tuple[tuple[int, ...], ...]:
+    def key(self) -> Key:
         """Equal for scopes that hold the same."""
         return tuple(self.timed), tuple(self.vanished), tuple(self.appeared)
 
@@ -113,9 +115,9 @@ def _add_lone(
 
 def estimates(
     found: Mapping[Scope, Total], pairing: Pairing, timed: Mapping[int, Timed], noise: Noise
-) -> dict[tuple[tuple[int, ...], ...], Estimate]:
+) -> dict[Key, Estimate]:
     """The effect on each distinct sum that is more than one matched kernel launched as before."""
-    sums: dict[tuple[tuple[int, ...], ...], Estimate] = {}
+    sums: dict[Key, Estimate] = {}
     for total in found.values():
         if total.key in sums or not _is_sum(total, timed):
             continue
@@ -157,7 +159,7 @@ def rollups(
     pairing: Pairing,
     timed: Mapping[int, Timed],
     found: Mapping[Scope, Total],
-    effects: Mapping[tuple[tuple[int, ...], ...], Effect],
+    effects: Mapping[Key, Effect],
 ) -> tuple[Rollup, ...]:
     """Graphs; their regions and their models where those are other sums than the graph's."""
     graphs = {total.key for (level, _), total in found.items() if level == "graph"}
