@@ -49,7 +49,8 @@ def type_text(dtype: DType) -> str:
 HELPERS = {
     "_random_bits": '''@triton.jit
 def _random_bits(seed, index):
-    """Word index % 4 of block index // 4 of Philox 4x32."""
+    """Word index % 4 of block index // 4 of Philox 4x32. Where a thread has elements that follow
+    each other the compiler sees that they share a block, and makes one of four."""
     a, b, c, d = tl.randint4x(seed, index >> 2)
     low = tl.where((index & 1) == 0, a, b)
     high = tl.where((index & 1) == 0, c, d)
