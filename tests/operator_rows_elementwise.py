@@ -199,4 +199,35 @@ def _casts() -> list[Case]:
     return rows
 
 
-FAMILIES = (_binary, _comparison_and_logic, _unary, _functions, _casts)
+_SPECIAL_DOMAIN = {
+    "digamma": (1.6, 9.0), "special_erfcx": (-1.5, 9.0), "special_ndtri": (0.01, 0.49),
+    "i0": (-4.0, 4.0), "special_i1": (0.3, 4.0), "special_i0e": (-80.0, 80.0),
+    "special_i1e": (0.3, 80.0), "special_bessel_j0": (-1.5, 1.5), "special_bessel_j1": (0.2, 2.0),
+    "special_bessel_y0": (2.6, 3.4), "special_bessel_y1": (2.6, 3.4),
+    "special_modified_bessel_i0": (-4.0, 4.0), "special_modified_bessel_i1": (0.3, 4.0),
+    "special_modified_bessel_k0": (0.05, 6.0), "special_modified_bessel_k1": (0.05, 6.0),
+    "special_scaled_modified_bessel_k0": (0.05, 60.0),
+    "special_scaled_modified_bessel_k1": (0.05, 60.0),
+    "special_spherical_bessel_j0": (-2.5, 2.5), "angle": (-3.0, 3.0), "frexp": (-9.0, 9.0),
+}  # fmt: skip
+
+
+def _special() -> list[Case]:
+    rows = []
+    for name, (low, high) in _SPECIAL_DOMAIN.items():
+        op = f"aten.{name}.{'Tensor' if name == 'frexp' else 'default'}"
+        rows.append(row("f32", op, Tensor((5, 40), low=low, high=high), tolerance=1e-5))
+        rows.append(row("f64", op, Tensor((40,), F64, low=low, high=high), tolerance=1e-9))
+    rows += [
+        row("negative", "aten.digamma.default", Tensor((40,), low=-3.9, high=-3.1), tolerance=1e-4),
+        row("int", "aten.i0.default", SMALL_INTEGERS),
+        row("nan", "aten.fmax.default", SPECIAL, Tensor((4, 9))),
+        row("nan", "aten.fmin.default", SPECIAL, Tensor((4, 9))),
+        row("int", "aten.fmax.default", INTEGERS, SMALL_INTEGERS),
+        row("exponents", "aten.ldexp.Tensor", A, Tensor((5, 7), I32, low=-9, high=9)),
+        row("special", "aten.angle.default", SPECIAL),
+    ]
+    return rows
+
+
+FAMILIES = (_binary, _comparison_and_logic, _unary, _functions, _casts, _special)

@@ -47,6 +47,7 @@ def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
     """One row of ``ARGS`` per kernel argument: shape, stride, dtype, kind, bound."""
     buffers = {b.name: b for b in plan.buffers}
     positive, distinct = positive_values(graph), distinct_indices(graph)
+    ascending = _searched(graph)
     rows: list[str] = []
     unknown = iter(plan.sizes)
     for argument in plan.arguments:
@@ -60,9 +61,20 @@ def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
         buffer = buffers[argument.buffers[0]]
         value = read_value(argument, buffers)
         kind = "positive" if value in positive or _is_statistic(buffer, graph) else "normal"
-        kind = distinct.get(value or "", kind)
+        kind = distinct.get(value or "", "sorted" if value in ascending else kind)
         rows.append(_row(buffer, kind))
     return rows
+
+
+def _searched(graph: Graph) -> frozenset[str]:
+    """Values that are searched by halving: their contents must be in order."""
+    found = (
+        node.args[position]
+        for node in graph.nodes
+        for name, position in (("aten.bucketize.", 1), ("aten.searchsorted.", 0))
+        if node.op.startswith(name)
+    )
+    return frozenset(arg.name for arg in found if isinstance(arg, Ref))
 
 
 def _row(buffer: Buffer, kind: str) -> str:

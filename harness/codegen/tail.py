@@ -104,6 +104,10 @@ _CALL_DISTINCT = """        if kind.startswith("distinct"):
             _make_distinct(args[-1], kind.partition(":")[2], bound, like["generator"])
 """
 
+_CALL_SORTED = """        if kind == "sorted" and shape:
+            args[-1].copy_(args[-1].sort(-1).values)
+"""
+
 _CHECK = '''
 def _memory(tensor):
     """The bytes of all memory behind ``tensor``, guard and gaps included."""
@@ -222,7 +226,7 @@ def _stand_in_for_the_device_library():
 
     def create(_builder, _library, _path, symbol, args, kind, _pure):
         name = symbol.removeprefix("__nv_").replace("rint", "round")
-        function = getattr(torch, name, None) or getattr(torch, name.removesuffix("f"))
+        function = {special}getattr(torch, name, None) or getattr(torch, name.removesuffix("f"))
         found = function(*(torch.as_tensor(arg.data.copy()).double() for arg in args)).numpy()
         kind = kind.scalar
         return interpreter.TensorHandle(found.astype(interpreter._get_np_dtype(kind)), kind)
@@ -232,6 +236,18 @@ def _stand_in_for_the_device_library():
         called, semantic = getattr(cuda.libdevice, name), interpreter.interpreter_semantic
         setattr(libdevice, name, functools.partial(called, _semantic=semantic))
 '''
+
+_OTHER_NAMES = {
+    "cyl_bessel_i0": "i0",
+    "cyl_bessel_i1": "i1",
+    "erfcx": "erfcx",
+    "j0": "bessel_j0",
+    "j1": "bessel_j1",
+    "normcdfinv": "ndtri",
+    "y0": "bessel_y0",
+    "y1": "bessel_y1",
+}
+"""Functions of the device library that are in ``torch.special``."""
 
 _MAIN = '''
 
@@ -288,7 +304,8 @@ def arguments(name: str, sizes: bool, rows: str, kernel: str) -> str:
         # Of a kernel's assertions its own: integers may wrap around.
         "{asserting}": ", sanitize_overflow=False" if "tl.device_assert(" in kernel else "",
         "{where}": "config, args" if sizes else "config",
-        "{distinct}": _CALL_DISTINCT if distinct else "",
+        "{distinct}": (_CALL_DISTINCT if distinct else "")
+        + (_CALL_SORTED if '"sorted"' in rows else ""),
     }
     return _filled(_ARGUMENTS, parts) + (_DISTINCT if distinct else "")
 
@@ -303,7 +320,10 @@ def check(kernel: str, signature: Sequence[str]) -> str:
     called = sorted(set(re.findall(r"libdevice\.(\w+)", kernel)))
     if called:
         names = ", ".join(f'"{name}"' for name in called)
-        repairs += _filled(_LIBRARY, {"{names}": f"({names},)"})
+        others = {name: _OTHER_NAMES[name] for name in called if name in _OTHER_NAMES}
+        find = f'getattr(torch.special, {others}.get(name.removesuffix("f"), ""), None) or '
+        parts = {"{names}": f"({names},)", "{special}": find if others else ""}
+        repairs += _filled(_LIBRARY, parts)
         calls.append("_stand_in_for_the_device_library()")
     lines = ["        if interpreted:\n"] if calls else []
     lines += [f"            {text}\n" for text in calls]

@@ -115,6 +115,8 @@ def node_text(node: Node) -> str:
     if node.op == "harness.random_bits.default":
         return _bits_text(node)
     parts = [_text(arg) for arg in node.args]
+    if node.op == "prims.fma.default":  # not every torch that runs modules has it
+        return f"{local_name(node.name)} = torch.addcmul({parts[2]}, {parts[0]}, {parts[1]})"
     parts.extend(f"{key}={_text(value)}" for key, value in call_kwargs(node))
     if is_factory(node):
         parts.append("device=device")

@@ -89,6 +89,14 @@ class Op(enum.Enum):
     ERFC = "erfc"
     ERFINV = "erfinv"
     LGAMMA = "lgamma"
+    ERFCX = "special_erfcx"
+    NDTRI = "special_ndtri"
+    BESSEL_I0 = "i0"
+    BESSEL_I1 = "special_i1"
+    BESSEL_J0 = "special_bessel_j0"
+    BESSEL_J1 = "special_bessel_j1"
+    BESSEL_Y0 = "special_bessel_y0"
+    BESSEL_Y1 = "special_bessel_y1"
     SIGMOID = "sigmoid"
     RELU = "relu"
     FLOOR = "floor"
@@ -195,6 +203,12 @@ _BITS = Domain(-100.0, 100.0)
 _COUNT = Domain(-3.0, 70.0)
 _FLAT = Domain(-4.0, 4.0, specials=False)
 
+# Next to a root, which these leave out, relative errors are those of the argument.
+_ROOTLESS = Domain(0.1, 6.0, specials=False)
+_SHARE = Domain(0.52, 0.999, specials=False)
+_RISING = Domain(0.1, 1.8, specials=False)
+_WAVE = Domain(2.6, 3.6, specials=False)
+
 ROWS: MappingProxyType[Op, Row] = MappingProxyType(
     {
         Op.ADD: Row(2, Rule.NUMBER, np.add, "{0} + {1}"),
@@ -260,6 +274,18 @@ ROWS: MappingProxyType[Op, Row] = MappingProxyType(
         Op.LGAMMA: Row(
             1, Rule.FLOAT, meaning.lgamma, "libdevice.lgamma({0})", Domain(2.5, 40.0), 16.0
         ),  # towards the root at 2 the device's float64 is off by 13 units
+        Op.ERFCX: Row(1, Rule.FLOAT, meaning.erfcx, "libdevice.erfcx({0})", _ROOTLESS, 4.0),
+        Op.NDTRI: Row(1, Rule.FLOAT, meaning.ndtri, "libdevice.normcdfinv({0})", _SHARE, 16.0),
+        Op.BESSEL_I0: Row(
+            1, Rule.FLOAT, meaning.bessel_i(0), "libdevice.cyl_bessel_i0({0})", _ROOTLESS, 16.0
+        ),
+        Op.BESSEL_I1: Row(
+            1, Rule.FLOAT, meaning.bessel_i(1), "libdevice.cyl_bessel_i1({0})", _ROOTLESS, 16.0
+        ),
+        Op.BESSEL_J0: Row(1, Rule.FLOAT, meaning.bessel_j(0), "libdevice.j0({0})", _RISING, 32.0),
+        Op.BESSEL_J1: Row(1, Rule.FLOAT, meaning.bessel_j(1), "libdevice.j1({0})", _RISING, 32.0),
+        Op.BESSEL_Y0: Row(1, Rule.FLOAT, meaning.bessel_y(0), "libdevice.y0({0})", _WAVE, 64.0),
+        Op.BESSEL_Y1: Row(1, Rule.FLOAT, meaning.bessel_y(1), "libdevice.y1({0})", _WAVE, 64.0),
         Op.SIGMOID: Row(1, Rule.FLOAT, meaning.sigmoid, "tl.sigmoid({0})", _SMALL, 64.0),
         Op.RELU: Row(1, Rule.NUMBER, meaning.relu, text.relu),
         Op.FLOOR: Row(1, Rule.NUMBER, meaning.fractionless(np.floor), text.whole("tl.floor")),

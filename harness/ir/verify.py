@@ -41,7 +41,7 @@ from harness.ir.program import Buffer, Program, Role
 from harness.ir.reduce_numpy import SHAPES
 from harness.ir.simplify import Simplifier
 
-_ROUNDED_TO = (DType.F8E4M3, DType.F8E5M2)
+_ROUNDED_TO = (DType.F8E4M3, DType.F8E5M2, DType.F16, DType.BF16)
 """Types so narrow that converting to them and back is work: nothing else is computed in them."""
 
 
@@ -205,7 +205,7 @@ class _NestChecker:
         return self.buffers[name]
 
     def _check_value(self, value: Value, written: set[str]) -> None:
-        rounds = isinstance(value, Compute) and value.op is Op.CAST
+        rounds = isinstance(value, Compute) and value.op in (Op.CAST, Op.BITCAST)
         if value.dtype not in COMPUTE_TYPES and not (rounds and value.dtype in _ROUNDED_TO):
             self._fail(
                 "a value has a type that nothing is computed in",

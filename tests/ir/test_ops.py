@@ -86,6 +86,13 @@ TORCH: dict[Op, Callable[..., torch.Tensor]] = {
     Op.SHIFT_RIGHT: torch.bitwise_right_shift,
     Op.IN_RANGE: lambda a, b: a,
     Op.LOG10: torch.log10,
+    Op.ERFCX: torch.special.erfcx,
+    Op.NDTRI: torch.special.ndtri,
+    Op.BESSEL_I1: torch.special.i1,
+    Op.BESSEL_J0: torch.special.bessel_j0,
+    Op.BESSEL_J1: torch.special.bessel_j1,
+    Op.BESSEL_Y0: torch.special.bessel_y0,
+    Op.BESSEL_Y1: torch.special.bessel_y1,
     Op.RANDOM_BITS: op_numpy.philox,
 }
 
@@ -97,8 +104,11 @@ def torch_function(op: Op) -> Callable[..., torch.Tensor]:
 def _against_torch(op: Op, dtype: DType) -> float:
     """Units in the last place allowed where torch or an interpreter is the other side:
     torch's float64 lgamma is tens of units off, Triton's interpreter before 3.9 rounds an
-    fma twice."""
-    return 64.0 if (op is Op.LGAMMA and dtype is DType.F64) or op is Op.FMA else 4.0
+    fma twice; special functions in float64 come from different expansions."""
+    if op in (Op.BESSEL_Y0, Op.BESSEL_Y1) and dtype is DType.F64:
+        return 1e7  # torch's own are right to 1e-10
+    special = op in (Op.LGAMMA, *(one for one, row in ROWS.items() if row.ulps >= 16))
+    return 64.0 if (special and dtype is DType.F64) or op is Op.FMA else 4.0
 
 
 def all_cases() -> list[Any]:

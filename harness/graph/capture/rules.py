@@ -26,10 +26,6 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.upsample_nearest2d.default: upsample_nearest2d,
         _aten.upsample_nearest2d_backward.default: upsample_nearest2d_backward,
     }
-    # Dynamo writes optimizers with this one; it is not registered in a torch that only runs
-    # modules, and a compiler contracts the two operators into one instruction anyway.
-    if hasattr(torch.ops.prims, "fma"):
-        rules[torch.ops.prims.fma.default] = fused_multiply_add
     return rules
 
 
@@ -43,11 +39,6 @@ def _layer_norm_of_device(x: Tensor, *args: Any) -> tuple[Tensor, Tensor, Tensor
     out, mean, rstd = native_layer_norm(x, *args)
     kept = x.dtype if x.device.type == "cpu" else mean.dtype
     return out, mean.to(kept), rstd.to(kept)
-
-
-def fused_multiply_add(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """``a * b + c``."""
-    return a * b + c
 
 
 def _wide(x: Tensor) -> Tensor:

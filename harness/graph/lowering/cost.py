@@ -41,7 +41,8 @@ _LONG = frozenset(
     {
         Op.FLOOR_DIV, Op.TRUNC_DIV, Op.REMAINDER, Op.FMOD, Op.SIN, Op.COS, Op.TAN, Op.ASIN,
         Op.ACOS, Op.ATAN, Op.SINH, Op.COSH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF, Op.ERFC,
-        Op.ERFINV, Op.LGAMMA, Op.POW, Op.ATAN2, Op.HYPOT, Op.NEXTAFTER,
+        Op.ERFCX, Op.NDTRI, Op.BESSEL_I0, Op.BESSEL_I1, Op.BESSEL_J0, Op.BESSEL_J1, Op.BESSEL_Y0,
+        Op.BESSEL_Y1, Op.ERFINV, Op.LGAMMA, Op.POW, Op.ATAN2, Op.HYPOT, Op.NEXTAFTER,
     }
 )  # fmt: skip
 

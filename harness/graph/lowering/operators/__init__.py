@@ -11,6 +11,7 @@ from harness.graph.lowering.operators import (
     resampling,
     scanning,
     scattering,
+    special,
     unary,
     views,
 )
@@ -27,4 +28,5 @@ RULES: Rules = {
     **scanning.RULES,
     **scattering.RULES,
     **resampling.RULES,
+    **special.RULES,
 }

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sympy
 
+from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.scalar import promote
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
 from harness.graph.model import Ref
 from harness.ir.nodes import Value
+from harness.ir.ops import Op
 
 
 def position(call: Call, value: Value, size: sympy.Expr) -> sympy.Expr:
@@ -67,6 +70,49 @@ def index_tensors(call: Call) -> list[Tensor | None]:
     return found
 
 
+def searching(boundaries: int, values: int) -> Rule:
+    """``bucketize`` and ``searchsorted`` with these arguments: how many boundaries lie before each
+    value, by halving. NaN lies behind all."""
+
+    def lower(call: Call) -> Lowered:
+        rows, sought = call.tensor(boundaries, "sorted_sequence"), call.tensor(values, "self")
+        count = rows.shape[-1] if rows.rank else sympy.S.One
+        if not count.is_Integer:
+            raise call.reject(f"{count} boundaries", "a number known when compiling")
+        right = call.flag(3, "right") or call.text(9, "side") == "right"
+        if call.raw(9, "sorter", None) is not None:
+            raise call.reject("a sorter", "boundaries that are in order themselves")
+        kind = promote(rows.dtype, sought.dtype)
+        value = call.scalar.cast(call.broadcast(sought, call.shape), kind)
+        leading = canonical(call.shape)[: rows.rank - 1]
+        return call.result(_before(call, rows, leading, value, int(count), right))
+
+    return Rule(lower, rereads=True, partial=True)
+
+
+def _before(
+    call: Call,
+    rows: Tensor,
+    leading: tuple[sympy.Expr, ...],
+    value: Value,
+    count: int,
+    right: bool,
+) -> Value:
+    scalar = call.scalar
+    found: Value = scalar.constant(0, DType.I32 if count < 2**30 else DType.I64)
+    for bit in reversed(range(count.bit_length())):
+        further = scalar.shift(found, 1 << bit)
+        last = scalar.shift(scalar.op(Op.MINIMUM, further, scalar.like(count, further)), -1)
+        where = (*leading, call.context.indirect(last))[-rows.rank :] if rows.rank else ()
+        bound = scalar.cast(call.read(rows, where, call.shape), value.dtype)
+        # Not "less": what NaN is compared with lies before it.
+        beyond = scalar.compare(Op.GT if right else Op.GE, bound, value)
+        inside = scalar.compare(Op.LE, further, scalar.like(count, further))
+        taken = scalar.both(inside, scalar.compare(Op.LOGICAL_NOT, beyond))
+        found = scalar.where(taken, further, found)
+    return found
+
+
 def advanced_index(
     call: Call, shape: Shape, indices: list[Tensor | None], out: Shape
 ) -> tuple[sympy.Expr, ...]:
@@ -106,6 +152,10 @@ def index(call: Call) -> Lowered:
 
 
 RULES: Rules = {
+    "aten.bucketize.Tensor": searching(1, 0),
+    "aten.bucketize.Scalar": searching(1, 0),
+    "aten.searchsorted.Tensor": searching(0, 1),
+    "aten.searchsorted.Scalar": searching(0, 1),
     "aten.embedding.default": Rule(embedding),
     "aten.gather.default": Rule(gather),
     "aten.index_select.default": Rule(index_select),

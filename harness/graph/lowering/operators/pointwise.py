@@ -12,7 +12,7 @@ from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered
 from harness.ir.index import FloorDiv
 from harness.ir.nodes import Compute, Constant, IndexValue, Load, Value
-from harness.ir.ops import Op
+from harness.ir.ops import NUMBERS, Op
 
 
 def binary(op: Op) -> Rule:
@@ -255,6 +255,32 @@ def cast(call: Call) -> Lowered:
     return call.result(value)
 
 
+def view_as_type(call: Call) -> Lowered:
+    """``view(dtype)``: the same bits; 16-bit floats, which are computed with in 32, are narrowed
+    before and widened after."""
+    source, target, builder = call.tensor(0), call.dtype, call.scalar.builder
+    if source.dtype is target:
+        return call.result(source.value)
+    kinds = (source.dtype, target)
+    if source.dtype.itemsize != target.itemsize or not _WITH_BITS.issuperset(kinds):
+        raise call.reject(
+            f"{source.dtype.torch_name} as {target.torch_name}",
+            "two types of one width, neither of them bool or of 8-bit floats",
+        )
+    value = source.value
+    if value.dtype is not source.dtype:
+        value = builder.compute(Op.CAST, value, dtype=source.dtype)
+    return call.result(builder.compute(Op.BITCAST, value, dtype=target))
+
+
+_WITH_BITS = frozenset((*NUMBERS, DType.F16, DType.BF16))
+
+
+def fused_multiply_add(call: Call) -> Lowered:
+    """``prims.fma``: rounded once."""
+    return call.result(call.scalar.op(Op.FMA, *(call.operand(n) for n in range(3))))
+
+
 _QUANTISED = (DType.F8E4M3, DType.F8E5M2)
 
 
@@ -386,6 +412,8 @@ RULES: Rules = {
     "aten.sigmoid_backward.default": Rule(output_gradient),
     "aten.tanh_backward.default": Rule(output_gradient),
     "aten.threshold_backward.default": Rule(threshold_backward),
+    "aten.view.dtype": Rule(view_as_type, view=True, partial=True),
+    "prims.fma.default": Rule(fused_multiply_add),
     "aten._to_copy.default": Rule(cast),
     "aten.to.dtype": Rule(cast),
     "prims.convert_element_type.default": Rule(cast),

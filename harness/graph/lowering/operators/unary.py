@@ -215,6 +215,8 @@ _CALLED_AS_IN_TORCH = (
 
 RULES: Rules = {
     **{f"aten.{op.value}.default": unary(op) for op in _CALLED_AS_IN_TORCH},
+    "aten.special_modified_bessel_i0.default": unary(Op.BESSEL_I0),
+    "aten.special_modified_bessel_i1.default": unary(Op.BESSEL_I1),
     "aten.sign.default": Rule(sign),
     "aten.sgn.default": Rule(sign),
     "aten.bitwise_not.default": unary(Op.BIT_NOT),

@@ -1,0 +1,237 @@
+"""Special functions that are built from others: by recurrences, asymptotic series and quadrature.
+
+Constants are computed here, from the formulas of the Digital Library of Mathematical Functions
+(NIST) that the docstrings name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from harness.dtypes import DType
+from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.scalar import Scalar
+from harness.graph.lowering.tensor import Lowered, Tensor
+from harness.ir.nodes import Value
+from harness.ir.ops import Op
+
+_EULER = 0.57721566490153286061
+
+
+def _bernoulli(count: int) -> list[Fraction]:
+    """The Bernoulli numbers B(2), B(4) … (DLMF 24.5.3)."""
+    numbers = [Fraction(1)]
+    for n in range(1, 2 * count + 1):
+        total = sum((math.comb(n + 1, k) * b for k, b in enumerate(numbers)), Fraction(0))
+        numbers.append(-total / (n + 1))
+    return numbers[2::2]
+
+
+def _polynomial(scalar: Scalar, x: Value, coefficients: list[float]) -> Value:
+    """Horner's scheme, lowest coefficient first."""
+    total: Value = scalar.like(coefficients[-1], x)
+    for number in reversed(coefficients[:-1]):
+        total = scalar.shift(scalar.mul(total, x), number)
+    return total
+
+
+def _plain(function: Callable[[Scalar, Value], Value]) -> Rule:
+    def lower(call: Call) -> Lowered:
+        return call.result(function(call.scalar, call.operand(0)))
+
+    return Rule(lower)
+
+
+def digamma(scalar: Scalar, x: Value) -> Value:
+    """Ten steps up (DLMF 5.5.2), then the asymptotic series (5.11.2); negative numbers by
+    reflection (5.5.4)."""
+    below = scalar.compare(Op.LT, x, scalar.like(0, x))
+    y = scalar.where(below, scalar.sub(scalar.like(1, x), x), x)
+    steps = scalar.op(Op.RECIPROCAL, y)
+    for step in range(1, 10):
+        steps = scalar.add(steps, scalar.op(Op.RECIPROCAL, scalar.shift(y, step)))
+    z = scalar.shift(y, 10)
+    inverse = scalar.op(Op.RECIPROCAL, z)
+    terms = [float(b) / (2 * k) for k, b in enumerate(_bernoulli(7), 1)]
+    square = scalar.mul(inverse, inverse)
+    tail = scalar.mul(square, _polynomial(scalar, square, terms))
+    near = scalar.sub(scalar.op(Op.LOG, z), scalar.scale(inverse, 0.5))
+    positive = scalar.sub(scalar.sub(near, tail), steps)
+    fraction = scalar.sub(x, scalar.op(Op.TRUNC, x))
+    tangent = scalar.op(Op.TAN, scalar.scale(fraction, math.pi))
+    reflected = scalar.sub(positive, scalar.div(scalar.like(math.pi, x), tangent))
+    whole = scalar.compare(Op.EQ, fraction, scalar.like(0, x))
+    negative = scalar.where(whole, scalar.like(math.nan, x), reflected)
+    return scalar.where(below, negative, positive)
+
+
+def _hankel(order: int, count: int) -> list[float]:
+    """Coefficients a(k) of the expansions for large arguments (DLMF 10.17.1)."""
+    made = [1.0]
+    for k in range(1, count):
+        made.append(made[-1] * (4 * order**2 - (2 * k - 1) ** 2) / (8 * k))
+    return made
+
+
+def bessel_i_scaled(order: int) -> Callable[[Scalar, Value], Value]:
+    """``exp(-|x|) I(x)`` of order 0 or 1, beyond 50 by its expansion (DLMF 10.40.1)."""
+
+    def function(scalar: Scalar, x: Value) -> Value:
+        size = scalar.op(Op.ABS, x)
+        near = scalar.op(Op.MINIMUM, size, scalar.like(50, x))
+        bessel = scalar.op(Op.BESSEL_I1 if order else Op.BESSEL_I0, near)
+        scaled = scalar.mul(bessel, scalar.op(Op.EXP, scalar.op(Op.NEG, near)))
+        large = scalar.op(Op.MAXIMUM, size, scalar.like(50, x))
+        signed = [a * (-1) ** k for k, a in enumerate(_hankel(order, 12))]
+        series = _polynomial(scalar, scalar.op(Op.RECIPROCAL, large), signed)
+        root = scalar.op(Op.RSQRT, scalar.scale(large, 2 * math.pi))
+        beyond = scalar.compare(Op.GT, size, scalar.like(50, x))
+        found = scalar.where(beyond, scalar.mul(series, root), scaled)
+        if not order:
+            return found
+        negative = scalar.compare(Op.LT, x, scalar.like(0, x))
+        return scalar.where(negative, scalar.op(Op.NEG, found), found)
+
+    return function
+
+
+def bessel_k(order: int, scaled: bool) -> Callable[[Scalar, Value], Value]:
+    """``K(x)`` of order 0 or 1, ``scaled`` by ``exp(x)``: up to 2 the series (DLMF 10.31.1), up to
+    20 the integral over ``exp(-x (cosh t - 1)) cosh(n t)`` (10.32.9), for which the trapezoidal
+    rule converges exponentially, beyond it the expansion (10.40.2)."""
+
+    def series(scalar: Scalar, x: Value) -> Value:
+        square = scalar.scale(scalar.mul(x, x), 0.25)
+        harmonic, terms = 0.0, []
+        for k in range(14):
+            following = harmonic + 1 / (k + 1)
+            if order:
+                mean = (harmonic + following) / 2 - _EULER
+                terms.append(-mean / (2 * math.factorial(k) * math.factorial(k + 1)))
+            else:
+                terms.append((harmonic - _EULER) / math.factorial(k) ** 2)
+            harmonic = following
+        log = scalar.op(Op.LOG, scalar.scale(x, 0.5))
+        smooth = _polynomial(scalar, square, terms)
+        if not order:
+            return scalar.sub(smooth, scalar.mul(log, scalar.op(Op.BESSEL_I0, x)))
+        product = scalar.mul(log, scalar.op(Op.BESSEL_I1, x))
+        rest = scalar.add(product, scalar.mul(x, smooth))
+        return scalar.add(scalar.op(Op.RECIPROCAL, x), rest)
+
+    def integral(scalar: Scalar, x: Value) -> Value:
+        step, total = 0.16, scalar.like(0.5, x)  # half of the first point counts
+        for k in range(1, 25):
+            reached = math.cosh(step * k)
+            part = scalar.op(Op.EXP, scalar.scale(x, 1 - reached))
+            total = scalar.add(total, scalar.scale(part, reached if order else 1.0))
+        return scalar.scale(total, step)
+
+    def expansion(scalar: Scalar, x: Value) -> Value:
+        inverse = scalar.op(Op.RECIPROCAL, x)
+        root = scalar.op(Op.SQRT, scalar.scale(inverse, math.pi / 2))
+        return scalar.mul(root, _polynomial(scalar, inverse, _hankel(order, 17)))
+
+    def function(scalar: Scalar, x: Value) -> Value:
+        near = scalar.op(Op.MINIMUM, x, scalar.like(2, x))
+        far = scalar.op(Op.MAXIMUM, x, scalar.like(20, x))
+        middle = scalar.op(Op.MAXIMUM, scalar.op(Op.MINIMUM, x, far), scalar.like(2, x))
+        low, high = series(scalar, near), integral(scalar, middle)
+        high = scalar.where(
+            scalar.compare(Op.GT, x, scalar.like(20, x)), expansion(scalar, far), high
+        )
+        if scaled:
+            low = scalar.mul(low, scalar.op(Op.EXP, near))
+        else:
+            high = scalar.mul(high, scalar.op(Op.EXP, scalar.op(Op.NEG, x)))
+        found = scalar.where(scalar.compare(Op.LE, x, scalar.like(2, x)), low, high)
+        zero = scalar.compare(Op.EQ, x, scalar.like(0, x))
+        return scalar.where(zero, scalar.like(math.inf, x), found)
+
+    return function
+
+
+def spherical_j0(scalar: Scalar, x: Value) -> Value:
+    """``sin(x) / x``, which is 1 at 0 and 0 at infinity."""
+    zero = scalar.compare(Op.EQ, x, scalar.like(0, x))
+    quotient = scalar.div(scalar.op(Op.SIN, x), x)
+    ended = scalar.where(scalar.compare(Op.ISINF, x), scalar.like(0, x), quotient)
+    return scalar.where(zero, scalar.like(1, x), ended)
+
+
+def _ignoring_nan(op: Op) -> Rule:
+    """``fmax`` and ``fmin``: a number wins against NaN."""
+
+    def lower(call: Call) -> Lowered:
+        scalar, left, right = call.scalar, call.operand(0), call.operand(1)
+        found = scalar.op(op, left, right)
+        if left.dtype.is_float:
+            found = scalar.where(scalar.compare(Op.ISNAN, right), left, found)
+            found = scalar.where(scalar.compare(Op.ISNAN, left), right, found)
+        return call.result(found)
+
+    return Rule(lower)
+
+
+def ldexp(call: Call) -> Lowered:
+    """``self * 2 ** other``, each step in the result's type, as in eager mode."""
+    scalar, left, right = call.scalar, call.operand(0), call.operand(1)
+    return call.result(scalar.mul(left, scalar.op(Op.POW, scalar.like(2, left), right)))
+
+
+def angle(call: Call) -> Lowered:
+    """The angle of a real number: pi where it is negative, else 0; NaN stays."""
+    scalar, value = call.scalar, call.operand(0)
+    negative = scalar.compare(Op.LT, value, scalar.like(0, value))
+    found = scalar.where(negative, scalar.like(math.pi, value), scalar.like(0, value))
+    return call.result(scalar.where(scalar.compare(Op.ISNAN, value), value, found))
+
+
+def frexp(call: Call) -> Lowered:
+    """Mantissa in ±[0.5, 1) and exponent, read off the bits; numbers below the normal ones are
+    scaled up first. Zero, infinities and NaN are their own mantissa."""
+    scalar = call.scalar
+    value = call.operand(0, "self", call.result_type(0).dtype)
+    double = value.dtype is DType.F64
+    bits_type, fraction, bias = (DType.I64, 52, 1022) if double else (DType.I32, 23, 126)
+    least = 2.0 ** (1 - bias)
+    tiny = scalar.compare(Op.LT, scalar.op(Op.ABS, value), scalar.like(least, value))
+    scaled = scalar.where(tiny, scalar.scale(value, 2.0**64), value)
+    bits = scalar.builder.compute(Op.BITCAST, scaled, dtype=bits_type)
+    mask = (1 << (bits_type.itemsize * 8 - 1 - fraction)) - 1
+    shifted = scalar.op(Op.SHIFT_RIGHT, bits, scalar.like(fraction, bits))
+    field = scalar.op(Op.BIT_AND, shifted, scalar.like(mask, bits))
+    correction = scalar.where(tiny, scalar.like(bias + 64, bits), scalar.like(bias, bits))
+    zero = scalar.compare(Op.EQ, value, scalar.like(0, value))
+    special = scalar.compare(
+        Op.LOGICAL_OR, zero, scalar.compare(Op.EQ, field, scalar.like(mask, bits))
+    )
+    cleared = scalar.op(Op.BIT_AND, bits, scalar.like(~(mask << fraction), bits))
+    half = scalar.op(Op.BIT_OR, cleared, scalar.like(bias << fraction, bits))
+    mantissa = scalar.builder.compute(Op.BITCAST, half, dtype=value.dtype)
+    mantissa = scalar.where(special, value, mantissa)
+    exponent = scalar.where(special, scalar.like(0, bits), scalar.sub(field, correction))
+    first, second = (call.result_type(n) for n in range(2))
+    return (
+        Tensor(first.shape, first.dtype, scalar.cast(mantissa, first.dtype)),
+        Tensor(second.shape, second.dtype, scalar.cast(exponent, second.dtype)),
+    )
+
+
+RULES: Rules = {
+    "aten.digamma.default": _plain(digamma),
+    "aten.special_i0e.default": _plain(bessel_i_scaled(0)),
+    "aten.special_i1e.default": _plain(bessel_i_scaled(1)),
+    "aten.special_modified_bessel_k0.default": _plain(bessel_k(0, False)),
+    "aten.special_modified_bessel_k1.default": _plain(bessel_k(1, False)),
+    "aten.special_scaled_modified_bessel_k0.default": _plain(bessel_k(0, True)),
+    "aten.special_scaled_modified_bessel_k1.default": _plain(bessel_k(1, True)),
+    "aten.special_spherical_bessel_j0.default": _plain(spherical_j0),
+    "aten.fmax.default": _ignoring_nan(Op.MAXIMUM),
+    "aten.fmin.default": _ignoring_nan(Op.MINIMUM),
+    "aten.ldexp.Tensor": Rule(ldexp),
+    "aten.angle.default": Rule(angle),
+    "aten.frexp.Tensor": Rule(frexp),
+}

@@ -1,0 +1,121 @@
+"""Bits read as another type, numbers taken apart, binary searches: against eager mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from harness.backend import Compiler, Devices
+from harness.runtime.interpret.interpreter import CheckJob, InterpreterPool
+
+
+@pytest.fixture(scope="module")
+def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
+    made = Devices(cache=tmp_path_factory.mktemp("cache"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def compiler(devices: Devices) -> Iterator[Compiler]:
+    torch.compiler.reset()
+    yield Compiler(devices=devices, fail_on_fallback=True)
+    torch.compiler.reset()
+
+
+def same(compiler: Compiler, function: Callable[..., Any], *args: torch.Tensor) -> list[str]:
+    """Run compiled and eager: the results are equal bit for bit, NaN where NaN is. The library
+    calls are answered."""
+    found, wanted = torch.compile(function, backend=compiler)(*args), function(*args)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
+    return [op for op, _, _ in compiler.reports[-1].library_calls]
+
+
+def test_bits_as_another_type(compiler: Compiler) -> None:
+    x = torch.randn(5, 7)
+    half, brain = x.half(), x.bfloat16()
+
+    def function(*args: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        x, half, brain, wide = args
+        return (
+            (x + 1).view(torch.int32) >> 3,
+            ((x * 2).view(torch.int32) ^ (1 << 31)).view(torch.float32) + 1,
+            (half + half).view(torch.int16) + 1,
+            (brain * 3).view(torch.int16) & 0x7FF,
+            (brain.view(torch.int16) + 1).view(torch.bfloat16) * 2,
+            (half.view(torch.int16) + 1).view(torch.float16) * 2,
+            (wide.view(torch.int64) & ~0xFFFF).view(torch.float64) * 2,
+        )
+
+    assert same(compiler, function, x, half, brain, x.double()) == []
+
+
+def test_parts_of_numbers(compiler: Compiler) -> None:
+    special = [0.0, -0.0, 1.0, -0.5, 3.5, 1e-40, -1e-45, 3e38, 2.0**-126]
+    x = torch.tensor([*special, torch.inf, -torch.inf, torch.nan])
+    wide = torch.cat([x.double(), torch.tensor([5e-324, 1e300])])
+
+    def function(x: torch.Tensor, wide: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        finite = torch.where(x.isfinite(), x, 1.0)
+        low, high = torch.where(wide.isfinite(), wide, 1.0), wide.clamp(-2, 2)
+        kept = torch.frexp(x).mantissa, torch.frexp(high).mantissa
+        return *torch.frexp(finite), *torch.frexp(low), *kept
+
+    assert same(compiler, function, x, wide) == []
+
+
+def test_fused_multiply_add_rounds_once(compiler: Compiler) -> None:
+    if not hasattr(torch.ops.prims, "fma"):
+        pytest.skip("this torch has no fma")
+    a = torch.full((8,), 1 + 2.0**-12)
+    c = -(a * a)
+
+    def function(a: torch.Tensor, c: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (torch.ops.prims.fma(a, a, c),)
+
+    (found,) = torch.compile(function, backend=compiler)(a, c)
+    assert found.unique().tolist() == [2.0**-24]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 8, 100])
+@pytest.mark.parametrize("right", [False, True])
+def test_binary_searches(compiler: Compiler, count: int, right: bool) -> None:
+    generator = torch.Generator().manual_seed(count)
+    edges = torch.randint(-9, 9, (count,), generator=generator).float().sort().values
+    rows = torch.randint(-9, 9, (3, count), generator=generator).sort(-1).values
+    x = torch.randint(-10, 10, (3, 31), generator=generator).float()
+    x[0, :3] = torch.tensor([torch.nan, torch.inf, -torch.inf])
+
+    def function(*args: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        x, edges, rows = args
+        return (
+            torch.bucketize(x * 1, edges, right=right),
+            torch.searchsorted(edges, x, right=right, out_int32=True) + 1,
+            torch.searchsorted(rows, x.nan_to_num(0.0, 5.0, -5.0).long(), right=right),
+            torch.searchsorted(edges, 3, side="right" if right else "left"),
+        )
+
+    assert same(compiler, function, x, edges, rows) == []
+
+
+def test_kernels_that_search_check_themselves(compiler: Compiler, tmp_path: Path) -> None:
+    edges = torch.arange(37.0)
+    torch.compile(lambda x: torch.bucketize(x, edges) * 2, backend=compiler)(torch.rand(40) * 37)
+    (graph,) = compiler.compiled
+    texts = [module.text for module, _ in graph.distinct()]
+    assert any('"sorted"' in text for text in texts)
+    with InterpreterPool(1, tmp_path) as pool:
+        for _, answer in pool.check_all([CheckJob(text, None) for text in texts]):
+            assert answer.passed, answer
+
+
+def test_an_order_given_apart_is_left_to_torch(compiler: Compiler) -> None:
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (torch.searchsorted(x, x[:3] + 0.1, sorter=torch.argsort(x)),)
+
+    assert "aten.searchsorted.Tensor" in same(compiler, function, torch.randn(12))
