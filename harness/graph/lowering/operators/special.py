@@ -122,7 +122,8 @@ def bessel_k(order: int, scaled: bool) -> Callable[[Scalar, Value], Value]:
         return scalar.add(scalar.op(Op.RECIPROCAL, x), rest)
 
     def integral(scalar: Scalar, x: Value) -> Value:
-        step, total = 0.16, scalar.like(0.5, x)  # half of the first point counts
+        step = 0.16
+        total: Value = scalar.like(0.5, x)  # half of the first point counts
         for k in range(1, 25):
             reached = math.cosh(step * k)
             part = scalar.op(Op.EXP, scalar.scale(x, 1 - reached))
