@@ -31,12 +31,15 @@ def sorting_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     }
 
 
-def _fits(x: Tensor, dim: int) -> bool:
+def _size(x: Tensor, dim: int) -> int | torch.SymInt:
+    """Elements of a row along ``dim``; a number is a row of one."""
+    return x.shape[dim] if x.dim() else 1
+
+
+def _fits(x: Tensor, dim: int, least: int = 1) -> bool:
     """Whether rows along ``dim`` are sorted by generated kernels."""
-    if not x.dim() or x.is_complex():
-        return False
-    size: int | torch.SymInt = x.shape[dim]
-    return isinstance(size, int) and 0 < size <= LONGEST_SORT
+    size = _size(x, dim)
+    return isinstance(size, int) and least <= size <= LONGEST_SORT and not x.is_complex()
 
 
 def _sorted(x: Tensor, dim: int, descending: bool = False) -> tuple[Tensor, Tensor]:
@@ -46,7 +49,7 @@ def _sorted(x: Tensor, dim: int, descending: bool = False) -> tuple[Tensor, Tens
 
 def sort(x: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
     """``sort``, stable."""
-    return _sorted(x, dim, descending) if _fits(x, dim) else NotImplemented
+    return _sorted(x, dim, descending) if _fits(x, dim, 0) else NotImplemented
 
 
 def topk(
@@ -58,21 +61,21 @@ def topk(
 ) -> tuple[Tensor, Tensor]:
     """``topk``, always sorted."""
     del sorted  # what is not asked for is no mistake
-    if not _fits(x, dim) or not isinstance(k, int) or not 0 < k <= x.shape[dim]:
+    if not _fits(x, dim, 0) or not isinstance(k, int) or not 0 <= k <= _size(x, dim):
         return NotImplemented
     values, places = _sorted(x, dim, largest)
     return _taken(values, dim, 0, k), _taken(places, dim, 0, k)
 
 
 def _taken(x: Tensor, dim: int, start: int, end: int) -> Tensor:
-    return x if (start, end) == (0, x.shape[dim]) else _aten.slice_copy(x, dim, start, end)
+    return x if (start, end) == (0, _size(x, dim)) else _aten.slice_copy(x, dim, start, end)
 
 
 def kthvalue(
     x: Tensor, k: int | torch.SymInt, dim: int = -1, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
     """``kthvalue``: the ``k``-th smallest element, counted from 1."""
-    if not _fits(x, dim) or not isinstance(k, int) or not 1 <= k <= x.shape[dim]:
+    if not _fits(x, dim) or not isinstance(k, int) or not 1 <= k <= _size(x, dim):
         return NotImplemented
     parts = [_taken(part, dim, k - 1, k) for part in _sorted(x, dim)]
     values, places = parts if keepdim else (part.squeeze(dim) for part in parts)
@@ -83,7 +86,7 @@ def median(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Ten
     """``median.dim``: the lower one of two; the first NaN if there is one."""
     if not _fits(x, dim):
         return NotImplemented
-    size = x.shape[dim]
+    size = x.shape[dim] if x.dim() else 1
     if not x.is_floating_point():
         return kthvalue(x, (size + 1) // 2, dim, keepdim)
     strange = x.isnan().sum(dim, keepdim=True)
@@ -96,7 +99,7 @@ def nanmedian(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, 
         return NotImplemented
     if not x.is_floating_point():
         return median(x, dim, keepdim)
-    last = x.shape[dim] - 1 - x.isnan().sum(dim, keepdim=True)
+    last = (x.shape[dim] if x.dim() else 1) - 1 - x.isnan().sum(dim, keepdim=True)
     return _at(x, last.clamp(min=0) // 2, dim, keepdim)
 
 

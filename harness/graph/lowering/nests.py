@@ -107,7 +107,7 @@ class NestMaker:
     def scan(self, parts: list[tuple[Buffer, Scanned]], origins: frozenset[str]) -> None:
         """Store the results of one scan or sort."""
         first, scanned = parts[0]
-        if scanned.size.is_zero:
+        if scanned.size.is_zero or any(n.is_zero for n in scanned.shape):
             return  # nothing to store
         dim, along = scanned.dim, inner_variable(0)
         axes = axes_in_order(first.shape, first.stride)

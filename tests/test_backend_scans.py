@@ -1,0 +1,124 @@
+"""Scans and sorts through torch.compile in the interpreter, against eager mode."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from harness.backend import Compiler, Devices
+
+INTEGERS = (torch.uint8, torch.int32, torch.int64)
+FLOATS = (torch.bfloat16, torch.float32, torch.float64)
+Function = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def compiler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compiler]:
+    devices = Devices(cache=tmp_path_factory.mktemp("cache"))
+    torch.compiler.reset()
+    yield Compiler(devices=devices)
+    torch.compiler.reset()
+    devices.close()
+
+
+def _operand(rng: random.Random, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """Random values with ties, and of floats NaN, infinities and zeros of both signs."""
+    generator = torch.Generator().manual_seed(rng.randrange(1 << 30))
+    made = torch.randint(-4 if dtype is not torch.uint8 else 0, 5, shape, generator=generator)
+    made = made.to(dtype)
+    if dtype.is_floating_point:
+        odd = torch.tensor([torch.nan, torch.inf, -torch.inf, -0.0, 0.5], dtype=dtype)
+        drawn = torch.randint(0, 40, shape, generator=generator)
+        made = torch.where(drawn < 5, odd[drawn.clamp(max=4)], made)
+    return made
+
+
+def _same(got: Any, wanted: Any) -> None:
+    for ours, theirs in zip(got, wanted, strict=True):
+        assert ours.dtype is theirs.dtype and ours.shape == theirs.shape
+        assert ours.stride() == theirs.stride()
+        torch.testing.assert_close(ours, theirs, equal_nan=True)
+
+
+def several(x: torch.Tensor, dim: int, k: int) -> Any:
+    """Everything that is the same for every type, positions included."""
+    high, where = torch.cummax(x, dim)
+    low, there = torch.cummin(x, dim)
+    values, order = torch.sort(x, dim=dim, descending=True, stable=True)
+    again, back = torch.sort(x, dim=dim, stable=True)
+    top = torch.topk(x, k, dim).values
+    small = torch.topk(x, k, dim, largest=False).values
+    middle = x.kthvalue(k, dim, keepdim=True).values
+    total = torch.cumsum(x, dim, dtype=torch.float64)
+    product = torch.cumprod(x, dim)
+    median = x.median(dim).values, x.nanmedian(dim, True).values, x.median()
+    return (high, where, low, there, values, order, again, back, top, small, middle, total,
+            product, *median, torch.msort(x), x.argsort(dim=dim, stable=True))  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_rows_come_out_as_in_eager_mode(compiler: Compiler, seed: int) -> None:
+    rng = random.Random(seed)
+    shape = tuple(rng.choice((1, 2, 3, 7, 20)) for _ in range(rng.choice((1, 2, 3))))
+    dtype = rng.choice((*INTEGERS, *FLOATS, torch.float16))
+    dim = rng.randrange(-len(shape), len(shape))
+    k = rng.randint(1, shape[dim])
+    x = _operand(rng, shape, dtype)
+    if len(shape) > 1 and rng.random() < 0.5:
+        x = x.transpose(0, -1).contiguous().transpose(0, -1)
+    _same(torch.compile(several, backend=compiler)(x, dim, k), several(x, dim, k))
+    assert not compiler.reports[-1].library_calls and not compiler.reports[-1].fallbacks
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (0, 3)], ids=str)
+def test_rows_of_nothing_and_numbers(compiler: Compiler, shape: tuple[int, ...]) -> None:
+    def run(x: torch.Tensor) -> Any:
+        return (*x.sort(-1), *x.cummax(-1), x.cumsum(-1), *x.topk(min(1, x.numel()), -1))
+
+    x = torch.ones(shape)
+    _same(torch.compile(run, backend=compiler)(x), run(x))
+
+
+def gradients(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """A loss through every differentiable scan and sort."""
+    values, places = torch.topk(x, 3, dim=0)
+    parts = [
+        torch.cumsum(x * 2, 1) * weight,
+        torch.cumprod(x, 1) * weight,
+        torch.logcumsumexp(x, 1) * weight,
+        torch.cummax(x, 1).values * weight,
+        torch.sort(x, 1, descending=True).values * weight,
+        values * weight[:3],
+        x.gather(0, places),
+        x.kthvalue(2, 1).values,
+        x.median(0).values * weight[0],
+        torch.cumsum(x, 0).flip(0) * weight,
+    ]
+    return torch.stack([part.sum() for part in parts]).sum()
+
+
+def test_gradients_are_those_of_eager_mode(compiler: Compiler) -> None:
+    torch.manual_seed(0)
+    x, weight = torch.randn(5, 23, requires_grad=True), torch.rand(5, 23)
+    wanted = torch.autograd.grad(gradients(x, weight), x)
+    got = torch.autograd.grad(torch.compile(gradients, backend=compiler)(x, weight), x)
+    torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_too_long_for_one_program_stays_a_library_call(compiler: Compiler) -> None:
+    x = torch.randn(2, 5000)
+    run = torch.compile(lambda x: torch.sort(x * 2, 1), backend=compiler)
+    _same(run(x), torch.sort(x * 2, 1))
+    ((op, count, _),) = compiler.reports[-1].library_calls
+    assert (op, count) == ("aten.sort.default", 1)
+
+
+def test_a_split_scan_runs_in_a_whole_graph(compiler: Compiler) -> None:
+    x = torch.randint(0, 9, (2, 17000))
+    run = torch.compile(lambda x: torch.cumsum(x + 1, 1) * 2, backend=compiler)
+    _same([run(x)], [torch.cumsum(x + 1, 1) * 2])
+    assert compiler.reports[-1].kernels == 1
