@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> str | None:
     parser.add_argument("--folder", type=Path, default=options.suites / "corpus")
     parser.add_argument("--work", type=Path, default=options.cache / "corpus")
     parser.add_argument("--no-capture", action="store_true", help="leave out what is not captured")
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)
     try:
         planned = catalogue.named(catalogue.load(given.folder), given.names)
         workers = 0 if given.no_capture else given.jobs

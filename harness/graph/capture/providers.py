@@ -258,6 +258,8 @@ def _transformers(target: Target, training: bool) -> Example:
     config._attn_implementation = attention
     if hasattr(config, "use_cache"):
         config.use_cache = False
+    if getattr(config, "pad_token_id", 0) is None:
+        config.pad_token_id = 0  # classifiers of sequences look for it
     model = cls(config)
     sizes = {"batch": batch, "seq": seq, "image": options.get("image_size", image)}
     inputs = _model_inputs(model, config, sizes, training)
@@ -301,27 +303,56 @@ def _model_inputs(
 ) -> dict[str, torch.Tensor]:
     accepts = inspect.signature(model.forward).parameters
     main = model.main_input_name
-    batch, seq = sizes["batch"], sizes["seq"]
+    batch, seq, image = sizes["batch"], sizes["seq"], sizes["image"]
+    ids = torch.zeros(batch, seq, dtype=torch.int64)
     inputs: dict[str, torch.Tensor] = {}
     if main == "pixel_values":
-        inputs[main] = torch.randn(batch, config.num_channels, sizes["image"], sizes["image"])
-        labels: tuple[int, ...] = (batch,)
+        frames = [config.num_frames] if hasattr(config, "num_frames") else []
+        channels = getattr(config, "num_channels", 3)
+        inputs[main] = torch.randn(batch, *frames, channels, image, image)
     elif main == "input_ids":
-        inputs[main] = torch.zeros(batch, seq, dtype=torch.int64)
+        inputs[main] = ids
         if "attention_mask" in accepts:
-            inputs["attention_mask"] = torch.ones(batch, seq, dtype=torch.int64)
-        labels = (batch, seq)
-        if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in accepts:
-            inputs["decoder_input_ids"] = torch.zeros(batch, seq, dtype=torch.int64)
+            inputs["attention_mask"] = torch.ones_like(ids)
+    elif main in ("input_values", "input_features"):
+        inputs[main] = torch.randn(batch, *_sound(config, seq))
     else:
         raise CaptureFailed(
             f"no example inputs are known for a model whose main input is {main}",
-            expected="input_ids or pixel_values",
+            expected="input_ids, pixel_values, input_values or input_features",
             remedy="write a function that builds the inputs: package.module:callable",
         )
-    if training and "labels" in accepts:
-        inputs["labels"] = torch.zeros(*labels, dtype=torch.int64)
+    if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in accepts:
+        inputs["decoder_input_ids"] = ids
+    if training:
+        shape = _labels(type(model).__name__, main, (batch, seq, image))
+        named = ("labels",) if "labels" in accepts else ("start_positions", "end_positions")
+        made = {name: torch.zeros(*shape, dtype=torch.int64) for name in named if name in accepts}
+        inputs.update(made)
     return inputs
+
+
+def _sound(config: Any, seq: int) -> tuple[int, ...]:
+    """The shape of a piece of sound: a spectrogram where the model takes one, else samples, ten
+    milliseconds at 16 kHz for every step of ``seq``."""
+    bins = getattr(config, "num_mel_bins", None)
+    if hasattr(config, "max_source_positions") and bins:
+        return bins, 2 * config.max_source_positions
+    if bins:
+        return getattr(config, "max_length", seq), bins
+    return (seq * 160,)
+
+
+def _labels(name: str, main: str, sizes: tuple[int, int, int]) -> tuple[int, ...]:
+    """The shape of the labels of a model class, which is in its name."""
+    batch, seq, image = sizes
+    if name.endswith("SemanticSegmentation"):
+        return batch, image, image
+    each = name.endswith(("ForCTC", "ForTokenClassification", "ForConditionalGeneration"))
+    words = main == "input_ids" and not name.endswith(
+        ("SequenceClassification", "ForQuestionAnswering", "NextSentencePrediction")
+    )
+    return (batch, seq) if each or words else (batch,)
 
 
 class _Classifier(torch.nn.Module):
