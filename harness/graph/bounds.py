@@ -33,6 +33,9 @@ _PASS_ON = frozenset(
 )
 """Operators whose result holds values of their operands (or constants of no account)."""
 
+_LOOKED_UP = frozenset({"gather", "index", "index_select"})
+"""Operators whose result holds values of their first operand."""
+
 _DIMENSION_THEN_INDEX = frozenset(
     {"gather", "index_select", "scatter", "scatter_add", "scatter_reduce", "index_add"}
 )
@@ -47,8 +50,9 @@ def with_bounds(graph: Graph) -> Graph:
     bounds: dict[str, sympy.Expr] = {}
     for node in graph.nodes:
         packet = _packet(node)
-        if packet in _PASS_ON:
-            found = frozenset[str]().union(*(origins.get(n, frozenset()) for n in node.refs()))
+        if packet in _PASS_ON or packet in _LOOKED_UP:
+            passed = list(node.refs())[: 1 if packet in _LOOKED_UP else None]
+            found = frozenset[str]().union(*(origins.get(n, frozenset()) for n in passed))
             if found and isinstance(node.type, TensorType) and node.type.dtype.is_integer:
                 origins[node.name] = found
         for index, limit in _limits(node, packet, types):

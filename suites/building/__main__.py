@@ -14,26 +14,38 @@ from pathlib import Path
 
 from harness import options as settings
 from harness.corpus import store
+from harness.corpus.selecting import select
 from harness.errors import HarnessError
 from suites.building import catalogue
 from suites.building.capturing import Shard, merged, shards, with_small
+from suites.building.trying import summary, tried
 
 
 def main(arguments: Sequence[str]) -> str | None:
     """Do what the arguments say; the error's text where one ends it."""
     options = settings.current()
     parser = argparse.ArgumentParser(prog="python -m suites.building", description=__doc__)
-    parser.add_argument("what", choices=("capture", "build"))
+    parser.add_argument("what", choices=("capture", "build", "try"))
     parser.add_argument("names", nargs="*", metavar="MODEL", help="names or patterns; default: all")
     parser.add_argument("--jobs", type=int, default=options.jobs, help="worker processes")
     parser.add_argument("--folder", type=Path, default=options.suites / "corpus")
     parser.add_argument("--work", type=Path, default=options.cache / "corpus")
+    parser.add_argument(
+        "--log", type=Path, help="where try goes on; default: in the working folder"
+    )
     parser.add_argument("--no-capture", action="store_true", help="leave out what is not captured")
     given = parser.parse_intermixed_args(arguments)
+    sys.path.insert(0, str(options.suites.parent))  # targets are modules beside the suites
     try:
+        if given.what == "try":
+            corpus = store.load(given.folder)
+            chosen = select(corpus, " ".join(given.names))
+            log = given.log or given.work / f"tried-{corpus.digest}.jsonl"
+            outcome = tried(corpus.texts(p.name for p in chosen), log, given.jobs)
+            sys.stdout.write(summary(outcome) + "\n")
+            return None
         planned = catalogue.named(catalogue.load(given.folder), given.names)
         workers = 0 if given.no_capture else given.jobs
-        sys.path.insert(0, str(options.suites.parent))  # targets are modules beside the suites
         found = shards(planned, given.work, workers, _tell)
         if given.what == "build":
             patterns = list(with_small(merged(found), given.jobs))

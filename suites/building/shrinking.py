@@ -30,13 +30,17 @@ _DOMAINS = (
     (4, (8, 4, 16, 2, 12, 6, 32, 3, 5)),
     (2, (2, 3, 4, 5, 6, 8, 1, 12)),
     (64, (5, 7, 3, 8, 4, 2)),
+    (4, ()),
+    (64, ()),
 )
 """The largest size that stays as it is (counts: channels, halves), and small ones for the others,
 best first: odd ones before others so that masks matter; then what divides well; then as small as
-can be; at last with tables as they are (buckets of positions)."""
+can be; then with tables as they are (buckets of positions). At last none: sizes rise as the real
+ones do, so that what is looked up in a table stays inside it."""
 _FEW = 4
 """Numbers up to this one in a call are dimensions and counts, not sizes."""
 _MOST_ELEMENTS = 1 << 15
+_MOST_SIZE = 4096
 _STEPS = 20_000
 _META = torch.device("meta")
 _RESHAPES = frozenset({"view", "_unsafe_view", "reshape", "unflatten"})
@@ -115,8 +119,14 @@ class _Extents:
             pieces, whole = tuple(int(part.shape[dim]) for part in parts), int(kind.shape[dim])
             self._add((*pieces, whole), partial(_sums_up, pieces, whole))
         elif name == "constant_pad_nd" and isinstance(source, TensorType):
-            for one, other in zip(_ints(source.shape), _ints(kind.shape), strict=True):
-                self._add((one, other), partial(_same_difference, one, other))
+            self._pad(node, source, kind)
+        elif name == "select" and isinstance(source, TensorType):
+            whole, at = int(source.shape[_number(node.args[1])]), _number(node.args[2])
+            if at > 0:
+                self._add((whole, at), partial(_is_below, at, whole))
+        elif name == "arange" and len(node.args) > 1 and kind.rank == 1:
+            start, end, *step = [_number(arg) for arg in node.args[:3] if _is_number(arg)]
+            self._range(start, end, step[0] if step else 1, int(kind.shape[0]))
         elif name in ("slice", "slice_scatter") and isinstance(source, TensorType):
             self._slice(node, source)
 
@@ -129,11 +139,20 @@ class _Extents:
         end = min(end + whole if end < 0 else end, whole)
         length = max(0, -(-(end - start) // step))
 
-        def holds(value: Mapping[int, int]) -> bool:
-            begin, stop = value[start], value[end]
-            return stop <= value[whole] and -(-(stop - begin) // step) == value[length]
+        self._range(start, end, step, length)
+        self._add((whole, end), partial(_is_below, end, whole, most=True))
 
-        self._add((whole, start, end, length), holds)
+    def _range(self, start: int, end: int, step: int, length: int) -> None:
+        if min(start, end, step) >= 0:
+            sizes = (start, end, length)
+            self._add(sizes, lambda v: -(-(v[end] - v[start]) // step) == v[length])
+
+    def _pad(self, node: Node, source: TensorType, kind: TensorType) -> None:
+        """What is added to a dimension, on both sides; what is cut off counts below zero."""
+        pads = [_number(one) for one in _tuple(node.args[1])]
+        for back, at in enumerate(range(0, len(pads), 2), start=1):
+            sizes = (int(source.shape[-back]), int(kind.shape[-back]), *pads[at : at + 2])
+            self._add((abs(n) for n in sizes), partial(_padded, sizes))
 
     def _add(self, sizes: Iterable[int], holds: Callable[[Mapping[int, int]], bool]) -> None:
         self.demands.append(_Demand(tuple(dict.fromkeys(sizes)), holds))
@@ -151,21 +170,11 @@ def _search(
             due.setdefault(max(open_, key=last.__getitem__), []).append(demand)
     steps = itertools.count()
 
-    def values(position: int) -> Iterable[int]:
-        rotated = position % len(domain)
-        free = [*domain[rotated:], *domain[:rotated]]
-        forced = due.get(sizes[position])
-        small = [n for n in free if n <= sizes[position]] or [sizes[position]]
-        return itertools.chain(small, range(1, min(sizes[position], 4096) + 1)) if forced else small
-
     def place(position: int) -> bool:
         if position == len(sizes):
             return True
-        size, seen = sizes[position], set()
-        for value in values(position):
-            if value in seen:
-                continue
-            seen.add(value)
+        size = sizes[position]
+        for value in _values(size, position, domain, chosen, size in due):
             if next(steps) > _STEPS:
                 return False
             chosen[size] = value
@@ -175,6 +184,20 @@ def _search(
         return False
 
     return chosen if place(0) else None
+
+
+def _values(
+    size: int, position: int, domain: Sequence[int], chosen: Mapping[int, int], forced: bool
+) -> dict[int, None]:
+    """What ``size`` may become, best first; everything for one of which something is demanded."""
+    if domain:
+        rotated = position % len(domain)
+        free = [*domain[rotated:], *domain[:rotated]]
+    else:
+        least = max((small for other, small in chosen.items() if other < size), default=0)
+        free = [least + n for n in (2, 3, 4, 1, 5, 6, 8)]
+    free = [n for n in free if n <= size] or [size]
+    return dict.fromkeys([*free, *range(1, min(size, _MOST_SIZE) + 1)] if forced else free)
 
 
 @dataclass(slots=True)
@@ -204,8 +227,8 @@ class _Rebuilt:
         args = tuple(self._argument(arg, node) for arg in node.args)
         kwargs = tuple((key, self._argument(value, node)) for key, value in node.kwargs)
         made = replace(node, args=args, kwargs=kwargs)
-        then = call_node(node, _values(node, types), _META)
-        now = call_node(made, _values(node, self.small), _META)
+        then = call_node(node, _stand_ins(node, types), _META)
+        now = call_node(made, _stand_ins(node, self.small), _META)
         kind = self._result(node.type, then, now)
         self.small[node.name] = kind
         return replace(made, type=kind)
@@ -218,7 +241,8 @@ class _Rebuilt:
                 return arg
             case int() | sympy.Integer():
                 number = int(arg)
-                return self.sizes.get(number, number) if number > _FEW else arg
+                small = self.sizes.get(abs(number), abs(number))
+                return arg if abs(number) <= _FEW else small if number > 0 else -small
             case _:
                 return arg
 
@@ -261,7 +285,7 @@ class _Rebuilt:
         )
 
 
-def _values(node: Node, types: Mapping[str, ValueType]) -> dict[str, Any]:
+def _stand_ins(node: Node, types: Mapping[str, ValueType]) -> dict[str, Any]:
     return {name: _stand_in(types[name]) for name in node.refs()}
 
 
@@ -304,6 +328,14 @@ def _ints(sizes: Iterable[sympy.Expr]) -> list[int]:
     return [int(n) for n in sizes]
 
 
+def _tuple(arg: Arg) -> tuple[Arg, ...]:
+    return arg if isinstance(arg, tuple) else ()
+
+
+def _is_number(arg: Arg) -> bool:
+    return isinstance(arg, int | sympy.Integer)
+
+
 def _number(arg: Arg) -> int:
     return int(arg)  # type: ignore[arg-type]
 
@@ -316,5 +348,10 @@ def _sums_up(pieces: Sequence[int], whole: int, value: Mapping[int, int]) -> boo
     return sum(value[n] for n in pieces) == value[whole]
 
 
-def _same_difference(one: int, other: int, value: Mapping[int, int]) -> bool:
-    return value[other] - value[one] == other - one
+def _padded(sizes: Sequence[int], value: Mapping[int, int]) -> bool:
+    one, other, *pads = (value[n] if n >= 0 else -value[-n] for n in sizes)
+    return one + sum(pads) == other
+
+
+def _is_below(one: int, other: int, value: Mapping[int, int], most: bool = False) -> bool:
+    return value[one] < value[other] or (most and value[one] == value[other])

@@ -1,0 +1,158 @@
+"""Every pattern through the compiler, in processes side by side: kernels for each kind of device,
+and the small counterpart's kernels checked in Triton's interpreter.
+
+One line of JSON per pattern goes to a log as it becomes known; a log is gone on with.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from harness.devices.job import Context, Job, cores
+from harness.devices.pool import Pool
+from harness.errors import HarnessError
+
+TARGETS = ("sm_80", "sm_90", "sm_100")
+_ENVIRONMENT = (("TRITON_INTERPRET", "1"), ("OMP_NUM_THREADS", "1"), ("MKL_NUM_THREADS", "1"))
+_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What became of a pattern. ``kernels`` are the hashes of what the kernels for sm_90 execute,
+    ``counts`` how many there are for each target; ``seconds`` is code generation for sm_90.
+    ``checked`` kernels of the small counterpart passed, ``wrong`` say what is wrong with others;
+    ``failures`` say what could not be generated."""
+
+    name: str
+    kernels: tuple[str, ...] = ()
+    counts: tuple[int, ...] = ()
+    seconds: float = 0.0
+    failures: tuple[str, ...] = ()
+    library_calls: tuple[str, ...] = ()
+    checked: int = 0
+    max_error: float = 0.0
+    wrong: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TryJob(Job):
+    """Compile a pattern's ``text`` for ``targets``, and check the kernels of ``small``."""
+
+    handler: ClassVar[str] = "suites.building.trying:try_job"
+    name: str
+    text: str
+    small: str
+    targets: tuple[str, ...] = ("sm_90",)
+
+
+def try_job(context: Context, job: TryJob) -> Tried:
+    """Do a ``TryJob``."""
+    from harness.graph.text import loads
+    from harness.pipeline import compile_graph
+    from harness.records.run import one_line
+    from harness.target import find_target
+
+    context.step("compiling")
+    began = time.perf_counter()
+    graph = loads(job.text)
+    full = compile_graph(graph, find_target(job.targets[0]))
+    seconds = time.perf_counter() - began
+    counts, failures = [len(full.kernels)], [one_line(f.error) for f in full.failures]
+    for name in job.targets[1:]:
+        other = compile_graph(graph, find_target(name))
+        counts.append(len(other.kernels))
+        failures += [f"{name}: {one_line(f.error)}" for f in other.failures]
+    checked, worst, wrong = 0, 0.0, []
+    if job.small:
+        small = compile_graph(loads(job.small), find_target(job.targets[0]), full.decisions)
+        failures += [f"small: {one_line(f.error)}" for f in small.failures]
+        for kernel in small.kernels:
+            context.step(f"interpreting {kernel.name}")
+            found, error = _checked(context, kernel.module.text)
+            worst = max(worst, error)
+            checked += not found
+            wrong += [f"{kernel.name}: {found}"] if found else []
+    return Tried(
+        job.name,
+        tuple(kernel.module.code_hash for kernel in full.kernels),
+        tuple(counts),
+        round(seconds, 4),
+        tuple(failures),
+        tuple(sorted({call.node.op for call in full.library_calls})),
+        checked,
+        worst,
+        tuple(wrong),
+    )
+
+
+def _checked(context: Context, module: str) -> tuple[str, float]:
+    """What is wrong with a kernel (nothing: empty) and its largest error."""
+    from harness.records.run import one_line
+    from harness.runtime.interpret.interpreter import CheckJob
+    from harness.runtime.interpret.interpreting import check
+
+    try:
+        result = check(context, CheckJob(module))
+    except HarnessError as error:
+        return one_line(error), 0.0
+    return "" if result.passed else result.message or "wrong", result.max_error
+
+
+def tried(
+    texts: Mapping[str, tuple[str, str]],
+    log: Path,
+    workers: int,
+    targets: Sequence[str] = TARGETS,
+    tell: Callable[[Tried, int, int], None] = lambda *_: None,
+) -> list[Tried]:
+    """Every pattern of ``texts`` (its graph, its small counterpart): those that ``log`` knows as
+    it does, the others as they become known."""
+    known: dict[str, Tried] = {}
+    if log.is_file():
+        for line in log.read_text().splitlines():
+            row = json.loads(line)
+            known[row["name"]] = Tried(**{k: _frozen(v) for k, v in row.items()})
+    todo = [name for name in texts if name not in known]
+    jobs = [
+        TryJob(name=name, text=texts[name][0], small=texts[name][1], targets=tuple(targets))
+        for name in todo
+    ]
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with Pool(cores(workers, _ENVIRONMENT), _SECONDS) as pool, log.open("a") as lines:
+        for done, (index, answer) in enumerate(pool.each(jobs), start=1):
+            if isinstance(answer, HarnessError):
+                said = " ".join(f"{answer.what} {answer.got} {answer.step}".split())
+                answer = Tried(todo[index], failures=(said[:300],))
+            known[answer.name] = answer
+            lines.write(json.dumps(asdict(answer)) + "\n")
+            lines.flush()
+            tell(answer, done, len(todo))
+    return [known[name] for name in texts]
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def summary(found: Sequence[Tried]) -> str:
+    """The log in a few lines."""
+    distinct = {kernel for one in found for kernel in one.kernels}
+    calls = Counter(op for one in found for op in one.library_calls)
+    broken = [one for one in found if one.failures or one.wrong]
+    lines = [
+        f"{len(found)} patterns, {len(distinct)} distinct kernels; code generation for one target "
+        f"{sum(one.seconds for one in found):.0f} s of one core",
+        f"{sum(one.checked for one in found)} small kernels of "
+        f"{sum(1 for one in found if one.checked)} patterns right in the interpreter",
+        f"{len(broken)} patterns with something wrong",
+    ]
+    lines += [f"  {one.name}: {'; '.join((*one.failures, *one.wrong))[:200]}" for one in broken]
+    lines += [f"  library call {op} in {count} patterns" for op, count in calls.most_common(20)]
+    return "\n".join(lines)
