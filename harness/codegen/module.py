@@ -13,6 +13,7 @@ from harness.codegen.source import EmittedModule, KernelSource
 from harness.graph.model import Graph
 from harness.heuristics.registry import candidates
 from harness.ir.affine import UNKNOWN_SIZE
+from harness.ir.nodes import Load, walk
 from harness.ir.op_numpy import philox
 from harness.records.modules import code_hash
 from harness.runtime.module import config_dict
@@ -109,7 +110,7 @@ def _constants(
         f"KEPT = {_tuple_text(reference.kept)}  # outputs whose old contents it needs",
         f"REDUCED = {reduced}  # elements that one output element sums up",
         f"STEPS = {reference.steps}  # whether results jump somewhere: floor, comparisons ...",
-        tail.allowed_errors(types, reduced, reference.floating),
+        tail.allowed_errors(types, reduced, reference.floating, read_back=_read_back(plan)),
     ]
     return "\n".join(lines)
 
@@ -120,6 +121,18 @@ def _signature(plan: KernelPlan) -> dict[str, str]:
         a.name: "i64" if a.kind is ArgumentKind.SIZE else triton_signature(a.dtype)
         for a in plan.arguments
     }
+
+
+def _read_back(plan: KernelPlan) -> list[str]:
+    """Triton's types of the outputs that the kernel reads after it has written them."""
+    written: set[str] = set()
+    found: set[str] = set()
+    for segment in plan.segments:
+        values = walk(store.value for store in segment.stores)
+        found |= {v.buffer for v in values if isinstance(v, Load) and v.buffer in written}
+        written |= {store.buffer for store in segment.stores}
+    dtypes = {buffer.name: buffer.dtype for buffer in plan.buffers}
+    return sorted(triton_signature(dtypes[name]) for name in found - plan.internal)
 
 
 def _reduced(plan: KernelPlan) -> int:

@@ -24,6 +24,7 @@ _PASS_ON = frozenset(
         "reshape",
         "select",
         "slice",
+        "slice_copy",
         "squeeze",
         "to_copy",
         "unsqueeze",
@@ -43,6 +44,17 @@ _DIMENSION_THEN_INDEX = frozenset(
 
 def with_bounds(graph: Graph) -> Graph:
     """``graph`` with ``bound`` filled in for integer inputs that index something."""
+    bounds = index_bounds(graph)
+    inputs = tuple(
+        replace(i, bound=bounds[i.name]) if i.bound is None and i.name in bounds else i
+        for i in graph.inputs
+    )
+    return replace(graph, inputs=inputs)
+
+
+def index_bounds(graph: Graph) -> dict[str, sympy.Expr]:
+    """What the integer values that index something have to stay below, by name: of inputs, and of
+    what is computed from them or found (the places of a sort), which another kernel may read."""
     types = graph.types()
     origins: dict[str, frozenset[str]] = {
         i.name: frozenset({i.name}) for i in graph.inputs if i.type.dtype.is_integer
@@ -50,20 +62,16 @@ def with_bounds(graph: Graph) -> Graph:
     bounds: dict[str, sympy.Expr] = {}
     for node in graph.nodes:
         packet = _packet(node)
-        if packet in _PASS_ON or packet in _LOOKED_UP:
-            passed = list(node.refs())[: 1 if packet in _LOOKED_UP else None]
-            found = frozenset[str]().union(*(origins.get(n, frozenset()) for n in passed))
-            if found and isinstance(node.type, TensorType) and node.type.dtype.is_integer:
-                origins[node.name] = found
+        if isinstance(node.type, TensorType) and node.type.dtype.is_integer:
+            passed = list(node.refs()) if packet in _PASS_ON or packet in _LOOKED_UP else []
+            passed = passed[:1] if packet in _LOOKED_UP else passed
+            found = (origins.get(name, frozenset[str]()) for name in passed)
+            origins[node.name] = frozenset({node.name}).union(*found)
         for index, limit in _limits(node, packet, types):
             for name in sorted(origins.get(index, ())):
                 known = bounds.get(name)
                 bounds[name] = limit if known is None else sympy.Min(known, limit)
-    inputs = tuple(
-        replace(i, bound=bounds[i.name]) if i.bound is None and i.name in bounds else i
-        for i in graph.inputs
-    )
-    return replace(graph, inputs=inputs)
+    return bounds
 
 
 def _packet(node: Node) -> str:

@@ -102,6 +102,8 @@ def cut(capture: Capture, graphs: Sequence[Graph]) -> Shard:
         calls += len(cut.library_calls)
         for region in cut.regions:
             regions += 1
+            if _is_undefined(region.graph):
+                continue
             pattern, plain, sizes = pattern_of(region.graph)
             before = found.get((pattern.name, sizes))
             use = Use(capture.name, 1, pattern.bytes, sizes)
@@ -116,6 +118,12 @@ def cut(capture: Capture, graphs: Sequence[Graph]) -> Shard:
     versions = dict(graphs[0].facts).get("versions", "")
     done = replace(capture, versions=versions, regions=regions, library_calls=calls, bytes=total)
     return Shard(done, tuple(found.values()))
+
+
+def _is_undefined(graph: Graph) -> bool:
+    """Whether something is computed from memory that nobody wrote: a model that fills all of it
+    by a permutation of indices cannot be told from one that does not."""
+    return any(node.op.startswith(("aten.empty", "aten.new_empty")) for node in graph.nodes)
 
 
 def shards(

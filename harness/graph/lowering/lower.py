@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import sympy
 
+from harness.graph.bounds import index_bounds
 from harness.graph.lowering.context import Context
 from harness.graph.lowering.cost import Demand, oversized, profile, worth_storing
 from harness.graph.lowering.nests import NestMaker, layout_of
@@ -95,10 +96,12 @@ class Lowering:
     types: dict[str, TensorType] = field(default_factory=dict)
     extents: dict[str, int] = field(default_factory=dict)
     picked: dict[str, Scanned] = field(default_factory=dict)
+    bounds: dict[str, sympy.Expr] = field(init=False)
     maker: NestMaker = field(init=False)
 
     def __post_init__(self) -> None:
         order = {n.name: k for k, n in enumerate(self.graph.nodes)}
+        self.bounds = index_bounds(self.graph)
         self.maker = NestMaker(self.context, order)
         self.context.checked = CHECKED in self.graph.facts
 
@@ -289,7 +292,8 @@ class Lowering:
 
     def _new_buffer(self, name: str, kind: TensorType) -> Buffer:
         role = Role.OUTPUT if self._wanted(name) else Role.TEMPORARY
-        buffer = Buffer(name, kind.dtype, kind.shape, layout_of(kind), role, name)
+        bound = self.bounds.get(name)
+        buffer = Buffer(name, kind.dtype, kind.shape, layout_of(kind), role, name, bound)
         self.buffers[name] = buffer
         return buffer
 
