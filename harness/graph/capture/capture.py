@@ -66,6 +66,7 @@ def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
             example = _optimizer_step(example, parsed)
         if isinstance(example.function, torch.nn.Module):
             example.function.train(training)
+            _keep_all_layers(example.function)
     facts = _facts(parsed, wanted)
     flat = _flatten(example, mode, training, parsed)
     try:
@@ -74,6 +75,14 @@ def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
         raise
     except Exception as error:
         raise _untraceable(parsed, error) from error
+
+
+def _keep_all_layers(module: torch.nn.Module) -> None:
+    """Stacks that skip layers by chance (LayerDrop) ask whether they are trained; what they drop
+    depends on a value that is not there. Their layers are trained all the same."""
+    for part in module.modules():
+        if hasattr(part, "layerdrop") or hasattr(getattr(part, "config", None), "layerdrop"):
+            part.training = False
 
 
 @contextmanager

@@ -279,7 +279,7 @@ def _fewer_layers(defaults: Mapping[str, Any], most: int) -> dict[str, Any]:
     for key, value in defaults.items():
         if key in _LAYERS and isinstance(value, int) and value > most:
             fewer[key] = most
-        elif key.endswith("_config") and isinstance(value, dict):
+        elif key.endswith("_config") and key != "backbone_config" and isinstance(value, dict):
             nested = _fewer_layers(value, most)
             if nested:
                 fewer[key] = {**value, **nested}
