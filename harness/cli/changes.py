@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.arguments import AckFile
-from harness.cli.command import FAILED, FINE, Answer, command
+from harness.cli.command import BROKEN, FINE, REGRESSED, Answer, command
 from harness.cli.show import say_unreadable
 from harness.errors import UnknownName, UsageError, nearest
 from harness.history import index
@@ -28,7 +28,7 @@ _Metrics = Annotated[
 ]
 
 
-@command(table=True, only=True)
+@command(table=True, only=True, gate=True)
 def changes(
     answer: Answer,
     graph: Annotated[
@@ -57,7 +57,8 @@ def changes(
 
     A fixed rate of false alarms, slow drift told from steps, breaks where the machine, the
     driver or the method changed. Exit status 1 for a regression that is neither waived
-    nor recovered since; other compilers' changes are shown and never fail. How: docs/changes.md.
+    nor recovered since, 3 for what the newest run shows broken, 2 for an error; other compilers'
+    changes are shown and never fail. How: docs/changes.md.
 
     \b
     harness changes
@@ -86,7 +87,9 @@ def changes(
     rules = Settings(family=alpha, smallest=smallest, shortest_run=shortest_run)
     report = chosen(find(known, followed, rules, waived, graph or []), answer.only)
     answer.tell(changes_report(report, known, followed))
-    return FAILED if report.regressions else FINE
+    if report.regressions:
+        return REGRESSED
+    return BROKEN if report.broken else FINE
 
 
 def _metrics(names: list[str], runs: index.Index) -> list[metrics.Metric]:

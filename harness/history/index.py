@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 FOLDER = ".index"
 FILE = "runs.arrow"
-VERSION = "5"
+VERSION = "6"
 """Of the index's own format; one of another version is made again."""
 _RUNS, _FORMAT = b"harness.index.runs", b"harness.index"
 
-_TEXTS = "graph label kernel kind region roof check config code compiler".split()
+_TEXTS = "graph label key kernel kind region roof check config code compiler".split()
 _COUNTS = "launches bytes samples excluded".split()
 _FIGURES = "ms low high gbps fraction clock_mhz".split()
 _PEER = ("region", "compiler", "ms", "low", "high", "check", "reason")
@@ -40,14 +40,17 @@ _PEER = ("region", "compiler", "ms", "low", "high", "check", "reason")
 _NAMES = {"kernel": "name", "code": "code_hash"}
 """Columns that are called something else in a run file."""
 _OF_RUN = "id created commit dirty target suite method complete".split()
-_OF_MACHINE = "gpu driver torch triton".split()
+_OF_MACHINE = "gpu gpu_uuid driver torch triton".split()
+_MADE = ("compiler", "key")
+"""Columns that no run file has."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedRun:
     """A run file and the run as a whole. ``file`` is relative to the results folder, ``size`` and
     ``changed`` (nanoseconds) are the file's. ``unreadable`` says why there is nothing else.
-    ``throttled`` is the share of state readings with the most frequent reason for throttling.
+    ``throttled`` is the share of state readings with the most frequent reason for throttling,
+    ``reasons`` why graphs could not be compiled.
     """
 
     file: str
@@ -59,6 +62,7 @@ class IndexedRun:
     dirty: bool = False
     machine: str = ""
     gpu: str = ""
+    gpu_uuid: str = ""
     driver: str = ""
     torch: str = ""
     triton: str = ""
@@ -71,6 +75,7 @@ class IndexedRun:
     failed: int = 0
     throttled: float = 0.0
     codegen_seconds: dict[str, float] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
     unreadable: str = ""
 
 
@@ -219,13 +224,14 @@ def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table]:
     all columns were is brought up to date, which takes reading it whole."""
     import pyarrow as pa
 
-    names = {name: _NAMES.get(name, name) for name in _kinds() if name != "compiler"}
+    names = {name: _NAMES.get(name, name) for name in _kinds() if name not in _MADE}
     static = {metric.column for metric in metrics.static()}
     peers = [f"regions.list.element.{name}" for name in _PEER]
     present = {*file.schema_arrow.names, *static}
-    if {*names.values(), "reason", "regions"} <= present:
+    if {*names.values(), "reason", "origins", "regions"} <= present:
         wanted = [n for n in names.values() if n in file.schema_arrow.names]
-        read = file.read(columns=["reason", *wanted, *peers], use_threads=False)
+        wanted += ["reason", "origins.list.element"]
+        read = file.read(columns=[*wanted, *peers], use_threads=False)
     else:
         read = schema.table(store.load(path))
     columns = {"run": pa.nulls(read.num_rows, pa.int32())}
@@ -235,6 +241,9 @@ def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table]:
             column = read.column(names[name]).combine_chunks()
         columns[name] = _as(column, kind)
     pairs = zip(read.column("check").to_pylist(), read.column("reason").to_pylist(), strict=True)
+    known = [read.column(name).to_pylist() for name in ("graph", "region", "origins", "name")]
+    keys = pa.array(schema.series_keys(zip(*known, strict=True)), pa.string())
+    columns["key"] = _as(keys, _kinds()["key"])
     columns["failed"] = pa.array([c == "failed" or bool(r) for c, r in pairs], pa.bool_())
     return pa.table(columns), read.select(["graph", "regions"])
 
@@ -316,5 +325,6 @@ def _entry(run: Run, rows: pa.Table, name: str, size: int, changed: int) -> Inde
         failed=broken + sum(rows.column("failed").to_pylist()),
         throttled=throttled / readings if readings else 0.0,
         codegen_seconds={g.name: s for g in run.graphs if (s := g.codegen_seconds) is not None},
+        reasons={g.name: g.reason for g in run.graphs if g.reason},
         **same,
     )

@@ -87,6 +87,21 @@ def labels(kernels: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     return found
 
 
+def series_keys(
+    kernels: Iterable[tuple[str, str | None, Sequence[str] | None, str]],
+) -> list[str]:
+    """What tells each kernel (graph, region, origins, name) of a run from the others, in every run
+    in which it computes the same nodes: its region, its nodes, and the ordinal among those that
+    agree in both. A kernel without known nodes has its name."""
+    seen: Counter[tuple[str, str]] = Counter()
+    found = []
+    for graph, region, origins, name in kernels:
+        key = f"{region or ''} {' '.join(sorted(origins))}" if origins else name
+        seen[graph, key] += 1
+        found.append(f"{key} {seen[graph, key]}")
+    return found
+
+
 def table(run: Run) -> pa.Table:
     """``run`` as a table of kernels, everything else in the table's metadata.
 

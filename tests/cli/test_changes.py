@@ -207,7 +207,7 @@ def test_when_no_run_can_be_read_that_is_no_empty_list(
         path = store.save(results, run(name))
         path.write_bytes(path.read_bytes()[:50])
     answer = harness(*command)
-    assert answer.status == 1
+    assert answer.status == (2 if command == ("changes",) else 1)
     assert answer.err.count("a run file cannot be read") == 2
     assert "none of the 2 run files can be read" in answer.err
     assert "no runs yet" not in answer.out
@@ -285,7 +285,7 @@ def test_imports_are_compared_without_talk_of_code(harness: Command, tmp_path: P
         (tmp_path / "x.json").write_text(json.dumps(document))
         assert harness("import", tmp_path / "x.json").status == 0
     answer = harness("compare", "20260102", "20260103")
-    assert answer.status in (0, 1)
+    assert answer.status == 4, "one process on a side"
     assert "1.500" in answer.out
     assert "nothing that is recorded" not in answer.out
     assert "harness confirm" not in answer.out  # there is no module to time

@@ -26,12 +26,13 @@ _POINTS = 6
 
 def leave_out(
     known: History, every: Sequence[Series], floor: float
-) -> tuple[list[Series], list[str]]:
-    """The series without the points of bad runs, and a sentence for each of those runs. ``floor``
-    is the relative noise that is assumed at least."""
-    bad, notes = _bad(known, every, floor)
+) -> tuple[list[Series], list[str], set[tuple[Environment, int]]]:
+    """The series without the points of bad runs, a sentence for each of those runs, and newest runs
+    (environment, position) that may be bad. ``floor`` is the relative noise that is assumed at
+    least."""
+    bad, notes, newest = _bad(known, every, floor)
     if not bad:
-        return list(every), notes
+        return list(every), notes, newest
     left = []
     for series in every:
         places = bad.get(series.environment, set())
@@ -46,12 +47,12 @@ def leave_out(
             )
         if keep.any():
             left.append(series)
-    return left, notes
+    return left, notes, newest
 
 
 def _bad(
     known: History, every: Sequence[Series], floor: float
-) -> tuple[dict[Environment, set[int]], list[str]]:
+) -> tuple[dict[Environment, set[int]], list[str], set[tuple[Environment, int]]]:
     totals: Counter[tuple[Environment, int]] = Counter()
     outliers: Counter[tuple[Environment, int, bool]] = Counter()
     by_shape: dict[tuple[Environment, bytes], list[Series]] = defaultdict(list)
@@ -71,7 +72,7 @@ def _bad(
         first, last = spans.get(environment, (place, place))
         spans[environment] = min(first, place), max(last, place)
     bad: dict[Environment, set[int]] = defaultdict(set)
-    notes = []
+    notes, newest = [], set()
     for (environment, place, slow), number in sorted(outliers.items(), key=lambda item: item[0][1]):
         total = totals[environment, place]
         if number < FEWEST or number <= SHARE * total:
@@ -80,11 +81,12 @@ def _bad(
         many = f"{number} of {total} series were {'slower' if slow else 'faster'}"
         if place == last:
             notes.append(_newest(known, environment, place, many))
+            newest.add((environment, place))
             continue
         bad[environment].add(place)
         where = "after, all at once" if place == first else "before and after"
         notes.append(_left_out(known, environment, place, f"{many} there than {where}"))
-    return bad, notes
+    return bad, notes, newest
 
 
 def _again(commit: str) -> str:

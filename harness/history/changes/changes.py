@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.history.changes import bad_runs
+from harness.history.changes import bad_runs, common, ended, events
 from harness.history.changes.changepoints import detect
-from harness.history.changes.fitting import Settings, Step
+from harness.history.changes.events import Event
+from harness.history.changes.fitting import Settings
 from harness.history.changes.series import Environment, History, Series, series_of
 from harness.history.changes.waivers import Waiver
 from harness.records.causes import (
@@ -102,7 +103,8 @@ class Break:
 class Report:
     """All of it. ``judged`` counts the series long enough to be judged, ``short`` the others;
     ``stale`` are waivers of nothing. ``chance`` is that of a step that is at least
-    suspected in a flat series."""
+    suspected in a flat series. ``broken``: sentences about what ran in earlier runs and fails in
+    the newest."""
 
     changes: tuple[Change, ...]
     breaks: tuple[Break, ...]
@@ -113,6 +115,7 @@ class Report:
     notes: tuple[str, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
     chance: float = 0.0
+    broken: tuple[str, ...] = ()
 
     @property
     def regressions(self) -> tuple[Change, ...]:
@@ -149,8 +152,9 @@ def find(
             judged += len(every)
             found = [change for series in every for change in _exact(known, series)]
         else:
-            every, bad = bad_runs.leave_out(known, every, settings.floor)
-            notes.extend(bad)
+            every, bad, newest = bad_runs.leave_out(known, every, settings.floor)
+            every, moved = common.take_out(known, every, newest)
+            notes.extend([*bad, *moved])
             found, long = _noisy(known, every, settings)
             judged += long
             short += len(every) - long
@@ -166,9 +170,10 @@ def find(
         short,
         points,
         () if graphs else stale,
-        (*known.notes, *notes),
+        (*known.notes, *notes, *ended.gone(known)),
         known.left_out,
         settings.alone if noisy else 0.0,
+        tuple(ended.broken(known)),
     )
 
 
@@ -202,18 +207,16 @@ def _noisy(known: History, every: Sequence[Series], settings: Settings) -> tuple
     )
     found = []
     for series, judgement in zip(every, judged, strict=True):
-        steps = judgement.steps
-        for place, step in enumerate(steps):
-            found.append(_of_step(known, series, step, steps[place + 1 :], settings))
+        for event in events.events(judgement.steps, settings):
+            found.append(_of_step(known, series, event, settings))
     return found, sum(judgement.judged for judgement in judged)
 
 
-def _of_step(
-    known: History, series: Series, step: Step, later: Sequence[Step], settings: Settings
-) -> Change:
-    worse = series.metric.is_worse(0, step.size)
+def _of_step(known: History, series: Series, event: Event, settings: Settings) -> Change:
+    step, last = event.first, event.last
+    worse = series.metric.is_worse(0, event.size)
     at = series.positions
-    start, stop = step.position - step.before, step.position + step.after
+    start, stop = step.position - step.before, last.position + last.after
     names = [known.commits[i] for i in at]
     return Change(
         series,
@@ -222,21 +225,21 @@ def _of_step(
         before=names[step.position - 1],
         commit=names[step.position],
         lowest=names[step.earliest - 1],
-        highest=names[step.latest],
+        highest=names[last.latest],
         # Medians: an outlier belongs to neither level.
         old=float(np.exp(np.median(series.values[start : step.position]))),
-        new=float(np.exp(np.median(series.values[step.position : stop]))),
-        size=step.size,
-        low=step.low,
-        high=step.high,
-        p=step.p,
-        confirmed=step.confirmed,
-        together=step.together,
+        new=float(np.exp(np.median(series.values[last.position : stop]))),
+        size=event.size,
+        low=event.low,
+        high=event.high,
+        p=event.p,
+        confirmed=event.confirmed,
+        together=event.together,
         points_before=step.before,
-        points_after=step.after,
-        causes=_causes(known, series, step.earliest - 1, step.latest),
-        candidates=tuple(names[step.earliest : step.latest + 1]),
-        recovered=_recovered(names, step, later, settings),
+        points_after=last.after,
+        causes=_causes(known, series, step.earliest - 1, last.latest),
+        candidates=tuple(names[step.earliest : last.latest + 1]),
+        recovered=_recovered(names, event, settings),
     )
 
 
@@ -245,22 +248,20 @@ def _name(known: History, series: Series, point: int) -> str:
     return "" if row < 0 else str(known.frame["kernel"].iloc[row])
 
 
-def _recovered(names: Sequence[str], step: Step, later: Sequence[Step], settings: Settings) -> str:
-    """The commit from which what is left of the step is too small to be reported, or within the
-    uncertainty of the steps themselves."""
-    left = np.log1p(step.size)
-    variance = _half_width(step) ** 2
-    for each in later:
+def _recovered(names: Sequence[str], event: Event, settings: Settings) -> str:
+    """The commit from which what is left of the event is too small to be reported, or within the
+    uncertainty of the steps themselves; of the end of a few unusual runs that is where it
+    lies."""
+    if event.returns:
+        return names[event.last.position]
+    left, variance = np.log1p(event.size), event.variance
+    for each in event.later:
         left += np.log1p(each.size)
-        variance += _half_width(each) ** 2
+        variance += each.variance
         limit = max(np.log1p(settings.smallest), np.sqrt(variance))
-        if each.confirmed and left * np.sign(step.size) < limit:
-            return names[each.position]
+        if each.confirmed and left * np.sign(event.size) < limit:
+            return names[each.last.position]
     return ""
-
-
-def _half_width(step: Step) -> float:
-    return float(np.log1p(step.high) - np.log1p(step.low)) / 2
 
 
 def _exact(known: History, series: Series) -> list[Change]:
@@ -354,7 +355,7 @@ def _of_graph(known: History, graph: str, old: int, new: int) -> tuple[str, ...]
     sides = []
     for run in (old, new):
         rows = frame[(frame["run"] == run) & (frame["graph"] == graph)]
-        sides.append({str(row["label"]): row for _, row in rows.iterrows()})
+        sides.append({str(row["key"]): row for _, row in rows.iterrows()})
     before, after = sides
     found = []
     both = [name for name in before if name in after]

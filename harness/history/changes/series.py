@@ -52,8 +52,8 @@ class Series:
     """``positions`` are those of the commits, ascending; ``values`` logarithms, or for exact
     metrics the numbers themselves; ``runs`` and ``rows`` for each point its last run and that run's
     row of the frame (-1 for a graph as a whole, whose ``kernel`` is empty, and for a region of
-    another compiler, whose ``kernel`` is ``region/compiler``). ``kernel`` is the label under which
-    a kernel is known over the commits (``track.schema.labels``)."""
+    another compiler, whose ``kernel`` is ``region/compiler``). Kernels are one series by what they
+    compute (``schema.series_keys``); ``kernel`` is the newest one's label (``schema.labels``)."""
 
     metric: Metric
     graph: str
@@ -204,11 +204,13 @@ def series_of(known: History, metric: Metric) -> list[Series]:
         rest, which_kernel = divmod(int(first), len(kernels))
         which_environment, which_graph = divmod(rest, len(graphs))
         chosen = slice(begin, end)
+        newest = int(row[last[end - 1]])
+        name = kernels[which_kernel] if newest < 0 else known.frame["label"].iloc[newest]
         found.append(
             Series(
                 metric,
                 str(graphs[which_graph]),
-                str(kernels[which_kernel]),
+                str(name),
                 environments[which_environment],
                 position[starts[chosen]],
                 points[chosen],
@@ -250,7 +252,7 @@ def _kernel_rows(known: History, metric: Metric) -> pd.DataFrame:
     bad = rows["failed"].to_numpy(bool)
     if not metric.exact:
         bad = bad | _throttled(rows)
-    columns = rows[["run", "graph", "label"]].rename(columns={"label": "kernel"})
+    columns = rows[["run", "graph", "key"]].rename(columns={"key": "kernel"})
     table = columns.assign(value=value, row=np.arange(len(rows)))
     _count_bad(known, rows, bad & np.isfinite(value))
     return table[~bad]
@@ -280,12 +282,19 @@ def _totals(known: History, metric: Metric) -> pd.DataFrame:
     ms = rows["ms"].to_numpy(np.float64) * launches
     moved = rows["bytes"].to_numpy(np.float64, na_value=0) * launches
     bad = rows["failed"].to_numpy(bool) | _throttled(rows) | ~np.isfinite(ms)
+    # An interrupted run may lack kernels of a graph without saying which.
+    bad |= ~_complete(known)[rows["run"].to_numpy()]
     table = rows[["run", "graph"]].assign(ms=ms, moved=moved, bad=bad)
     grouped = table.groupby(["run", "graph"], observed=True, sort=False)
     totals = grouped.agg(ms=("ms", "sum"), moved=("moved", "sum"), bad=("bad", "any"))
     totals = totals[~totals["bad"]].reset_index()
     value = totals["ms"] if metric.name == "ms" else totals["moved"] / (1e6 * totals["ms"])
     return totals[["run", "graph"]].assign(value=value, kernel="", row=-1)
+
+
+def _complete(known: History) -> NDArray[np.bool_]:
+    """Which runs came to their end."""
+    return np.array([run.complete for run in known.runs], np.bool_)
 
 
 def _graph_rows(known: History, metric: Metric) -> pd.DataFrame:
@@ -299,7 +308,8 @@ def _graph_rows(known: History, metric: Metric) -> pd.DataFrame:
         ]
         table = pd.DataFrame(entries, columns=["run", "graph", "value"])
     else:
-        grouped = known.frame.groupby(["run", "graph"], observed=True, sort=False)
+        whole = known.frame[_complete(known)[known.frame["run"].to_numpy()]]
+        grouped = whole.groupby(["run", "graph"], observed=True, sort=False)
         sizes = grouped.size() if metric.name == "kernels" else grouped["launches"].sum()
         table = sizes.rename("value").reset_index()
     return table.assign(kernel="", row=-1)

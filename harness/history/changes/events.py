@@ -1,0 +1,103 @@
+"""Events: what the steps of a series amount to.
+
+A ramp is proposed as several steps the same way, one after the other: that is one event. Two or
+three fast runs followed by normal ones are an improvement and a loss: neither is one, the level
+before and after is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from harness.history.changes.fitting import Settings, Step
+
+RAMP = 6
+"""Steps the same way are one event if there are no more points than this between them."""
+BRIEF = 3
+"""A level of so few points is brief: coming back from it is no change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One or more steps of a series in one direction. ``returns``: it only takes the series back
+    from a brief level. ``later`` are the events after it."""
+
+    steps: tuple[Step, ...]
+    returns: bool = False
+    later: tuple[Event, ...] = ()
+
+    @property
+    def first(self) -> Step:
+        """Where it begins."""
+        return self.steps[0]
+
+    @property
+    def last(self) -> Step:
+        """Where it ends."""
+        return self.steps[-1]
+
+    @property
+    def size(self) -> float:
+        """The relative change from the level before it to that after it."""
+        return float(np.expm1(sum(np.log1p(step.size) for step in self.steps)))
+
+    @property
+    def variance(self) -> float:
+        """A squared half width of the interval of the logarithm of its size. Levels that
+        neighbouring steps share cancel, so that the sum is an upper bound."""
+        halves = [np.log1p(step.high) - np.log1p(step.low) for step in self.steps]
+        return float(sum(half**2 for half in halves) / 4)
+
+    @property
+    def low(self) -> float:
+        """The lower end of the 95 % interval of its size."""
+        return float(np.expm1(np.log1p(self.size) - np.sqrt(self.variance)))
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+        return float(np.expm1(np.log1p(self.size) + np.sqrt(self.variance)))
+
+    @property
+    def p(self) -> float:
+        """At most the chance of its most certain step in a flat series."""
+        return min(step.p for step in self.steps)
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether any of its steps is."""
+        return any(step.confirmed for step in self.steps)
+
+    @property
+    def together(self) -> bool:
+        """Whether that takes the other series of their commits."""
+        return self.confirmed and all(step.together for step in self.steps if step.confirmed)
+
+
+def events(steps: Sequence[Step], settings: Settings) -> list[Event]:
+    """What the ``steps`` of one series, in order, amount to."""
+    groups: list[list[Step]] = []
+    for step in steps:
+        before = groups[-1][-1] if groups else None
+        same = before is not None and (before.size > 0) == (step.size > 0)
+        if before is not None and same and step.position - before.position <= RAMP:
+            groups[-1].append(step)
+        else:
+            groups.append([step])
+    made = [Event(tuple(group)) for group in groups]
+    for n in range(1, len(made)):
+        if _returns(made[n - 1], made[n], settings):
+            made[n] = replace(made[n], returns=True)
+    return [replace(one, later=tuple(made[n + 1 :])) for n, one in enumerate(made)]
+
+
+def _returns(brief: Event, back: Event, settings: Settings) -> bool:
+    """Whether ``back`` ends a brief level that ``brief`` began, where it began."""
+    if brief.returns or back.first.position - brief.last.position > BRIEF:
+        return False
+    left = np.log1p(brief.size) + np.log1p(back.size)
+    limit = max(np.log1p(settings.smallest), np.sqrt(brief.variance + back.variance))
+    return bool(brief.size * back.size < 0 and abs(left) < limit)
