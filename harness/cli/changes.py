@@ -87,9 +87,7 @@ def changes(
     rules = Settings(family=alpha, smallest=smallest, shortest_run=shortest_run)
     report = chosen(find(known, followed, rules, waived, graph or []), answer.only)
     answer.tell(changes_report(report, known, followed))
-    if report.regressions:
-        return REGRESSED
-    return BROKEN if report.broken else FINE
+    return REGRESSED if report.regressions else BROKEN if report.broken else FINE
 
 
 def _metrics(names: list[str], runs: index.Index) -> list[metrics.Metric]:

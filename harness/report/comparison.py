@@ -187,7 +187,7 @@ def verdict_column(key: str, least: int, head: str = "verdict") -> Column:
 def _why(row: Row) -> str:
     """The reason or the causes, in as many words as the verdict needs."""
     causes = row["causes"]
-    if row["reason"]:
+    if row["verdict"] == Verdict.INCOMPARABLE.value:
         return str(row["reason"])
     if row["verdict"] == Verdict.SAME.value and causes == [SAME_CODE]:
         return "same code and configuration"
@@ -383,9 +383,9 @@ def _row_document(row: comparing.Row) -> dict[str, Any]:
 def _effect_document(effect: Effect | None) -> dict[str, Any]:
     names = ("ratio", "low", "high", "p", "adjusted", "mde", "undetectable")
     keys = {"mde": "detectable", "undetectable": "blind"}
-    unknown = () if effect is None or not effect.unknown else ("mde",)
+    told = () if effect is None or not effect.unknown else ("mde", "low", "high", "p", "adjusted")
     return {
-        keys.get(name, name): None if effect is None or name in unknown else getattr(effect, name)
+        keys.get(name, name): None if effect is None or name in told else getattr(effect, name)
         for name in names
     }
 

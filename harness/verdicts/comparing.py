@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -371,7 +371,7 @@ def _pooled(a: Side, b: Side) -> list[str]:
     return notes
 
 
-def _notes(a: Run, b: Run, effects: Iterable[Effect], noise: Noise | None) -> list[str]:
+def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> list[str]:
     """What limits the comparison as a whole."""
     notes = [note for label, run in (("A", a), ("B", b)) for note in _limits(label, run)]
     if a.machine.gpu_uuid and b.machine.gpu_uuid and a.machine.gpu_uuid != b.machine.gpu_uuid:
@@ -400,13 +400,19 @@ def _notes(a: Run, b: Run, effects: Iterable[Effect], noise: Noise | None) -> li
         )
     for reason, number in Counter(one.unknown for one in effects if one.unknown).items():
         notes.append(f"{number} kernels are UNSURE at most: {reason}. {_REMEDIES[reason]}")
+    if any(one.unknown for one in effects) and _has_modules(a) and _has_modules(b):
+        notes.append("harness confirm times both now, interleaved, and needs neither")
     return notes
 
 
 _REMEDIES = {
-    ONE_PROCESS: "Measure again with harness run --processes 3, or both now: harness confirm",
-    NO_CONTROLS: "Time both now, interleaved: harness confirm; or measure the whole suite",
+    ONE_PROCESS: "Measure again: harness run --processes 3",
+    NO_CONTROLS: "Measure the whole suite, or several commits of this machine",
 }
+
+
+def _has_modules(run: Run) -> bool:
+    return any(kernel.module for graph in run.graphs for kernel in graph.kernels)
 
 
 def _limits(label: str, run: Run) -> Iterator[str]:
