@@ -101,8 +101,8 @@ def bind_call(node: Node, device: torch.device, float64: bool = False) -> BoundC
     ``size_value`` do.
     """
     function = operator_function(node.op)
-    arguments = [_bound_argument(arg, node, float64) for arg in node.args]
-    named = {key: _bound_argument(value, node, float64) for key, value in call_kwargs(node)}
+    arguments = [bound_argument(arg, node, float64) for arg in node.args]
+    named = {key: bound_argument(value, node, float64) for key, value in call_kwargs(node)}
     if is_factory(node):
         named["device"] = _Constant(device)
     positional = [one.value if isinstance(one, _Constant) else None for one in arguments]
@@ -131,8 +131,8 @@ class _Constant:
         return self.value
 
 
-def _bound_argument(arg: Arg, node: Node, float64: bool) -> BoundCall:
-    """One argument as a function of the values."""
+def bound_argument(arg: Arg, node: Node, float64: bool = False) -> BoundCall:
+    """One argument of ``node`` as a function of the values, whatever stands for them."""
     match arg:
         case Ref(name=name):
             return operator.itemgetter(name)
@@ -143,7 +143,7 @@ def _bound_argument(arg: Arg, node: Node, float64: bool) -> BoundCall:
         case sympy.Expr():
             constant = size_value(arg, node)
         case tuple():
-            items = [_bound_argument(item, node, float64) for item in arg]
+            items = [bound_argument(item, node, float64) for item in arg]
             if not all(isinstance(item, _Constant) for item in items):
                 return lambda values: [item(values) for item in items]
             constant = [item({}) for item in items]

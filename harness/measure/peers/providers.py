@@ -10,19 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import sympy
 import torch
 
-from harness.dtypes import DType
 from harness.graph.calltext import call_kwargs, is_factory
-from harness.graph.model import Arg, Graph, Node, Ref, Token
-from harness.graph.replay import (
-    operator_function,
-    replay,
-    size_value,
-    torch_constant,
-    torch_dtype,
-)
+from harness.graph.model import Graph, Node
+from harness.graph.replay import bound_argument, operator_function, replay
 from harness.measure.peers.names import EAGER, INDUCTOR, TUNED
 
 Provider: TypeAlias = "Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor | None]]"
@@ -78,25 +70,10 @@ def graph_module(graph: Graph, device: torch.device) -> torch.fx.GraphModule:
 
 
 def _call(made: torch.fx.Graph, node: Node, values: Mapping[str, Any], device: torch.device) -> Any:
-    def convert(arg: Arg) -> Any:
-        match arg:
-            case Ref(name=name):
-                return values[name]
-            case Token(name=name):
-                return torch_constant(name)
-            case DType():
-                return torch_dtype(arg)
-            case sympy.Expr():
-                return size_value(arg, node)
-            case tuple():
-                return [convert(item) for item in arg]
-            case _:
-                return arg
-
-    kwargs = {key: convert(value) for key, value in call_kwargs(node)}
+    args = tuple(bound_argument(arg, node)(values) for arg in node.args)
+    kwargs = {key: bound_argument(value, node)(values) for key, value in call_kwargs(node)}
     if is_factory(node):
         kwargs["device"] = device
-    args = tuple(convert(arg) for arg in node.args)
     return made.call_function(operator_function(node.op), args, kwargs)
 
 
