@@ -17,6 +17,13 @@ _MOST_KEPT = 1 << 30
 """Bytes that nothing uses and torch may keep: blocks of which a part is in use."""
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Names of tests are the same in every process, or pytest-xdist refuses all of them."""
+    moving = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if moving:
+        raise pytest.UsageError(f"an address stands in the name of a test (ids=): {moving[0]}")
+
+
 @pytest.fixture(autouse=True)
 def _memory_for_others(request: pytest.FixtureRequest) -> Iterator[None]:
     """Many tests start processes that need the GPU, whose memory this one must not keep."""

@@ -67,7 +67,9 @@ CONTINUOUS: list[tuple[Any, tuple[Any, ...], dict[str, Any], Callable[..., torch
 ]
 
 
-@pytest.mark.parametrize(("op", "args", "kwargs", "quantiles"), CONTINUOUS, ids=lambda v: str(v))
+@pytest.mark.parametrize(
+    ("op", "args", "kwargs", "quantiles"), CONTINUOUS, ids=[str(case[0]) for case in CONTINUOUS]
+)
 def test_continuous_distributions(
     op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], quantiles: Any
 ) -> None:
