@@ -220,6 +220,11 @@ def _special() -> list[Case]:
         rows.append(row("f64", op, Tensor((40,), F64, low=low, high=high), tolerance=1e-9))
     rows += [
         row("negative", "aten.digamma.default", Tensor((40,), low=-3.9, high=-3.1), tolerance=1e-4),
+        row("trigamma", "aten.polygamma.default", 1, Tensor((40,), low=0.1, high=9.0)),
+        row("third", "aten.polygamma.default", 3, Tensor((40,), low=0.4, high=9.0)),
+        row("negative", "aten.polygamma.default", 2, Tensor((40,), low=-3.9, high=-3.1)),
+        row("plain", "aten.special_zeta.default", B, Tensor((5, 7), low=0.2, high=9.0)),
+        row("scalar", "aten.special_zeta.self_scalar", 3, Tensor((5, 7), low=-2.9, high=-2.1)),
         row("int", "aten.i0.default", SMALL_INTEGERS),
         row("nan", "aten.fmax.default", SPECIAL, Tensor((4, 9))),
         row("nan", "aten.fmin.default", SPECIAL, Tensor((4, 9))),

@@ -160,6 +160,39 @@ def bessel_y(order: int) -> Meaning:
     return apply
 
 
+ZETA_TERMS = tuple(
+    float(number)
+    for number in (
+        1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
+        1 / 74724249600, -3617 / 10670622842880000,
+    )
+)  # fmt: skip
+"""Bernoulli numbers B(2), B(4) … over the factorials of 2, 4 …: Euler and Maclaurin's formula."""
+
+
+def zeta(s: Array, q: Array) -> Array:
+    """Hurwitz' function (DLMF 25.11.1 and, past ten terms, 25.11.5): NaN below 1, infinite at 1
+    and where a term is."""
+    kind = np.result_type(s, q)
+    s, q = np.broadcast_arrays(np.asarray(s, np.float64), np.asarray(q, np.float64))
+    with np.errstate(all="ignore"):
+        count = np.where((q < 0) & (q > -1e6), 10 - np.floor(q), 10.0)
+        total = np.zeros(q.shape)
+        for k in range(int(np.max(count, initial=0))):
+            total = total + np.where(k < count, np.power(q + k, -s), 0.0)
+        end = q + count
+        rest = np.power(end, -s)
+        total = total + rest * end / (s - 1) + rest / 2
+        term = rest * s / end
+        for j, factor in enumerate(ZETA_TERMS, 1):
+            total = total + factor * term
+            term = term * (s + 2 * j - 1) * (s + 2 * j) / (end * end)
+        below = (s < 1) | np.isnan(q) | ((q <= 0) & (s != np.floor(s)))
+        pole = (s == 1) | ((q <= 0) & (q == np.floor(q)))
+        found = np.where(pole & ~(s < 1), np.inf, np.where(below, np.nan, total))
+    return np.asarray(found).astype(kind)
+
+
 def sign(x: Array) -> Array:
     """-1, 0 or 1 in the operand's type; 0 for NaN."""
     x = np.asarray(x)

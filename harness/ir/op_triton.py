@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from harness.dtypes import DType, Kind
 from harness.errors import InvalidProgram
+from harness.ir.op_numpy import ZETA_TERMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,14 @@ def type_text(dtype: DType) -> str:
     return f"tl.{dtype.triton_name}"
 
 
+def _zeta_lines() -> str:
+    lines = []
+    for j, factor in enumerate(ZETA_TERMS, 1):
+        lines.append(f"    total += {factor!r} * term")
+        lines.append(f"    term *= (s + {2 * j - 1}) * (s + {2 * j}) / (end * end)")
+    return "\n".join(lines[:-1])
+
+
 HELPERS = {
     "_random_bits": '''@triton.jit
 def _random_bits(seed, index):
@@ -55,6 +64,25 @@ def _random_bits(seed, index):
     low = tl.where((index & 1) == 0, a, b)
     high = tl.where((index & 1) == 0, c, d)
     return tl.where((index & 2) == 0, low, high).to(tl.int32, bitcast=True)
+''',
+    "_zeta": f'''@triton.jit
+def _zeta(s, q):
+    """Hurwitz' zeta function: ten terms from 0 up, the rest by Euler and Maclaurin."""
+    count = tl.where((q < 0) & (q > -1e6), 10 - tl.floor(q), 10.0).to(tl.int32)
+    most = count
+    for _ in tl.static_range(len(q.shape)):
+        most = tl.max(most, 0)
+    total = q * 0
+    for k in range(most):
+        total += tl.where(k < count, libdevice.pow(q + k, -s), 0.0)
+    end = q + count
+    rest = libdevice.pow(end, -s)
+    total += rest * end / (s - 1) + rest * 0.5
+    term = rest * s / end
+{_zeta_lines()}
+    below = (s < 1) | (q != q) | ((q <= 0) & (s != tl.floor(s)))
+    pole = (s == 1) | ((q <= 0) & (q == tl.floor(q)) & (s >= 1))
+    return tl.where(pole, float("inf"), tl.where(below, float("nan"), total))
 ''',
 }
 """Functions that texts call, by name; a kernel's text includes those it uses."""

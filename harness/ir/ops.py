@@ -112,6 +112,7 @@ class Op(enum.Enum):
     HYPOT = "hypot"
     COPYSIGN = "copysign"
     NEXTAFTER = "nextafter"
+    ZETA = "special_zeta"
     # checked by the kernel that computes it
     IN_RANGE = "in_range"
     # random numbers
@@ -207,6 +208,7 @@ _FLAT = Domain(-4.0, 4.0, specials=False)
 _ROOTLESS = Domain(0.1, 6.0, specials=False)
 _SHARE = Domain(0.52, 0.999, specials=False)
 _RISING = Domain(0.1, 1.8, specials=False)
+_ABOVE_ONE = Domain(1.25, 9.0, specials=False)
 _WAVE = Domain(2.6, 3.6, specials=False)
 
 ROWS: MappingProxyType[Op, Row] = MappingProxyType(
@@ -304,6 +306,7 @@ ROWS: MappingProxyType[Op, Row] = MappingProxyType(
         # The first operand; a kernel asserts that it is from 0 up to the second.
         Op.IN_RANGE: Row(2, Rule.INTEGER, lambda a, b: a + 0 * b, "{0}", _BITS),
         Op.NEXTAFTER: Row(2, Rule.FLOAT, np.nextafter, text.nextafter),
+        Op.ZETA: Row(2, Rule.FLOAT, meaning.zeta, "_zeta({0}, {1})", _ABOVE_ONE, 256.0),
         Op.RANDOM_BITS: Row(2, Rule.RANDOM, meaning.random_bits, "_random_bits({0}, {1})", _BITS),
     }
 )

@@ -93,6 +93,7 @@ TORCH: dict[Op, Callable[..., torch.Tensor]] = {
     Op.BESSEL_J1: torch.special.bessel_j1,
     Op.BESSEL_Y0: torch.special.bessel_y0,
     Op.BESSEL_Y1: torch.special.bessel_y1,
+    Op.ZETA: torch.special.zeta,
     Op.RANDOM_BITS: op_numpy.philox,
 }
 

@@ -162,6 +162,20 @@ def spherical_j0(scalar: Scalar, x: Value) -> Value:
     return scalar.where(zero, scalar.like(1, x), ended)
 
 
+def polygamma(call: Call) -> Lowered:
+    """Derivative ``n`` of digamma (DLMF 25.11.12)."""
+    scalar, value, n = call.scalar, call.operand(1, "self"), int(call.number(0, "n"))
+    if n == 0:
+        return call.result(digamma(scalar, value))
+    found = scalar.op(Op.ZETA, scalar.like(n + 1, value), value)
+    return call.result(scalar.scale(found, (-1.0) ** (n + 1) * math.factorial(n)))
+
+
+def zeta(call: Call) -> Lowered:
+    """``special_zeta(s, q)``, either of them a number or a tensor."""
+    return call.result(call.scalar.op(Op.ZETA, call.operand(0), call.operand(1)))
+
+
 def _ignoring_nan(op: Op) -> Rule:
     """``fmax`` and ``fmin``: a number wins against NaN."""
 
@@ -223,6 +237,10 @@ def frexp(call: Call) -> Lowered:
 
 RULES: Rules = {
     "aten.digamma.default": _plain(digamma),
+    "aten.polygamma.default": Rule(polygamma),
+    "aten.special_zeta.default": Rule(zeta),
+    "aten.special_zeta.other_scalar": Rule(zeta),
+    "aten.special_zeta.self_scalar": Rule(zeta),
     "aten.special_i0e.default": _plain(bessel_i_scaled(0)),
     "aten.special_i1e.default": _plain(bessel_i_scaled(1)),
     "aten.special_modified_bessel_k0.default": _plain(bessel_k(0, False)),
