@@ -54,6 +54,9 @@ _ROWS = (
     DTypeFacts("c128", "complex128", "", 16, Kind.OPAQUE, "c128", "c128"),
     DTypeFacts("f8e4m3", "float8_e4m3fn", "float8e4nv", 1, Kind.FLOAT, "f32", "f32"),
     DTypeFacts("f8e5m2", "float8_e5m2", "float8e5", 1, Kind.FLOAT, "f32", "f32"),
+    DTypeFacts("f8e4m3fnuz", "float8_e4m3fnuz", "", 1, Kind.OPAQUE, "f8e4m3fnuz", "f8e4m3fnuz"),
+    DTypeFacts("f8e5m2fnuz", "float8_e5m2fnuz", "", 1, Kind.OPAQUE, "f8e5m2fnuz", "f8e5m2fnuz"),
+    DTypeFacts("f8e8m0", "float8_e8m0fnu", "", 1, Kind.OPAQUE, "f8e8m0", "f8e8m0"),
     DTypeFacts("f16", "float16", "float16", 2, Kind.FLOAT, "f32", "f32"),
     DTypeFacts("bf16", "bfloat16", "bfloat16", 2, Kind.FLOAT, "f32", "f32"),
     DTypeFacts("f32", "float32", "float32", 4, Kind.FLOAT, "f32", "f32"),
@@ -80,6 +83,9 @@ class DType(enum.Enum):
     C128 = "c128"
     F8E4M3 = "f8e4m3"
     F8E5M2 = "f8e5m2"
+    F8E4M3FNUZ = "f8e4m3fnuz"
+    F8E5M2FNUZ = "f8e5m2fnuz"
+    F8E8M0 = "f8e8m0"
     F16 = "f16"
     BF16 = "bf16"
     F32 = "f32"
@@ -122,7 +128,8 @@ class DType(enum.Enum):
 
     @property
     def is_opaque(self) -> bool:
-        """Whether kernels cannot work on such elements (complex, wide unsigned integers)."""
+        """Whether kernels cannot work on such elements: complex numbers, wide unsigned integers,
+        8-bit floats without instructions on the targets (AMD's ``fnuz``, bare exponents)."""
         return _BY_SHORT[self.value].kind is Kind.OPAQUE
 
     @property

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from harness.session.entries import Entry
 
 NO_SMALL = "too large to interpret, and no small capture beside it (capture --small)"
+NO_ASSEMBLY = "inline assembly: Triton's interpreter has none"
 INTERPRETED = "interpreter, small sizes"
 ON_DEVICE = "GPU, full size"
 
@@ -159,6 +160,8 @@ class Session:
             stand_ins = match_small(_origins(compiled), _origins(small), compiled.nodes)
         for number, positions in enumerate(stand_ins):
             note = INTERPRETED if positions else missing
+            if "inline_asm_elementwise" in compiled.kernels[number].module.text:
+                positions, note = (), NO_ASSEMBLY
             note += f", as {len(positions)} kernels" if len(positions) > 1 else ""
             progress.kernels[number] = replace(progress.kernels[number], check_note=note)
             progress.missing[number] += len(positions) - 1

@@ -127,6 +127,16 @@ def double(x, BLOCK: tl.constexpr = 64):
     assert check(module).passed
 
 
+def test_inline_assembly_is_compiled(tmp_path: Path) -> None:
+    assembly = 'tl.inline_asm_elementwise("add.f32 $0, $1, $1;", "=f,f", [{}], tl.float32, True, 1)'
+    text = SCALE.replace(
+        "twice(tl.load(x + at, at < n))", assembly.format("tl.load(x + at, at < n)")
+    )
+    path = write(tmp_path, text)
+    (module,) = emitted(path)
+    assert "inline_asm" in module.text and metrics(module.text, H100).registers > 0
+
+
 def test_another_kernel_of_the_file_may_change_without_changing_this_one(tmp_path: Path) -> None:
     both = SCALE + OUTSIDE[len(HEAD) :]
     first, second = emitted(write(tmp_path, both))

@@ -10,7 +10,7 @@ from harness.records.metrics import read_static
 from harness.records.run import Check, GraphRecord, KernelRecord
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.session.model import GraphDone, GraphStarted, KernelDone, RegionDone
-from harness.session.session import NO_SMALL, Session, with_metrics
+from harness.session.session import NO_ASSEMBLY, NO_SMALL, Session, with_metrics
 from tests.measure.fakes import METRICS, FakeDevice, FakeEntry, FakePeers, compiled, module, session
 
 A, B = module("triton_poi_a_0", "add"), module("triton_red_b_1", "sum", "mul")
@@ -39,6 +39,13 @@ def test_kernels_get_metrics_and_checks_in_launch_order() -> None:
         )
     assert graph.library_calls[0].count == 2
     assert not graph.failed
+
+
+def test_inline_assembly_is_not_interpreted_and_says_so() -> None:
+    made = replace(A, text=A.text + "tl.inline_asm_elementwise(...)")
+    (kernel,) = finished(session(FakeEntry("g", compiled(made), compiled(made))))["g"].kernels
+    assert (kernel.check, kernel.check_note) == (Check.SKIPPED, NO_ASSEMBLY)
+    assert kernel.metrics == read_static(METRICS)
 
 
 def test_events_come_in_a_sensible_order() -> None:

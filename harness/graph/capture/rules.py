@@ -20,6 +20,9 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.embedding_dense_backward.default: embedding_dense_backward,
         _aten.native_group_norm.default: native_group_norm,
         _aten.native_layer_norm.default: native_layer_norm,
+        _aten.index_add.default: index_add,
+        _aten.index_put.default: index_put,
+        _aten.scatter_add.default: scatter_add,
         _aten.split.Tensor: split,
         _aten.split_with_sizes.default: split_with_sizes,
         _aten.unbind.int: unbind,
@@ -44,6 +47,32 @@ def _layer_norm_of_device(x: Tensor, *args: Any) -> tuple[Tensor, Tensor, Tensor
 def _wide(x: Tensor) -> Tensor:
     """``x`` in the type that sums over it are carried out in."""
     return x.to(torch.float32) if x.dtype.itemsize < 4 else x
+
+
+def _rounds_in_between(x: Tensor) -> bool:
+    """Whether adding up in memory would round to 16 bits after every addition."""
+    return x.dtype in (torch.float16, torch.bfloat16)
+
+
+def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+    """Sums of 16-bit numbers are carried in float32, and rounded once."""
+    if not _rounds_in_between(x):
+        return NotImplemented
+    return _aten.scatter_add(_wide(x), dim, index, _wide(src)).to(x.dtype)
+
+
+def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
+    """Sums of 16-bit numbers are carried in float32, and rounded once."""
+    if not _rounds_in_between(x):
+        return NotImplemented
+    return _aten.index_add(_wide(x), dim, index, _wide(source), alpha=alpha).to(x.dtype)
+
+
+def index_put(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Any:
+    """Sums of 16-bit numbers are carried in float32, and rounded once."""
+    if not accumulate or not _rounds_in_between(x):
+        return NotImplemented
+    return _aten.index_put(_wide(x), indices, _wide(values), True).to(x.dtype)
 
 
 def native_layer_norm(

@@ -223,7 +223,16 @@ def _host_call(layout: Layout, node: Node) -> HostCall:
         case Kind.HOST_VIEW:
             return HostCall(node, True, VIEW_UNSUPPORTED)
         case Kind.LIBRARY | Kind.FUSIBLE | Kind.FREE:
-            return HostCall(node, False, f"{NO_LOWERING} for {node.op}")
+            return HostCall(node, False, _why_library(layout, node))
+
+
+def _why_library(layout: Layout, node: Node) -> str:
+    kinds = [layout.types[name] for name in node.refs()] + [node.type]
+    parts = [part for kind in kinds for part in (kind if isinstance(kind, tuple) else (kind,))]
+    opaque = next((p.dtype for p in parts if p is not None and p.dtype.is_opaque), None)
+    if opaque is None:
+        return f"{NO_LOWERING} for {node.op}"
+    return f"the targets have no arithmetic on {opaque.torch_name} for {node.op}"
 
 
 def _order(plan: _Plan) -> list[int]:
