@@ -301,7 +301,9 @@ _CLOSING = 600
 
 def _markdown(block: Table | Text, room: _Room) -> Iterator[str]:
     if isinstance(block, Text):
-        text = _escaped(block.text) + ("  " if block.text else "")
+        text = _escaped(block.text)
+        text = f"**{text}**" if "bold" in block.style and text else text
+        text += "  " if text else ""
         yield from room.taken(text) if room.has(text) else ()
         return
     if block.title:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -32,13 +32,17 @@ if TYPE_CHECKING:
     from harness.verdicts.confirming import Workplace
 
 
+Sorted: TypeAlias = Annotated[
+    Literal["us", "ratio"],
+    typer.Option("--sort", help="What comes first: most microseconds of all launches, or most %."),
+]
 _SIDE = (
     "`latest`, a run file, the beginning of a run's name, a commit, an emitted module or a "
     "folder of them, or a compiler (harness, inductor, eager …)."
 )
 
 
-@command(table=True, only=True, gate=True)
+@command(table=True, only=True, cases=True, gate=True)
 def compare(
     answer: Answer,
     a: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
@@ -60,6 +64,7 @@ def compare(
         ),
     ] = False,
     everything: Everything = False,
+    sort: Sorted = "us",
     alpha: Alpha = 0.05,
     margin: Margin = 0.01,
 ) -> int:
@@ -88,10 +93,10 @@ def compare(
         answer.recover()
         one, other = find_sides(answer.options.results, [a, b], run)
         found = compare_sides(one, other, rules)
-    return _tell(answer, found, everything)
+    return _tell(answer, found, everything, sort)
 
 
-@command(table=True, only=True, gate=True)
+@command(table=True, only=True, cases=True, gate=True)
 def confirm(
     answer: Answer,
     a: Annotated[str, typer.Argument(metavar="RUN_A", help="What `harness compare` takes.")],
@@ -111,6 +116,7 @@ def confirm(
         typer.Option(min=1.0, help="Milliseconds for a pair of kernels in a process, at most."),
     ] = 150.0,
     everything: Everything = False,
+    sort: Sorted = "us",
     alpha: Alpha = 0.05,
     margin: Margin = 0.01,
 ) -> int:
@@ -126,17 +132,17 @@ def confirm(
     from harness.measure.noise.judge import Rules
 
     rules, effort = Rules(alpha=alpha, margin=margin), Effort(processes, budget)
-    return _tell(
-        answer, _remeasured(answer, (a, b), kernels or (), rules, effort, everything), everything
-    )
+    found = _remeasured(answer, (a, b), kernels or (), rules, effort, everything)
+    return _tell(answer, found, everything, sort)
 
 
-def _tell(answer: Answer, found: Comparison, everything: bool) -> int:
+def _tell(answer: Answer, found: Comparison, everything: bool, sort: str) -> int:
     """Print a comparison; its exit status."""
-    from harness.report.comparison import chosen, comparison_report
+    from harness.report.comparison import Sort, View, chosen, comparison_report
 
     kept = chosen(found, answer.only)
-    answer.tell(comparison_report(kept, len(found.rows), everything=everything))
+    view = View(len(found.rows), everything, Sort(sort))
+    answer.tell(comparison_report(kept, view))
     return _status(kept)
 
 

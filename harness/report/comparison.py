@@ -1,22 +1,31 @@
-"""How a comparison looks: the table, the roll-ups, what to read them by, and its JSON."""
+"""How a comparison looks: the answer first, then what became slower or faster by what it costs,
+what deserves a look, the sums; the rest is counted."""
 
 from __future__ import annotations
 
+import enum
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.measure.noise.estimate import Noise, Source
-from harness.measure.noise.judge import Effect, Verdict
-from harness.records import metrics
+from harness.measure.noise.judge import Verdict
 from harness.records.names import is_chosen, short
 from harness.records.run import KernelRecord
-from harness.report.output import Report
+from harness.report.documents import (
+    lone_document,
+    noise_document,
+    rollup_document,
+    row_document,
+    side_document,
+)
+from harness.report.headline import COUNTED, headline, looks, remarks, resolution, suite_lines, word
+from harness.report.output import Case, Report
 from harness.table import (
     NOTHING,
     Block,
     Column,
+    Details,
     Fit,
     Row,
     Table,
@@ -26,11 +35,10 @@ from harness.table import (
     plural,
     ratio,
 )
-from harness.verdicts import comparing
-from harness.verdicts.causes import SAME_CODE, clock, figure, mix
+from harness.verdicts.causes import SAME_CODE
 from harness.verdicts.comparing import Comparison, Side
 from harness.verdicts.pairing import Match
-from harness.verdicts.totals import Rollup
+from harness.verdicts.totals import SUITE, Rollup, scopes
 
 _STYLES = {
     "SLOWER": "bold red",
@@ -42,26 +50,39 @@ _STYLES = {
     "CHANGED": "yellow",
     "INCOMPARABLE": "magenta",
 }
+_PAGE = 60_000
+"""Characters of Markdown: GitHub takes 65,536 in a comment."""
 _MOST_CAUSES = 6
-_MOST_ALIKE = 5
-"""Rows that cannot be compared for one reason and are still printed one by one."""
-_ORDER = (
-    Verdict.SLOWER,
-    Verdict.FASTER,
-    Verdict.RETUNED,
-    Verdict.UNSURE,
-    Verdict.SAME,
-    Verdict.INCOMPARABLE,
-)
+_MOST_LOOKED_AT = 10
+_MOST_LONE = 5
 
 
-def comparison_report(found: Comparison, judged: int, *, everything: bool) -> Report:
-    """The whole answer, of ``judged`` rows. Those that are SAME are counted; ``everything`` prints
-    them too."""
+class Sort(enum.Enum):
+    """What kernels are sorted by: microseconds of all launches, or the ratio."""
+
+    US = "us"
+    RATIO = "ratio"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a comparison is looked at: with ``everything``, ``judged`` rows of which those shown may
+    be a choice."""
+
+    judged: int
+    everything: bool = False
+    sort: Sort = Sort.US
+
+
+def comparison_report(found: Comparison, view: View) -> Report:
+    """The whole answer."""
+    rows = [row_document(row) for row in found.rows]
     return Report(
-        lambda: list(_blocks(found, everything, judged)),
-        lambda: document(found),
-        lambda: [_row_document(row) for row in found.rows],
+        lambda: list(_blocks(found, rows, view)),
+        lambda: _document(found, rows),
+        lambda: rows,
+        lambda: list(_cases(found, rows)),
+        _PAGE,
     )
 
 
@@ -84,52 +105,102 @@ def matches(only: Sequence[str], match: Match) -> bool:
     return is_chosen(only, match.graph, match.region, *(k.name for k in (*match.a, *match.b)))
 
 
-def _blocks(found: Comparison, everything: bool, judged: int) -> Iterator[Block]:
+def _blocks(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Block]:
+    bad = found.regressed or found.broken
+    good = found.judged and not found.problems and "look slower" not in headline(found)
+    style = "bold red" if bad else "bold green" if good else "bold yellow"
+    yield Text(headline(found), wrapped=True, style=style)
+    yield from paragraphs([*suite_lines(found)])
     yield from sides(found.a, found.b, found.notes)
-    if len(found.rows) < judged:
-        yield Text(f"note: {len(found.rows)} of {judged} rows, judged among all of them")
-    alike = Counter[str]() if everything else _alike(found.rows)
-    shown = [row for row in found.rows if everything or row.verdict is not Verdict.SAME]
-    rows = [_row_document(row) for row in shown if not alike[row.reason]]
-    yield from by_graph(_ROWS, rows)
-    if alike:
-        yield Text()
-    for reason, number in alike.items():
-        yield Text(f"INCOMPARABLE {number} kernels: {reason}", wrapped=True)
-    sums = [r for r in found.rollups if everything or r.verdict is not Verdict.SAME]
-    if sums:
-        yield Text()
-        yield Table(_SUMS, [_rollup_document(rollup) for rollup in sums])
-    matched = {row.match.graph for row in found.rows}
-    for title, kernels in (("only in A", found.vanished), ("only in B", found.appeared)):
-        if kernels:
-            yield from (Text(), Text(f"{title}:"))
-            yield from (Text(f"  {line}") for line in _unmatched(kernels, matched))
-    yield from _machine(found)
+    if len(rows) < view.judged:
+        yield Text(f"note: {len(rows)} of {view.judged} rows, judged among all of them")
     for title, sentences in (("broken in B", found.broken), ("not usable", found.problems)):
         if sentences:
-            yield from (Text(), Text(f"{title}:"))
-            yield from (Text(f"  {sentence}", wrapped=True) for sentence in sentences)
+            yield from (Text(), Text(f"{title}:", style="bold"))
+            yield from paragraphs([f"  {sentence}" for sentence in sentences])
+    yield from _kernels(found, rows, view)
+    yield from _sums(found, rows, view)
+    matched = {row["graph"] for row in rows}
+    for side, kernels in (("A", found.vanished), ("B", found.appeared)):
+        yield from _lone(f"only in {side}", list(_unmatched(kernels, matched)), view)
     yield Text()
-    yield from paragraphs(summary(found))
+    yield from paragraphs(remarks(found))
 
 
-def _machine(found: Comparison) -> Iterator[Block]:
-    """Kernels whose code did not change and whose time did."""
-    if found.machine:
-        yield from (
-            Text(),
-            Text("the machine: the code of these is the same on both sides, and their times moved"),
-            Table(_ROWS, [_row_document(row) for row in found.machine]),
+def _kernels(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Block]:
+    """What became slower or faster, what deserves a look, what the machine did; the rest folded."""
+    by = Counter(row["verdict"] for row in rows)
+    moved = [row for row in rows if row["verdict"] in ("SLOWER", "FASTER")]
+    machine = [row for row in rows if row["machine"]]
+    # What worsened comes first, and of that what costs most.
+    yield from _table("", sorted(moved, key=_key(view)))
+    if view.everything:
+        rest = [row for row in rows if row not in moved]
+        yield from by_graph(_OF_GRAPH, rest)
+        return
+    unsure = [
+        (looks(row), document)
+        for row, document in zip(found.rows, rows, strict=True)
+        if row.verdict is Verdict.UNSURE
+    ]
+    odd = [document for seems, document in unsure if seems]
+    if odd:
+        chance = max(1, round((1 - found.rules.level) * len(unsure)))
+        title = (
+            f"Worth a look: {len(odd)} of the {len(unsure)} unresolved moved by more than noise "
+            f"alone would; by chance about {chance} do"
         )
+        yield from _table(title, sorted(odd, key=_key(view)), _MOST_LOOKED_AT)
+    if machine:
+        title = (
+            f"The machine: {plural(len(machine), 'kernel')} of the same code on both sides whose "
+            "times moved"
+        )
+        yield from _table(title, sorted(machine, key=_key(view)), _MOST_LONE)
+    reasons = Counter(row["reason"] for row in rows if row["verdict"] == "INCOMPARABLE")
+    lines = [f"{number} incomparable: {why}" for why, number in reasons.most_common()]
+    yield from (Text(), *paragraphs(lines)) if lines else ()
+    shown = {id(row) for row in (*moved, *odd, *machine)}
+    rest = [row for row in rows if id(row) not in shown and row["verdict"] in _FOLDED]
+    yield from [Text()] if rest else []
+    for verdict, what in _FOLDED.items():
+        mine = [row for row in rest if row["verdict"] == verdict]
+        more = " more" if len(mine) < by[verdict] else ""
+        summary = f"{len(mine)}{more} {what} (--all prints them, -k NAME some)"
+        if mine and verdict == "SAME":
+            yield Text(summary)
+        elif mine:
+            yield Details(summary, [Table(_LISTED, sorted(mine, key=_key(view)))])
 
 
-def sides(a: Side, b: Side, notes: Sequence[str]) -> Iterator[Block]:
-    """What is compared, and what a reader has to know first."""
-    for name, side in (("A", a), ("B", b)):
-        origin = "" if side.origin in ("", side.label) else f"  {side.origin}"
-        yield Text(f"{name}  {side.label}{origin}")
-    yield from paragraphs([f"note: {note}" for note in notes])
+_FOLDED = {
+    "RETUNED": "merely retuned: the same code in another of its configurations",
+    "UNSURE": "unresolved",
+    "SAME": "the same",
+}
+"""Verdicts that are counted, and how."""
+
+
+def _key(view: View) -> Callable[[Row], tuple[bool, float]]:
+    """Worse ones first, then by size: of the change in all launches, or of the ratio."""
+
+    def key(row: Row) -> tuple[bool, float]:
+        value = row["ratio"] or 1.0
+        size = abs(row["change_us"] or 0.0) if view.sort is Sort.US else max(value, 1 / value)
+        return value < 1, -size
+
+    return key
+
+
+def _table(title: str, rows: Sequence[Row], most: int | None = None) -> Iterator[Block]:
+    if not rows:
+        return
+    yield Text()
+    if title:
+        yield Text(title, wrapped=True, style="bold")
+    yield Table(_LISTED, rows[:most])
+    if most is not None and len(rows) > most:
+        yield Details(f"  and {len(rows) - most} more (--all)", [Table(_LISTED, rows[most:])])
 
 
 def by_graph(
@@ -143,24 +214,6 @@ def by_graph(
         Table(columns, mine, graph or "modules", None, headed) for graph, mine in graphs.items()
     ]
     return [block for table in tables for block in (Text(), table)]
-
-
-def _unmatched(
-    kernels: Sequence[tuple[str, KernelRecord]], matched: Collection[str]
-) -> Iterator[str]:
-    """A line for each kernel of a graph that both sides have, and one for each other graph."""
-    whole = Counter(graph for graph, _ in kernels if graph not in matched)
-    for graph, kernel in kernels:
-        if graph in matched:
-            yield f"{graph}  {_launched(short(kernel.name), kernel.launches)}"
-    for graph, number in whole.items():
-        yield f"{graph}  all of it, {plural(number, 'kernel')}"
-
-
-def _alike(rows: Sequence[comparing.Row]) -> Counter[str]:
-    """Reasons that so many rows share that one line says it better."""
-    count = Counter(row.reason for row in rows if row.reason)
-    return Counter({reason: number for reason, number in count.items() if number > _MOST_ALIKE})
 
 
 def kernels_name(row: Row) -> str:
@@ -198,8 +251,19 @@ def _why(row: Row) -> str:
     return "; ".join([*named, f"{more} more (--json)"] if more else named)
 
 
+def _where_and_why(row: Row) -> str:
+    return ": ".join(text for text in (row["graph"], _why(row)) if text)
+
+
 def _interval(row: Row) -> str:
     return NOTHING if row["low"] is None else f"{ratio(row['low'])}–{ratio(row['high'])}"
+
+
+def _change(row: Row) -> str:
+    change = row["change_us"]
+    return (
+        NOTHING if change is None else f"{change:+.1f}" if abs(change) >= 10 else f"{change:+.2f}"
+    )
 
 
 def _figures(a: Callable[[Row], Any], b: Callable[[Row], Any]) -> tuple[Column, ...]:
@@ -214,92 +278,118 @@ def _figures(a: Callable[[Row], Any], b: Callable[[Row], Any]) -> tuple[Column, 
     )
 
 
-_ROWS = (
+_TIMES = _figures(lambda row: row["a"]["ms"], lambda row: row["b"]["ms"])
+_CAUSE = Column("cause", _why, fit=Fit.BELOW)
+_LISTED = (
+    verdict_column("verdict", 7),
+    Column("kernel", kernels_name, fit=Fit.SHORTEN),
+    Column("change µs", _change, right=True),
+    *_TIMES,
+    Column("graph: cause", _where_and_why, fit=Fit.BELOW),
+)
+_OF_GRAPH = (
     verdict_column("verdict", 12),
     Column("kernel", kernels_name, fit=Fit.SHORTEN),
-    *_figures(lambda row: row["a"]["ms"], lambda row: row["b"]["ms"]),
-    Column("cause", _why, fit=Fit.BELOW),
+    *_TIMES,
+    _CAUSE,
 )
+
+
+def _sums(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Block]:
+    """The suite and its models; with everything graphs and regions, too."""
+    slower: dict[tuple[str, str], list[str]] = {}
+    for row, document in zip(found.rows, rows, strict=True):
+        if row.verdict is Verdict.SLOWER:
+            for scope in scopes(row.match.graph, row.match.region):
+                slower.setdefault(scope, []).append(kernels_name(document))
+    models = {r.name for r in found.rollups if r.level == "model"}
+
+    def is_widest(rollup: Rollup) -> bool:
+        (*_, (_, model)) = [s for s in scopes(rollup.name, "") if s[0] == "model"]
+        return rollup.level in (SUITE, "model") or (rollup.level == "graph" and model not in models)
+
+    def is_alone(rollup: Rollup) -> bool:
+        """Whether it is SLOWER and none of its kernels is."""
+        return rollup.verdict is Verdict.SLOWER and (rollup.level, rollup.name) not in slower
+
+    made = [
+        {**rollup_document(r), "slower": slower.get((r.level, r.name), [])}
+        for r in sorted(found.rollups, key=lambda r: r.level != SUITE)
+        if view.everything or is_widest(r) or is_alone(r)
+    ]
+    quiet = ("SAME", "RETUNED", "UNSURE")
+    shown = [r for r in made if view.everything or r["slower"] or r["verdict"] not in quiet]
+    rest = [row for row in made if row not in shown and row["level"] != SUITE]
+    if shown:
+        yield from (Text(), Table(_SUMS, shown, "Sums"))
+    if rest:
+        count = Counter(row["verdict"] for row in rest)
+        said = ", ".join(f"{n} {word(Verdict(v))}" for v, n in count.items())
+        yield from (
+            Text(),
+            Details(f"{plural(len(rest), 'model')}: {said}", [Table(_SUMS, rest)]),
+        )
 
 
 def _scope(row: Row) -> str:
     low = min(row["covered"])
     share = "" if low > 0.9995 else f" ({100 * low:.0f} % of it)"
-    return f"{row['level']} {row['name']}{share}"
+    name = row["level"] if row["level"] == SUITE else f"{row['level']} {row['name']}"
+    return f"{name}{share}"
+
+
+def _of_sum(row: Row) -> str:
+    """Why it is as it is: the kernels that became slower, the work that came or went."""
+    named = [f"slower: {', '.join(row['slower'])}"] if row["slower"] else []
+    return "; ".join([*named, *([row["reason"]] if row["reason"] else []), *row["work"]])
 
 
 _SUMS = (
-    verdict_column("verdict", 12),
+    verdict_column("verdict", 7),
     Column("sum over", _scope, fit=Fit.SHORTEN),
     Column("kernels", lambda row: str(row["kernels"]), right=True),
     *_figures(lambda row: row["a_ms"], lambda row: row["b_ms"]),
+    Column("because", _of_sum, fit=Fit.BELOW),
 )
 
 
-def summary(found: Comparison) -> list[str]:
-    """The counts, the error rates and where the noise figures come from."""
-    lines = [_counts("kernels", [row.verdict for row in found.rows])]
-    if found.rollups:
-        lines.append(_counts("sums", [rollup.verdict for rollup in found.rollups]))
-    if found.vanished or found.appeared:
-        lines.append(f"only in A: {len(found.vanished)}, only in B: {len(found.appeared)}")
-    if found.noise is None:
-        return [*lines, "nothing could be timed on both sides"]
-    rules = found.rules
-    lines.append(
-        f"SLOWER, FASTER: {100 * rules.alpha:g} % chance of any false one in this table (Holm). "
-        f"SAME: within ±{100 * rules.margin:g} %, each wrong with at most "
-        f"{100 * rules.same_alpha:g} % chance."
-    )
-    lines.append(_noise(found.noise, paired=found.paired))
-    same = [row for row in found.rows if row.identical and row.effect is not None]
-    if same and found.noise.shift is not None:
-        flagged = len(found.machine)
-        lines.append(
-            f"{plural(len(same), 'kernel has', 'kernels have')} the same code and "
-            f"configuration on both sides: {flagged} of "
-            f"them flagged, median B÷A {ratio(2.718281828**found.noise.shift)}"
-        )
-    unsure = sum(
-        row.verdict is Verdict.UNSURE and all(k.module for k in (*row.match.a, *row.match.b))
-        for row in found.rows
-    )
-    if unsure and not found.paired:
-        lines.append(
-            f"to settle the {unsure} UNSURE: harness confirm {found.a.label} {found.b.label}"
-        )
-    return lines
+def _lone(title: str, lines: Sequence[str], view: View) -> Iterator[Block]:
+    if not lines:
+        return
+    most = len(lines) if view.everything else _MOST_LONE
+    yield from (Text(), Text(f"{title}:", style="bold"))
+    yield from (Text(f"  {line}") for line in lines[:most])
+    if len(lines) > most:
+        yield Details(f"  and {len(lines) - most} more", [Text(line) for line in lines[most:]])
 
 
-def _counts(what: str, verdicts: Iterable[Verdict]) -> str:
-    count = Counter(verdicts)
-    return f"{what}: " + ", ".join(f"{count[v]} {v.value}" for v in _ORDER if count[v])
+def _unmatched(
+    kernels: Sequence[tuple[str, KernelRecord]], matched: Collection[str]
+) -> Iterator[str]:
+    """A line for each kernel of a graph that both sides have, and one for each other graph."""
+    whole = Counter(graph for graph, _ in kernels if graph not in matched)
+    for graph, kernel in kernels:
+        if graph in matched:
+            yield f"{graph}  {_launched(short(kernel.name), kernel.launches)}"
+    for graph, number in whole.items():
+        yield f"{graph}  all of it, {plural(number, 'kernel')}"
 
 
-def _noise(noise: Noise, *, paired: bool) -> str:
-    import numpy as np
-
-    spread = [
-        100 * float(noise.prior.variance(np.array([us / 1000]))[0]) ** 0.5 for us in (5.0, 50.0)
-    ]
-    what = "of the difference within a process" if paired else "between processes"
-    where = {
-        Source.PROCESSES: f"learnt from {noise.prior.kernels} kernels",
-        Source.DEFAULT: "a stated default",
-    }[noise.source]
-    text = f"noise {what}: {spread[0]:.2g} % at 5 µs, {spread[1]:.2g} % at 50 µs ({where})"
-    if noise.session.variance:
-        source = (
-            f"{noise.session.kernels} identical kernels" if noise.session.kernels else "default"
-        )
-        text += f"; between runs {100 * noise.session.variance**0.5:.2g} % ({source})"
-    return text
+def sides(a: Side, b: Side, notes: Sequence[str]) -> Iterator[Block]:
+    """What is compared, and what a reader has to know first."""
+    for name, side in (("A", a), ("B", b)):
+        origin = "" if side.origin in ("", side.label) else f"  {side.origin}"
+        yield Text(f"{name}  {side.label}{origin}")
+    yield from paragraphs([f"note: {note}" for note in notes])
 
 
-def document(found: Comparison) -> dict[str, Any]:
+def _document(found: Comparison, rows: Sequence[Row]) -> dict[str, Any]:
     """The JSON of a comparison (docs/json.md)."""
     rules = ("alpha", "margin", "same_alpha", "level")
     return {
+        "headline": headline(found),
+        "counts": {v.value: sum(r.verdict is v for r in found.rows) for v in COUNTED},
+        "resolution": resolution(found),
         "a": side_document(found.a),
         "b": side_document(found.b),
         "rules": {name: getattr(found.rules, name) for name in rules},
@@ -308,102 +398,31 @@ def document(found: Comparison) -> dict[str, Any]:
         "notes": list(found.notes),
         "problems": list(found.problems),
         "broken": list(found.broken),
-        "noise": None if found.noise is None else _noise_document(found.noise),
-        "kernels": [_row_document(row) for row in found.rows],
-        "rollups": [_rollup_document(rollup) for rollup in found.rollups],
+        "noise": None if found.noise is None else noise_document(found.noise),
+        "kernels": list(rows),
+        "rollups": [rollup_document(rollup) for rollup in found.rollups],
         "vanished": [lone_document(*item) for item in found.vanished],
         "appeared": [lone_document(*item) for item in found.appeared],
     }
 
 
-def side_document(side: Side) -> dict[str, Any]:
-    """The JSON of A or B."""
-    run = side.run
-    names = ("commit", "dirty", "method", "processes")
-    return {
-        "name": side.label,
-        "origin": side.origin,
-        "run": run.id,
-        "machine": run.machine.key,
-        "driver": run.machine.driver,
-        **{name: getattr(run, name) for name in names},
-        "pooled": list(side.pool.runs),
-    }
-
-
-def _noise_document(noise: Noise) -> dict[str, Any]:
-    return {
-        "source": noise.source.value,
-        "kernels": noise.prior.kernels,
-        "prior_df": noise.prior.df,
-        "between_runs": noise.session.variance**0.5,
-        "identical_shift": noise.shift,
-        "controls": 0 if noise.offset is None else noise.offset.kernels,
-        "odd_controls": noise.odd.share,
-    }
-
-
-def match_document(match: Match) -> dict[str, Any]:
-    """The JSON of what is compared with what; figures of several kernels are sums or the worst."""
-    found: dict[str, Any] = {
-        "graph": match.graph,
-        "region": match.region,
-        "matched_by": match.how,
-    }
-    for name, kernels in (("a", match.a), ("b", match.b)):
-        found[name] = {
-            "kernels": [kernel.name for kernel in kernels],
-            "launches": [kernel.launches for kernel in kernels],
-            "config": [kernel.config for kernel in kernels],
-            **{metric.column: figure(kernels, metric) for metric in metrics.by_rank()},
-            "mix": mix(kernels),
-            "clock_mhz": clock(kernels),
-        }
-    return found
-
-
-def _row_document(row: comparing.Row) -> dict[str, Any]:
-    match = match_document(row.match)
-    for side, ms, processes in zip("ab", (row.a_ms, row.b_ms), row.processes, strict=True):
-        match[side] |= {"ms": ms, "processes": processes}
-    return {
-        "graph": row.match.graph,
-        "verdict": row.verdict.value,
-        "reason": row.reason,
-        "causes": list(row.causes),
-        "identical": row.identical,
-        "retuned": row.retuned,
-        "machine": row.identical and row.moved,
-        **match,
-        **_effect_document(row.effect),
-        "cycles_ratio": row.cycles_ratio,
-    }
-
-
-def _effect_document(effect: Effect | None) -> dict[str, Any]:
-    names = ("ratio", "low", "high", "p", "adjusted", "mde", "undetectable")
-    keys = {"mde": "detectable", "undetectable": "blind"}
-    told = () if effect is None or not effect.unknown else ("mde", "low", "high", "p", "adjusted")
-    return {
-        keys.get(name, name): None if effect is None or name in told else getattr(effect, name)
-        for name in names
-    }
-
-
-def _rollup_document(rollup: Rollup) -> dict[str, Any]:
-    names = ("level", "name", "kernels", "a_ms", "b_ms")
-    return {
-        **{name: getattr(rollup, name) for name in names},
-        "covered": list(rollup.covered),
-        "verdict": rollup.verdict.value,
-        "lone": rollup.lone,
-        "work": list(rollup.work),
-        "reason": rollup.reason,
-        **_effect_document(rollup.effect),
-    }
-
-
-def lone_document(graph: str, kernel: KernelRecord) -> dict[str, Any]:
-    """The JSON of a kernel without a partner."""
-    names = ("region", "launches", "ms", "bytes")
-    return {"graph": graph, "kernel": kernel.name, **{n: getattr(kernel, n) for n in names}}
+def _cases(found: Comparison, rows: Sequence[Row]) -> Iterator[Case]:
+    """A test for each match: it fails where it is SLOWER and is skipped where nothing could be
+    said; one for each sum that is SLOWER and each sentence about what is broken."""
+    for row in rows:
+        said = f"{row['verdict']}: B÷A {ratio(row['ratio'])}, {_interval(row)}"
+        ours = "" if found.a.compiler and found.b.compiler else said
+        ms = row["b"]["ms"]
+        yield Case(
+            row["graph"] or "modules",
+            kernels_name(row),
+            ours if row["verdict"] == "SLOWER" else "",
+            row["reason"] or said if row["verdict"] in ("UNSURE", "INCOMPARABLE") else "",
+            "; ".join(row["causes"]),
+            None if ms is None else ms / 1000,
+        )
+    sums = [rollup for rollup in found.rollups if rollup.verdict is Verdict.SLOWER]
+    if found.regressed and all(row["verdict"] != "SLOWER" for row in rows):
+        for one in sums:
+            yield Case("sums", f"{one.level} {one.name}", f"SLOWER: B÷A {ratio(one.effect.ratio)}")
+    yield from (Case("broken", sentence, sentence) for sentence in found.broken)

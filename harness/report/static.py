@@ -8,16 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from harness.records.names import is_chosen, short
-from harness.report.comparison import (
-    by_graph,
-    kernels_name,
-    lone_document,
-    match_document,
-    matches,
-    side_document,
-    sides,
-    verdict_column,
-)
+from harness.report.comparison import by_graph, kernels_name, matches, sides, verdict_column
+from harness.report.documents import lone_document, match_document, side_document
 from harness.report.output import Report
 from harness.table import Block, Column, Fit, Row, Text, paragraphs, plural
 from harness.verdicts.static_comparing import Change, GraphSum, StaticComparison, StaticRow

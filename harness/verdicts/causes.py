@@ -97,8 +97,9 @@ def _differences(match: Match, a: Run, b: Run) -> list[str]:
     found = []
     if (len(match.a), len(match.b)) != (1, 1):
         found.append(f"{_kernels(len(match.a))} → {len(match.b)}")
-    found += static_differences(match.a, match.b)
+    # A configuration is chosen: the figures of the binary follow from it.
     found += configuration(match)
+    found += static_differences(match.a, match.b)
     if len(match.a) == len(match.b) == 1:
         found += _text(match.a[0], match.b[0])
     found += version_changes(

@@ -94,6 +94,17 @@ class Row:
         return self.effect is not None and self.effect.verdict in (Verdict.SLOWER, Verdict.FASTER)
 
     @property
+    def change_us(self) -> float | None:
+        """Microseconds that all launches of B take more than those of A, without what moved all
+        kernels between the runs; None if it was not timed."""
+        if self.effect is None or self.a_ms is None:
+            return None
+        before, after = 1, 1
+        if len(self.match.a) == len(self.match.b) == 1:
+            before, after = self.match.a[0].launches, self.match.b[0].launches
+        return 1000 * self.a_ms * (after * self.effect.ratio - before)
+
+    @property
     def cycles_ratio(self) -> float | None:
         """B ÷ A in SM cycles, which a change of the clock leaves as it is where the kernel waits
         for the multiprocessors; None where a clock was not read."""

@@ -13,7 +13,10 @@ from harness.verdicts.causes import launch_change
 from harness.verdicts.pairing import Match, Pairing, region_of
 
 Scope = tuple[str, str]
-"""``region``, ``graph`` or ``model``, and its name."""
+"""``region``, ``graph``, ``model`` or ``suite``, and its name."""
+SUITE = "suite"
+_SAME_AS = {"region": ("graph",), "model": ("graph",), SUITE: ("graph", "model")}
+"""Sums that are not told where another one is of the same kernels."""
 Key = tuple[tuple[int, ...], ...]
 """What a sum is over: positions of matches, and of kernels that one side alone has."""
 _MOST_NAMED = 3
@@ -82,7 +85,7 @@ class Total:
 def scopes(graph: str, region: str) -> tuple[Scope, ...]:
     """The roll-ups that a kernel of ``region`` in ``graph`` belongs to."""
     model = graph.removesuffix("_forward").removesuffix("_backward")
-    found = (("region", region), ("graph", graph), ("model", model))
+    found = (("region", region), ("graph", graph), ("model", model), (SUITE, SUITE))
     return tuple((level, name) for level, name in found if name)
 
 
@@ -161,11 +164,14 @@ def rollups(
     found: Mapping[Scope, Total],
     effects: Mapping[Key, Effect],
 ) -> tuple[Rollup, ...]:
-    """Graphs; their regions and their models where those are other sums than the graph's."""
-    graphs = {total.key for (level, _), total in found.items() if level == "graph"}
+    """Graphs; regions, models and the suite where those are other sums than the graph's."""
+    narrower = {
+        level: {t.key for (other, _), t in found.items() if other in inner}
+        for level, inner in _SAME_AS.items()
+    }
     rows = []
     for (level, name), total in found.items():
-        if total.key not in effects or (level != "graph" and total.key in graphs):
+        if total.key not in effects or total.key in narrower.get(level, ()):
             continue
         ours = [timed[n] for n in total.timed]
         gone = [pairing.vanished[n][1] for n in total.vanished]

@@ -17,6 +17,10 @@ from tests.history.examples import run
 from tests.history.kernels import graph, kernel, side
 from tests.measure import fake_pairs
 
+RECORDED = Path(__file__).parents[2] / "results" / "nvidia-h100-80gb-hbm3-580.159.04"
+ONE_PROCESS = [
+    str(RECORDED / f"20261121-{time}-27fff16f0b44.parquet") for time in ("070533", "071108")
+]
 A, B = "20260101-000000-aaaaaaaaaaaa", "20260102-000000-bbbbbbbbbbbb"
 
 
@@ -71,7 +75,7 @@ def test_what_one_side_lacks_is_listed_and_whole_graphs_in_one_line(
     assert "only in A:" in answer.out
     (line,) = (line for line in answer.out.splitlines() if "other" in line)
     assert line.split() == "other all of it, 2 kernels".split()
-    assert sum("poi_k19" in line for line in answer.out.splitlines()) == 1
+    assert answer.out.splitlines().count("  g  poi_k19") == 1
     assert "only in A: 3, only in B: 0" in answer.out
 
 
@@ -101,10 +105,72 @@ def test_every_line_fits_the_terminal(
         assert max(len(line.rstrip()) for line in lines) <= columns
 
 
+@pytest.mark.parametrize("columns", [80, 120, 200])
+def test_the_answer_comes_first_and_what_costs_most_next(
+    harness: Command, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    """Two recorded runs of one commit, one process each; a kernel takes 169 µs instead of 4.4."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    answer = harness("compare", *ONE_PROCESS)
+    lines = answer.out.splitlines()
+    assert answer.out.startswith("NO REGRESSION FOUND: 0 slower, 0 faster, 72 unresolved, 187 same")
+    assert "look slower" in " ".join(lines[:2])
+    place = next(n for n, line in enumerate(lines) if " per_fused_sum_17 " in line)
+    assert place < 24 and "+163.9" in lines[place]
+    assert "vit_backward: XBLOCK 16 → 32" in " ".join(lines[place : place + 2])
+    assert len(lines) < 50
+    (line,) = (line for line in lines if " more unresolved" in line)
+    assert line.startswith("66 more")
+    assert harness("compare", *ONE_PROCESS, "--all").out.count("\nUNSURE ") > 72
+
+
+def test_a_page_is_short_enough_for_a_comment_and_folds_the_rest(harness: Command) -> None:
+    for more in ((), ("--all",)):
+        page = harness("compare", *ONE_PROCESS, "--markdown", *more).out
+        assert page.startswith("**NO REGRESSION FOUND: 0 slower")
+        assert len(page) < 60_000
+        assert page.count("<details>") == page.count("</details>") == (2 if not more else 0)
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_a_sum_with_a_slower_kernel_names_it(harness: Command) -> None:
+    answer = harness("compare", A, B)
+    assert answer.out.startswith("REGRESSION: 1 slower, 0 faster, 19 same (this pair resolves")
+    (line,) = (line for line in table(answer).splitlines() if " graph g " in line)
+    assert "slower: poi_k3" in answer.out.split("graph g ")[1]
+    assert line.split()[0] in ("SAME", "SLOWER", "UNSURE")
+
+
+def test_kernels_are_sorted_by_microseconds_of_all_launches_or_by_ratio(
+    harness: Command, results: Path
+) -> None:
+    for identifier, made in ((A, kernels(1)), (B, kernels(2, k3=1.2, k5=1.1))):
+        recorded(results, identifier, *made[:5], replace(made[5], launches=50), *made[6:])
+
+    def order(*more: str) -> list[str]:
+        lines = table(harness("compare", A, B, *more)).splitlines()
+        return [line.split()[1] for line in lines if line.startswith("SLOWER poi")]
+
+    assert order() == ["poi_k5", "poi_k3"] and order("--sort", "ratio") == ["poi_k3", "poi_k5"]
+    assert harness("compare", A, B, "--sort", "name").status == 2
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_junit_fails_for_what_is_slower(harness: Command) -> None:
+    junitparser = pytest.importorskip("junitparser")
+    (suite,) = junitparser.JUnitXml.fromstring(harness("compare", A, B, "--junit").out.encode())
+    assert (suite.name, suite.tests, suite.failures) == ("g", 20, 1)
+    (failed,) = (case for case in suite if not case.is_passed)
+    assert failed.name == "poi_k3" and failed.result[0].message.startswith("SLOWER: B÷A 1.")
+    assert "code −1 +1 lines" in failed.result[0].text
+
+
 @pytest.mark.usefixtures("two_runs")
 def test_json_is_the_whole_comparison(harness: Command) -> None:
     document = harness("compare", A, B, "--json").json()
     assert document["slower"] is True
+    assert document["headline"].startswith("REGRESSION: 1 slower")
+    assert document["counts"]["SLOWER"] == 1 and 0 < document["resolution"] < 0.1
     assert document["a"]["run"] == A
     row = next(r for r in document["kernels"] if r["verdict"] == "SLOWER")
     assert row["a"]["kernels"] == ["triton_poi_k3"]
@@ -122,7 +188,7 @@ def test_other_methods_are_incomparable_and_no_regression(harness: Command, resu
     answer = harness("compare", A, "20260103")
     assert answer.status == 4, "nothing could be judged"
     assert "different methods of measuring: m/1 and m/2" in answer.out
-    assert "20 INCOMPARABLE" in answer.out
+    assert answer.out.startswith("NOTHING COULD BE JUDGED: 0 slower, 0 faster, 20 incomparable")
     assert "to settle" not in answer.out
     assert answer.out.count("different methods") == 1, "said once, not twenty times"
     assert harness("compare", A, "20260103", "--all").out.count("different methods") == 20
@@ -139,7 +205,8 @@ def test_compilers_side_by_side(harness: Command, results: Path) -> None:
     store.save(results, replace(made, id=A))
     answer = harness("compare", "harness", "inductor")
     assert "SLOWER g.r0" in table(answer)
-    assert "1 SLOWER" in answer.out
+    assert answer.out.startswith("inductor next to harness: 1 slower, 0 faster")
+    assert "<failure" not in harness("compare", "harness", "inductor", "--junit").out
     assert answer.status == 0, "a slower peer is no regression"
 
 
@@ -188,7 +255,7 @@ def test_confirm_tells_what_it_measured(
         timed = replace(record, module=f"{record.module}# ms {us / 1000}\n")
         recorded(results, identifier, timed, *(_control(n) for n in range(9)))
     answer = harness("confirm", A, B, "--processes", "3")
-    assert "SLOWER poi_k0 20." in table(answer)
+    assert re.search(r"^SLOWER poi_k0 \+1\.\d\d 20\.", table(answer), re.MULTILINE)
     assert "timed interleaved on Fake GPU, 3 fresh processes" in answer.out
     assert answer.status == 1
 
@@ -221,7 +288,8 @@ def test_a_sample_that_is_no_number_names_file_and_kernel(
     assert answer.status == 2
     said = " ".join(answer.out.split())
     assert "20260106-000000-b.parquet: kernel triton_poi_k_4 of g: a sample is no number" in said
-    assert "8 SAME" in said, "the rest is judged"
+    assert "8 same" in said, "the rest is judged"
+    assert said.startswith("NO REGRESSION FOUND IN WHAT COULD BE USED")
 
 
 def test_what_is_broken_has_a_status_of_its_own(harness: Command, results: Path) -> None:

@@ -1,0 +1,153 @@
+"""What a comparison comes to, in a few lines: the answer, the suite, how to read the rest."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterator
+
+from harness.measure.noise.estimate import Noise, Source
+from harness.measure.noise.judge import Verdict
+from harness.table import microseconds, plural, ratio
+from harness.verdicts.comparing import Comparison, Row
+from harness.verdicts.totals import SUITE
+
+_BOUND = 0.03
+"""How many kernels are surely not slower by more than this is said in the first lines."""
+_WORDS = {Verdict.UNSURE: "unresolved"}
+COUNTED = (
+    Verdict.SLOWER,
+    Verdict.FASTER,
+    Verdict.RETUNED,
+    Verdict.UNSURE,
+    Verdict.SAME,
+    Verdict.INCOMPARABLE,
+)
+"""Verdicts in the order in which they are counted."""
+
+
+def headline(found: Comparison) -> str:
+    """The answer in one line."""
+    count = Counter(row.verdict for row in found.rows)
+    parts = [f"{count[Verdict.SLOWER]} slower", f"{count[Verdict.FASTER]} faster"]
+    parts += [f"{count[v]} {word(v)}" for v in COUNTED[2:] if count[v]]
+    sums = sum(rollup.verdict is Verdict.SLOWER for rollup in found.rollups)
+    if sums and not count[Verdict.SLOWER]:
+        parts.insert(1, f"{plural(sums, 'sum')} slower")
+    rest = ""
+    seems = [row for row in found.rows if row.verdict is Verdict.UNSURE and looks(row) > 0]
+    if seems:
+        cost = sum(row.change_us or 0.0 for row in seems)
+        rest = f"; {len(seems)} of the unresolved look slower, by {cost:.4g} µs together"
+    known = resolution(found)
+    resolved = "" if known is None else f" (this pair resolves about ±{100 * known:.2g} %)"
+    return f"{_answer(found)}: {', '.join(parts)}{resolved}{rest}"
+
+
+def _answer(found: Comparison) -> str:
+    if found.a.compiler and found.b.compiler:
+        return f"{found.b.label} next to {found.a.label}"
+    if found.regressed:
+        return "REGRESSION"
+    if found.broken:
+        return "BROKEN"
+    if not found.judged:
+        return "NOTHING COULD BE JUDGED"
+    return "NO REGRESSION FOUND" + (" IN WHAT COULD BE USED" if found.problems else "")
+
+
+def word(verdict: Verdict) -> str:
+    """A verdict as a sentence has it."""
+    return _WORDS.get(verdict, verdict.value.lower())
+
+
+def looks(row: Row) -> int:
+    """1 where a row's own interval lies above 1, -1 where below: by itself, not in the table."""
+    if row.effect is None:
+        return 0
+    return (row.effect.low > 1) - (row.effect.high < 1)
+
+
+def resolution(found: Comparison) -> float | None:
+    """The relative slowdown that would have been told from nothing in half of the kernels; None
+    where nothing could be. Of a retuned one that is a matter of its choices, not of noise."""
+    judged = [row for row in found.rows if row.effect is not None and not row.effect.unknown]
+    known = [row.effect.mde for row in judged if row.effect and not row.retuned]
+    middle = statistics.median(known) if known else float("inf")
+    return middle if middle < float("inf") else None
+
+
+def suite_lines(found: Comparison) -> Iterator[str]:
+    """What everything together comes to, and how much slower it may be."""
+    levels = ([r for r in found.rollups if r.level == level] for level in (SUITE, "model", "graph"))
+    total = next((of_level for of_level in levels if of_level), [])
+    for one in total if len(total) == 1 else ():
+        name, effect = f"{one.level} {one.name}" if one.level != SUITE else SUITE, one.effect
+        if one.reason:
+            yield f"{name}: {one.reason}"
+            continue
+        yield (
+            f"{name}: {microseconds(one.a_ms)} → {microseconds(one.b_ms)} µs, B÷A "
+            f"{effect.ratio:.4f} [{effect.low:.4f}, {effect.high:.4f}]: {one.verdict.value}"
+        )
+    timed = [row for row in found.rows if row.effect is not None]
+    below = sum(
+        row.identical or (row.effect is not None and row.effect.high < 1 + _BOUND) for row in timed
+    )
+    if timed:
+        yield (
+            f"same code, or 95 % interval below +{100 * _BOUND:.0f} %: {below} of "
+            f"{plural(len(timed), 'kernel')}"
+        )
+
+
+def remarks(found: Comparison) -> list[str]:
+    """The error rates, where the noise figures come from, what settles the rest."""
+    lines = []
+    if found.vanished or found.appeared:
+        lines.append(f"only in A: {len(found.vanished)}, only in B: {len(found.appeared)}")
+    if found.noise is None:
+        return [*lines, "nothing could be timed on both sides"]
+    rules = found.rules
+    lines.append(
+        f"SLOWER, FASTER: {100 * rules.alpha:g} % chance of any false one in this table (Holm). "
+        f"SAME: within ±{100 * rules.margin:g} %, each wrong with at most "
+        f"{100 * rules.same_alpha:g} % chance. change: all launches together"
+    )
+    lines.append(_noise(found.noise, paired=found.paired))
+    same = [row for row in found.rows if row.identical and row.effect is not None]
+    if same and found.noise.shift is not None:
+        lines.append(
+            f"{plural(len(same), 'kernel has', 'kernels have')} the same code and "
+            f"configuration on both sides: {len(found.machine)} of "
+            f"them flagged, median B÷A {ratio(2.718281828**found.noise.shift)}"
+        )
+    unsure = sum(
+        row.verdict is Verdict.UNSURE and all(k.module for k in (*row.match.a, *row.match.b))
+        for row in found.rows
+    )
+    if unsure and not found.paired:
+        lines.append(
+            f"to settle the {unsure} UNSURE: harness confirm {found.a.label} {found.b.label}"
+        )
+    return lines
+
+
+def _noise(noise: Noise, *, paired: bool) -> str:
+    import numpy as np
+
+    spread = [
+        100 * float(noise.prior.variance(np.array([us / 1000]))[0]) ** 0.5 for us in (5.0, 50.0)
+    ]
+    what = "of the difference within a process" if paired else "between processes"
+    where = {
+        Source.PROCESSES: f"learnt from {noise.prior.kernels} kernels",
+        Source.DEFAULT: "a stated default",
+    }[noise.source]
+    text = f"noise {what}: {spread[0]:.2g} % at 5 µs, {spread[1]:.2g} % at 50 µs ({where})"
+    if noise.session.variance:
+        source = (
+            f"{noise.session.kernels} identical kernels" if noise.session.kernels else "default"
+        )
+        text += f"; between runs {100 * noise.session.variance**0.5:.2g} % ({source})"
+    return text
