@@ -86,13 +86,14 @@ def suite_lines(found: Comparison) -> Iterator[str]:
         if one.reason:
             yield f"{name}: {one.reason}"
             continue
-        yield (
-            f"{name}: {microseconds(one.a_ms)} → {microseconds(one.b_ms)} µs, B÷A "
-            f"{effect.ratio:.4f} [{effect.low:.4f}, {effect.high:.4f}]: {one.verdict.value}"
-        )
+        sums = f"{name}: {microseconds(one.a_ms)} → {microseconds(one.b_ms)} µs, B÷A"
+        interval = "" if effect.unknown else f" [{effect.low:.4f}, {effect.high:.4f}]"
+        yield f"{sums} {effect.ratio:.4f}{interval}: {one.verdict.value}"
     timed = [row for row in found.rows if row.effect is not None]
     below = sum(
-        row.identical or (row.effect is not None and row.effect.high < 1 + _BOUND) for row in timed
+        row.identical or (not row.effect.unknown and row.effect.high < 1 + _BOUND)
+        for row in timed
+        if row.effect
     )
     if timed:
         yield (
