@@ -45,12 +45,12 @@ def closing_lines(workspace: Workspace) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Combine:
-    """How a scan combines: ``join`` two tuples of values, the earlier one first, ``across`` a
-    tuple of blocks along their only axis; both as text. ``parts`` are the components' types and
-    what changes nothing."""
+    """How a scan combines: ``join`` two tuples of values, the earlier one first, as text;
+    ``total`` the names of what blocks along one axis come to. ``parts`` are the components' types
+    and what changes nothing."""
 
     join: Callable[[Sequence[str], Sequence[str]], str]
-    across: Callable[[Sequence[str]], str]
+    total: Callable[[Sequence[str]], tuple[str, ...]]
     parts: tuple[tuple[DType, str], ...]
 
 
@@ -64,11 +64,14 @@ class LookBack:
     number: int
     combine: Combine
 
-    def carry(self, totals: Sequence[str]) -> tuple[str, ...]:
-        """What the row comes to before this block, which itself comes to ``totals``."""
+    def publish(self, totals: Sequence[str]) -> None:
+        """Tell the blocks behind what this one comes to."""
         flags, blocks = self.workspace.flags(self.number), self.workspace.blocks
         self._publish(flags, blocks, "r0_block", totals)
-        within = self._of_group(flags, blocks)
+
+    def carry(self, totals: Sequence[str]) -> tuple[str, ...]:
+        """What the row comes to before this block, which itself comes to ``totals``."""
+        within = self._of_group(self.workspace.flags(self.number), self.workspace.blocks)
         if self.workspace.groups == 1:
             return within
         before = self._before_group(within)
@@ -115,12 +118,7 @@ class LookBack:
             place = f"row + {flags + n * size} + {lane}"
             word = self._line(f"tl.load({place}, {there}, other=0, volatile=True)")
             found.append(self._line(f"tl.where({there}, {_value(word, dtype)}, {start})"))
-        blocks = self._lines(self.combine.across(found))
-        end = f"tl.arange(0, {width}) == {width - 1}"
-        return tuple(
-            last_of(self._line, name, dtype, end, 0)
-            for name, (dtype, _) in zip(blocks, self.combine.parts, strict=True)
-        )
+        return self.combine.total(found)
 
     def _before_group(self, within: Sequence[str]) -> tuple[str, ...]:
         """``within`` after what the row comes to before the group."""
@@ -165,16 +163,3 @@ def _value(word: str, dtype: DType) -> str:
         return f"{word}.to({triton_type(dtype)})"
     narrow = word if dtype is DType.F64 else f"{word}.to(tl.int32)"
     return f"{narrow}.to({triton_type(dtype)}, bitcast=True)"
-
-
-def last_of(
-    line: Callable[[str], str], block: str, dtype: DType, end: str, axis: int, kept: str = ""
-) -> str:
-    """The element of ``block`` where ``end`` holds, bit for bit: the sum of it and of zeros.
-    ``line`` gives a text a name, ``kept`` puts the dimension back."""
-    bits = block
-    if dtype.is_float:
-        integer = "tl.int64" if dtype is DType.F64 else "tl.int32"
-        bits = line(f"{block}.to({integer}, bitcast=True)")
-    total = line(f"tl.sum(tl.where({end}, {bits}, 0), {axis}){kept}")
-    return f"{total}.to({triton_type(dtype)}, bitcast=True)" if dtype.is_float else total

@@ -12,16 +12,17 @@ half and then by the upper one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from harness.codegen.body import Body
-from harness.codegen.lookback import Combine, LookBack, last_of
+from harness.codegen.lookback import Combine, LookBack
 from harness.codegen.reduction import KEYS, R, neutral
 from harness.codegen.values import Scope, Var, triton_type
 from harness.dtypes import DType
 from harness.ir.nodes import ReduceKind, Scan, ScanKind, Sort
+from harness.tiling.workspace import Workspace
 
 _LAST = "0x7FFFFFFF"
 """The key of elements outside the row; their positions put them behind all others."""
@@ -34,7 +35,7 @@ class Scanner:
     """Writes the scans and sorts of one kernel."""
 
     body: Body
-    _shared: int = 0
+    _looks: int = 0
 
     def __call__(self, value: Scan | Sort, args: Sequence[Var]) -> Var:
         """The variable that holds ``value``, written now unless another component of the same
@@ -85,22 +86,56 @@ class Scanner:
             blocks += (self._line(scope, f"tl.broadcast_to({R}index, {self.body.block_shape})"),)
         if kind is not ScanKind.SUM:
             self.body.helpers.add(_HELPER[kind])
-        own = self._lines(scope, _across(kind, blocks, self._axis), len(parts))
         workspace = self.body.frame.plan.workspace
         if workspace is not None:
-            totals = self._last(scope, own, parts)
-            combine = Combine(partial(_join, kind), partial(_across, kind, axis=0), parts)
-            look = LookBack(scope, self.body.names, workspace, self._shared, combine)
-            self._shared += 1
-            return self._lines(scope, _join(kind, look.carry(totals), own), len(parts))
+            return self._shared(scope, workspace, kind, parts, blocks)
+        own = self._lines(scope, _across(kind, blocks, self._axis), len(parts))
         if self.body.loop is None:
             return own
         carry = tuple(self._carry(start, triton_type(of)) for of, start in parts)
         found = self._lines(scope, _join(kind, carry, own), len(parts))
         # In the last block the last element may be outside of the range; nobody uses it then.
-        for name, last in zip(carry, self._last(scope, found, parts), strict=True):
+        end = f"{R}base == R0_BLOCK - 1"
+        for name, last in zip(carry, self._last(scope, found, parts, end), strict=True):
             scope.lines.append(f"{name} = {last}")
         return found
+
+    def _shared(
+        self,
+        scope: Scope,
+        workspace: Workspace,
+        kind: ScanKind,
+        parts: tuple[tuple[DType, str], ...],
+        blocks: Sequence[str],
+    ) -> tuple[str, ...]:
+        """The block's scan, after what other programs found in the blocks before it."""
+        total = partial(self._total, scope, kind, parts)
+        combine = Combine(partial(_join, kind), total, parts)
+        look = LookBack(scope, self.body.names, workspace, self._looks, combine)
+        self._looks += 1
+        totals = total(blocks)
+        look.publish(totals)
+        own = self._lines(scope, _across(kind, blocks, 0), len(parts))
+        return self._lines(scope, _join(kind, look.carry(totals), own), len(parts))
+
+    def _total(
+        self,
+        scope: Scope,
+        kind: ScanKind,
+        parts: Sequence[tuple[DType, str]],
+        blocks: Sequence[str],
+    ) -> tuple[str, ...]:
+        """What one-dimensional blocks come to. Of equal extremes the last one counts, and only
+        a scan combines in order."""
+        if len(parts) == 1:
+            text = f"tl.sum({blocks[0]}, 0)"
+            if kind is not ScanKind.SUM:
+                text = f"tl.reduce({blocks[0]}, 0, {_HELPER[kind]})"
+            return (self._line(scope, text),)
+        own = self._lines(scope, _across(kind, blocks, 0), len(parts))
+        width = f"{own[0]}.shape[0]"
+        end = f"tl.arange(0, {width}) == {width} - 1"
+        return tuple(self._last(scope, own, parts, end))
 
     def _lines(self, scope: Scope, text: str, count: int) -> tuple[str, ...]:
         names = tuple(self.body.names.fresh() for _ in range(count))
@@ -115,14 +150,19 @@ class Scanner:
         return name
 
     def _last(
-        self, scope: Scope, blocks: Sequence[str], parts: Sequence[tuple[DType, str]]
-    ) -> list[str]:
-        """The last element of every row of the blocks."""
-        line, end = partial(self._line, scope), f"{R}base == R0_BLOCK - 1"
+        self, scope: Scope, blocks: Sequence[str], parts: Sequence[tuple[DType, str]], end: str
+    ) -> Iterator[str]:
+        """The element where ``end`` holds of every row of the blocks, bit for bit: the sum of it
+        and of zeros."""
         kept = "[:, None]" if len(self.body.frame.vector) == 2 else ""
-        pairs = zip(blocks, parts, strict=True)
-        found = (last_of(line, name, of, end, self._axis, kept) for name, (of, _) in pairs)
-        return [self._line(scope, text) for text in found]
+        for block, (dtype, _) in zip(blocks, parts, strict=True):
+            bits = block
+            if dtype.is_float:
+                bits = self._line(scope, f"{block}.to({KEYS[dtype][0]}, bitcast=True)")
+            total = f"tl.sum(tl.where({end}, {bits}, 0), {self._axis}){kept}"
+            if dtype.is_float:
+                total = f"{self._line(scope, total)}.to({triton_type(dtype)}, bitcast=True)"
+            yield self._line(scope, total)
 
     # sorts
 

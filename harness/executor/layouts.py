@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import sympy
@@ -76,12 +76,13 @@ class Layout:
 @dataclass(frozen=True, slots=True)
 class Host:
     """What generated host functions call besides torch. ``pads_rows``: whether matrix products
-    may go through copies with longer rows (``products``)."""
+    may go through copies with longer rows (``products``); ``workspaces`` by words and stream."""
 
     device: torch.device
     empty: Empty
     reinterpret: Reinterpret
     pads_rows: bool = False
+    workspaces: dict[tuple[int, int], torch.Tensor] = field(default_factory=dict, compare=False)
 
     def long_rows(self, matrix: torch.Tensor) -> torch.Tensor:
         """A copy of ``matrix`` whose rows start at multiples of 16 bytes."""
@@ -103,9 +104,17 @@ class Host:
         stride: Any = layout.stride
         return self.empty(shape, stride, layout.dtype)
 
-    def zeros(self, count: int) -> torch.Tensor:
-        """A workspace of ``count`` words."""
-        return torch.zeros(count, dtype=torch.int64, device=self.device)
+    def zeros(self, count: int, stream: int) -> torch.Tensor:
+        """A workspace of ``count`` words for a kernel that leaves zeros there: on a GPU the one
+        that the last kernel of ``stream`` had. A CUDA graph has its own, because nobody knows
+        which stream it will run on, and so has the interpreter, where a kernel may stop halfway."""
+        own = self.device.type != "cuda" or torch.cuda.is_current_stream_capturing()
+        made = None if own else self.workspaces.get((count, stream))
+        if made is None:
+            made = torch.zeros(count, dtype=torch.int64, device=self.device)
+            if not own:
+                self.workspaces[count, stream] = made
+        return made
 
     def all_fit(self, pairs: Sequence[tuple[torch.Tensor, Layout]]) -> bool:
         """Whether kernels can read each of the tensors where it is."""

@@ -124,7 +124,7 @@ class RegionWriter:
         assert launch.plan.workspace is not None
         variable = self.text.fresh("workspace")
         zeros = self.text.bind(self.host.zeros, "zeros")
-        self._made.append(f"{variable} = {zeros}({launch.plan.workspace.words})")
+        self._made.append(f"{variable} = {zeros}({launch.plan.workspace.words}, {self.stream})")
         return variable
 
     def _taken_over(self, old: str, new: str) -> str:
