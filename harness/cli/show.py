@@ -11,7 +11,7 @@ import typer
 
 from harness.cli.arguments import Sample, Seed, Suite, Where, queried
 from harness.cli.command import FAILED, FINE, Answer, command
-from harness.errors import RecordError, UnknownName, nearest
+from harness.errors import RecordError, UnknownName, UsageError, nearest
 from harness.graph.suite import Entry, load_suite
 from harness.history import index, lookup, store
 from harness.options import Options
@@ -35,6 +35,14 @@ def show(
         str | None,
         typer.Option("--module", help="Print the emitted module of this kernel instead."),
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", help="Sum a run of the corpus up: by all, kind, family or model."),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", help="With --by: another run, or a compiler of --against."),
+    ] = None,
 ) -> int:
     """Print a recorded run.
 
@@ -45,6 +53,7 @@ def show(
     harness show 20260102 -k softmax
     harness show latest --csv > run.csv
     harness show latest --module triton_per_fused_mul_0 > kernel.py
+    harness show latest --by model --baseline inductor
     """
     answer.recover()
     path = lookup.find(answer.options.results, run)
@@ -52,8 +61,29 @@ def show(
     if kernel is not None:
         output.emit_file(_module(found, kernel))
         return FINE
+    if by is not None:
+        answer.tell(_summed_up(answer.options, found, by, baseline))
+        return FINE
     answer.tell(run_report(found, str(path)))
     return FAILED if found.failed else FINE
+
+
+def _summed_up(options: Options, run: Run, by: str, baseline: str | None) -> Report:
+    """A run of the corpus by model, family or kind, against a run or a compiler."""
+    from harness.corpus import rollup
+    from harness.corpus import store as corpora
+    from harness.report.corpus import standings_report
+    from harness.session.entries import CORPUS, corpus_folder
+
+    if by not in rollup.BY:
+        raise UsageError("a run is not summed up by that", got=by, expected=", ".join(rollup.BY))
+    folder = corpus_folder(options, run.suite) or options.suites / CORPUS
+    corpus = corpora.load(folder)
+    compilers = {row.compiler for graph in run.graphs for row in graph.regions}
+    other: Run | str | None = baseline
+    if baseline is not None and baseline not in compilers:
+        other = store.load(lookup.find(options.results, baseline))
+    return standings_report(rollup.standings(corpus, run, by, other), by, baseline or "")
 
 
 def chosen(run: Run, only: Sequence[str]) -> Run:
@@ -94,6 +124,9 @@ def list_(
     models: Annotated[
         bool, typer.Option("--models", help="List what a corpus was captured from instead.")
     ] = False,
+    coverage: Annotated[
+        bool, typer.Option("--coverage", help="List what of torch a corpus covers instead.")
+    ] = False,
     runs: Annotated[bool, typer.Option("--runs", help="List recorded runs instead.")] = False,
     targets: Annotated[bool, typer.Option("--targets", help="List targets instead.")] = False,
 ) -> None:
@@ -114,11 +147,13 @@ def list_(
         answer.tell(_table(_targets(), answer.only, "targets", _TARGET_COLUMNS))
     else:
         suite = queried(suite, where, sample, seed)
-        found = _corpus(options, suite, answer.only, models)
+        found = _corpus(options, suite, answer.only, models, coverage)
         answer.tell(found or _suite(options, suite, answer.only))
 
 
-def _corpus(options: Options, suite: str, only: Sequence[str], models: bool) -> Report | None:
+def _corpus(
+    options: Options, suite: str, only: Sequence[str], models: bool, coverage: bool
+) -> Report | None:
     """The patterns or captures of a suite that is a corpus, None for one that is declared."""
     from harness.corpus import selecting, store
     from harness.report import corpus as report
@@ -133,6 +168,11 @@ def _corpus(options: Options, suite: str, only: Sequence[str], models: bool) -> 
     chosen = [
         p for p in selecting.select(found, suite.partition(":")[2]) if is_chosen(only, p.name)
     ]
+    if coverage:
+        from harness.graph.lowering.operators import RULES
+        from harness.graph.passes.cleanup import base_op
+
+        return report.coverage_report(chosen, {base_op(op).strip("_") for op in RULES})
     return (report.captures_report if models else report.patterns_report)(found, chosen)
 
 

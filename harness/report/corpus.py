@@ -1,8 +1,9 @@
-"""The corpus as tables: its patterns, its captures, and what of torch and of sizes it covers."""
+"""The corpus as tables: its patterns, its captures, what it covers, and a run of it summed up."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.report.output import Report
@@ -10,6 +11,7 @@ from harness.table import Column, Row, Table, Text
 
 if TYPE_CHECKING:
     from harness.corpus.model import Capture, Pattern
+    from harness.corpus.rollup import Standing
     from harness.corpus.store import Corpus
 
 
@@ -90,3 +92,80 @@ def _capture(one: Capture) -> Row:
         "options": dict(one.options),
         "versions": one.versions,
     }
+
+
+_COVERAGE = (
+    *(_column(key) for key in ("what", "value")),
+    *(_column(key, right=True) for key in ("patterns", "weight")),
+)
+
+
+def coverage_report(patterns: Sequence[Pattern], supported: Iterable[str]) -> Report:
+    """What patterns hold, by kind, type, rank, size, family and operator; and which of the
+    ``supported`` operators (those with a lowering) none of them has."""
+    found: dict[str, Counter[str]] = {}
+    weights: dict[tuple[str, str], float] = {}
+    for pattern in patterns:
+        traits = {
+            "kind": [pattern.kind],
+            "type": pattern.dtypes,
+            "rank": [str(pattern.rank)],
+            "bytes": [f"up to 1e{len(str(pattern.bytes))}"],
+            "operator": pattern.operators,
+        }
+        for what, values in traits.items():
+            for value in values:
+                found.setdefault(what, Counter())[value] += 1
+                weights[what, value] = weights.get((what, value), 0.0) + pattern.weight
+    rows: list[dict[str, Any]] = [
+        {"what": what, "value": value, "patterns": n, "weight": f"{weights[what, value]:.2%}"}
+        for what, counts in found.items()
+        for value, n in counts.most_common()
+    ]
+    missing = sorted(set(supported) - set(found.get("operator", ())))
+    rows += [{"what": "missing", "value": op, "patterns": 0, "weight": "–"} for op in missing]
+    total = f"{len(found.get('operator', ()))} operators; {len(missing)} with a rule are missing"
+    return Report(
+        lambda: [Table(_COVERAGE, rows), Text(), Text(total)],
+        lambda: {"coverage": rows, "missing": missing},
+        lambda: rows,
+    )
+
+
+_STANDINGS = (
+    _column("group"),
+    *(_column(key, right=True) for key in ("patterns", "failed", "covered", "ms", "of peak")),
+    *(_column(key, right=True) for key in ("score", "interval")),
+    _column("verdict"),
+)
+
+
+def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report:
+    """A run of the corpus by model, family or kind."""
+    shown = [
+        {
+            "group": row.group,
+            "patterns": row.patterns,
+            "failed": row.failed,
+            "covered": f"{row.covered:.1%}",
+            "ms": f"{row.ms:.4g}",
+            "of peak": "–" if row.fraction is None else f"{row.fraction:.0%}",
+            "score": "–" if row.score is None else f"{row.score.value:.3f}",
+            "interval": "–"
+            if row.score is None
+            else f"{row.score.low:.3f} to {row.score.high:.3f}",
+            "verdict": "" if row.score is None else row.score.verdict,
+        }
+        for row in rows
+    ]
+    said = (
+        f"by {by}; covered: share of the modelled bytes that was timed; ms: of all calls of the "
+        "timed patterns; score: weighted geometric mean of "
+        + (f"{baseline}'s time over ours" if baseline else "nothing (name a --baseline)")
+        + "; the intervals of a table all hold with 95 %"
+    )
+    return Report(
+        lambda: [Table(_STANDINGS, shown), Text(), Text(said)],
+        lambda: {"by": by, "baseline": baseline, "groups": shown},
+        lambda: shown,
+    )

@@ -1,0 +1,175 @@
+"""From patterns to models: a run of the corpus summed up by model, family or kind of pattern.
+
+A pattern counts with its share of the modelled bytes, so that a mean over patterns speaks of the
+models they come from. The score is a weighted geometric mean of ratios to a baseline; its interval
+takes the patterns that were run for a sample of those that could have been.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.corpus.model import Capture, Pattern
+from harness.corpus.store import Corpus
+from harness.errors import UsageError
+from harness.measure.peers.names import OURS
+from harness.records.run import Check, GraphRecord, Run
+
+BY = ("all", "kind", "family", "model")
+_ALPHA = 0.05
+"""Chance that any interval of a table misses its score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The weighted geometric mean of a baseline's time over ours (above 1: faster now), with an
+    interval; ``patterns`` take part."""
+
+    value: float
+    low: float
+    high: float
+    patterns: int
+
+    @property
+    def verdict(self) -> str:
+        """What the interval says."""
+        return "faster" if self.low > 1 else "slower" if self.high < 1 else "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One row: ``covered`` is the share of the group's modelled bytes that was timed, ``ms`` the
+    time of all calls of the timed patterns, ``fraction`` the mean share of what the device allows
+    weighted by time, ``failed`` how many patterns are wrong or have no time."""
+
+    group: str
+    patterns: int
+    failed: int
+    covered: float
+    ms: float
+    fraction: float | None
+    score: Score | None
+
+
+def standings(
+    corpus: Corpus, run: Run, by: str, baseline: Run | str | None = None
+) -> list[Standing]:
+    """The rows of a roll-up, the heaviest group first. ``baseline`` is another run, or the name of
+    a compiler that this run was compared with. Raises ``UsageError`` for a run of no pattern."""
+    timed = {graph.name: graph for graph in run.graphs}
+    if not any(pattern.name in timed for pattern in corpus.patterns):
+        raise UsageError(
+            "the run holds no pattern of the corpus",
+            where=run.id,
+            expected="a run of harness run --suite corpus",
+        )
+    logs = {} if baseline is None else _logs(run, baseline)
+    weights: dict[str, dict[str, float]] = {}
+    calls: dict[tuple[str, str], int] = {}
+    known = {capture.name: capture for capture in corpus.captures if capture.bytes}
+    for pattern in corpus.patterns:
+        for use in pattern.uses:
+            if use.capture not in known:
+                continue
+            group = _group(pattern, known[use.capture], by)
+            mine = weights.setdefault(group, {})
+            share = use.bytes / known[use.capture].bytes / len(known)
+            mine[pattern.name] = mine.get(pattern.name, 0.0) + share
+            calls[group, pattern.name] = calls.get((group, pattern.name), 0) + use.calls
+    ordered = sorted(weights, key=lambda group: (-sum(weights[group].values()), group))
+    shown = [group for group in ordered if not timed.keys().isdisjoint(weights[group])]
+    return [
+        _standing(
+            group,
+            weights[group],
+            {name: calls[group, name] for name in weights[group]},
+            timed,
+            {name: logs[name] for name in weights[group] if name in logs},
+            _ALPHA / len(shown),
+        )
+        for group in shown
+    ]
+
+
+def _group(pattern: Pattern, capture: Capture, by: str) -> str:
+    return {
+        "all": "all",
+        "kind": pattern.kind,
+        "family": capture.family,
+        "model": capture.model,
+    }[by]
+
+
+def _standing(
+    group: str,
+    weights: Mapping[str, float],
+    calls: Mapping[str, int],
+    timed: Mapping[str, GraphRecord],
+    logs: Mapping[str, float],
+    alpha: float,
+) -> Standing:
+    mine = {name: timed[name] for name in weights if name in timed}
+    times = {name: ms for name, graph in mine.items() if (ms := milliseconds(graph))}
+    fractions = {n: f for n in times if (f := _fraction(mine[n])) is not None}
+    spent = {name: times[name] * calls[name] for name in times}
+    share = sum(spent[name] for name in fractions)
+    return Standing(
+        group,
+        len(mine),
+        len(mine) - len(times),
+        sum(weights[name] for name in times) / sum(weights.values()),
+        sum(spent.values()),
+        sum(fractions[name] * spent[name] for name in fractions) / share if share else None,
+        score([(logs[name], weights[name]) for name in logs], alpha),
+    )
+
+
+def milliseconds(graph: GraphRecord) -> float | None:
+    """One call of a pattern; None where a kernel is wrong or has no time."""
+    if graph.failed or not graph.kernels or any(k.ms is None for k in graph.kernels):
+        return None
+    return sum((kernel.ms or 0.0) * kernel.launches for kernel in graph.kernels)
+
+
+def _fraction(graph: GraphRecord) -> float | None:
+    parts = [((k.ms or 0.0) * k.launches, k.fraction) for k in graph.kernels]
+    if not parts or any(fraction is None for _, fraction in parts):
+        return None
+    return sum(ms * (f or 0.0) for ms, f in parts) / sum(ms for ms, _ in parts)
+
+
+def _logs(run: Run, baseline: Run | str) -> dict[str, float]:
+    """Logarithms of the baseline's time over ours, by pattern."""
+    if isinstance(baseline, Run):
+        before = {g.name: ms for g in baseline.graphs if (ms := milliseconds(g))}
+        now = {g.name: ms for g in run.graphs if (ms := milliseconds(g))}
+        return {name: math.log(before[name] / now[name]) for name in now if name in before}
+    found: dict[str, float] = {}
+    for graph in run.graphs:
+        rows = {(row.region, row.compiler): row for row in graph.regions if row.ms}
+        ours, theirs = 0.0, 0.0
+        for (region, compiler), row in rows.items():
+            other = rows.get((region, baseline))
+            right = other is not None and other.check is not Check.FAILED and not other.reason
+            if compiler == OURS and row.check is Check.PASSED and right and other is not None:
+                ours += (row.ms or 0.0) * row.count
+                theirs += (other.ms or 0.0) * row.count
+        if ours and theirs:
+            found[graph.name] = math.log(theirs / ours)
+    return found
+
+
+def score(found: Sequence[tuple[float, float]], alpha: float = _ALPHA) -> Score | None:
+    """Of (log ratio, weight) pairs; None for fewer than two."""
+    if len(found) < 2:
+        return None
+    from scipy.stats import t
+
+    whole = sum(weight for _, weight in found)
+    mean = sum(x * weight for x, weight in found) / whole
+    count = len(found)
+    spread = sum((weight / whole * (x - mean)) ** 2 for x, weight in found)
+    reach = float(t.ppf(1 - alpha / 2, count - 1)) * math.sqrt(spread * count / (count - 1))
+    return Score(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach), count)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+
+from harness.corpus import rollup, store
+from harness.errors import UsageError
+from harness.measure.peers.names import OURS
+from harness.records.run import Check, GraphRecord, KernelRecord, Machine, RegionRecord, Run
+from harness.report.corpus import standings_report
+
+
+@pytest.fixture(scope="module")
+def corpus(whole):
+    return store.load(whole)
+
+
+def run_of(corpus, times, name="a"):
+    graphs = []
+    for pattern in corpus.patterns:
+        if pattern.name not in times:
+            continue
+        ms = times[pattern.name]
+        kernel = KernelRecord(
+            pattern.name, "pointwise", pattern.bytes, 2, ms=ms / 2, fraction=0.5, check=Check.PASSED
+        )
+        rows = (
+            RegionRecord("r0", OURS, ms=ms, check=Check.PASSED),
+            RegionRecord("r0", "inductor", ms=2 * ms, check=Check.PASSED),
+            RegionRecord("r0", "eager", ms=9 * ms, check=Check.FAILED),
+        )
+        graphs.append(GraphRecord(pattern.name, kernels=(kernel,), regions=rows))
+    machine = Machine("cpu", "x")
+    return Run(name, "2026-01-01T00:00:00+00:00", machine, "sm_90", "corpus", graphs=tuple(graphs))
+
+
+def test_a_result_over_patterns_is_one_over_models(corpus):
+    times = {p.name: 1.0 for p in corpus.patterns}
+    (whole,) = rollup.standings(corpus, run_of(corpus, times), "all", "inductor")
+    assert whole.covered == pytest.approx(1) and whole.failed == 0
+    assert whole.score.value == pytest.approx(2) and whole.score.verdict == "faster"
+    assert whole.ms == sum(use.calls for p in corpus.patterns for use in p.uses)
+    models = rollup.standings(corpus, run_of(corpus, times), "model", "inductor")
+    assert {row.group for row in models} == {"llama_block", "gpt2", "gpt2_tuned", "vit"}
+    assert sum(row.ms for row in models) == whole.ms
+    families = {row.group for row in rollup.standings(corpus, run_of(corpus, times), "family")}
+    assert families == {"language", "vision"}
+
+
+def test_a_model_that_slowed_down_is_the_one_that_is_named(corpus):
+    before = {p.name: 1.0 for p in corpus.patterns}
+    after = {
+        p.name: 1.5 if any(u.capture.startswith("vit/") for u in p.uses) else 1.0
+        for p in corpus.patterns
+    }
+    rows = rollup.standings(corpus, run_of(corpus, after), "model", run_of(corpus, before))
+    found = {row.group: row.score for row in rows}
+    assert found["vit"].verdict == "slower"
+    assert found["vit"].value == pytest.approx(1 / 1.5)
+    assert found["gpt2"].verdict == "undecided" and found["gpt2"].value == pytest.approx(1)
+
+
+def test_wrong_kernels_and_wrong_compilers_take_no_part(corpus):
+    names = [p.name for p in corpus.patterns]
+    run = run_of(corpus, dict.fromkeys(names, 1.0))
+    broken = replace(run.graphs[0].kernels[0], check=Check.FAILED)
+    run = replace(run, graphs=(replace(run.graphs[0], kernels=(broken,)), *run.graphs[1:]))
+    (row,) = rollup.standings(corpus, run, "all", "eager")
+    assert row.failed == 1 and row.covered < 1 and row.score is None
+
+
+def test_the_interval_holds_as_often_as_it_says():
+    draw, hits, trials = random.Random(1), 0, 400
+    for _ in range(trials):
+        rows = [(draw.gauss(math.log(1.1), 0.2), draw.uniform(0.5, 2.0)) for _ in range(40)]
+        found = rollup.score(rows, 0.05)
+        hits += found.low <= 1.1 <= found.high
+    assert 0.92 <= hits / trials <= 0.98
+
+
+def test_a_run_of_something_else(corpus):
+    with pytest.raises(UsageError, match="no pattern"):
+        rollup.standings(corpus, run_of(corpus, {}), "all")
+
+
+def test_the_table(corpus):
+    rows = rollup.standings(corpus, run_of(corpus, {corpus.patterns[0].name: 1.0}), "kind")
+    made = standings_report(rows, "kind", "").rows()
+    assert made[0]["group"] == corpus.patterns[0].kind and made[0]["score"] == "–"
