@@ -6,7 +6,7 @@
 
 Forward and backward graphs go through the pipeline; library calls run in torch. Tensors on
 a CPU run in Triton's interpreter (slow, for checking), tensors on CUDA through compiled
-kernels. Sizes that torch calls dynamic are specialised when a call meets them. On CUDA a
+kernels. Sizes that torch calls dynamic are arguments of what is compiled once. On CUDA a
 kernel is launched in its best-guess configuration, or, with a ``Compiler`` that was given a
 timer, in the one that was fastest on the arguments of its first call.
 """
@@ -31,6 +31,7 @@ from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Report
 from harness.errors import FallbackWarning, FellBack, HarnessError, IndexOutOfRange, UsageError
 from harness.executor import Launches, launches_of, prepare_graph
+from harness.executor.graphs import Sizes
 from harness.graph.bounds import with_bounds
 from harness.graph.capture.aot import RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.fx import Conversion, Naming, convert
@@ -238,9 +239,11 @@ class Compiler:
 
     def __call__(self, gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Runner:
         """Compile ``gm``, at once or, if sizes are dynamic, whenever new sizes are met."""
-        if any(_is_dynamic(value) for value in example_inputs):
+        try:
+            return self._aot(gm, example_inputs)
+        except _NotForEverySize as error:
+            self._tell("sizes are compiled one by one", "graph", str(error))
             return _Specialising(self, gm)
-        return self._aot(gm, example_inputs)
 
     def _aot(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         kinds = ("forward", "backward", "inference")
@@ -248,7 +251,7 @@ class Compiler:
         try:
             eager_random = self.eager_random or settings.current().eager_random
             return compile_joint(gm, inputs, forward, backward, inference, eager_random)
-        except (FellBack, FallbackWarning, RestartAnalysis):
+        except (FellBack, FallbackWarning, RestartAnalysis, _NotForEverySize):
             raise
         except Exception as error:  # noqa: BLE001 - eager mode may run what cannot be traced
             self._fall_back("graph", error)
@@ -257,17 +260,18 @@ class Compiler:
     def _compile(self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         name = f"graph{len(self.compiled) + len(self.eager)}_{kind}"
         try:
-            return self._compiled(name, gm, inputs)
+            return self._compiled(kind, name, gm, inputs)
         except (FellBack, FallbackWarning, RestartAnalysis):
             raise
-        except Exception as error:  # noqa: BLE001 - torch runs what the compiler cannot
+        except Exception as error:
+            if kind != "backward" and any(_is_dynamic(value) for value in inputs):
+                raise _NotForEverySize(_reason(error)) from error
             self._fall_back(name, error)
             return run_eagerly(gm)
 
     def _fall_back(self, name: str, error: Exception) -> None:
         """Torch runs the whole graph ``name``."""
-        known = isinstance(error, HarnessError)
-        reason = str(error) if known else f"{type(error).__name__}: {error}"
+        reason = _reason(error)
         self.eager.append(Report(name, 0, 0, 0, (), (), (), reason))
         self._tell("torch runs a whole graph", name, reason)
 
@@ -276,16 +280,20 @@ class Compiler:
             raise FellBack(what, where, reason, "kernels, or library calls", _LEAVE_OUT)
         warnings.warn(f"{where}: {what}: {reason}", FallbackWarning, stacklevel=2)
 
-    def _compiled(self, name: str, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
+    def _compiled(self, kind: str, name: str, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         converted = convert(gm, inputs, name, Naming())
+        _require_sizes(converted.graph)
         device = _device_of(inputs)
         target = self.target or self.devices.target(device)
         graph = with_bounds(converted.graph)
         if not (self.unchecked_indices or settings.current().unchecked_indices):
             graph = replace(graph, facts=(*graph.facts, CHECKED))
         compiled = compile_graph(graph, target)
+        failures = compiled.report().failures
+        if failures and converted.sizes and kind != "backward":
+            raise _NotForEverySize(failures[0])
         self.compiled.append(compiled)
-        for failure in compiled.report().failures:
+        for failure in failures:
             self._tell("torch runs a region", name, failure)
 
         def rescue(error: HarnessError) -> Runner:
@@ -293,6 +301,10 @@ class Compiler:
             return run_eagerly(gm)
 
         return _boxed(converted, compiled, self.devices, device, rescue)
+
+
+class _NotForEverySize(Exception):
+    """A graph of unknown sizes, of which not all could be generated."""
 
 
 @dataclass(eq=False, slots=True)
@@ -324,8 +336,9 @@ def _boxed(
     launches = devices.launches(
         device, (module for module, _ in compiled.distinct()), compiled.name
     )
-    run_graph = prepare_graph(compiled, launches, device)
-    positions, literals = converted.positions, _literals(converted)
+    sizes = Sizes(tuple(converted.sizes), converted.literals)
+    run_graph = prepare_graph(compiled, launches, device, sizes)
+    positions, numbers = converted.positions, tuple(converted.sizes.values())
     bases = _bases(converted.graph)
     constants: list[torch.Tensor] = []
     everything = len(converted.constants)
@@ -354,13 +367,11 @@ def _boxed(
             constants[:] = [constant.to(device) for constant in converted.constants]
         tensors = [args[position] for position in positions]
         tensors.extend(constants)
+        tensors.extend([args[position] for position in numbers])
         args.clear()
         for number, length in bases:
             tensors[number] = tensors[number][:length]
-        outputs = run_graph(tensors)
-        for place, literal in literals:
-            outputs[place] = literal
-        return outputs
+        return run_graph(tensors)
 
     wrapped = _on_device(run, device)
     wrapped._boxed_call = True  # type: ignore[attr-defined]
@@ -374,16 +385,14 @@ def _bases(graph: Graph) -> list[tuple[int, int]]:
     for node in graph.nodes:
         for name in node.refs():
             readers.get(name, set()).add(node.op)
-    return [
-        (number, int(item.type.numel))
+    found = [
+        (number, item.type.numel)
         for number, item in enumerate(graph.inputs)
         if item.type.rank == 1 and readers[item.name] and readers[item.name] <= _OF_BASES
     ]
-
-
-def _literals(converted: Conversion) -> list[tuple[int, Any]]:
-    """Places of outputs that are not tensors, and what stands there."""
-    return [(n, one) for n, one in enumerate(converted.literals) if one is not None]
+    if not all(numel.is_Integer for _, numel in found):
+        raise _NotForEverySize("inputs of unknown sizes share memory")
+    return [(number, int(numel)) for number, numel in found]
 
 
 def _on_device(run: Runner, device: torch.device) -> Runner:
@@ -403,6 +412,22 @@ def _on_device(run: Runner, device: torch.device) -> Runner:
         return run(args)
 
     return guarded
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
+
+
+def _require_sizes(graph: Graph) -> None:
+    """Raise ``_NotForEverySize`` if a number that may be negative has part in a layout: what
+    is known of sizes is not known of it."""
+    for kind in graph.types().values():
+        for one in kind if isinstance(kind, tuple) else (kind,):
+            numbers = () if one is None else (*one.shape, *one.stride)
+            odd = sorted(str(s) for n in numbers for s in n.free_symbols if not s.is_positive)
+            if odd:
+                raise _NotForEverySize(f"{odd[0]}, which may be any number, is part of a size")
+    _bases(graph)
 
 
 def _is_dynamic(value: Any) -> bool:

@@ -126,17 +126,6 @@ def test_lists_of_tensors_are_compiled(compiler: Compiler) -> None:
     assert not any("_foreach" in op for r in compiler.reports for op, _, _ in r.library_calls)
 
 
-def test_dynamic_sizes_are_specialised_once_each(compiler: Compiler) -> None:
-    def f(x: torch.Tensor) -> torch.Tensor:
-        return torch.softmax(x, -1) * x.shape[0]
-
-    run = torch.compile(f, backend=compiler, dynamic=True)
-    for rows in (3, 7, 3, 5):
-        x = torch.randn(rows, 6)
-        torch.testing.assert_close(run(x), f(x))
-    assert len(compiler.compiled) == 3
-
-
 def test_operator_without_lowering_is_a_counted_library_call(compiler: Compiler) -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         return torch.linalg.matrix_exp(x.sin()).exp()

@@ -91,7 +91,6 @@ def _constants(
 ) -> str:
     plan, facts = source.plan, source.facts
     configs = "".join(f"    {_dict_text(config_dict(c))},\n" for c in candidates(facts, target))
-    pointers = [a.name for a in plan.arguments if a.kind is not ArgumentKind.SIZE]
     written = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
     types = [signature[plan.arguments[n].name] for n in written]
     reduced = _reduced(plan)
@@ -105,7 +104,7 @@ def _constants(
         f"PINNED = {_dict_text(dict(facts.fixed_blocks))}  # blocks that the kernel's text fixes",
         f"LEAST_PER_THREAD = {facts.min_elements_per_thread}  # elements a thread must own",
         f"SIGNATURE = {_dict_text(signature)}",
-        f"DIVISIBLE_BY_16 = {_tuple_text(pointers)}",
+        f"DIVISIBLE_BY_16 = {_tuple_text([a.name for a in plan.arguments])}",
         f"OUTPUTS = {_tuple_text(written)}  # positions in args that the kernel writes",
         f"KEPT = {_tuple_text(reference.kept)}  # outputs whose old contents it needs",
         f"REDUCED = {reduced}  # elements that one output element sums up",

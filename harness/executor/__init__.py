@@ -15,7 +15,7 @@ import torch
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, CompiledRegion
-from harness.executor.graphs import GraphWriter, WriteRegion
+from harness.executor.graphs import NO_SIZES, GraphWriter, Sizes, WriteRegion
 from harness.executor.hosttext import HostText, listing, unpacking
 from harness.executor.lanes import has_lanes
 from harness.executor.layouts import Host
@@ -28,7 +28,7 @@ LaunchKernel: TypeAlias = "Callable[[EmittedModule, list[Any]], None]"
 """Runs an emitted module's kernel on its arguments (tensors; integers for sizes)."""
 PrepareKernel: TypeAlias = "Callable[[EmittedModule], Callable[[list[Any]], None]]"
 """Makes what runs an emitted module's kernel, given its arguments."""
-RunGraph: TypeAlias = "Callable[[list[torch.Tensor]], list[torch.Tensor | None]]"
+RunGraph: TypeAlias = "Callable[[list[Any]], list[torch.Tensor | None]]"
 """A graph's outputs from one tensor per input, in a list that it empties."""
 RegionStep: TypeAlias = "Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]"
 """A region's outputs from its inputs."""
@@ -60,14 +60,18 @@ def launches_of(kernel: PrepareKernel | Launches) -> Launches:
 
 
 def prepare_graph(
-    compiled: CompiledGraph, kernel: PrepareKernel | Launches, device: torch.device | str
+    compiled: CompiledGraph,
+    kernel: PrepareKernel | Launches,
+    device: torch.device | str,
+    sizes: Sizes = NO_SIZES,
 ) -> RunGraph:
     """``compiled`` as a function of its inputs on ``device``; mutations are applied to them.
 
     The function raises ``GraphError`` for inputs of other sizes, and what a step raises.
     Regions that could not be compiled (``compiled.failures`` lists them) run with torch.
     An input on another device or with other strides than the graph records is copied for
-    the kernels (and copied back where they change it).
+    the kernels (and copied back where they change it). ``sizes`` are those among what
+    the function takes and returns.
     """
     launches, where = launches_of(kernel), torch.device(device)
     text, host = HostText(), _host(where)
@@ -84,16 +88,16 @@ def prepare_graph(
         launches = replace(launches, side=None)
     lanes = itertools.cycle(("stream",) if launches.side is None else ("stream", "side"))
 
-    def write_region(region: Region, values: list[Value]) -> list[Value]:
+    def write_region(region: Region, values: list[Value]) -> list[Value] | None:
         found = by_name[region.name]
         if not found.complete or found.program is None:
-            return _write_step(text, replay_step(region, where), values, region)
+            return None
         writer = RegionWriter(
             text, host, found, found.program, one_kernel, values, next(lanes), fine="fine"
         )
         return [Value(variable, sure=True) for variable in writer.write()]
 
-    return _function(text, host, compiled.partition, write_region, launches)
+    return _function(text, host, compiled.partition, write_region, launches, sizes)
 
 
 def prepare_partition(
@@ -121,7 +125,12 @@ def _no_kernels(module: EmittedModule) -> LaunchOn:
 
 
 def _function(
-    text: HostText, host: Host, partition: Partition, region: WriteRegion, launches: Launches
+    text: HostText,
+    host: Host,
+    partition: Partition,
+    region: WriteRegion,
+    launches: Launches,
+    sizes: Sizes = NO_SIZES,
 ) -> RunGraph:
     for taken in ("stream", "side", "fine"):
         text.fresh(taken)
@@ -134,7 +143,8 @@ def _function(
         after.append(f"if side != stream: {text.bind(side.join, 'join')}({device})")
     if launches.finished is not None:
         after.append(f"{text.bind(launches.finished, 'finished')}()")
-    GraphWriter(text, host, partition, region, holds=side is not None).write(before, after)
+    writer = GraphWriter(text, host, partition, region, side is not None, sizes)
+    writer.write(before, after)
     return text.function("run", partition.graph.name)
 
 
@@ -180,6 +190,8 @@ def prepare_region(
         text.fresh(taken)
     inputs = [text.fresh(item.name) for item in compiled.region.graph.inputs]
     text.add(*unpacking(inputs, "tensors"))
+    for variable, item in zip(inputs, compiled.region.graph.inputs, strict=True):
+        text.measure(variable, item.type.shape)
     text.add(f"stream = {text.bind(launches.stream, 'current_stream')}({where.index or 0})")
     values = [Value(variable, sure=False) for variable in inputs]
     writer = RegionWriter(

@@ -27,20 +27,20 @@ from harness.graph.model import (
     Region,
     TensorType,
     Token,
-    ValueType,
 )
 from harness.graph.random import draw_seeds
 from harness.graph.replay import (
-    bind_layout,
     check_inputs,
+    laid_out,
+    last_uses,
     operator_function,
-    size_value,
     torch_constant,
     torch_dtype,
 )
 
-WriteRegion: TypeAlias = "Callable[[Region, list[Value]], list[Value]]"
-"""Adds a region's lines, from its inputs' values to its outputs'."""
+WriteRegion: TypeAlias = "Callable[[Region, list[Value]], list[Value] | None]"
+"""Adds a region's lines, from its inputs' values to its outputs'; None if torch is to run it,
+operator after operator."""
 
 _QUICK: dict[str, Callable[..., Any]] = {
     "aten.addmm.default": torch.addmm,
@@ -64,6 +64,18 @@ _QUICK: dict[str, Callable[..., Any]] = {
 ``torch.ops`` does (about half a microsecond)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Sizes that only a call knows, besides those that are read off the inputs' shapes:
+    ``given`` to the host function after its tensors, ``returned`` in places of its outputs."""
+
+    given: tuple[sympy.Symbol, ...] = ()
+    returned: Mapping[int, sympy.Expr] = field(default_factory=dict)
+
+
+NO_SIZES = Sizes()
+
+
 @dataclass(eq=False, slots=True)
 class GraphWriter:
     """Writes ``partition`` into ``text``: regions by ``region``, everything else as calls of
@@ -75,6 +87,7 @@ class GraphWriter:
     partition: Partition
     region: WriteRegion
     holds: bool = False
+    sizes: Sizes = NO_SIZES
     _plan: ViewPlan = field(init=False)
     _values: dict[str, Value] = field(default_factory=dict)
     _originals: dict[str, str] = field(default_factory=dict)
@@ -101,6 +114,8 @@ class GraphWriter:
                 self._drop(name for name in dead if name not in kept)
         self.text.add(*after)
         outputs = ["None" if n is None else self._values[n].variable for n in graph.outputs]
+        for place, size in self.sizes.returned.items():
+            outputs[place] = self.text.size(size)
         self.text.add(f"return {listing(outputs)}")
 
     def _inputs(self, inputs: Sequence[Input]) -> None:
@@ -109,29 +124,38 @@ class GraphWriter:
             self._values[item.name] = Value(self.text.fresh(item.name), sure=False)
         variables = [self._values[item.name].variable for item in inputs]
         mismatch = self.text.bind(self._mismatch, "mismatch")
-        self.text.add(f"if len(tensors) != {len(inputs)}: {mismatch}(tensors)")
-        self.text.add(*unpacking(variables, "tensors"))
-        layouts = [_layout(item.type) for item in inputs]
+        given = [*variables, *map(self.text.unknown, self.sizes.given)]
+        self.text.add(f"if len(tensors) != {len(given)}: {mismatch}(tensors)")
+        self.text.add(*unpacking(given, "tensors"))
+        layouts = [Layout.of(item.type) for item in inputs]
         pairs = list(zip(variables, layouts, strict=True))
+        for variable, item in zip(variables, inputs, strict=True):
+            self.text.measure(variable, item.type.shape)
         if pairs:
-            wrong = " or ".join(f"{v}.shape != {layout.shape}" for v, layout in pairs)
+            shapes = [(v, self.text.numbers(layout.shape)) for v, layout in pairs]
+            wrong = " or ".join(f"{v}.shape != {shape}" for v, shape in shapes)
             self.text.add(f"if {wrong}: {mismatch}(tensors)")
         self.text.add("tensors.clear()")
         here = f"is_{self.host.device.type}" if self.host.device.type == "cuda" else "is_cpu"
-        fine = [f"{v}.{here} and {v}.stride() == {layout.stride}" for v, layout in pairs]
+        strides = [(v, self.text.numbers(layout.stride)) for v, layout in pairs]
+        fine = [f"{v}.{here} and {v}.stride() == {stride}" for v, stride in strides]
         slow = self.text.bind(self.host.all_fit, "all_fit")
         named = [f"({v}, {self.text.layout(layout)})" for v, layout in pairs]
         quick = " and ".join(fine) or "True"
         self.text.add(f"fine = ({quick}) or {slow}({listing(named)})")
 
     def _mismatch(self, tensors: Sequence[torch.Tensor]) -> None:
-        check_inputs(self.partition.graph, tensors)
+        check_inputs(self.partition.graph, tensors, self.sizes.given)
 
     def _step(self, step: Region | HostCall) -> None:
         if isinstance(step, Region):
             given = [self._values[item.name] for item in step.graph.inputs]
             names = [name for name in step.graph.outputs if name is not None]
-            self._values.update(zip(names, self.region(step, given), strict=True))
+            found = self.region(step, given)
+            if found is None:
+                self._by_torch(step, names)
+            else:
+                self._values.update(zip(names, found, strict=True))
         elif _is_update(step):
             self._update(step.node)
         elif self._plan.is_collapsed(step):
@@ -139,6 +163,14 @@ class GraphWriter:
                 self._view(step.node.name, self._plan.views[step.node.name])
         else:
             self._call(step.node)
+
+    def _by_torch(self, region: Region, names: Sequence[str]) -> None:
+        """A region operator after operator."""
+        inputs = [item.name for item in region.graph.inputs]
+        dead = last_uses(region.graph.nodes, (*inputs, *names))
+        for node in region.graph.nodes:
+            self._call(node)
+            self._drop(dead[node.name])
 
     def _view(self, name: str, view: Viewed) -> None:
         """A chain of views as one; of an input only if it lies as recorded."""
@@ -183,10 +215,11 @@ class GraphWriter:
         else:
             self._product(result, node, product)
         if isinstance(node.type, TensorType):
-            layout = _layout(node.type, node)
-            as_recorded = self.text.bind(bind_layout(node), "as_recorded")
-            odd = f"{result}.shape != {layout.shape} or {result}.stride() != {layout.stride}"
-            self.text.add(f"if {odd}: {result} = {as_recorded}({result})")
+            layout = Layout.of(node.type)
+            shape, stride = self.text.numbers(layout.shape), self.text.numbers(layout.stride)
+            odd = f"{result}.shape != {shape} or {result}.stride() != {stride}"
+            made = f"{self.text.bind(laid_out, 'laid_out')}({result}, {shape}, {stride}"
+            self.text.add(f"if {odd}: {result} = {made}, {f'{node.name} = {node.op}'!r})")
         self._values[node.name] = Value(result, sure=False)
 
     def _product(self, result: str, node: Node, product: Product) -> None:
@@ -206,7 +239,8 @@ class GraphWriter:
             copy = self._long[operand.memory]
             operands.append(f"{copy}.t()" if operand.turned else copy)
         if product.row is not None:
-            layout = _layout(node.type, node)
+            assert isinstance(node.type, TensorType)
+            layout = Layout.of(node.type)
             dtype, empty = self.text.dtype(layout.dtype), self.text.bind(self.host.empty, "empty")
             operands.append(f"out={empty}({layout.shape}, ({product.row}, 1), {dtype})")
         self.text.add(f"{result} = {self.text.bind(torch.mm, 'mm')}({', '.join(operands)})")
@@ -222,7 +256,7 @@ class GraphWriter:
             case DType():
                 return self.text.dtype(torch_dtype(arg))
             case sympy.Expr():
-                return str(size_value(arg, node))
+                return self.text.size(arg)
             case tuple():
                 return listing([self._argument(item, node, given) for item in arg])
             case complex():
@@ -258,15 +292,6 @@ class GraphWriter:
         gone = [self._values.pop(name).variable for name in names if name in self._values]
         alive = {value.variable for value in self._values.values()} | {*self._originals.values()}
         self.text.drop(variable for variable in gone if variable not in alive)
-
-
-def _layout(kind: ValueType, node: Node | None = None) -> Layout:
-    assert isinstance(kind, TensorType)
-
-    def numbers(sizes: Sequence[sympy.Expr]) -> tuple[int, ...]:
-        return tuple(int(n) if node is None else size_value(n, node) for n in sizes)
-
-    return Layout(numbers(kind.shape), numbers(kind.stride), torch_dtype(kind.dtype))
 
 
 def _is_update(step: Region | HostCall) -> TypeGuard[HostCall]:

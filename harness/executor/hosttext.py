@@ -29,9 +29,13 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import sympy
 import torch
 
-from harness.executor.layouts import Layout
+from harness.errors import GraphError
+from harness.executor.layouts import Layout, Size
+from harness.graph.sizes import print_size
+from harness.ir.index import size_symbol
 
 _INDENT = "    "
 
@@ -42,6 +46,7 @@ class HostText:
 
     lines: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
+    _sizes: dict[sympy.Expr, str] = field(default_factory=dict)
     _taken: dict[str, int] = field(default_factory=dict)
     _bound: dict[tuple[type, Hashable], str] = field(default_factory=dict)
 
@@ -70,17 +75,57 @@ class HostText:
             self.names[known] = thing
         return known
 
+    def unknown(self, symbol: sympy.Symbol) -> str:
+        """The variable of a size that only a call knows."""
+        if symbol not in self._sizes:
+            self._sizes[symbol] = self.fresh(str(symbol))
+        return self._sizes[symbol]
+
+    def measure(self, variable: str, shape: Sequence[sympy.Expr]) -> None:
+        """Read off the tensor ``variable`` what its ``shape`` tells of unknown sizes."""
+        for axis, size in enumerate(shape):
+            if isinstance(size, sympy.Symbol) and size not in self._sizes:
+                self.add(f"{self.unknown(size)} = {variable}.shape[{axis}]")
+
+    def size(self, size: Size) -> str:
+        """The text of a size; what takes arithmetic is computed once, into a variable."""
+        if isinstance(size, int) or size.is_Integer:
+            return str(int(size))
+        found = self._sizes.get(size)
+        if found is None:
+            if not size.free_symbols <= self._sizes.keys():
+                raise GraphError(
+                    "a size does not follow from the inputs",
+                    got=str(size),
+                    expected=f"sizes over {', '.join(map(str, self._sizes)) or 'no unknown ones'}",
+                    remedy="capture the graph again, or undo the edit",
+                )
+            renamed = size.xreplace({s: size_symbol(self._sizes[s]) for s in size.free_symbols})
+            self.names.update(Max=max, Min=min)
+            found = self._sizes[size] = self.fresh("size")
+            self.add(f"{found} = {print_size(renamed)}")
+        return found
+
+    def numbers(self, sizes: Sequence[Size]) -> str:
+        """A tuple of sizes."""
+        items = [self.size(size) for size in sizes]
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
     def layout(self, layout: Layout) -> str:
-        """The name of a layout."""
-        return self.bind(layout, "layout")
+        """The text of a layout: its name, where its sizes are known."""
+        if layout.known:
+            return self.bind(layout, "layout")
+        sizes = f"{self.numbers(layout.shape)}, {self.numbers(layout.stride)}"
+        return f"{self.bind(Layout, 'Layout')}({sizes}, {self.dtype(layout.dtype)})"
 
     def dtype(self, dtype: torch.dtype) -> str:
         """The name of an element type."""
         return self.bind(dtype, str(dtype).removeprefix("torch."))
 
     def drop(self, names: Iterable[str]) -> None:
-        """Forget variables, in one line."""
-        found = list(dict.fromkeys(names))
+        """Forget variables, in one line; sizes stay."""
+        sizes = {*self._sizes.values()}
+        found = [name for name in dict.fromkeys(names) if name not in sizes]
         if found:
             self.add(f"del {', '.join(found)}")
 
@@ -98,7 +143,7 @@ class HostText:
         return made
 
 
-_BUILT_IN = frozenset({"complex", "float", "len", "run", "tensors"})
+_BUILT_IN = frozenset({"complex", "float", "len", "run", "tensors", "Max", "Min"})
 
 
 def unpacking(variables: Sequence[str], value: str) -> list[str]:

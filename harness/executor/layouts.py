@@ -11,39 +11,32 @@ import torch
 
 from harness.errors import GraphError
 from harness.executor.products import row_length
+from harness.graph.model import TensorType
 from harness.graph.replay import same_layout, torch_dtype
 from harness.ir.program import Buffer
 from harness.runtime.launch.host import Empty, Reinterpret
 
-Sizes: TypeAlias = "dict[sympy.Symbol, int]"
+Size: TypeAlias = "int | sympy.Expr"
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """A buffer's layout: integers where they are known, expressions over sizes elsewhere."""
 
-    shape: tuple[int | sympy.Expr, ...]
-    stride: tuple[int | sympy.Expr, ...]
+    shape: tuple[Size, ...]
+    stride: tuple[Size, ...]
     dtype: torch.dtype
 
     @classmethod
-    def of(cls, buffer: Buffer) -> Layout:
-        """The layout that the graph recorded for ``buffer``."""
-        shape, stride = (tuple(map(_plain, sizes)) for sizes in (buffer.shape, buffer.stride))
-        return cls(shape, stride, torch_dtype(buffer.dtype))
+    def of(cls, recorded: Buffer | TensorType) -> Layout:
+        """The layout that the graph recorded for a value."""
+        shape, stride = (tuple(map(_plain, sizes)) for sizes in (recorded.shape, recorded.stride))
+        return cls(shape, stride, torch_dtype(recorded.dtype))
 
     @property
     def known(self) -> bool:
         """Whether shape and stride are integers."""
         return all(isinstance(n, int) for n in (*self.shape, *self.stride))
-
-    def at(self, sizes: Sizes) -> Layout:
-        """The layout at these sizes."""
-        shape, stride = (
-            tuple(n if isinstance(n, int) else int(n.subs(sizes)) for n in numbers)
-            for numbers in (self.shape, self.stride)
-        )
-        return Layout(shape, stride, self.dtype)
 
     def over(self, old: torch.Tensor) -> torch.Tensor:
         """A tensor of this layout in the memory of ``old``: ``old`` itself if it has it."""
@@ -98,12 +91,6 @@ class Host:
         stride: Any = layout.stride
         return self.empty(shape, stride, layout.dtype).copy_(tensor)
 
-    def allocate(self, layout: Layout) -> torch.Tensor:
-        """Memory in ``layout``, its contents undefined."""
-        shape: Any = layout.shape
-        stride: Any = layout.stride
-        return self.empty(shape, stride, layout.dtype)
-
     def zeros(self, count: int, stream: int) -> torch.Tensor:
         """A workspace of ``count`` words for a kernel that leaves zeros there: on a GPU the one
         that the last kernel of ``stream`` had. A CUDA graph has its own, because nobody knows
@@ -132,5 +119,5 @@ class Host:
         ]
 
 
-def _plain(size: sympy.Expr) -> int | sympy.Expr:
+def _plain(size: sympy.Expr) -> Size:
     return int(size) if size.is_Integer else size

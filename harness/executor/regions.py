@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import sympy
-
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledRegion, Launch
 from harness.errors import GraphError
@@ -45,14 +43,13 @@ class RegionWriter:
     _layouts: dict[str, Layout] = field(default_factory=dict)
     _variables: dict[str, str] = field(default_factory=dict)
     _here: dict[str, tuple[str, str]] = field(default_factory=dict)
-    _sizes: dict[sympy.Symbol, str] = field(default_factory=dict)
     _made: list[str] = field(default_factory=list)
 
     def write(self) -> list[str]:
         """Add the region's lines; the variables of its outputs."""
         self._layouts = {b.name: Layout.of(b) for b in self.program.buffers}
         self._take_inputs()
-        kept = {*self._variables.values(), *self._sizes.values()}
+        kept = {*self._variables.values()}
         launches = self.compiled.launches
         arguments, made = [], []
         for launch in launches:
@@ -73,13 +70,8 @@ class RegionWriter:
     def _take_inputs(self) -> None:
         places = {item.name: n for n, item in enumerate(self.compiled.compiled_as.inputs)}
         buffers = [b for b in self.program.buffers if b.role is Role.INPUT]
-        values = [(buffer, self.inputs[places[buffer.node]]) for buffer in buffers]
-        for buffer, value in values:
-            for axis, size in enumerate(buffer.shape):
-                if isinstance(size, sympy.Symbol) and size not in self._sizes:
-                    self._sizes[size] = self.text.fresh(str(size))
-                    self.text.add(f"{self._sizes[size]} = {value.variable}.shape[{axis}]")
-        for buffer, value in values:
+        for buffer in buffers:
+            value = self.inputs[places[buffer.node]]
             self._variables[buffer.name] = self._usable(buffer.name, value)
 
     def _usable(self, name: str, value: Value) -> str:
@@ -110,7 +102,7 @@ class RegionWriter:
         pairs = zip(launch.kernel.source.arguments, launch.arguments, strict=True)
         for argument, names in pairs:
             if argument.kind is ArgumentKind.SIZE:
-                found.append(self._sizes[symbols[names[0]]])
+                found.append(self.text.size(symbols[names[0]]))
             elif argument.kind is ArgumentKind.WORKSPACE:
                 found.append(self._workspace(launch))
             elif len(names) == 2:
@@ -143,26 +135,17 @@ class RegionWriter:
         if found is None:
             layout = self._buffer_layout(name)
             found = self._variables[name] = self.text.fresh(name)
-            self._made.append(f"{found} = {self._allocation(name, layout)}")
+            self._made.append(f"{found} = {self._allocation(layout)}")
         return found
 
-    def _allocation(self, name: str, layout: Layout) -> str:
-        if not layout.known:
-            return f"{self.text.bind(self.host.allocate, 'allocate')}({self._layout(name)})"
+    def _allocation(self, layout: Layout) -> str:
         empty, dtype = self.text.bind(self.host.empty, "empty"), self.text.dtype(layout.dtype)
-        return f"{empty}({layout.shape}, {layout.stride}, {dtype})"
+        shape, stride = self.text.numbers(layout.shape), self.text.numbers(layout.stride)
+        return f"{empty}({shape}, {stride}, {dtype})"
 
     def _layout(self, name: str) -> str:
         """The text of a buffer's layout."""
-        layout = self._buffer_layout(name)
-        found = self.text.layout(layout)
-        if layout.known:
-            return found
-        sizes = [
-            f"{self.text.bind(symbol, f'size_{symbol}')}: {text}"
-            for symbol, text in self._sizes.items()
-        ]
-        return f"{found}.at({{{', '.join(sizes)}}})"
+        return self.text.layout(self._buffer_layout(name))
 
     def _buffer_layout(self, name: str) -> Layout:
         layout = self._layouts.get(name)

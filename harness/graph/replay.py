@@ -169,33 +169,23 @@ def same_layout(value: torch.Tensor, stride: Sequence[int]) -> bool:
     return value.numel() == 0 or all(n == 1 or a == b for n, a, b in pairs)
 
 
-def bind_layout(node: Node) -> Callable[[Any], Any]:
-    """What brings a result of ``node`` into the layout that the graph recorded for it.
-
-    It raises ``GraphError`` if the sizes are not the recorded ones.
-    """
-    if not isinstance(node.type, TensorType):
-        return lambda value: value
-    shape = tuple(_integers(node.type.shape, node))
-    stride = tuple(_integers(node.type.stride, node))
-
-    def materialised(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return value
-        if value.shape != shape:
-            raise GraphError(
-                "an operator's result has other sizes than recorded",
-                where=f"{node.name} = {node.op}",
-                got=str(list(value.shape)),
-                expected=str(list(shape)),
-                remedy="capture the graph again with this torch",
-            )
-        if value.stride() == stride or same_layout(value, stride):
-            return value
-        made = torch.empty_strided(shape, stride, dtype=value.dtype, device=value.device)
-        return made.copy_(value)
-
-    return materialised
+def laid_out(
+    value: torch.Tensor, shape: tuple[int, ...], stride: tuple[int, ...], where: str
+) -> torch.Tensor:
+    """``value`` if it lies at these strides, else a copy that does. Raises ``GraphError`` if it
+    has another shape; ``where`` names the operator."""
+    if value.shape != shape:
+        raise GraphError(
+            "an operator's result has other sizes than recorded",
+            where=where,
+            got=str(list(value.shape)),
+            expected=str(list(shape)),
+            remedy="capture the graph again with this torch",
+        )
+    if value.stride() == stride or same_layout(value, stride):
+        return value
+    made = torch.empty_strided(shape, stride, dtype=value.dtype, device=value.device)
+    return made.copy_(value)
 
 
 def materialise(value: Any, node: Node) -> Any:
@@ -203,7 +193,10 @@ def materialise(value: Any, node: Node) -> Any:
 
     Raises ``GraphError`` if the sizes are not the recorded ones.
     """
-    return bind_layout(node)(value)
+    if not isinstance(node.type, TensorType) or not isinstance(value, torch.Tensor):
+        return value
+    shape, stride = (tuple(_integers(s, node)) for s in (node.type.shape, node.type.stride))
+    return laid_out(value, shape, stride, f"{node.name} = {node.op}")
 
 
 def last_uses(nodes: Sequence[Node], keep: Iterable[str]) -> dict[str, list[str]]:
@@ -267,23 +260,33 @@ def apply_mutations(
         values[mutation.input].copy_(value)
 
 
-def check_inputs(graph: Graph, tensors: Sequence[torch.Tensor]) -> None:
-    """``GraphError`` unless there is one tensor per input, of the recorded sizes."""
-    if len(tensors) != len(graph.inputs):
+def check_inputs(
+    graph: Graph, given: Sequence[Any], unknown: Sequence[sympy.Symbol] = ()
+) -> dict[sympy.Symbol, int]:
+    """The unknown sizes of a call. ``GraphError`` unless there is one tensor per input, of the
+    recorded sizes, followed by the sizes ``unknown``."""
+    if len(given) != len(graph.inputs) + len(unknown):
         raise GraphError(
             "the number of tensors is not the number of inputs",
             where=graph.name,
-            got=str(len(tensors)),
-            expected=str(len(graph.inputs)),
+            got=str(len(given)),
+            expected=str(len(graph.inputs) + len(unknown)),
         )
-    for item, tensor in zip(graph.inputs, tensors, strict=True):
-        if [sympy.Integer(n) for n in tensor.shape] != list(item.type.shape):
+    pairs = list(zip(graph.inputs, given, strict=False))
+    sizes = dict(zip(unknown, given[len(pairs) :], strict=True))
+    for item, tensor in pairs:
+        for size, number in zip(item.type.shape, tensor.shape, strict=False):
+            if isinstance(size, sympy.Symbol):
+                sizes.setdefault(size, number)
+    for item, tensor in pairs:
+        if [sympy.Integer(n) for n in tensor.shape] != [n.subs(sizes) for n in item.type.shape]:
             raise GraphError(
                 "a tensor has other sizes than the graph's input",
                 where=f"{graph.name}, input {item.name}",
                 got=str(list(tensor.shape)),
                 expected=str(list(item.type.shape)),
             )
+    return sizes
 
 
 def random_inputs(graph: Graph, device: torch.device | str, seed: int = 0) -> list[torch.Tensor]:

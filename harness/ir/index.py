@@ -23,6 +23,14 @@ def size_symbol(name: str) -> sympy.Symbol:
     return sympy.Symbol(name, integer=True, positive=True)
 
 
+class Number(sympy.Symbol):
+    """An integer that the caller passes, of any sign; it has part in no size."""
+
+    def __new__(cls, name: str) -> Number:  # noqa: D102 - as every symbol
+        made: Number = super().__new__(cls, name, integer=True)
+        return made
+
+
 def indirect_symbol(number: int) -> sympy.Symbol:
     """A stand-in for an index that is itself loaded from memory (``t0``, ``t1``, …)."""
     return sympy.Symbol(f"t{number}", integer=True)

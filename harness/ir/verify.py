@@ -15,6 +15,7 @@ import sympy
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir.affine import linear, positions
+from harness.ir.index import Number
 from harness.ir.nodes import (
     Axis,
     Compute,
@@ -301,7 +302,7 @@ class _NestChecker:
         strange = [
             s.name
             for s in self.simplifier.free_symbols(index)
-            if s not in known and not s.is_positive
+            if s not in known and not s.is_positive and not isinstance(s, Number)
         ]
         if strange:
             self._fail(

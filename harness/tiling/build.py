@@ -12,7 +12,19 @@ from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
 from harness.heuristics.limits import LEAST_SCAN_BLOCK, cdiv
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
-from harness.ir.nodes import Builder, Sort, Store, StoreMode, loads, reductions, scans
+from harness.ir.nodes import (
+    Builder,
+    IndexValue,
+    Load,
+    Sort,
+    Store,
+    StoreMode,
+    index_exprs,
+    loads,
+    reductions,
+    scans,
+    values,
+)
 from harness.ir.program import Buffer, Program
 from harness.ir.traffic import bytes_moved, bytes_touched
 from harness.schedule.group import FusedGroup, SegmentKind, splits
@@ -53,7 +65,7 @@ def plan(
     stores = [s for segment in segments for s in segment.stores]
     buffers = _buffers(program, stores)
     tiles = space.tiles()
-    sizes = _unknown_sizes(tiles, buffers)
+    sizes = _unknown_sizes(tiles, buffers, stores)
     pairs = shared_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
     assumed = dict.fromkeys(sizes, UNKNOWN_SIZE)
@@ -153,11 +165,17 @@ def _buffers(program: Program, stores: Sequence[Store]) -> tuple[Buffer, ...]:
     return tuple(b for b in program.buffers if b.name in named)
 
 
-def _unknown_sizes(tiles: Sequence[Tile], buffers: Sequence[Buffer]) -> tuple[sympy.Symbol, ...]:
+def _unknown_sizes(
+    tiles: Sequence[Tile], buffers: Sequence[Buffer], stores: Sequence[Store]
+) -> tuple[sympy.Symbol, ...]:
+    """What a launch has to be told: every symbol that is neither a loop's nor a loaded index."""
     exprs = [t.numel for t in tiles]
     exprs += [e for b in buffers for e in (*b.shape, *b.stride)]
-    symbols = {s for e in exprs for s in e.free_symbols}
-    return tuple(sorted(symbols, key=str))
+    exprs += index_exprs(stores)
+    bound = {e.var for t in tiles for e in t.entries}
+    found = [v.indirect for v in values(stores) if isinstance(v, Load | IndexValue)]
+    bound.update(s for indirect in (*found, *(s.indirect for s in stores)) for s, _ in indirect)
+    return tuple(sorted({s for e in exprs for s in e.free_symbols} - bound, key=str))
 
 
 def _index_dtype(group: FusedGroup, buffers: Sequence[Buffer]) -> DType:

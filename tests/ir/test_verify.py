@@ -91,7 +91,7 @@ BAD: dict[str, Callable[[], Program]] = {
         )
     ),
     "nothing is computed in": lambda: y_store(
-        B.compute(Op.CAST, Compute(DType.BF16, Op.CAST, (DIFFERENCE,)), dtype=DType.F32)
+        B.compute(Op.CAST, Compute(DType.BF16, Op.NEG, (DIFFERENCE,)), dtype=DType.F32)
     ),
     "mask is not bool": lambda: y_store(
         B.masked(B.constant(1, DType.I32), DIFFERENCE, B.constant(0.0, DType.F32))

@@ -25,13 +25,25 @@ from torch import fx
 from harness.dtypes import DType, from_torch_name
 from harness.errors import CaptureFailed
 from harness.graph.model import Arg, Graph, Input, Mutation, Node, Ref, TensorType, Token, ValueType
-from harness.ir.index import FloorDiv, Mod, size_symbol
+from harness.ir.index import FloorDiv, Mod, Number, size_symbol
 
 _DEVICE_ARGUMENTS = frozenset({"device", "pin_memory"})
 _FRAME = re.compile(r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)$')
 _TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
 _OWN_FOLDER = str(Path(__file__).absolute().parents[2]) + os.sep
 _MAX_CODE = 90
+_ARITHMETIC = {
+    torch.sym_float: None,
+    operator.truediv: torch.ops.aten.div.Tensor,
+    operator.mul: torch.ops.aten.mul.Tensor,
+    operator.add: torch.ops.aten.add.Tensor,
+    operator.sub: torch.ops.aten.sub.Tensor,
+}
+"""What numbers that follow from sizes are computed by: in Python, and in a graph."""
+_OF_NUMBERS: dict[object, object] = {
+    getattr(torch.ops.aten, op).Scalar: getattr(torch.ops.aten, op).Tensor
+    for op in ("mul", "div", "add", "sub")
+}
 _GRADIENT_NOTE = "Gradient addition node"  # appended by torch to the line of code
 
 
@@ -41,14 +53,15 @@ class Conversion:
 
     ``positions[i]`` is the index, among the fx placeholders, of the graph's input
     ``i``; inputs past the end of ``positions`` are ``constants``: tensors that were
-    attributes of the fx module, in order. ``literals[k]`` is the value of the fx
-    graph's output ``k`` where that is an integer and not a tensor.
+    attributes of the fx module, in order. ``sizes`` are the unknown sizes among the fx
+    placeholders, with their indices, and ``literals`` the outputs that are sizes, by place.
     """
 
     graph: Graph
     positions: tuple[int, ...]
     constants: tuple[torch.Tensor, ...]
-    literals: tuple[int | None, ...]
+    sizes: Mapping[sympy.Symbol, int]
+    literals: Mapping[int, sympy.Expr]
 
 
 @dataclass(frozen=True)
@@ -97,7 +110,7 @@ def convert(
         facts=tuple(facts),
     )
     return Conversion(
-        graph, tuple(reader.positions), tuple(reader.constants), tuple(reader.literals)
+        graph, tuple(reader.positions), tuple(reader.constants), reader.sizes, reader.literals
     )
 
 
@@ -112,7 +125,8 @@ class _Reader:
         self.constants: list[torch.Tensor] = []
         self.nodes: list[Node] = []
         self.outputs: list[str | None] = []
-        self.literals: list[int | None] = []
+        self.sizes: dict[sympy.Symbol, int] = {}
+        self.literals: dict[int, sympy.Expr] = {}
         self.mutations: list[Mutation] = []
         self._values: dict[fx.Node, Arg] = {}
         self._mutated: dict[str, str] = {}
@@ -124,7 +138,9 @@ class _Reader:
         """Take one placeholder: a tensor becomes an input, a size an expression."""
         value = node.meta.get("val", example)
         if not isinstance(value, torch.Tensor):
-            self._values[node] = self._literal(node, value)
+            known = self._values[node] = self._literal(node, value)
+            if isinstance(known, sympy.Symbol):
+                self.sizes.setdefault(known, number)
             return
         name = self._name(node)
         self.inputs.append(Input(name, tensor_type(value), self._role(node), self._bound(node)))
@@ -152,6 +168,9 @@ class _Reader:
         if isinstance(value, (torch.SymInt, int)) and not isinstance(value, bool):
             self._values[node] = size_expr(value)
             return
+        if isinstance(value, torch.SymFloat) and node.target in _ARITHMETIC:
+            self._values[node] = self._number(node, _ARITHMETIC[node.target])
+            return
         if node.target is torch.ops.aten.copy_.default:
             self._mutation(node)
             return
@@ -159,7 +178,7 @@ class _Reader:
         self.nodes.append(
             Node(
                 name=name,
-                op=op_name(node.target, node),
+                op=op_name(self._target(node), node),
                 args=tuple(self._argument(a, node) for a in node.args),
                 kwargs=self._keywords(node),
                 type=_value_type(value, node),
@@ -168,6 +187,42 @@ class _Reader:
             )
         )
         self._values[node] = Ref(name)
+
+    def _target(self, node: fx.Node) -> object:
+        """What a node calls: for a number that is a tensor here, the operator on tensors."""
+        numbers = [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.SymFloat)]
+        return _OF_NUMBERS.get(node.target, node.target) if numbers else node.target
+
+    def _number(self, node: fx.Node, operation: Any) -> Ref:
+        """A number made of sizes as a tensor of rank 0, which float tensors are combined with
+        as with a number."""
+        for user in node.users:
+            others = [n.meta.get("val") for n in user.all_input_nodes if n is not node]
+            floats = [isinstance(v, torch.Tensor) and v.is_floating_point() for v in others]
+            takes = user.target in _OF_NUMBERS or user.target in _ARITHMETIC.values()
+            if user.target not in _ARITHMETIC and not (takes and floats == [True]):
+                raise CaptureFailed(
+                    "a ratio of sizes is used otherwise than to scale a tensor",
+                    where=source_of(user),
+                    got=str(user.target),
+                    expected="a product, quotient, sum or difference with a tensor of floats",
+                )
+        name, kind, source = self._name(node), TensorType(DType.F64, (), ()), source_of(node)
+        parts = []
+        for place, given in enumerate(node.args):
+            part = self._argument(given, node)
+            if not isinstance(part, Ref):
+                full = Ref(f"{name}_operand_{place}")
+                dtype = (("dtype", DType.F64),)
+                self.nodes.append(
+                    Node(full.name, "aten.full.default", ((), part), dtype, kind, source)
+                )
+                part = full
+            parts.append(part)
+        if operation is None:
+            return parts[0]
+        self.nodes.append(Node(name, str(operation), tuple(parts), (), kind, source))
+        return Ref(name)
 
     def _mutation(self, node: fx.Node) -> None:
         target, value = (self._argument(a, node) for a in node.args[:2])
@@ -209,11 +264,8 @@ class _Reader:
         for item in flat:
             value = self._values[item] if isinstance(item, fx.Node) else item
             self.outputs.append(value.name if isinstance(value, Ref) else None)
-            match value:
-                case int() | sympy.Integer():
-                    self.literals.append(int(value))
-                case _:
-                    self.literals.append(None)
+            if isinstance(value, (int, sympy.Expr)):
+                self.literals[len(self.outputs) - 1] = sympy.sympify(value)
 
     def _keywords(self, node: fx.Node) -> tuple[tuple[str, Arg], ...]:
         return tuple(
@@ -354,21 +406,23 @@ def dtype_of(dtype: torch.dtype, where: str = "") -> DType:
 def size_expr(size: int | torch.SymInt) -> sympy.Expr:
     """A size as an expression over the harness's own symbols and functions."""
     if isinstance(size, torch.SymInt):
-        return _translate(sympy.sympify(size.node.expr))
+        return _translate(sympy.sympify(size.node.expr), size.node.shape_env)
     return sympy.Integer(size)
 
 
-def _translate(expr: sympy.Expr) -> sympy.Expr:
+def _translate(expr: sympy.Expr, env: Any) -> sympy.Expr:
     if isinstance(expr, sympy.Symbol):
         if str(expr.name).startswith("u"):
             raise CaptureFailed(
                 f"size {expr} depends on the data",
                 remedy="sizes must follow from the inputs' sizes; use torch.where, or topk",
             )
-        return size_symbol(expr.name)
+        # A number that the caller passes may be any, unless torch has checked it.
+        positive = expr.is_positive or bool(env.var_to_range[expr].lower >= 1)
+        return size_symbol(expr.name) if positive else Number(expr.name)
     if not expr.args:
         return expr
-    args = [_translate(a) for a in expr.args]
+    args = [_translate(a, env) for a in expr.args]
     functions: dict[str, Callable[..., sympy.Expr]] = {
         "FloorDiv": FloorDiv,
         "CleanDiv": FloorDiv,

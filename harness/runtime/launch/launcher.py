@@ -27,8 +27,10 @@ from harness.runtime.grid import Counts
 from harness.runtime.launch.driver import Driver, Loaded, cuda
 from harness.runtime.launch.host import raw_stream
 from harness.runtime.launch.native import Kernel, launching
-from harness.runtime.module import USER
 from harness.target import Target
+
+_MOST_VARIANTS = 1024
+"""Grids and alignments that a launcher remembers."""
 
 
 def compiled_binary(
@@ -39,17 +41,15 @@ def compiled_binary(
     cache: Path | None = None,
 ) -> KernelBinary:
     """The kernel of ``loaded`` under ``config``: the one kept in ``cache``, or compiled and
-    kept there. ``unaligned`` names pointers that may have any address. Needs no GPU.
+    kept there. ``unaligned`` names pointers that may have any address, and sizes that may be
+    any number. Needs no GPU.
 
     Raises ``CompileFailed``.
     """
     name = binaries.artifact(loaded.text, config, target, unaligned)
     found = None if cache is None else binaries.find(cache, name)
     if found is None:
-        numbers = {n for n, kind in loaded.signature.items() if not kind.startswith("*")}
-        if loaded.category == USER:
-            numbers = set()  # its arguments are always the same
-        compiled = compile_for(loaded, target, config, {*unaligned, *numbers}, cache)
+        compiled = compile_for(loaded, target, config, unaligned, cache)
         found = binaries.of_compiled(compiled, loaded, config, unaligned)
         if cache is not None:
             binaries.keep(cache, name, found)
@@ -130,7 +130,7 @@ class Launcher:
         first time."""
         device = torch.cuda.current_device()
         if self._sized:
-            kernel = self._variant(device, (), self._grid(args))
+            kernel = self._variant(device, self._odd_sizes(args), self._grid(args))
         else:
             kernel = self._kernels.get((device, (), None)) or self.kernel(device)
         kernel(self._stream(device), *args)
@@ -138,7 +138,7 @@ class Launcher:
     def launch(self, device: int, stream: int, *args: Any) -> None:
         """Enqueue on ``stream`` of ``device``, which is current; the grid may depend on sizes
         among the arguments."""
-        self._variant(device, (), self._grid(args))(stream, *args)
+        self._variant(device, self._odd_sizes(args), self._grid(args))(stream, *args)
 
     def kernel(self, device: int) -> Kernel:
         """What launches on the CUDA device number ``device``: ``kernel(stream, *args)``.
@@ -157,6 +157,7 @@ class Launcher:
             for at, (name, _) in enumerate(self.binary().signature)
             if name in aligned and _address(args[at]) % 16
         )
+        places += self._odd_sizes(args)
         self._variant(device, places, self._grid(args))(stream, *args)
 
     def binary(self, unaligned: Collection[str] = ()) -> KernelBinary:
@@ -189,6 +190,11 @@ class Launcher:
             self._loaded = LoadedBinaries(self.driver or cuda())
         return self._loaded
 
+    def _odd_sizes(self, args: Sequence[Any]) -> tuple[int, ...]:
+        """Where sizes that are no multiples of 16 stand among the arguments."""
+        first = len(args) - len(self.loaded.unknown_sizes)
+        return tuple(at for at in range(first, len(args)) if args[at] % 16)
+
     def _grid(self, args: Sequence[Any]) -> Counts | None:
         """The grid for these arguments, where it depends on them."""
         return self.loaded.grid(self.config, args) if self._sized else None
@@ -198,6 +204,8 @@ class Launcher:
     ) -> Kernel:
         found = self._kernels.get((device, misaligned, grid))
         if found is None:
+            if len(self._kernels) >= _MOST_VARIANTS:
+                self._kernels.clear()  # of ever new sizes; what is compiled and loaded stays
             names = [name for name, _ in self.binary().signature] if misaligned else []
             binary = self.binary([names[at] for at in misaligned])
             found = self._empty(device)

@@ -332,6 +332,19 @@ def test_the_grid_follows_the_sizes_of_each_launch(
     assert len(driver.loaded) == 1
 
 
+def test_sizes_that_are_multiples_of_16_have_a_binary_that_knows_it(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    driver = FakeDriver()
+    launch = sized(cache, driver)
+    for n in (512, 100, 5120, 101):
+        launch([aligned(), aligned(), n])
+    assert [row[-1][2] for row in driver.launches] == [512, 100, 5120, 101]
+    assert len(driver.loaded) == 2
+    assert launch.binary().cubin != launch.binary(["ks0"]).cubin
+
+
 def test_unaligned_arguments_of_unknown_size_find_their_grid(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.lowering.operators.views import slice_start
+from harness.graph.lowering.operators.views import selected, slice_start
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
 from harness.ir.index import FloorDiv, Mod
@@ -84,9 +84,7 @@ def select_scatter(call: Call) -> Lowered:
     """``select_scatter(self, src, dim, index)``: src in the place of one slice."""
     tensor = call.tensor(0)
     dim = call.dim(2, "dim", tensor.rank)
-    position = call.size(3, "index")
-    if position.is_negative:
-        position = position + tensor.shape[dim]
+    position = selected(call, 3, tensor.shape[dim])
     out = canonical(call.shape)
     source = call.tensor(1, "src")
     inner = call.read(source, out[:dim] + out[dim + 1 :], call.shape)
@@ -103,7 +101,7 @@ def slice_scatter(call: Call) -> Lowered:
     """``slice_scatter(self, src, dim, start, end, step)``: src in the place of a slice."""
     tensor, source = call.tensor(0), call.tensor(1, "src")
     dim = call.dim(2, "dim", tensor.rank, 0)
-    start = slice_start(call, tensor.shape[dim], 3)
+    start = slice_start(call, tensor.shape[dim], 3, source.shape[dim])
     step = call.size(5, "step", 1)
     return call.result(_placed(call, source, dim, start, step, call.operand(0, "self")))
 
@@ -140,7 +138,7 @@ def slice_backward(call: Call) -> Lowered:
     """``slice_backward(grad, input_sizes, dim, start, end, step)``: zeros around."""
     sizes = call.shape
     dim = call.dim(2, "dim", len(sizes))
-    start = slice_start(call, sizes[dim], 3)
+    start = slice_start(call, sizes[dim], 3, call.tensor(0).shape[dim])
     step = call.size(5, "step", 1)
     zero = call.scalar.constant(0, call.dtype)
     return call.result(_placed(call, call.tensor(0, "grad_output"), dim, start, step, zero))
@@ -153,9 +151,7 @@ def select_backward(call: Call) -> Lowered:
     shape: Shape = (*grad.shape[:dim], sympy.S.One, *grad.shape[dim:])
     index = canonical(shape)
     value = call.read(grad, index[:dim] + index[dim + 1 :], shape)
-    position = call.size(3, "index")
-    if position.is_negative:
-        position = position + call.shape[dim]
+    position = selected(call, 3, call.shape[dim])
     zero = call.scalar.constant(0, call.dtype)
     placed = _placed(call, Tensor(shape, grad.dtype, value), dim, position, sympy.S.One, zero)
     return call.result(placed)

@@ -247,11 +247,17 @@ class Moments:
         operand = self.operand
         call = operand.call
         squares = operand.reduce(ReduceKind.WELFORD, operand.value.dtype, 1)
-        count = operand.count - sympy.sympify(self.correction)
-        if count.is_number:
-            divisor: Value = call.scalar.like(max(0.0, float(count)), squares)
-        else:
+        if operand.count.is_Integer:
+            divisor: Value = call.scalar.like(
+                max(0.0, int(operand.count) - self.correction), squares
+            )
+        elif self.correction == int(self.correction):
+            count = sympy.Max(0, operand.count - int(self.correction))
             divisor = call.context.index_value(count, squares.dtype)
+        else:
+            raise call.reject(
+                f"correction = {self.correction}", "a whole number, for unknown sizes"
+            )
         return call.scalar.div(squares, divisor)
 
 

@@ -126,22 +126,35 @@ def slice_(call: Call) -> Lowered:
     """``slice(self, dim, start, end, step)``."""
     tensor = call.tensor(0)
     dim = call.dim(1, "dim", tensor.rank, 0)
-    start = slice_start(call, tensor.shape[dim], 2)
     step = call.size(4, "step", 1)
+    start = slice_start(call, tensor.shape[dim], 2, call.shape[dim])
     return _strided(call, tensor, dim, start, step)
 
 
-def slice_start(call: Call, size: sympy.Expr, position: int) -> sympy.Expr:
-    """First index of a slice: absent is 0, negative counts from the end, clamped."""
+def slice_start(call: Call, size: sympy.Expr, position: int, length: sympy.Expr) -> sympy.Expr:
+    """First index of a slice of ``length`` elements: absent is 0, negative counts from the end,
+    clamped."""
     arg = call.raw(position, "start", None)
     start = sympy.S.Zero if arg is None else sympy.sympify(arg)
-    if start.is_negative:
-        start = start + size
-    if start.is_Integer and start < 0:
-        return sympy.S.Zero
-    if start.is_Integer and size.is_Integer and start > size:
-        return size
-    return start
+    if start.is_Integer and size.is_Integer:
+        return sympy.Max(0, sympy.Min(start + size if start < 0 else start, size))
+    end = call.raw(position + 1, "end", None)
+    return from_start(call, start, size, length, size if end is None else sympy.sympify(end))
+
+
+def from_start(
+    call: Call, position: sympy.Expr, size: sympy.Expr, length: sympy.Expr, end: sympy.Expr
+) -> sympy.Expr:
+    """A position among ``size`` elements, unknown in number, counted from the first one. Where
+    its sign does not show, the ``length`` of the slice up to ``end`` tells it."""
+    if position.is_nonnegative:
+        return position
+    counted = (sympy.expand(length - upto + position) for upto in (size, end))
+    if position.is_nonpositive or sympy.expand(length + position).is_zero:
+        return position + size
+    if any(rest.is_zero for rest in counted):
+        return position
+    raise call.reject(f"position {position}", "one that is known to count from either end")
 
 
 def _strided(call: Call, tensor: Tensor, dim: int, start: sympy.Expr, step: sympy.Expr) -> Tensor:
@@ -154,19 +167,26 @@ def narrow(call: Call) -> Lowered:
     """``narrow(self, dim, start, length)``."""
     tensor = call.tensor(0)
     dim = call.dim(1, "dim", tensor.rank)
-    return _strided(call, tensor, dim, slice_start(call, tensor.shape[dim], 2), sympy.S.One)
+    start = slice_start(call, tensor.shape[dim], 2, call.shape[dim])
+    return _strided(call, tensor, dim, start, sympy.S.One)
 
 
 def select(call: Call) -> Lowered:
     """``select(self, dim, index)``: one slice, without its dimension."""
     tensor = call.tensor(0)
     dim = call.dim(1, "dim", tensor.rank)
-    position = call.size(2, "index")
-    if position.is_negative:
-        position = position + tensor.shape[dim]
+    position = selected(call, 2, tensor.shape[dim])
     index = list(canonical(call.shape))
     index.insert(dim, position)
     return _at(call, tensor, tuple(index), call.shape)
+
+
+def selected(call: Call, position: int, size: sympy.Expr) -> sympy.Expr:
+    """The argument ``index``, counted from the first of ``size`` elements."""
+    index = call.size(position, "index")
+    if index.is_Integer:
+        return index + size if index < 0 else index
+    return from_start(call, index, size, sympy.nan, size)
 
 
 def squeeze(call: Call) -> Lowered:

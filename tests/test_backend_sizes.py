@@ -1,0 +1,160 @@
+"""torch.compile with sizes that change: one compilation serves them all."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from harness.backend import Compiler
+from harness.errors import FallbackWarning, GraphError
+from harness.executor import prepare_graph
+from harness.graph.text import loads
+from harness.pipeline import compile_graph
+from harness.target import H100
+
+
+@pytest.fixture
+def compiler() -> Iterator[Compiler]:
+    torch.compiler.reset()
+    made = Compiler()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FallbackWarning)
+        yield made
+    made.close()
+
+
+def tril_softmax(x: torch.Tensor) -> torch.Tensor:
+    keep = torch.ones(x.shape[0], x.shape[0], dtype=torch.bool).tril()
+    return torch.where(keep, x @ x.t(), float("-inf")).softmax(-1)
+
+
+def halves(x: torch.Tensor) -> torch.Tensor:
+    return x[:, : x.shape[1] // 2] * x[:, -(x.shape[1] // 2) :]
+
+
+def statistics(x: torch.Tensor) -> tuple[torch.Tensor, int]:
+    return (x - x.mean(0)) / x.std(0), 2 * x.shape[0]
+
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]] = {
+    "positions": (lambda x: x + torch.arange(x.shape[1]) * 2.0, lambda n: (torch.randn(3, n),)),
+    "attention": (tril_softmax, lambda n: (torch.randn(n, 8),)),
+    "halves": (halves, lambda n: (torch.randn(4, n),)),
+    "last": (lambda x: x[:, -3:] + x[:, 2:5] + x[:, -1:], lambda n: (torch.randn(4, n),)),
+    "join": (
+        lambda x: torch.cat([x, x.flip(0)]).sum(0) / x.shape[0],
+        lambda n: (torch.randn(n, 5),),
+    ),
+    "pad": (lambda x: F.pad(x, (1, 2), value=3.0) * 2, lambda n: (torch.randn(4, n),)),
+    "reshape": (
+        lambda x: x.view(x.shape[0], 2, -1).transpose(1, 2).reshape(-1, 2).exp(),
+        lambda n: (torch.randn(n, 6),),
+    ),
+    "both": (lambda x: (x.t() * 2).contiguous(), lambda n: (torch.randn(n, n + 3),)),
+    "change": (lambda x: x.mul_(2).add_(x.sum()), lambda n: (torch.randn(n, 6),)),
+    "number": (lambda x, n: x * n + n // 2 + n % 3, lambda n: (torch.randn(5), n - 20)),
+    "prefix": (lambda x, n: x[:n] * 2, lambda n: (torch.randn(60), n)),
+    "loss": (F.cross_entropy, lambda n: (torch.randn(n, 10), torch.randint(0, 10, (n,)))),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_one_compilation_computes_what_torch_does_at_every_size(
+    compiler: Compiler, name: str
+) -> None:
+    program, inputs = PROGRAMS[name]
+    run = torch.compile(program, backend=compiler, dynamic=True)
+    for n in (7, 12, 33):
+        given = inputs(n)
+        ours = [t.clone() if isinstance(t, torch.Tensor) else t for t in given]
+        result, expected = run(*ours), program(*given)
+        torch.testing.assert_close(result, expected)
+        assert result.stride() == expected.stride()
+        torch.testing.assert_close(ours, list(given))
+    assert len(compiler.compiled) == 1
+    assert all(report.kernels for report in compiler.reports)
+
+
+def test_gradients_at_every_size_and_numbers_that_are_returned(compiler: Compiler) -> None:
+    run = torch.compile(statistics, backend=compiler, dynamic=True)
+    for n in (5, 17, 40):
+        x = torch.randn(n, 6, requires_grad=True)
+        (ours, twice), (expected, _) = run(x), statistics(x)
+        assert twice == 2 * n
+        weight = torch.randn_like(expected)
+        (got,) = torch.autograd.grad((ours * weight).sum(), x)
+        (wanted,) = torch.autograd.grad((expected * weight).sum(), x)
+        torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
+    assert len(compiler.compiled) == 2
+
+
+def test_sizes_become_unknown_with_the_second_one(compiler: Compiler) -> None:
+    run = torch.compile(lambda x: x.softmax(-1), backend=compiler)
+    for n in (6, 9, 11, 30):
+        x = torch.randn(n, 4)
+        torch.testing.assert_close(run(x), x.softmax(-1))
+    known, unknown = compiler.compiled
+    (item,) = known.partition.graph.inputs
+    assert item.type.shape[0] == 6
+    (item,) = unknown.partition.graph.inputs
+    assert item.type.shape[0].free_symbols
+
+
+def test_a_mean_of_statistics_is_scaled_by_sizes(compiler: Compiler) -> None:
+    norm, twin = torch.nn.BatchNorm1d(4), torch.nn.BatchNorm1d(4)
+    run = torch.compile(norm, backend=compiler, dynamic=True)
+    for n in (6, 9, 32):
+        x = torch.randn(n, 4) + 3
+        torch.testing.assert_close(run(x), twin(x))
+        torch.testing.assert_close(norm.running_var, twin.running_var)
+    assert len(compiler.compiled) == 2
+
+
+def test_what_cannot_be_generated_for_every_size_is_specialised_and_said(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x, -1) * x.shape[0]
+
+    def no_sizes(name: str) -> Any:
+        raise RuntimeError("no such thing as an unknown size")
+
+    monkeypatch.setattr("harness.graph.capture.fx.size_symbol", no_sizes)
+    run = torch.compile(f, backend=compiler, dynamic=True)
+    with pytest.warns(FallbackWarning, match="one by one.*no such thing as an unknown size"):
+        run(torch.randn(3, 6))
+    for rows in (3, 7, 3, 5):
+        x = torch.randn(rows, 6)
+        torch.testing.assert_close(run(x), f(x))
+    assert len(compiler.compiled) == 3
+    strict = Compiler(devices=compiler.devices, fail_on_fallback=True)
+    torch.compiler.reset()
+    with pytest.raises(Exception, match="sizes are compiled one by one"):
+        torch.compile(f, backend=strict, dynamic=True)(torch.randn(3, 6))
+
+
+def test_a_region_that_torch_has_to_run_knows_the_sizes() -> None:
+    text = """# harness graph 1
+def f(
+    x: "f32[s0, 6]",
+):
+    view: "f32[6*s0]" = aten.view.default(x, [sym("6*s0")])
+    exp: "f32[6*s0]" = aten.exp.default(view)
+    return (exp,)
+"""
+    compiled = compile_graph(loads(text, "t"), H100)
+    broken = replace(
+        compiled, regions=tuple(replace(r, program=None, failures=("x",)) for r in compiled.regions)
+    )
+    run = prepare_graph(broken, lambda module: pytest.fail("a launch"), "cpu")
+    for n in (2, 5):
+        x = torch.randn(n, 6)
+        torch.testing.assert_close(run([x.clone()]), [x.view(-1).exp()])
+    with pytest.raises(GraphError, match="other sizes than the graph's input"):
+        run([torch.randn(4, 7)])
