@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from harness.codegen.values import Names, Scope, triton_type
 from harness.dtypes import DType
+from harness.heuristics.limits import LEAST_SCAN_BLOCK
 from harness.tiling.plan import ArgumentKind, KernelPlan
 from harness.tiling.workspace import WINDOW, Workspace
 
@@ -25,6 +26,7 @@ def opening_lines(plan: KernelPlan, workspace: Workspace) -> list[str]:
     """What a program does first: find its row's workspace, take a block."""
     (pointer,) = [a.name for a in plan.arguments if a.kind is ArgumentKind.WORKSPACE]
     return [
+        f"tl.static_assert(R0_BLOCK >= {LEAST_SCAN_BLOCK})  # the workspace has room for so many",
         f"row = {pointer} + xindex * {workspace.row}",
         'r0_block = tl.atomic_add(row, 1, sem="relaxed").to(tl.int32)',
         "r0_offset = r0_block * R0_BLOCK",

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import (
+    LEAST_SCAN_BLOCK,
     MAX_BLOCK,
     MAX_GRID_X,
     MAX_GRID_YZ,
@@ -61,7 +62,10 @@ class Space:
             if is_given(loaded) or name in fixed or whole or not name.endswith("BLOCK"):
                 values.append((name, tuple(given)))
             else:
-                values.append((name, _powers(max(given[-1], _largest(name, sizes)))))
+                # The workspace of a split scan has room for so many blocks and no more.
+                least = LEAST_SCAN_BLOCK if loaded.category == "spl" and _reduces(name) else 1
+                powers = _powers(max(given[-1], _largest(name, sizes)))
+                values.append((name, tuple(n for n in powers if n >= least)))
         warps = MAX_THREADS_PER_BLOCK // target.warp_size
         values.append((WARPS, _powers(warps)))
         # Triton pipelines only loads that feed a matrix product: elsewhere the binary is the

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from harness.errors import UnknownName
 from harness.heuristics.facts import Config
+from harness.heuristics.limits import LEAST_SCAN_BLOCK
 from harness.records.trials import Origin
 from harness.runtime import module as modules
 from harness.runtime.tune.autotune import Settings, tune
@@ -169,6 +170,16 @@ def test_what_the_text_fixes_stays_fixed(tmp_path: Path) -> None:
     space = Space.of(loaded, H100)
     assert space.free == ("num_warps",)
     assert {c.blocks for c in space.every()} == {(("XBLOCK", 1), ("R0_BLOCK", 512))}
+
+
+def test_blocks_of_a_split_scan_fit_its_workspace(tmp_path: Path) -> None:
+    first = {"XBLOCK": 1, "R0_BLOCK": 2048, "num_warps": 8, "num_stages": 1}
+    extra = "PINNED = {'XBLOCK': 1}"
+    points = {"x": 1, "r0_": 1 << 20}
+    loaded = with_configs(tmp_path, [first], category="spl", points=points, extra=extra)
+    assert {c.block("R0_BLOCK") for c in Space.of(loaded, H100).every()} == {
+        LEAST_SCAN_BLOCK << k for k in range(5)
+    }
 
 
 def test_blocks_do_not_pass_what_masks_allow(tmp_path: Path) -> None:
