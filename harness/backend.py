@@ -28,8 +28,16 @@ from torch import fx
 
 from harness import options as settings
 from harness.codegen.source import EmittedModule
-from harness.compiled import CompiledGraph, Report
-from harness.errors import FallbackWarning, FellBack, HarnessError, IndexOutOfRange, UsageError
+from harness.compiled import CompiledGraph, Report, mixed_layouts
+from harness.errors import (
+    FallbackWarning,
+    FellBack,
+    HarnessError,
+    IndexOutOfRange,
+    LayoutWarning,
+    NotFinite,
+    UsageError,
+)
 from harness.executor import Launches, launches_of, prepare_graph
 from harness.executor.graphs import Sizes
 from harness.graph.bounds import with_bounds
@@ -42,12 +50,13 @@ from harness.runtime.compile.cache import usable
 from harness.runtime.device import current_target
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.runtime.launch.host import SideStream, raw_stream
-from harness.runtime.launch.observing import Bandwidth, LaunchOn, Traced
+from harness.runtime.launch.observing import Asserted, Bandwidth, LaunchOn, Traced
 from harness.runtime.launch.selecting import SelectedKernel, SelectedKernels
 from harness.runtime.tune.tuning_cache import TuningCache, device_identity
 from harness.target import TARGETS, Target
 
 Runner = Callable[..., Any]
+Look = Callable[[EmittedModule, LaunchOn], LaunchOn]
 _OF_BASES = frozenset({"aten.as_strided.default", "aten.as_strided_scatter.default"})
 _LEAVE_OUT = "report it, and leave out fail_on_fallback to have torch run it"
 
@@ -61,28 +70,30 @@ def backend(
 ) -> Runner:
     """What ``torch.compile(…, backend="harness", options={…})`` calls.
 
-    Options are ``fail_on_fallback``, ``eager_random``, ``unchecked_indices`` (``Compiler``). Its
-    compile reports are not kept; pass a ``Compiler`` to have them.
+    Options are the switches of a ``Compiler``: ``fail_on_fallback``, ``eager_random``,
+    ``unchecked_indices``, ``assert_no_nan``, ``assert_finite``, ``warn_layouts``. Its compile
+    reports are not kept; pass a ``Compiler`` to have them.
     """
-    given = dict(options or {})
-    fail = bool(given.pop("fail_on_fallback", False))
-    eager_random = bool(given.pop("eager_random", False))
-    unchecked = bool(given.pop("unchecked_indices", False))
-    if given or other:
+    given = {name: bool(value) for name, value in (options or {}).items()}
+    if other or not given.keys() <= set(_SWITCHES):
         raise UsageError(
             "the backend does not know this option",
             where='torch.compile(…, backend="harness")',
-            got=", ".join(sorted({**given, **other})),
-            expected="fail_on_fallback, eager_random, unchecked_indices",
+            got=", ".join(sorted({*given, *other}.difference(_SWITCHES))),
+            expected=", ".join(_SWITCHES),
             remedy="make a harness.backend.Compiler and pass it as the backend",
         )
-    compiler = Compiler(
-        devices=_shared_devices(),
-        fail_on_fallback=fail,
-        eager_random=eager_random,
-        unchecked_indices=unchecked,
-    )
-    return compiler(gm, example_inputs)
+    return Compiler(devices=_shared_devices(), **given)(gm, example_inputs)
+
+
+_SWITCHES = (
+    "fail_on_fallback",
+    "eager_random",
+    "unchecked_indices",
+    "assert_no_nan",
+    "assert_finite",
+    "warn_layouts",
+)
 
 
 @functools.cache
@@ -218,6 +229,12 @@ class Compiler:
     An index out of range stops the device, as in eager mode (``CUDA error: device-side assert
     triggered``), and raises ``IndexOutOfRange`` on a CPU; ``unchecked_indices`` (or
     ``HARNESS_UNCHECKED_INDICES``) leaves the test out.
+
+    For finding where numbers go wrong: ``assert_no_nan`` looks for NaN in all that a kernel
+    reads, before, and writes, after, and raises ``NotFinite``; ``assert_finite`` for infinities
+    too; both wait for the device at every launch and look at nothing while a CUDA graph is being
+    captured. ``warn_layouts`` gives a ``LayoutWarning`` for a kernel whose inputs of one shape
+    lie in memory in different orders.
     """
 
     target: Target | None = None
@@ -227,6 +244,9 @@ class Compiler:
     eager: list[Report] = field(default_factory=list)
     eager_random: bool = False
     unchecked_indices: bool = False
+    assert_no_nan: bool = False
+    assert_finite: bool = False
+    warn_layouts: bool = False
 
     @property
     def reports(self) -> list[Report]:
@@ -300,7 +320,14 @@ class Compiler:
             self._fall_back(name, error)
             return run_eagerly(gm)
 
-        return _boxed(converted, compiled, self.devices, device, rescue)
+        options = settings.current()
+        if self.warn_layouts or options.warn_layouts:
+            for sentence in mixed_layouts(compiled):
+                warnings.warn(f"{name}: {sentence}", LayoutWarning, stacklevel=2)
+        infinite = self.assert_finite or options.assert_finite
+        asserted = infinite or self.assert_no_nan or options.assert_no_nan
+        looks = functools.partial(_asserted, converted.graph, infinite) if asserted else None
+        return _boxed(converted, compiled, self.devices, device, rescue, looks)
 
 
 class _NotForEverySize(Exception):
@@ -323,12 +350,25 @@ class _Specialising:
         return variant(*args)
 
 
+def _asserted(graph: Graph, infinite: bool, module: EmittedModule, launch: LaunchOn) -> LaunchOn:
+    sources = [n.source for n in graph.nodes if n.name in module.origins and n.source]
+    where = "; ".join((f"{module.region}, {module.name}", *dict.fromkeys(sources)))
+    return Asserted(where, tuple(name for name, _ in module.signature), launch, infinite)
+
+
+def _looking(launches: Launches, looks: Look | None) -> Launches:
+    if looks is None:
+        return launches
+    return replace(launches, kernel=lambda m: looks(m, launches.kernel(m)), side=None)
+
+
 def _boxed(
     converted: Conversion,
     compiled: CompiledGraph,
     devices: Devices,
     device: torch.device,
     rescue: Callable[[HarnessError], Runner],
+    looks: Look | None = None,
 ) -> Runner:
     """A function of a list of arguments, which it empties, as AOTAutograd calls it. If a kernel
     cannot be run the first time, what ``rescue`` gives runs the graph, then and from then on;
@@ -337,7 +377,7 @@ def _boxed(
         device, (module for module, _ in compiled.distinct()), compiled.name
     )
     sizes = Sizes(tuple(converted.sizes), converted.literals)
-    run_graph = prepare_graph(compiled, launches, device, sizes)
+    run_graph = prepare_graph(compiled, _looking(launches, looks), device, sizes)
     positions, numbers = converted.positions, tuple(converted.sizes.values())
     bases = _bases(converted.graph)
     constants: list[torch.Tensor] = []
@@ -349,7 +389,7 @@ def _boxed(
         kept = list(args)
         try:
             outputs = run_kernels(args)
-        except IndexOutOfRange:
+        except (IndexOutOfRange, NotFinite):
             raise
         except HarnessError as error:
             instead.append(rescue(error))

@@ -213,3 +213,25 @@ def buffer_names(plan: KernelPlan) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (str(next(sizes)),) if a.kind is ArgumentKind.SIZE else a.buffers for a in plan.arguments
     )
+
+
+def mixed_layouts(compiled: CompiledGraph) -> Iterator[str]:
+    """A sentence for every kernel whose inputs of one shape lie in memory in different orders:
+    some of them it cannot read in whole lines."""
+    for kernel in compiled.kernels:
+        plan = kernel.source.plan
+        known = {buffer.name: buffer for buffer in plan.buffers}
+        orders: dict[object, dict[tuple[int, ...], str]] = {}
+        for argument in plan.arguments:
+            buffer = known.get(argument.buffers[0]) if argument.buffers else None
+            if buffer is None or argument.kind not in (ArgumentKind.INPUT, ArgumentKind.IN_OUT):
+                continue
+            if not all(size.is_Integer for size in (*buffer.shape, *buffer.stride)):
+                continue
+            wide = [d for d, n in enumerate(buffer.shape) if n > 1 and buffer.stride[d] > 0]
+            order = tuple(sorted(wide, key=lambda d: (-buffer.stride[d], d)))
+            orders.setdefault(buffer.shape, {}).setdefault(order, argument.name)
+        for found in orders.values():
+            if len(found) > 1:
+                listed = ", ".join(f"{name} by {order}" for order, name in found.items())
+                yield f"{kernel.name}: inputs of one shape lie in different orders: {listed}"

@@ -140,6 +140,14 @@ class IndexOutOfRange(HarnessError, IndexError):
     """A kernel reads or writes outside the tensors that it was given."""
 
 
+class NotFinite(HarnessError, FloatingPointError):
+    """A kernel read or wrote NaN, or an infinity, and an option forbids that."""
+
+
+class LayoutWarning(UserWarning):
+    """A kernel's inputs lie in memory in different orders, which costs bandwidth."""
+
+
 class DamagedBinary(HarnessError):
     """A file is not a saved kernel, or a damaged one."""
 

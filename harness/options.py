@@ -40,7 +40,9 @@ class Options:
     launch for ``torch.profiler``; ``bandwidth`` is a regular expression of the kernels that are
     timed the first time they run (empty: all, None: none), and ``bandwidth_file`` gets what is
     found besides the log; ``eager_random`` has torch draw all random numbers, as eager mode does;
-    ``unchecked_indices`` leaves out the assertions that indices are in range.
+    ``unchecked_indices`` leaves out the assertions that indices are in range; ``assert_no_nan``
+    and ``assert_finite`` look at what every kernel reads and writes; ``warn_layouts`` warns of
+    kernels whose inputs lie in memory in different orders.
     """
 
     cache: Path
@@ -60,6 +62,9 @@ class Options:
     bandwidth_file: Path | None = None
     eager_random: bool = False
     unchecked_indices: bool = False
+    assert_no_nan: bool = False
+    assert_finite: bool = False
+    warn_layouts: bool = False
 
     @property
     def kept_cache(self) -> Path | None:
@@ -140,7 +145,8 @@ def from_environment(
     ``HARNESS_TUNING_TABLE`` names a table of configurations;
     ``CI`` and ``NO_COLOR`` count when they are set and not empty. ``HARNESS_NO_CACHE``,
     ``HARNESS_VERIFY``, ``HARNESS_TRACE``, ``HARNESS_EAGER_RANDOM``,
-    ``HARNESS_UNCHECKED_INDICES`` and ``HARNESS_BANDWIDTH`` are switches;
+    ``HARNESS_UNCHECKED_INDICES``, ``HARNESS_ASSERT_NO_NAN``, ``HARNESS_ASSERT_FINITE``,
+    ``HARNESS_WARN_LAYOUTS`` and ``HARNESS_BANDWIDTH`` are switches;
     ``HARNESS_BANDWIDTH_KERNELS`` (a regular expression of kernels' names) and
     ``HARNESS_BANDWIDTH_FILE`` each turn the latter on.
     What the environment does not say, ``harness.toml`` or ``[tool.harness]`` of ``pyproject.toml``
@@ -168,6 +174,9 @@ def from_environment(
         bandwidth_file=seen.path("HARNESS_BANDWIDTH_FILE"),
         eager_random=seen.switch("HARNESS_EAGER_RANDOM"),
         unchecked_indices=seen.switch("HARNESS_UNCHECKED_INDICES"),
+        assert_no_nan=seen.switch("HARNESS_ASSERT_NO_NAN"),
+        assert_finite=seen.switch("HARNESS_ASSERT_FINITE"),
+        warn_layouts=seen.switch("HARNESS_WARN_LAYOUTS"),
     )
 
 
@@ -236,7 +245,10 @@ def current() -> Options:
 
 
 _FOLDERS = ("cache", "results", "suites", "tuning-table", "bandwidth-file")
-_SWITCHES = ("no-cache", "verify", "trace", "bandwidth", "eager-random")
+_SWITCHES = (
+    "no-cache", "verify", "trace", "bandwidth", "eager-random", "unchecked-indices",
+    "assert-no-nan", "assert-finite", "warn-layouts",
+)  # fmt: skip
 _EXPECTED = {str: "text in quotes", bool: "true or false", int: "a number from 1 up"}
 _KEYS: dict[str, type] = {
     **dict.fromkeys((*_FOLDERS, "target", "bandwidth-kernels"), str),

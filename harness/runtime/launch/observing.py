@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from harness.errors import RecordError
+from harness.errors import NotFinite, RecordError
 from harness.records.timing import Launch as Work
 from harness.runtime import module as modules
 from harness.runtime.launch.selecting import SelectedKernel
@@ -60,6 +60,45 @@ class Traced:
             return facts
         grid = "x".join(map(str, loaded.grid(config, args)))
         return f"{facts} grid={grid} {modules.config_text(config)}"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Asserted:
+    """A kernel whose floating-point arguments are looked at: what it reads before it runs, what
+    it writes afterwards. ``arguments`` are their names in order (``in_ptr0`` …), ``where`` says
+    which kernel it is; ``infinite`` counts infinities as wrong, too."""
+
+    where: str
+    arguments: tuple[str, ...]
+    launch: LaunchOn
+    infinite: bool
+
+    def __call__(self, stream: int, *args: Any) -> None:
+        """Run the kernel. Raises ``NotFinite``."""
+        self._look(args, "reads", "in_")
+        self.launch(stream, *args)
+        self._look(args, "writes", ("out_", "in_out_"))
+
+    def _look(self, args: Sequence[Any], what: str, roles: str | tuple[str, ...]) -> None:
+        if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+            return
+        for name, value in zip(self.arguments, args, strict=True):
+            if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+                continue
+            if not name.startswith(roles):
+                continue
+            wide = value.float() if value.element_size() == 1 else value
+            wrong = ~wide.isfinite() if self.infinite else wide.isnan()
+            if wrong.any():
+                raise NotFinite(
+                    f"a kernel {what} {'NaN or infinities' if self.infinite else 'NaN'}",
+                    self.where,
+                    got=f"{name}: {int(wrong.sum())} of {value.numel()}, the first at "
+                    + str(tuple(wrong.nonzero()[0].tolist())),
+                    expected="no NaN" + (" and no infinity" if self.infinite else ""),
+                    remedy="all kernels before it were right: look at the lines named here,"
+                    " or at the library call that made what it reads",
+                )
 
 
 @dataclass(frozen=True, slots=True)
