@@ -74,7 +74,7 @@ def backend(
     ``unchecked_indices``, ``assert_no_nan``, ``assert_finite``, ``warn_layouts``. Its compile
     reports are not kept; pass a ``Compiler`` to have them.
     """
-    given = {name: bool(value) for name, value in (options or {}).items()}
+    given: dict[str, Any] = {name: bool(value) for name, value in (options or {}).items()}
     if other or not given.keys() <= set(_SWITCHES):
         raise UsageError(
             "the backend does not know this option",
