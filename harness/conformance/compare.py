@@ -65,6 +65,23 @@ def torchs_own(
     return tuple(line for line in lines if line in own)
 
 
+class _Drawn(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notes whether random numbers are drawn."""
+
+    seen = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen |= torch.Tag.nondeterministic_seeded in func.tags
+        return func(*args, **(kwargs or {}))
+
+
+def draws(function: Function, args: Sequence[Any]) -> bool:
+    """Whether ``function(*args)`` draws random numbers."""
+    with _Drawn() as mode:  # type: ignore[no-untyped-call]
+        outcome(function, args)
+    return mode.seen
+
+
 class _Narrow(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Takes down the floating types of 16 and 8 bits that are computed."""
 

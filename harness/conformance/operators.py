@@ -7,6 +7,7 @@ with its reason.
 
 from __future__ import annotations
 
+import operator
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -19,17 +20,18 @@ from torch.utils import _pytree as pytree
 
 from harness.backend import Compiler, Devices
 from harness.conformance.batch import answers, devices_of
-from harness.conformance.compare import differences, torchs_own
+from harness.conformance.compare import differences, draws, torchs_own
 from harness.devices.job import Context, Job
 from harness.errors import UsageError
 
 CATEGORIES = (
-    "no sample", "views only", "generated", "undefined", "library", "torch's own", "eager",
-    "wrong", "error",
+    "no sample", "views only", "generated", "undefined", "random", "library", "torch's own",
+    "eager", "wrong", "error",
 )  # fmt: skip
-"""The database has no input; no work; kernels alone; eager mode itself promises no values; library
-calls too; ``torch.compile`` with eager mode's kernels differs in the same way; torch runs a part or
-all; another result; an exception. Of an operator's samples the last of these counts."""
+"""The database has no input; no work; kernels alone; eager mode itself promises no values; kernels
+that draw other random numbers than torch, and are right with torch's; library calls too;
+``torch.compile`` with eager mode's kernels differs in the same way; torch runs a part or all;
+another result; an exception. Of an operator's samples the last of these counts."""
 
 DTYPES = ("float32", "bfloat16", "int64", "bool", "complex64")
 _SECONDS = 150.0
@@ -130,6 +132,17 @@ def try_operator(case: Case, samples: int, devices: Devices, device: str = "cpu"
     return Row(case.operator, *worst, tried, case.dtype, case.backward)
 
 
+def _plain(op: Any) -> Any:
+    """``op`` without the seed that the database sets around a call that draws random numbers,
+    which ``torch.compile`` does not trace."""
+    if "wrapper_set_seed" not in getattr(getattr(op.op, "__code__", None), "co_names", ()):
+        return op
+    try:
+        return operator.attrgetter(op.name)(torch)
+    except AttributeError:
+        return op
+
+
 def _leaf(value: Any) -> Any:
     """A tensor of a sample as an argument: a leaf of its own."""
     if not isinstance(value, torch.Tensor) or value.is_leaf:
@@ -137,7 +150,10 @@ def _leaf(value: Any) -> Any:
     return value.detach().clone().requires_grad_(value.requires_grad)
 
 
-def _try_sample(op: Any, sample: Any, devices: Devices) -> tuple[str, str]:
+def _try_sample(
+    op: Any, sample: Any, devices: Devices, eager_random: bool = False
+) -> tuple[str, str]:
+    call = _plain(op)
     leaves, spec = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
     at = [n for n, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 
@@ -146,14 +162,18 @@ def _try_sample(op: Any, sample: Any, devices: Devices) -> tuple[str, str]:
         for place, tensor in zip(at, tensors, strict=True):
             given[place] = tensor
         first, args, kwargs = pytree.tree_unflatten(given, spec)
-        return op(first, *args, **kwargs)
+        return call(first, *args, **kwargs)
 
-    compiler, args = Compiler(devices=devices), [_leaf(leaves[n]) for n in at]
+    compiler = Compiler(devices=devices, eager_random=eager_random)
+    args = [_leaf(leaves[n]) for n in at]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         lines = differences(function, args, compiler, signed_zeros=False)
         if lines and _CONTENTS_UNDEFINED in op.name and not _raised(lines):
             return "undefined", ""
+        if lines and not eager_random and draws(function, args):
+            found = _try_sample(op, sample, devices, eager_random=True)
+            return found if found[0] in ("wrong", "error") else ("random", "")
         torchs = torchs_own(function, args, lines, signed_zeros=False)
     left = [line for line in lines if line not in torchs]
     if left:

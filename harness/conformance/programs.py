@@ -62,6 +62,10 @@ _INDEXED = (
     "{0}.scatter({d}, torch.zeros_like({0}.narrow({d}, 0, 1), dtype=torch.int64), 3)",
     "{0}.index_put((torch.arange({0}.shape[0]),), {0} + {0})", "{0}.sort({d})[0]",
     "{0}.scatter_add({d}, torch.zeros_like({0}, dtype=torch.int64), {0})",
+    "{0}.cumsum({d})", "{0}.cumprod({d})", "{0}.cummax({d})[0]", "{0}.cummin({d})[1]",
+    "{0}.logcumsumexp({d})", "{0}.sort({d}, stable=True, descending=True)[1]",
+    "{0}.argsort({d}, stable=True)", "{0}.topk(1, {d})[0]",
+    "{0}.sort({d}, stable=True)[0].flip({d})",
 )  # fmt: skip
 _CHANGES = (
     "{0}.add_(1)", "{0}.mul_({1}.clone())", "{0}.copy_({1}.clone())", "{0}[0] = {1}.clone()[0]",
