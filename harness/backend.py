@@ -303,7 +303,7 @@ class Compiler:
     def _compiled(self, kind: str, name: str, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         converted = convert(gm, inputs, name, Naming())
         _require_sizes(converted.graph)
-        device = _device_of(inputs)
+        device = _device_of(gm, inputs)
         target = self.target or self.devices.target(device)
         graph = with_bounds(converted.graph)
         if not (self.unchecked_indices or settings.current().unchecked_indices):
@@ -483,8 +483,12 @@ def _size_key(arg: Any) -> object:
     return (type(arg).__name__, arg)
 
 
-def _device_of(inputs: Sequence[Any]) -> torch.device:
+def _device_of(gm: fx.GraphModule, inputs: Sequence[Any]) -> torch.device:
+    """Where a graph works: on the device of its inputs, or of what it makes of numbers."""
     tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    if not tensors:
+        made = [node.meta.get("val") for node in gm.graph.nodes]
+        tensors = [value for value in made if isinstance(value, torch.Tensor)]
     # A CUDA graph may read single numbers that live on the CPU.
     chosen = next((t.device for t in tensors if t.device.type != "cpu"), None)
     return chosen or torch.device("cpu")

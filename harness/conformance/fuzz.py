@@ -112,9 +112,9 @@ def fuzz(
 
 def answer(context: Context, job: TrialJob) -> Trial:
     """The handler of ``TrialJob``."""
-    devices = context.once(devices_of)
+    devices, program = context.once(devices_of), make_program(job.seed)
     with nullcontext() if job.device == "cpu" else torch.device(job.device):
-        return trial(job.seed, devices)
+        return trial(job.seed, devices, program)
 
 
 def _kind(lines: tuple[str, ...]) -> str:
@@ -127,8 +127,9 @@ def _kind(lines: tuple[str, ...]) -> str:
 def _safely(program: Program, devices: Devices) -> tuple[str, ...]:
     """The faults; none of a program that eager mode refuses to make."""
     try:
-        function, args = program.load()
-        function(*args)
+        with torch.device("cpu"):  # a GPU that is given nonsense to do is lost
+            function, args = program.load()
+            function(*args)
         return faults(program, devices).faults
     except Exception:  # noqa: BLE001 - shrinking makes programs that mean nothing
         return ()

@@ -43,7 +43,7 @@ from harness.ir.reduce_numpy import SHAPES
 from harness.ir.simplify import Simplifier
 
 _ROUNDED_TO = (DType.F8E4M3, DType.F8E5M2, DType.F16, DType.BF16)
-"""Types so narrow that converting to them and back is work: nothing else is computed in them."""
+"""Types that values are converted to and back, which rounds them: nothing is computed in them."""
 
 
 def verify(program: Program) -> None:

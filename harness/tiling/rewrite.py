@@ -29,8 +29,6 @@ from harness.ir.nodes import (
 )
 from harness.ir.ops import Op
 
-_NARROW = frozenset((DType.F8E4M3, DType.F8E5M2))
-
 
 @dataclass(slots=True)
 class Inliner:
@@ -74,10 +72,11 @@ class Inliner:
         self.writes.setdefault(store.buffer, []).append(seen)
 
     def _seen_by_readers(self, buffer: str, value: Value) -> Value:
-        """What a load of ``buffer`` yields: rounded where the buffer's type is so narrow
-        that the rounding is the point of it (quantised values)."""
+        """What a load of ``buffer`` yields: rounded where other kernels read it too, which compare
+        it with what is computed from it here, or where rounding is the point (8 bits)."""
         dtype = self.dtypes[buffer]
-        if dtype in _NARROW:
+        rounds = dtype.is_float and dtype.compute is not dtype
+        if rounds and (dtype.itemsize == 1 or buffer not in self.internal):
             narrowed = self.builder.compute(Op.CAST, value, dtype=dtype)
             return self.builder.compute(Op.CAST, narrowed, dtype=dtype.compute)
         if value.dtype is not dtype.compute:

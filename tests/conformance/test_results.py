@@ -69,6 +69,39 @@ def test_an_input_is_changed_through_another_view_of_its_memory(compiler: Compil
     check(compiler, function, x, x[..., :2])
 
 
+def test_means_of_whole_numbers_are_whole(compiler: Compiler) -> None:
+    x = torch.arange(-9, 9).reshape(2, 3, 3)
+    check(compiler, lambda x: F.avg_pool2d(x, 2) * 0.5, x)
+    check(compiler, lambda x: F.local_response_norm(x, 2), x)
+
+
+def test_norms_over_one_element(compiler: Compiler) -> None:
+    x = torch.randn(4, 1, 3)
+    check(compiler, lambda x: (x.norm(dim=1), x.norm(dim=1, keepdim=True), x[:1, 0, :1].norm()), x)
+
+
+def test_gradients_that_are_known_to_be_zero(compiler: Compiler) -> None:
+    check(compiler, torch.sgn, torch.randn(3).requires_grad_())
+
+
+def lowest(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    low = x.to(dtype)
+    return torch.stack([low, low]).sin().amin(dim=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_what_is_compared_is_rounded_as_what_is_stored(
+    compiler: Compiler, dtype: torch.dtype
+) -> None:
+    """The gradient of ``amin`` looks for the elements that are equal to it."""
+    x = torch.randn(5, 4).requires_grad_()
+    check(compiler, lambda x: lowest(x, dtype), x)
+    check(compiler, lambda x: x.to(dtype).exp().amax(1), x)
+    check(compiler, lambda x: (x.to(dtype) * 3).exp().max(1)[1], x.detach())
+    check(compiler, lambda x: x.double() >= x.to(dtype), x.detach())
+    check(compiler, lambda x: ((x.to(dtype) * 7).floor(), (x.to(dtype) / 3).int()), x.detach())
+
+
 ROWS = torch.arange(3)
 ZEROS = torch.zeros(3, 1, dtype=torch.int64)
 STORES: dict[str, Function] = {

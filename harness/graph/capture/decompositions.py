@@ -8,6 +8,7 @@ than generated code stay whole, and so does everything that would draw random nu
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
 from harness.graph.capture.random import random_rules
-from harness.graph.capture.rules import own_rules
+from harness.graph.capture.rules import own_rules, vector_norm
 from harness.graph.capture.sorting import sorting_rules
 
 DecompositionTable = dict[torch._ops.OperatorBase, Callable[..., Any]]
@@ -147,6 +148,8 @@ def decompositions(eager_random: bool = False) -> DecompositionTable:
     packets = [getattr(torch.ops.aten, n) for n in DECOMPOSED if hasattr(torch.ops.aten, n)]
     table.update(get_decompositions(packets))
     table.update(own_rules())
+    norm = torch.ops.aten.linalg_vector_norm.default
+    table[norm] = functools.partial(vector_norm, table[norm])
     table.update(sorting_rules())
     kept = {f"aten::{name}" for name in (*KEPT, *RANDOM)}
     table = {op: rule for op, rule in table.items() if _packet(op) not in kept}

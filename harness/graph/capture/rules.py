@@ -44,6 +44,21 @@ def _layer_norm_of_device(x: Tensor, *args: Any) -> tuple[Tensor, Tensor, Tensor
     return out, mean.to(kept), rstd.to(kept)
 
 
+def vector_norm(
+    rule: Callable[..., Tensor],
+    x: Tensor,
+    order: float = 2,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    **options: Any,
+) -> Tensor:
+    """Torch's ``rule``, which before 2.13 leaves dimensions of size 1 in place."""
+    dims = list(range(x.dim())) if dim is None else list(dim)
+    if keepdim or all(x.shape[d] != 1 for d in dims):
+        return rule(x, order, dim, keepdim, **options)
+    return rule(x, order, dim, True, **options).squeeze(dims)
+
+
 def _wide(x: Tensor) -> Tensor:
     """``x`` in the type that sums over it are carried out in."""
     return x.to(torch.float32) if x.dtype.itemsize < 4 else x

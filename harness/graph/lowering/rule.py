@@ -19,7 +19,8 @@ from harness.graph.lowering.tensor import (
     is_one,
 )
 from harness.graph.model import Arg, Node, Ref, TensorType
-from harness.ir.nodes import Value
+from harness.ir.nodes import Constant, Load, Value
+from harness.ir.ops import Op
 
 MISSING = object()
 
@@ -194,6 +195,27 @@ class Call:
         to ``dtype`` (the node's own type if not given)."""
         tensor = self.tensor(position, name)
         return self.scalar.cast(self.broadcast(tensor, self.shape), dtype or self.dtype)
+
+    def decisive(self, position: int, name: str = "other", dtype: DType | None = None) -> Value:
+        """``operand`` of an operator whose result jumps somewhere (a comparison, a floor), as eager
+        mode has it: rounded to its own type. Otherwise a value that one kernel keeps in float32
+        would not equal itself read from memory, as the gradient of ``amax`` needs."""
+        tensor = self.tensor(position, name)
+        value = self.rounded(self.broadcast(tensor, self.shape), tensor.dtype)
+        return self.scalar.cast(value, dtype or self.dtype)
+
+    def rounded(self, value: Value, dtype: DType) -> Value:
+        """``value`` rounded to ``dtype`` if that is narrower than what is computed in, and if it
+        was not read from memory of that type. Rounding twice does no harm."""
+        if dtype.compute is dtype or not dtype.is_float or isinstance(value, Constant):
+            return value
+        if isinstance(value, Load):
+            stored = self.types.get(value.buffer)
+            if stored is not None and stored.dtype is dtype:
+                return value
+        builder = self.context.builder
+        narrow = builder.compute(Op.CAST, value, dtype=dtype)
+        return builder.compute(Op.CAST, narrow, dtype=dtype.compute)
 
     def promoted(self, *positions: int) -> DType:
         """The common type of several operands by torch's promotion."""

@@ -11,7 +11,7 @@ from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered
 from harness.ir.index import FloorDiv
-from harness.ir.nodes import Compute, Constant, IndexValue, Load, Value
+from harness.ir.nodes import Compute, Constant, IndexValue, Value
 from harness.ir.ops import NUMBERS, Op
 
 
@@ -20,6 +20,15 @@ def binary(op: Op) -> Rule:
 
     def lower(call: Call) -> Lowered:
         return call.result(call.scalar.op(op, call.operand(0), call.operand(1)))
+
+    return Rule(lower)
+
+
+def stepped(op: Op) -> Rule:
+    """Both operands in the result's type, in which it jumps."""
+
+    def lower(call: Call) -> Lowered:
+        return call.result(call.scalar.op(op, call.decisive(0), call.decisive(1)))
 
     return Rule(lower)
 
@@ -80,7 +89,7 @@ def floor_quotient(call: Call, left: Value, right: Value) -> Value:
 
 def floor_divide(call: Call) -> Lowered:
     """``floor_divide``."""
-    return call.result(floor_quotient(call, call.operand(0), call.operand(1)))
+    return call.result(floor_quotient(call, call.decisive(0), call.decisive(1)))
 
 
 def comparison(op: Op) -> Rule:
@@ -88,7 +97,7 @@ def comparison(op: Op) -> Rule:
 
     def lower(call: Call) -> Lowered:
         common = call.promoted(0, 1)
-        left, right = call.operand(0, "self", common), call.operand(1, "other", common)
+        left, right = call.decisive(0, "self", common), call.decisive(1, "other", common)
         return call.result(call.scalar.compare(op, left, right))
 
     return Rule(lower)
@@ -247,8 +256,8 @@ def cast(call: Call) -> Lowered:
     """``_to_copy`` and ``convert_element_type``: the node's type says to what."""
     tensor = call.tensor(0)
     value = call.broadcast(tensor, call.shape)
-    if tensor.dtype in _QUANTISED and tensor.dtype is not call.dtype:
-        value = _quantised(call, value, tensor.dtype)
+    if tensor.dtype is not call.dtype and (tensor.dtype.itemsize == 1 or not call.dtype.is_float):
+        value = call.rounded(value, tensor.dtype)
     position = scaled_position(call, value) if call.dtype.is_integer else None
     if position is not None:
         return call.result(call.context.index_value(position, call.dtype))
@@ -279,21 +288,6 @@ _WITH_BITS = frozenset((*NUMBERS, DType.F16, DType.BF16))
 def fused_multiply_add(call: Call) -> Lowered:
     """``prims.fma``: rounded once."""
     return call.result(call.scalar.op(Op.FMA, *(call.operand(n) for n in range(3))))
-
-
-_QUANTISED = (DType.F8E4M3, DType.F8E5M2)
-
-
-def _quantised(call: Call, value: Value, dtype: DType) -> Value:
-    """``value`` rounded to 8 bits, which is the point of such a type, unless it was read from
-    memory of that type. Rounding twice does no harm."""
-    if isinstance(value, Load):
-        stored = call.types.get(value.buffer)
-        if stored is not None and stored.dtype is dtype:
-            return value
-    builder = call.context.builder
-    narrow = builder.compute(Op.CAST, value, dtype=dtype)
-    return builder.compute(Op.CAST, narrow, dtype=dtype.compute)
 
 
 # Integers up to here are exact in float32 (24 bits of significand).
@@ -390,8 +384,8 @@ RULES: Rules = {
     **_overloads("div", Rule(div), "Tensor", "Scalar", "Tensor_mode", "Scalar_mode"),
     **_overloads("true_divide", Rule(div), "Tensor", "Scalar"),
     **_overloads("floor_divide", Rule(floor_divide), "default", "Scalar"),
-    **_overloads("remainder", binary(Op.REMAINDER), "Tensor", "Scalar", "Scalar_Tensor"),
-    **_overloads("fmod", binary(Op.FMOD), "Tensor", "Scalar"),
+    **_overloads("remainder", stepped(Op.REMAINDER), "Tensor", "Scalar", "Scalar_Tensor"),
+    **_overloads("fmod", stepped(Op.FMOD), "Tensor", "Scalar"),
     **_overloads("copysign", binary(Op.COPYSIGN), "Tensor", "Scalar"),
     **_overloads("pow", Rule(pow_, partial=True), "Tensor_Scalar", "Tensor_Tensor", "Scalar"),
     **_overloads("where", Rule(where), "self", "ScalarSelf", "ScalarOther", "Scalar"),

@@ -208,12 +208,18 @@ def extreme_with_index(kind: ReduceKind, position_kind: ReduceKind) -> Rule:
 
     def lower(call: Call) -> Lowered:
         operand = over(call)
-        position = _countable(operand).reduce(position_kind, DType.I64)
+        position = _countable(_rounded(operand)).reduce(position_kind, DType.I64)
         values = operand.finish(extreme_of(operand, kind), 0)
         positions = operand.finish(position, 1)
         return values, positions
 
     return Rule(lower)
+
+
+def _rounded(operand: Operand) -> Operand:
+    """What is ranked, as eager mode has it: what is equal in 16 bits is a tie."""
+    dtype = operand.call.tensor(0).dtype
+    return operand.map(lambda value: operand.call.rounded(value, dtype))
 
 
 def _countable(operand: Operand) -> Operand:
@@ -225,7 +231,7 @@ def position_of(kind: ReduceKind) -> Rule:
     """``argmax`` and ``argmin``; without a dimension the position in row-major order."""
 
     def lower(call: Call) -> Lowered:
-        operand = _countable(over(call))
+        operand = _countable(_rounded(over(call)))
         return operand.finish(operand.reduce(kind, DType.I64))
 
     return Rule(lower)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -134,7 +135,8 @@ def average_pool(call: Call) -> Lowered:
     divisor = call.maybe_number(6, "divisor_override")
     if divisor is None and (call.flag(5, "count_include_pad", True) or not any(window.padding)):
         divisor = window.kernel[0] * window.kernel[1]
-    return call.result(scalar.div(total, count if divisor is None else scalar.like(divisor, total)))
+    divide = scalar.div if call.dtype.is_float else functools.partial(scalar.op, Op.TRUNC_DIV)
+    return call.result(divide(total, count if divisor is None else scalar.like(divisor, total)))
 
 
 def average_pool_backward(call: Call) -> Lowered:

@@ -55,7 +55,7 @@ def rounding(op: Op) -> Rule:
     """Rounds floats; integers are whole already."""
 
     def lower(call: Call) -> Lowered:
-        value = call.operand(0)
+        value = call.decisive(0)
         return call.result(call.scalar.op(op, value) if value.dtype.is_float else value)
 
     return Rule(lower)
