@@ -11,8 +11,9 @@ from harness.dtypes import DType
 from harness.heuristics.limits import block_name, largest_block, next_power_of_two, reach
 from harness.ir.index_text import IndexPrinter, Language, size_text
 from harness.ir.simplify import Simplifier
-from harness.runtime.grid import Blocks, Grid, Size, SplitScan, Tiled
+from harness.runtime.grid import Blocks, Cooperative, Grid, Size, SplitScan, Tiled
 from harness.tiling.plan import Entry, KernelPlan, Tile
+from harness.tiling.workspace import SharedRows, Workspace
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,6 +56,13 @@ class Frame:
         """Names of the tile masks a value over ``tiles`` needs."""
         used = frozenset(tiles)
         return [f"{p}mask" for p in self.vector if p in used and p in self.masked]
+
+    def bounds(self, prefix: str) -> tuple[str, str]:
+        """Where a loop along tile ``prefix`` begins and stops: at a program's part of a row that
+        several share."""
+        if isinstance(self.plan.workspace, SharedRows):
+            return f"{prefix}first", f"{prefix}stop"
+        return "0", f"{prefix}numel"
 
     @property
     def index_type(self) -> str:
@@ -119,7 +127,7 @@ def parallel_lines(frame: Frame, used: frozenset[sympy.Symbol]) -> list[str]:
 
 def _program(frame: Frame, tile: Tile) -> str:
     """The text of this program's block number along ``tile``."""
-    first = tile.prefix == "x" and frame.plan.workspace is None
+    first = tile.prefix == "x" and not isinstance(frame.plan.workspace, Workspace)
     number = "tl.program_id(0)" if first else "tl.program_id(1)"
     if is_layered(tile):
         number = "(tl.program_id(1) + tl.program_id(2) * tl.num_programs(1))"
@@ -182,12 +190,14 @@ def entry_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list
 
 def launch_grid(plan: KernelPlan) -> Grid:
     """How many programs the kernel of ``plan`` needs."""
-    if plan.workspace is not None:
+    if isinstance(plan.workspace, Workspace):
         (scanned,) = [t for t in plan.tiles if t.is_reduction]
         return SplitScan(
             Blocks(_size(scanned.numel), block_name(scanned.prefix)), plan.workspace.rows
         )
     tiles = [t for t in reversed(plan.tiles) if not t.is_reduction]
+    if isinstance(plan.workspace, SharedRows):
+        return Cooperative(_size(tiles[0].numel))
     blocks = tuple(Blocks(_size(t.numel), block_name(t.prefix)) for t in tiles)
     return Tiled(blocks, layered=len(tiles) == 2 and any(is_layered(t) for t in tiles))
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 import sympy
 
 from harness.codegen.body import Body
+from harness.codegen.exchange import Exchange
 from harness.codegen.frame import (
     Frame,
     build_frame,
+    entry_lines,
     launch_grid,
     parallel_lines,
     reduction_base,
@@ -25,6 +27,7 @@ from harness.codegen.reduction import HELPERS, Reducer
 from harness.codegen.scan import SCAN_HELPERS, Scanner
 from harness.codegen.source import KernelSource
 from harness.codegen.values import Scope
+from harness.heuristics.cooperative import PROGRAMS, RSPLIT
 from harness.heuristics.limits import block_name
 from harness.ir import op_triton
 from harness.ir.nodes import (
@@ -44,6 +47,7 @@ from harness.tiling.passes import (
     walk_until,
 )
 from harness.tiling.plan import ArgumentKind, KernelPlan, PlanSegment, Tile
+from harness.tiling.workspace import SharedRows, Workspace
 
 _INDENT = "    "
 _COMMENT = re.compile(r"  # \w+$", re.MULTILINE)
@@ -56,12 +60,16 @@ def render(plan: KernelPlan, number: int) -> KernelSource:
     ``InvalidProgram`` for a plan that uses a reduction before its loop has closed.
     """
     name = f"{plan.name}_{number}"
-    kernel = _Kernel(plan, build_frame(plan))
+    shared = plan.workspace
+    exchange = Exchange(shared.each) if isinstance(shared, SharedRows) else None
+    kernel = _Kernel(plan, build_frame(plan), exchange=exchange)
     lines = kernel.lines()
     known = {**HELPERS, **SCAN_HELPERS, **op_triton.HELPERS}
-    helpers = [known[h] + "\n\n" for h in sorted(kernel.helpers)]
+    used = {h: known[h] for h in kernel.helpers} | (exchange.helpers if exchange else {})
+    helpers = [used[h] + "\n\n" for h in sorted(used)]
     parameters = [a.name for a in plan.arguments]
     parameters += [f"{block_name(t.prefix)}: tl.constexpr" for t in _blocks_in_order(plan)]
+    parameters += [f"{name}: tl.constexpr" for name in (RSPLIT, PROGRAMS) if exchange]
     body = "".join(f"{_INDENT}{line}\n" for line in lines)
     tail = f"({', '.join(parameters)}):\n{body}"
     # Assertions are compiled only where a kernel asks for it.
@@ -84,6 +92,7 @@ class _Kernel:
     plan: KernelPlan
     frame: Frame
     helpers: set[str] = field(default_factory=set)
+    exchange: Exchange | None = None
     _text: list[str] = field(default_factory=list)
     _in_memory: set[str] = field(default_factory=set)
     _done: set[int] = field(default_factory=set)
@@ -106,12 +115,18 @@ class _Kernel:
                     self._loop(body, segment, number, passes)
                 case SegmentKind.LOOP | SegmentKind.FLAT:
                     self._flat(body, segment)
+        if self.exchange is not None:
+            rows, reduced = self.plan.tiles
+            head = [*size_lines(self.frame), reduction_base(self.frame, reduced)]
+            entries = entry_lines(self.frame, rows, frozenset(body.used))
+            return self.exchange.wrap(head, entries + self._text, self.plan.index_dtype)
         shared = self.plan.workspace
-        return self._head(body) + self._text + ([] if shared is None else closing_lines(shared))
+        closing = closing_lines(shared) if isinstance(shared, Workspace) else []
+        return self._head(body) + self._text + closing
 
     @property
     def _looped(self) -> bool:
-        alone = not self.plan.persistent and self.plan.workspace is None
+        alone = not self.plan.persistent and not isinstance(self.plan.workspace, Workspace)
         return alone and any(t.is_reduction for t in self.plan.tiles)
 
     def _pointers(self) -> dict[str, str]:
@@ -129,7 +144,7 @@ class _Kernel:
                 lines += reduction_lines(self.frame, tile, used)
                 continue
             lines.append(reduction_base(self.frame, tile))
-            if self.plan.workspace is not None:
+            if isinstance(self.plan.workspace, Workspace):
                 lines += opening_lines(self.plan, self.plan.workspace)
                 lines += reduction_lines(self.frame, tile, used)
         return lines
@@ -138,7 +153,7 @@ class _Kernel:
 
     def _flat(self, body: Body, segment: PlanSegment) -> None:
         eager = self._reads_what_it_writes()
-        reducer = Reducer(body, self.helpers)
+        reducer = Reducer(body, self.helpers, self.exchange)
         along = [t.prefix for t in self.plan.tiles]
         flat = [p for p in along if not p.startswith("r")]
         for group in self._pending_groups(segment.stores):
@@ -171,7 +186,7 @@ class _Kernel:
         loop = body.loop = Scope()
         before = frozenset(body.used)
         body.used = set()
-        reducer = Reducer(body, self.helpers)
+        reducer = Reducer(body, self.helpers, self.exchange)
         after: list[Store] = []
         for group in self._pending_groups(segment.stores):
             reducer.add(group)
@@ -198,7 +213,8 @@ class _Kernel:
         outer, body.outer.lines = body.outer.lines, []
         self._text += outer
         block, prefix = block_name(tile.prefix), tile.prefix
-        self._text.append(f"for {prefix}offset in range(0, {prefix}numel, {block}):")
+        first, stop = self.frame.bounds(prefix)
+        self._text.append(f"for {prefix}offset in range({first}, {stop}, {block}):")
         inner = reduction_lines(self.frame, tile, used)
         self._text += [_INDENT + line for line in (*inner, *loop.lines, *loop.stores)]
 

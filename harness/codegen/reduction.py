@@ -8,10 +8,12 @@ outside the reduced range its contribution is replaced by the neutral element.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from harness.codegen.body import Body, remark
+from harness.codegen.exchange import Exchange, Part
 from harness.codegen.values import Scope, Var, materialised, triton_type
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
@@ -29,7 +31,9 @@ class Reducer:
 
     body: Body
     helpers: set[str]
+    exchange: Exchange | None = None
     _finals: list[Callable[[], None]] = field(default_factory=list)
+    _parts: list[Part] = field(default_factory=list)
 
     # shared pieces
 
@@ -101,6 +105,9 @@ class Reducer:
         for final in self._finals:
             final()
         self._finals.clear()
+        if self.exchange is not None and self._parts:
+            self.exchange.write(self._parts, self.body.outer)
+            self._parts.clear()
 
     # sum, prod, max, min, any, xor
 
@@ -134,16 +141,38 @@ class Reducer:
         if dtype.is_float and reduce.kind in _EXTREMES:
             combined = combined[:-1] + ", propagate_nan=tl.PropagateNan.ALL)"
         loop.lines.append(f"{acc} = {self._guarded(combined, acc)}")
-        self._finals.append(lambda: self._define(reduce, self._collapse(reduce, dtype, acc)))
+        self._finals.append(lambda: self._simple_finish(reduce, dtype, acc))
+
+    def _simple_finish(self, reduce: Reduce, dtype: DType, acc: str) -> None:
+        if self.exchange is None:
+            self._define(reduce, self._collapse(reduce, dtype, acc))
+            return
+
+        def merge(vectors: Sequence[str]) -> list[str]:
+            return [self._across(reduce.kind, dtype, vectors[0])]
+
+        def define() -> None:
+            self._define(reduce, self._outcome(reduce, dtype, own))
+
+        own = self._line(self.body.outer, self._across(reduce.kind, dtype, acc))
+        self._parts.append(Part((own,), dtype, merge, define))
 
     def _collapse(self, reduce: Reduce, dtype: DType, name: str) -> str:
-        if reduce.kind in _EXTREMES and dtype.is_float:
-            return self._float_extreme(reduce.kind, dtype, name)
-        if reduce.kind is ReduceKind.PROD:
+        return self._outcome(reduce, dtype, self._across(reduce.kind, dtype, name))
+
+    def _across(self, kind: ReduceKind, dtype: DType, name: str) -> str:
+        """All of ``name`` as one, in the type that the reduction is carried out in."""
+        if kind in _EXTREMES and dtype.is_float:
+            return self._float_extreme(kind, dtype, name)
+        if kind is ReduceKind.PROD:
             self.helpers.add("_multiply")
-            text = self._kept(f"tl.reduce({name}, {self._axis}, _multiply)")
-        else:
-            text = self._reduce(_ACROSS[reduce.kind], name)
+            return self._kept(f"tl.reduce({name}, {self._axis}, _multiply)")
+        return self._reduce(_ACROSS[kind], name)
+
+    @staticmethod
+    def _outcome(reduce: Reduce, dtype: DType, text: str) -> str:
+        if reduce.kind in _EXTREMES and dtype.is_float:
+            return text
         if reduce.kind is ReduceKind.ANY:
             return f"{text} != 0"
         if reduce.dtype is DType.BOOL:
@@ -257,7 +286,9 @@ class Reducer:
         dtype = group[0].dtype
         mean = self._accumulator("mean", "0.0", triton_type(dtype))
         m2 = self._accumulator("squares", "0.0", triton_type(dtype))
-        seen = f"tl.full([], {R}offset // R0_BLOCK + 1, {triton_type(dtype)})"
+        first, _ = self.body.frame.bounds(R)
+        offset = f"{R}offset" if first == "0" else f"({R}offset - {first})"
+        seen = f"tl.full([], {offset} // R0_BLOCK + 1, {triton_type(dtype)})"
         step = self._line(loop, f"1.0 / {seen}")
         value = self._line(loop, self.body.whole(arg, dtype))
         off = self._line(loop, f"{value} - {mean}")
@@ -268,14 +299,32 @@ class Reducer:
         self._finals.append(lambda: self._welford_finish(group, mean, m2))
 
     def _welford_finish(self, group: Sequence[Reduce], mean: str, m2: str) -> None:
-        scope, dtype = self.body.outer, group[0].dtype
-        steps = f"({R}numel - {R}base + (R0_BLOCK - 1)) // R0_BLOCK"
-        weight = self._line(scope, f"tl.maximum({steps}, 0).to({triton_type(dtype)})")
+        scope, kind = self.body.outer, triton_type(group[0].dtype)
+        first, stop = self.body.frame.bounds(R)
+        extent = stop if first == "0" else f"{stop} - {first}"
+        steps = f"({extent} - {R}base + (R0_BLOCK - 1)) // R0_BLOCK"
+        weight = self._line(scope, f"tl.maximum({steps}, 0).to({kind})")
+        if self.exchange is None:
+            self._components(group, self._pooled(mean, m2, weight, self._count()))
+            return
+
+        def merge(vectors: Sequence[str]) -> tuple[str, str]:
+            parts = f"{R}numel - tl.arange(0, RSPLIT) * {R}part"
+            seen = f"tl.minimum(tl.maximum({parts}, 0), {R}part).to({kind})"
+            return self._pooled(vectors[0], vectors[1], self._line(scope, seen), self._count())
+
+        count = f"tl.maximum({extent}, 1).to({kind})"  # a program may have nothing left of a row
+        own = self._pooled(mean, m2, weight, self._line(scope, count))
+        define = functools.partial(self._components, group, own)
+        self._parts.append(Part(own, group[0].dtype, merge, define))
+
+    def _pooled(self, mean: str, m2: str, weight: str, count: str) -> tuple[str, str]:
+        """Mean and sum of squares around it of ``count`` values, from those of disjoint parts."""
+        scope = self.body.outer
         total = self._line(scope, self._reduce("tl.sum", f"{mean} * {weight}"))
-        final = self._line(scope, f"{total} / {self._count()}")
+        final = self._line(scope, f"{total} / {count}")
         off = self._line(scope, f"{mean} - {final}")
-        spread = self._line(scope, self._reduce("tl.sum", f"{m2} + {weight} * {off} * {off}"))
-        self._components(group, (final, spread))
+        return final, self._line(scope, self._reduce("tl.sum", f"{m2} + {weight} * {off} * {off}"))
 
     # online softmax
 
@@ -345,10 +394,29 @@ class Reducer:
         self._finals.append(lambda: self._softmax_finish(group, best, total))
 
     def _softmax_finish(self, group: Sequence[Reduce], best: str, total: str) -> None:
-        scope, dtype = self.body.outer, group[0].dtype
-        top = self._line(scope, self._float_extreme(ReduceKind.MAX, dtype, best))
-        terms = f"{total} * tl.exp({best} - {top})"
-        self._components(group, (top, self._line(scope, self._reduce("tl.sum", terms))))
+        dtype = group[0].dtype
+        if self.exchange is None:
+            self._components(group, self._rescaled(dtype, best, total))
+            return
+
+        def merge(vectors: Sequence[str]) -> tuple[str, str]:
+            return self._rescaled(dtype, vectors[0], vectors[1])
+
+        own = self._rescaled(dtype, best, total, nothing=True)
+        define = functools.partial(self._components, group, own)
+        self._parts.append(Part(own, dtype, merge, define))
+
+    def _rescaled(
+        self, dtype: DType, best: str, total: str, nothing: bool = False
+    ) -> tuple[str, str]:
+        """The largest of ``best``, and what ``total`` sums up below that; ``nothing``: where all
+        is minus infinity the sum is 0, because others may have more."""
+        scope = self.body.outer
+        top = near = self._line(scope, self._float_extreme(ReduceKind.MAX, dtype, best))
+        if nothing:
+            near = self._line(scope, f'tl.where({top} == float("-inf"), 0.0, {top})')
+        terms = f"{total} * tl.exp({best} - {near})"
+        return top, self._line(scope, self._reduce("tl.sum", terms))
 
 
 _COMBINE = {

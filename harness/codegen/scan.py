@@ -87,7 +87,7 @@ class Scanner:
         if kind is not ScanKind.SUM:
             self.body.helpers.add(_HELPER[kind])
         workspace = self.body.frame.plan.workspace
-        if workspace is not None:
+        if isinstance(workspace, Workspace):
             return self._shared(scope, workspace, kind, parts, blocks)
         own = self._lines(scope, _across(kind, blocks, self._axis), len(parts))
         if self.body.loop is None:

@@ -100,8 +100,12 @@ def get_args(device=None, seed=0{parameter}):
 def call(args, config=None):
     """Launch the kernel on the current stream."""
     config = dict(CONFIGS[0] if config is None else config)
-    {name}[grid({where})](*args, **config{asserting})
+{shared}    {name}[grid({where})](*args, **config{options})
 '''
+
+_SHARED = """    if os.environ.get("TRITON_INTERPRET") == "1":
+        config["RSPLIT"] = 1  # programs run one after the other: they cannot wait for each other
+"""
 
 _SIZE = """        if kind == "size":
             args.append(bound)
@@ -309,8 +313,8 @@ def arguments(name: str, sizes: bool, rows: str, kernel: str) -> str:
         "{sizes}": "\n    Unknown sizes: ``sizes``, else UNKNOWN_SIZES." if sizes else "",
         "{rows}": "arg_rows(**{**UNKNOWN_SIZES, **(sizes or {})})" if sizes else "ARGS",
         "{size}": _SIZE if sizes else "",
-        # Of a kernel's assertions its own: integers may wrap around.
-        "{asserting}": ", sanitize_overflow=False" if "tl.device_assert(" in kernel else "",
+        "{shared}": _SHARED if "RSPLIT: tl.constexpr" in kernel else "",
+        "{options}": _launch_options(kernel),
         "{where}": "config, args" if sizes else "config",
         "{distinct}": (_CALL_DISTINCT if distinct else "")
         + (_CALL_SORTED if '"sorted"' in rows else ""),
@@ -336,6 +340,16 @@ def check(kernel: str, signature: Sequence[str]) -> str:
     lines = ["        if interpreted:\n"] if calls else []
     lines += [f"            {text}\n" for text in calls]
     return _CHECK + repairs + _filled(_MAIN, {"{repair}": "".join(lines)})
+
+
+def _launch_options(kernel: str) -> str:
+    """What a launch says besides its configuration."""
+    options = ""
+    if "tl.device_assert(" in kernel:  # of a kernel's assertions its own: integers may wrap around
+        options += ", sanitize_overflow=False"
+    if "RSPLIT: tl.constexpr" in kernel:
+        options += ', launch_cooperative_grid=config["RSPLIT"] > 1'
+    return options
 
 
 def _filled(text: str, parts: Mapping[str, str]) -> str:

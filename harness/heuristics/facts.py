@@ -39,6 +39,11 @@ class Config:
     num_stages: int = 1
     options: tuple[tuple[str, int], ...] = ()
 
+    @property
+    def elements(self) -> int:
+        """Elements of one program's block."""
+        return math.prod(size for name, size in self.blocks if name.endswith("BLOCK"))
+
     def block(self, name: str) -> int:
         """The block size called ``name``; ``KeyError`` if the kernel has none."""
         return dict(self.blocks)[name]
@@ -59,10 +64,9 @@ class Facts:
     ``reductions`` count distinct ones; ``bytes`` counts every element that a launch touches once.
     ``min_elements_per_thread`` comes from fp8 conversions, ``one_element_per_thread`` from
     searches, in which every lane follows its own path (bucketize). ``fixed_blocks`` are block sizes
-    fixed by the kernel's text (``("XBLOCK", 1)``). ``whole`` says that each program of a
-    cooperative reduction holds its share in one block. ``again`` are the bytes that one result's
-    loops read more than once, ``side`` the elements that an online softmax folds at once
-    (``tiling.softmax.side_by_side``).
+    fixed by the kernel's text (``("XBLOCK", 1)``). ``loops`` counts the loops of a looped kernel,
+    ``again`` are the bytes that one result's loops read more than once, ``side`` the elements that
+    an online softmax folds at once (``tiling.softmax.side_by_side``).
     """
 
     family: Family
@@ -75,8 +79,8 @@ class Facts:
     min_elements_per_thread: int = 0
     fixed_blocks: tuple[tuple[str, int], ...] = ()
     one_element_per_thread: bool = False
-    whole: bool = False
     unknown: tuple[str, ...] = ()
+    loops: int = 0
     again: int = 0
     side: int = 0
 

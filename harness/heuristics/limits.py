@@ -17,9 +17,9 @@ from harness.target import Target
 MAX_BLOCK: dict[str, int] = {"x": 4096, "y": 1024, "z": 1024}
 MAX_REDUCTION_BLOCK = 4096
 MAX_LONG_BLOCK = 16384
-"""The largest block along rows of at least as many elements that are read more than once, or folded
-several elements at a time: fewer programs run at once then, and the cache holds all of their
-rows."""
+"""The largest block along rows of at least as many elements that several loops walk over, or that
+are folded several elements at a time: fewer programs run at once then, and the cache holds all of
+their rows."""
 MAX_RSPLIT = 64
 LEAST_SCAN_BLOCK = 256
 """Smallest reduction block of a split scan: every block costs its successors a look back."""
@@ -79,7 +79,7 @@ def reach(facts: Facts) -> int:
     inner = facts.hint in (Hint.INNER, Hint.DEFAULT) and ("XBLOCK", 1) in facts.fixed_blocks
     known = not any(is_reduction(prefix) for prefix in facts.unknown)
     long = inner and known and facts.reduced >= MAX_LONG_BLOCK
-    return MAX_LONG_BLOCK if long and (facts.again or facts.side > 1) else MAX_REDUCTION_BLOCK
+    return MAX_LONG_BLOCK if long and (facts.loops > 1 or facts.side > 1) else MAX_REDUCTION_BLOCK
 
 
 def largest_block(prefix: str, numel: int, most: int = MAX_REDUCTION_BLOCK) -> int:
@@ -105,7 +105,7 @@ def spill_limit(target: Target) -> int:
 
 def _holds_all(facts: Facts, prefix: str) -> bool:
     """Whether the block along ``prefix`` holds all that a program reduces."""
-    return is_reduction(prefix) and (facts.family is Family.PERSISTENT or facts.whole)
+    return is_reduction(prefix) and facts.family is Family.PERSISTENT
 
 
 def _shrunk(facts: Facts, proposal: Proposal) -> dict[str, int]:

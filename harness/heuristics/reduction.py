@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from harness.heuristics.facts import Config, Facts, Hint
 from harness.heuristics.limits import (
+    MAX_LONG_BLOCK,
     MAX_REDUCTION_BLOCK,
     Proposal,
     cdiv,
@@ -29,6 +30,7 @@ _MANY_VALUES = 10
 _LONG_BLOCKS = (16384, 8192, 4096)
 _MOST_WARPS = 32
 _MOST_WASTE = 0.125
+_FEW_LOADS = 2
 _SOME_ROWS = 4
 _FEW_ROWS = 16
 """Rows a multiprocessor below which programs are larger."""
@@ -88,16 +90,31 @@ def _long(facts: Facts, target: Target) -> list[Proposal]:
     """
     each = facts.parallel / target.multiprocessors
     if facts.again or each < 2:
-        sizes = [block for block in _LONG_BLOCKS if _waste(facts.reduced, block) <= _MOST_WASTE]
-        blocks = [(block, _MOST_WARPS) for block in (*sizes, _LONG_BLOCKS[-1])]
-        blocks += [(8192, 16), (4096, 16), (2048, 16)]
+        best = _read_again(facts)
+        fitting = [block for block in _LONG_BLOCKS if _waste(facts.reduced, block) <= _MOST_WASTE]
+        first = next((block for block in fitting if block <= best[0]), _LONG_BLOCKS[-1])
+        blocks = [(first, best[1]), (16384, 32), (8192, 32), (4096, 32), (8192, 16), (4096, 16)]
+    elif facts.side < 2:
+        blocks = [(8192, 16), (8192, 32), (8192, 8), (4096, 8)]
     elif each < _FEW_ROWS:
         blocks = [(8192, 16), (8192, 8), (4096, 8), (16384, 16)]
-    elif facts.reduced <= _LONG_BLOCKS[0]:
+    elif facts.reduced <= 2 * MAX_LONG_BLOCK:
         blocks = [(4096, 4), (4096, 8), (2048, 4), (8192, 8)]
     else:
         blocks = [(8192, 8), (4096, 8), (8192, 16), (4096, 4)]
     return [Proposal((("x", 1), ("r0_", r)), warps=w, max_warps=_MOST_WARPS) for r, w in blocks]
+
+
+def _read_again(facts: Facts) -> tuple[int, int]:
+    """Block and warps for rows that are read more than once: what several tensors take of the
+    registers leaves room for fewer elements, until the rows are so long that two programs of a
+    multiprocessor would push each other's out of the cache."""
+    if facts.loads > _FEW_LOADS:
+        if facts.reduced <= MAX_LONG_BLOCK:
+            return (4096, 16)
+        return (8192, 32) if facts.reduced <= 3 * MAX_LONG_BLOCK else (16384, 32)
+    narrow = not facts.side and facts.again <= 2 * facts.reduced
+    return (8192, 32) if narrow and facts.reduced <= 4 * MAX_LONG_BLOCK else (16384, 32)
 
 
 def _waste(reduced: int, block: int) -> float:

@@ -43,6 +43,8 @@ def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
         return ()
     if facts.family is Family.REDUCTION and reduction.is_long(facts, target):
         return ()  # blocks so large were not among what was learnt from
+    if facts.family is Family.PERSISTENT and not persistent.is_learnt(facts):
+        return ()
     tree = trees().get(kind_of(facts))
     if tree is None:
         return ()

@@ -96,22 +96,25 @@ class Tiled:
 
 @dataclass(frozen=True, slots=True)
 class Cooperative:
-    """Several programs a row: ``RSPLIT`` in x, blocks of rows in y (layered)."""
+    """Rows shared by ``RSPLIT`` programs each: as many of the ``PROGRAMS`` that can run at once as
+    there are rows for. With one program a row, a program for every row."""
 
-    rows: Blocks
+    rows: Size
 
     @property
     def names(self) -> tuple[str, ...]:
-        """RSPLIT, and the rows' block size."""
-        return ("RSPLIT", *_names((self.rows,)))
+        """Both parameters."""
+        return ("RSPLIT", "PROGRAMS")
 
     def counts(self, config: Mapping[str, int], sizes: Mapping[str, int] = NO_SIZES) -> Counts:
-        """RSPLIT times the blocks of rows."""
-        return (config["RSPLIT"], *layers(self.rows.count(config, sizes)))
+        """Programs in x."""
+        split, rows = config["RSPLIT"], size_value(self.rows, sizes)
+        return (rows if split == 1 else split * min(rows, config["PROGRAMS"] // split), 1, 1)
 
     def text(self) -> str:
         """A tuple of three."""
-        return f"(RSPLIT, {', '.join(_layered_text(self.rows))})"
+        rows = Blocks(self.rows).text()
+        return f"({rows} if RSPLIT == 1 else RSPLIT * min({rows}, PROGRAMS // RSPLIT), 1, 1)"
 
 
 @dataclass(frozen=True, slots=True)

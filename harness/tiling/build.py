@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -35,9 +36,10 @@ from harness.tiling.names import kernel_name
 from harness.tiling.passes import loaded_by_segment
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce
+from harness.tiling.sharing import shared_rows
 from harness.tiling.softmax import online_softmax, side_by_side
 from harness.tiling.space import Space, iteration_space
-from harness.tiling.workspace import Workspace
+from harness.tiling.workspace import SharedRows, Workspace
 
 # The last block may reach past the last point by less than the largest tensor of a kernel.
 _INT32_LIMIT = 2**31 - 2**20
@@ -69,7 +71,16 @@ def plan(
     pairs = shared_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
     assumed = dict.fromkeys(sizes, UNKNOWN_SIZE)
-    shared = _workspace(group, stores) if category is Category.SPLIT_SCAN else None
+    facts = _facts(
+        category, space, segments, buffers, group, bytes_touched([*reads, *writes], assumed)
+    )
+    shared: Workspace | SharedRows | None = None
+    if category is Category.SPLIT_SCAN:
+        shared = _workspace(group, stores)
+    elif not pairs:
+        shared = shared_rows(segments, tiles, facts)
+    if isinstance(shared, SharedRows):
+        facts = dataclasses.replace(facts, family=Family.COOPERATIVE)
     return KernelPlan(
         name=kernel_name(category.value, group.origins),
         category=category,
@@ -80,9 +91,7 @@ def plan(
         internal=frozenset(b.name for b in buffers if b.name in group.internal),
         sizes=sizes,
         index_dtype=_index_dtype(group, buffers),
-        facts=_facts(
-            category, space, segments, buffers, group, bytes_touched([*reads, *writes], assumed)
-        ),
+        facts=facts,
         bytes_moved=bytes_moved(reads, writes, assumed),
         origins=group.origins,
         initial=_initial(program, group),
@@ -210,6 +219,7 @@ def _facts(
         min_elements_per_thread=max(narrow, default=0),
         fixed_blocks=_fixed_blocks(category, hint, group.rnumel),
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
+        loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
         side=side_by_side(reductions(stores), dtypes, hint) if looped else 0,
     )

@@ -12,7 +12,7 @@ from harness.heuristics.facts import Facts
 from harness.ir.nodes import Store
 from harness.ir.program import Buffer
 from harness.schedule.group import SegmentKind
-from harness.tiling.workspace import Workspace
+from harness.tiling.workspace import SharedRows, Workspace
 
 
 class Category(enum.Enum):
@@ -89,7 +89,7 @@ class KernelPlan:
     ``bytes_moved`` counts each distinct element read or written once (unknown sizes taken to be
     ``UNKNOWN_SIZE``). ``initial`` are
     written buffers that hold the state before a scatter which another kernel does.
-    ``workspace``: programs share a row and tell each other through it."""
+    ``workspace``: several programs share a row, or may, and tell each other through it."""
 
     name: str
     category: Category
@@ -104,7 +104,7 @@ class KernelPlan:
     bytes_moved: int
     origins: tuple[str, ...]
     initial: frozenset[str] = frozenset()
-    workspace: Workspace | None = None
+    workspace: Workspace | SharedRows | None = None
 
     @property
     def persistent(self) -> bool:

@@ -44,3 +44,20 @@ class Workspace:
     def words(self) -> int:
         """Words of all rows."""
         return self.rows * self.row
+
+
+_MOST_PROGRAMS = 16 * 160
+"""Programs that share rows at most: 16 on every multiprocessor of today's devices."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRows:
+    """The workspace of programs that share rows: each has ``each`` words, and the programs of a row
+    together one more, for how many of them are done."""
+
+    each: int
+
+    @property
+    def words(self) -> int:
+        """Words for as many programs as there may be."""
+        return _MOST_PROGRAMS * (self.each + 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.heuristics.cooperative import rsplit
 from harness.heuristics.facts import Config, Facts, Family, Hint
 from harness.heuristics.learned import (
     ConfigTemplate,
@@ -32,6 +30,7 @@ from harness.heuristics.limits import (
     cdiv,
     largest_block,
     next_power_of_two,
+    reach,
     spill_limit,
 )
 from harness.heuristics.registry import LEARNING, RULES, by_rules, candidates, learnt
@@ -106,33 +105,26 @@ def test_best_guess(
     assert best in candidates(facts, target)
 
 
-COOPERATIVE = [  # rows, reduced, hint, whole; per target the first candidate's X, R, RSPLIT
-    ((1, 1 << 24, Hint.INNER, False), (1, 2048, 64), (1, 2048, 64), (1, 2048, 64)),
-    ((8, 1 << 20, Hint.INNER, False), (1, 2048, 8), (1, 2048, 16), (1, 2048, 32)),
-    ((40, 1 << 20, Hint.INNER, False), (1, 2048, 2), (1, 2048, 2), (1, 2048, 4)),
-    ((100, 1 << 20, Hint.INNER, False), (1, 2048, 1), (1, 2048, 1), (1, 2048, 2)),
-    ((4, 1 << 15, Hint.INNER, True), (1, 2048, 16), (1, 1024, 32), (1, 512, 64)),
+SHARED = [  # rows, reduced, bytes read again; RSPLIT of the first candidate on an H200
+    (1024, 1 << 18, 1 << 19, 4),  # 512 kB a row: 132 of them are more than the L2 holds
+    (4096, 1 << 16, 1 << 18, 1),  # two tensors: fewer programs a row are better
+    (2048, 1 << 17, 1 << 18, 2),
+    (40, 1 << 20, 1 << 21, 16),
+    (8, 1 << 20, 1 << 20, 16),  # few rows fill the device only together
+    (1, 1 << 24, 1 << 25, 64),
 ]
 
 
-@pytest.mark.parametrize(("row", "a100", "h100", "mi300x"), COOPERATIVE)
-def test_cooperative_splits_as_far_as_the_device_reaches(
-    row: tuple[int, int, Hint, bool], a100: object, h100: object, mi300x: object
+@pytest.mark.parametrize(("rows", "reduced", "again", "split"), SHARED)
+def test_rows_are_shared_as_far_as_cache_and_device_ask(
+    rows: int, reduced: int, again: int, split: int
 ) -> None:
-    rows, reduced, hint, whole = row
-    facts = of_family(Family.COOPERATIVE, ("x", rows), ("r0_", reduced), hint=hint, whole=whole)
-    for target, expected in ((A100, a100), (H100, h100), (H200, h100), (MI300X, mi300x)):
-        best = candidates(facts, target)[0]
-        found = tuple(best.block(name) for name in ("XBLOCK", "R0_BLOCK", "RSPLIT"))
-        assert found == expected, target.name
-
-
-def test_columns_are_split_by_their_blocks_not_by_their_number() -> None:
-    sizes = (("x", 1024), ("r0_", 1 << 16))
-    facts = of_family(Family.COOPERATIVE, *sizes, hint=Hint.OUTER, bytes=4 << 26)
-    best = candidates(facts, H100)[0]
-    assert best.block("XBLOCK") > 1
-    assert best.block("RSPLIT") == rsplit(cdiv(1024, best.block("XBLOCK")), 1 << 16, H100) > 1
+    sizes = (("x", rows), ("r0_", reduced))
+    row = (("XBLOCK", 1),)
+    facts = of_family(Family.COOPERATIVE, *sizes, hint=Hint.INNER, fixed_blocks=row, again=again)
+    best = candidates(facts, H200)[0]
+    assert best.block("RSPLIT") == split
+    assert {c.block("RSPLIT") for c in candidates(facts, H200)} > {1, split}
 
 
 @pytest.mark.parametrize("name", sorted(trees()))
@@ -234,18 +226,20 @@ def any_facts(draw: st.DrawFn) -> Facts:
         # Two dimensions far beyond 65535 blocks cannot both be tiled with 2**20 elements.
         sizes.insert(0, ("y", draw(st.integers(1, 1 << 20))))
         sizes.insert(0, ("z", draw(st.integers(1, 1 << 20))))
-    whole = family is Family.COOPERATIVE and draw(st.booleans())
+    together = family is Family.COOPERATIVE
+    if together:
+        sizes = sizes[-1:]
     if family in REDUCING:
-        sizes.append(("r0_", draw(st.integers(1, 16384) if whole else NUMEL)))
-        if draw(st.booleans()) and not whole:
+        sizes.append(("r0_", draw(NUMEL)))
+        if draw(st.booleans()) and not together:
             sizes.append(("r1_", draw(NUMEL)))
     if family is Family.PERSISTENT:
         sizes.append(("r0_", draw(st.integers(1, 16384))))
-    pinned = (("XBLOCK", 1),) if draw(st.booleans()) else ()
+    pinned = (("XBLOCK", 1),) if together or draw(st.booleans()) else ()
     return Facts(
         family,
         tuple(sizes),
-        draw(HINTS),
+        Hint.INNER if together else draw(HINTS),
         loads=draw(st.integers(0, 20)),
         stores=draw(st.integers(1, 4)),
         reductions=draw(st.integers(0, 5)),
@@ -253,8 +247,11 @@ def any_facts(draw: st.DrawFn) -> Facts:
         min_elements_per_thread=draw(st.sampled_from((0, 0, 2, 4))),
         fixed_blocks=pinned,
         one_element_per_thread=draw(st.booleans()),
-        whole=whole,
-        unknown=tuple(p for p, _ in sizes if draw(st.integers(0, 9)) == 0),
+        unknown=tuple(
+            p for p, _ in sizes if draw(st.integers(0, 9)) == 0 and not (together and p == "r0_")
+        ),
+        again=draw(st.integers(1, 1 << 24)) if together else draw(st.sampled_from((0, 1 << 18))),
+        side=draw(st.sampled_from((0, 1, 8))),
     )
 
 
@@ -272,21 +269,20 @@ def test_rules_hold_for_any_facts(facts: Facts, target: Target) -> None:
 
 def obeys(facts: Facts, config: Config, target: Target) -> None:
     pinned = dict(facts.fixed_blocks)
-    cooperative = {"RSPLIT"} if facts.family is Family.COOPERATIVE else set()
+    together = facts.family is Family.COOPERATIVE
+    cooperative = {"RSPLIT", "PROGRAMS"} if together else set()
     product = 1
     assert {n for n, _ in config.blocks} == {block_name(p) for p, _ in facts.sizes} | cooperative
-    split = config.block("RSPLIT") if cooperative else 1
     for prefix, numel in facts.sizes:
         block = config.block(block_name(prefix))
         product *= block
         assert block & (block - 1) == 0
         assert block == pinned.get(block_name(prefix), block)
         assert block <= next_power_of_two(numel)
-        holds_all = prefix == "r0_" and (facts.family is Family.PERSISTENT or facts.whole)
-        if holds_all:
-            assert block >= cdiv(numel, split)
+        if prefix == "r0_" and facts.family is Family.PERSISTENT:
+            assert block >= numel
         else:
-            assert largest_block(prefix, numel) % block == 0
+            assert largest_block(prefix, numel, reach(facts)) % block == 0
     assert product <= MAX_TENSOR_ELEMENTS
     assert config.num_warps & (config.num_warps - 1) == 0
     assert 1 <= config.num_warps <= 32
@@ -299,17 +295,15 @@ def launches(facts: Facts, config: Config, target: Target) -> None:
     """The grid is one that the device takes, unless a block's text is pinned too small."""
     counts = {p: cdiv(n, config.block(block_name(p))) for p, n in facts.sizes if p in "xyz"}
     if facts.family is Family.COOPERATIVE:
-        split, rows = config.block("RSPLIT"), 1
-        for count in counts.values():
-            rows *= count
-        assert split == 1 or split * rows <= target.multiprocessors  # all run at once
-        assert split == 1 or not {"x", "y"} & set(facts.unknown)
+        split, programs = config.block("RSPLIT"), config.block("PROGRAMS")
+        room = target.threads_per_multiprocessor // (config.num_warps * target.warp_size)
+        assert split == 1 or split <= programs <= room * target.multiprocessors  # all run at once
         assert 1 <= split <= 64
         assert split & (split - 1) == 0
     if facts.fixed_blocks or facts.family is Family.SPLIT_SCAN:
         return
     assert counts["x"] <= MAX_GRID_X
-    full = math.prod(size for name, size in config.blocks if name != "RSPLIT")
+    full = config.elements
     threads = counts["x"] * config.num_warps * target.warp_size
     assert threads <= 1 << 31 or full == MAX_TENSOR_ELEMENTS  # nothing left to grow
     layered = len(counts) == 2  # the second of two tiles overflows into z
@@ -335,7 +329,6 @@ def test_unknown_sizes_launch_whatever_they_turn_out_to_be(
         covered = [counts[0], counts[1] * counts[2]]
         for n, prefix in enumerate(reversed(names)):
             assert covered[n] * config.block(block_name(prefix)) >= actual[f"s{n}"]
-        assert dict(config.blocks).get("RSPLIT", 1) == 1
 
 
 def test_same_for_any_hash_seed() -> None:
@@ -361,15 +354,18 @@ def test_same_for_any_hash_seed() -> None:
 
 
 def test_long_rows_get_large_blocks() -> None:
-    row = (("XBLOCK", 1),)
     sizes = (("x", 4096), ("r0_", 65536))
-    once = Facts(Family.REDUCTION, sizes, Hint.INNER, 1, 1, 2, 1 << 29, fixed_blocks=row, side=8)
+    row = {"hint": Hint.INNER, "fixed_blocks": (("XBLOCK", 1),)}
+    once = of_family(Family.REDUCTION, *sizes, loops=1, side=8, **row)
     first = candidates(once, H200)[0]
     assert first.block("R0_BLOCK") == 32 * 32 * first.num_warps  # elements a thread
-    again = replace(once, side=0, again=1 << 17)
+    again = replace(once, side=0, loops=2, loads=2, again=1 << 18)
     assert candidates(again, H200)[0] == Config((("XBLOCK", 1), ("R0_BLOCK", 16384)), 32)
     # Blocks that leave most of the last one empty are not for long rows either.
     odd = replace(again, sizes=(("x", 4096), ("r0_", 20000)))
     assert candidates(odd, H200)[0].block("R0_BLOCK") == 4096
     few = replace(again, sizes=(("x", 64), ("r0_", 65536)))
     assert candidates(few, H200)[0].block("R0_BLOCK") <= MAX_REDUCTION_BLOCK
+    # Read once and written once: half of what is read only fits a thread.
+    written = replace(again, again=0, loads=5)
+    assert candidates(written, H200)[0] == Config((("XBLOCK", 1), ("R0_BLOCK", 8192)), 16)

@@ -25,7 +25,8 @@ from harness.runtime.grid import (
 )
 
 X, Y, Z = Blocks(1000, "XBLOCK"), Blocks(70, "YBLOCK"), Blocks(6, "ZBLOCK")
-CONFIG = {"XBLOCK": 64, "YBLOCK": 32, "ZBLOCK": 4, "R0_BLOCK": 256, "RSPLIT": 8, "BLOCK": 128}
+CONFIG = {"XBLOCK": 64, "YBLOCK": 32, "ZBLOCK": 4, "R0_BLOCK": 256, "BLOCK": 128}
+CONFIG |= {"RSPLIT": 8, "PROGRAMS": 132}
 COMBO = (Part((X,)), Part((Blocks(130, "XBLOCK"),)), Part((Blocks(5),)))
 
 TABLE: list[tuple[Grid, Counts, str]] = [
@@ -39,10 +40,9 @@ TABLE: list[tuple[Grid, Counts, str]] = [
         ", -(-(-(-4194304 // YBLOCK)) // 65535))",
     ),
     (
-        Cooperative(Blocks(90, "XBLOCK")),
-        (8, 2, 1),
-        "(RSPLIT, -(-(-(-90 // XBLOCK)) // (-(-(-(-90 // XBLOCK)) // 65535))), "
-        "-(-(-(-90 // XBLOCK)) // 65535))",
+        Cooperative(90),
+        (128, 1, 1),  # 16 of the 90 rows at a time
+        "(90 if RSPLIT == 1 else RSPLIT * min(90, PROGRAMS // RSPLIT), 1, 1)",
     ),
     (
         SplitScan(Blocks(1000, "R0_BLOCK"), 7),
@@ -109,7 +109,7 @@ GRIDS: st.SearchStrategy[Grid] = st.one_of(
     st.tuples(blocks("XBLOCK"), blocks("YBLOCK")).map(Tiled),
     st.tuples(blocks("XBLOCK"), blocks("YBLOCK")).map(lambda t: Tiled(t, layered=True)),
     st.tuples(blocks("XBLOCK"), blocks("YBLOCK"), blocks("ZBLOCK")).map(Tiled),
-    blocks("XBLOCK").map(Cooperative),
+    NUMEL.map(Cooperative),
     st.builds(SplitScan, blocks("R0_BLOCK"), NUMEL),
     st.builds(MixedOrder, NUMEL, st.integers(1, 64).map(lambda n: n << 12)),
     parts().map(Sequential),

@@ -205,6 +205,8 @@ def compile_for(
         "num_stages": config.num_stages,
         # Said explicitly because the default changes in Triton 3.10.
         "enable_fp_fusion": True,
+        # Programs that wait for each other must all be running.
+        "launch_cooperative_grid": blocks.get("RSPLIT", 1) > 1,
         **({"debug": True, "sanitize_overflow": False} if kernel.debug else {}),
         **dict(config.options),
     }

@@ -88,7 +88,7 @@ class Space:
         given = config_dict(config)
         if any(given.get(name) not in values for name, values in self.values):
             return False
-        elements = math.prod(size for _, size in config.blocks)
+        elements = config.elements
         threads = config.num_warps * self.warp_size
         if elements > MAX_TENSOR_ELEMENTS or threads > MAX_THREADS_PER_BLOCK:
             return False
@@ -198,5 +198,4 @@ def _largest(name: str, sizes: Mapping[str, int]) -> int:
 
 
 def _per_thread(config: Config, warp_size: int) -> int:
-    elements = math.prod(size for _, size in config.blocks)
-    return -(-elements // (config.num_warps * warp_size))
+    return -(-config.elements // (config.num_warps * warp_size))

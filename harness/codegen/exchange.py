@@ -1,0 +1,144 @@
+"""What programs that share a row tell each other, by way of a workspace.
+
+Every program puts its results down as words of 64 bits: 32 bits of the number, and the number of
+the row, which says that the word is there. It reads the words of all of the row's programs until
+they are. Words of odd and of even rows lie apart: a program that has everybody's words of one row
+may put down those of the next while others still read, but not those of the one after. The last
+program of a row to leave turns its words to zeros, so a launch finds the workspace as the one
+before it did.
+
+Single words need no order of memory among each other, so no fence; in Triton's interpreter, which
+runs programs one after the other, a row has one program and nobody waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from harness.codegen.values import Scope, triton_type
+from harness.dtypes import DType
+from harness.heuristics.limits import next_power_of_two
+
+_INDENT = "    "
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Results of one reduction: the variables ``names`` (32-bit scalars of ``dtype``) hold a
+    program's own. ``merge`` makes the row's, as texts, out of the names of vectors that hold
+    those of all programs; ``define`` is called with nothing left to do but to use them."""
+
+    names: tuple[str, ...]
+    dtype: DType
+    merge: Callable[[Sequence[str]], Sequence[str]]
+    define: Callable[[], None]
+
+
+@dataclass(slots=True)
+class Exchange:
+    """The exchanges of one kernel, after each of its loops: ``words`` of the workspace are each
+    program's. ``helpers`` are the texts of the functions that they call, by name."""
+
+    words: int
+    helpers: dict[str, str] = field(default_factory=dict)
+    _used: int = 0
+
+    def write(self, parts: Sequence[Part], outer: Scope) -> None:
+        """Add the lines that make the programs' results the row's."""
+        names = [(name, part.dtype) for part in parts for name in part.names]
+        before, outer.lines = outer.lines, []
+        vectors = [f"all_{name}" for name, _ in names]
+        sent = ", ".join(_bits(name, dtype) for name, dtype in names)
+        helper = self._meet(len(names))
+        place = f"row_words + {self._used} * RSPLIT" if self._used else "row_words"
+        outer.lines.append(f"{', '.join(vectors)} = {helper}({place}, {sent}, row, RSPLIT)")
+        for vector, (_, dtype) in zip(vectors, names, strict=True):
+            if dtype is DType.F32:
+                outer.lines.append(f"{vector} = {vector}.to({triton_type(dtype)}, bitcast=True)")
+        taken = iter(vectors)
+        for part in parts:
+            merged = part.merge([next(taken) for _ in part.names])
+            outer.lines += [f"{n} = {m}" for n, m in zip(part.names, merged, strict=True)]
+        inside, outer.lines = outer.lines, before
+        outer.lines += ["if RSPLIT > 1:", *(_INDENT + line for line in inside)]
+        self._used += 2 * len(names)
+        for part in parts:
+            part.define()
+
+    def wrap(self, head: Sequence[str], body: Sequence[str], index: DType) -> list[str]:
+        """The kernel's lines: ``head``, and ``body`` for every row of a program; ``index`` is the
+        type of indices."""
+        program = "tl.program_id(0)" + (".to(tl.int64)" if index is DType.I64 else "")
+        group = f"{program} // RSPLIT"
+        self.helpers["_leave"] = _LEAVE
+        return [
+            *head,
+            "r0_part = (r0_numel + R0_BLOCK * RSPLIT - 1) // (R0_BLOCK * RSPLIT) * R0_BLOCK",
+            "r0_first = tl.program_id(0) % RSPLIT * r0_part",
+            "r0_stop = tl.minimum(r0_first + r0_part, r0_numel)",
+            f"row_words = workspace + {group} * ({self.words} * RSPLIT + 1)",
+            "row = tl.full([], 0, tl.int64)",
+            f"for xindex in range({group}, xnumel, tl.num_programs(0) // RSPLIT):",
+            f"{_INDENT}row += 1",
+            *(_INDENT + line for line in body),
+            "if RSPLIT > 1:",
+            f"{_INDENT}_leave(row_words, {self.words}, RSPLIT)",
+        ]
+
+    def _meet(self, count: int) -> str:
+        """The name of the function that exchanges ``count`` numbers."""
+        name = f"_exchange_{count}"
+        numbers = [f"a{n}" for n in range(count)]
+        puts = "".join(
+            f"    tl.atomic_xchg(words + ({n} * RSPLIT + own), "
+            f'({a}.to(tl.int64) << 32) | row, sem="relaxed")\n'
+            for n, a in enumerate(numbers)
+        )
+        rows = next_power_of_two(count)
+        lanes = f"tl.arange(0, {rows} * RSPLIT)"
+        if rows > count:
+            lanes = f"tl.minimum({lanes}, {count} * RSPLIT - 1)"
+        apart, given = "", "found"
+        if count > 1:
+            apart = f"    found = tl.reshape(found, [{rows}, RSPLIT])\n"
+            apart += f"    which = tl.arange(0, {rows})[:, None]\n"
+            each = (f"tl.sum(tl.where(which == {n}, found, 0), 0)" for n in range(count))
+            given = ", ".join(each)
+        self.helpers[name] = _EXCHANGE.format(
+            name=name,
+            numbers=", ".join(numbers),
+            count=count,
+            puts=puts,
+            lanes=lanes,
+            apart=apart,
+            given=given,
+        )
+        return name
+
+
+def _bits(name: str, dtype: DType) -> str:
+    return f"{name}.to(tl.int32, bitcast=True)" if dtype is DType.F32 else name
+
+
+_EXCHANGE = '''@triton.jit
+def {name}(words, {numbers}, row, RSPLIT: tl.constexpr):
+    """The numbers of all programs of a row, a vector for each of this one's."""
+    own = tl.program_id(0) % RSPLIT
+    words += (row & 1) * ({count} * RSPLIT)
+{puts}    places = words + {lanes}
+    found = tl.load(places, volatile=True)
+    while tl.sum(((found & 0xFFFFFFFF) != row).to(tl.int32), 0) > 0:
+        found = tl.load(places, volatile=True)
+    found = (found >> 32).to(tl.int32)
+{apart}    return {given}
+'''
+
+_LEAVE = '''@triton.jit
+def _leave(words, COUNT: tl.constexpr, RSPLIT: tl.constexpr):
+    """The last of a row's programs leaves zeros."""
+    tl.debug_barrier()  # all warps have read what they waited for
+    if tl.atomic_add(words + COUNT * RSPLIT, 1, sem="acq_rel") == RSPLIT - 1:
+        for place in range(COUNT * RSPLIT + 1):
+            tl.store(words + place, 0)
+'''

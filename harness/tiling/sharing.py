@@ -1,0 +1,68 @@
+"""Which looped kernels let several programs share a row, and what these have to tell each other.
+
+Long rows that are read more than once fall out of the cache between two reads. Programs that share
+a row walk over less of it at a time; after each loop they exchange what they have found through a
+workspace (``codegen.exchange``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.dtypes import DType
+from harness.heuristics.facts import Facts
+from harness.heuristics.limits import MAX_REDUCTION_BLOCK, reach
+from harness.ir.nodes import Reduce, ReduceKind, Scan, Sort, StoreMode, reductions, values
+from harness.tiling.passes import components, loaded_by_segment
+from harness.tiling.plan import PlanSegment, Tile
+from harness.tiling.workspace import SharedRows
+
+LEAST_AGAIN = 128 << 10
+"""Bytes of a row, read again, up to which rows are left to one program each: 264 of them (two
+programs on each of 132 multiprocessors) are in the cache of an H200 together."""
+
+_RESULTS = {
+    ReduceKind.SUM: 1,
+    ReduceKind.PROD: 1,
+    ReduceKind.MAX: 1,
+    ReduceKind.MIN: 1,
+    ReduceKind.ANY: 1,
+    ReduceKind.XOR_SUM: 1,
+    ReduceKind.WELFORD: 2,
+    ReduceKind.SOFTMAX: 2,
+}
+"""Numbers that the programs of a row exchange, by kind. Those missing (where the largest element
+is) are not shared."""
+
+
+def shared_rows(
+    segments: Sequence[PlanSegment], tiles: Sequence[Tile], facts: Facts
+) -> SharedRows | None:
+    """What the programs of a row need of a workspace: words for their results, twice because
+    programs may be one row apart; None if rows are not shared."""
+    stores = [s for segment in segments for s in segment.stores]
+    found = components(stores)
+    if facts.again <= LEAST_AGAIN or reach(facts) <= MAX_REDUCTION_BLOCK or len(tiles) != 2:
+        return None
+    if len(tiles[1].entries) > 1:
+        return None  # channels of images and the like: no row lies in one piece
+    if any(s.mode is StoreMode.ATOMIC_ADD for s in stores) or _reads_own(segments):
+        return None
+    if any(isinstance(value, Scan | Sort) for value in values(stores)):
+        return None
+    if not found or any(not _is_exchanged(r) for r in reductions(stores)):
+        return None
+    return SharedRows(2 * sum(_RESULTS[group[0].kind] for group in found.values()))
+
+
+def _reads_own(segments: Sequence[PlanSegment]) -> bool:
+    """Whether something is loaded that the kernel itself has stored."""
+    stored = {s.buffer for segment in segments for s in segment.stores}
+    return any(buffer in stored for loaded in loaded_by_segment(segments) for buffer, _ in loaded)
+
+
+def _is_exchanged(reduce: Reduce) -> bool:
+    """Whether results are exchanged as words of 32 bits."""
+    narrow = reduce.dtype in (DType.F32, DType.I32, DType.BOOL)
+    arguments = all(v.dtype.itemsize <= 4 for v in reduce.args)
+    return reduce.kind in _RESULTS and narrow and arguments

@@ -1,0 +1,139 @@
+"""Rows that several programs share: what they tell each other, run side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness.codegen.source import EmittedModule
+from harness.decisions import Decisions
+from harness.executor import run_graph
+from harness.graph.model import Graph
+from harness.pipeline import compile_graph
+from harness.runtime.interpret.interpreter import InterpreterPool
+from harness.target import H200
+from tests.codegen.kernels import loads
+
+_SOFTMAX = """# harness graph 1
+def softmax(
+    x: "{t}[{m}, {n}]",
+):
+    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=torch.float32)
+    amax: "f32[{m}, 1]" = aten.amax.default(wide, [-1], True)
+    sub: "f32[{m}, {n}]" = aten.sub.Tensor(wide, amax)
+    exp: "f32[{m}, {n}]" = aten.exp.default(sub)
+    total: "f32[{m}, 1]" = aten.sum.dim_IntList(exp, [-1], True)
+    div: "f32[{m}, {n}]" = aten.div.Tensor(exp, total)
+    return (div,)
+"""
+
+_LAYER_NORM = """# harness graph 1
+def layer_norm(
+    x: "{t}[{m}, {n}]",
+):
+    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=torch.float32)
+    both: ("f32[{m}, 1]", "f32[{m}, 1]") = aten.var_mean.correction(
+        wide, [1], correction=0, keepdim=True
+    )
+    var: "f32[{m}, 1]" = getitem(both, 0)
+    mean: "f32[{m}, 1]" = getitem(both, 1)
+    add: "f32[{m}, 1]" = aten.add.Tensor(var, 1e-05)
+    rsqrt: "f32[{m}, 1]" = aten.rsqrt.default(add)
+    sub: "f32[{m}, {n}]" = aten.sub.Tensor(wide, mean)
+    mul: "f32[{m}, {n}]" = aten.mul.Tensor(sub, rsqrt)
+    return (mul,)
+"""
+
+_SEVERAL = """# harness graph 1
+def several(
+    x: "{t}[{m}, {n}]",
+):
+    amax: "{t}[{m}, 1]" = aten.amax.default(x, [-1], True)
+    amin: "{t}[{m}, 1]" = aten.amin.default(x, [-1], True)
+    gt: "b8[{m}, {n}]" = aten.gt.Scalar(x, 4.5)
+    any_1: "b8[{m}, 1]" = aten.any.dim(gt, -1, True)
+    sub: "{t}[{m}, {n}]" = aten.sub.Tensor(x, amin)
+    mul: "{t}[{m}, {n}]" = aten.mul.Tensor(sub, amax)
+    where: "{t}[{m}, {n}]" = aten.where.self(any_1, mul, x)
+    total: "{t}[{m}, 1]" = aten.sum.dim_IntList(where, [-1], True)
+    div: "{t}[{m}, {n}]" = aten.div.Tensor(where, total)
+    return (div, amax)
+"""
+
+
+def graph(text: str, rows: int, columns: int, dtype: str = "f32") -> Graph:
+    return loads(text.format(m=rows, n=columns, t=dtype))
+
+
+def shared(text: str, rows: int, columns: int, dtype: str = "f32") -> EmittedModule:
+    """The one kernel of a graph whose reductions are not cut beforehand."""
+    made = compile_graph(graph(text, rows, columns, dtype), H200, Decisions(chunks={}))
+    (kernel,) = made.kernels
+    return kernel.module
+
+
+@pytest.mark.parametrize("text", [_SOFTMAX, _LAYER_NORM, _SEVERAL])
+def test_programs_of_a_row_find_what_one_would(text: str, tmp_path: Path) -> None:
+    # Five rows over two groups of programs, of which the last have nothing left of a row.
+    module = shared(text, 5, 40001)
+    path = tmp_path / "module.py"
+    path.write_text(module.text)
+    config = {"XBLOCK": 1, "R0_BLOCK": 2048, "RSPLIT": 8, "PROGRAMS": 16}
+    told = subprocess.run(
+        [
+            sys.executable,
+            str(Path(__file__).with_name("together.py")),
+            str(path),
+            json.dumps({**config, "num_warps": 4, "num_stages": 1}),
+        ],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr[-2000:]
+
+
+def test_a_module_alone_gives_every_row_one_program_in_the_interpreter(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(shared(_SOFTMAX, 2, 40001).text)
+    told = subprocess.run(
+        [sys.executable, str(path), "--check"],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr[-2000:]
+
+
+def test_what_programs_could_not_tell_each_other_is_not_shared() -> None:
+    module = shared(_SOFTMAX, 300, 70000)
+    assert module.facts is not None
+    assert dict(module.signature)["workspace"] == "*i64"
+    short = shared(_SOFTMAX, 300, 20000)  # what is read again stays in the cache
+    place = """# harness graph 1
+def place(
+    x: "f32[300, 70000]",
+):
+    argmax: "i64[300, 1]" = aten.argmax.default(x, -1, True)
+    wide: "f32[300, 1]" = aten._to_copy.default(argmax, dtype=torch.float32)
+    sub: "f32[300, 70000]" = aten.sub.Tensor(x, wide)
+    return (sub,)
+"""
+    for other in (short, shared(place, 300, 70000)):
+        assert "workspace" not in dict(other.signature)
+
+
+def test_host_functions_bring_a_workspace(tmp_path: Path) -> None:
+    made = compile_graph(graph(_SOFTMAX, 2, 40001), H200, Decisions(chunks={}))
+    x = torch.randn(2, 40001)
+    with InterpreterPool(1, tmp_path) as pool:
+        found = run_graph(made, [x], lambda m, args: pool.launch(m.text, args), "cpu")
+    torch.testing.assert_close(found[0], torch.softmax(x, -1))
