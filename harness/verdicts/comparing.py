@@ -66,6 +66,13 @@ class Side:
     pool: Pool = field(default_factory=Pool)
 
 
+CLOCKS = 0.02
+"""Relative difference of SM clocks up to which milliseconds are compared: boards of one kind differ
+by one or two steps of 15 MHz (0.8 and 1.5 % of 1,980), which unchanged kernels show."""
+
+_ARITHMETIC = "compute"
+"""What a kernel's record says of its limit where it is the SM's clock alone."""
+
 Measured: TypeAlias = Pair | str
 """The times of a match on both sides, or the reason why there are none."""
 
@@ -111,7 +118,9 @@ class Row:
         before, after = clock(self.match.a), clock(self.match.b)
         if self.effect is None or not before or not after:
             return None
-        return self.effect.ratio * after / before
+        # Beyond the limit the ratio already is one of cycles.
+        in_cycles = abs(after / before - 1) > CLOCKS
+        return self.effect.ratio * (1.0 if in_cycles else after / before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +206,32 @@ def recorded_times(
         why = _untimed(kernels)
         if why:
             return f"{why} in {name}"
+    change = _clock_change(match)
+    if isinstance(change, str):
+        return change
     ours, theirs = _processes(match.a), _processes(match.b)
     if together:
         ours = theirs = ours & theirs
     if not ours or not theirs:
         which = "on both sides" if together else f"in {'B' if ours else 'A'}"
         return f"no process timed all of its kernels {which}"
-    return Pair(_times(match.a, ours, pools[0]), _times(match.b, theirs, pools[1]))
+    before, after = _times(match.a, ours, pools[0]), _times(match.b, theirs, pools[1])
+    return Pair(before, replace(after, ms=tuple(ms * change for ms in after.ms)))
+
+
+def _clock_change(match: Match) -> float | str:
+    """By what B's times have to be multiplied to be compared with A's: 1 where both ran at the same
+    SM clock, the ratio of the clocks for what waits for the multiprocessors alone, so that cycles
+    are compared. Why they cannot be compared, for everything else."""
+    before, after = clock(match.a), clock(match.b)
+    if not before or not after or abs(after / before - 1) <= CLOCKS:
+        return 1.0
+    if all(kernel.roof == _ARITHMETIC for kernel in (*match.a, *match.b)):
+        return after / before
+    return (
+        f"the SM clock was {before:.0f} MHz in A and {after:.0f} MHz in B, and not all that it "
+        "does follows that clock"
+    )
 
 
 def _untimed(kernels: Sequence[KernelRecord]) -> str:
@@ -294,7 +322,9 @@ def assemble(
         for n, match in enumerate(pairing.matches)
     )
     known = noise if pairs else None
-    remarks = (*notes, *_pooled(a, b), *_notes(a.run, b.run, by_row.values(), known))
+    remarks = [*notes, *_pooled(a, b), *_notes(a.run, b.run, by_row.values(), known)]
+    if not paired:
+        remarks += _clocks(pairing)
     return Comparison(
         a,
         b,
@@ -304,7 +334,7 @@ def assemble(
         pairing.vanished,
         pairing.appeared,
         known,
-        remarks,
+        tuple(remarks),
         paired,
         broken=broken_in(a, b, pairing.matches),
     )
@@ -424,6 +454,16 @@ _REMEDIES = {
 
 def _has_modules(run: Run) -> bool:
     return any(kernel.module for graph in run.graphs for kernel in graph.kernels)
+
+
+def _clocks(pairing: Pairing) -> Iterator[str]:
+    changed = [m for m in pairing.matches if _clock_change(m) != 1.0]
+    if changed:
+        before, after = clock(changed[0].a), clock(changed[0].b)
+        yield (
+            f"the SM clock of {len(changed)} kernels is another one ({before:.0f} → {after:.0f} "
+            "MHz): those bound by arithmetic are compared in cycles, as ms at A's clock"
+        )
 
 
 def _limits(label: str, run: Run) -> Iterator[str]:

@@ -202,14 +202,36 @@ def test_clock_triton_and_arguments_are_causes() -> None:
     assert causes(other, A, B) == ["arguments"]
 
 
-def test_a_clock_change_is_told_from_a_change_of_code() -> None:
-    def at(mhz: float, ms: float, label: str) -> Side:
-        sets = tuple(Samples(process=n, ms=(ms,) * 3, clock_mhz=mhz) for n in range(4))
-        return side(graph(kernel("k", "a", sets=sets)), label=label)
+def at(mhz: float, ms: float, label: str, roof: str, body: str = "") -> Side:
+    chance = np.random.default_rng([round(mhz), round(1e6 * ms)])
+    made = []
+    for n in range(20):
+        logs = chance.normal(0, 0.001, 4)
+        sets = tuple(
+            Samples(process=p, ms=(float(ms * np.exp(log)),) * 3, clock_mhz=mhz)
+            for p, log in enumerate(logs)
+        )
+        text = body if n == 3 and body else f"n{n}"
+        made.append(kernel(f"k{n}", f"n{n}", sets=sets, roof=roof, body=text))
+    return side(graph(*made), label=label)
 
-    (row,) = compare(at(2000.0, 0.010, "A"), at(1600.0, 0.0125, "B"), Rules()).rows
-    assert row.causes == (SAME_CODE, "SM clock 2000 → 1600 MHz")
-    assert row.cycles_ratio == pytest.approx(1.0)
+
+def test_another_clock_is_no_change_of_what_is_bound_by_it() -> None:
+    a, b = at(1980.0, 0.010, "A", "compute"), at(1410.0, 0.010 * 1980 / 1410, "B", "compute", "x")
+    found = compare(a, b, Rules())
+    assert {row.verdict for row in found.rows} == {Verdict.SAME}
+    assert found.rows[3].cycles_ratio == pytest.approx(1.0, abs=0.005)
+    assert any("SM clock 1980 → 1410 MHz" in cause for cause in found.rows[3].causes)
+    assert any("in cycles" in note for note in found.notes)
+
+
+def test_another_clock_is_incomparable_for_what_waits_for_memory() -> None:
+    found = compare(at(1980.0, 0.010, "A", "copy"), at(1410.0, 0.012, "B", "copy"), Rules())
+    assert {row.verdict for row in found.rows} == {Verdict.INCOMPARABLE}
+    assert "1980 MHz in A and 1410 MHz in B" in found.rows[0].reason
+    assert not found.regressed
+    near = compare(at(1980.0, 0.010, "A", "copy"), at(1965.0, 0.010, "B", "copy"), Rules())
+    assert Verdict.INCOMPARABLE not in {row.verdict for row in near.rows}
 
 
 def test_sides_without_times_say_what_to_do() -> None:
