@@ -21,6 +21,7 @@ from harness.cli.command import (
     command,
 )
 from harness.history import lookup, store
+from harness.history.between import learn
 from harness.measure.jobs import Effort
 from harness.options import Options, project_root
 from harness.records.run import Machine, Run
@@ -92,7 +93,8 @@ def compare(
     else:
         answer.recover()
         one, other = find_sides(answer.options.results, [a, b], run)
-        found = compare_sides(one, other, rules)
+        earlier = learn(answer.options.results, one.run, other.run)
+        found = compare_sides(one, other, rules, earlier)
     return _tell(answer, found, everything, sort)
 
 

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.history import store
+from harness.history.between import learn
+from harness.records.run import Run
+from tests.history.kernels import graph, kernel, side
+
+pytestmark = pytest.mark.usefixtures("quick_writes")
+
+
+def runs(results: Path, count: int, boards: int = 1, **changes: object) -> list[Run]:
+    """Runs of 30 kernels: all of one move by 1 %, each by 0.3 %."""
+    chance, made = np.random.default_rng(1), []
+    for n in range(count):
+        day = chance.normal(0, 0.01)
+        kernels = [
+            kernel(f"k{k}", f"n{k}", ms=[float(0.02 * np.exp(day + chance.normal(0, 0.003)))])
+            for k in range(30)
+        ]
+        one = side(graph(*kernels)).run
+        machine = replace(one.machine, gpu_uuid=f"GPU-{n % boards}")
+        one = replace(one, id=f"2026010{n // 10}-0000{n % 10}0-aaaaaaa", machine=machine)
+        one = replace(one, created=f"2026-01-01T00:00:{n:02d}+00:00", **changes)  # type: ignore[arg-type]
+        store.save(results, one)
+        made.append(one)
+    return made
+
+
+def test_what_runs_of_one_board_differ_by_is_learnt_from_unchanged_kernels(tmp_path: Path) -> None:
+    made = runs(tmp_path, 40)
+    found = learn(tmp_path, made[0], made[1])
+    assert found is not None
+    assert found.runs == 39
+    assert found.common**0.5 == pytest.approx(2**0.5 * 0.01, rel=0.25)
+    assert found.specific**0.5 == pytest.approx(2**0.5 * 0.003, rel=0.1)
+
+
+def test_other_boards_methods_and_few_runs_say_nothing(tmp_path: Path) -> None:
+    made = runs(tmp_path, 10, boards=2)
+    assert learn(tmp_path, made[0], made[2]) is None, "no neighbouring runs are of one board"
+    assert learn(tmp_path, made[0], made[1]) is not None
+    assert learn(tmp_path, replace(made[0], method="m/2"), made[1]) is None
+    few = runs(tmp_path / "few", 5)
+    assert learn(tmp_path / "few", few[0], few[1]) is None
