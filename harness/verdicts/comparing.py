@@ -322,9 +322,8 @@ def assemble(
         for n, match in enumerate(pairing.matches)
     )
     known = noise if pairs else None
-    remarks = [*notes, *_pooled(a, b), *_notes(a.run, b.run, by_row.values(), known)]
-    if not paired:
-        remarks += _clocks(pairing)
+    clocks = () if paired else _clocks(pairing)
+    remarks = (*notes, *_pooled(a, b), *_notes(a.run, b.run, by_row.values(), known), *clocks)
     return Comparison(
         a,
         b,
@@ -334,7 +333,7 @@ def assemble(
         pairing.vanished,
         pairing.appeared,
         known,
-        tuple(remarks),
+        remarks,
         paired,
         broken=broken_in(a, b, pairing.matches),
     )

@@ -31,9 +31,6 @@ from harness.records.causes import (
 from harness.records.causes import known as is_known
 from harness.records.metrics import Metric, Scope
 
-TOGETHER, FEWEST = 0.5, 5
-"""Share and number of an environment's series from which a common step is called one."""
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -158,7 +155,6 @@ def find(
             found, long = _noisy(known, every, settings)
             judged += long
             short += len(every) - long
-        notes.extend(_common(found, every))
         changes.extend(found)
     chosen = [c for c in changes if _wanted(c.series.graph, graphs)]
     chosen, stale = _waive(known, chosen, waived, metrics)
@@ -430,23 +426,3 @@ def _breaks(known: History, every: Sequence[Series]) -> list[Break]:
                 found.append(Break(every[0].metric, commit, earlier, later, shared))
                 break
     return found
-
-
-def _common(changes: Sequence[Change], every: Sequence[Series]) -> list[str]:
-    """A sentence for each commit at which most kernels of an environment moved the same way: that
-    is rarely what a commit does to kernels it did not touch."""
-    totals = Counter(series.environment for series in every)
-    moved: Counter[tuple[Environment, str, bool]] = Counter()
-    for change in changes:
-        if change.confirmed and not change.series.metric.exact:
-            moved[change.series.environment, change.commit, change.worse] += 1
-    notes = []
-    for (environment, commit, worse), count in moved.items():
-        total = totals[environment]
-        if count >= FEWEST and count > TOGETHER * total:
-            notes.append(
-                f"{count} of {total} series on {environment.machine} became "
-                f"{'worse' if worse else 'better'} together at {commit[:10]}: the machine rather "
-                "than the code, unless the commit touches all kernels"
-            )
-    return sorted(notes)
