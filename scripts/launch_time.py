@@ -19,7 +19,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,8 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
+from harness.errors import HarnessError  # noqa: E402
 from harness.files import write_atomically  # noqa: E402
-from harness.measure.peers.launching import sum_launches  # noqa: E402
 from harness.options import current  # noqa: E402
 from harness.records.machine import fingerprint  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
@@ -44,6 +44,45 @@ from harness.runtime.launch.launcher import Launcher, LoadedBinaries  # noqa: E4
 ROW, ROWS, WARM_UP = 200, 60, 3
 SIZE, BLOCK = 1024, 1024
 Way = Callable[[], object]
+
+
+def sum_launches(tensors: Sequence[torch.Tensor]) -> dict[str, Callable[[], object]]:
+    """Inductor's kernel that adds up ``tensors`` (equal sizes, on CUDA), launched in two ways:
+    ``run`` as its generated code does it, ``launcher`` what that calls in the end.
+
+    Raises ``HarnessError`` if this Inductor compiles it to something else than one kernel.
+    """
+    from torch._inductor import compile as compile_graph
+    from torch._inductor.codecache import PyCodeCache
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+    graph = torch.fx.Graph()
+    inputs = [graph.placeholder(f"x{n}") for n in range(len(tensors))]
+    total = inputs[0]
+    for one in inputs[1:]:
+        total = graph.call_function(torch.ops.aten.add.Tensor, (total, one))
+    graph.output((total,))
+    known = {id(module) for module in PyCodeCache.modules}
+    compiled = compile_graph(torch.fx.GraphModule(torch.nn.Module(), graph), list(tensors))
+    outputs: Any = compiled(*tensors)
+    made = [m for m in PyCodeCache.modules if id(m) not in known]
+    found = {id(v): v for m in made for v in vars(m).values() if isinstance(v, CachingAutotuner)}
+    if len(found) != 1:
+        raise HarnessError("Inductor's kernel was not found", got=f"{len(found)} kernels")
+    (kernel,) = found.values()
+    size = tensors[0].numel()
+    kinds = [k for k in kernel.triton_meta["signature"].values() if k != "constexpr"]
+    given = iter([*tensors, *outputs])
+    args = [next(given) if kind.startswith("*") else size for kind in kinds]
+    stream = raw_stream()(tensors[0].device.index)
+    run: Callable[..., object] = kernel.run
+    run(*args, stream=stream)
+    (launcher,) = kernel.launchers[:1]
+    return {
+        "run": lambda: run(*args, stream=stream),
+        "launcher": lambda: launcher(*args, stream=stream),
+    }
+
 
 TEXT = '''"""triton_poi_fused_add_0: the sum of {count} tensors."""
 import torch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from harness.graph.model import Graph
 from harness.graph.partition.regions import partition
 from harness.graph.replay import random_inputs, replay
 from harness.graph.text import load
-from harness.measure.peers.codegen_time import inductor_codegen
 from harness.measure.peers.comparing import compare, distance, region_task
 from harness.measure.peers.jobs import Peer
 from harness.measure.peers.pool import PeerPool
@@ -29,6 +29,9 @@ from harness.records.run import Check
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
 from tests.measure.peers.cpu_worker import HANDLERS, FakeTimer
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+from codegen_time import inductor_codegen
 
 SUITES = Path(__file__).parents[3] / "suites" / "graphs"
 CPU = torch.device("cpu")
