@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> str | None:
         workers = 0 if given.no_capture else given.jobs
         found = shards(planned, given.work, workers, _tell)
         if given.what == "build":
-            patterns = list(with_small(merged(found), given.jobs))
+            patterns = list(with_small(merged(found), given.jobs, _known(given.folder)))
             key = store.save(given.folder, [shard.capture for shard in found], patterns)
             small = sum(1 for pattern in patterns if pattern.small)
             sys.stdout.write(
@@ -58,6 +58,18 @@ def main(arguments: Sequence[str]) -> str | None:
     except HarnessError as error:
         return str(error)
     return None
+
+
+def _known(folder: Path) -> dict[str, tuple[str, str]]:
+    """The small counterparts of the corpus that is there; where there was none, it is tried
+    again."""
+    if not store.is_corpus(folder):
+        return {}
+    there = store.load(folder).tables
+    rows = [
+        zip(*(t.column(key).to_pylist() for key in ("text", "small")), strict=True) for t in there
+    ]
+    return {text: (small, "") for table in rows for text, small in table if small}
 
 
 def _tell(shard: Shard, done: int, total: int) -> None:

@@ -6,10 +6,10 @@ on where it was. A model that its library cannot build leaves the library's sent
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import msgspec
 
@@ -188,10 +188,21 @@ def merged(found: Sequence[Shard]) -> list[Pattern]:
     return sorted((one(same) for same in variants.values()), key=lambda p: (-p.weight, p.name))
 
 
-def with_small(patterns: Sequence[Pattern], workers: int) -> Iterator[Pattern]:
-    """``patterns`` with their small counterparts, in order."""
+Known: TypeAlias = "Mapping[str, tuple[str, str]]"
+"""Small counterparts by the text of their pattern, and why there is none."""
+
+
+def with_small(
+    patterns: Sequence[Pattern], workers: int, known: Known | None = None
+) -> Iterator[Pattern]:
+    """``patterns`` with their small counterparts, in order; those that are known are not made
+    again."""
+    made = dict(known or {})
+    todo = [pattern.text for pattern in patterns if pattern.text not in made]
     with Pool(cores(workers, (("OMP_NUM_THREADS", "1"),)), seconds=60.0) as pool:
-        jobs = [ShrinkJob(text=pattern.text) for pattern in patterns]
-        for index, answer in pool.each(jobs, ordered=True):
-            small, why = ("", answer.what) if isinstance(answer, HarnessError) else answer
-            yield replace(patterns[index], small=small, without_small=why)
+        for index, answer in pool.each([ShrinkJob(text=text) for text in todo]):
+            failed = isinstance(answer, HarnessError)
+            made[todo[index]] = ("", answer.what) if failed else answer
+    for pattern in patterns:
+        small, why = made[pattern.text]
+        yield replace(pattern, small=small, without_small=why)
