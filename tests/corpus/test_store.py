@@ -88,3 +88,16 @@ def test_the_corpus_is_read_quickly():
     corpus = store.load(FOLDER / "corpus")
     assert not corpus.notes
     assert time.perf_counter() - began < 2
+
+
+def test_a_pattern_is_named_in_any_suite(tmp_path, monkeypatch):
+    """asv asks for graphs of the default suite by name, and keeps their files."""
+    from harness import options as settings
+    from harness.asv.measure import graph_files
+    from harness.graph.suite import FOLDER
+
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    name = store.load(FOLDER / "corpus").patterns[0].name
+    files = graph_files(settings.current(), ["adamw_step", name])
+    assert list(files) == ["adamw_step", name]
+    assert loads(files[name].read_text()).name == name
