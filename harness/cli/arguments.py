@@ -41,6 +41,18 @@ Sample: TypeAlias = Annotated[
 ]
 Seed: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="Which sample.")]
 
+Minutes: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--minutes",
+        min=0.01,
+        metavar="M",
+        help="Of a corpus the patterns that tell most in that time: by weight and by how long ago "
+        "they were last measured.",
+        show_default=False,
+    ),
+]
+
 
 def queried(suite: str, where: str | None, sample: int | None, seed: int) -> str:
     """The suite with what is asked of it: ``corpus:kind=reduction sample=20 seed=1``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime as dt
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +17,7 @@ from harness.cli.arguments import (
     Graphs,
     Jobs,
     KernelSeconds,
+    Minutes,
     Processes,
     Sample,
     Seed,
@@ -26,9 +28,13 @@ from harness.cli.arguments import (
     queried,
 )
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
-from harness.errors import NoDevice, UnknownName
+from harness.corpus import selecting
+from harness.corpus.store import load as load_corpus
+from harness.errors import NoDevice, UnknownName, UsageError
+from harness.history import index
 from harness.history.journal import Journal, Memory
 from harness.measure.peers.names import parse
+from harness.options import Options
 from harness.records.run import GraphRecord, Run, one_line
 from harness.report import output
 from harness.report.kernels import graph_blocks, run_report, summary_report
@@ -46,6 +52,7 @@ def run(
     where: Where = None,
     sample: Sample = None,
     seed: Seed = 0,
+    minutes: Minutes = None,
     target: TargetName = None,
     jobs: Jobs = None,
     record: Annotated[
@@ -78,19 +85,18 @@ def run(
     harness run 'llama*' my_graphs/ --target sm_80 --no-record
     harness run llama_block_forward -k mul
     harness run --json > run.json
-    harness run --timing
     harness run --against inductor,eager
     harness run --processes 5 --kernel-seconds 60
     harness run --suite corpus --where 'kind=reduction bytes>1MB' --sample 200
+    harness run --suite corpus --minutes 20
     """
     from harness.session.plan import Request, prepare
 
-    options = answer.options
-    if commit is not None:
-        options = dataclasses.replace(options, commit=commit)
+    options = dataclasses.replace(answer.options, commit=commit or answer.options.commit)
     others = () if against is None else parse(against)
     names = tuple(graphs or ())
     suite = queried(suite, where, sample, seed)
+    names = names if minutes is None else _within(options, suite, minutes, processes)
     request = Request(
         suite, names, target, jobs, timing, others, processes, kernel_seconds, answer.only
     )
@@ -98,6 +104,38 @@ def run(
         answer.recover()
     with prepare(options, request) as plan:
         return _measure(plan, answer, options.results if record and plan.whole else None)
+
+
+def _within(options: Options, suite: str, minutes: float, processes: int) -> tuple[str, ...]:
+    """The patterns of a corpus that tell most in that time; what is left out is said."""
+    from harness.session.entries import corpus_folder
+
+    folder = corpus_folder(options, suite)
+    if folder is None:
+        raise UsageError(
+            "only of a corpus is it known which patterns tell most",
+            where=f"--minutes with suite {suite}",
+            expected="--suite corpus",
+        )
+    found = selecting.select(load_corpus(folder), suite.partition(":")[2])
+    known, now = index.refresh(options.results), dt.datetime.now(dt.UTC)
+    ages = {
+        place: (now - dt.datetime.fromisoformat(run.created)) / dt.timedelta(days=1)
+        for place, run in enumerate(known.runs)
+        if run.created
+    }
+    days: dict[str, float] = {}
+    rows = zip(*(known.rows.column(key).to_pylist() for key in ("graph", "run", "ms")), strict=True)
+    for graph, run, ms in rows:
+        if ms is not None:
+            days[graph] = min(days.get(graph, ages[run]), ages[run])
+    chosen = selecting.most_telling(found, days, minutes * 60, processes)
+    weight = sum(pattern.weight for pattern in chosen) / sum(p.weight for p in found)
+    output.note(
+        f"{len(chosen)} of {len(found)} patterns fit into {minutes:g} minutes, with {weight:.1%} "
+        f"of their weight; {len(found) - len(chosen)} are left out"
+    )
+    return tuple(pattern.name for pattern in chosen)
 
 
 def _measure(plan: Plan, answer: Answer, results: Path | None) -> int:

@@ -55,6 +55,11 @@ _NUMBERS: Mapping[str, Callable[[Pattern], float]] = {
     "models": lambda p: len({use.capture.partition("/")[0] for use in p.uses}),
 }
 _SAMPLE, _SEED = "sample", "seed"
+_NEVER, _MOMENT = 365.0, 1 / 24
+"""Days: what counts for a pattern that was never measured, and at least for one that was."""
+_FIRST_SECONDS, _AGAIN_SECONDS = 1.5, 0.5
+"""What a pattern takes in the first process, compiling and tuning included, and in each further
+one: with two kernels on average, 0.25 s for each kernel and process once it is tuned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,25 @@ def sampled(
     count, offset = min(count, len(laid_out)), draw.random()
     places = (int((n + offset) * len(laid_out) / count) for n in range(count))
     chosen = {laid_out[at].name for at in places}
+    return [pattern for pattern in patterns if pattern.name in chosen]
+
+
+def most_telling(
+    patterns: Sequence[Pattern], days: Mapping[str, float], seconds: float, processes: int
+) -> list[Pattern]:
+    """Those of ``patterns`` to run when there are so many ``seconds``: by weight times the days
+    since each was last measured (``days``; one that never was counts as ``_NEVER``). In the order
+    that they had, and at least one."""
+
+    def tells(pattern: Pattern) -> tuple[float, str]:
+        return -pattern.weight * max(days.get(pattern.name, _NEVER), _MOMENT), pattern.name
+
+    chosen: set[str] = set()
+    for pattern in sorted(patterns, key=tells):
+        seconds -= _FIRST_SECONDS + _AGAIN_SECONDS * (processes - 1)
+        if seconds < 0 and chosen:
+            break
+        chosen.add(pattern.name)
     return [pattern for pattern in patterns if pattern.name in chosen]
 
 

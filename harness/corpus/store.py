@@ -107,10 +107,9 @@ def save(folder: Path, captures: Sequence[Capture], patterns: Sequence[Pattern])
     texts = sorted(f"{p.name}\n{p.text}\n{p.small}" for p in patterns)
     key = digest("\n".join(texts))
     parts: list[list[Pattern]] = [[] for _ in range(_PARTS)]
+    written: set[Path] = set()
     for pattern in sorted(patterns, key=lambda p: p.name):
         parts[zlib.crc32(pattern.name.encode()) % _PARTS].append(pattern)
-    for old in folder.glob("patterns-*.parquet"):
-        old.unlink()
     rows: list[dict[str, Any]] = [{"about": msgspec.json.encode(c)} for c in captures]
     _write(folder / _CAPTURES, rows, {"version": VERSION, "digest": key})
     for number, part in enumerate(parts):
@@ -125,6 +124,9 @@ def save(folder: Path, captures: Sequence[Capture], patterns: Sequence[Pattern])
         ]
         path = folder / f"patterns-{number + 1}-of-{_PARTS}.parquet"
         _write(path, rows, {"version": VERSION, "digest": key})
+        written.add(path)
+    for old in set(folder.glob("patterns-*.parquet")) - written:
+        old.unlink()
     return key
 
 
@@ -138,7 +140,7 @@ def _write(path: Path, rows: Sequence[dict[str, Any]], facts: dict[str, Any]) ->
         table,
         sink,
         compression="zstd",
-        compression_level=19,
+        compression_level=12,
         use_dictionary=False,
         write_page_checksum=True,
         data_page_size=1 << 22,

@@ -42,3 +42,14 @@ def test_a_pattern_is_a_graph_like_any_other(harness):
 def test_a_sum_needs_a_known_group(harness, results):
     answer = harness("show", "latest", "--by", "colour")
     assert answer.status != 0
+
+
+def test_a_budget_says_what_it_leaves_out(harness):
+    where = ("--suite", "corpus", "--where", "kind=pointwise nodes<12 bytes<1MB")
+    ran = harness(
+        "run", *where, "--minutes", "0.05", "--no-timing", "--no-record", "-j", "1", "--json"
+    )
+    assert ran.status == 0, ran.err
+    assert len(ran.json()["graphs"]) == 1
+    assert "1 of " in ran.err and "are left out" in ran.err
+    assert harness("run", "--minutes", "1").status == 2

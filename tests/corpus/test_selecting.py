@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from harness.corpus import store
-from harness.corpus.selecting import select
+from harness.corpus.selecting import most_telling, select
 from harness.errors import UnknownName, UsageError
 
 
@@ -57,3 +57,15 @@ def test_a_query_that_nothing_fits_says_what_is_near(corpus):
     with pytest.raises(UnknownName) as caught:
         select(corpus, "kind=gather bytes>100GB")
     assert "without bytes>100GB" in caught.value.expected
+
+
+def test_a_budget_takes_what_weighs_most_and_was_not_measured_lately(corpus):
+    every = corpus.patterns
+    one = most_telling(every, {}, 15.0, 1)
+    assert one == list(every[: len(one)]) and 5 < len(one) < len(every)
+    measured = {pattern.name: 0.0 for pattern in one}
+    other = most_telling(every, measured, 15.0, 1)
+    assert not set(other) & set(one[5:])
+    assert len(most_telling(every, {}, 15.0, 5)) < len(one)
+    assert len(most_telling(every, {}, 0.1, 1)) == 1
+    assert most_telling(every, measured, 1e9, 3) == list(every)
