@@ -84,10 +84,10 @@ def test_nothing_that_can_be_used(tmp_path):
 def test_the_corpus_is_read_quickly():
     from harness.graph.suite import FOLDER
 
-    began = time.perf_counter()
+    began = time.process_time()
     corpus = store.load(FOLDER / "corpus")
     assert not corpus.notes
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_a_pattern_is_named_in_any_suite(tmp_path, monkeypatch):
