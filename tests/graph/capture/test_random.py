@@ -137,6 +137,16 @@ def test_fusion_tiling_and_layout_leave_the_numbers_alone(compiler: Compiler) ->
         torch.testing.assert_close(one, other.to(one.dtype), rtol=1e-5, atol=0)
 
 
+def test_one_kernel_draws_for_every_size(compiler: Compiler) -> None:
+    """Sizes that vary are part of the position: leading rows have the same numbers."""
+    run = torch.compile(lambda x: nn.functional.dropout(x, 0.3), backend=compiler, dynamic=True)
+    first = seeded(run, torch.ones(8, 12))
+    for rows in (11, 16):
+        drawn = seeded(run, torch.ones(rows, 12))
+        assert torch.equal(drawn[:8], first) and 0.5 < (drawn != 0).double().mean() < 0.9
+    assert len(compiler.reports) == 1
+
+
 class Block(nn.Module):
     """Two dropouts around a product, and a norm."""
 
