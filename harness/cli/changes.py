@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -38,7 +38,8 @@ def changes(
     metric: _Metrics = None,
     ack: AckFile = None,
     order: Annotated[
-        str, typer.Option(help="history: first parents of HEAD; time: when the runs began.")
+        Literal["history", "time"],
+        typer.Option(help="history: first parents of HEAD; time: when the runs began."),
     ] = "history",
     repository: Annotated[
         Path | None, typer.Option(help="Whose history. Default: that of the working directory.")
@@ -65,17 +66,10 @@ def changes(
     harness changes --graph 'llama*' --metric ms --metric registers
     harness changes --json
     """
-    if order not in ("history", "time"):
-        raise UsageError(
-            "there is no such order",
-            where="--order",
-            got=order,
-            expected="history or time",
-            remedy="leave the option out: history is the default",
-        )
     results = answer.options.results
     answer.recover()
-    runs = index.refresh(results)
+    with answer.progress("reading the runs"):
+        runs = index.refresh(results)
     say_unreadable(runs, results)
     if not runs.runs:
         raise UnknownName(
@@ -85,7 +79,8 @@ def changes(
     waived = waivers_of(ack, results)
     known = arrange(runs, repository or Path.cwd(), by_time=order == "time")
     rules = Settings(family=alpha, smallest=smallest, shortest_run=shortest_run)
-    report = chosen(find(known, followed, rules, waived, graph or []), answer.only)
+    with answer.progress("judging the series"):
+        report = chosen(find(known, followed, rules, waived, graph or []), answer.only)
     answer.tell(changes_report(report, known, followed))
     return REGRESSED if report.regressions else BROKEN if report.broken else FINE
 

@@ -49,6 +49,7 @@ class Answer:
     form: Form = Form.TEXT
     only: tuple[str, ...] = ()
     whole: bool = False
+    watch: output.Watch = output.Watch.USUAL
 
     @property
     def quiet(self) -> bool:
@@ -60,8 +61,15 @@ class Answer:
         output.print_report(report, self.form, self.options, whole=self.whole)
 
     def progress(self, title: str) -> AbstractContextManager[Progress]:
-        """A progress bar, where somebody watches."""
-        return output.progress(title, self.options, quiet=self.quiet)
+        """A progress bar, where somebody watches, or what -q and -v make of it."""
+        usual = self.watch is output.Watch.USUAL
+        watch = output.Watch.QUIET if usual and self.quiet else self.watch
+        return output.progress(title, self.options, watch)
+
+    def note(self, line: str) -> None:
+        """Say something beside the answer, unless -q asks for the answer alone."""
+        if self.watch is not output.Watch.QUIET:
+            output.note(line)
 
     @contextlib.contextmanager
     def cache(self) -> Iterator[Path]:
@@ -71,7 +79,7 @@ class Answer:
 
         with usable(self.options.kept_cache) as (folder, note):
             if note:
-                output.note(note)
+                self.note(note)
             yield folder
 
     def recover(self) -> None:
@@ -80,14 +88,22 @@ class Answer:
         from harness.history import journal
 
         def warn(error: HarnessError) -> None:
-            output.note(f"an interrupted run could not be recorded: {error}")
+            self.note(f"an interrupted run could not be recorded: {error}")
 
         for path in journal.recover(self.options.results, warn):
-            output.note(f"an interrupted run is now recorded: {path}")
+            self.note(f"an interrupted run is now recorded: {path}")
 
 
 _Flag = inspect.Parameter.KEYWORD_ONLY
-_DEBUG = Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")]
+_ALWAYS: dict[str, Any] = {
+    "debug": Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")],
+    "quiet": Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress and no remarks: the answer, errors.")
+    ],
+    "verbose": Annotated[
+        bool, typer.Option("--verbose", "-v", help="A line on standard error for every step.")
+    ],
+}
 _FORMS: dict[str, Any] = {
     "as_json": Annotated[
         bool, typer.Option("--json", help="Print one JSON document on standard output.")
@@ -122,9 +138,9 @@ def command(
     """``function`` as a command: it gets an ``Answer`` first and ends the process with the status
     that it returns (None: 0), or the one that its error means.
 
-    Every command has ``--json`` and ``--debug``; one that answers with a ``table`` also
-    ``--csv``, ``--markdown`` and ``--wide``; ``only``: and ``-k``; ``cases``: and ``--junit``. The
-    status of a ``gate`` says what was found, so that an error has one of its own.
+    Every command has ``--json``, ``-q``, ``-v`` and ``--debug``; one that answers with a ``table``
+    also ``--csv``, ``--markdown`` and ``--wide``; ``only``: and ``-k``; ``cases``: and ``--junit``.
+    The status of a ``gate`` says what was found, so that an error has one of its own.
     """
     if function is None:
         return functools.partial(command, table=table, only=only, cases=cases, gate=gate)
@@ -134,9 +150,10 @@ def command(
     def run(*args: Any, **given: Any) -> None:
         debug = given.pop("debug", False)
         chosen = {name: given.pop(name, False) for name in _FORMS}
+        watch = _watch(quiet=given.pop("quiet", False), verbose=given.pop("verbose", False))
         more = {"only": tuple(given.pop("only", None) or ()), "whole": given.pop("whole", False)}
         try:
-            answer = Answer(settings.current(), _form(chosen), **more)
+            answer = Answer(settings.current(), _form(chosen), **more, watch=watch)
             status = wanted(answer, *args, **given) or FINE
             sys.stdout.flush()
         except KeyboardInterrupt:
@@ -149,7 +166,7 @@ def command(
             status = UNUSABLE if gate and status == FAILED else status
         raise typer.Exit(status)
 
-    added: dict[str, Any] = {"debug": _DEBUG}
+    added = dict(_ALWAYS)
     offered = ("as_json", *(("as_csv", "as_markdown") if table else ()), *(["as_junit"] * cases))
     added |= {name: _FORMS[name] for name in offered} | ({"whole": _WHOLE} if table else {})
     if only:
@@ -170,6 +187,13 @@ def _declare(run: Any, wanted: Callable[..., Any], added: dict[str, Any]) -> Non
     ]
     run.__signature__ = inspect.Signature([*kept, *shared])
     run.__annotations__ = {p.name: p.annotation for p in (*kept, *shared)}
+
+
+def _watch(*, quiet: bool, verbose: bool) -> output.Watch:
+    """What -q and -v ask for; of both the last word is that of -v."""
+    if verbose:
+        return output.Watch.VERBOSE
+    return output.Watch.QUIET if quiet else output.Watch.USUAL
 
 
 def _form(chosen: dict[str, bool]) -> Form:

@@ -92,9 +92,12 @@ def compare(
         found = _remeasured(answer, (a, b), (), rules, Effort(), everything, run)
     else:
         answer.recover()
-        one, other = find_sides(answer.options.results, [a, b], run)
-        earlier = learn(answer.options.results, one.run, other.run)
-        found = compare_sides(one, other, rules, earlier)
+        with answer.progress("reading both sides") as bar:
+            one, other = find_sides(answer.options.results, [a, b], run)
+            bar.update("learning the machine's noise", 1, 3)
+            earlier = learn(answer.options.results, one.run, other.run)
+            bar.update("comparing", 2, 3)
+            found = compare_sides(one, other, rules, earlier)
     return _tell(answer, found, everything, sort)
 
 

@@ -102,7 +102,8 @@ def import_(
     harness import .asv/results
     harness import .benchmarks/Linux-CPython-3.12-64bit/0001_x.json
     """
-    found = reading.read(paths)
+    with answer.progress("reading"):
+        found = reading.read(paths)
     rows = []
     for path, run in found.runs:
         where = None if dry_run else reading.save(answer.options.results, run)

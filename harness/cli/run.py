@@ -141,7 +141,7 @@ def _within(options: Options, suite: str, minutes: float, processes: int) -> tup
 def _measure(plan: Plan, answer: Answer, results: Path | None) -> int:
     """Keep what the session brings below ``results``, if anywhere, and print it."""
     for note in plan.notes:
-        output.note(note)
+        answer.note(note)
     kept: contextlib.AbstractContextManager[Memory]
     kept = contextlib.nullcontext(Memory(plan.run))
     if results is not None:

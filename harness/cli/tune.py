@@ -136,12 +136,12 @@ def _live(answer: Answer, request: TuneRequest, wanted: Wanted) -> int:
     options = answer.options
     with open_session(options, request) as session:
         for note in session.notes:
-            output.note(note)
+            answer.note(note)
         chosen = wanted.chosen([module.name for module in session.modules])
         modules = tuple(module for module in session.modules if module.name in chosen)
         session = replace(session, modules=modules)
         if not session.timed:
-            output.note(NO_TIMES.format(target=session.target.name))
+            answer.note(NO_TIMES.format(target=session.target.name))
             if wanted.plot is not None or wanted.table is not None:
                 raise _needs_times("--plot" if wanted.plot is not None else "--save-table")
         earlier = _latest(options, session.device.machine.key) if session.device else None
@@ -257,7 +257,7 @@ def _show(
         from harness.report.tuning_plot import draw
 
         draw(tunings, wanted.plot, f"{graph} on {target.name}")
-        output.note(f"plot: {wanted.plot}")
+        answer.note(f"plot: {wanted.plot}")
     head = {
         "graph": graph,
         "status": status,

@@ -52,7 +52,7 @@ _STYLES = {
 }
 _PAGE = 60_000
 """Characters of Markdown: GitHub takes 65,536 in a comment."""
-_MOST_CAUSES = 6
+_MOST_CAUSES = 4
 _MOST_LOOKED_AT = 10
 _MOST_LONE = 5
 

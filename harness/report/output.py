@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -154,12 +155,28 @@ def _finite(value: Any) -> Any:
     return value
 
 
-class Progress:
-    """A bar on standard error, or nothing where nobody watches."""
+class Watch(enum.Enum):
+    """How much a command says of what it is doing."""
 
-    def __init__(self, console: Console | None, title: str) -> None:
-        """A bar that is not shown yet; None: never."""
+    QUIET = "quiet"
+    """Nothing: remarks are left out, too."""
+    USUAL = "usual"
+    """A bar where somebody watches."""
+    VERBOSE = "verbose"
+    """A line for each step, whether somebody watches or not."""
+
+
+class Progress:
+    """What is being done, how far it is, how long it goes on and what took longest so far: a bar on
+    standard error, a line for each step, or nothing."""
+
+    def __init__(self, title: str, console: Console | None = None, *, lines: bool = False) -> None:
+        """A bar on ``console`` that is not shown yet (None: none); ``lines``: lines instead."""
         self._bar: Any = None
+        self._lines = lines
+        self._title, self._since = title, time.monotonic()
+        self._began = self._since
+        self._slowest = (0.0, "")
         if console is not None:
             from rich import progress
 
@@ -168,15 +185,28 @@ class Progress:
                 progress.BarColumn(bar_width=24),
                 progress.MofNCompleteColumn(),
                 progress.TimeElapsedColumn(),
+                progress.TextColumn("left"),
+                progress.TimeRemainingColumn(elapsed_when_finished=False),
+                progress.TextColumn("{task.fields[slowest]}"),
                 console=console,
                 transient=True,
             )
-            self._task = self._bar.add_task(title, total=None)
+            self._task = self._bar.add_task(title, total=None, slowest="")
 
     def update(self, title: str, done: int, total: int) -> None:
         """Say what is being done and how far it is."""
+        now = time.monotonic()
+        if title != self._title:
+            self._slowest = max(self._slowest, (now - self._since, self._title))
+            self._title, self._since = title, now
+            if self._lines:
+                note(f"[{now - self._began:.1f} s] {title} ({done} of {total})")
         if self._bar is not None:
-            self._bar.update(self._task, description=clean(title), completed=done, total=total)
+            took, what = self._slowest
+            slowest = f"longest: {clean(what)} {took:.0f} s" if took >= _WORTH_NAMING else ""
+            self._bar.update(
+                self._task, description=clean(title), completed=done, total=total, slowest=slowest
+            )
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -197,17 +227,20 @@ class Progress:
             self._bar.stop()
 
 
+_WORTH_NAMING = 5.0
+"""Seconds from which a step is named as the longest."""
+
+
 @contextmanager
-def progress(title: str, options: Options, *, quiet: bool) -> Iterator[Progress]:
-    """A progress bar on standard error while the block runs, unless ``quiet`` or nobody
-    watches. Lines printed meanwhile appear above it.
-    """
+def progress(title: str, options: Options, watch: Watch) -> Iterator[Progress]:
+    """The progress of the block; as a bar unless nobody watches. Lines printed meanwhile appear
+    above it."""
     console = None
-    if options.interactive and not quiet and sys.stderr.isatty():
+    if options.interactive and watch is Watch.USUAL and sys.stderr.isatty():
         from rich.console import Console
 
         console = Console(stderr=True, no_color=not options.color)
-    bar = Progress(console, title)
+    bar = Progress(title, console, lines=watch is Watch.VERBOSE)
     bar.start()
     try:
         yield bar

@@ -115,3 +115,18 @@ def test_a_cache_that_cannot_be_written_is_said(
     with Answer(options).cache() as folder:
         assert folder.is_dir()
     assert "nothing is cached for this run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("given", "said"), [({}, "a remark\n"), ({"quiet": True}, "")])
+def test_quiet_leaves_remarks_out_and_keeps_errors(
+    capsys: pytest.CaptureFixture[str], given: dict[str, bool], said: str
+) -> None:
+    def work(answer: Answer) -> None:
+        answer.note("a remark")
+        with answer.progress("working") as bar:
+            bar.update("on it", 0, 1)
+        raise CheckFailed("it broke")
+
+    with pytest.raises(typer.Exit):
+        command(work)(**given)
+    assert capsys.readouterr().err == f"{said}error: it broke\n"

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+import io
+from pathlib import Path
 
+import pytest
+from rich.console import Console
+
+from harness.options import from_environment
+from harness.report import output
 from harness.report.kernels import run_report
-from harness.report.output import Case, junit_text
+from harness.report.output import Case, Progress, Watch, junit_text
 from tests.history.examples import run
 
 
@@ -35,3 +41,34 @@ def test_a_run_has_a_case_for_every_kernel() -> None:
     assert [(c.suite, c.name) for c in cases if c.suite != c.name] == kernels
     broken = {g.name for g in made.graphs if g.failed}
     assert broken == {c.suite for c in cases if c.failure}
+
+
+@pytest.mark.parametrize(
+    ("watch", "lines"), [(Watch.VERBOSE, 2), (Watch.USUAL, 0), (Watch.QUIET, 0)]
+)
+def test_steps_are_lines_where_they_are_asked_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, watch: Watch, lines: int
+) -> None:
+    with output.progress("starting", from_environment({}, tmp_path), watch) as bar:
+        for done, title in enumerate(["compiling a", "compiling a", "examining \x1b b"]):
+            bar.update(title, done, 3)
+    said = capsys.readouterr()
+    assert said.out == "" and len(said.err.splitlines()) == lines
+    if lines:
+        assert "s] compiling a (0 of 3)" in said.err and "examining \\x1b b (2 of 3)" in said.err
+
+
+def test_a_bar_says_how_long_still_and_what_took_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(output.time, "monotonic", lambda: now[0])
+    console = Console(file=io.StringIO(), force_terminal=True, width=160)
+    bar = Progress("starting", console)
+    bar.start()
+    for seconds, title in ((1.0, "timing a"), (9.0, "timing b"), (1.0, "timing c")):
+        bar.update(title, int(now[0]), 20)
+        now[0] += seconds
+    bar.update("timing d", 11, 20)
+    bar.stop()
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "timing d" in shown and "11/20" in shown and "left" in shown
+    assert "longest: timing b 9 s" in shown
