@@ -13,9 +13,9 @@ from harness.dtypes import DType
 from harness.graph.lowering import lower
 from harness.graph.model import Graph
 from harness.graph.text import loads
-from harness.ir.interpret import interpret
 from harness.runtime.interpret.interpreter import InterpreterPool
 from tests.codegen.kernels import modules
+from tests.ir.oracle import interpret
 
 TYPES = {DType.F8E4M3: torch.float8_e4m3fn, DType.F8E5M2: torch.float8_e5m2}
 # Around the largest numbers (448, 57344), the ties behind them (464, 61440), and far beyond.

@@ -11,11 +11,11 @@ import sympy
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir.index import FloorDiv, Mod, axis_symbol, indirect_symbol, size_symbol
-from harness.ir.interpret import interpret, make_storage, view_storage
 from harness.ir.nodes import Axis, Builder, Nest, ReduceKind, Store, StoreMode, Value
 from harness.ir.ops import Op
 from harness.ir.program import Buffer, Program, Role
 from harness.ir.verify import verify
+from tests.ir.oracle import interpret, make_storage, view_storage
 
 I0, I1 = axis_symbol("i", 0), axis_symbol("i", 1)
 R0, R1 = axis_symbol("r", 0), axis_symbol("r", 1)

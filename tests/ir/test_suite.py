@@ -16,11 +16,11 @@ from harness.graph.model import Input
 from harness.graph.partition.regions import partition
 from harness.graph.passes.split import split_reductions
 from harness.graph.replay import replay
-from harness.ir.interpret import interpret
 from harness.ir.printer import dump
 from harness.ir.program import Role
 from harness.ir.verify import verify
 from harness.target import H100
+from tests.ir.oracle import interpret
 
 GRAPHS = sorted((Path(__file__).resolve().parents[2] / "suites/graphs/small").glob("*.py"))
 

@@ -14,7 +14,6 @@ import sympy
 
 from harness.dtypes import DType
 from harness.ir.index import FloorDiv, Mod, axis_symbol
-from harness.ir.interpret import interpret, make_storage
 from harness.ir.nodes import (
     Axis,
     Builder,
@@ -36,6 +35,7 @@ from harness.ir.ops import Op
 from harness.ir.program import Buffer, Program, Role
 from harness.schedule.group import FusedGroup, Schedule, SegmentKind
 from harness.schedule.memory import traffic
+from tests.ir.oracle import interpret, make_storage
 
 F32 = DType.F32
 

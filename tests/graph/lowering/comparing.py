@@ -10,10 +10,10 @@ import torch
 from harness.graph.lowering import lower
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay
-from harness.ir.interpret import interpret
 from harness.ir.nodes import Nest
 from harness.ir.program import Program
 from harness.ir.verify import verify
+from tests.ir.oracle import interpret
 
 
 def as_numpy(tensor: torch.Tensor) -> Any:

@@ -8,8 +8,8 @@ import torch
 
 from harness.dtypes import DType
 from harness.graph.lowering import lower, supports
-from harness.ir.interpret import interpret
 from harness.ir.verify import verify
+from tests.ir.oracle import interpret
 from tests.operator_cases import (
     Case,
     expected,

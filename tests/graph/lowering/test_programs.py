@@ -10,12 +10,12 @@ from harness.errors import UnsupportedOperator
 from harness.graph.lowering import lower, supports, supports_node
 from harness.graph.model import Graph, Input, Node, Ref, TensorType
 from harness.ir.index import FloorDiv, Mod, size_symbol
-from harness.ir.interpret import interpret
 from harness.ir.nodes import Load, Reduce, ReduceKind, store_roots, walk
 from harness.ir.program import Program, Role
 from harness.ir.verify import verify
 from tests.graph.building import GraphBuilder
 from tests.graph.lowering.comparing import check, nest_of, stored
+from tests.ir.oracle import interpret
 
 
 def loads(program: Program, buffer: str) -> list[Load]:

@@ -10,6 +10,7 @@ import numpy as np
 from harness.errors import InvalidProgram
 from harness.ir.nodes import ReduceKind, ScanKind
 from harness.ir.op_numpy import Array
+from harness.ir.verify import SHAPES
 
 
 def reduce(kind: ReduceKind, args: Sequence[Array], component: int) -> Array:
@@ -31,21 +32,6 @@ def reduce(kind: ReduceKind, args: Sequence[Array], component: int) -> Array:
     if kind is ReduceKind.SOFTMAX:
         return _softmax(args, component)
     return np.asarray(_SINGLE[kind](args[0]))
-
-
-SHAPES: dict[ReduceKind, tuple[tuple[int, ...], int]] = {
-    ReduceKind.SUM: ((1,), 1),
-    ReduceKind.PROD: ((1,), 1),
-    ReduceKind.MAX: ((1,), 1),
-    ReduceKind.MIN: ((1,), 1),
-    ReduceKind.ANY: ((1,), 1),
-    ReduceKind.XOR_SUM: ((1,), 1),
-    ReduceKind.ARGMAX: ((1,), 1),
-    ReduceKind.ARGMIN: ((1,), 1),
-    ReduceKind.WELFORD: ((1, 3), 3),
-    ReduceKind.SOFTMAX: ((1, 2), 2),
-}
-"""Per kind: the operand counts it takes and how many components it has."""
 
 
 _SINGLE: dict[ReduceKind, Callable[[Array], Any]] = {
