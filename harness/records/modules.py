@@ -137,6 +137,7 @@ def _rename(function: ast.FunctionDef) -> None:
                 return True
         return False
 
+    _NoOffsets(given).visit(function)
     blocks = [n for n in ast.walk(function) if isinstance(n, ast.FunctionDef | ast.For | ast.While)]
     for block in blocks:
         block.body = [one for one in block.body if not names_again(one)]
@@ -147,6 +148,22 @@ def _rename(function: ast.FunctionDef) -> None:
             if name in stored and name not in given:
                 name = numbers.setdefault(name, f"v{len(numbers)}")
             node.id = name
+
+
+class _NoOffsets(ast.NodeTransformer):
+    """Takes ``+ 0`` off arguments, which are pointers or sizes: it compiles to nothing."""
+
+    def __init__(self, given: set[str]) -> None:
+        self.given = given
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """``node``, or its left side where nothing is added to an argument."""
+        self.generic_visit(node)
+        match node:
+            case ast.BinOp(ast.Name(name) as left, ast.Add(), ast.Constant(int(value))):
+                if name in self.given and value == 0 and type(value) is int:
+                    return left
+        return node
 
 
 def _digest(text: str) -> str:

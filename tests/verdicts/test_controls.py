@@ -107,6 +107,14 @@ def test_names_of_variables_are_no_change_and_other_code_is() -> None:
     assert modules.executed(inner.module) == modules.executed(plain.module)
 
 
+def test_adding_nothing_to_a_pointer_is_no_change() -> None:
+    one = kernel("k", "n", body="tl.store(in_ptr0 + 0, 1)")
+    other = kernel("k", "n", body="tl.store(in_ptr0, 1)")
+    moved = kernel("k", "n", body="tl.store(in_ptr0 + 1, 1)")
+    assert modules.executed(one.module) == modules.executed(other.module)
+    assert modules.executed(one.module) != modules.executed(moved.module)
+
+
 def test_a_second_name_for_a_value_that_changes_stays() -> None:
     for text in ("y = x\n    x = x + 1\n    g(y)", "for i in r:\n        g(y)\n        y = x"):
         kept = kernel("k", "n", body=f"x = f()\n    {text}")

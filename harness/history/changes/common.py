@@ -66,12 +66,18 @@ def _effects(known: History, members: Sequence[Series]) -> tuple[NDArray[np.floa
         return effects, 0
     part = block[:, seen]
     part = part[np.isfinite(part).sum(axis=1) >= _LEVEL]
-    moved = np.zeros(part.shape[1])
-    for _ in range(_ROUNDS):
-        own = np.nanmedian(part - moved, axis=1)
-        moved = np.nanmedian(part - own[:, None], axis=0)
-    effects[seen] = moved - np.median(moved)
+    effects[seen] = polished(part)
     return effects, len(part)
+
+
+def polished(block: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The common effect of each column of a ``block`` with a row per level (NaN: not measured),
+    by median polish; their median is 0."""
+    moved = np.zeros(block.shape[1])
+    for _ in range(_ROUNDS):
+        own = np.nanmedian(block - moved, axis=1)
+        moved = np.nanmedian(block - own[:, None], axis=0)
+    return np.asarray(moved - np.median(moved))
 
 
 def _levels(known: History, series: Series) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
