@@ -159,10 +159,11 @@ class _NoOffsets(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         """``node``, or its left side where nothing is added to an argument."""
         self.generic_visit(node)
-        match node:
-            case ast.BinOp(ast.Name(name) as left, ast.Add(), ast.Constant(int(value))):
-                if name in self.given and value == 0 and type(value) is int:
-                    return left
+        left, right = node.left, node.right
+        if not isinstance(node.op, ast.Add) or not isinstance(right, ast.Constant):
+            return node
+        if isinstance(left, ast.Name) and left.id in self.given and repr(right.value) == "0":
+            return left
         return node
 
 
