@@ -21,6 +21,7 @@ from harness.codegen.lookback import Combine, LookBack
 from harness.codegen.reduction import KEYS, R, neutral
 from harness.codegen.values import Scope, Var, triton_type
 from harness.dtypes import DType
+from harness.heuristics.limits import next_power_of_two
 from harness.ir.nodes import ReduceKind, Scan, ScanKind, Sort
 from harness.tiling.workspace import Workspace
 
@@ -42,13 +43,13 @@ class Scanner:
         scan in the open scope was."""
         scope = self.body.loop or self.body.outer
         is_scan = isinstance(value, Scan)
-        what: object = value.kind if isinstance(value, Scan) else value.descending
+        what: object = (value.descending, value.limit) if isinstance(value, Sort) else value.kind
         key = (is_scan, what, *(id(a) for a in value.args))
         if key not in scope.rows:
             if isinstance(value, Scan):
                 scope.rows[key] = self._scan(scope, value, args[0])
             else:
-                scope.rows[key] = self._sort(scope, value.descending, args[0])
+                scope.rows[key] = self._sort(scope, value, args[0])
         name = scope.rows[key][value.component]
         if value.component and value.dtype is not self.body.frame.plan.index_dtype:
             name = self._line(scope, f"{name}.to({triton_type(value.dtype)})")
@@ -166,8 +167,9 @@ class Scanner:
 
     # sorts
 
-    def _sort(self, scope: Scope, descending: bool, arg: Var) -> tuple[str, str]:
+    def _sort(self, scope: Scope, sort: Sort, arg: Var) -> tuple[str, str]:
         """The sorted block and the positions its elements had, in the kernel's index type."""
+        descending = sort.descending
         wide = arg.dtype in (DType.I64, DType.F64)
         dtype = arg.dtype if arg.dtype.is_float or wide else DType.I32
         value = self._line(scope, self.body.whole(arg, dtype))
@@ -177,7 +179,7 @@ class Scanner:
         if wide:
             found, place = self._by_halves(scope, key, value)
         else:
-            found, place = self._packed(scope, key, dtype, value, descending)
+            found, place = self._packed(scope, key, dtype, value, sort)
         if dtype is not arg.dtype:
             to = (
                 f"{found} != 0"
@@ -202,7 +204,7 @@ class Scanner:
         return f"tl.where({R}mask, {key}, {_LAST})" if masked else key
 
     def _packed(
-        self, scope: Scope, key: str, dtype: DType, value: str, descending: bool
+        self, scope: Scope, key: str, dtype: DType, value: str, sort: Sort
     ) -> tuple[str, str]:
         """One sort: the key in the upper half, the position and whether it is a negative zero in
         the lower one."""
@@ -212,16 +214,29 @@ class Scanner:
             bits = f"{value}.to(tl.int32, bitcast=True)"
             low = f"({low} | ({bits} == {_LEAST}).to(tl.int64))"
         packed = self._line(scope, f"({key}.to(tl.int64) << 32) | {low}")
-        made = self._line(scope, f"tl.sort({packed}, {self._axis})")
+        made = self._line(scope, self._in_order(scope, packed, sort.limit))
         place = self._line(scope, f"({made} & {_LOW}) >> 1")
         found = self._line(scope, f"({made} >> 32).to(tl.int32)")
-        if descending:
+        if sort.descending:
             found = self._line(scope, f"~{found}")
         if dtype.is_float:
             bits = f"({found} ^ (({found} >> 31) & {_LAST}))"
             number = self._line(scope, f"{bits}.to(tl.float32, bitcast=True)")
             found = self._line(scope, f"tl.where(({made} & 1) == 1, -0.0, {number})")
         return found, place
+
+    def _in_order(self, scope: Scope, packed: str, limit: int | None) -> str:
+        """The packed block in ascending order; where only the first few are needed they are
+        repeated up to the block's size, which costs a fraction of putting all in order."""
+        size = max(n for t, n in self.body.frame.plan.facts.sizes if t == R)
+        block, few = next_power_of_two(size), next_power_of_two(limit or size)
+        if 2 * few > block:
+            return f"tl.sort({packed}, {self._axis})"
+        top = self._line(scope, f"~tl.topk(~{packed}, {few}, {self._axis})")
+        rows = "XBLOCK, " if len(self.body.frame.vector) == 2 else ""
+        shapes = [f"[{rows}{count}, {few}]" for count in (1, block // few)]
+        repeated = f"tl.broadcast_to(tl.reshape({top}, {shapes[0]}), {shapes[1]})"
+        return f"tl.reshape({repeated}, {self.body.block_shape})"
 
     def _by_halves(self, scope: Scope, key: str, value: str) -> tuple[str, str]:
         """Two sorts, by the lower half of the key (as a signed number) and by the upper one: the

@@ -15,6 +15,7 @@ class Family(enum.Enum):
     REDUCTION = "reduction"
     PERSISTENT = "persistent_reduction"
     COOPERATIVE = "cooperative_reduction"
+    SCAN = "scan"
     SPLIT_SCAN = "split_scan"
 
 

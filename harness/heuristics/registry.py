@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.heuristics import cooperative, persistent, pointwise, reduction, split_scan
+from harness.heuristics import cooperative, persistent, pointwise, reduction, scan
 from harness.heuristics.facts import Config, Facts, Family
 from harness.heuristics.learned import chosen, config_of, kind_of, trees
 from harness.target import Target
@@ -16,7 +16,8 @@ RULES: dict[Family, Heuristic] = {
     Family.REDUCTION: reduction.candidates,
     Family.PERSISTENT: persistent.candidates,
     Family.COOPERATIVE: cooperative.candidates,
-    Family.SPLIT_SCAN: split_scan.candidates,
+    Family.SCAN: scan.looped,
+    Family.SPLIT_SCAN: scan.split,
 }
 
 

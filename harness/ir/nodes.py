@@ -161,11 +161,13 @@ class Scan(_Typed):
 class Sort(_Typed):
     """At point ``k`` of the nest's reduction axes component 0 is the ``k``-th smallest (largest if
     ``descending``) of the one value in ``args``, component 1 the position (int64) that it had.
-    Equal values keep their order, zeros of both signs are equal, NaN is larger than any number."""
+    Equal values keep their order, zeros of both signs are equal, NaN is larger than any number.
+    Nobody needs the points from ``limit`` on, if there is one."""
 
     args: tuple[Value, ...]
     descending: bool
     component: int = 0
+    limit: int | None = None
 
 
 Value: TypeAlias = Constant | Load | IndexValue | Compute | Masked | Reduce | Scan | Sort
@@ -361,11 +363,11 @@ class Builder:
         key = ("scan", kind, dtype, component, *(id(a) for a in args))
         return self._intern(key, Scan(dtype, kind, args, component))
 
-    def sort(self, arg: Value, descending: bool, component: int) -> Value:
+    def sort(self, arg: Value, descending: bool, component: int, limit: int | None = None) -> Value:
         """The values, or the positions, of a sort along the nest's reduction axes."""
         dtype = DType.I64 if component else arg.dtype
-        key = ("sort", id(arg), descending, component)
-        return self._intern(key, Sort(dtype, (arg,), descending, component))
+        key = ("sort", id(arg), descending, component, limit)
+        return self._intern(key, Sort(dtype, (arg,), descending, component, limit))
 
 
 Made: TypeAlias = Mapping[int, Value]
@@ -403,7 +405,7 @@ def rebuild(value: Value, made: Made, builder: Builder, address: Address) -> Val
             return builder.scan(value.kind, *args, dtype=value.dtype, component=value.component)
         case Sort():
             (arg,) = _made(value.args, made)
-            return builder.sort(arg, value.descending, value.component)
+            return builder.sort(arg, value.descending, value.component, value.limit)
         case never:
             assert_never(never)
 

@@ -104,7 +104,8 @@ def _value(value: Value, numbers: dict[int, str], printer: IndexPrinter) -> str:
             return f"scan.{value.kind.value}.{value.component} {_names(value.args, numbers)}"
         case Sort():
             order = "descending" if value.descending else "ascending"
-            return f"sort.{order}.{value.component} {_names(value.args, numbers)}"
+            first = "" if value.limit is None else f" first {value.limit}"
+            return f"sort.{order}.{value.component} {_names(value.args, numbers)}{first}"
 
 
 def _names(args: tuple[Value, ...], numbers: dict[int, str]) -> str:

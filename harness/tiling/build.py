@@ -205,11 +205,12 @@ def _facts(
     stores = [s for segment in segments for s in segment.stores]
     reduced = {(r.kind, tuple(id(a) for a in r.args)) for r in reductions(stores)}
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
+    looped = category is Category.REDUCTION
     hint = _final_hint(category, space.hint, group.rnumel)
     dtypes = {b.name: b.dtype for b in buffers}
     looped = category is Category.REDUCTION
     return Facts(
-        family=_FAMILIES[category],
+        family=Family.SCAN if looped and _combined(stores) else _FAMILIES[category],
         sizes=tuple((t.prefix, size_hint(t.numel)) for t in space.tiles()),
         hint=hint,
         loads=len({(load.buffer, load.index) for load in loads(stores)}),

@@ -81,13 +81,19 @@ BEST = [
     (persistent(1, 3), {"XBLOCK": 1, "R0_BLOCK": 4}, 1, 1),
     (
         of_family(Family.SPLIT_SCAN, ("x", 8), ("r0_", 1 << 20), hint=Hint.INNER),
-        {"XBLOCK": 1, "R0_BLOCK": 2048},
-        16,
+        {"XBLOCK": 1, "R0_BLOCK": 4096},
         8,
+        4,
     ),
     (
-        of_family(Family.SPLIT_SCAN, ("x", 8), ("r0_", 1 << 20), hint=Hint.OUTER),
-        {"XBLOCK": 1, "R0_BLOCK": 256},
+        of_family(Family.SCAN, ("x", 512), ("r0_", 16384), hint=Hint.INNER),
+        {"XBLOCK": 1, "R0_BLOCK": 4096},
+        8,
+        4,
+    ),
+    (
+        of_family(Family.SCAN, ("x", 4096), ("r0_", 1024), hint=Hint.OUTER),
+        {"XBLOCK": 16, "R0_BLOCK": 128},
         8,
         4,
     ),
@@ -212,7 +218,7 @@ def test_grid_limits_scale_blocks_up() -> None:
 
 NUMEL = st.one_of(st.integers(1, 5000), st.integers(1, 1 << 33))
 HINTS = st.sampled_from(Hint)
-REDUCING = (Family.REDUCTION, Family.COOPERATIVE, Family.SPLIT_SCAN)
+REDUCING = (Family.REDUCTION, Family.COOPERATIVE, Family.SCAN, Family.SPLIT_SCAN)
 
 
 @st.composite

@@ -11,7 +11,7 @@ from harness.graph.bounds import index_bounds
 from harness.graph.lowering.context import Context
 from harness.graph.lowering.cost import Demand, oversized, profile, worth_storing
 from harness.graph.lowering.nests import NestMaker, layout_of
-from harness.graph.lowering.picking import only_picked, pick
+from harness.graph.lowering.picking import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import (
     Reduced,
@@ -207,6 +207,7 @@ class Lowering:
             return False
         if not all(only_picked(self.graph, n, part.dim) for n in names):
             return False
+        part = limited(self.graph, names, part, self.context.builder)
         self.picked.update(dict.fromkeys(names, part))
         return True
 

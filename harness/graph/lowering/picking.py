@@ -15,7 +15,7 @@ from harness.dtypes import DType
 from harness.graph.lowering.rule import Call
 from harness.graph.lowering.tensor import Reduced, Scanned, canonical, inner_variable, is_one
 from harness.graph.model import Graph, Node, Ref, TensorType, ValueType
-from harness.ir.nodes import ReduceKind, Value
+from harness.ir.nodes import Builder, Made, ReduceKind, Sort, Value, rewrite
 from harness.ir.ops import Op
 
 
@@ -61,6 +61,24 @@ def pick(call: Call, scanned: Scanned) -> Scanned | Reduced:
     if is_one(call.shape[scanned.dim]):
         return _one(call, scanned, call.scalar.constant(start, DType.I64))
     return replace(scanned, shape=call.shape, start=start)
+
+
+def limited(graph: Graph, names: list[str], scanned: Scanned, builder: Builder) -> Scanned:
+    """``scanned``, called ``names``, whose sorts go as far as somebody picks from them."""
+    users = [node for node in graph.nodes if not set(names).isdisjoint(node.refs())]
+    ends = [n.args[3] if n.op == "aten.slice_copy.Tensor" else None for n in users]
+    known = [end for end in ends if isinstance(end, int) and end >= 0]
+    if not known or len(known) < len(ends):
+        return scanned
+
+    def shorter(value: Value, made: Made) -> Value | None:
+        if not isinstance(value, Sort):
+            return None
+        arg = made[id(value.args[0])]
+        return builder.sort(arg, value.descending, value.component, max(known))
+
+    made = rewrite([scanned.value], builder, replace=shorter)
+    return replace(scanned, value=made[id(scanned.value)])
 
 
 def _one(call: Call, scanned: Scanned, where: Value) -> Reduced:

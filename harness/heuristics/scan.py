@@ -1,0 +1,31 @@
+"""Candidates of scans in a loop, and of scans whose rows several programs share.
+
+Measured on an H200 over 16 to 8M elements a row: every block costs a wait (for the block before
+it in a loop, for those of other programs else), so blocks are as large as they come; 16 elements a
+thread are best for both. Scans of columns want narrow blocks, which leave more of them.
+"""
+
+from __future__ import annotations
+
+from harness.heuristics.facts import Config, Facts, Hint
+from harness.heuristics.limits import Proposal, finish_all
+from harness.target import Target
+
+
+def looped(facts: Facts, target: Target) -> tuple[Config, ...]:
+    """Candidates of scans with one program a block of rows, by their hint."""
+    if facts.hint in (Hint.INNER, Hint.DEFAULT):
+        blocks = [(1, 4096, 8), (1, 2048, 8), (1, 4096, 16), (1, 2048, 4)]
+    else:
+        blocks = [(16, 128, 8), (16, 64, 4), (32, 64, 8), (32, 128, 8)]
+    return finish_all(facts, [_proposal(*block) for block in blocks], target)
+
+
+def split(facts: Facts, target: Target) -> tuple[Config, ...]:
+    """Candidates of scans with several programs a row."""
+    blocks = [(1, 4096, 8), (1, 4096, 16), (1, 2048, 8), (1, 2048, 4)]
+    return finish_all(facts, [_proposal(*block) for block in blocks], target)
+
+
+def _proposal(x: int, r: int, warps: int) -> Proposal:
+    return Proposal((("x", x), ("r0_", r)), warps=warps, max_warps=16, grow=False)
