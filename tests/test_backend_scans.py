@@ -70,7 +70,7 @@ def test_random_rows_come_out_as_in_eager_mode(compiler: Compiler, seed: int) ->
     x = _operand(rng, shape, dtype)
     if len(shape) > 1 and rng.random() < 0.5:
         x = x.transpose(0, -1).contiguous().transpose(0, -1)
-    _same(torch.compile(several, backend=compiler)(x, dim, k), several(x, dim, k))
+    _same(torch.compile(several, backend=compiler, dynamic=False)(x, dim, k), several(x, dim, k))
     assert not compiler.reports[-1].library_calls and not compiler.reports[-1].fallbacks
 
 
@@ -80,7 +80,7 @@ def test_rows_of_nothing_and_numbers(compiler: Compiler, shape: tuple[int, ...])
         return (*x.sort(-1), *x.cummax(-1), x.cumsum(-1), *x.topk(min(1, x.numel()), -1))
 
     x = torch.ones(shape)
-    _same(torch.compile(run, backend=compiler)(x), run(x))
+    _same(torch.compile(run, backend=compiler, dynamic=False)(x), run(x))
 
 
 def gradients(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -105,13 +105,15 @@ def test_gradients_are_those_of_eager_mode(compiler: Compiler) -> None:
     torch.manual_seed(0)
     x, weight = torch.randn(5, 23, requires_grad=True), torch.rand(5, 23)
     wanted = torch.autograd.grad(gradients(x, weight), x)
-    got = torch.autograd.grad(torch.compile(gradients, backend=compiler)(x, weight), x)
+    got = torch.autograd.grad(
+        torch.compile(gradients, backend=compiler, dynamic=False)(x, weight), x
+    )
     torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_what_is_too_long_for_one_program_stays_a_library_call(compiler: Compiler) -> None:
     x = torch.randn(2, 5000)
-    run = torch.compile(lambda x: torch.sort(x * 2, 1), backend=compiler)
+    run = torch.compile(lambda x: torch.sort(x * 2, 1), backend=compiler, dynamic=False)
     _same(run(x), torch.sort(x * 2, 1))
     ((op, count, _),) = compiler.reports[-1].library_calls
     assert (op, count) == ("aten.sort.default", 1)
@@ -119,6 +121,17 @@ def test_what_is_too_long_for_one_program_stays_a_library_call(compiler: Compile
 
 def test_a_split_scan_runs_in_a_whole_graph(compiler: Compiler) -> None:
     x = torch.randint(0, 9, (2, 17000))
-    run = torch.compile(lambda x: torch.cumsum(x + 1, 1) * 2, backend=compiler)
+    run = torch.compile(lambda x: torch.cumsum(x + 1, 1) * 2, backend=compiler, dynamic=False)
     _same([run(x)], [torch.cumsum(x + 1, 1) * 2])
     assert compiler.reports[-1].kernels == 1
+
+
+def test_sizes_that_vary_scan_and_leave_sorts_to_the_library(compiler: Compiler) -> None:
+    def run(x: torch.Tensor) -> Any:
+        return torch.cumsum(x * 2, 1), x.cummax(0).indices, x.sort(1).values
+
+    compiled = torch.compile(run, backend=compiler, dynamic=True)
+    for shape in ((5, 7), (3, 40)):
+        x = torch.randn(shape)
+        _same(compiled(x), run(x))
+    assert [op for op, _, _ in compiler.reports[-1].library_calls] == ["aten.sort.default"]
