@@ -91,6 +91,7 @@ class GraphWriter:
     _plan: ViewPlan = field(init=False)
     _values: dict[str, Value] = field(default_factory=dict)
     _originals: dict[str, str] = field(default_factory=dict)
+    _returned: dict[str, str] = field(default_factory=dict)
     _updating: bool = False
     _products: dict[str, Product] = field(default_factory=dict)
     _long: dict[Memory, str] = field(default_factory=dict)
@@ -113,7 +114,10 @@ class GraphWriter:
             if not self.holds:
                 self._drop(name for name in dead if name not in kept)
         self.text.add(*after)
-        outputs = ["None" if n is None else self._values[n].variable for n in graph.outputs]
+        outputs = [
+            "None" if n is None else self._returned.get(n) or self._values[n].variable
+            for n in graph.outputs
+        ]
         for place, size in self.sizes.returned.items():
             outputs[place] = self.text.size(size)
         self.text.add(f"return {listing(outputs)}")
@@ -219,8 +223,22 @@ class GraphWriter:
             shape, stride = self.text.numbers(layout.shape), self.text.numbers(layout.stride)
             odd = f"{result}.shape != {shape} or {result}.stride() != {stride}"
             made = f"{self.text.bind(laid_out, 'laid_out')}({result}, {shape}, {stride}"
-            self.text.add(f"if {odd}: {result} = {made}, {f'{node.name} = {node.op}'!r})")
+            laid = f"{made}, {f'{node.name} = {node.op}'!r})"
+            if self._is_returned(node):
+                # The caller gets what the operator made, in whatever layout.
+                self._returned[node.name], result = result, self.text.fresh(node.name)
+                laid = f"{laid} if {odd} else {self._returned[node.name]}"
+                self.text.add(f"{result} = {laid}")
+            else:
+                self.text.add(f"if {odd}: {result} = {laid}")
         self._values[node.name] = Value(result, sure=False)
+
+    def _is_returned(self, node: Node) -> bool:
+        """Whether a value is an output that no other output and no changed input shares."""
+        graph = self.partition.graph
+        outputs = [name for name in graph.outputs if name is not None]
+        views = (self._plan.views[name].root for name in outputs if name in self._plan.views)
+        return outputs.count(node.name) == 1 and not graph.mutations and node.name not in views
 
     def _product(self, result: str, node: Node, product: Product) -> None:
         """A matrix product by way of copies with longer rows."""

@@ -11,6 +11,8 @@ import torch.nn.functional as F
 
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences
+from harness.executor import graphs
+from harness.graph.replay import operator_function
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +75,31 @@ def test_means_of_whole_numbers_are_whole(compiler: Compiler) -> None:
     x = torch.arange(-9, 9).reshape(2, 3, 3)
     check(compiler, lambda x: F.avg_pool2d(x, 2) * 0.5, x)
     check(compiler, lambda x: F.local_response_norm(x, 2), x)
+
+
+def test_one_row_is_looked_up(compiler: Compiler) -> None:
+    x = torch.randn(10, 5).requires_grad_()
+    check(compiler, lambda x: F.embedding(torch.tensor(3), x) * 2, x)
+
+
+def test_the_caller_gets_an_operators_own_layout(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Torch 2.11 traces Fourier transforms with other strides than some of its libraries give."""
+
+    def transposed(x: torch.Tensor, *_: Any) -> torch.Tensor:
+        return torch.fft.rfft(x).mT.contiguous().mT
+
+    monkeypatch.setattr(
+        graphs, "operator_function", lambda op: transposed if "fft" in op else operator_function(op)
+    )
+    run = torch.compile(
+        lambda x: (torch.fft.rfft(x), torch.fft.rfft(x).abs() * 2), backend=compiler
+    )
+    x = torch.randn(4, 8)
+    spectrum, size = run(x)
+    assert spectrum.stride() == (1, 4) and size.stride() == (5, 1)
+    torch.testing.assert_close(spectrum.abs() * 2, size)
 
 
 def test_norms_over_one_element(compiler: Compiler) -> None:

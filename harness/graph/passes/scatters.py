@@ -101,6 +101,8 @@ def _parse(node: Node, types: dict[str, ValueType]) -> _Scatter | None:
     if not all(n.is_Integer for t in tensors for n in t.shape) or 0 in kind.shape:
         return None
     points = _broadcast([tuple(int(n) for n in t.shape) for t in tensors[1:]])
+    if not points:
+        return None
     rest = math.prod(int(n) for n in kind.shape[len(refs) :])
     return _Scatter(source, kind, refs, values, points, math.prod(points) * rest)
 
