@@ -399,10 +399,15 @@ def normalise(gm: fx.GraphModule) -> None:
 
 def _recompute_random(joint: fx.GraphModule) -> None:
     """Have a backward graph draw again what its forward graph drew: of random numbers the
-    seeds are kept. (The partitioner recomputes only what it knows to be cheap.)"""
+    seeds are kept. (The partitioner recomputes only what it knows to be cheap, and in a part of
+    a model that is recomputed as a whole it would draw seeds again, under a restored state.)"""
+    own = torch.ops.harness
     for node in joint.graph.nodes:
-        if node.target is torch.ops.harness.random_bits.default:
+        if node.target is own.random_bits.default:
             node.meta["recompute"] = CheckpointPolicy.MUST_RECOMPUTE
+        elif node.target is own.seeds.default:
+            for kept in (node, *node.users):
+                kept.meta["recompute"] = CheckpointPolicy.MUST_SAVE
 
 
 def _returned(gm: fx.GraphModule) -> set[fx.Node]:

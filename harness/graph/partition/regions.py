@@ -227,6 +227,8 @@ def _host_call(layout: Layout, node: Node) -> HostCall:
 
 
 def _why_library(layout: Layout, node: Node) -> str:
+    if node.op == "harness.seeds.default":
+        return "seeds are drawn from torch's generator"
     kinds = [layout.types[name] for name in node.refs()] + [node.type]
     parts = [part for kind in kinds for part in (kind if isinstance(kind, tuple) else (kind,))]
     opaque = next((p.dtype for p in parts if p is not None and p.dtype.is_opaque), None)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.utils.checkpoint
 from torch import nn
 
 from harness.backend import Compiler, Devices
@@ -178,6 +179,24 @@ def test_backward_draws_the_forwards_mask_again(compiler: Compiler) -> None:
     graph, kinds = forward.partition.graph, forward.partition.graph.types()
     kept = [kinds[name] for name in graph.outputs[1:] if name is not None]
     assert [(kind.dtype.short, kind.rank) for kind in kept] == [("i64", 0)]  # type: ignore[union-attr]
+
+
+def test_a_checkpointed_part_draws_its_mask_again(compiler: Compiler) -> None:
+    """Recomputing a part of the model in the backward graph neither draws nor saves a state."""
+
+    def part(x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.dropout(torch.sin(x) * 2, 0.4)
+
+    def function(x: torch.Tensor) -> Any:
+        return torch.utils.checkpoint.checkpoint(part, x, use_reentrant=False)
+
+    x = torch.ones(16, 40, requires_grad=True)
+    y = seeded(torch.compile(function, backend=compiler), x)
+    y.sum().backward()
+    assert x.grad is not None and 0.5 < (y != 0).double().mean() < 0.7
+    torch.testing.assert_close(x.grad, (y != 0) * (2 * math.cos(1) / 0.6))
+    calls = [[op for op, _, _ in report.library_calls] for report in compiler.reports]
+    assert calls == [["harness.seeds.default"], []]
 
 
 def test_training_with_dropout_has_the_gradients_of_its_masks(compiler: Compiler) -> None:

@@ -8,25 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 
 from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.scalar import Scalar
 from harness.graph.lowering.tensor import Lowered, Tensor
 from harness.ir.nodes import Value
+from harness.ir.op_numpy import ZETA_TERMS
 from harness.ir.ops import Op
 
 _EULER = 0.57721566490153286061
-
-
-def _bernoulli(count: int) -> list[Fraction]:
-    """The Bernoulli numbers B(2), B(4) … (DLMF 24.5.3)."""
-    numbers = [Fraction(1)]
-    for n in range(1, 2 * count + 1):
-        total = sum((math.comb(n + 1, k) * b for k, b in enumerate(numbers)), Fraction(0))
-        numbers.append(-total / (n + 1))
-    return numbers[2::2]
 
 
 def _polynomial(scalar: Scalar, x: Value, coefficients: list[float]) -> Value:
@@ -54,7 +45,7 @@ def digamma(scalar: Scalar, x: Value) -> Value:
         steps = scalar.add(steps, scalar.op(Op.RECIPROCAL, scalar.shift(y, step)))
     z = scalar.shift(y, 10)
     inverse = scalar.op(Op.RECIPROCAL, z)
-    terms = [float(b) / (2 * k) for k, b in enumerate(_bernoulli(7), 1)]
+    terms = [b * math.factorial(2 * k - 1) for k, b in enumerate(ZETA_TERMS, 1)]
     square = scalar.mul(inverse, inverse)
     tail = scalar.mul(square, _polynomial(scalar, square, terms))
     near = scalar.sub(scalar.op(Op.LOG, z), scalar.scale(inverse, 0.5))
