@@ -224,7 +224,7 @@ class GraphWriter:
             odd = f"{result}.shape != {shape} or {result}.stride() != {stride}"
             made = f"{self.text.bind(laid_out, 'laid_out')}({result}, {shape}, {stride}"
             laid = f"{made}, {f'{node.name} = {node.op}'!r})"
-            if self._is_returned(node):
+            if product is None and self._is_returned(node):
                 # The caller gets what the operator made, in whatever layout.
                 self._returned[node.name], result = result, self.text.fresh(node.name)
                 laid = f"{laid} if {odd} else {self._returned[node.name]}"
