@@ -18,6 +18,7 @@ from harness.corpus.selecting import select
 from harness.errors import HarnessError
 from suites.building import catalogue
 from suites.building.capturing import Shard, merged, shards, with_small
+from suites.building.picture import draw
 from suites.building.trying import summary, tried
 
 
@@ -25,7 +26,7 @@ def main(arguments: Sequence[str]) -> str | None:
     """Do what the arguments say; the error's text where one ends it."""
     options = settings.current()
     parser = argparse.ArgumentParser(prog="python -m suites.building", description=__doc__)
-    parser.add_argument("what", choices=("capture", "build", "try"))
+    parser.add_argument("what", choices=("capture", "build", "try", "picture"))
     parser.add_argument("names", nargs="*", metavar="MODEL", help="names or patterns; default: all")
     parser.add_argument("--jobs", type=int, default=options.jobs, help="worker processes")
     parser.add_argument("--folder", type=Path, default=options.suites / "corpus")
@@ -37,6 +38,9 @@ def main(arguments: Sequence[str]) -> str | None:
     given = parser.parse_intermixed_args(arguments)
     sys.path.insert(0, str(options.suites.parent))  # targets are modules beside the suites
     try:
+        if given.what == "picture":
+            draw(store.load(given.folder), Path(given.names[0] if given.names else "corpus.svg"))
+            return None
         if given.what == "try":
             corpus = store.load(given.folder)
             chosen = select(corpus, " ".join(given.names))

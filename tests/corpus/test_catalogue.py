@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from harness.corpus import store
 from harness.errors import UnknownName, UsageError
 from harness.graph.suite import FOLDER
 from suites.building import catalogue
+from suites.building.__main__ import main
 from suites.building.capturing import shards
 
 FILE = """
@@ -90,3 +92,23 @@ def test_captures_that_crash_hang_or_fail_are_rows(tmp_path, monkeypatch):
     assert "three rows are" in reasons["refuse"] and "\n" not in reasons["refuse"]
     again = shards(planned, tmp_path / "work", 0)
     assert again == found, "captures that are known are not made again"
+
+
+def test_a_corpus_is_built_tried_and_drawn_by_one_command(tmp_path, monkeypatch, capsys):
+    (tmp_path / "corpus_models.py").write_text(MODELS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    folder = written(tmp_path, more='[[model]]\ntarget = "corpus_models:refuse"\n')
+    places = ("--folder", str(folder), "--work", str(tmp_path / "work"), "--jobs", "1")
+    assert main(["build", *places]) is None
+    assert "1 patterns (1 with a small counterpart) of 2 captures" in capsys.readouterr().out
+    first = store.load(folder)
+    assert [bool(c.reason) for c in first.captures] == [False, True]
+    assert main(["build", "--no-capture", *places]) is None
+    assert store.load(folder).digest == first.digest, "built again it is the same"
+    assert main(["try", *places]) is None
+    assert "1 patterns, 1 distinct kernels" in (said := capsys.readouterr().out)
+    assert "0 patterns with something wrong" in said
+    pytest.importorskip("matplotlib")
+    assert main(["picture", str(tmp_path / "c.svg"), *places]) is None
+    assert "1 patterns of 1 models" in (tmp_path / "c.svg").read_text()
+    assert "no such model" in str(main(["build", "unheard-of", *places]))
