@@ -10,11 +10,13 @@ from harness.codegen.inputs import argument_rows
 from harness.codegen.operations import floating_operations
 from harness.codegen.reference import Reference, reference_of, triton_signature
 from harness.codegen.source import EmittedModule, KernelSource
+from harness.dtypes import DType
 from harness.graph.model import Graph
 from harness.heuristics.registry import candidates
 from harness.ir.affine import UNKNOWN_SIZE
-from harness.ir.nodes import Load, walk
+from harness.ir.nodes import Compute, Load, walk
 from harness.ir.op_numpy import philox
+from harness.ir.ops import Op
 from harness.records.modules import code_hash
 from harness.runtime.module import config_dict
 from harness.target import Target
@@ -109,7 +111,7 @@ def _constants(
         f"KEPT = {_tuple_text(reference.kept)}  # outputs whose old contents it needs",
         f"REDUCED = {reduced}  # elements that one output element sums up",
         f"STEPS = {reference.steps}  # whether results jump somewhere: floor, comparisons ...",
-        tail.allowed_errors(types, reduced, reference.floating, read_back=_read_back(plan)),
+        tail.allowed_errors(types, reduced, reference.floating, rounded=_rounded(plan)),
     ]
     return "\n".join(lines)
 
@@ -122,16 +124,19 @@ def _signature(plan: KernelPlan) -> dict[str, str]:
     }
 
 
-def _read_back(plan: KernelPlan) -> list[str]:
-    """Triton's types of the outputs that the kernel reads after it has written them."""
-    written: set[str] = set()
-    found: set[str] = set()
-    for segment in plan.segments:
-        values = walk(store.value for store in segment.stores)
-        found |= {v.buffer for v in values if isinstance(v, Load) and v.buffer in written}
-        written |= {store.buffer for store in segment.stores}
+def _rounded(plan: KernelPlan) -> list[str]:
+    """Triton's types of what the kernel rounds, or reads again once it is stored, and goes on
+    with."""
+    stores = [store for segment in plan.segments for store in segment.stores]
+    found: set[DType] = set()
+    written = {store.buffer for store in stores} - plan.internal
     dtypes = {buffer.name: buffer.dtype for buffer in plan.buffers}
-    return sorted(triton_signature(dtypes[name]) for name in found - plan.internal)
+    for value in walk(store.value for store in stores):
+        if isinstance(value, Load) and value.buffer in written:
+            found.add(dtypes[value.buffer])
+        elif isinstance(value, Compute) and value.op is Op.CAST:
+            found.add(value.dtype)
+    return sorted(triton_signature(dtype) for dtype in found if dtype.is_float)
 
 
 def _reduced(plan: KernelPlan) -> int:

@@ -38,21 +38,21 @@ def allowed_errors(
     reduced: int,
     floating: bool,
     declared: float | None = None,
-    read_back: Sequence[str] = (),
+    rounded: Sequence[str] = (),
 ) -> str:
     """``ALLOWED`` of a module whose outputs have the types ``written`` (``*bf16``), for sums of
     ``reduced`` elements; ``floating`` as in ``Reference``, ``declared`` is a user's own limit.
-    ``read_back`` are types of outputs that the kernel reads again once they are rounded, after it
-    has used them unrounded: no reference does both, so all that follows is as exact as they are.
+    ``rounded`` are the types that the kernel rounds to on the way. It need not round wherever the
+    graph does, so no reference may agree with it, and what follows is as exact as they are.
     """
     pairs = []
-    rounded = max((_ERRORS.get(kind.removeprefix("*"), 0.0) for kind in read_back), default=0.0)
+    least = max((_ERRORS.get(kind.removeprefix("*"), 0.0) for kind in rounded), default=0.0)
     for name in (kind.removeprefix("*") for kind in written):
         limit = _ERRORS.get(name, _STRAY if floating else 0.0)
         if name in _ERRORS and declared is not None:
             limit = declared
         elif name in ("fp32", "fp64"):
-            limit = max(rounded, limit * max(1.0, math.log2(max(2, reduced))))
+            limit = max(least, limit * max(1.0, math.log2(max(2, reduced))))
         usual = limit if declared is not None else _USUAL_ERRORS.get(name, limit)
         pairs.append(f"({limit:.3g}, {usual:.3g})")
     return (

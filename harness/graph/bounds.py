@@ -17,6 +17,7 @@ from harness.graph.model import Arg, Graph, Node, Ref, TensorType
 _PASS_ON = frozenset(
     {
         "alias",
+        "clamp",
         "clone",
         "constant_pad_nd",
         "expand",

@@ -22,3 +22,47 @@ def test_a_sample_of_the_corpus(tmp_path):
     assert sum(one.checked for one in found) >= 40
     again = tried(texts, tmp_path / "log.jsonl", 1)
     assert again == found, "a log is gone on with"
+
+
+ROUNDED = """# harness graph 1
+def rounded(
+    a: "f16[5, 36]",
+    b: "f16[5, 36]",
+    c: "f16[5, 36]",
+    w: "f16[36]",
+):
+    x: "f16[5, 36]" = aten.add.Tensor(a, b)
+    y: "f16[5, 36]" = aten.add.Tensor(x, c)
+    wide: "f32[5, 36]" = aten._to_copy.default(y, dtype=torch.float32)
+    square: "f32[5, 36]" = aten.pow.Tensor_Scalar(wide, 2)
+    mean: "f32[5, 1]" = aten.mean.dim(square, [-1], True)
+    root: "f32[5, 1]" = aten.rsqrt.default(mean)
+    z: "f32[5, 36]" = aten.mul.Tensor(wide, root)
+    v: "f32[5, 36]" = aten.mul.Tensor(z, w)
+    most: "f32[5, 1]" = aten.amax.default(v, [-1], True)
+    return (y, most, root)
+"""
+PLACES = """# harness graph 1
+def places(
+    scores: "f32[5, 6]",
+    other: "f32[5, 6]",
+    label: "i64[5]",
+):
+    ranked: ("f32[5, 6]", "i64[5, 6]") = aten.sort.stable(scores, stable=True, descending=True)
+    at: "i64[5, 6]" = getitem(ranked, 1)
+    found: "f32[5, 6]" = aten.gather.default(other, 1, at)
+    total: "f32[5, 1]" = aten.sum.dim_IntList(found, [1], True)
+    safe: "i64[5]" = aten.clamp.default(label, 0)
+    column: "i64[5, 1]" = aten.unsqueeze.default(safe, 1)
+    one: "f32[5, 1]" = aten.gather.default(other, 1, column)
+    sum: "f32[5, 1]" = aten.add.Tensor(total, one)
+    return (at, sum)
+"""
+
+
+@pytest.mark.parametrize("text", [ROUNDED, PLACES])
+def test_what_the_corpus_found(tmp_path, text):
+    """A value rounded on the way to an f32 output was held against references that round all of
+    them or none; places found by a sort, and labels that are clamped, had no bound."""
+    (one,) = tried({"it": (text, text)}, tmp_path / "log.jsonl", 1, ("sm_90",))
+    assert not one.failures and not one.wrong and one.checked
