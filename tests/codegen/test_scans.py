@@ -188,3 +188,19 @@ def test_a_reduction_does_not_share_a_kernel_with_a_split_scan() -> None:
     assert [group.origins for group in fused] == [("running",), ("total",)]
     made = schedule(program, H100)
     assert [r.condition for r in made.rejections] == ["split scan"]
+
+
+def test_the_first_few_of_long_rows_are_sorted_no_further(tmp_path: Path) -> None:
+    graph = _graph("""def first(
+    x: "f32[3, 300]",
+):
+    both: ("f32[3, 300]", "i64[3, 300]") = aten.sort.stable(x, stable=True, descending=True)
+    values: "f32[3, 300]" = getitem(both, 0)
+    places: "i64[3, 300]" = getitem(both, 1)
+    most: "f32[3, 5]" = aten.slice_copy.Tensor(values, 1, 0, 5)
+    where: "i64[3, 5]" = aten.slice_copy.Tensor(places, 1, 0, 5)
+    return (most, where)
+""")
+    (module,) = modules(graph)
+    assert "tl.topk(" in module.text and "tl.sort(" not in module.text
+    assert failures({"first": module}, tmp_path) == []
