@@ -107,7 +107,7 @@ def matches(only: Sequence[str], match: Match) -> bool:
 
 def _blocks(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Block]:
     bad = found.regressed or found.broken
-    good = found.judged and not found.problems and "look slower" not in headline(found)
+    good = found.judged and not found.problems and " slower, by " not in headline(found)
     style = "bold red" if bad else "bold green" if good else "bold yellow"
     yield Text(headline(found), wrapped=True, style=style)
     yield from paragraphs([*suite_lines(found)])

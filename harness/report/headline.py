@@ -38,7 +38,8 @@ def headline(found: Comparison) -> str:
     seems = [row for row in found.rows if row.verdict is Verdict.UNSURE and looks(row) > 0]
     if seems:
         cost = sum(row.change_us or 0.0 for row in seems)
-        rest = f"; {len(seems)} of the unresolved look slower, by {cost:.4g} µs together"
+        look = "looks" if len(seems) == 1 else "look"
+        rest = f"; {len(seems)} of the unresolved {look} slower, by {cost:.4g} µs together"
     known = resolution(found)
     resolved = "" if known is None else f" (this pair resolves about ±{100 * known:.2g} %)"
     return f"{_answer(found)}: {', '.join(parts)}{resolved}{rest}"
