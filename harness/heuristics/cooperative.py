@@ -4,8 +4,8 @@ What a program reads again comes from the cache if all programs that run at once
 than the cache holds: a row of 256k columns of bfloat16 is 512 kB, and 132 of them are not in an L2
 of 60 MB. ``RSPLIT`` programs a row then tell each other what they have found, at a barrier in
 memory. So all of them must be running at once, or the launch never ends: there are ``PROGRAMS``,
-which is one program for every 32 warps that a multiprocessor has room for whatever registers they
-take, and they walk over the rows. ``RSPLIT`` = 1 is the ordinary kernel, a program a row.
+as many as multiprocessors hold if a thread has no more than 64 registers, which the compiler is
+told; and they walk over the rows. ``RSPLIT`` = 1 is the ordinary kernel, a program a row.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from harness.heuristics.limits import (
     MAX_RSPLIT,
     Proposal,
     cdiv,
+    finish,
     finish_all,
     last_power_of_two,
     next_power_of_two,
@@ -29,42 +30,55 @@ RSPLIT, PROGRAMS = "RSPLIT", "PROGRAMS"
 _IN_CACHE = 0.28
 """Share of the L2 that rows under way may take: with 17 of 60 MB an RMS norm of 262144 columns runs
 at 0.84 of a copy's bandwidth on an H200, with 34 MB at 0.73 and with a row a program at 0.66."""
-_LONG = 512 << 10
 _WARPS = 32
-_MANY_LOADS = 4
+_REGISTERS = 64
+_FEW_LOADS = 2
+_LONG, _VERY_LONG = 512 << 10, 1 << 20
+"""Bytes of a row, read again, from which on shared rows come first (with more than two loads)."""
 
 
 def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Rows shared as far as the cache or the number of rows asks for, and rows that are not."""
     alone = finish_all(facts, reduction.proposals(facts, target), target)
-    plain = [_shared(config, 1, target) for config in alone]
+    plain = [_with(config, 1, target) for config in alone]
     split = rsplit(facts, target)
-    part = next_power_of_two(cdiv(facts.reduced, split))
-    blocks = [(MAX_LONG_BLOCK, 32), (MAX_LONG_BLOCK // 2, 32), (MAX_LONG_BLOCK // 2, 16)]
-    if facts.loads > _MANY_LOADS:
-        blocks[:2] = blocks[1::-1]
+    if split == 1:
+        return tuple(dict.fromkeys(plain))
     wanted = [
-        Proposal((("x", 1), ("r0_", min(block, part))), warps=warps, max_warps=_WARPS)
-        for block, warps in blocks
+        (Proposal((("x", 1), ("r0_", block)), warps=warps, max_warps=_WARPS), n)
+        for block, warps, n in _sharings(facts, split)
+        if 1 < n <= MAX_RSPLIT
     ]
-    most, *rest = finish_all(facts, wanted, target)
-    splits = [n for n in (split, 2 * split, split // 2) if 1 < n <= MAX_RSPLIT]
-    found = [_shared(most, n, target) for n in splits]
-    found += [_shared(config, split, target) for config in rest if split > 1]
-    first, second = (found, plain) if found and _is_better_shared(facts, target) else (plain, found)
+    shared = [_with(finish(facts, proposal, target), n, target) for proposal, n in wanted]
+    first, second = (shared, plain) if _is_better_shared(facts, target) else (plain, shared)
     return tuple(dict.fromkeys((*first[:1], *second[:1], *first[1:], *second[1:])))
 
 
+def _sharings(facts: Facts, split: int) -> list[tuple[int, int, int]]:
+    """Block, warps and RSPLIT as they were fastest on an H200 (docs/measurements/long-rows.md).
+    Programs of an online softmax wait for the barrier long enough to want others beside them."""
+    blocks = last_power_of_two(facts.reduced // MAX_LONG_BLOCK)
+    half = MAX_LONG_BLOCK // 2
+    if facts.side:
+        return [(2 * half, 8, blocks), (half, 8, blocks), (half, 16, 2 * split), (half, 4, blocks)]
+    usual = [(2 * half, 32, split), (2 * half, 32, 2 * split), (half, 32, split)]
+    if facts.loads <= _FEW_LOADS:
+        return [(half, 16, max(split, min(2 * split, 8))), *usual, (2 * half, 8, blocks)]
+    return [*usual, (half, 32, split // 2), (half, 16, split)]
+
+
 def _is_better_shared(facts: Facts, target: Target) -> bool:
-    """Whether shared rows come first: there are few, or they are long enough. Online softmaxes wait
-    for each other longer than for memory."""
-    long = facts.again >= _LONG or facts.again <= 2 * facts.reduced
-    return facts.parallel < target.multiprocessors or (long and not facts.side)
+    """Whether shared rows come first: there are few, or they are long enough."""
+    if facts.parallel < target.multiprocessors or facts.side:
+        return True
+    narrow = facts.again <= 2 * facts.reduced
+    few = facts.loads <= _FEW_LOADS
+    return facts.again >= (_LONG if few else _VERY_LONG) or (few and narrow)
 
 
 def rsplit(facts: Facts, target: Target) -> int:
-    """Programs a row, a power of two: enough for the cache to hold what runs at once, and for
-    every multiprocessor to have one; each has a block or more."""
+    """Programs of 32 warps a row, a power of two: enough for the cache to hold what runs at once,
+    and for every multiprocessor to have one; each has a quarter of a block or more."""
     held = _IN_CACHE * target.l2_bytes / target.multiprocessors
     cached = next_power_of_two(int(facts.again / held + 0.999))
     filling = last_power_of_two(target.multiprocessors // facts.parallel)
@@ -72,9 +86,12 @@ def rsplit(facts: Facts, target: Target) -> int:
     return min(max(cached, filling), MAX_RSPLIT, most)
 
 
-def _shared(config: Config, split: int, target: Target) -> Config:
-    """``config`` with ``split`` programs a row. A program of 32 warps has at most 64 registers a
-    thread, and all of a multiprocessor's; of smaller ones, as many run for certain as there are
-    multiprocessors, and no more are started."""
-    blocks = (*config.blocks, (RSPLIT, split), (PROGRAMS, target.multiprocessors))
-    return replace(config, blocks=blocks)
+def _with(config: Config, split: int, target: Target) -> Config:
+    """``config`` with ``split`` programs a row. Programs that wait must all be running."""
+    threads = config.num_warps * target.warp_size
+    room = max(1, target.registers_per_multiprocessor // (_REGISTERS * threads))
+    room = min(room, target.threads_per_multiprocessor // threads)
+    programs = target.multiprocessors * (room if split > 1 else 1)
+    options = (("maxnreg", _REGISTERS),) if split > 1 and threads < 1024 else ()
+    blocks = (*config.blocks, (RSPLIT, split), (PROGRAMS, programs))
+    return replace(config, blocks=blocks, options=options)

@@ -8,7 +8,10 @@ along the reduction, it rescales once for all of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+
+import sympy
 
 from harness.dtypes import DType
 from harness.heuristics.facts import Hint
@@ -33,15 +36,23 @@ _VECTOR = 16
 
 def side_by_side(reduces: Iterable[Reduce], dtypes: Mapping[str, DType], hint: Hint) -> int:
     """How many reduced elements a thread owns side by side in the online softmaxes among
-    ``reduces``: what 16 bytes of the widest tensor hold, 1 if they lie across memory, 0 if there
-    is no online softmax."""
+    ``reduces``: what 16 bytes of the widest tensor hold, fewer where rows do not start at a
+    multiple of that, 1 if they lie across memory, 0 if there is no online softmax."""
     found = [r.args[0] for r in reduces if r.kind is ReduceKind.SOFTMAX]
     if not found:
         return 0
     if hint not in (Hint.INNER, Hint.DEFAULT):
         return 1
-    loaded = (dtypes[v.buffer].itemsize for v in walk(found) if isinstance(v, Load))
-    return max(1, _VECTOR // max(loaded, default=_VECTOR))
+    loaded = [v for v in walk(found) if isinstance(v, Load)]
+    widest = max((dtypes[v.buffer].itemsize for v in loaded), default=_VECTOR)
+    steps = [t.as_coeff_Mul()[0] for v in loaded for t in _rows(sympy.expand(v.index))]
+    return math.gcd(max(1, _VECTOR // widest), *(int(n) if n.is_Integer else 1 for n in steps))
+
+
+def _rows(index: sympy.Expr) -> list[sympy.Expr]:
+    """The terms of an index that do not run along the reduction."""
+    terms = sympy.Add.make_args(index)
+    return [t for t in terms if not any(str(s).startswith("r") for s in t.free_symbols)]
 
 
 def online_softmax(segments: Sequence[PlanSegment], builder: Builder) -> tuple[PlanSegment, ...]:

@@ -81,7 +81,7 @@ def shared(text: str, rows: int, columns: int, dtype: str = "f32") -> EmittedMod
 @pytest.mark.parametrize("text", [_SOFTMAX, _LAYER_NORM, _SEVERAL])
 def test_programs_of_a_row_find_what_one_would(text: str, tmp_path: Path) -> None:
     # Five rows over two groups of programs, of which the last have nothing left of a row.
-    module = shared(text, 5, 40001)
+    module = shared(text, 5, 40008)
     path = tmp_path / "module.py"
     path.write_text(module.text)
     config = {"XBLOCK": 1, "R0_BLOCK": 2048, "RSPLIT": 8, "PROGRAMS": 16}
@@ -102,7 +102,7 @@ def test_programs_of_a_row_find_what_one_would(text: str, tmp_path: Path) -> Non
 
 def test_a_module_alone_gives_every_row_one_program_in_the_interpreter(tmp_path: Path) -> None:
     path = tmp_path / "module.py"
-    path.write_text(shared(_SOFTMAX, 2, 40001).text)
+    path.write_text(shared(_SOFTMAX, 2, 40008).text)
     told = subprocess.run(
         [sys.executable, str(path), "--check"],
         env={**os.environ, "TRITON_INTERPRET": "1"},
@@ -132,8 +132,8 @@ def place(
 
 
 def test_host_functions_bring_a_workspace(tmp_path: Path) -> None:
-    made = compile_graph(graph(_SOFTMAX, 2, 40001), H200, Decisions(chunks={}))
-    x = torch.randn(2, 40001)
+    made = compile_graph(graph(_SOFTMAX, 2, 40008), H200, Decisions(chunks={}))
+    x = torch.randn(2, 40008)
     with InterpreterPool(1, tmp_path) as pool:
         found = run_graph(made, [x], lambda m, args: pool.launch(m.text, args), "cpu")
     torch.testing.assert_close(found[0], torch.softmax(x, -1))

@@ -133,3 +133,20 @@ def test_names_of_kernels_have_no_debris_of_splits() -> None:
         "sum_7_results_2",
     )
     assert kernel_name("red", origins) == "triton_red_fused_mul_sum_var_mean"
+
+
+@pytest.mark.parametrize(("columns", "side"), [(40000, 8), (40004, 4), (40001, 0)])
+def test_an_online_softmax_folds_what_a_thread_loads_at_once(columns: int, side: int) -> None:
+    text = f"""# harness graph 1
+def rows(
+    x: "bf16[600, {columns}]",
+):
+    wide: "f32[600, {columns}]" = aten._to_copy.default(x, dtype=torch.float32)
+    amax: "f32[600, 1]" = aten.amax.default(wide, [-1], True)
+    sub: "f32[600, {columns}]" = aten.sub.Tensor(wide, amax)
+    exp: "f32[600, {columns}]" = aten.exp.default(sub)
+    total: "f32[600, 1]" = aten.sum.dim_IntList(exp, [-1], True)
+    return (amax, total)
+"""
+    made = only(loads(text)).text
+    assert (f"SIDE: tl.constexpr = {side} " in made) == (side > 0)

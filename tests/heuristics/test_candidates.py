@@ -112,9 +112,9 @@ def test_best_guess(
 
 
 SHARED = [  # rows, reduced, bytes read again; RSPLIT of the first candidate on an H200
-    (1024, 1 << 18, 1 << 19, 4),  # 512 kB a row: 132 of them are more than the L2 holds
+    (1024, 1 << 18, 1 << 19, 8),  # 512 kB a row: 132 of them are more than the L2 holds
     (4096, 1 << 16, 1 << 18, 1),  # two tensors: fewer programs a row are better
-    (2048, 1 << 17, 1 << 18, 2),
+    (2048, 1 << 17, 1 << 18, 4),
     (40, 1 << 20, 1 << 21, 16),
     (8, 1 << 20, 1 << 20, 16),  # few rows fill the device only together
     (1, 1 << 24, 1 << 25, 64),
@@ -130,7 +130,26 @@ def test_rows_are_shared_as_far_as_cache_and_device_ask(
     facts = of_family(Family.COOPERATIVE, *sizes, hint=Hint.INNER, fixed_blocks=row, again=again)
     best = candidates(facts, H200)[0]
     assert best.block("RSPLIT") == split
-    assert {c.block("RSPLIT") for c in candidates(facts, H200)} > {1, split}
+    assert {c.block("RSPLIT") for c in candidates(facts, H200)} >= {1, split}
+
+
+def test_programs_that_wait_for_each_other_certainly_run_at_once() -> None:
+    sizes = (("x", 1024), ("r0_", 1 << 18))
+    facts = of_family(
+        Family.COOPERATIVE,
+        *sizes,
+        hint=Hint.INNER,
+        fixed_blocks=(("XBLOCK", 1),),
+        again=1 << 19,
+        loops=2,
+        side=8,
+    )
+    best = candidates(facts, H200)[0]
+    assert (best.block("R0_BLOCK"), best.block("RSPLIT"), best.num_warps) == (16384, 16, 8)
+    for config in candidates(facts, H200):
+        registers = dict(config.options).get("maxnreg", 65536 // (32 * config.num_warps))
+        held = config.block("PROGRAMS") // H200.multiprocessors * 32 * config.num_warps * registers
+        assert config.block("RSPLIT") == 1 or held <= H200.registers_per_multiprocessor
 
 
 @pytest.mark.parametrize("name", sorted(trees()))
