@@ -32,7 +32,7 @@ _IN_CACHE = 0.28
 at 0.84 of a copy's bandwidth on an H200, with 34 MB at 0.73 and with a row a program at 0.66."""
 _WARPS = 32
 _REGISTERS = 64
-_FEW_LOADS = 2
+_FEW_LOADS, _MANY_LOADS = 2, 4
 _LONG, _VERY_LONG = 512 << 10, 1 << 20
 """Bytes of a row, read again, from which on shared rows come first (with more than two loads)."""
 
@@ -64,6 +64,8 @@ def _sharings(facts: Facts, split: int) -> list[tuple[int, int, int]]:
     usual = [(2 * half, 32, split), (2 * half, 32, 2 * split), (half, 32, split)]
     if facts.loads <= _FEW_LOADS:
         return [(half, 16, max(split, min(2 * split, 8))), *usual, (2 * half, 8, blocks)]
+    if facts.loads > _MANY_LOADS:  # blocks twice as large spill
+        return [(half, 32, split // 2), (half, 32, split), (half, 16, split), *usual[:1]]
     return [*usual, (half, 32, split // 2), (half, 16, split)]
 
 
