@@ -39,6 +39,8 @@ from harness.graph.passes.cleanup import RANDOM_NAMES, base_op, clean, kept_name
 from harness.graph.views import root_name
 
 NO_LOWERING = "no lowering"
+LEFT_WHOLE = ": capture takes it apart only where one program can sort a row"
+_SORTING = frozenset(("sort", "topk", "kthvalue", "median", "nanmedian"))
 RESULT_ACCESS = "element of a library call's result"
 VIEW_FOR_HOST = "view between a library call and what it reads"
 VIEW_UNSUPPORTED = "view without a lowering"
@@ -233,7 +235,8 @@ def _why_library(layout: Layout, node: Node) -> str:
     parts = [part for kind in kinds for part in (kind if isinstance(kind, tuple) else (kind,))]
     opaque = next((p.dtype for p in parts if p is not None and p.dtype.is_opaque), None)
     if opaque is None:
-        return f"{NO_LOWERING} for {node.op}"
+        left = base_op(node.op) in _SORTING
+        return f"{NO_LOWERING} for {node.op}{LEFT_WHOLE if left else ''}"
     return f"the targets have no arithmetic on {opaque.torch_name} for {node.op}"
 
 
