@@ -214,13 +214,14 @@ def _reports(
 
 
 def _day(size: float, own: float = 0.0, walk: bool = False) -> Noise:
-    """Noise of 0.5 % with days that move all kernels by ``size``, each by ``own`` (in units of the
-    noise), or that wander."""
+    """Noise of 0.5 % with days of five runs that move all kernels by ``size``, each by ``own`` (in
+    units of the noise), or all by a walk from run to run."""
 
     def drawn(rng: np.random.Generator, rows: int) -> Block:
-        day = rng.normal(0, size, (1, POINTS))
-        day = np.cumsum(day, axis=1) if walk else day
-        return rng.normal(size=(rows, POINTS)) + day + rng.normal(0, own, (rows, POINTS))
+        steps = rng.normal(0, size, (1, POINTS if walk else POINTS // 5))
+        day = np.cumsum(steps, axis=1) if walk else np.repeat(steps, 5, axis=1)
+        mine = np.repeat(rng.normal(0, own, (rows, POINTS // 5)), 5, axis=1)
+        return rng.normal(size=(rows, POINTS)) + day + mine
 
     return drawn
 
