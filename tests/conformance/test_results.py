@@ -102,6 +102,17 @@ def test_the_caller_gets_an_operators_own_layout(
     torch.testing.assert_close(spectrum.abs() * 2, size)
 
 
+def activations(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    some = F.silu(x), F.mish(x), F.hardsigmoid(x), F.hardswish(x), F.softplus(x, 2, 3), F.elu(x)
+    more = F.leaky_relu(x, 0.2), F.hardtanh(x, -0.5, 2.0), F.relu6(x), F.threshold(x, 0.5, 7.0)
+    return *some, *more, x.sigmoid().logit(), torch.lerp(x, x * 2, 0.25), torch.xlogy(x, x.abs())
+
+
+def test_what_capture_takes_apart_needs_no_rule(compiler: Compiler) -> None:
+    check(compiler, activations, torch.linspace(-4, 4, 41).requires_grad_())
+    assert [report.library_calls for report in compiler.reports] == [(), ()]
+
+
 def test_norms_over_one_element(compiler: Compiler) -> None:
     x = torch.randn(4, 1, 3)
     check(compiler, lambda x: (x.norm(dim=1), x.norm(dim=1, keepdim=True), x[:1, 0, :1].norm()), x)

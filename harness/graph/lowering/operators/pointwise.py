@@ -206,32 +206,6 @@ def addcdiv(call: Call) -> Lowered:
     )
 
 
-def lerp(call: Call) -> Lowered:
-    """``self + weight * (end - self)``, from the end when the weight is at least one half
-    (so that weight 1 yields ``end`` exactly)."""
-    scalar = call.scalar
-    start, end, weight = call.operand(0), call.operand(1, "end"), call.operand(2, "weight")
-    difference = scalar.sub(end, start)
-    near = scalar.add(start, scalar.mul(weight, difference))
-    rest = scalar.sub(scalar.like(1, weight), weight)
-    far = scalar.sub(end, scalar.mul(difference, rest))
-    if isinstance(weight, Constant):
-        return call.result(near if abs(weight.number) < 0.5 else far)
-    half = scalar.like(0.5, weight)
-    small = scalar.compare(Op.LT, scalar.op(Op.ABS, weight), half)
-    return call.result(scalar.where(small, near, far))
-
-
-def xlogy(call: Call) -> Lowered:
-    """``self * log(other)``, zero where self is zero, NaN where other is."""
-    scalar = call.scalar
-    left, right = call.operand(0), call.operand(1)
-    product = scalar.mul(left, scalar.op(Op.LOG, right))
-    zero = scalar.like(0, left)
-    value = scalar.where(scalar.compare(Op.EQ, left, zero), zero, product)
-    return call.result(scalar.where(scalar.compare(Op.ISNAN, right), right, value))
-
-
 def output_gradient(call: Call) -> Lowered:
     """``sigmoid_backward`` and ``tanh_backward``: the gradient through the function, from
     its own output ``y``: ``y (1 - y)`` and ``1 - y²``."""
@@ -393,9 +367,7 @@ RULES: Rules = {
     **_overloads("clamp", Rule(clamp), "default", "Tensor"),
     **_overloads("clamp_min", clamp_one(Op.MAXIMUM, "min"), "default", "Tensor"),
     **_overloads("clamp_max", clamp_one(Op.MINIMUM, "max"), "default", "Tensor"),
-    **_overloads("lerp", Rule(lerp), "Scalar", "Tensor"),
     **_overloads("fill", Rule(fill), "Scalar", "Tensor"),
-    **_overloads("xlogy", Rule(xlogy), "Tensor", "Scalar_Other", "Scalar_Self"),
     **_table(_BITWISE, binary, "Tensor", "Scalar", "Tensor_Scalar", "Scalar_Tensor"),
     **_table(_COMPARISON, comparison, "Tensor", "Scalar"),
     **_table(_LOGICAL, logical, "default"),

@@ -1,9 +1,8 @@
-"""Unary mathematics and activation functions."""
+"""Unary mathematics, and gelu; capture takes other activation functions apart."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules
@@ -75,17 +74,6 @@ def square(call: Call) -> Lowered:
     return call.result(call.scalar.mul(value, value))
 
 
-def logit(call: Call) -> Lowered:
-    """``log(x / (1 - x))``, x first clamped to [eps, 1 - eps] if eps is given."""
-    scalar, value = call.scalar, call.operand(0)
-    eps = call.maybe_number(1, "eps")
-    if eps is not None:
-        low = scalar.op(Op.MAXIMUM, value, scalar.like(eps, value))
-        value = scalar.op(Op.MINIMUM, low, scalar.like(1 - eps, value))
-    odds = scalar.div(value, scalar.sub(scalar.like(1, value), value))
-    return call.result(scalar.op(Op.LOG, odds))
-
-
 def nan_to_num(call: Call) -> Lowered:
     """NaN and infinities replaced (by 0 and the largest finite values unless given)."""
     scalar, value = call.scalar, call.operand(0)
@@ -106,49 +94,6 @@ def nan_to_num(call: Call) -> Lowered:
     return call.result(scalar.where(scalar.compare(Op.ISNAN, value), nan, finite))
 
 
-def activation(function: Callable[[Scalar, Value], Value]) -> Rule:
-    """An activation function without parameters."""
-    return Rule(lambda call: call.result(function(call.scalar, call.operand(0))))
-
-
-def silu(scalar: Scalar, value: Value) -> Value:
-    """``x sigmoid(x)``."""
-    return scalar.mul(value, scalar.op(Op.SIGMOID, value))
-
-
-def mish(scalar: Scalar, value: Value) -> Value:
-    """``x tanh(softplus(x))``."""
-    return scalar.mul(value, scalar.op(Op.TANH, softplus_of(scalar, value, 1.0, 20.0)))
-
-
-def hard_swish(scalar: Scalar, value: Value) -> Value:
-    """``x`` times its hard sigmoid."""
-    return scalar.mul(value, hard_sigmoid(scalar, value))
-
-
-def hard_sigmoid(scalar: Scalar, value: Value) -> Value:
-    """``clamp(x + 3, 0, 6) / 6``."""
-    shifted = scalar.shift(value, 3)
-    low = scalar.op(Op.MAXIMUM, shifted, scalar.like(0, value))
-    return scalar.div(scalar.op(Op.MINIMUM, low, scalar.like(6, value)), scalar.like(6, value))
-
-
-def softplus_of(scalar: Scalar, value: Value, beta: float, threshold: float) -> Value:
-    """``log(1 + exp(beta x)) / beta``, x itself above the threshold."""
-    scaled = scalar.scale(value, beta)
-    smooth = scalar.op(Op.LOG1P, scalar.op(Op.EXP, scaled))
-    if beta != 1:
-        smooth = scalar.div(smooth, scalar.like(beta, value))
-    high = scalar.compare(Op.GT, scaled, scalar.like(threshold, value))
-    return scalar.where(high, value, smooth)
-
-
-def softplus(call: Call) -> Lowered:
-    """``softplus(self, beta, threshold)``."""
-    beta, threshold = float(call.number(1, "beta", 1)), float(call.number(2, "threshold", 20))
-    return call.result(softplus_of(call.scalar, call.operand(0), beta, threshold))
-
-
 def gelu(call: Call) -> Lowered:
     """``gelu(self, approximate)``: exact with erf, or the tanh approximation."""
     scalar, value = call.scalar, call.operand(0)
@@ -164,46 +109,6 @@ def _gelu_inner(scalar: Scalar, value: Value) -> Value:
     """``sqrt(2/pi) (x + 0.044715 x³)``, the argument of tanh (Hendrycks and Gimpel)."""
     cube = scalar.mul(scalar.mul(value, value), value)
     return scalar.scale(scalar.add(value, scalar.scale(cube, 0.044715)), math.sqrt(2 / math.pi))
-
-
-def elu(call: Call) -> Lowered:
-    """``elu(self, alpha, scale, input_scale)``."""
-    scalar, value = call.scalar, call.operand(0)
-    alpha, scale = float(call.number(1, "alpha", 1)), float(call.number(2, "scale", 1))
-    inner = scalar.scale(value, call.number(3, "input_scale", 1))
-    negative = scalar.scale(scalar.op(Op.EXPM1, inner), alpha * scale)
-    high = scalar.compare(Op.GT, value, scalar.like(0, value))
-    return call.result(scalar.where(high, scalar.scale(value, scale), negative))
-
-
-def leaky_relu(call: Call) -> Lowered:
-    """``leaky_relu(self, negative_slope)``."""
-    scalar, value = call.scalar, call.operand(0)
-    high = scalar.compare(Op.GT, value, scalar.like(0, value))
-    low = scalar.scale(value, call.number(1, "negative_slope", 0.01))
-    return call.result(scalar.where(high, value, low))
-
-
-def hardtanh(call: Call) -> Lowered:
-    """``hardtanh(self, min_val, max_val)``."""
-    scalar, value = call.scalar, call.operand(0)
-    low = scalar.op(Op.MAXIMUM, value, scalar.like(call.number(1, "min_val", -1), value))
-    return call.result(scalar.op(Op.MINIMUM, low, scalar.like(call.number(2, "max_val", 1), value)))
-
-
-def relu6(call: Call) -> Lowered:
-    """``clamp(self, 0, 6)``."""
-    scalar, value = call.scalar, call.operand(0)
-    low = scalar.op(Op.RELU, value)
-    return call.result(scalar.op(Op.MINIMUM, low, scalar.like(6, value)))
-
-
-def threshold(call: Call) -> Lowered:
-    """``threshold(self, threshold, value)``: value where self is not above it."""
-    scalar, value = call.scalar, call.operand(0)
-    limit = scalar.like(call.number(1, "threshold"), value)
-    low = scalar.compare(Op.LE, value, limit)
-    return call.result(scalar.where(low, scalar.like(call.number(2, "value"), value), value))
 
 
 _CALLED_AS_IN_TORCH = (
@@ -229,17 +134,6 @@ RULES: Rules = {
     "aten.isinf.default": predicate(Op.ISINF),
     "aten.signbit.default": predicate(Op.SIGNBIT),
     "aten.square.default": Rule(square),
-    "aten.logit.default": Rule(logit),
     "aten.nan_to_num.default": Rule(nan_to_num, partial=True),
-    "aten.silu.default": activation(silu),
-    "aten.mish.default": activation(mish),
-    "aten.hardsigmoid.default": activation(hard_sigmoid),
-    "aten.hardswish.default": activation(hard_swish),
-    "aten.softplus.default": Rule(softplus),
     "aten.gelu.default": Rule(gelu),
-    "aten.elu.default": Rule(elu),
-    "aten.leaky_relu.default": Rule(leaky_relu),
-    "aten.hardtanh.default": Rule(hardtanh),
-    "aten.relu6.default": Rule(relu6),
-    "aten.threshold.default": Rule(threshold),
 }
