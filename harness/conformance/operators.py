@@ -165,7 +165,7 @@ def _try_sample(
             given[place] = tensor
         first, args, kwargs = pytree.tree_unflatten(given, spec)
         made = call(first, *args, **kwargs)
-        return made[0] if op.name in _TIED else made
+        return made[0] if op.name in _TIED and isinstance(made, tuple) else made
 
     compiler = Compiler(devices=devices, eager_random=eager_random)
     args = [_leaf(leaves[n]) for n in at]
