@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 from harness.calibration.judging import detectable
@@ -27,15 +28,16 @@ class Detector:
         self._own = {}
         for one in self.calibration.kernels if noise is not None else ():
             usual = detectable(noise, one.ms, each_side, self._family, rules)  # type: ignore[arg-type]
-            self._own[one.key] = one.two_runs / usual if usual else 1.0
+            own = one.two_runs / usual if usual else 1.0
+            self._own[one.key] = own if math.isfinite(own) else 1.0  # one process a side knew none
 
     def kernel(self, kernel: KernelRecord) -> KernelRecord:
-        """``kernel`` with its smallest detectable change."""
+        """``kernel`` with its smallest detectable change; none for one process, of which two runs
+        tell nothing."""
         noise = self.calibration.noise
-        if not kernel.ms or noise is None:
+        if not kernel.ms or noise is None or len(kernel.sets) < 2:
             return kernel
-        processes = max(1, len(kernel.sets))
-        usual = detectable(noise, kernel.ms, processes, self._family, self._rules)
+        usual = detectable(noise, kernel.ms, len(kernel.sets), self._family, self._rules)
         own = self._own.get(kernel.code_hash)
         if own is None:  # calibrated before modules stated a hash of their code
             own = self._own.get(modules.recorded_key(kernel.module, kernel.name), 1.0)
