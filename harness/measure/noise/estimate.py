@@ -223,9 +223,8 @@ def _between_runs(
     residuals = difference[steady] * (count / left) ** 0.5
     session = controls.fit_session(residuals, squared[steady], df[steady], parts[steady])
     between = session.variance * parts
-    # Where modes have a cause that is known, they are its risk and no other.
-    alone = steady if any(table.seen.risks) else control
-    odd = controls.odd_controls(difference[alone], np.sqrt((squared + between)[alone]))
+    # Modes within a side are in a kernel's own error; what parts A from B cleanly is not.
+    odd = controls.odd_controls(difference[control], np.sqrt((squared + between)[control]))
     whole = squared + between
     error = np.sqrt(whole + offset.variance(ms))
     # Satterthwaite: processes know the first part, the controls the second.

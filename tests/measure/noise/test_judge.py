@@ -265,3 +265,18 @@ def test_few_kernels_fall_back_on_the_stated_default() -> None:
     few = fit_prior(np.full(3, 0.01), np.full(3, 1e-4), np.full(3, 4.0))
     assert few == Prior(df=few.df)
     assert few.kernels == 0
+
+
+def test_what_befell_a_few_unchanged_kernels_may_have_befallen_the_others() -> None:
+    chance = seeded("hot")
+    for _ in range(3):
+        ms = np.geomspace(0.002, 1.0, 250)[:, None]
+        a, b = (ms * np.exp(chance.normal(0, 0.001, (250, 3))) for _ in range(2))
+        b *= np.where(chance.random(250) < 0.03, 1.02, 1.0)[:, None]
+        pairs = [
+            Pair(Times(tuple(x)), Times(tuple(y)), identical=n % 10 != 0)
+            for n, (x, y) in enumerate(zip(a, b, strict=True))
+        ]
+        found, noise = estimate(pairs, paired=False)
+        assert noise.odd.share > 0
+        assert flagged(judge(found[::10], RULES)) == 0
