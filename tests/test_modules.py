@@ -111,8 +111,8 @@ MODULES: dict[str, tuple[nn.Module, tuple[int, ...], set[str]]] = {
         set(),
     ),
     "huber": (Apply(lambda x: functional.huber_loss(x, x.detach() * 3)), (4, 5), set()),
-    "cumsum": (Apply(lambda x: torch.cumsum(x * 2, -1).exp()), (3, 5), {"cumsum"}),
-    "median": (Apply(lambda x: x * 2 + x.median()), (3, 5), {"median"}),
+    "cumsum": (Apply(lambda x: torch.cumsum(x * 2, -1).exp()), (3, 5), set()),
+    "median": (Apply(lambda x: x * 2 + x.median()), (3, 5), set()),
 }
 
 

@@ -54,7 +54,7 @@ def vector_norm(
 ) -> Tensor:
     """Torch's ``rule``, which before 2.13 leaves dimensions of size 1 in place."""
     dims = list(range(x.dim())) if dim is None else list(dim)
-    if keepdim or all(x.shape[d] != 1 for d in dims):
+    if keepdim or not x.dim() or all(x.shape[d] != 1 for d in dims):
         return rule(x, order, dim, keepdim, **options)
     return rule(x, order, dim, True, **options).squeeze(dims)
 
