@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -438,8 +437,8 @@ def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> 
             f"{100 * noise.odd.share:.2g} % of the unchanged kernels moved alone: what moved by "
             f"less than {100 * math.expm1(noise.odd.most):.2g} % may be another of them"
         )
-    for reason, number in Counter(one.unknown for one in effects if one.unknown).items():
-        notes.append(f"{number} kernels are UNSURE at most: {reason}. {_REMEDIES[reason]}")
+    for reason in dict.fromkeys(one.unknown for one in effects if one.unknown):
+        notes.append(f"what differs is UNSURE at most: {reason}. {_REMEDIES[reason]}")
     if any(one.unknown for one in effects) and _has_modules(a) and _has_modules(b):
         notes.append("harness confirm times both now, interleaved, and needs neither")
     return notes
