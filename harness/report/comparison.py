@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.errors import UnknownName, nearest
 from harness.measure.noise.judge import Verdict
 from harness.records.names import is_chosen, short
 from harness.records.run import KernelRecord
@@ -88,16 +89,26 @@ def comparison_report(found: Comparison, view: View) -> Report:
 
 def chosen(found: Comparison, only: Sequence[str]) -> Comparison:
     """``found`` without what the patterns ``only`` do not choose; verdicts stay as they were given
-    among all rows."""
+    among all rows. Raises ``UnknownName`` if nothing is left."""
     if not only:
         return found
-    return replace(
+    kept = replace(
         found,
         rows=tuple(row for row in found.rows if matches(only, row.match)),
         rollups=tuple(r for r in found.rollups if is_chosen(only, r.name)),
         vanished=tuple(lone for lone in found.vanished if is_chosen(only, lone[0], lone[1].name)),
         appeared=tuple(lone for lone in found.appeared if is_chosen(only, lone[0], lone[1].name)),
     )
+    if not (kept.rows or kept.rollups or kept.vanished or kept.appeared):
+        named = (kernel.name for row in found.rows for kernel in (*row.match.a, *row.match.b))
+        names = list(dict.fromkeys(named))
+        raise UnknownName(
+            "no kernel or graph of the comparison is like that",
+            got=", ".join(only),
+            expected=", ".join(nearest(only[0], names) or names[:3]) or "one that is compared",
+            remedy="leave -k out to see all",
+        )
+    return kept
 
 
 def matches(only: Sequence[str], match: Match) -> bool:

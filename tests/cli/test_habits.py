@@ -72,6 +72,10 @@ def test_k_chooses_graphs_and_kernels(harness: Command, path: Path) -> None:
     graphs = harness("show", "-k", "broken", "--json").json()["graphs"]
     assert [graph["name"] for graph in graphs] == ["broken"]
     rows = harness("compare", "latest", "latest", "-k", "mul_0", "--json").json()["kernels"]
+    nothing = harness("compare", "latest", "latest", "-k", "softmx")
+    assert (
+        nothing.status == 2 and "no kernel or graph of the comparison is like that" in nothing.err
+    )
     assert [row["a"]["kernels"] for row in rows] == [[KERNEL.name]]
     names = harness("list", "-k", "llama").out
     assert "llama_block_backward" in names and "bert" not in names
