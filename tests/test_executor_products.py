@@ -10,7 +10,7 @@ import torch
 
 import harness.executor as executor
 from harness.dtypes import DType
-from harness.executor import prepare_partition, replay_step
+from harness.executor import prepare_partition
 from harness.executor.products import products, row_length
 from harness.executor.views import ViewPlan
 from harness.graph.model import Graph, Partition
@@ -30,7 +30,7 @@ def cut(graph: Graph) -> Partition:
 
 
 def run_of(graph: Graph) -> Any:
-    return prepare_partition(cut(graph), "cpu", lambda region: replay_step(region, "cpu"))
+    return prepare_partition(cut(graph), "cpu")
 
 
 def logits(depth: int, dtype: DType = DType.BF16) -> Graph:

@@ -100,20 +100,14 @@ def prepare_graph(
     return _function(text, host, compiled.partition, write_region, launches, sizes)
 
 
-def prepare_partition(
-    partition: Partition,
-    device: torch.device | str,
-    prepare: Callable[[Region], RegionStep],
-) -> RunGraph:
-    """A partition as a function of its inputs on ``device``, each region by the step that
-    ``prepare`` gives for it."""
-    where = torch.device(device)
-    text, host = HostText(), _host(where)
+def prepare_partition(partition: Partition, device: torch.device | str) -> RunGraph:
+    """A partition as a function of its inputs on ``device``, all of it by torch."""
 
-    def write_region(region: Region, values: list[Value]) -> list[Value]:
-        return _write_step(text, prepare(region), values, region)
+    def by_torch(region: Region, values: list[Value]) -> None:
+        del region, values
 
-    return _function(text, host, partition, write_region, Launches(_no_kernels))
+    host = _host(torch.device(device))
+    return _function(HostText(), host, partition, by_torch, Launches(_no_kernels))
 
 
 def _host(device: torch.device) -> Host:
@@ -148,22 +142,6 @@ def _function(
     return text.function("run", partition.graph.name)
 
 
-def _write_step(
-    text: HostText, step: RegionStep, values: Sequence[Value], region: Region
-) -> list[Value]:
-    names = [text.fresh(name) for name in region.graph.outputs if name is not None]
-    called = text.bind(step, "region")
-    call = f"{called}({listing([value.variable for value in values])})"
-    text.add(*(unpacking(names, call) or [call]))
-    return [Value(name, sure=False) for name in names]
-
-
-def replay_step(region: Region, device: torch.device | str) -> RegionStep:
-    """A region's step by torch, operator after operator."""
-    graph = region.graph
-    return lambda tensors: [t for t in replay(graph, tensors, device) if t is not None]
-
-
 def run_graph(
     compiled: CompiledGraph,
     tensors: Sequence[torch.Tensor],
@@ -184,7 +162,8 @@ def prepare_region(
     """
     launches, where = launches_of(kernel), torch.device(device)
     if not compiled.complete or compiled.program is None:
-        return replay_step(compiled.region, where)
+        graph = compiled.region.graph
+        return lambda tensors: [t for t in replay(graph, tensors, where) if t is not None]
     text, host = HostText(), _host(where)
     for taken in ("stream", "fine"):
         text.fresh(taken)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from harness.executor.views import Viewed, ViewPlan
 from harness.graph.calltext import call_kwargs, is_factory
 from harness.graph.model import (
     Arg,
+    Graph,
     HostCall,
     Input,
     Node,
@@ -30,6 +32,7 @@ from harness.graph.model import (
 )
 from harness.graph.random import draw_seeds
 from harness.graph.replay import (
+    apply_mutations,
     check_inputs,
     laid_out,
     last_uses,
@@ -169,12 +172,29 @@ class GraphWriter:
             self._call(step.node)
 
     def _by_torch(self, region: Region, names: Sequence[str]) -> None:
-        """A region operator after operator."""
-        inputs = [item.name for item in region.graph.inputs]
-        dead = last_uses(region.graph.nodes, (*inputs, *names))
-        for node in region.graph.nodes:
-            self._call(node)
+        """A region operator after operator. Its names are its own: a view may stand outside too."""
+        graph, outside = region.graph, self._values
+        inputs = [item.name for item in graph.inputs]
+        self._values = {name: outside[name] for name in inputs}
+        dead = last_uses(graph.nodes, (*inputs, *names, *(m.value for m in graph.mutations)))
+        for node in graph.nodes:
+            self._call(node, returns=False)
             self._drop(dead[node.name])
+        if graph.mutations:
+            self._change(graph, names)
+            self._drop(m.value for m in graph.mutations if m.value not in (*inputs, *names))
+        self._values = {**outside, **{name: self._values[name] for name in names}}
+
+    def _change(self, graph: Graph, names: Sequence[str]) -> None:
+        """A region's changes of its inputs; results that live there keep what they were."""
+        changing = dict.fromkeys(name for m in graph.mutations for name in (m.input, m.value))
+        values = ", ".join(f"{name!r}: {self._values[name].variable}" for name in changing)
+        results = listing([self._values[name].variable for name in names])
+        mutated = self.text.bind(functools.partial(apply_mutations, graph), "mutated")
+        call = f"{mutated}({{{values}}}, {results})"
+        made = [self.text.fresh(name) for name in names]
+        self.text.add(*(unpacking(made, call) or [call]))
+        self._values.update((n, Value(v, sure=False)) for n, v in zip(names, made, strict=True))
 
     def _view(self, name: str, view: Viewed) -> None:
         """A chain of views as one; of an input only if it lies as recorded."""
@@ -209,8 +229,9 @@ class GraphWriter:
         called = self.text.bind(function, node.op.split(".")[-2] if "." in node.op else node.op)
         return f"{called}({', '.join([*positional, *named])})"
 
-    def _call(self, node: Node) -> None:
-        """A call of torch, and its result brought into the recorded layout."""
+    def _call(self, node: Node, *, returns: bool = True) -> None:
+        """A call of torch, and its result brought into the recorded layout. ``returns``: what is
+        an output as well keeps its own for the caller."""
         given = {name: self._values[name].variable for name in node.refs()}
         result = self.text.fresh(node.name)
         product = self._products.get(node.name)
@@ -224,7 +245,7 @@ class GraphWriter:
             odd = f"{result}.shape != {shape} or {result}.stride() != {stride}"
             made = f"{self.text.bind(laid_out, 'laid_out')}({result}, {shape}, {stride}"
             laid = f"{made}, {f'{node.name} = {node.op}'!r})"
-            if product is None and self._is_returned(node):
+            if returns and product is None and self._is_returned(node):
                 # The caller gets what the operator made, in whatever layout.
                 self._returned[node.name], result = result, self.text.fresh(node.name)
                 laid = f"{laid} if {odd} else {self._returned[node.name]}"

@@ -238,15 +238,13 @@ def replay(
         for name in freed[node.name]:
             del values[name]
     outputs = [None if name is None else values[name] for name in graph.outputs]
-    if graph.mutations:
-        apply_mutations(graph, values, outputs)
-    return outputs
+    return apply_mutations(graph, values, outputs)
 
 
 def apply_mutations(
     graph: Graph, values: Mapping[str, Any], outputs: list[torch.Tensor | None]
-) -> None:
-    """Copy each mutation's value into its input.
+) -> list[torch.Tensor | None]:
+    """Copy each mutation's value into its input; ``outputs`` as they were before.
 
     Outputs that share memory with a mutated input, and new values that are
     themselves views of mutated inputs, keep what they were: both are copied first.
@@ -258,13 +256,12 @@ def apply_mutations(
     fresh = [values[m.value].clone() for m in graph.mutations]
     for mutation, value in zip(graph.mutations, fresh, strict=True):
         values[mutation.input].copy_(value)
+    return outputs
 
 
-def check_inputs(
-    graph: Graph, given: Sequence[Any], unknown: Sequence[sympy.Symbol] = ()
-) -> dict[sympy.Symbol, int]:
-    """The unknown sizes of a call. ``GraphError`` unless there is one tensor per input, of the
-    recorded sizes, followed by the sizes ``unknown``."""
+def check_inputs(graph: Graph, given: Sequence[Any], unknown: Sequence[sympy.Symbol] = ()) -> None:
+    """``GraphError`` unless there is one tensor per input, of the recorded sizes, followed by the
+    sizes ``unknown``."""
     if len(given) != len(graph.inputs) + len(unknown):
         raise GraphError(
             "the number of tensors is not the number of inputs",
@@ -286,7 +283,6 @@ def check_inputs(
                 got=str(list(tensor.shape)),
                 expected=str(list(item.type.shape)),
             )
-    return sizes
 
 
 def random_inputs(graph: Graph, device: torch.device | str, seed: int = 0) -> list[torch.Tensor]:
