@@ -258,7 +258,7 @@ class Compiler:
         self.devices.close()
 
     def __call__(self, gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Runner:
-        """Compile ``gm``, at once or, if sizes are dynamic, whenever new sizes are met."""
+        """Compile ``gm`` for all sizes or, if that cannot be, whenever new sizes are met."""
         try:
             return self._aot(gm, example_inputs)
         except _NotForEverySize as error:
@@ -301,12 +301,13 @@ class Compiler:
         warnings.warn(f"{where}: {what}: {reason}", FallbackWarning, stacklevel=2)
 
     def _compiled(self, kind: str, name: str, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
-        converted = convert(gm, inputs, name, Naming())
+        converted, options = convert(gm, inputs, name, Naming()), settings.current()
         _require_sizes(converted.graph)
+        bases = _bases(converted.graph)
         device = _device_of(gm, inputs)
         target = self.target or self.devices.target(device)
         graph = with_bounds(converted.graph)
-        if not (self.unchecked_indices or settings.current().unchecked_indices):
+        if not (self.unchecked_indices or options.unchecked_indices):
             graph = replace(graph, facts=(*graph.facts, CHECKED))
         compiled = compile_graph(graph, target)
         failures = compiled.report().failures
@@ -320,14 +321,13 @@ class Compiler:
             self._fall_back(name, error)
             return run_eagerly(gm)
 
-        options = settings.current()
         if self.warn_layouts or options.warn_layouts:
             for sentence in mixed_layouts(compiled):
                 warnings.warn(f"{name}: {sentence}", LayoutWarning, stacklevel=2)
         infinite = self.assert_finite or options.assert_finite
         asserted = infinite or self.assert_no_nan or options.assert_no_nan
         looks = functools.partial(_asserted, converted.graph, infinite) if asserted else None
-        return _boxed(converted, compiled, self.devices, device, rescue, looks)
+        return _boxed(converted, compiled, self.devices, device, rescue, bases, looks)
 
 
 class _NotForEverySize(Exception):
@@ -368,18 +368,19 @@ def _boxed(
     devices: Devices,
     device: torch.device,
     rescue: Callable[[HarnessError], Runner],
-    looks: Look | None = None,
+    bases: Sequence[tuple[int, int]],
+    looks: Look | None,
 ) -> Runner:
     """A function of a list of arguments, which it empties, as AOTAutograd calls it. If a kernel
     cannot be run the first time, what ``rescue`` gives runs the graph, then and from then on;
-    not if the graph changes its inputs, which may have happened in part."""
+    not if the graph changes its inputs, which may have happened in part. ``bases`` as of
+    ``_bases``."""
     launches = devices.launches(
         device, (module for module, _ in compiled.distinct()), compiled.name
     )
     sizes = Sizes(tuple(converted.sizes), converted.literals)
     run_graph = prepare_graph(compiled, _looking(launches, looks), device, sizes)
     positions, numbers = converted.positions, tuple(converted.sizes.values())
-    bases = _bases(converted.graph)
     constants: list[torch.Tensor] = []
     everything = len(converted.constants)
     # What runs instead of the kernels; None: nothing need be kept for that any more.
@@ -467,7 +468,6 @@ def _require_sizes(graph: Graph) -> None:
             odd = sorted(str(s) for n in numbers for s in n.free_symbols if not s.is_positive)
             if odd:
                 raise _NotForEverySize(f"{odd[0]}, which may be any number, is part of a size")
-    _bases(graph)
 
 
 def _is_dynamic(value: Any) -> bool:
