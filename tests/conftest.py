@@ -5,10 +5,14 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests import without_hypothesis
+
+if TYPE_CHECKING:
+    from harness.backend import Devices
 
 without_hypothesis.install()
 os.environ.setdefault("HARNESS_VERIFY", "1")  # every program that a test compiles is verified
@@ -38,3 +42,13 @@ def _memory_for_others(request: pytest.FixtureRequest) -> Iterator[None]:
         torch.cuda.empty_cache()
         kept = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
         assert kept < _MOST_KEPT, f"{kept >> 20} MB of the GPU's memory cannot be given back"
+
+
+@pytest.fixture(scope="module")
+def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
+    """What runs kernels for torch.compile, with a cache of a module of tests."""
+    from harness.backend import Devices
+
+    made = Devices(cache=tmp_path_factory.mktemp("cache"))
+    yield made
+    made.close()

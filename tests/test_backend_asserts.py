@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,13 +10,6 @@ import torch
 
 from harness.backend import Compiler, Devices, backend
 from harness.errors import LayoutWarning, NotFinite, UsageError
-
-
-@pytest.fixture(scope="module")
-def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
-    made = Devices(cache=tmp_path_factory.mktemp("cache"))
-    yield made
-    made.close()
 
 
 def roots(x: torch.Tensor) -> torch.Tensor:

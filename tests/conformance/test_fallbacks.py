@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -46,13 +46,6 @@ IN_PART: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
     "inverse": (lambda x: torch.linalg.inv(x) * 2, SQUARE),
     "solved": (lambda x: torch.linalg.solve(x, x + 1).sin(), SQUARE.clone().requires_grad_()),
 }
-
-
-@pytest.fixture(scope="module")
-def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
-    made = Devices(cache=tmp_path_factory.mktemp("cache"))
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,13 +14,6 @@ from harness.conformance.fuzz import fuzz, shrunk, trial
 from harness.conformance.programs import Program, make_program
 from harness.graph.lowering.scalar import Scalar
 from harness.ir.nodes import Value
-
-
-@pytest.fixture(scope="module")
-def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
-    made = Devices(cache=tmp_path_factory.mktemp("cache"))
-    yield made
-    made.close()
 
 
 def test_a_seed_is_a_program() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,6 @@ from harness.backend import Devices
 from harness.conformance.operators import Case, Row, cases, run, try_operator
 
 pytest.importorskip("expecttest")
-
-
-@pytest.fixture(scope="module")
-def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
-    made = Devices(cache=tmp_path_factory.mktemp("cache"))
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,6 @@ from harness.executor import graphs
 from harness.graph.replay import operator_function
 
 
-@pytest.fixture(scope="module")
-def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
-    made = Devices(cache=tmp_path_factory.mktemp("cache"))
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def compiler(devices: Devices) -> Iterator[Compiler]:
     torch.manual_seed(0)

@@ -24,13 +24,6 @@ _aten = torch.ops.aten
 COUNT = 40_000
 
 
-@pytest.fixture(scope="module")
-def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
-    made = Devices(cache=tmp_path_factory.mktemp("cache"))
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def compiler(devices: Devices) -> Iterator[Compiler]:
     torch.compiler.reset()

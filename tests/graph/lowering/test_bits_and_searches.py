@@ -13,13 +13,6 @@ from harness.backend import Compiler, Devices
 from harness.runtime.interpret.interpreter import CheckJob, InterpreterPool
 
 
-@pytest.fixture(scope="module")
-def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
-    made = Devices(cache=tmp_path_factory.mktemp("cache"))
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def compiler(devices: Devices) -> Iterator[Compiler]:
     torch.compiler.reset()
