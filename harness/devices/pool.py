@@ -287,18 +287,13 @@ class Pool(Closing):
         return failures
 
     def _sent(self, batch: _Batch, place: _Place, job: Job, index: int | None) -> list[Answer]:
-        """Send a job; its answer if it cannot be sent. A worker that had ended before it could
-        read its job costs nothing: another gets it."""
+        """Send a job; its answer if it cannot be sent."""
         worker = self._require_worker(place)
         try:
             handler = self._handlers.get(job.handler, job.handler)
             worker.send(handler, job, self._limit(batch, place))
         except OSError:
-            if index is None or index in batch.resent:
-                return self._lost(batch, place, "it ended before its job")
-            batch.resent.add(index)
-            batch.waiting.insert(0, index)
-            place.drop()
+            return self._ended(batch, place)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             worker.job, worker.opening = None, False
             text = f"{type(error).__name__}: {error}"
@@ -343,9 +338,12 @@ class Pool(Closing):
         worker = self._require_worker(place)
         try:
             heard = worker.receive()
+        except EOFError:
+            if worker.unread:
+                return self._ended(batch, place)
+            return self._lost(batch, place, "its process ended")
         except Exception as error:  # noqa: BLE001 - an answer that cannot be read is no answer
-            what = "" if isinstance(error, EOFError) else f": {type(error).__name__}: {error}"
-            return self._lost(batch, place, f"its process ended{what}")
+            return self._lost(batch, place, f"its answer: {type(error).__name__}: {error}")
         return [answer for kind, value in heard for answer in self._told(batch, place, kind, value)]
 
     def _told(self, batch: _Batch, place: _Place, kind: str, value: Any) -> list[Answer]:
@@ -395,6 +393,17 @@ class Pool(Closing):
             got = f"{error.what}: {error.got}" if error.got else error.what
             place.gone = NoDevice("a device cannot be taken", where=place.device.name, got=got)
         batch.unchecked = True
+
+    def _ended(self, batch: _Batch, place: _Place) -> list[Answer]:
+        """A worker had ended before it could read its job. The first time that costs nothing:
+        another gets the job."""
+        index = self._require_worker(place).job
+        if index is None or index in batch.resent:
+            return self._lost(batch, place, "it ended before its job")
+        batch.resent.add(index)
+        batch.waiting.insert(0, index)
+        place.drop()
+        return []
 
     def _lost(self, batch: _Batch, place: _Place, why: str) -> list[Answer]:
         """Drop a worker (the next hand-out starts another) and answer its job."""

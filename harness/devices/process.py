@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,6 +91,14 @@ class Process:
         assert self.process.stdin is not None
         while data:
             data = data[self.process.stdin.write(data) :]
+
+    @property
+    def unread(self) -> bool:
+        """Whether a part of what it was sent is still in its pipe. Of a worker that has ended: it
+        had not begun its job."""
+        assert self.process.stdin is not None
+        size = fcntl.ioctl(self.process.stdin, termios.FIONREAD, bytes(4))
+        return int.from_bytes(size, sys.byteorder) > 0
 
     def receive(self) -> list[tuple[str, Any]]:
         """The messages that are here as a whole; to be called when there is something to read.

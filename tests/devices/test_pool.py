@@ -89,6 +89,17 @@ def test_a_worker_killed_while_idle_costs_nothing(two: Pool) -> None:
     assert two.all([Do(n) for n in range(4)]) == list(range(4))
 
 
+def test_a_job_that_its_worker_never_read_costs_nothing(two: Pool) -> None:
+    """A process that is ending takes what is written to it and does not read it."""
+    workers = {pid for _, pid in two.all([Do("where", takes=0.3), Do("where", takes=0.3)])}
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    ends = threading.Timer(0.5, lambda: [os.kill(pid, signal.SIGKILL) for pid in workers])
+    ends.start()
+    assert two.all([Do(n) for n in range(4)]) == list(range(4))
+    ends.join()
+
+
 @pytest.mark.slow
 def test_sixteen_devices_with_kills_and_stragglers(tmp_path: Path) -> None:
     """Every job is answered once; only the jobs of killed workers are lost; groups stay at home."""
