@@ -27,17 +27,17 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("tune", "tune", "Tune a graph's kernels and show every trial."),
     ("emit", "emit", "Write a graph's kernels, one file each."),
     ("capture", "capture", "Turn a model into graph files."),
-    ("list", "show.list_", "List graphs, recorded runs or targets."),
+    ("list", "show:list_", "List graphs, recorded runs or targets."),
     ("show", "show", "Print a recorded run."),
     ("compare", "compare", "Say what is slower, whether it is real, and why."),
     ("changes", "changes", "Say at which commit a kernel's time changed, and why."),
-    ("confirm", "compare.confirm", "Time two runs' kernels against each other, today."),
-    ("import", "results.import_", "Make runs of what asv or pytest-benchmark measured."),
-    ("gc", "results.gc", "Say what can go from the results, and remove it."),
-    ("explain", "emit.explain", "Say what shares a kernel, and why the rest does not."),
+    ("confirm", "compare:confirm", "Time two runs' kernels against each other, today."),
+    ("import", "results:import_", "Make runs of what asv or pytest-benchmark measured."),
+    ("gc", "results:gc", "Say what can go from the results, and remove it."),
+    ("explain", "emit:explain", "Say what shares a kernel, and why the rest does not."),
     ("calibrate", "calibrate", "Measure this machine's false alarms and what it can detect."),
     ("conformance", "conformance", "Compare torch's operators, compiled, with eager mode."),
-    ("fuzz", "conformance.fuzz", "Compare random programs, compiled, with eager mode."),
+    ("fuzz", "conformance:fuzz", "Compare random programs, compiled, with eager mode."),
     ("doctor", "doctor", "Say what works on this machine."),
 )
 """Name, where in this package it is (the module, and the function if it has another name), and
@@ -63,7 +63,7 @@ class _Group(TyperGroup):
         place = {name: place for name, place, _ in COMMANDS}.get(wanted)
         if place is None:
             return super().resolve_command(ctx, args)
-        module, _, function = place.partition(".")
+        module, _, function = place.partition(":")
         found = getattr(importlib.import_module(f"harness.cli.{module}"), function or module)
         alone = typer.Typer(
             pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False

@@ -1,0 +1,1 @@
+"""Commands of a night: measure what changed, name the cause, find the commit, write the pages."""
