@@ -15,8 +15,8 @@ from harness.graph.model import Graph
 from harness.heuristics.registry import candidates
 from harness.ir.affine import UNKNOWN_SIZE
 from harness.ir.nodes import Compute, Load, walk
-from harness.ir.op_numpy import philox
 from harness.ir.ops import Op
+from harness.ir.philox import philox
 from harness.records.modules import code_hash
 from harness.runtime.module import config_dict
 from harness.target import Target

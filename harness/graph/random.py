@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from harness.ir.op_numpy import philox
+from harness.ir.philox import philox
 
 _LIBRARY: Any = torch.library.Library("harness", "DEF")  # type: ignore[no-untyped-call]
 

@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from harness.dtypes import DType, Kind
 from harness.errors import InvalidProgram
-from harness.ir.op_numpy import ZETA_TERMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,16 @@ _NAN = ", propagate_nan=tl.PropagateNan.ALL"
 def type_text(dtype: DType) -> str:
     """``tl.float32`` and the like."""
     return f"tl.{dtype.triton_name}"
+
+
+ZETA_TERMS = tuple(
+    float(number)
+    for number in (
+        1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
+        1 / 74724249600, -3617 / 10670622842880000,
+    )
+)  # fmt: skip
+"""Bernoulli numbers B(2), B(4) … over the factorials of 2, 4 …: Euler and Maclaurin's formula."""
 
 
 def _zeta_lines() -> str:

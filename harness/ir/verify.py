@@ -37,7 +37,7 @@ from harness.ir.nodes import (
     store_roots,
     walk,
 )
-from harness.ir.ops import COMPUTE_TYPES, ROWS, Op, Rule, result_dtype
+from harness.ir.ops import COMPUTE_TYPES, Op, Rule, result_dtype
 from harness.ir.program import Buffer, Program, Role
 from harness.ir.simplify import Simplifier
 
@@ -255,9 +255,8 @@ class _NestChecker:
         self._check_index(load.index, load.indirect, (*self.nest.axes, *self.nest.raxes))
 
     def _check_compute(self, value: Compute) -> None:
-        row = ROWS[value.op]
         dtypes = tuple(a.dtype for a in value.args)
-        if row.rule is Rule.CONVERT:
+        if value.op.rule is Rule.CONVERT:
             if len(dtypes) != 1:
                 self._fail("a conversion takes one operand", len(dtypes), 1)
             return

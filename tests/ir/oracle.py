@@ -17,7 +17,6 @@ import sympy
 
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
-from harness.ir import op_numpy
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import (
     Compute,
@@ -35,10 +34,11 @@ from harness.ir.nodes import (
     Value,
     operands,
 )
-from harness.ir.op_numpy import Array, storage_type
-from harness.ir.ops import ROWS, Op
+from harness.ir.ops import Op
 from harness.ir.program import Buffer, Program, Role
-from tests.ir import oracle_reductions
+from tests.ir import op_numpy, oracle_reductions
+from tests.ir.meanings import MEANINGS
+from tests.ir.op_numpy import Array, storage_type
 
 Sizes = Mapping[sympy.Symbol, int]
 
@@ -304,7 +304,7 @@ class _Evaluator:
             return op_numpy.round_to_float(made, value.dtype)
         if value.op is Op.BITCAST:
             return op_numpy.bitcast(args[0], value.args[0].dtype, value.dtype, self.machine.float64)
-        result = np.asarray(ROWS[value.op].meaning(*args))
+        result = np.asarray(MEANINGS[value.op].meaning(*args))
         return result.astype(storage_type(value.dtype, self.machine.float64), copy=False)
 
     def _load(self, load: Load, context: Context) -> Array:

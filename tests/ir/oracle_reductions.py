@@ -9,8 +9,8 @@ import numpy as np
 
 from harness.errors import InvalidProgram
 from harness.ir.nodes import ReduceKind, ScanKind
-from harness.ir.op_numpy import Array
 from harness.ir.verify import SHAPES
+from tests.ir.op_numpy import Array
 
 
 def reduce(kind: ReduceKind, args: Sequence[Array], component: int) -> Array:

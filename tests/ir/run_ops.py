@@ -19,7 +19,7 @@ import numpy as np
 
 from harness.dtypes import DType
 from harness.ir.op_triton import HELPERS
-from harness.ir.ops import COMPUTE_TYPES, ROWS, Op, Rule, result_dtype, triton_text
+from harness.ir.ops import COMPUTE_TYPES, Op, Rule, result_dtype, triton_text
 from harness.runtime.interpret import standins
 
 POINTS = 256
@@ -31,16 +31,16 @@ HEADER = (
 def cases(dtype: DType) -> list[tuple[str, Op, DType]]:
     """Name, operation and result type of everything tested on operands of ``dtype``."""
     found: list[tuple[str, Op, DType]] = []
-    for op, row in ROWS.items():
-        if dtype not in row.rule.accepts:
+    for op in Op:
+        if dtype not in op.rule.accepts:
             continue
         if op is Op.BITCAST:
             targets = [t for t in COMPUTE_TYPES if _same_width(dtype, t)]
         elif op is Op.CAST:
             targets = list(COMPUTE_TYPES)
         else:
-            condition = [DType.BOOL] if row.rule is Rule.SELECT else []
-            targets = [result_dtype(op, (condition + [dtype] * row.arity)[: row.arity])]
+            condition = [DType.BOOL] if op.rule is Rule.SELECT else []
+            targets = [result_dtype(op, (condition + [dtype] * op.arity)[: op.arity])]
         found.extend((f"{op.value}_{t.short}", op, t) for t in targets)
     return found
 
@@ -56,14 +56,13 @@ def source(dtype: DType, nonnegative: bool = False) -> str:
     lines = ["@triton.jit", f"def kernel(operands, {pointers}, N: tl.constexpr):"]
     lines.append("    where = tl.arange(0, N)")
     for number, (_, op, target) in enumerate(table):
-        row = ROWS[op]
-        names = ("a", "b", "c")[: row.arity]
+        names = ("a", "b", "c")[: op.arity]
         for position, name in enumerate(names):
             load = f"tl.load(operands + {3 * number + position} * N + where)"
-            is_bool = dtype is DType.BOOL or (row.rule is Rule.SELECT and position == 0)
+            is_bool = dtype is DType.BOOL or (op.rule is Rule.SELECT and position == 0)
             lines.append(f"    {name} = {load}{' != 0' if is_bool else ''}")
-        dtypes = [dtype] * row.arity
-        if row.rule is Rule.SELECT:
+        dtypes = [dtype] * op.arity
+        if op.rule is Rule.SELECT:
             dtypes[0] = DType.BOOL
         text = triton_text(op, names, dtypes, target, nonnegative)
         suffix = ".to(tl.int8)" if target is DType.BOOL else ""

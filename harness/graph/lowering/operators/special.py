@@ -14,7 +14,7 @@ from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.scalar import Scalar
 from harness.graph.lowering.tensor import Lowered, Tensor
 from harness.ir.nodes import Value
-from harness.ir.op_numpy import ZETA_TERMS
+from harness.ir.op_triton import ZETA_TERMS
 from harness.ir.ops import Op
 
 _EULER = 0.57721566490153286061

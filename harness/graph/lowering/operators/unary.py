@@ -9,7 +9,7 @@ from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.scalar import Scalar
 from harness.graph.lowering.tensor import Lowered
 from harness.ir.nodes import Value
-from harness.ir.ops import ROWS, Op
+from harness.ir.ops import Op
 from harness.ir.ops import Rule as Operands
 
 # Largest finite values, for nan_to_num: IEEE 754 for f16, f32 and f64, and bfloat16's
@@ -112,7 +112,7 @@ def _gelu_inner(scalar: Scalar, value: Value) -> Value:
 
 
 _CALLED_AS_IN_TORCH = (
-    *(op for op, row in ROWS.items() if row.arity == 1 and row.rule is Operands.FLOAT),
+    *(op for op in Op if op.arity == 1 and op.rule is Operands.FLOAT),
     Op.NEG,
     Op.ABS,
     Op.RELU,

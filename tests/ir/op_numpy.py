@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from harness.dtypes import DType, Kind
 from harness.errors import InvalidProgram
+from harness.ir.op_triton import ZETA_TERMS
+from harness.ir.philox import philox
 
 Array: TypeAlias = npt.NDArray[Any]
 Meaning: TypeAlias = Callable[..., Array]
@@ -160,16 +162,6 @@ def bessel_y(order: int) -> Meaning:
     return apply
 
 
-ZETA_TERMS = tuple(
-    float(number)
-    for number in (
-        1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
-        1 / 74724249600, -3617 / 10670622842880000,
-    )
-)  # fmt: skip
-"""Bernoulli numbers B(2), B(4) … over the factorials of 2, 4 …: Euler and Maclaurin's formula."""
-
-
 def zeta(s: Array, q: Array) -> Array:
     """Hurwitz' function (DLMF 25.11.1 and, past ten terms, 25.11.5): NaN below 1, infinite at 1
     and where a term is."""
@@ -273,24 +265,6 @@ def signbit(x: Array) -> Array:
     """Whether the sign bit is set (for integers, whether negative)."""
     x = np.asarray(x)
     return np.asarray(np.signbit(x) if x.dtype.kind == "f" else x < 0)
-
-
-def philox(seed: Any, index: Any) -> Any:
-    """32 random bits, as an integer in [-2**31, 2**31), for every element of ``index``: word
-    ``index % 4`` of block ``index // 4`` of Philox 4x32 with 10 rounds under the key ``seed``.
-    Both are arrays of int64, of numpy or of torch; the constants are those of Salmon et al.,
-    SC 2011. Modules with random numbers have a copy of this text in their reference."""
-    low = 0xFFFFFFFF
-    c0, c1, c2, c3 = (index >> 2) & low, (index >> 34) & low, index & 0, index & 0
-    k0, k1 = seed & low, (seed >> 32) & low
-    for _ in range(10):
-        a, b = c0 * 0xD2511F53, c2 * 0xCD9E8D57  # products wrap: their bits are what counts
-        c0, c2 = ((b >> 32) & low) ^ c1 ^ k0, ((a >> 32) & low) ^ c3 ^ k1
-        c1, c3 = b & low, a & low
-        k0, k1 = (k0 + 0x9E3779B9) & low, (k1 + 0xBB67AE85) & low
-    word = index & 3
-    bits = c0 * (word == 0) + c1 * (word == 1) + c2 * (word == 2) + c3 * (word == 3)
-    return bits - ((bits >> 31) << 32)
 
 
 def random_bits(seed: Array, index: Array) -> Array:
