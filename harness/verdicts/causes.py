@@ -44,20 +44,26 @@ def has_same_code(match: Match, a: Run, b: Run) -> bool:
     the same target and Triton: in one configuration they are the same binary."""
     if len(match.a) != 1 or len(match.b) != 1:
         return False
-    one, other = match.a[0], match.b[0]
-    if not one.module or not other.module or _arguments(one) != _arguments(other):
-        return False
     if a.machine.triton != b.machine.triton or _device(a) != _device(b):
+        return False
+    return has_same_source(match.a[0], match.b[0])
+
+
+def has_same_source(one: KernelRecord, other: KernelRecord) -> bool:
+    """Whether two kernels are the same code on the same kind of arguments, whatever their variables
+    are called and whatever compiles them; false where a module is not recorded."""
+    if not one.module or not other.module or _arguments(one) != _arguments(other):
         return False
     if one.code_hash == other.code_hash:
         return True
     return modules.executed(one.module) == modules.executed(other.module)
 
 
-def is_alike(match: Match, a: Run, b: Run) -> bool:
+def is_alike(match: Match) -> bool:
     """Whether both sides, one kernel each, run in one configuration and compiled to the same
-    registers, memory and instructions by group: hardly ever another time, and no proof of it."""
-    if len(match.a) != 1 or len(match.b) != 1 or a.machine.triton != b.machine.triton:
+    registers, memory and instructions by group, by whatever version of Triton: hardly ever another
+    time, and no proof of it."""
+    if len(match.a) != 1 or len(match.b) != 1:
         return False
     one, other = match.a[0], match.b[0]
     if not one.mix or not one.metrics or one.config is None:
@@ -101,7 +107,7 @@ def _differences(match: Match, a: Run, b: Run) -> list[str]:
     found += configuration(match)
     found += static_differences(match.a, match.b)
     if len(match.a) == len(match.b) == 1:
-        found += _text(match.a[0], match.b[0])
+        found += text_changes(match.a[0], match.b[0])
     found += version_changes(
         *({"triton": run.machine.triton, "torch": run.machine.torch} for run in (a, b))
     )
@@ -180,7 +186,18 @@ def default_configuration(match: Match) -> list[str]:
     return setting_changes(ours, theirs)
 
 
-def _text(a: KernelRecord, b: KernelRecord) -> list[str]:
+def code_diff(match: Match) -> str:
+    """The difference of the code as a unified diff; empty where it is the same, or where several
+    kernels became several."""
+    if len(match.a) != 1 or len(match.b) != 1 or match.a[0].code_hash == match.b[0].code_hash:
+        return ""
+    a, b = match.a[0], match.b[0]
+    ours, theirs = (modules.code(kernel.module).split("\n") for kernel in (a, b))
+    return "\n".join(difflib.unified_diff(ours, theirs, a.name, b.name, n=2, lineterm=""))
+
+
+def text_changes(a: KernelRecord, b: KernelRecord) -> list[str]:
+    """How many lines of code differ, else whether the arguments do."""
     if not a.module or not b.module:
         return []
     if a.code_hash != b.code_hash:

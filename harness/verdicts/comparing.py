@@ -370,7 +370,7 @@ class _Relation:
 def _relation(match: Match, a: Run, b: Run) -> _Relation:
     identical = is_identical(match, a, b)
     return _Relation(
-        identical, identical or is_alike(match, a, b), not identical and is_retuned(match, a, b)
+        identical, identical or is_alike(match), not identical and is_retuned(match, a, b)
     )
 
 

@@ -7,14 +7,13 @@ of the instruction mix) never do.
 
 from __future__ import annotations
 
-import difflib
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
-from harness.records import metrics, modules
+from harness.records import metrics
 from harness.records.metrics import Metric, StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.runtime.compile.static import CompileJob
@@ -22,6 +21,7 @@ from harness.runtime.module import config_from_dict
 from harness.session.session import with_metrics
 from harness.target import Target
 from harness.verdicts.causes import (
+    code_diff,
     configuration,
     default_configuration,
     figure,
@@ -252,7 +252,7 @@ def _with_answer(kernel: KernelRecord, found: StaticMetrics | HarnessError) -> K
 def _row(match: Match, target: Target, defaults: Sequence[str]) -> StaticRow:
     change, decided = _decided(match, target)
     differences = [*static_differences(match.a, match.b), *configuration(match)]
-    diff = _diff(match)
+    diff = code_diff(match)
     if diff:
         differences.append("code")
     if change is Change.SAME and (differences or defaults):
@@ -284,21 +284,6 @@ def _by_rule(rule: Rule, match: Match, target: Target) -> tuple[Change, str]:
 
 def _differs(before: int, after: int, threshold: float) -> bool:
     return abs(after - before) > threshold * max(before, 1)
-
-
-def _diff(match: Match) -> str:
-    if len(match.a) != 1 or len(match.b) != 1 or match.a[0].code_hash == match.b[0].code_hash:
-        return ""
-    a, b = match.a[0], match.b[0]
-    lines = difflib.unified_diff(
-        modules.code(a.module).split("\n"),
-        modules.code(b.module).split("\n"),
-        a.name,
-        b.name,
-        n=2,
-        lineterm="",
-    )
-    return "\n".join(lines)
 
 
 def _graph_sums(a: Run, b: Run) -> tuple[GraphSum, ...]:

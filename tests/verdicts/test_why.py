@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from harness.errors import UnknownName
+from harness.measure.noise.judge import Rules
+from harness.records.run import KernelRecord, LibraryCall, Run, to_json
+from harness.records.trials import Trial
+from harness.verdicts.comparing import Comparison, Side, compare
+from harness.verdicts.why import Label, Why, of_kernel
+from tests.history.examples import MACHINE
+from tests.history.kernels import CONFIG, changed, graph, kernel, side
+from tests.verdicts.test_comparing import many, times
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import why_worlds  # noqa: E402
+
+OTHER = {**CONFIG, "num_warps": 8}
+
+
+@cache
+def suite() -> Run:
+    return why_worlds.suite()
+
+
+@pytest.mark.parametrize("kind", why_worlds.KINDS)
+def test_a_planted_cause_is_named_and_never_another(kind: str) -> None:
+    right, wrong, said = why_worlds.rates(suite(), kind, 6)
+    assert right >= 5, said
+    assert wrong == 0, said
+
+
+def one(b: KernelRecord | None = None, *, count: int = 20, **run: object) -> Why:
+    """What is said of ``k3`` where B has ``b`` in its place (None: the same, 10 % slower)."""
+    ours = many(count, "A", 1)
+    theirs = many(count, "B", 2)
+    graph_ = theirs.run.graphs[0]
+    slow = times(0.022, 77)
+    made = kernel("k3", "n3", ms=slow) if b is None else b
+    kernels = tuple(made if k.name == "k3" else k for k in graph_.kernels)
+    other = replace(theirs.run, graphs=(replace(graph_, kernels=kernels),), **run)  # type: ignore[arg-type]
+    (found,) = of_kernel(compare(ours, replace(theirs, run=other), Rules()), "k3")
+    return found
+
+
+def test_another_text_is_the_cause_with_its_figures_and_its_diff() -> None:
+    found = one(kernel("k3", "n3", ms=times(0.022, 77), body="new", registers=40))
+    assert found.label is Label.SOURCE
+    assert found.ratio == pytest.approx(1.1, abs=0.01)
+    assert found.evidence[-1] == "registers 32 → 40"
+    assert "+    new" in found.diff
+    assert found.commands[0] == "harness bisect k3 A B"
+    assert to_json(found)["label"] == "source changed"
+
+
+def test_a_change_of_text_without_one_of_time_is_noise() -> None:
+    assert one(kernel("k3", "n3", ms=times(0.02, 77), body="new")).label is Label.NOISE
+
+
+def test_what_the_time_leaves_open_is_unsure() -> None:
+    found = one(kernel("k3", "n3", ms=times(0.0206, 77, spread=0.04), body="new"))
+    assert found.label is Label.UNSURE
+    assert found.differs == (Label.SOURCE,)
+
+
+def test_the_same_instructions_that_move_alone_are_the_machine() -> None:
+    assert one().label is Label.MACHINE
+
+
+def test_a_retuned_kernel_says_what_both_tuners_saw() -> None:
+    trials = (Trial(CONFIG, level=0.020), Trial(OTHER, level=0.0205))
+    found = one(kernel("k3", "n3", ms=times(0.022, 77), config=OTHER, trials=trials))
+    assert found.label is Label.CONFIGURATION
+    assert "B's tuner saw 20 µs for A's and 20.5 µs for B's choice" in found.evidence
+    assert "same code and candidates: the tuner chose another one" in found.evidence
+
+
+def test_two_changes_at_once_without_trials_are_unsure() -> None:
+    found = one(kernel("k3", "n3", ms=times(0.022, 77), body="new", config=OTHER))
+    assert found.label is Label.UNSURE
+    assert found.differs == (Label.SOURCE, Label.CONFIGURATION)
+
+
+def test_another_triton_and_another_text_are_unsure() -> None:
+    new = kernel("k3", "n3", ms=times(0.022, 77), body="new")
+    found = one(new, machine=replace(MACHINE, triton="4.0.0"))
+    assert found.label is Label.UNSURE
+    assert set(found.differs) == {Label.SOURCE, Label.TOOLCHAIN}
+
+
+def test_binaries_that_are_alike_are_controls_for_another_triton() -> None:
+    new = kernel("k3", "n3", ms=times(0.022, 77), instructions=140)
+    found = one(new, machine=replace(MACHINE, triton="4.0.0"))
+    assert found.label is Label.TOOLCHAIN
+    assert "triton 3.9.0 → 4.0.0" in found.evidence
+
+
+def test_another_driver_is_the_machine_only_where_the_code_is_the_same() -> None:
+    driver = replace(MACHINE, driver="9.9", key="testgpu-9.9")
+    assert one(kernel("k3", "n3", ms=[0.03] * 5), machine=driver).label is Label.MACHINE
+    new = kernel("k3", "n3", ms=[0.03] * 5, body="new")
+    assert one(new, machine=driver).label is Label.UNSURE
+
+
+def test_one_process_a_side_is_enough_for_what_is_far_off_alone() -> None:
+    def alone(factor: float) -> Label:
+        new = kernel("k0", "n0", ms=[0.02 * factor], body="new")
+        b = side(graph(new, *many(9, "B", 2).run.graphs[0].kernels[1:]), label="B")
+        a = many(9, "A", 1)
+        first = kernel("k0", "n0", ms=[0.02])
+        a = side(graph(first, *a.run.graphs[0].kernels[1:]))
+        return of_kernel(compare(a, b, Rules()), "k0")[0].label
+
+    assert alone(38.0) is Label.SOURCE
+    assert alone(1.03) is Label.UNSURE
+
+
+def untimed(*kernels: KernelRecord, label: str = "A") -> Side:
+    return side(graph(*(changed(k, sets=(), ms=None) for k in kernels)), label=label)
+
+
+def compared(a: Side, b: Side) -> Comparison:
+    return compare(a, b, Rules())
+
+
+def test_without_times_the_only_difference_is_named() -> None:
+    a = untimed(kernel("k", "n"))
+    (found,) = of_kernel(compared(a, untimed(kernel("k", "n", body="x"), label="B")), "k")
+    assert found.label is Label.SOURCE
+    assert "nothing else differs; that it takes another time is not shown here" in found.evidence
+    (found,) = of_kernel(compared(a, untimed(kernel("k", "n"), label="B")), "k")
+    assert found.label is Label.UNSURE
+
+
+def test_a_fusion_names_the_nodes_that_came_and_went() -> None:
+    a = untimed(kernel("k1", "x y"), kernel("k2", "z"))
+    b = untimed(kernel("k1", "x y z v"), label="B")
+    (found,) = of_kernel(compared(a, b), "k1")
+    assert found.label is Label.FUSION
+    assert "k1, k2 → k1" in found.evidence
+    assert "nodes that came: v" in found.evidence
+
+
+def test_a_kernel_without_a_partner_says_where_its_nodes_are() -> None:
+    a = untimed(kernel("k1", "x"), kernel("k2", "u"))
+    b = untimed(kernel("k1", "x"), label="B")
+    lone = replace(b.run.graphs[0], library_calls=(LibraryCall("aten.mm", 2),))
+    b = replace(b, run=replace(b.run, graphs=(lone,)))
+    (found,) = of_kernel(compared(a, b), "k2")
+    assert found.label is Label.FUSION
+    assert "library calls there: aten.mm ×2" in found.evidence
+
+
+def test_an_unknown_kernel_is_an_error_with_suggestions() -> None:
+    a, b = untimed(kernel("triton_poi_add", "n")), untimed(kernel("triton_poi_add", "n"))
+    with pytest.raises(UnknownName) as error:
+        of_kernel(compared(a, b), "poi_ad")
+    assert "triton_poi_add" in error.value.expected
