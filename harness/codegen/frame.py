@@ -11,7 +11,7 @@ from harness.dtypes import DType
 from harness.heuristics.limits import block_name, largest_block, next_power_of_two, reach
 from harness.ir.index_text import IndexPrinter, Language, size_text
 from harness.ir.simplify import Simplifier
-from harness.runtime.grid import Blocks, Cooperative, Grid, Size, SplitScan, Tiled
+from harness.runtime.grid import Grid, Size, cooperative, split_scan, tiled
 from harness.tiling.plan import Entry, KernelPlan, Tile
 from harness.tiling.workspace import SharedRows, Workspace
 
@@ -192,14 +192,12 @@ def launch_grid(plan: KernelPlan) -> Grid:
     """How many programs the kernel of ``plan`` needs."""
     if isinstance(plan.workspace, Workspace):
         (scanned,) = [t for t in plan.tiles if t.is_reduction]
-        return SplitScan(
-            Blocks(_size(scanned.numel), block_name(scanned.prefix)), plan.workspace.rows
-        )
+        return split_scan(_size(scanned.numel), block_name(scanned.prefix), plan.workspace.rows)
     tiles = [t for t in reversed(plan.tiles) if not t.is_reduction]
     if isinstance(plan.workspace, SharedRows):
-        return Cooperative(_size(tiles[0].numel))
-    blocks = tuple(Blocks(_size(t.numel), block_name(t.prefix)) for t in tiles)
-    return Tiled(blocks, layered=len(tiles) == 2 and any(is_layered(t) for t in tiles))
+        return cooperative(_size(tiles[0].numel))
+    sides = ((_size(t.numel), block_name(t.prefix)) for t in tiles)
+    return tiled(*sides, layered=any(is_layered(t) for t in tiles))
 
 
 def _size(numel: sympy.Expr) -> Size:

@@ -190,7 +190,7 @@ def _grid(source: KernelSource) -> str:
         ]
     else:
         head = ["def grid(config):", '    """Programs in x, y, z."""']
-    lines = [*head, *_size_lines(plan), *names, f"    return {source.grid.text()}", ""]
+    lines = [*head, *_size_lines(plan), *names, f"    return {source.grid.text}", ""]
     return "\n".join(lines)
 
 

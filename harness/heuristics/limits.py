@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from harness.heuristics.facts import Config, Facts, Family, Hint
 from harness.target import Target
 
-MAX_BLOCK: dict[str, int] = {"x": 4096, "y": 1024, "z": 1024}
+MAX_BLOCK: dict[str, int] = {"x": 4096, "y": 1024}
 MAX_REDUCTION_BLOCK = 4096
 MAX_LONG_BLOCK = 16384
 """The largest block along rows of at least as many elements that several loops walk over, or that
@@ -245,7 +245,7 @@ def finish(facts: Facts, proposal: Proposal, target: Target) -> Config:
 
 
 def _name_order(prefix: str) -> tuple[int, str]:
-    """X, Y, Z, then reductions: the order block sizes are written in."""
+    """X, Y, then reductions: the order block sizes are written in."""
     return (1 if is_reduction(prefix) else 0, prefix)
 
 

@@ -17,14 +17,8 @@ _MANY_BYTES_PER_ELEMENT = 28
 
 
 def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
-    """Candidates for a pointwise kernel of one, two or three tiles."""
-    match len(facts.sizes):
-        case 1:
-            proposals = _one(facts, target)
-        case 2:
-            proposals = _two(facts)
-        case _:
-            proposals = _three(facts)
+    """Candidates for a pointwise kernel of one tile or two."""
+    proposals = _one(facts, target) if len(facts.sizes) == 1 else _two(facts)
     return finish_all(facts, proposals, target)
 
 
@@ -66,17 +60,4 @@ def _two(facts: Facts) -> list[Proposal]:
         Proposal((("x", 16), ("y", 256)), warps=8),
         Proposal((("x", base), ("y", 1)), warps=base // 256),
         Proposal((("x", 1), ("y", base)), warps=base // 256),
-    ]
-
-
-def _three(facts: Facts) -> list[Proposal]:
-    base = _base(facts)
-    return [
-        Proposal((("x", 16), ("y", 16), ("z", 16)), warps=8),
-        Proposal((("x", 64), ("y", 8), ("z", 8)), warps=8),
-        Proposal((("x", 8), ("y", 64), ("z", 8)), warps=8),
-        Proposal((("x", 8), ("y", 8), ("z", 64)), warps=8),
-        Proposal((("x", base), ("y", 1), ("z", 1)), warps=base // 256),
-        Proposal((("x", 1), ("y", base), ("z", 1)), warps=base // 256),
-        Proposal((("x", 1), ("y", 1), ("z", base)), warps=base // 256),
     ]

@@ -22,8 +22,6 @@ class Category(enum.Enum):
     REDUCTION = "red"
     PERSISTENT = "per"
     SPLIT_SCAN = "spl"
-    TEMPLATE = "tem"
-    FOREACH = "for"
 
 
 class ArgumentKind(enum.Enum):
@@ -60,7 +58,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One tiled dimension: prefix (``x``, ``y``, ``z``, ``r0_``), numel, derived indices."""
+    """One tiled dimension: prefix (``x``, ``y``, ``r0_``), numel, derived indices."""
 
     prefix: str
     numel: sympy.Expr

@@ -46,7 +46,7 @@ def test_transpose_reads_along_y_and_writes_along_x() -> None:
     assert [t.prefix for t in source.plan.tiles] == ["y", "x"]
     assert "in_ptr0 + (yindex + 160*xindex)" in source.text
     assert "out_ptr0 + (xindex + 96*yindex)" in source.text
-    assert source.grid.text() == "(-(-96 // XBLOCK), -(-160 // YBLOCK), 1)"
+    assert source.grid.text == "(-(-96 // XBLOCK), -(-160 // YBLOCK), 1)"
 
 
 def test_contiguous_access_is_not_hidden_behind_a_split() -> None:

@@ -19,11 +19,9 @@ from harness.heuristics.limits import (
     LEAST_SCAN_BLOCK,
     MAX_BLOCK,
     MAX_GRID_X,
-    MAX_GRID_YZ,
     MAX_REDUCTION_BLOCK,
     MAX_TENSOR_ELEMENTS,
     MAX_THREADS_PER_BLOCK,
-    block_name,
     next_power_of_two,
 )
 from harness.runtime.module import LoadedModule, config_dict
@@ -96,18 +94,8 @@ class Space:
             return False
         if elements < max(1, self.least_per_thread) * threads and config.num_warps > 1:
             return False
-        return self._fits_grid(config)
-
-    def _fits_grid(self, config: Config) -> bool:
-        blocks = dict(config.blocks)
-        for prefix, numel in self.sizes.items():
-            block = blocks.get(block_name(prefix))
-            if block is None or prefix.startswith("r") or prefix == "y":
-                continue  # y overflows into z, which the grid takes care of
-            most = MAX_GRID_X if prefix == "x" else MAX_GRID_YZ
-            if -(-numel // block) > most:
-                return False
-        return True
+        rows = self.sizes.get("x", 1)  # y overflows into z, which the grid takes care of
+        return -(-rows // dict(config.blocks).get("XBLOCK", rows)) <= MAX_GRID_X
 
     def neighbours(self, config: Config, name: str, radius: int = 1) -> list[Config]:
         """Allowed configurations that differ from ``config`` in the field ``name`` alone, by up
