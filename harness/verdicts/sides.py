@@ -343,35 +343,50 @@ def _merge_kernel(kernel: KernelRecord, older: KernelRecord | None, start: int) 
     return replace(kernel, sets=(*kernel.sets, *more))
 
 
-_PACKAGE = "harness"
+PACKAGE = "harness"
 
 
 def commit_side(
-    repository: Path, commit: str | None, label: str, graphs: Sequence[GraphFile], target: str
+    repository: Path,
+    commit: str | None,
+    label: str,
+    graphs: Sequence[GraphFile],
+    target: str,
+    python: str = sys.executable,
+    stages: Path | None = None,
 ) -> Side:
     """What the package of ``commit`` in ``repository`` emits for ``graphs`` at ``target``; the
-    package of the checkout itself for None.
+    package of the checkout itself for None. It runs in the interpreter ``python``, and writes what
+    its stages make of a graph to the folder ``stages``, if it is one that can.
 
     A graph it cannot compile is a graph with a reason. Raises ``CommitUnusable`` for a commit that
     cannot be exported or whose package does not import.
     """
     if commit is None:
-        answer = _export(repository, str(repository), graphs, target)
+        answer = _export(repository, str(repository), graphs, target, python, stages)
         origin = str(repository)
     else:
         with tempfile.TemporaryDirectory(prefix="harness-commit-") as name:
-            tree = commit_tree.unpack(repository, commit, _PACKAGE, Path(name))
-            answer = _export(tree, commit, graphs, target)
+            tree = commit_tree.unpack(repository, commit, PACKAGE, Path(name))
+            answer = _export(tree, commit, graphs, target, python, stages)
         origin = f"commit {commit[:12]}"
     found = tuple(_exported_graph(name, graph) for name, graph in answer["graphs"].items())
     run = Run("", "", Machine(""), target, commit=commit or "", graphs=found)
     return Side(label, run, f"{origin}, compiled for {target}")
 
 
-def _export(tree: Path, named: str, graphs: Sequence[GraphFile], target: str) -> dict[str, Any]:
+def _export(
+    tree: Path,
+    named: str,
+    graphs: Sequence[GraphFile],
+    target: str,
+    python: str,
+    stages: Path | None,
+) -> dict[str, Any]:
     files = {graph.name: graph.path.resolve() for graph in graphs}
-    path = [entry for entry in sys.path if entry]
-    return commit_tree.export(tree, named, files, target, path=path)
+    # Another interpreter has its own packages.
+    path = [entry for entry in sys.path if entry] if python == sys.executable else []
+    return commit_tree.export(tree, named, files, target, 0, path, python, stages)
 
 
 def _exported_graph(name: str, found: dict[str, Any]) -> GraphRecord:

@@ -8,10 +8,11 @@ every commit since the first whole pipeline has (``graph.text.load``, ``target.T
 Reads a request as JSON from standard input and writes the answer as JSON to the file that the
 request names, because a compiler may print. Request: ``tree`` (the package has to come from
 there), ``graphs`` (name to file), ``target``, ``repeats`` (timed compilations of each graph
-after a first one; 0 for none), ``out``. Answer: ``error`` (empty, or why nothing came out),
-``graphs``: per name ``reason``, ``kernels`` (``name``, ``kind``, ``bytes``, ``launches``,
-``region`` of the first launch, ``origins``, ``text``), ``failures``, ``library_calls`` and
-``seconds`` of each repeat (processor time).
+after a first one; 0 for none), ``out``, ``stages`` (a folder for what the compiler's stages make,
+or null; a commit from before there were hooks leaves it empty). Answer: ``error`` (empty, or why
+nothing came out), ``graphs``: per name ``reason``, ``kernels`` (``name``, ``kind``, ``bytes``,
+``launches``, ``region`` of the first launch, ``origins``, ``text``), ``failures``,
+``library_calls`` and ``seconds`` of each repeat (processor time).
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ def export(request: dict[str, Any]) -> dict[str, Any]:
     for name, path in request["graphs"].items():
         try:
             graphs[name] = _graph(path, target, request["repeats"])
+            if request.get("stages"):
+                _write_stages(path, target, request["stages"])
         except Exception as error:  # noqa: BLE001 - one graph that this commit cannot compile
             graphs[name] = {"reason": _said(error)}
     return {"error": "", "graphs": graphs}
@@ -121,6 +124,20 @@ def _graph(path: str, target: Any, repeats: int) -> dict[str, Any]:
         "library_calls": len(getattr(compiled, "library_calls", ())),
         "seconds": seconds,
     }
+
+
+def _write_stages(path: str, target: Any, folder: str) -> None:
+    """Have every stage write what it makes, where the commit has hooks."""
+    from harness.graph.text import load
+
+    try:
+        from harness.decisions import UNDECIDED
+        from harness.hooks import StageFiles
+        from harness.pipeline import compile_graph
+
+        compile_graph(load(Path(path)), target, UNDECIDED, (StageFiles(Path(folder)),))
+    except (ImportError, TypeError):
+        return
 
 
 def _said(error: BaseException) -> str:

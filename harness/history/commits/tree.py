@@ -61,8 +61,11 @@ def export(
     target: str,
     repeats: int = 0,
     path: Sequence[str] = (),
+    python: str = sys.executable,
+    stages: Path | None = None,
 ) -> dict[str, Any]:
-    """What ``export.py`` answers, run with ``tree``'s package and ``path`` after it.
+    """What ``export.py`` answers, run by ``python`` with ``tree``'s package and ``path`` after it;
+    with ``stages``, a folder, the compiler's stages write there what they make.
 
     Raises ``CommitUnusable`` where the package cannot be imported or its process dies.
     """
@@ -74,8 +77,9 @@ def export(
             "target": target,
             "repeats": repeats,
             "out": str(out),
+            "stages": None if stages is None else str(stages),
         }
-        said = _run(json.dumps(request), [str(tree), *path])
+        said = _run(json.dumps(request), [str(tree), *path], python)
         try:
             answer: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -85,14 +89,16 @@ def export(
     return answer
 
 
-def _run(request: str, path: Sequence[str]) -> str:
+def _run(request: str, path: Sequence[str], python: str) -> str:
     """Runs the script; the last line of what it printed."""
     # -P: the script's own folder is the working tree's and must not be searched.
-    command = ["env", f"PYTHONPATH={':'.join(path)}", sys.executable, "-P", exporter.__file__]
+    command = ["env", f"PYTHONPATH={':'.join(path)}", python, "-P", exporter.__file__]
     try:
         done = subprocess.run(
             command, input=request, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
+    except OSError as error:
+        return f"{python}: {error.strerror or error}"
     except subprocess.TimeoutExpired:
         return f"stopped after {_SECONDS:.0f} s"
     lines = (done.stderr or done.stdout).strip().splitlines()

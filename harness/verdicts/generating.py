@@ -1,0 +1,276 @@
+"""One kernel of a graph as many commits generate it: no GPU, nothing checked out, each text once.
+
+Where two commits write the same text, those between are taken to write it, too, and are not asked:
+of thirty commits that change a kernel once, seven or so are generated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.errors import CommitUnusable, RecordError, UnknownName, UsageError, nearest
+from harness.files import write_atomically
+from harness.records import git, modules, names
+from harness.records.run import GraphRecord, KernelRecord, from_json, to_json
+from harness.session.entries import GraphFile
+from harness.verdicts.pairing import nodes_of
+from harness.verdicts.sides import PACKAGE, commit_side
+
+_FORMAT = "1"
+"""Raise when the kept form of a generated graph changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Who generates: a commit by the interpreter at hand, or (no ``commit``) the package at hand by
+    the interpreter ``python``. ``tree`` is git's name of the commit's package: equal ones generate
+    the same."""
+
+    name: str
+    commit: str = ""
+    author: str = ""
+    title: str = ""
+    merge: bool = False
+    tree: str = ""
+    python: str = sys.executable
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.title} ({self.author})" if self.title else self.name
+
+
+def commits(repository: Path, good: str, bad: str) -> list[Subject]:
+    """``good`` and every commit after it up to ``bad``, by first parents, oldest first.
+
+    Raises ``UsageError`` where ``bad`` does not come after ``good``.
+    """
+    behind, error = git.ask(repository, "rev-list", "--count", f"{bad}..{good}")
+    if error or behind.strip() != "0" or good == bad:
+        raise UsageError(
+            "the second commit does not come after the first",
+            where=str(repository),
+            got=error or f"{good[:12]} and {bad[:12]}",
+            expected="an older commit, then a newer one that has it among its ancestors",
+            remedy="exchange them; for two branches start at git merge-base A B",
+        )
+    form = "--format=%H%x1f%an%x1f%s%x1f%P"
+    first, _ = git.ask(repository, "log", "-1", form, good)
+    rest, _ = git.ask(repository, "log", "--first-parent", "--reverse", form, f"{good}..{bad}")
+    rows = [line.split("\x1f") for line in (first + rest).splitlines()]
+    asked = "".join(f"{row[0]}:{PACKAGE}\n" for row in rows)
+    trees, _ = git.ask(repository, "cat-file", "--batch-check=%(objectname)", given=asked)
+    return [
+        Subject(full[:10], full, author, title, " " in parents, tree)
+        for (full, author, title, parents), tree in zip(rows, trees.splitlines(), strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """Generates ``graph`` for ``target`` with whatever package; what commits make is kept in the
+    folder ``cache``, if there is one."""
+
+    repository: Path
+    graph: GraphFile
+    target: str
+    cache: Path | None = None
+
+    def at(self, subject: Subject) -> GraphRecord:
+        """The graph's kernels. Raises ``CommitUnusable``."""
+        path = self._place(subject)
+        found = _read(path)
+        if found is None:
+            graphs = (self.graph,)
+            commit = subject.commit or None
+            side = commit_side(
+                self.repository, commit, subject.name, graphs, self.target, subject.python
+            )
+            (found,) = side.run.graphs
+            if path is not None:
+                write_atomically(path, json.dumps(to_json(found)).encode())
+        if not found.kernels:
+            raise CommitUnusable(
+                "a commit does not compile the graph",
+                where=str(subject),
+                got=found.reason or "no kernels",
+                expected=f"kernels of {self.graph.name}",
+                remedy="nothing of it is measured: it is skipped",
+            )
+        return found
+
+    def _place(self, subject: Subject) -> Path | None:
+        """Where what a commit makes is kept; None for a package that may change."""
+        if self.cache is None or not subject.tree or " " in subject.tree:
+            return None
+        versions = [importlib.metadata.version(name) for name in ("torch", "triton")]
+        text = self.graph.path.read_text(encoding="utf-8")
+        said = [_FORMAT, subject.tree, text, self.target, subject.python, *versions]
+        named = hashlib.sha256("\0".join(said).encode()).hexdigest()[:32]
+        return self.cache / "generated" / f"{named}.json"
+
+    def first_stage(self, before: Subject, after: Subject, nodes: frozenset[str]) -> str:
+        """The first stage of the compiler whose text differs between two commits, as far as it is
+        of the graph, the region or the kernels of ``nodes``; empty where one of them writes no
+        stages, or all agree. Raises ``CommitUnusable``."""
+        with tempfile.TemporaryDirectory(prefix="harness-stages-") as folder:
+            told = []
+            for number, subject in enumerate((before, after)):
+                stages = Path(folder) / str(number)
+                side = commit_side(
+                    self.repository,
+                    subject.commit or None,
+                    subject.name,
+                    (self.graph,),
+                    self.target,
+                    subject.python,
+                    stages,
+                )
+                regions = {k.region for k in of_nodes(side.run.graphs[0], nodes)}
+                told.append(_texts(stages, regions))
+            ours, theirs = told
+            if not ours or not theirs:
+                return ""
+            differ = [
+                key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)
+            ]
+            return min(differ, default=(0, ""))[1]
+
+
+def _texts(folder: Path, regions: set[str]) -> dict[tuple[int, str], list[str]]:
+    """What every stage (its number and name) wrote of the whole graph and of ``regions``."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for path in sorted(folder.rglob("*.*")):
+        above = path.relative_to(folder).parts[:-1]
+        number, _, stage = path.stem.partition("-")
+        if number.isdecimal() and (not above or above[0] in regions):
+            found.setdefault((int(number), stage), []).append(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _read(path: Path | None) -> GraphRecord | None:
+    """What was kept; None where there is nothing, or nothing whole."""
+    if path is None:
+        return None
+    try:
+        return from_json(GraphRecord, json.loads(path.read_bytes()), str(path))
+    except (OSError, ValueError, RecordError):
+        return None
+
+
+def of_nodes(record: GraphRecord, nodes: frozenset[str]) -> tuple[KernelRecord, ...]:
+    """The kernels of a graph that compute any of ``nodes``."""
+    return tuple(kernel for kernel in record.kernels if nodes_of(kernel) & nodes)
+
+
+def nodes_named(name: str, good: GraphRecord, bad: GraphRecord) -> frozenset[str]:
+    """The nodes of the kernel ``name`` (a kernel of either side, or a node), and of whatever shares
+    a kernel with them on either side: they are the same work in both.
+
+    Raises ``UnknownName``, ``UsageError`` for a pattern of several kernels.
+    """
+    known = {k.name: nodes_of(k) for record in (good, bad) for k in record.kernels}
+    wanted = names.find(name, known)
+    found = [known[one] for one in wanted] or [own for own in known.values() if name in own][-1:]
+    if not found:
+        raise UnknownName(
+            "neither side generates a kernel of that name",
+            where=good.name,
+            got=name,
+            expected=", ".join(nearest(name, known) or list(known)[:3]),
+            remedy=f"list them: harness run {good.name}; another graph: --graph NAME",
+        )
+    nodes = found[-1]
+    if any(not other & nodes for other in found):
+        raise UsageError(
+            "several kernels are called like that",
+            where=good.name,
+            got=name,
+            expected=", ".join(wanted[:4]),
+            remedy="name one of them",
+        )
+    while True:
+        kernels = (k for record in (good, bad) for k in of_nodes(record, nodes))
+        wider = nodes.union(*map(nodes_of, kernels))
+        if wider == nodes:
+            return nodes
+        nodes = wider
+
+
+def version(kernels: Sequence[KernelRecord]) -> Hashable:
+    """What tells apart what several subjects generate: what executes, on which arguments, how
+    often, and which configurations it offers."""
+    return tuple(
+        sorted(
+            (
+                modules.executed(kernel.module),
+                modules.facts(kernel.module).arguments,
+                modules.candidates(kernel.module),
+                kernel.launches,
+            )
+            for kernel in kernels
+        )
+    )
+
+
+def changes(
+    first: int, last: int, version_at: Callable[[int], Hashable | None]
+) -> Iterator[tuple[int, int]]:
+    """Where the version changes between two positions: (the last with the old one, the first known
+    with the new one), in order. Between the two lie only those without a version (None)."""
+    if version_at(first) == version_at(last):
+        return
+    middle = (first + last) / 2
+    inside = sorted(range(first + 1, last), key=lambda n: (abs(n - middle), n))
+    between = next((n for n in inside if version_at(n) is not None), None)
+    if between is None:
+        yield first, last
+        return
+    yield from changes(first, between, version_at)
+    yield from changes(between, last, version_at)
+
+
+@dataclass(slots=True)
+class Kernel:
+    """A kernel, known by its ``nodes``, in what each of ``subjects`` generates; each is asked once.
+    ``skipped`` says of those that cannot be used why."""
+
+    subjects: Sequence[Subject]
+    generate: Callable[[Subject], GraphRecord]
+    nodes: frozenset[str]
+    skipped: dict[int, str] = field(default_factory=dict)
+    _known: dict[int, tuple[KernelRecord, ...]] = field(default_factory=dict)
+
+    def at(self, position: int) -> tuple[KernelRecord, ...]:
+        """The kernels that do this work; empty if the subject is skipped."""
+        if position not in self._known:
+            self._known[position] = self._generated(position)
+        return self._known[position]
+
+    def version(self, position: int) -> Hashable | None:
+        """Their version; None if the subject is skipped."""
+        found = self.at(position)
+        return version(found) if found else None
+
+    @property
+    def asked(self) -> int:
+        """How many subjects were asked."""
+        return len(self._known)
+
+    def _generated(self, position: int) -> tuple[KernelRecord, ...]:
+        try:
+            found = of_nodes(self.generate(self.subjects[position]), self.nodes)
+        except CommitUnusable as error:
+            self.skipped[position] = f"{error.what}: {error.got}"
+            return ()
+        more = frozenset[str]().union(*map(nodes_of, found)) - self.nodes
+        if not found or more:
+            fused = f"fuses them with others: {', '.join(sorted(more))}"
+            self.skipped[position] = fused if more else "has no kernel of these nodes"
+            return ()
+        return found

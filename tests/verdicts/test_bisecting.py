@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.errors import CompileFailed, UsageError
+from harness.records import metrics
+from harness.records.run import GraphRecord, KernelRecord
+from harness.verdicts.bisecting import (
+    Bisected,
+    ByMetric,
+    ByTime,
+    Judge,
+    Kernels,
+    PairTimes,
+    bisect,
+    keep,
+    most_steps,
+    resumed,
+)
+from harness.verdicts.generating import Kernel, Subject, changes
+from tests.history.kernels import changed, graph, kernel
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import bisect_worlds  # noqa: E402
+
+
+@pytest.mark.parametrize(("texts", "broken"), [(1, 0), (10, 0), (29, 5)])
+def test_thirty_commits_with_one_slowdown_end_on_the_right_one(texts: int, broken: int) -> None:
+    found = bisect_worlds.rates(texts, 0.03, broken, 20)
+    assert found["wrong"] == found["none"] == 0
+    assert found["exact"] >= (19 if not broken else 10)
+    assert found["modules"] <= 8
+
+
+def test_a_slowdown_too_small_to_tell_is_refused_or_right_and_never_wrong() -> None:
+    found = bisect_worlds.rates(29, 0.004, 0, 20)
+    assert found["wrong"] <= 1
+    assert found["none"] > 0
+
+
+@pytest.mark.parametrize(("texts", "steps"), [(1, 1), (2, 2), (3, 3), (29, 6)])
+def test_the_error_is_shared_among_the_steps_that_can_be_asked(texts: int, steps: int) -> None:
+    assert most_steps(texts) == steps
+
+
+def subjects(count: int) -> list[Subject]:
+    return [Subject(str(n), f"c{n}", "Ada", f"change {n}") for n in range(count)]
+
+
+def history(texts: str, registers: str = "") -> Kernel:
+    """A kernel whose text is a letter of ``texts`` at every commit (``-``: it does not import)."""
+
+    def generate(subject: Subject) -> GraphRecord:
+        from harness.errors import CommitUnusable
+
+        letter = texts[int(subject.name)]
+        if letter == "-":
+            raise CommitUnusable("does not import", got="ImportError")
+        made = kernel("k", "n m", body=f"body {letter}")
+        if letter.isupper():
+            made = replace(made, origins=("n", "m", "other"))
+        if registers:
+            made = changed(made, registers=int(registers[int(subject.name)]))
+        return graph(made)
+
+    return Kernel(subjects(len(texts)), generate, frozenset({"n", "m"}))
+
+
+def timer(slow: Callable[[int], float], asked: list[int]) -> ByTime:
+    def time(_: Kernels, subject: Subject, __: Kernels, start: int, end: int) -> PairTimes:
+        asked.append(int(subject.name))
+        noise = (0.9995, 1.0, 1.0005)
+        return [(1.0, slow(int(subject.name)) * noise[n % 3]) for n in range(start, end)]
+
+    return ByTime(time, 0.05)
+
+
+def search(kernel_: Kernel, judge: Judge | None) -> Bisected:
+    return bisect(kernel_, judge, lambda _: None)
+
+
+def named(found: Bisected) -> str:
+    return " ".join(one.name for one in found.candidates)
+
+
+def test_only_where_the_text_changes_is_anything_timed() -> None:
+    asked: list[int] = []
+    found = search(history("aaaabbbbbbbbcccc"), timer(lambda n: 1.05 if n >= 4 else 1.0, asked))
+    assert named(found) == "4"
+    assert set(asked) == {15, 4}
+    assert [one.name for one in found.changed] == ["4", "12"]
+    assert found.generated < found.subjects
+
+
+def test_a_text_that_comes_back_is_not_timed_again() -> None:
+    asked: list[int] = []
+    found = search(history("abac"), timer(lambda n: 1.05 if n == 3 else 1.0, asked))
+    assert named(found) == "3"
+    assert 2 not in asked
+
+
+def test_what_cannot_be_used_is_skipped_and_named_and_the_answer_is_a_range() -> None:
+    found = search(history("aa-bb"), timer(lambda n: 1.05 if n >= 2 else 1.0, []))
+    assert named(found) == "2 3"
+    assert [(s.name, why) for s, why in found.skipped] == [("2", "does not import: ImportError")]
+    found = search(history("aaBbb"), timer(lambda n: 1.05 if n >= 2 else 1.0, []))
+    assert found.skipped[0][1] == "fuses them with others: other"
+
+
+def test_a_version_that_cannot_be_told_makes_a_range() -> None:
+    found = search(history("abc"), timer(lambda n: (1.0, 1.025, 1.05)[n], []))
+    assert named(found) == "1 2"
+    assert found.steps[-1].bad is None
+    assert "not told from 1.02" in found.steps[-1].reason
+
+
+def test_a_version_that_does_not_run_is_left_out() -> None:
+    def time(_: Kernels, subject: Subject, __: Kernels, start: int, end: int) -> PairTimes:
+        if subject.name == "1":
+            raise CompileFailed("it does not compile")
+        return [(1.0, 1.05 + 0.001 * n) for n in range(start, end)]
+
+    found = search(history("abc"), ByTime(time, 0.05))
+    assert named(found) == "1 2"
+    assert found.steps[-1].reason == "CompileFailed: it does not compile"
+
+
+@pytest.mark.parametrize(
+    ("texts", "slow", "said"),
+    [
+        ("ab", 0.95, "BAD is not worse than GOOD"),
+        ("ab", 1.0, "BAD is not worse than GOOD"),
+        ("aaa", 1.0, "both ends generate the same kernel"),
+        ("-ab", 1.0, "an end of the search cannot be used"),
+        ("ab-", 1.0, "an end of the search cannot be used"),
+    ],
+)
+def test_ends_that_are_no_ends_are_refused(texts: str, slow: float, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        search(history(texts), timer(lambda n: slow if n else 1.0, []))
+
+
+def test_a_metric_is_searched_without_a_gpu() -> None:
+    kept = ByMetric(metrics.named("registers"), lambda side: side)
+    found = search(history("abcd", "3335"), kept)
+    assert named(found) == "3"
+    assert [step.value for step in found.steps] == [5, 3, 3]
+    with pytest.raises(UsageError, match="BAD is not worse") as error:
+        search(history("abcd", "5533"), ByMetric(metrics.named("registers"), lambda side: side))
+    assert error.value.got == "3"
+
+
+def test_without_anything_to_measure_with_all_changes_of_the_text_are_the_answer() -> None:
+    found = search(history("aabbc"), None)
+    assert named(found) == "2 4"
+    assert not found.measured
+
+
+def test_a_search_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "search.json"
+    asked: list[int] = []
+    judge = timer(lambda n: 1.05 if n >= 6 else 1.0, asked)
+    whole = judge.time
+
+    def dies(a: Kernels, s: Subject, b: Kernels, start: int, end: int) -> PairTimes:
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return whole(a, s, b, start, end)
+
+    def persist(judge: ByTime) -> None:
+        judge.keep = lambda: keep(path, judge.kept)
+
+    judge.time = dies
+    persist(judge)
+    with pytest.raises(KeyboardInterrupt):
+        search(history("abcdefgh"), judge)
+    again = timer(lambda n: 1.05 if n >= 6 else 1.0, asked)
+    again.kept = resumed(path)
+    before = list(asked)
+    assert named(search(history("abcdefgh"), again)) == "6"
+    assert not set(before) & set(asked[len(before) :])
+    path.write_text("{ damaged")
+    assert resumed(path) == {}
+
+
+def test_changes_ask_only_where_the_ends_differ() -> None:
+    asked: list[int] = []
+
+    def at(place: int) -> int:
+        asked.append(place)
+        return int(place >= 20)
+
+    assert list(changes(0, 30, at)) == [(19, 20)]
+    assert len(set(asked)) <= 7
+
+
+def several(*names: Sequence[str]) -> GraphRecord:
+    return graph(*(kernel(name, nodes) for name, nodes in names))
+
+
+def test_a_kernel_is_known_by_its_nodes_whatever_shares_them() -> None:
+    from harness.errors import UnknownName
+    from harness.verdicts.generating import nodes_named
+
+    good = several(("triton_poi_mul_0", "mul"), ("triton_poi_add_1", "add"), ("triton_red_2", "s"))
+    bad = several(("triton_poi_mul_add_0", "mul add"), ("triton_red_1", "s"))
+    for name in ("poi_mul_0", "triton_poi_mul_add_0", "add"):
+        assert nodes_named(name, good, bad) == {"mul", "add"}
+    with pytest.raises(UsageError, match="several kernels"):
+        nodes_named("*poi*", several(("poi_1", "a"), ("poi_2", "b")), bad)
+    with pytest.raises(UnknownName) as error:
+        nodes_named("poi_mull_0", good, bad)
+    assert "triton_poi_mul_0" in error.value.expected
+
+
+def test_kernels_of_other_launches_are_other_versions() -> None:
+    def generate(subject: Subject) -> GraphRecord:
+        made: KernelRecord = kernel("k", "n", launches=1 + (subject.name == "1"))
+        return graph(made)
+
+    found = search(Kernel(subjects(2), generate, frozenset({"n"})), None)
+    assert named(found) == "1"
