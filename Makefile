@@ -2,6 +2,9 @@
 # All paths are relative, so that a checkout below a path with spaces works.
 PYTHON ?= python3
 STAMP := .venv/.stamp
+# A file's tests share what they set up, so a file stays with one process; where pytest-xdist is not
+# installed, and with ARGS=-n0, all tests run in one.
+SPREAD = $(if $(shell .venv/bin/python -c 'import xdist; print(1)' 2>/dev/null),-n auto --dist loadfile --no-loadscope-reorder)
 
 .PHONY: help setup bench test check format clean
 
@@ -17,7 +20,7 @@ bench: $(STAMP)  ## compile, check and (with a GPU) time the default suite
 	@.venv/bin/harness run $(ARGS)
 
 test: $(STAMP)  ## run the tests
-	@.venv/bin/python -m pytest $(ARGS)
+	@.venv/bin/python -m pytest $(SPREAD) $(ARGS)
 
 check: $(STAMP)  ## formatting, lint, types, layers, size budget
 	@scripts/check

@@ -1,10 +1,14 @@
-"""What all tests share: tests that use the GPU leave its memory to the next ones."""
+"""What all tests share: how they are spread over processes, what they find in their environment,
+and that tests that use the GPU leave its memory to the next ones."""
 
 from __future__ import annotations
 
 import gc
 import os
+import signal
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,16 +20,52 @@ if TYPE_CHECKING:
 
 without_hypothesis.install()
 os.environ.setdefault("HARNESS_VERIFY", "1")  # every program that a test compiles is verified
+for _name in ("COLUMNS", "LINES"):  # readline, which pytest imports, hands a width to every child
+    os.environ[_name] = ""  # so that deleting it unsets what Python does not know of
+    del os.environ[_name]
+for _signal in (signal.SIGHUP, signal.SIGINT):  # as under nohup, or behind a shell's &
+    if (
+        signal.getsignal(_signal) is signal.SIG_IGN
+    ):  # a handler is not inherited: children die of it
+        signal.signal(_signal, lambda *_: None)
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the cores have a worker each
+
+_MOST_WORKERS = 8
+"""Each worker and what it starts need about a GB."""
 
 _MOST_KEPT = 1 << 30
 """Bytes that nothing uses and torch may keep: blocks of which a part is in use."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Names of tests are the same in every process, or pytest-xdist refuses all of them."""
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """How many processes `make test` runs tests in: one where they share a GPU that they time."""
+    if Path("/dev/nvidiactl").exists():
+        return 0
+    return min(_MOST_WORKERS, len(os.sched_getaffinity(0)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A line per reason to skip: hundreds of tests need a GPU."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple)
+    )
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"SKIPPED ×{count}: {reason}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Names of tests are the same in every process, or pytest-xdist refuses all of them; there,
+    files with slow tests go first, so that no worker waits for another's last file."""
     moving = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if moving:
         raise pytest.UsageError(f"an address stands in the name of a test (ids=): {moving[0]}")
+    if hasattr(config, "workerinput"):
+        slow = {item.path for item in items if item.get_closest_marker("slow")}
+        items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ where they are at hand."""
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -136,6 +137,7 @@ def pytest_benchmark(folder: Path, *options: str) -> Path:
     subprocess.run(
         [*command, "--rootdir", str(folder), "--benchmark-json=out.json", *options, "test_it.py"],
         cwd=folder,
+        env={name: value for name, value in os.environ.items() if "XDIST" not in name},
         check=True,
         capture_output=True,
     )
