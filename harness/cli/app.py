@@ -31,6 +31,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("show", "show", "Print a recorded run."),
     ("compare", "compare", "Say what is slower, whether it is real, and why."),
     ("changes", "changes", "Say at which commit a kernel's time changed, and why."),
+    ("report", "night.report:report", "Write the results as web pages."),
     ("confirm", "compare:confirm", "Time two runs' kernels against each other, today."),
     ("import", "results:import_", "Make runs of what asv or pytest-benchmark measured."),
     ("gc", "results:gc", "Say what can go from the results, and remove it."),

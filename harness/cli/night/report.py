@@ -1,0 +1,93 @@
+"""``harness report``: the results as a static site."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from harness.cli.arguments import AckFile
+from harness.cli.changes import waivers_of
+from harness.cli.command import Answer, command
+from harness.cli.show import say_unreadable
+from harness.errors import UnknownName
+from harness.history import index
+from harness.history.changes.changes import find
+from harness.history.changes.fitting import Settings
+from harness.history.changes.series import arrange
+from harness.records import metrics
+from harness.report.output import Report
+from harness.table import Text
+
+if TYPE_CHECKING:
+    from harness.report.site.pages import Written
+    from harness.report.site.tonight import Tonight
+
+
+@command
+def report(
+    answer: Answer,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="The folder of the pages.")
+    ],
+    results: Annotated[
+        Path | None,
+        typer.Argument(metavar="RESULTS", help="Default: the results folder (HARNESS_RESULTS)."),
+    ] = None,
+    machine: Annotated[
+        str, typer.Option(help="A part of a machine's name. Default: the one measured last.")
+    ] = "",
+    ack: AckFile = None,
+    order: Annotated[
+        Literal["history", "time"],
+        typer.Option(help="history: first parents of HEAD; time: when the runs began."),
+    ] = "history",
+    repository: Annotated[
+        Path | None, typer.Option(help="Whose history. Default: that of the working directory.")
+    ] = None,
+) -> None:
+    """Write what is recorded as web pages: what to do this morning, and all that is behind it.
+
+    No server and nothing from elsewhere: index.html opens from disk. Made again into the same
+    folder, only pages that say something else are written. How to read them: docs/report.md.
+
+    \b
+    harness report -o site
+    harness report results -o public --machine h200
+    """
+    from harness.report.site.pages import require, write
+
+    require()
+    from harness.report.site.gather import gather
+
+    folder = results or answer.options.results
+    place = repository or Path.cwd()
+    with answer.progress("reading the runs") as bar:
+        runs = index.refresh(folder)
+        say_unreadable(runs, folder)
+        if not runs.readable:
+            raise UnknownName(
+                "there are no runs yet", where=str(folder), remedy="make one: harness run"
+            )
+
+        def step(title: str) -> None:
+            bar.update(title, 0, 0)
+
+        known = arrange(runs, place, by_time=order == "time")
+        step("judging the series")
+        followed = [metrics.named("ms"), *metrics.static()]
+        found = find(known, followed, Settings(), waivers_of(ack, folder))
+        pages = gather(folder, place, known, found, machine, step)
+        done = write(output, pages, step)
+    answer.tell(_told(output / "index.html", pages.tonight, done))
+
+
+def _told(first: Path, tonight: Tonight, done: Written) -> Report:
+    """The headline, and where the pages are."""
+    said = f"{first}: {done.files} files, {done.written} of them new or changed"
+    document = {"page": str(first), "headline": tonight.headline, "light": tonight.light}
+    return Report(
+        lambda: [Text(tonight.headline), Text(said)], lambda: {**document, **asdict(done)}
+    )

@@ -1,0 +1,437 @@
+"""What the pages show, as plain records: the history of a machine and the newest runs, joined.
+
+Everything here is computed from what is passed; nothing is drawn and nothing is written.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.errors import UnknownName
+from harness.files import slug
+from harness.history import schema
+from harness.history.changes.series import series_of
+from harness.records import metrics, modules
+from harness.records.causes import setting_changes
+from harness.records.names import short
+from harness.records.run import GraphRecord, KernelRecord, Run
+from harness.report.changes import verdict
+from harness.report.site.charts import Mark, Segment
+from harness.verdicts.totals import scopes
+
+if TYPE_CHECKING:
+    from harness.history.changes.changes import Change, Report
+    from harness.history.changes.series import History, Series
+    from harness.history.index import IndexedRun
+
+_CONTEXT = 4
+"""Unchanged lines around a difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit as a reader knows it; ``subject``, ``author`` and ``date`` are empty where git does
+    not know it."""
+
+    name: str
+    subject: str = ""
+    author: str = ""
+    date: str = ""
+
+    @property
+    def short(self) -> str:
+        """The first digits of its name, a run's name in full."""
+        return self.name[:10] if len(self.name) == 40 else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A history: ``segments`` of points (µs) in one environment each, oldest first, and the
+    ``changes`` of its time."""
+
+    segments: tuple[Segment, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The points of the newest environment."""
+        return self.segments[-1].y if self.segments else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The kernel as it was up to ``commit``, before its code or configuration changed at
+    ``until``. ``record`` holds no more than name, configuration, static metrics and, where the code
+    changed, the module."""
+
+    commit: str
+    until: str
+    record: KernelRecord
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of the newest run that has its graph. ``page`` is its file's name, ``label`` what
+    the history calls it, ``line`` its time, ``exact`` the changes of its static metrics,
+    ``earlier`` what it was before it last changed, and before its code did."""
+
+    page: str
+    graph: str
+    key: str
+    label: str
+    record: KernelRecord
+    run: IndexedRun
+    line: Line = field(default_factory=Line)
+    exact: tuple[Change, ...] = ()
+    earlier: tuple[Earlier, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its own name, as tables print it."""
+        return short(self.record.name)
+
+    @property
+    def model(self) -> str:
+        """The model that its graph is of."""
+        return model_of(self.graph)
+
+    @property
+    def total_us(self) -> float | None:
+        """Microseconds of all launches."""
+        return None if self.record.ms is None else 1000 * self.record.ms * self.record.launches
+
+    @cached_property
+    def flops(self) -> int:
+        """Floating-point operations of a launch (modelled); 0 where the module does not say."""
+        return int(modules.stated(self.record.module, "FLOPS") or 0)
+
+    @cached_property
+    def parts(self) -> tuple[str, str]:
+        """The module's text that is its own, and the rest that every module has."""
+        own, mark, rest = self.record.module.partition("\n# What follows is no different")
+        return own.rstrip(), (mark + rest).strip()
+
+    @cached_property
+    def about(self) -> tuple[str, ...]:
+        """The lines of source that it came from."""
+        text = self.record.module.lstrip()
+        said = text.split('"""')[1] if text.startswith('"""') else ""
+        return tuple(line.strip() for line in said.splitlines()[1:] if line.strip())
+
+    @cached_property
+    def recoded(self) -> Earlier | None:
+        """What it was before its code last changed."""
+        return next((one for one in self.earlier if one.record.module), None)
+
+    @cached_property
+    def difference(self) -> tuple[str, ...]:
+        """A unified diff from the earlier code to today's."""
+        if self.recoded is None:
+            return ()
+        before, after = (modules.code(r.module) for r in (self.recoded.record, self.record))
+        old, new = (commit[:10] for commit in (self.recoded.commit, self.recoded.until))
+        lines = difflib.unified_diff(
+            before.split("\n"), after.split("\n"), old, new, n=_CONTEXT, lineterm=""
+        )
+        return tuple(lines)
+
+    @property
+    def settings(self) -> list[str]:
+        """What its configuration differs in from what it was before."""
+        return (
+            setting_changes(self.earlier[0].record.config, self.record.config)
+            if self.earlier
+            else []
+        )
+
+    @property
+    def figures(self) -> list[tuple[str, str, str]]:
+        """Static metrics: title, value, and the earlier value where that was another one."""
+        rows = []
+        for metric in metrics.by_rank():
+            now = metric.of(self.record)
+            then = metric.of(self.earlier[0].record) if self.earlier else None
+            if now is not None:
+                old = metric.text(then) if then is not None and then != now else ""
+                rows.append((metric.title, metric.text(now), old))
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model (a graph's forward and backward together). ``line`` is the sum of its graphs' times;
+    ``month`` that sum thirty days ago, ``against`` other compilers' time over ours."""
+
+    name: str
+    page: str
+    graphs: tuple[GraphRecord, ...]
+    kernels: tuple[Kernel, ...]
+    line: Line
+    parts: Mapping[str, Line]
+    month: float | None = None
+
+    @property
+    def today(self) -> float | None:
+        """Microseconds of all its launches: the newest point, else the sum of what was timed."""
+        if self.line.values:
+            return self.line.values[-1]
+        timed = [kernel.total_us for kernel in self.kernels if kernel.total_us is not None]
+        return sum(timed) if timed else None
+
+
+@dataclass(frozen=True)
+class Site:
+    """All of it, for one machine. ``newest`` are the runs that graphs were last measured in, by
+    graph; ``commits`` are those of the history, by position."""
+
+    machine: str
+    others: tuple[IndexedRun, ...]
+    commits: tuple[Commit, ...]
+    kernels: tuple[Kernel, ...]
+    models: tuple[Model, ...]
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...]
+    run: IndexedRun
+
+    @cached_property
+    def by_name(self) -> dict[tuple[str, str], Kernel]:
+        """Kernels by graph and own name."""
+        return {(kernel.graph, kernel.record.name): kernel for kernel in self.kernels}
+
+    @cached_property
+    def by_key(self) -> dict[tuple[str, str], Kernel]:
+        """Kernels by graph and what they compute."""
+        return {(kernel.graph, kernel.key): kernel for kernel in self.kernels}
+
+    @cached_property
+    def names(self) -> dict[str, Commit]:
+        """Commits by their full name."""
+        return {commit.name: commit for commit in self.commits}
+
+    def commit(self, name: str) -> Commit:
+        """The commit of that name, with what is known of it."""
+        return self.names.get(name) or Commit(name)
+
+    def model(self, name: str) -> Model:
+        """The model of that name."""
+        return next(model for model in self.models if model.name == name)
+
+    @cached_property
+    def _labelled(self) -> dict[tuple[str, str], Kernel]:
+        return {(kernel.graph, kernel.label): kernel for kernel in self.kernels}
+
+    def of_change(self, change: Change) -> Kernel | None:
+        """The kernel that a change is of, if it is in the newest run."""
+        return self._labelled.get((change.series.graph, change.series.kernel))
+
+
+def model_of(graph: str) -> str:
+    """The model that ``graph`` belongs to."""
+    return next(name for level, name in scopes(graph, "") if level == "model")
+
+
+def choose_machine(known: History, wanted: str) -> tuple[str, dict[str, int]]:
+    """The machine whose name holds ``wanted`` and was measured last, and for each of its graphs the
+    newest run that has it. Raises ``UnknownName`` if no run is of such a machine."""
+    readable = [n for n, run in enumerate(known.runs) if not run.unreadable]
+    mine = [n for n in readable if wanted.lower() in known.runs[n].machine]
+    if not mine:
+        raise UnknownName(
+            "no run is of such a machine",
+            got=wanted,
+            expected=", ".join(sorted({known.runs[n].machine for n in readable})) or "a run",
+            remedy="name one of them, or measure: harness run",
+        )
+    placed = [n for n in mine if known.position_of_run[n] >= 0] or mine
+    order = sorted(placed, key=lambda n: (known.position_of_run[n], known.runs[n].created))
+    machine = max(order, key=lambda n: known.runs[n].created)
+    name = known.runs[machine].machine
+    rows = known.frame[["run", "graph"]].drop_duplicates()
+    graphs = defaultdict(list)
+    for run, graph in zip(rows["run"], rows["graph"], strict=True):
+        graphs[int(run)].append(str(graph))
+    latest: dict[str, int] = {}
+    for n in order:
+        if known.runs[n].machine == name:
+            latest.update(dict.fromkeys((*graphs[n], *known.runs[n].reasons), n))
+    return name, latest
+
+
+def kernels_of(runs: Mapping[int, Run], latest: Mapping[str, int], known: History) -> list[Kernel]:
+    """Every kernel of the newest run of each graph; ``runs`` holds those runs by their number."""
+    found = []
+    for number, run in runs.items():
+        for graph in run.graphs:
+            if latest.get(graph.name) != number:
+                continue
+            labels = schema.labels((k.name, k.origins) for k in graph.kernels)
+            keys = schema.series_keys(
+                (graph.name, k.region, k.origins, k.name) for k in graph.kernels
+            )
+            for label, key, record in zip(labels, keys, graph.kernels, strict=True):
+                page = _page(graph.name, label, key)
+                found.append(Kernel(page, graph.name, key, label, record, known.runs[number]))
+    return found
+
+
+def _page(graph: str, label: str, key: str) -> str:
+    """A file's name that stays while the kernel computes the same nodes."""
+    digest = hashlib.sha256(f"{graph}\n{key}".encode()).hexdigest()[:8]
+    return f"{slug(graph)[:40]}.{slug(label)[:40]}.{digest}.html"
+
+
+def lines_of(known: History, machine: str, report: Report) -> dict[tuple[str, str], Line]:
+    """The history of every kernel's time by graph and key, that of a graph as a whole under an
+    empty key."""
+    keys = known.frame["key"].to_list()
+    found: dict[tuple[str, str], list[Series]] = defaultdict(list)
+    for series in series_of(known, metrics.named("ms")):
+        if series.environment.machine == machine:
+            found[series.graph, _key(series, keys)].append(series)
+    changes: dict[tuple[str, str], list[Change]] = defaultdict(list)
+    for change in report.changes:
+        if change.series.metric.name == "ms" and change.series.environment.machine == machine:
+            changes[change.series.graph, _key(change.series, keys)].append(change)
+    return {
+        where: Line(
+            tuple(
+                Segment(
+                    tuple(int(place) for place in one.positions),
+                    tuple(float(value) for value in 1000 * np.exp(one.values)),
+                )
+                for one in sorted(several, key=lambda one: int(one.positions[-1]))
+            ),
+            tuple(changes.get(where, ())),
+        )
+        for where, several in found.items()
+    }
+
+
+def _key(series: Series, keys: Sequence[str]) -> str:
+    row = int(series.rows[-1])
+    return "" if row < 0 else keys[row]
+
+
+def with_history(
+    kernels: Iterable[Kernel],
+    lines: Mapping[tuple[str, str], Line],
+    known: History,
+    report: Report,
+    earlier: Mapping[tuple[str, str], tuple[Earlier, ...]],
+) -> tuple[Kernel, ...]:
+    """The kernels with their histories and what they were before."""
+    exact: dict[tuple[str, str], list[Change]] = defaultdict(list)
+    keys = known.frame["key"].to_list()
+    for change in report.changes:
+        if change.series.metric.exact and change.series.kernel:
+            key = _key(change.series, keys)
+            exact[change.series.graph, key].append(change)
+    return tuple(
+        replace(
+            kernel,
+            line=lines.get((kernel.graph, kernel.key), Line()),
+            exact=tuple(exact.get((kernel.graph, kernel.key), ())),
+            earlier=earlier.get((kernel.graph, kernel.key), ()),
+        )
+        for kernel in kernels
+    )
+
+
+def versions(
+    known: History, machine: str, latest: Mapping[str, int]
+) -> dict[tuple[str, str], list[tuple[int, int]]]:
+    """For each kernel (graph, key) of ``latest`` where it last changed in code or configuration,
+    and before that in code: rows of the last run with what it was, and of the first with what it
+    is now."""
+    frame = known.frame
+    runs = frame["run"].to_numpy()
+    mine = np.array([run.machine == machine for run in known.runs], bool)
+    rows = np.flatnonzero(mine[runs] & (known.position_of_run[runs] >= 0))
+    codes = {name: frame[name].cat.codes.to_numpy()[rows] for name in _IDENTITY}
+    order = np.lexsort(
+        (runs[rows], known.position_of_run[runs[rows]], codes["key"], codes["graph"])
+    )
+    rows = rows[order]
+    differs = {name: np.diff(values[order]) != 0 for name, values in codes.items()}
+    same = ~(differs["graph"] | differs["key"])
+    graph, key = (frame[name].cat.categories for name in ("graph", "key"))
+    found: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for changed in (differs["code"] | differs["config"], differs["code"]):
+        places = np.flatnonzero(same & changed)
+        numbers = zip(codes["graph"][order][places], codes["key"][order][places], strict=True)
+        for (one, other), n in dict(zip(numbers, places.tolist(), strict=True)).items():
+            where, pair = (str(graph[one]), str(key[other])), (int(rows[n]), int(rows[n + 1]))
+            if where[0] in latest and pair not in found[where]:
+                found[where].append(pair)
+    return dict(found)
+
+
+_IDENTITY = ("graph", "key", "code", "config")
+
+
+def models_of(
+    graphs: Mapping[str, GraphRecord],
+    kernels: Sequence[Kernel],
+    lines: Mapping[tuple[str, str], Line],
+    month: int,
+) -> tuple[Model, ...]:
+    """The models of ``graphs``; ``month`` is the position in the history that thirty days ago
+    comes to (-1: the history is not as old)."""
+    by_model: dict[str, list[GraphRecord]] = defaultdict(list)
+    for name in sorted(graphs):
+        by_model[model_of(name)].append(graphs[name])
+    found = []
+    for name, mine in by_model.items():
+        parts = {graph.name: lines[graph.name, ""] for graph in mine if (graph.name, "") in lines}
+        total = _sum(list(parts.values())) if len(parts) == len(mine) else Line()
+        then = [
+            value
+            for segment in total.segments[-1:]
+            for place, value in zip(segment.x, segment.y, strict=True)
+            if place <= month
+        ]
+        ours = tuple(kernel for kernel in kernels if kernel.model == name)
+        page = f"{slug(name)[:60]}.{hashlib.sha256(name.encode()).hexdigest()[:6]}.html"
+        found.append(Model(name, page, tuple(mine), ours, total, parts, then[-1] if then else None))
+    return tuple(found)
+
+
+def _sum(lines: Sequence[Line]) -> Line:
+    """The sum of several histories where all of them have points, by environment."""
+    changes = tuple(change for line in lines for change in line.changes)
+    if len(lines) == 1:
+        return Line(lines[0].segments, changes)
+    segments = []
+    for group in zip(*(reversed(line.segments) for line in lines), strict=False):
+        known = [dict(zip(segment.x, segment.y, strict=True)) for segment in group]
+        common = sorted(set.intersection(*map(set, known)))
+        if common:
+            sums = tuple(sum(values[place] for values in known) for place in common)
+            segments.append(Segment(tuple(common), sums))
+    return Line(tuple(reversed(segments)), changes)
+
+
+def marks_of(line: Line, commits: Sequence[Commit]) -> tuple[Mark, ...]:
+    """The changes of a history as a chart draws them."""
+    places = {commit.name: place for place, commit in enumerate(commits)}
+    return tuple(
+        Mark(
+            places[change.commit],
+            places.get(change.lowest, places[change.commit]),
+            places.get(change.highest, places[change.commit]),
+            1000 * change.old,
+            1000 * change.new,
+            verdict(change) if change.confirmed else "suspected",
+            f"{100 * (change.size or 0):+.1f} % {change.commit[:10]}",
+        )
+        for change in line.changes
+        if change.commit in places
+    )

@@ -1,0 +1,227 @@
+"""What the pages are made of, read from the results: runs, earlier modules, commits, the night."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import RecordError
+from harness.history import store
+from harness.history.between import learn
+from harness.records import git, metrics, night
+from harness.records.run import KernelRecord, Run
+from harness.report.site import data
+from harness.report.site.data import Commit, Earlier, Site
+from harness.report.site.tonight import Tonight, first_page, night_of, since_last
+from harness.table import Row
+
+if TYPE_CHECKING:
+    from harness.history.changes.changes import Report
+    from harness.history.changes.series import History
+    from harness.history.index import IndexedRun
+    from harness.verdicts.comparing import Comparison
+
+_MONTH = timedelta(days=30)
+_FEWEST = 0.5
+"""Share of the newest run's kernels that a run has to have to be compared with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """All that is shown: the machine's site and its first page."""
+
+    site: Site
+    tonight: Tonight
+    newest: Run
+
+
+def gather(
+    results: Path,
+    repository: Path,
+    known: History,
+    report: Report,
+    machine: str,
+    step: Callable[[str], None],
+) -> Pages:
+    """Read what the pages of ``machine`` (a part of its name; empty: the one measured last) show.
+    ``step`` is told what is being done. Raises ``UnknownName``, ``RecordError``."""
+    machine, latest = data.choose_machine(known, machine)
+    step("reading the newest runs")
+    runs = {n: store.load(results / known.runs[n].file) for n in sorted(set(latest.values()))}
+    number = max(runs, key=lambda n: known.runs[n].created)
+    graphs = {
+        graph.name: graph
+        for n, run in runs.items()
+        for graph in run.graphs
+        if latest.get(graph.name) == n
+    }
+    lines = data.lines_of(known, machine, report)
+    step("reading earlier modules")
+    earlier = _earlier(results, known, data.versions(known, machine, latest))
+    bare = data.kernels_of(runs, latest, known)
+    kernels = data.with_history(bare, lines, known, report, earlier)
+    names = dict.fromkeys((*known.commits, *(run.commit for run in runs.values() if run.commit)))
+    site = Site(
+        machine,
+        _others(known, machine),
+        commits_called(repository, list(names))[: len(known.commits)],
+        kernels,
+        data.models_of(graphs, kernels, lines, _month_ago(known, machine)),
+        tuple(c for c in report.changes if c.series.environment.machine in ("", machine)),
+        (*report.notes, *report.broken),
+        known.runs[number],
+    )
+    newest = runs[number]
+    of_night = _newest_night(results, machine, newest)
+    since: dict[str, tuple[float, str]] = {}
+    if of_night is None:
+        step("comparing the two newest runs")
+        found = _compared(results, known, number, newest)
+        if found is not None:
+            of_night = night_of(site, found, _between(repository, known, found))
+            since = since_last(found)
+    return Pages(site, first_page(site, of_night, newest, since), newest)
+
+
+def _others(known: History, machine: str) -> tuple[IndexedRun, ...]:
+    """The newest run of each other machine."""
+    newest = {run.machine: run for run in known.runs if not run.unreadable}
+    return tuple(run for name, run in sorted(newest.items()) if name != machine)
+
+
+def _month_ago(known: History, machine: str) -> int:
+    """The last position in the history that was measured thirty days before the newest, or -1."""
+    mine = [
+        (run.created, int(place))
+        for run, place in zip(known.runs, known.position_of_run, strict=True)
+        if run.machine == machine and place >= 0
+    ]
+    if not mine:
+        return -1
+    limit = (datetime.fromisoformat(max(mine)[0]) - _MONTH).isoformat()
+    return max((place for created, place in mine if created <= limit), default=-1)
+
+
+def commits_called(repository: Path, names: Sequence[str]) -> tuple[Commit, ...]:
+    """The commits of these names, with what git says of those that it knows."""
+    asked = "".join(f"{name}\n" for name in names if len(name) >= 40)
+    said = ""
+    if asked:
+        form = "--format=%H%x1f%s%x1f%an%x1f%as"
+        options = ("--no-walk=unsorted", "--ignore-missing", "--stdin")
+        said, _ = git.ask(repository, "log", form, *options, given=asked)
+    known = {line.split("\x1f")[0]: line.split("\x1f") for line in said.splitlines()}
+    return tuple(Commit(*known[name]) if name in known else Commit(name) for name in names)
+
+
+def _earlier(
+    results: Path, known: History, found: Mapping[tuple[str, str], list[tuple[int, int]]]
+) -> dict[tuple[str, str], tuple[Earlier, ...]]:
+    frame = known.frame
+    columns = ["run", "graph", "kernel", "kind", "code", "config"]
+    columns += [metric.column for metric in metrics.by_rank()]
+    chosen = sorted({row for pairs in found.values() for pair in pairs for row in pair})
+    records: list[Any] = frame.iloc[chosen][columns].to_dict("records")
+    rows: dict[int, Row] = dict(zip(chosen, records, strict=True))
+    wanted = [pair[0] for pairs in found.values() for pair in pairs if _recoded(rows, pair)]
+    texts = _modules(results, known, {row: rows[row] for row in wanted})
+
+    def commit(row: int) -> str:
+        return known.commits[int(known.position_of_run[rows[row]["run"]])]
+
+    return {
+        where: tuple(
+            Earlier(commit(old), commit(new), _record(rows[old], texts.get(old, "")))
+            for old, new in pairs
+        )
+        for where, pairs in found.items()
+    }
+
+
+def _recoded(rows: Mapping[int, Row], pair: tuple[int, int]) -> bool:
+    return bool(rows[pair[0]]["code"] != rows[pair[1]]["code"])
+
+
+def _record(row: Row, module: str) -> KernelRecord:
+    static = {metric.column: row[metric.column] for metric in metrics.static()}
+    config = row["config"]
+    return KernelRecord(
+        str(row["kernel"]),
+        str(row["kind"]),
+        int(row["bytes"]),
+        metrics={name: int(v) for name, v in static.items() if v == v and v is not None},
+        config=json.loads(config) if isinstance(config, str) else None,
+        module=module,
+    )
+
+
+def _modules(results: Path, known: History, rows: Mapping[int, Row]) -> dict[int, str]:
+    """The modules of rows of the history. A file that cannot be read any more has none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    by_run: dict[int, dict[tuple[str, str], int]] = defaultdict(dict)
+    for row, of_row in rows.items():
+        by_run[int(of_row["run"])][str(of_row["graph"]), str(of_row["kernel"])] = row
+    found = {}
+    for run, wanted in by_run.items():
+        path = results / known.runs[run].file
+        try:
+            table = pq.ParquetFile(path, pre_buffer=False).read(
+                columns=["graph", "name", "module"], use_threads=False
+            )
+        except (pa.ArrowException, OSError):
+            continue
+        names = zip(table["graph"].to_pylist(), table["name"].to_pylist(), strict=True)
+        for n, name in enumerate(names):
+            if name in wanted:
+                found[wanted[name]] = table["module"][n].as_py() or ""
+    return found
+
+
+def _newest_night(results: Path, machine: str, newest: Run) -> night.Night | None:
+    """The machine's newest night, if it is of the newest run."""
+    for path in reversed(night.nights(results, machine)):
+        try:
+            found = night.load(path)
+        except RecordError:
+            continue
+        return found if found.run == newest.id else None
+    return None
+
+
+def _compared(results: Path, known: History, number: int, newest: Run) -> Comparison | None:
+    """The newest run next to the last one before it that it can be compared with."""
+    from harness.measure.noise.judge import Rules
+    from harness.verdicts.comparing import Side, compare
+
+    last = known.runs[number]
+    alike = [
+        run
+        for run in known.runs
+        if (run.machine, run.method, run.driver) == (last.machine, last.method, last.driver)
+        and not run.unreadable
+        and run.created < last.created
+        and run.kernels >= _FEWEST * last.kernels
+    ]
+    if not alike or not any(k.ms for graph in newest.graphs for k in graph.kernels):
+        return None
+    other = [run for run in alike if run.commit != last.commit] or alike
+    before = store.load(results / other[-1].file)
+    sides = [Side(run.id, run, str(results)) for run in (before, newest)]
+    return compare(sides[0], sides[1], Rules(), learn(results, before, newest))
+
+
+def _between(repository: Path, known: History, found: Comparison) -> tuple[Commit, ...]:
+    """The commits after A's up to B's, newest first."""
+    line = known.line or known.commits
+    first, last = found.a.run.commit, found.b.run.commit
+    if first not in line or last not in line:
+        return commits_called(repository, [last] if last else [])
+    names = line[line.index(first) + 1 : line.index(last) + 1]
+    return tuple(reversed(commits_called(repository, names)))

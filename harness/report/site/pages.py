@@ -1,0 +1,235 @@
+"""Writing the site: templates and records become files, and only what changed is written."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import RecordError, UsageError
+from harness.files import write_atomically
+from harness.measure.peers.names import SUBJECTS
+from harness.measure.peers.ratios import by_region, ratios, roll_up
+from harness.records import metrics
+from harness.records.names import short
+from harness.report.changes import verdict
+from harness.report.site import charts
+from harness.report.site.data import Kernel, Line, Model, Site, marks_of
+from harness.report.site.gather import Pages
+from harness.report.site.tonight import MOST
+from harness.table import clean, microseconds, plural, ratio
+
+if TYPE_CHECKING:
+    import jinja2
+
+MANIFEST = ".harness-site.json"
+"""The list of the files that are ours: what is in it and no longer made goes."""
+_HERE = Path(__file__).parent / "templates"
+_ASSETS = ("style.css", "site.js")
+_BUNDLE = "plotly.min.js"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of the files: how many there are, were written, were removed."""
+
+    files: int
+    written: int
+    removed: int
+
+
+def require() -> None:
+    """Raise ``UsageError`` if a library that draws pages is missing."""
+    missing = [name for name in ("jinja2", "plotly") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"pages need {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not "
+            "installed",
+            where=sys.executable,
+            remedy="pip install 'harness[report]'",
+        )
+
+
+def write(folder: Path, pages: Pages, step: Callable[[str], None]) -> Written:
+    """Write the site into ``folder``. A page that says what it said stays as it is; one that is
+    no longer made is removed, anything else in the folder is left alone.
+
+    Raises ``UsageError`` for a folder that holds something else, ``RecordError`` if it cannot be
+    written."""
+    known = _manifest(folder)
+    environment = _environment()
+    made: dict[str, str] = {}
+    written = 0
+    for name, content in _files(environment, pages, step):
+        digest = hashlib.sha256(content).hexdigest()[:16]
+        made[name] = digest
+        path = folder / name
+        if known.get(name) != digest or not path.is_file():
+            write_atomically(path, content, mode=0o644)
+            written += 1
+    gone = [name for name in known if name not in made]
+    for name in gone:
+        (folder / name).unlink(missing_ok=True)
+    if made != known:
+        text = json.dumps(made, indent=0, sort_keys=True)
+        write_atomically(folder / MANIFEST, text.encode(), mode=0o644)
+    return Written(len(made), written, len(gone))
+
+
+def _manifest(folder: Path) -> dict[str, str]:
+    try:
+        found = json.loads((folder / MANIFEST).read_bytes())
+        return {name: digest for name, digest in found.items() if _is_inside(name)}
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError, AttributeError):
+        return {}
+    try:
+        if any(folder.iterdir()):
+            raise UsageError(
+                "the folder holds something that is no site of ours",
+                where=str(folder),
+                expected="a new or empty folder, or one that harness report wrote",
+                remedy="name another one: -o FOLDER",
+            )
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise RecordError(
+            "the folder for the pages cannot be used", str(folder), got=error.strerror or str(error)
+        ) from error
+    return {}
+
+
+def _is_inside(name: str) -> bool:
+    """Whether a name of the list stays below the folder: nothing else is ours to remove."""
+    return not Path(name).is_absolute() and ".." not in Path(name).parts
+
+
+def _files(
+    environment: jinja2.Environment, pages: Pages, step: Callable[[str], None]
+) -> Iterator[tuple[str, bytes]]:
+    site = pages.site
+
+    def page(template: str, depth: int, **more: Any) -> bytes:
+        given = {"site": site, "root": "../" * depth, "page": template, **more}
+        return environment.get_template(f"{template}.html.j2").render(given).encode()
+
+    for name in _ASSETS:
+        yield f"assets/{name}", (_HERE / name).read_bytes()
+    (package,) = importlib.util.find_spec("plotly").submodule_search_locations  # type: ignore[union-attr, misc]
+    yield f"assets/{_BUNDLE}", (Path(package) / "package_data" / _BUNDLE).read_bytes()
+    yield "assets/search.js", _script("SEARCH", _search(site))
+    yield "index.html", page("index", 0, tonight=pages.tonight, most=MOST)
+    yield "kernels.html", page("kernels", 0)
+    yield "history.html", page("history", 0)
+    yield "roofline.html", page("roofline", 0, points=_points(site), run=pages.newest)
+    yield "compilers.html", page("compilers", 0, **_compilers(site))
+    yield "coverage.html", page("coverage", 0)
+    for model in site.models:
+        yield f"models/{model.page}", page("model", 1, model=model)
+    step(f"writing {plural(len(site.kernels), 'page')} of kernels")
+    neighbours: dict[tuple[str, str], list[Kernel]] = {}
+    for kernel in site.kernels:
+        neighbours.setdefault((kernel.graph, kernel.record.region), []).append(kernel)
+    for kernel in site.kernels:
+        others = neighbours[kernel.graph, kernel.record.region]
+        yield f"kernels/{kernel.page}", page("kernel", 1, kernel=kernel, others=others)
+
+
+def _script(name: str, value: Any) -> bytes:
+    """A value as a script, which a page opened from disk can load."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return f"window.{name}={text};\n".encode()
+
+
+def _search(site: Site) -> list[list[str]]:
+    models = [[clean(model.name), "model", f"models/{model.page}"] for model in site.models]
+    return models + [
+        [clean(k.name), clean(f"{k.graph} {k.label}"), f"kernels/{k.page}"] for k in site.kernels
+    ]
+
+
+def _points(site: Site) -> list[list[Any]]:
+    """Name, page, bytes, operations, µs, share of peak and its roof of every timed kernel."""
+    return [
+        [
+            f"{clean(k.graph)}/{clean(k.name)}",
+            f"kernels/{k.page}",
+            k.record.bytes,
+            k.flops,
+            float(f"{1000 * k.record.ms:.4g}"),
+            k.record.fraction and round(k.record.fraction, 3),
+            k.record.roof,
+        ]
+        for k in site.kernels
+        if k.record.ms
+    ]
+
+
+def _compilers(site: Site) -> dict[str, Any]:
+    graphs = [graph for model in site.models for graph in model.graphs if graph.regions]
+    known = ratios(graphs)
+    names = dict.fromkeys(
+        row.compiler for graph in graphs for row in graph.regions if row.compiler not in SUBJECTS
+    )
+    rows = [(graph.name, group) for graph in graphs for group in by_region(graph.regions)]
+    return {"names": list(names), "rows": rows, "ratios": known, "sums": roll_up(graphs, known)}
+
+
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    made.filters |= {"short": short, "us": _us, "change": _change, "ratio": ratio, "plural": plural}
+    made.globals |= {
+        "sparkline": charts.sparkline,
+        "chart": _chart,
+        "verdict": verdict,
+        "against": _against,
+        "count": Counter,
+        "microseconds": microseconds,
+        "metric": metrics.named,
+    }
+    return made
+
+
+def _visible(value: Any) -> Any:
+    """Control characters of what a file says are shown, not obeyed; markup is ours."""
+    return clean(value) if type(value) is str else value
+
+
+def _us(value: float | None) -> str:
+    return microseconds(None if value is None else value / 1000)
+
+
+def _change(us: float) -> str:
+    """A change in microseconds, three digits of it."""
+    return f"{us:+.0f}" if abs(us) >= 100 else f"{us:+.3g}" if abs(us) >= 0.1 else f"{us:+.2f}"
+
+
+def _chart(line: Line, site: Site) -> dict[str, Any]:
+    names = [clean(commit.short) for commit in site.commits]
+    return {
+        "svg": charts.history(line.segments, marks_of(line, site.commits), names),
+        "data": charts.geometry(line.segments, names) if line.segments else None,
+    }
+
+
+def _against(model: Model) -> list[tuple[str, float]]:
+    """Other compilers' geometric mean over ours, by compiler."""
+    found = roll_up(model.graphs)
+    return [(one.compiler, one.mean.value) for one in found if one.mean is not None]

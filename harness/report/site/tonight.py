@@ -1,0 +1,474 @@
+"""The first page: what a person has to do this morning, and whether the figures can be believed.
+
+It shows a ``Night``: that of ``harness nightly``, or where there is none the same statements made
+of the comparison of a machine's two newest runs (``night_of``). What the history adds: since when,
+and what became slower in earlier nights and still is.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from harness.measure.noise.judge import Verdict
+from harness.records import modules
+from harness.records.causes import setting_changes
+from harness.records.names import short
+from harness.records.night import Change as Why
+from harness.records.night import Count, Finding, Light, Night, NightCommit, Toolchain, Trust
+from harness.records.run import Check, Run
+from harness.report.headline import looks, resolution
+from harness.report.site.data import Commit, Kernel, Site
+from harness.table import plural
+
+if TYPE_CHECKING:
+    from harness.history.changes.changes import Change
+    from harness.verdicts.comparing import Comparison, Row
+
+MOST = 10
+"""Things to do on the first page, at most; the others are behind a fold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something to act on: ``kind`` is ``broken``, ``confirmed``, ``slower`` (not confirmed by
+    fresh processes), ``suspected`` or, among the improvements, ``faster``. ``since`` is the first
+    commit that shows it, ``last_good`` the one measured before; ``new``: it is tonight's.
+    ``confirm`` is the command that settles it, ``waive`` the line of the waivers' file that accepts
+    it."""
+
+    kind: str
+    finding: Finding
+    kernel: Kernel | None = None
+    since: Commit | None = None
+    last_good: Commit | None = None
+    new: bool = True
+    confirm: str = ""
+    waive: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line about the machine; ``doubt``: it speaks against the figures."""
+
+    name: str
+    text: str
+    doubt: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Lines behind a title, with the pages they are about."""
+
+    title: str
+    lines: tuple[tuple[str, Kernel | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tonight:
+    """The first page. ``light`` is ``red``, ``amber``, ``green``, or ``grey`` where there was
+    nothing to judge; ``since_last`` says of a model how its time compares with last night's: B ÷ A
+    and the verdict."""
+
+    light: str
+    headline: str
+    detail: str
+    night: Night
+    facts: tuple[Fact, ...]
+    actions: tuple[Action, ...] = ()
+    better: tuple[Action, ...] = ()
+    folds: tuple[Fold, ...] = ()
+    since_last: dict[str, tuple[float, str]] = field(default_factory=dict)
+
+
+def night_of(site: Site, found: Comparison, commits: Sequence[Commit]) -> Night:
+    """A comparison of two runs as a night: nothing in it was confirmed by fresh processes.
+    ``commits`` are those after A's, newest first."""
+    a, b = found.a.run, found.b.run
+    noise, state = found.noise, b.state
+    same = [row for row in found.rows if row.identical]
+    changed = [row for row in found.rows if not row.identical]
+    findings = tuple(_finding(site, row) for row in changed) + tuple(
+        Finding(graph, "", short(k.name), Why.NEW, k.name, launches=k.launches)
+        for graph, k in found.appeared
+    )
+    counts = Counter(one.change.value for one in findings)
+    trust = Trust(
+        b.machine.gpu or "",
+        b.machine.gpu_uuid or "",
+        sum(row.effect is not None for row in same),
+        tuple(_said(row) for row in found.machine),
+        None if noise is None or noise.shift is None else math.expm1(noise.shift),
+        state.sm_mhz_median if state else None,
+        state.temperature_c if state else None,
+        dict(state.throttled) if state else {},
+    )
+    return Night(
+        id=b.id,
+        machine=b.machine.key,
+        created=b.created,
+        run=b.id,
+        commit=b.commit,
+        dirty=b.dirty,
+        baseline=a.id,
+        baseline_commit=a.commit,
+        commits=tuple(NightCommit(one.name, one.subject, one.author) for one in commits),
+        suite=b.suite,
+        toolchain=_toolchain(b),
+        baseline_toolchain=_toolchain(a),
+        trust=trust,
+        findings=findings,
+        counts={"same": len(same), **counts, "ended": len(found.vanished)},
+        not_measured=tuple(f"{g}/{short(k.name)}: not in this run" for g, k in found.vanished),
+        library_calls=tuple(_new_calls(a, b)),
+        spills=tuple(_new_spills(found)),
+        broken=found.broken,
+        notes=(*found.notes, *found.problems),
+        resolved=resolution(found),
+        suite_us=_suite_us(b),
+        complete=b.complete,
+    )
+
+
+def _finding(site: Site, row: Row) -> Finding:
+    a, b, effect = row.match.a[0], row.match.b[0], row.effect
+    kernel = site.by_name.get((row.match.graph, b.name))
+    known = effect is not None and effect.low > 0 and not effect.unknown
+    suspicious = row.verdict is Verdict.UNSURE and looks(row) > 0
+    return Finding(
+        row.match.graph,
+        kernel.key if kernel else "",
+        kernel.label if kernel else short(b.name),
+        Why.RETUNED if row.retuned else Why.CHANGED,
+        b.name,
+        a.name,
+        b.region,
+        b.code_hash,
+        a.code_hash,
+        None if row.a_ms is None else 1000 * row.a_ms,
+        None if row.b_ms is None else 1000 * row.b_ms,
+        effect.ratio if effect else None,
+        effect.low if effect and (known or suspicious) else None,
+        effect.high if effect and (known or suspicious) else None,
+        b.launches,
+        a.launches,
+        row.change_us,
+        row.verdict.value,
+        cause="; ".join(row.causes),
+        config=b.config,
+        old_config=a.config,
+        reason=row.reason,
+    )
+
+
+def _said(row: Row) -> str:
+    return f"{row.match.graph}/{short(row.match.b[0].name)}"
+
+
+def _toolchain(run: Run) -> Toolchain:
+    of = run.machine
+    return Toolchain(of.triton, of.torch, of.driver or "", run.target, of.python)
+
+
+def _new_calls(before: Run, after: Run) -> Iterator[Count]:
+    known = {graph.name: Counter[str]() for graph in before.graphs}
+    for graph in before.graphs:
+        known[graph.name].update({call.operator: call.count for call in graph.library_calls})
+    for graph in after.graphs:
+        for call in graph.library_calls if graph.name in known else ():
+            old = known[graph.name][call.operator]
+            if call.count > old:
+                yield Count(graph.name, call.operator, old, call.count, call.reason)
+
+
+def _new_spills(found: Comparison) -> Iterator[Count]:
+    for row in found.rows:
+        a, b = (
+            max(kernel.metrics.get("spills", 0) for kernel in side)
+            for side in (row.match.a, row.match.b)
+        )
+        if b > a:
+            yield Count(row.match.graph, short(row.match.b[0].name), a, b)
+
+
+def _suite_us(run: Run) -> float | None:
+    timed = [k.ms * k.launches for graph in run.graphs for k in graph.kernels if k.ms is not None]
+    return 1000 * sum(timed) if timed else None
+
+
+def first_page(
+    site: Site, night: Night | None, newest: Run, since_last: dict[str, tuple[float, str]]
+) -> Tonight:
+    """What there is to say this morning: of the ``night``, of what the history shows, and of the
+    ``newest`` run, which alone is there on a machine's first night."""
+    actions, better = _actions(site, night)
+    suite = (night.suite_us if night else None) or _suite_us(newest)
+    light, headline = _headline(actions, better, night, suite)
+    kernels = newest.counts()["total"]
+    detail = f"{plural(kernels, 'kernel')} in {plural(len(newest.graphs), 'graph')}"
+    if night is not None:
+        counts = [f"{number} {what}" for what, number in night.counts.items() if number]
+        detail = ", ".join(counts)
+        if night.resolved is not None:
+            detail += f"; tonight could resolve about ±{100 * night.resolved:.2g} %"
+    shown = night or Night(newest.id, newest.machine.key, newest.created, newest.id, newest.commit)
+    facts = tuple(_facts(newest, night))
+    folds = tuple(fold for fold in _folds(site, newest, night) if fold.lines)
+    return Tonight(light, headline, detail, shown, facts, actions, better, folds, since_last)
+
+
+_ORDER = ("broken", "confirmed", "slower", "suspected", "faster")
+
+
+def _actions(site: Site, night: Night | None) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
+    """What is worse and what is better: tonight's findings, each with the commit at which the
+    history sees it, and what the history shows besides."""
+    stands = {
+        (kernel.graph, kernel.key): (change, kernel)
+        for kernel in site.kernels
+        for change in kernel.line.changes
+        if _kind_of_change(site, change)
+    }
+    found = [] if night is None else [_broken(sentence) for sentence in night.broken]
+    for finding in night.findings if night else ():
+        kind = _kind(finding)
+        if kind and night is not None:
+            known = stands.pop((finding.graph, finding.series), None)
+            found.append(_tonights(site, night, finding, kind, known and known[0]))
+    found += [_standing(site, change, kernel) for change, kernel in stands.values()]
+    found.sort(key=lambda one: (_ORDER.index(one.kind), -abs(one.finding.change_us or 0.0)))
+    worse = tuple(one for one in found if one.kind != "faster")
+    return worse, tuple(one for one in found if one.kind == "faster")
+
+
+def _kind(finding: Finding) -> str:
+    """What is to be done about a finding; empty if nothing."""
+    if finding.waived:
+        return ""
+    if finding.verdict == Verdict.SLOWER.value:
+        return "confirmed" if finding.confirmed else "slower"
+    if finding.verdict == Verdict.UNSURE.value and (finding.low or 0) > 1:
+        return "suspected"
+    return "faster" if finding.verdict == Verdict.FASTER.value else ""
+
+
+def _kind_of_change(site: Site, change: Change) -> str:
+    if change.regression or change.suspected:
+        return "confirmed" if change.regression else "suspected"
+    newest = site.commits and change.commit == site.commits[-1].name
+    fine = change.confirmed and not change.worse and not change.recovered
+    return "faster" if fine and newest else ""
+
+
+def _tonights(
+    site: Site, night: Night, finding: Finding, kind: str, change: Change | None
+) -> Action:
+    """A finding; ``change``: what the history knows of it."""
+    kernel = site.by_key.get((finding.graph, finding.series))
+    if change is not None and change.regression and kind in ("slower", "suspected"):
+        kind = "confirmed"
+    since, good = night.commit or night.run, night.baseline_commit or night.baseline
+    if change is not None:
+        since, good = change.commit, change.before
+    elif night.commits:
+        since = night.commits[0].sha if len(night.commits) == 1 else since
+    confirm = ["harness", "confirm", night.baseline, night.run, short(finding.kernel)]
+    return Action(
+        kind,
+        finding,
+        kernel,
+        site.commit(since),
+        site.commit(good),
+        confirm=shlex.join(confirm),
+        waive=_waiver(since, finding.graph, finding.label),
+    )
+
+
+def _standing(site: Site, change: Change, kernel: Kernel) -> Action:
+    """What the history shows and tonight's comparison does not."""
+    launches, size = kernel.record.launches, change.size or 0.0
+    finding = Finding(
+        kernel.graph,
+        kernel.key,
+        kernel.label,
+        Why.CHANGED,
+        kernel.record.name,
+        old_us=1000 * change.old,
+        new_us=1000 * change.new,
+        ratio=1 + size,
+        low=None if change.low is None else 1 + change.low,
+        high=None if change.high is None else 1 + change.high,
+        launches=launches,
+        change_us=1000 * (change.new - change.old) * launches,
+        cause="; ".join(change.causes),
+    )
+    confirm = ["harness", "confirm", change.before[:12], change.commit[:12], kernel.name]
+    return Action(
+        _kind_of_change(site, change),
+        finding,
+        kernel,
+        site.commit(change.commit),
+        site.commit(change.before),
+        bool(site.commits) and change.commit == site.commits[-1].name,
+        shlex.join(confirm),
+        _waiver(change.commit, kernel.graph, kernel.label),
+    )
+
+
+def _waiver(commit: str, graph: str, label: str) -> str:
+    return f"{commit[:10]}  ms  {graph}/{label}  why it is accepted"
+
+
+def _broken(sentence: str) -> Action:
+    place, _, rest = sentence.partition(" ")
+    graph, _, name = place.partition("/")
+    return Action("broken", Finding(graph, "", name, Why.CHANGED, cause=rest or sentence))
+
+
+def _headline(
+    actions: Sequence[Action], better: Sequence[Action], night: Night | None, suite: float | None
+) -> tuple[str, str]:
+    by = Counter(action.kind for action in actions)
+    cost = sum(one.finding.change_us or 0.0 for one in actions)
+    share = f", {100 * cost / suite:.2g} % of the suite" if suite else ""
+    words = {
+        "confirmed": plural(by["confirmed"], "confirmed regression"),
+        "slower": plural(by["slower"], "regression") + " to confirm",
+        "broken": f"{by['broken']} broken",
+    }
+    said = [text for kind, text in words.items() if by[kind]]
+    if said:
+        sure = [one for one in actions if one.kind != "suspected"]
+        cost = sum(one.finding.change_us or 0.0 for one in sure)
+        share = f", {100 * cost / suite:.2g} % of the suite" if suite else ""
+        return "red", f"{', '.join(said)}" + (f", {_us(cost)}{share}" if cost else "")
+    if by["suspected"]:
+        return "amber", f"{plural(by['suspected'], 'suspected regression')}, {_us(cost)}{share}"
+    if suite is None:
+        return "grey", "Nothing was timed"
+    if night is None:
+        return "grey", "First measurement: nothing to compare with yet"
+    faster = f", {plural(len(better), 'improvement')}" if better else ""
+    if night.light is Light.AMBER:
+        left = len(night.unjudged) + len(night.not_measured)
+        return "amber", f"No regression found{faster}; {left} could not be judged"
+    return "green", f"No regression found{faster}"
+
+
+def _us(value: float) -> str:
+    return f"{value:+.0f} µs" if abs(value) >= 100 else f"{value:+.2g} µs"
+
+
+def _facts(newest: Run, night: Night | None) -> Iterator[Fact]:
+    """What speaks for and against the machine's figures."""
+    machine, state = newest.machine, newest.state
+    yield Fact("GPU", machine.gpu or f"none ({machine.cpu or machine.key})", not machine.gpu)
+    changed = night.baseline_toolchain.differences(night.toolchain) if night else ()
+    for name in ("driver", "torch", "triton"):
+        text = next((each for each in changed if each.startswith(f"{name} ")), "")
+        now = getattr(machine, name) or "unknown"
+        yield Fact(name, text.removeprefix(f"{name} ") or now, bool(text))
+    if state and state.samples:
+        low, high = state.sm_mhz_low or 0, state.sm_mhz_high or 0
+        median = f"{state.sm_mhz_median:.0f} MHz" if state.sm_mhz_median else "unknown"
+        span = f" ({low:.0f} to {high:.0f})" if low != high else ""
+        yield Fact("SM clock", f"{median}{span}", bool(low) and low < 0.9 * high)
+        worst = max(state.throttled.items(), key=lambda item: item[1], default=("", 0))
+        share = worst[1] / state.samples
+        text = f"{100 * share:.2g} % of readings ({worst[0]})" if worst[1] else "none"
+        yield Fact("throttling", text, share > 0.05)
+        if state.temperature_c is not None and state.power_w is not None:
+            yield Fact("heat, power", f"{state.temperature_c:.0f} °C, {state.power_w:.0f} W")
+    if night is None:
+        return
+    trust = night.trust
+    if trust.offset is not None:
+        text = f"{100 * trust.offset:+.2f} %, taken out"
+        yield Fact("offset from baseline", text, abs(trust.offset) > 0.03)
+    if trust.controls:
+        flagged = len(trust.flagged)
+        text = f"{flagged} of {trust.controls} flagged"
+        yield Fact("unchanged kernels", text, flagged > 0.02 * trust.controls)
+    if night.dirty or not night.complete:
+        yield Fact("run", "of a changed tree" if night.dirty else "interrupted", True)
+
+
+Lines = Iterator[tuple[str, Kernel | None]]
+
+
+def _folds(site: Site, newest: Run, night: Night | None) -> Iterator[Fold]:
+    yield Fold("not measured, failed or not judged", tuple(_unmeasured(site, newest, night)))
+    if night is None:
+        return
+    by = {change: [one for one in night.findings if one.change is change] for change in Why}
+    quiet = [one for one in by[Why.CHANGED] if one.verdict == Verdict.SAME.value]
+    waived = [one for one in night.findings if one.waived]
+    yield Fold("new library calls", tuple(_counted(site, night.library_calls, "calls")))
+    yield Fold("new register spills", tuple(_counted(site, night.spills, "bytes a thread")))
+    yield Fold("other code, same time", tuple(_listed(site, quiet)))
+    yield Fold("another default configuration", tuple(_defaults(site, night)))
+    yield Fold("merely retuned", tuple(_listed(site, by[Why.RETUNED])))
+    yield Fold("new kernels", tuple(_listed(site, by[Why.NEW])))
+    yield Fold("gone", tuple(_listed(site, by[Why.ENDED])))
+    yield Fold("waived", tuple(_listed(site, [replace(f, cause=f.waived) for f in waived])))
+    yield Fold("notes", tuple((note, None) for note in (*night.notes, *site.notes)))
+
+
+def _unmeasured(site: Site, newest: Run, night: Night | None) -> Lines:
+    for graph in newest.graphs:
+        if graph.reason:
+            yield f"{graph.name}: {graph.reason}", None
+        for kernel in graph.kernels:
+            if kernel.reason or kernel.check is Check.FAILED:
+                why = kernel.reason or f"check failed, error {kernel.max_error}"
+                where = site.by_name.get((graph.name, kernel.name))
+                yield f"{graph.name}/{short(kernel.name)}: {why}", where
+    if night is not None:
+        yield from ((text, None) for text in night.not_measured)
+        for one in night.unjudged:
+            text = f"{one.graph}/{short(one.kernel) or one.label}: {one.reason or one.verdict}"
+            ratio = f", {one.ratio:.3f}×" if one.ratio else ""
+            yield text + ratio, site.by_key.get((one.graph, one.series))
+
+
+def _listed(site: Site, findings: Sequence[Finding]) -> Lines:
+    for one in findings:
+        ratio = f" ({one.ratio:.3f}×)" if one.ratio else ""
+        text = f"{one.graph}/{short(one.kernel) or one.label}{ratio}"
+        cause = one.cause or one.reason
+        yield f"{text}: {cause}" if cause else text, site.by_key.get((one.graph, one.series))
+
+
+def _counted(site: Site, counts: Sequence[Count], what: str) -> Lines:
+    for one in counts:
+        text = f"{one.graph}/{short(one.name)}: {one.before} → {one.after} {what}"
+        kernel = site.by_name.get((one.graph, one.name))
+        yield f"{text}: {one.reason}" if one.reason else text, kernel
+
+
+def _defaults(site: Site, night: Night) -> Lines:
+    """Kernels whose module has another first choice since the baseline."""
+    tonight = {commit.sha for commit in night.commits} | {night.commit}
+    for kernel in site.kernels:
+        if kernel.recoded is not None and kernel.recoded.until in tonight:
+            texts = (kernel.recoded.record.module, kernel.record.module)
+            changed = setting_changes(*(modules.facts(text).best for text in texts))
+            if changed:
+                yield f"{kernel.graph}/{kernel.name}: {', '.join(changed)}", kernel
+
+
+def since_last(found: Comparison) -> dict[str, tuple[float, str]]:
+    """By model, or by graph where that is the whole model, B ÷ A and its verdict."""
+    ordered = sorted(found.rollups, key=lambda one: one.level == "model")
+    return {
+        one.name.removesuffix("_forward").removesuffix("_backward"): (
+            one.effect.ratio,
+            one.verdict.value,
+        )
+        for one in ordered
+        if one.level in ("graph", "model")
+    }

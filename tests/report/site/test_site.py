@@ -1,0 +1,184 @@
+"""The site of a made-up history, read as files."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from harness.errors import UsageError
+from harness.history import store
+from harness.records.run import GraphRecord, Run
+from tests.history.examples import KERNEL
+from tests.history.examples import run as example
+from tests.report.site import nights
+from tests.report.site.conftest import World
+
+
+class Links(HTMLParser):
+    """What a page points at, and the anchors that it has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.anchors: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if given.get("id"):
+            self.anchors.add(str(given["id"]))
+        for name in ("href", "src"):
+            target = given.get(name)
+            if target and not target.startswith("data:"):
+                self.targets.append(target)
+
+
+def links(page: Path) -> Links:
+    found = Links()
+    found.feed(page.read_text(encoding="utf-8"))
+    return found
+
+
+def planted(world: World) -> str:
+    """The page of the kernel that became slower."""
+    kernel = world.runs[-1].graphs[0].kernels[nights.SLOWER[1]]
+    (page,) = [
+        p
+        for p in world.site.glob("kernels/*.html")
+        if f"KERNEL = &#34;{kernel.name}" in p.read_text() and "llama-block-forward" in p.name
+    ]
+    return f"kernels/{page.name}"
+
+
+def test_the_first_page_names_the_planted_regression(world: World) -> None:
+    text = world.text("index.html")
+    kernel = world.runs[-1].graphs[0].kernels[nights.SLOWER[1]]
+    assert "1 confirmed regression" in text
+    assert text.index(kernel.name.removeprefix("triton_")) < text.index("The machine")
+    first_bad = world.commits[-2]
+    assert first_bad[:10] in text
+    assert nights.SUBJECTS[(len(world.commits) - 2) % 5] in text
+    assert "num_warps 4 → 16" in text
+    assert planted(world) in text
+    assert f"harness confirm {world.commits[-3][:12]} {first_bad[:12]}" in text
+
+
+def test_the_first_page_says_what_tonight_brought(world: World) -> None:
+    text = world.text("index.html")
+    assert "new library calls" in text
+    assert "aten.cumsum.default: 0 → 2 calls" in text
+    assert "new register spills" in text
+    assert "0 → 16 bytes a thread" in text
+    assert "inductor" in text
+
+
+def test_a_kernels_page_has_all_that_is_known_of_it(world: World) -> None:
+    text = world.text(planted(world))
+    for part in ("History", "Instructions", "What is fused", "Tuning", "Diff", "Module"):
+        assert f"<h2>{part}" in text
+    assert "tmp0 = tl.load" in text, "the old code, in the diff"
+    assert "value0 = tl.load" in text
+    assert 'class="band regression"' in text
+
+
+def test_every_link_leads_to_a_file_and_an_anchor_of_it(world: World) -> None:
+    known = {page: links(page) for page in world.site.rglob("*.html")}
+    assert len(known) > 20
+    for page, found in known.items():
+        for target in found.targets:
+            place, _, anchor = unquote(target).partition("#")
+            aim = (page.parent / place).resolve() if place else page
+            assert aim.is_file(), f"{page.name}: {target}"
+            if anchor and aim.suffix == ".html":
+                assert anchor in known[aim].anchors, f"{page.name}: {target}"
+
+
+def test_nothing_is_loaded_from_elsewhere(world: World) -> None:
+    for page in world.site.rglob("*.html"):
+        assert all("//" not in target for target in links(page).targets)
+
+
+def test_made_again_only_what_changed_is_written(world: World, tmp_path: Path) -> None:
+    mine = replace(world, site=tmp_path / "site")
+    shutil.copytree(world.site, mine.site)
+    times = {page: page.stat().st_mtime_ns for page in mine.site.rglob("*") if page.is_file()}
+    again = json.loads(mine.report("--json").stdout)
+    assert again["written"] == 0
+    assert times == {page: page.stat().st_mtime_ns for page in times}
+    gone = mine.site / "kernels" / "gone.html"
+    gone.write_text("old")
+    others = mine.site / "CNAME"
+    others.write_text("a person's")
+    manifest = mine.site / ".harness-site.json"
+    listed = json.loads(manifest.read_text()) | {"kernels/gone.html": "x"}
+    manifest.write_text(json.dumps(listed))
+    (mine.site / "index.html").unlink()
+    again = json.loads(mine.report("--json").stdout)
+    assert (again["written"], again["removed"]) == (1, 1)
+    assert others.exists()
+    assert not gone.exists()
+
+
+def test_a_manifest_cannot_remove_what_lies_outside(world: World, tmp_path: Path) -> None:
+    mine = replace(world, site=tmp_path / "site")
+    shutil.copytree(world.site, mine.site)
+    (tmp_path / "precious").write_text("mine")
+    manifest = mine.site / ".harness-site.json"
+    listed = {"../precious": "x", str(tmp_path / "precious"): "x"}
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | listed))
+    assert mine.report().exit_code == 0
+    assert (tmp_path / "precious").exists()
+
+
+def test_a_folder_of_something_else_is_left_alone(world: World, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(UsageError, match="no site of ours"):
+        raise replace(world, site=tmp_path).report().exception
+
+
+def test_what_files_say_is_text(world: World, tmp_path: Path) -> None:
+    """Names and reasons with markup, escape sequences and a script's end."""
+    evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31m\u202e"
+    kernel = replace(
+        KERNEL, name=f"triton_{evil}", origins=(evil,), reason=evil, module=f"{evil}\n"
+    )
+    graph = GraphRecord(f"g{evil}", (), (kernel,))
+    run: Run = replace(example(), dirty=False, commit=evil, suite=evil, graphs=(graph,))
+    run = replace(run, machine=replace(run.machine, gpu=evil, driver=evil), target=evil)
+    store.save(tmp_path / "results", run)
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    done = mine.report("--order", "time")
+    assert done.exit_code == 0, done.output
+    for page in [*mine.site.rglob("*.html"), mine.site / "assets/search.js"]:
+        text = page.read_text(encoding="utf-8")
+        assert "<script>alert" not in text or page.suffix == ".js"
+        assert "<img" not in text or page.suffix == ".js"
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+
+
+def test_a_first_run_has_a_page(world: World, tmp_path: Path) -> None:
+    store.save(tmp_path / "results", world.runs[0])
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    assert "First measurement" in mine.text("index.html")
+
+
+def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness.report.site import pages
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="jinja2 and plotly") as caught:
+        pages.require()
+    assert "harness[report]" in caught.value.remedy
+
+
+def test_an_unknown_machine_is_named(world: World, tmp_path: Path) -> None:
+    done = replace(world, site=tmp_path / "site").report("--machine", "b200")
+    assert "no run is of such a machine" in str(done.exception)
