@@ -37,7 +37,7 @@ def logits(depth: int, dtype: DType = DType.BF16) -> Graph:
     """A product with odd rows in its result."""
     b = GraphBuilder()
     x, w = b.input("x", (16, depth), dtype), b.input("w", (33, depth), dtype)
-    t = b.call("aten.t.default", w, name="t")
+    t = b.call("aten.permute.default", w, (1, 0), name="t")
     return b.graph(b.call("aten.mm.default", x, t, name="m"))
 
 

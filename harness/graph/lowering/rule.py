@@ -267,3 +267,14 @@ class Rule:
 
 
 Rules = Mapping[str, Rule]
+
+
+def elementwise(function: Callable[..., Value], count: int) -> Rule:
+    """The rule of an operator whose elements are ``function(scalar, …)`` of ``count`` operands in
+    the result's type."""
+
+    def lower(call: Call) -> Lowered:
+        operands = (call.operand(position) for position in range(count))
+        return call.result(function(call.scalar, *operands))
+
+    return Rule(lower)

@@ -12,9 +12,6 @@ from harness.dtypes import DType
 from harness.graph.model import Arg, Node, Ref, TensorType, ValueType
 
 _OVER_DIMS = {
-    "aten.all.default": "aten.all.dims",
-    "aten.all.dim": "aten.all.dims",
-    "aten.all.dims": "aten.all.dims",
     "aten.amax.default": "aten.amax.default",
     "aten.amin.default": "aten.amin.default",
     "aten.any.default": "aten.any.dims",
@@ -26,12 +23,11 @@ _OVER_DIMS = {
     "aten.min.default": "aten.amin.default",
     "aten.prod.default": "aten.prod.dim_int",
     "aten.prod.dim_int": "aten.prod.dim_int",
-    "aten.sum.default": "aten.sum.dim_IntList",
     "aten.sum.dim_IntList": "aten.sum.dim_IntList",
 }
 """Reductions, and the overload that reduces over given dimensions."""
 
-STATISTICS = frozenset({"aten.std.correction", "aten.var.correction", "aten.var_mean.correction"})
+STATISTICS = frozenset({"aten.var.correction", "aten.var_mean.correction"})
 """Reductions that are combined from means and variances."""
 
 TAKES_DTYPE = frozenset({"aten.mean.dim", "aten.prod.dim_int", "aten.sum.dim_IntList"})
@@ -68,7 +64,7 @@ class Reduction:
 
     @property
     def is_statistic(self) -> bool:
-        """Whether this is a variance or standard deviation."""
+        """Whether this is a variance."""
         return self.op in STATISTICS
 
 

@@ -101,7 +101,7 @@ class Emitter:
 
     @staticmethod
     def _result_dtype(op: str, value: TensorType) -> DType:
-        if op.startswith(("aten.any", "aten.all")):
+        if op == "aten.any.dims":
             return DType.BOOL
         whole = op.startswith(("aten.sum", "aten.prod")) and not value.dtype.is_float
         return DType.I64 if whole else value.dtype

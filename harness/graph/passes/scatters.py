@@ -132,7 +132,7 @@ def _rewrite(found: _Scatter, copies: int, emitter: Emitter, graph: Graph) -> No
     size = found.points[along]
     index = emitter.type(found.indices[0]).dtype
     once = contiguous(index, (copies,))
-    copy = emitter.call("copy", "aten.arange.default", once, copies, dtype=index)
+    copy = emitter.call("copy", "aten.arange.start_step", once, 0, copies, 1, dtype=index)
     turns = contiguous(index, (size,))
     copy = emitter.call("turn", "aten.repeat.default", turns, copy, (size // copies,))
     if along < len(found.points) - 1:

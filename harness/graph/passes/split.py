@@ -219,20 +219,17 @@ def _split_statistic(
     scale = reduction.reduced / (reduction.reduced - reduction.correction)
     cast = reduction.widen is not None
 
-    def variance(out: Emitter, root: bool) -> None:
+    def variance(out: Emitter) -> None:
         kind = out.type(mean)
         total = out.call("total", "aten.add.Tensor", kind, mean_within, between)
-        label = "var" if cast or root else ""
-        value = out.call(label, "aten.mul.Tensor", kind, total, scale)
-        if root:
-            value = out.call("std" if cast else "", "aten.sqrt.default", kind, value)
+        value = out.call("var" if cast else "", "aten.mul.Tensor", kind, total, scale)
         if cast:
             out.cast(value, reduction.result.dtype, "")
 
     def access(node: Node) -> list[Node]:
         out = emitter.on(node)
         if node.args[1] == 0:
-            variance(out, False)
+            variance(out)
         elif cast:
             out.cast(mean, reduction.result.dtype, "")
         else:
@@ -241,7 +238,7 @@ def _split_statistic(
 
     if reduction.op == "aten.var_mean.correction":
         return access
-    variance(emitter, reduction.op == "aten.std.correction")
+    variance(emitter)
     return None
 
 

@@ -36,10 +36,10 @@ def chains(draw: st.DrawFn) -> Graph:
 def step(draw: st.DrawFn, b: GraphBuilder, value: Ref) -> Ref:
     shape = tuple(b.values[value.name].shape)
     dim = draw(st.integers(0, len(shape) - 1))
-    match draw(st.sampled_from(["reshape", "permute", "slice", "flip", "roll", "unsqueeze"])):
+    match draw(st.sampled_from(["reshape", "permute", "slice", "flip", "unsqueeze"])):
         case "reshape":
             target = draw(st.sampled_from(factorisations(math.prod(shape))))
-            return b.call("aten.reshape.default", value, target)
+            return b.call("aten._reshape_copy.default", value, target)
         case "permute":
             order = draw(st.permutations(range(len(shape))))
             return b.call("aten.permute.default", value, tuple(order))
@@ -49,11 +49,9 @@ def step(draw: st.DrawFn, b: GraphBuilder, value: Ref) -> Ref:
             return b.call("aten.slice.Tensor", value, dim, start, shape[dim], pace)
         case "flip":
             return b.call("aten.flip.default", value, (dim,))
-        case "roll":
-            return b.call("aten.roll.default", value, (draw(st.integers(-7, 7)),), (dim,))
         case _:
             if len(shape) > 4:
-                return b.call("aten.reshape.default", value, (math.prod(shape),))
+                return b.call("aten._reshape_copy.default", value, (math.prod(shape),))
             wide = b.call("aten.unsqueeze.default", value, dim)
             size = (*shape[:dim], 2, *shape[dim:])
             return b.call("aten.expand.default", wide, size)

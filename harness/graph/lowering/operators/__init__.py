@@ -12,14 +12,12 @@ from harness.graph.lowering.operators import (
     scanning,
     scattering,
     special,
-    unary,
     views,
 )
 from harness.graph.lowering.rule import Rules
 
 RULES: Rules = {
     **pointwise.RULES,
-    **unary.RULES,
     **views.RULES,
     **creation.RULES,
     **indexing.RULES,

@@ -1,4 +1,4 @@
-"""Tensors made from nothing: constants, positions, triangles, copies."""
+"""Tensors made from nothing: constants, positions, random bits; and copies."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ from harness.ir.nodes import Constant, Value
 from harness.ir.ops import Op
 
 
-def constant(number: bool | int | float) -> Rule:
-    """Every element is ``number``. ``empty`` is zeros, so that results are repeatable."""
-
-    def lower(call: Call) -> Lowered:
-        return call.result(call.scalar.constant(number, call.dtype))
-
-    return Rule(lower)
+def empty(call: Call) -> Lowered:
+    """Zeros, so that results are repeatable."""
+    return call.result(call.scalar.constant(0, call.dtype))
 
 
 def filled(position: int, name: str) -> Rule:
@@ -47,24 +43,12 @@ def progression(call: Call, start: Value, step: Value) -> Tensor:
 
 
 def arange(call: Call) -> Lowered:
-    """``arange`` in its three overloads."""
-    count = len(call.node.args)
-    overload = call.node.op.rsplit(".", 1)[1]
-    start_at = -1 if overload == "default" else 0
-    scalar = call.scalar
-    compute = call.dtype.compute
-    start = (
-        scalar.constant(0, compute)
-        if start_at < 0
-        else scalar.cast(call.tensor(0, "start").value, compute)
-    )
-    has_step = overload == "start_step" and (count > 2 or call.raw(2, "step", None) is not None)
-    step = (
-        scalar.cast(call.tensor(2, "step").value, compute)
-        if has_step
-        else scalar.constant(1, compute)
-    )
-    return progression(call, start, step)
+    """``arange(start, end, step)``."""
+    scalar, compute = call.scalar, call.dtype.compute
+    start = scalar.cast(call.tensor(0, "start").value, compute)
+    if call.raw(2, "step", None) is None:
+        return progression(call, start, scalar.constant(1, compute))
+    return progression(call, start, scalar.cast(call.tensor(2, "step").value, compute))
 
 
 def iota(call: Call) -> Lowered:
@@ -72,50 +56,6 @@ def iota(call: Call) -> Lowered:
     scalar = call.scalar
     start = scalar.constant(call.number(1, "start", 0), call.dtype)
     return progression(call, start, scalar.constant(call.number(2, "step", 1), call.dtype))
-
-
-def eye(call: Call) -> Lowered:
-    """The identity matrix."""
-    context, (row, column) = call.context, canonical(call.shape)
-    same = call.scalar.compare(Op.EQ, context.index_value(row), context.index_value(column))
-    return call.result(same)
-
-
-def triangle(*, lower_part: bool) -> Rule:
-    """``tril`` and ``triu``: elements on the other side of a diagonal become zero."""
-
-    def lower(call: Call) -> Lowered:
-        row, column = canonical(call.shape)[-2:]
-        diagonal = call.size(1, "diagonal", 0)
-        op = Op.LE if lower_part else Op.GE
-        keep = _position_test(call, op, column - row, diagonal)
-        value = call.operand(0)
-        return call.result(call.scalar.where(keep, value, call.scalar.like(0, value)))
-
-    return Rule(lower)
-
-
-def _position_test(call: Call, op: Op, left: sympy.Expr, right: sympy.Expr) -> Value:
-    context = call.context
-    return call.scalar.compare(op, context.index_value(left), context.index_value(right))
-
-
-def linspace(call: Call) -> Lowered:
-    """``linspace(start, end, steps)``, computed from the nearer end as torch does."""
-    scalar = call.scalar
-    start, end = float(call.number(0, "start")), float(call.number(1, "end"))
-    steps = call.size(2, "steps")
-    if not steps.is_Integer:
-        raise call.reject(f"steps = {steps}", "a number known when compiling")
-    count = int(steps)
-    (row,) = canonical(call.shape)
-    step = (end - start) / (count - 1) if count > 1 else 0.0
-    position = scalar.index(row, DType.F32)
-    back = scalar.index(sympy.Integer(count - 1) - row, DType.F32)
-    up = scalar.shift(scalar.scale(position, step), start)
-    down = scalar.sub(scalar.like(end, back), scalar.scale(back, step))
-    near = _position_test(call, Op.LT, row, sympy.Integer(count // 2))
-    return call.result(scalar.where(near, up, down) if count > 1 else up)
 
 
 def random_bits(call: Call) -> Lowered:
@@ -137,33 +77,15 @@ def clone(call: Call) -> Lowered:
 
 
 RULES: Rules = {
-    "aten.zeros.default": constant(0),
-    "aten.zeros_like.default": constant(0),
-    "aten.new_zeros.default": constant(0),
-    "aten.ones.default": constant(1),
-    "aten.ones_like.default": constant(1),
-    "aten.new_ones.default": constant(1),
-    "aten.empty.memory_format": constant(0),
-    "aten.empty_like.default": constant(0),
-    "aten.empty_strided.default": constant(0),
-    "aten.empty_permuted.default": constant(0),
-    "aten.new_empty.default": constant(0),
-    "aten.new_empty_strided.default": constant(0),
-    "aten.zero.default": constant(0),
+    "aten.empty.memory_format": Rule(empty),
+    "aten.empty_strided.default": Rule(empty),
+    "aten.empty_permuted.default": Rule(empty),
+    "aten.new_empty_strided.default": Rule(empty),
     "aten.full.default": filled(1, "fill_value"),
     "aten.full_like.default": filled(1, "fill_value"),
-    "aten.new_full.default": filled(2, "fill_value"),
     "aten.scalar_tensor.default": filled(0, "s"),
-    "aten.arange.default": Rule(arange),
-    "aten.arange.start": Rule(arange),
     "aten.arange.start_step": Rule(arange),
     "prims.iota.default": Rule(iota),
-    "aten.linspace.default": Rule(linspace, partial=True),
-    "aten.eye.default": Rule(eye),
-    "aten.eye.m": Rule(eye),
-    "aten.tril.default": triangle(lower_part=True),
-    "aten.triu.default": triangle(lower_part=False),
     "harness.random_bits.default": Rule(random_bits),
     "aten.clone.default": Rule(clone, view=True, fresh=True),
-    "aten.contiguous.default": Rule(clone, view=True),
 }

@@ -17,8 +17,6 @@ def position(call: Call, value: Value, size: sympy.Expr) -> sympy.Expr:
     """An integer value as an index into a dimension of ``size``."""
     if is_one(size):
         return sympy.S.Zero
-    if call.node.op.startswith("aten._unsafe_index"):
-        return call.context.indirect(call.context.wrap(value, size))
     return call.context.indirect(call.context.position(value, size, call.shape))
 
 
@@ -160,5 +158,4 @@ RULES: Rules = {
     "aten.gather.default": Rule(gather),
     "aten.index_select.default": Rule(index_select),
     "aten.index.Tensor": Rule(index, partial=True),
-    "aten._unsafe_index.Tensor": Rule(index, partial=True),
 }

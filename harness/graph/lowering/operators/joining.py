@@ -5,9 +5,9 @@ from __future__ import annotations
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.lowering.operators.views import selected, slice_start
+from harness.graph.lowering.operators.views import slice_start
 from harness.graph.lowering.rule import Call, Rule, Rules
-from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
+from harness.graph.lowering.tensor import Lowered, Tensor, canonical, is_one
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import Value
 from harness.ir.ops import Op
@@ -45,18 +45,6 @@ def _joined(call: Call, parts: list[Tensor], dim: int) -> Value:
     return scalar.constant(0, call.dtype) if result is None else result
 
 
-def stack(call: Call) -> Lowered:
-    """``stack(tensors, dim)``: joined along a new dimension."""
-    dim = call.dim(1, "dim", len(call.shape), 0)
-    parts = []
-    for tensor in call.tensors(0):
-        shape = (*tensor.shape[:dim], sympy.S.One, *tensor.shape[dim:])
-        index = canonical(shape)
-        value = call.read(tensor, index[:dim] + index[dim + 1 :], shape)
-        parts.append(Tensor(shape, tensor.dtype, value))
-    return call.result(_joined(call, parts, dim))
-
-
 def constant_pad(call: Call) -> Lowered:
     """``constant_pad_nd(self, pad, value)``: pairs of (before, after), last dimension
     first; negative padding cuts off."""
@@ -80,42 +68,18 @@ def constant_pad(call: Call) -> Lowered:
     return call.result(context.masked(mask, value, scalar.like(call.number(2, "value", 0), value)))
 
 
-def select_scatter(call: Call) -> Lowered:
-    """``select_scatter(self, src, dim, index)``: src in the place of one slice."""
-    tensor = call.tensor(0)
-    dim = call.dim(2, "dim", tensor.rank)
-    position = selected(call, 3, tensor.shape[dim])
-    out = canonical(call.shape)
-    source = call.tensor(1, "src")
-    inner = call.read(source, out[:dim] + out[dim + 1 :], call.shape)
-    inner = call.scalar.cast(inner, call.dtype)
-    if is_one(call.shape[dim]):
-        return call.result(inner)
-    mask = call.scalar.compare(
-        Op.EQ, call.context.index_value(out[dim]), call.context.index_value(position)
-    )
-    return call.result(call.scalar.where(mask, inner, call.operand(0)))
-
-
 def slice_scatter(call: Call) -> Lowered:
     """``slice_scatter(self, src, dim, start, end, step)``: src in the place of a slice."""
     tensor, source = call.tensor(0), call.tensor(1, "src")
     dim = call.dim(2, "dim", tensor.rank, 0)
     start = slice_start(call, tensor.shape[dim], 3, source.shape[dim])
     step = call.size(5, "step", 1)
-    return call.result(_placed(call, source, dim, start, step, call.operand(0, "self")))
-
-
-def _placed(
-    call: Call, source: Tensor, dim: int, start: sympy.Expr, step: sympy.Expr, rest: Value
-) -> Value:
-    """``source`` at every ``step``-th position from ``start`` on, ``rest`` elsewhere."""
     scalar, context = call.scalar, call.context
     out = canonical(call.shape)
     offset = out[dim] - start
     count = source.shape[dim]
     if count == call.shape[dim] and start.is_zero and is_one(step):
-        return scalar.cast(call.broadcast(source, call.shape), call.dtype)
+        return call.result(call.broadcast(source, call.shape))
     index = list(out)
     index[dim] = FloorDiv(offset, step)
     inner = scalar.cast(call.read(source, tuple(index), call.shape), call.dtype)
@@ -131,38 +95,12 @@ def _placed(
             Op.EQ, context.index_value(Mod(offset, step)), scalar.constant(0, DType.I64)
         )
         mask = scalar.both(mask, on_step)
-    return scalar.where(mask, context.masked(mask, inner, scalar.like(0, inner)), rest)
-
-
-def slice_backward(call: Call) -> Lowered:
-    """``slice_backward(grad, input_sizes, dim, start, end, step)``: zeros around."""
-    sizes = call.shape
-    dim = call.dim(2, "dim", len(sizes))
-    start = slice_start(call, sizes[dim], 3, call.tensor(0).shape[dim])
-    step = call.size(5, "step", 1)
-    zero = call.scalar.constant(0, call.dtype)
-    return call.result(_placed(call, call.tensor(0, "grad_output"), dim, start, step, zero))
-
-
-def select_backward(call: Call) -> Lowered:
-    """``select_backward(grad, input_sizes, dim, index)``: zeros around one slice."""
-    grad = call.tensor(0, "grad_output")
-    dim = call.dim(2, "dim", len(call.shape))
-    shape: Shape = (*grad.shape[:dim], sympy.S.One, *grad.shape[dim:])
-    index = canonical(shape)
-    value = call.read(grad, index[:dim] + index[dim + 1 :], shape)
-    position = selected(call, 3, call.shape[dim])
-    zero = call.scalar.constant(0, call.dtype)
-    placed = _placed(call, Tensor(shape, grad.dtype, value), dim, position, sympy.S.One, zero)
-    return call.result(placed)
+    inner = context.masked(mask, inner, scalar.like(0, inner))
+    return call.result(scalar.where(mask, inner, call.operand(0)))
 
 
 RULES: Rules = {
     "aten.cat.default": Rule(cat),
-    "aten.stack.default": Rule(stack),
     "aten.constant_pad_nd.default": Rule(constant_pad),
-    "aten.select_scatter.default": Rule(select_scatter),
     "aten.slice_scatter.default": Rule(slice_scatter),
-    "aten.slice_backward.default": Rule(slice_backward),
-    "aten.select_backward.default": Rule(select_backward),
 }

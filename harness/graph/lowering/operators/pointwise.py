@@ -1,27 +1,25 @@
-"""Pointwise arithmetic: operands broadcast, promoted, combined element by element."""
+"""Elementwise arithmetic: operands broadcast, promoted, combined element by element."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.rule import Call, Rule, Rules, elementwise
+from harness.graph.lowering.scalar import Scalar
 from harness.graph.lowering.tensor import Lowered
 from harness.ir.index import FloorDiv
 from harness.ir.nodes import Compute, Constant, IndexValue, Value
 from harness.ir.ops import NUMBERS, Op
+from harness.ir.ops import Rule as Types
 
 
-def binary(op: Op) -> Rule:
-    """Both operands in the result's type."""
-
-    def lower(call: Call) -> Lowered:
-        return call.result(call.scalar.op(op, call.operand(0), call.operand(1)))
-
-    return Rule(lower)
+def of(op: Op) -> Rule:
+    """Operands in the result's type, which is that of the operation."""
+    return elementwise(lambda scalar, *values: scalar.op(op, *values), op.arity)
 
 
 def stepped(op: Op) -> Rule:
@@ -33,19 +31,15 @@ def stepped(op: Op) -> Rule:
     return Rule(lower)
 
 
-def additive(op: Op, *, reverse: bool = False) -> Rule:
-    """``add``, ``sub`` and ``rsub`` with their factor ``alpha`` on the second operand."""
+def additive(op: Op) -> Rule:
+    """``add`` and ``sub`` with their factor ``alpha`` on the second operand."""
 
     def lower(call: Call) -> Lowered:
-        left, right = call.operand(0, "self"), call.operand(1)
-        alpha = call.number(2, "alpha", 1)
-        scalar = call.scalar
+        left, right = call.operand(0), call.operand(1)
         if is_shifted_position(op, left, right):
             return call.result(left)
-        if reverse:
-            left, right = right, left
-            return call.result(scalar.op(op, left, scalar.scale(right, alpha)))
-        return call.result(scalar.op(op, left, scalar.scale(right, alpha)))
+        alpha = call.number(2, "alpha", 1)
+        return call.result(call.scalar.op(op, left, call.scalar.scale(right, alpha)))
 
     return Rule(lower)
 
@@ -63,33 +57,18 @@ def is_shifted_position(op: Op, left: Value, right: Value) -> bool:
     )
 
 
-def mul(call: Call) -> Lowered:
-    """Product."""
-    return call.result(call.scalar.mul(call.operand(0), call.operand(1)))
-
-
 def div(call: Call) -> Lowered:
     """True division; with ``rounding_mode`` floor or trunc."""
     mode = call.text(2, "rounding_mode")
     left, right = call.operand(0), call.operand(1)
     scalar = call.scalar
     if mode == "floor":
-        return call.result(floor_quotient(call, left, right))
+        return call.result(scalar.op(Op.FLOOR_DIV, left, right))
     if mode == "trunc":
         if call.dtype.is_float:
             return call.result(scalar.op(Op.TRUNC, scalar.div(left, right)))
         return call.result(scalar.op(Op.TRUNC_DIV, left, right))
     return call.result(scalar.div(left, right))
-
-
-def floor_quotient(call: Call, left: Value, right: Value) -> Value:
-    """Division rounded down."""
-    return call.scalar.op(Op.FLOOR_DIV, left, right)
-
-
-def floor_divide(call: Call) -> Lowered:
-    """``floor_divide``."""
-    return call.result(floor_quotient(call, call.decisive(0), call.decisive(1)))
 
 
 def comparison(op: Op) -> Rule:
@@ -107,21 +86,20 @@ def logical(op: Op) -> Rule:
     """Operands as truth values, result bool."""
 
     def lower(call: Call) -> Lowered:
-        count = 1 if op is Op.LOGICAL_NOT else 2
-        args = [call.operand(k, "other", DType.BOOL) for k in range(count)]
+        args = [call.operand(k, "other", DType.BOOL) for k in range(op.arity)]
         return call.result(call.scalar.compare(op, *args))
 
     return Rule(lower)
 
 
-def pow_(call: Call) -> Lowered:
-    """``pow``; small constant exponents become products and roots."""
+def power(call: Call) -> Lowered:
+    """``pow``; small constant exponents become products and roots. Integers only with a constant
+    exponent."""
     base, exponent = call.operand(0), call.operand(1, "exponent")
-    return call.result(power(call, base, exponent))
+    return call.result(_power(call, base, exponent))
 
 
-def power(call: Call, base: Value, exponent: Value) -> Value:
-    """``base ** exponent`` of equal types. Integers only with a constant exponent."""
+def _power(call: Call, base: Value, exponent: Value) -> Value:
     scalar = call.scalar
     if base.dtype.is_integer:
         if isinstance(exponent, Constant) and exponent.number >= 0:
@@ -163,12 +141,6 @@ def where(call: Call) -> Lowered:
     return call.result(call.scalar.where(mask, call.operand(1), call.operand(2)))
 
 
-def masked_fill(call: Call) -> Lowered:
-    """``masked_fill(self, mask, value)``."""
-    mask = call.operand(1, "mask", DType.BOOL)
-    return call.result(call.scalar.where(mask, call.operand(2, "value"), call.operand(0)))
-
-
 def clamp(call: Call) -> Lowered:
     """``clamp(self, min, max)``; either bound may be absent. NaN passes through."""
     value = call.operand(0)
@@ -177,53 +149,6 @@ def clamp(call: Call) -> Lowered:
     if call.raw(2, "max", None) is not None:
         value = call.scalar.op(Op.MINIMUM, value, call.operand(2, "max"))
     return call.result(value)
-
-
-def clamp_one(op: Op, name: str) -> Rule:
-    """``clamp_min`` and ``clamp_max``."""
-
-    def lower(call: Call) -> Lowered:
-        return call.result(call.scalar.op(op, call.operand(0), call.operand(1, name)))
-
-    return Rule(lower)
-
-
-def addcmul(call: Call) -> Lowered:
-    """``self + value * tensor1 * tensor2``."""
-    scalar = call.scalar
-    product = scalar.mul(call.operand(1, "tensor1"), call.operand(2, "tensor2"))
-    return call.result(
-        scalar.add(call.operand(0), scalar.scale(product, call.number(3, "value", 1)))
-    )
-
-
-def addcdiv(call: Call) -> Lowered:
-    """``self + value * tensor1 / tensor2``."""
-    scalar = call.scalar
-    quotient = scalar.div(call.operand(1, "tensor1"), call.operand(2, "tensor2"))
-    return call.result(
-        scalar.add(call.operand(0), scalar.scale(quotient, call.number(3, "value", 1)))
-    )
-
-
-def output_gradient(call: Call) -> Lowered:
-    """``sigmoid_backward`` and ``tanh_backward``: the gradient through the function, from
-    its own output ``y``: ``y (1 - y)`` and ``1 - y²``."""
-    scalar, output = call.scalar, call.operand(1, "output")
-    one = scalar.like(1, output)
-    if call.node.op.startswith("aten.tanh"):
-        slope = scalar.sub(one, scalar.mul(output, output))
-    else:
-        slope = scalar.mul(output, scalar.sub(one, output))
-    return call.result(scalar.mul(call.operand(0, "grad_output"), slope))
-
-
-def threshold_backward(call: Call) -> Lowered:
-    """The gradient where self is above the threshold."""
-    scalar, grad = call.scalar, call.operand(0, "grad_output")
-    value = call.operand(1, "self")
-    low = scalar.compare(Op.LE, value, scalar.like(call.number(2, "threshold"), value))
-    return call.result(scalar.where(low, scalar.like(0, grad), grad))
 
 
 def cast(call: Call) -> Lowered:
@@ -259,11 +184,6 @@ def view_as_type(call: Call) -> Lowered:
 _WITH_BITS = frozenset((*NUMBERS, DType.F16, DType.BF16))
 
 
-def fused_multiply_add(call: Call) -> Lowered:
-    """``prims.fma``: rounded once."""
-    return call.result(call.scalar.op(Op.FMA, *(call.operand(n) for n in range(3))))
-
-
 # Integers up to here are exact in float32 (24 bits of significand).
 _EXACT_IN_F32 = 2**24
 
@@ -289,53 +209,6 @@ def scaled_position(call: Call, value: Value) -> sympy.Expr | None:
     return FloorDiv(at.index, sympy.Integer(int(inverse)))
 
 
-def copy(call: Call) -> Lowered:
-    """``copy(self, src)``: the source in self's shape and type."""
-    return call.result(call.operand(1, "src"))
-
-
-def fill(call: Call) -> Lowered:
-    """``fill(self, value)``."""
-    return call.result(call.operand(1, "value"))
-
-
-def _overloads(name: str, rule: Rule, *overloads: str) -> dict[str, Rule]:
-    return {f"aten.{name}.{overload}": rule for overload in overloads}
-
-
-_BITWISE: dict[str, Op] = {
-    "bitwise_and": Op.BIT_AND,
-    "bitwise_or": Op.BIT_OR,
-    "bitwise_xor": Op.BIT_XOR,
-    "bitwise_left_shift": Op.SHIFT_LEFT,
-    "bitwise_right_shift": Op.SHIFT_RIGHT,
-    "__lshift__": Op.SHIFT_LEFT,
-    "__rshift__": Op.SHIFT_RIGHT,
-}
-_COMPARISON: dict[str, Op] = {
-    "eq": Op.EQ,
-    "ne": Op.NE,
-    "lt": Op.LT,
-    "le": Op.LE,
-    "gt": Op.GT,
-    "ge": Op.GE,
-}
-_LOGICAL: dict[str, Op] = {
-    "logical_and": Op.LOGICAL_AND,
-    "logical_or": Op.LOGICAL_OR,
-    "logical_xor": Op.LOGICAL_XOR,
-    "logical_not": Op.LOGICAL_NOT,
-}
-_BINARY: dict[str, Op] = {
-    "maximum": Op.MAXIMUM,
-    "minimum": Op.MINIMUM,
-    "atan2": Op.ATAN2,
-    "hypot": Op.HYPOT,
-}
-
-Maker = Callable[[Op], Rule]
-
-
 def nextafter(call: Call) -> Lowered:
     """``nextafter``; 16-bit floats have other neighbours than those they compute in."""
     if call.dtype.compute is not call.dtype:
@@ -343,45 +216,92 @@ def nextafter(call: Call) -> Lowered:
     return call.result(call.scalar.op(Op.NEXTAFTER, call.operand(0), call.operand(1)))
 
 
-def _table(ops: dict[str, Op], make: Maker, *overloads: str) -> dict[str, Rule]:
+def sign(scalar: Scalar, value: Value) -> Value:
+    """-1, 0 or 1 in the number's type; of a bool it is the bool."""
+    return value if value.dtype is DType.BOOL else scalar.op(Op.SIGN, value)
+
+
+def predicate(op: Op) -> Rule:
+    """A bool result; false for integers, which have neither NaN nor infinity."""
+
+    def lower(call: Call) -> Lowered:
+        tensor = call.tensor(0)
+        value = call.operand(0, "self", tensor.dtype)
+        if not tensor.dtype.is_float and op is not Op.SIGNBIT:
+            return call.result(call.scalar.constant(False, DType.BOOL))
+        return call.result(call.scalar.compare(op, value))
+
+    return Rule(lower)
+
+
+def rounding(op: Op) -> Rule:
+    """Rounds floats; integers are whole already."""
+
+    def lower(call: Call) -> Lowered:
+        value = call.decisive(0)
+        return call.result(call.scalar.op(op, value) if value.dtype.is_float else value)
+
+    return Rule(lower)
+
+
+def round_decimals(call: Call) -> Lowered:
+    """``round(self, decimals)``: half to even."""
+    scalar, value = call.scalar, call.operand(0)
+    scale = 10.0 ** int(call.number(1, "decimals", 0))
+    rounded = scalar.op(Op.ROUND, scalar.scale(value, scale))
+    return call.result(scalar.div(rounded, scalar.like(scale, value)))
+
+
+def _overloads(name: str, overloads: str, rule: Rule) -> dict[str, Rule]:
+    return {f"aten.{name}.{overload}": rule for overload in overloads.split()}
+
+
+def _table(ops: Mapping[str, Op], overloads: str, make: Callable[[Op], Rule]) -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
     for name, op in ops.items():
-        rules.update(_overloads(name, make(op), *overloads))
+        rules |= _overloads(name, overloads, make(op))
     return rules
 
 
+def _called(names: str) -> dict[str, Op]:
+    """Operations that torch calls as the compiler does."""
+    return {name: Op(name) for name in names.split()}
+
+
+_FUNCTIONS = (op for op in Op if op.arity == 1 and op.rule is Types.FLOAT)
+_BITWISE = {"bitwise_and": Op.BIT_AND, "bitwise_or": Op.BIT_OR, "bitwise_xor": Op.BIT_XOR}
+_SHIFTS = {"bitwise_left_shift": Op.SHIFT_LEFT, "bitwise_right_shift": Op.SHIFT_RIGHT}
+_OPERATORS = {"__lshift__": Op.SHIFT_LEFT, "__rshift__": Op.SHIFT_RIGHT}
+
 RULES: Rules = {
-    **_overloads("add", additive(Op.ADD), "Tensor", "Scalar"),
-    **_overloads("sub", additive(Op.SUB), "Tensor", "Scalar"),
-    **_overloads("rsub", additive(Op.SUB, reverse=True), "Tensor", "Scalar"),
-    **_overloads("mul", Rule(mul), "Tensor", "Scalar"),
-    **_overloads("div", Rule(div), "Tensor", "Scalar", "Tensor_mode", "Scalar_mode"),
-    **_overloads("true_divide", Rule(div), "Tensor", "Scalar"),
-    **_overloads("floor_divide", Rule(floor_divide), "default", "Scalar"),
-    **_overloads("remainder", stepped(Op.REMAINDER), "Tensor", "Scalar", "Scalar_Tensor"),
-    **_overloads("fmod", stepped(Op.FMOD), "Tensor", "Scalar"),
-    **_overloads("copysign", binary(Op.COPYSIGN), "Tensor", "Scalar"),
-    **_overloads("pow", Rule(pow_, partial=True), "Tensor_Scalar", "Tensor_Tensor", "Scalar"),
-    **_overloads("where", Rule(where), "self", "ScalarSelf", "ScalarOther", "Scalar"),
-    **_overloads("masked_fill", Rule(masked_fill), "Scalar", "Tensor"),
-    **_overloads("clamp", Rule(clamp), "default", "Tensor"),
-    **_overloads("clamp_min", clamp_one(Op.MAXIMUM, "min"), "default", "Tensor"),
-    **_overloads("clamp_max", clamp_one(Op.MINIMUM, "max"), "default", "Tensor"),
-    **_overloads("fill", Rule(fill), "Scalar", "Tensor"),
-    **_table(_BITWISE, binary, "Tensor", "Scalar", "Tensor_Scalar", "Scalar_Tensor"),
-    **_table(_COMPARISON, comparison, "Tensor", "Scalar"),
-    **_table(_LOGICAL, logical, "default"),
-    **_table(_BINARY, binary, "default"),
+    **_table(_called("add sub"), "Tensor Scalar", additive),
+    **_overloads("mul", "Tensor Scalar", elementwise(Scalar.mul, 2)),
+    **_overloads("div", "Tensor Scalar Tensor_mode Scalar_mode", Rule(div)),
+    **_overloads("remainder", "Tensor Scalar Scalar_Tensor", stepped(Op.REMAINDER)),
+    **_overloads("fmod", "Tensor Scalar", stepped(Op.FMOD)),
+    **_overloads("copysign", "Tensor Scalar", of(Op.COPYSIGN)),
+    **_overloads("pow", "Tensor_Scalar Tensor_Tensor Scalar", Rule(power, partial=True)),
+    **_overloads("clamp", "default Tensor", Rule(clamp)),
+    **_overloads("special_zeta", "default other_scalar self_scalar", of(Op.ZETA)),
+    **_table({op.value: op for op in _FUNCTIONS}, "default", of),
+    **_table(_called("neg abs relu maximum minimum atan2 hypot"), "default", of),
+    **_table(_BITWISE, "Tensor Scalar Scalar_Tensor", of),
+    **_table(_SHIFTS, "Tensor Tensor_Scalar Scalar_Tensor", of),
+    **_table(_OPERATORS, "Tensor Scalar", of),
+    **_table(_called("eq ne lt le gt ge"), "Tensor Scalar", comparison),
+    **_table(_called("logical_and logical_or logical_xor logical_not"), "default", logical),
+    **_table(_called("floor ceil round trunc"), "default", rounding),
+    **_table(_called("isnan isinf signbit"), "default", predicate),
+    "aten.special_modified_bessel_i0.default": of(Op.BESSEL_I0),
+    "aten.special_modified_bessel_i1.default": of(Op.BESSEL_I1),
+    "aten.bitwise_not.default": of(Op.BIT_NOT),
+    "prims.fma.default": of(Op.FMA),
+    "aten.where.self": Rule(where),
     "aten.nextafter.default": Rule(nextafter, partial=True),
-    "aten.addcmul.default": Rule(addcmul),
-    "aten.addcdiv.default": Rule(addcdiv),
-    "aten.sigmoid_backward.default": Rule(output_gradient),
-    "aten.tanh_backward.default": Rule(output_gradient),
-    "aten.threshold_backward.default": Rule(threshold_backward),
+    "aten.sign.default": elementwise(sign, 1),
+    "aten.round.decimals": Rule(round_decimals),
     "aten.view.dtype": Rule(view_as_type, view=True, partial=True),
-    "prims.fma.default": Rule(fused_multiply_add),
     "aten._to_copy.default": Rule(cast),
-    "aten.to.dtype": Rule(cast),
     "prims.convert_element_type.default": Rule(cast),
-    "aten.copy.default": Rule(copy),
+    "aten.copy.default": elementwise(lambda _, *values: values[1], 2),
 }

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -11,7 +10,6 @@ import sympy
 
 from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules
-from harness.graph.lowering.scalar import Number
 from harness.graph.lowering.tensor import (
     Lowered,
     OnlineSum,
@@ -193,14 +191,10 @@ def all_of(operand: Operand) -> Value:
     return scalar.compare(Op.LOGICAL_NOT, negated.reduce(ReduceKind.ANY, DType.BOOL))
 
 
-def quantifier(of: Callable[[Operand], Value]) -> Rule:
-    """``any`` and ``all``."""
-
-    def lower(call: Call) -> Lowered:
-        operand = over(call)
-        return operand.finish(of(operand))
-
-    return Rule(lower)
+def any_(call: Call) -> Lowered:
+    """``any``."""
+    operand = over(call)
+    return operand.finish(any_of(operand))
 
 
 def extreme_with_index(kind: ReduceKind, position_kind: ReduceKind) -> Rule:
@@ -237,121 +231,38 @@ def position_of(kind: ReduceKind) -> Rule:
     return Rule(lower)
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """Mean and variance of an operand, with ``correction`` taken from the divisor."""
-
-    operand: Operand
-    correction: Number
-
-    def mean(self) -> Value:
-        """The mean."""
-        return self.operand.reduce(ReduceKind.WELFORD, self.operand.value.dtype, 0)
-
-    def variance(self) -> Value:
-        """Sum of squared deviations over ``max(0, n - correction)``."""
-        operand = self.operand
-        call = operand.call
-        squares = operand.reduce(ReduceKind.WELFORD, operand.value.dtype, 1)
-        if operand.count.is_Integer:
-            divisor: Value = call.scalar.like(
-                max(0.0, int(operand.count) - self.correction), squares
-            )
-        elif self.correction == int(self.correction):
-            count = sympy.Max(0, operand.count - int(self.correction))
-            divisor = call.context.index_value(count, squares.dtype)
-        else:
-            raise call.reject(
-                f"correction = {self.correction}", "a whole number, for unknown sizes"
-            )
-        return call.scalar.div(squares, divisor)
-
-
-def _moments(call: Call) -> Moments:
-    match call.node.op.rsplit(".", 1)[1]:
-        case "default":
-            operand = over(call, 2, 3)
-            correction: Number = int(call.flag(1, "unbiased", True))
-        case "dim":
-            operand = over(call, 1, 3)
-            correction = int(call.flag(2, "unbiased", True))
-        case _:
-            operand = over(call, 1, 3)
-            absent = call.raw(2, "correction", None) is None
-            correction = 1 if absent else call.number(2, "correction")
-    return Moments(operand.cast(call.dtype), correction)
+def _deviations(call: Call) -> tuple[Operand, Value]:
+    """What is reduced, and its variance: the sum of squared deviations over
+    ``max(0, n - correction)``."""
+    operand = over(call, 1, 3).cast(call.dtype)
+    given = call.maybe_number(2, "correction")
+    correction = 1 if given is None else given
+    squares = operand.reduce(ReduceKind.WELFORD, call.dtype, 1)
+    if operand.count.is_Integer:
+        divisor: Value = call.scalar.like(max(0.0, int(operand.count) - correction), squares)
+    elif correction == int(correction):
+        count = sympy.Max(0, operand.count - int(correction))
+        divisor = call.context.index_value(count, squares.dtype)
+    else:
+        raise call.reject(f"correction = {correction}", "a whole number, for unknown sizes")
+    return operand, call.scalar.div(squares, divisor)
 
 
 def variance(call: Call) -> Lowered:
     """``var``."""
-    moments = _moments(call)
-    return moments.operand.finish(moments.variance())
-
-
-def deviation(call: Call) -> Lowered:
-    """``std``."""
-    moments = _moments(call)
-    return moments.operand.finish(call.scalar.op(Op.SQRT, moments.variance()))
+    operand, found = _deviations(call)
+    return operand.finish(found)
 
 
 def variance_and_mean(call: Call) -> Lowered:
     """``var_mean``: both from one pass."""
-    moments = _moments(call)
-    operand = moments.operand
-    return operand.finish(moments.variance(), 0), operand.finish(moments.mean(), 1)
-
-
-def logsumexp(call: Call) -> Lowered:
-    """``log(sum(exp(x)))`` from the online maximum and sum; infinite maxima stay."""
-    scalar = call.scalar
-    operand = over(call).cast(call.dtype)
-    top = operand.reduce(ReduceKind.SOFTMAX, call.dtype, 0)
-    summed = operand.reduce(ReduceKind.SOFTMAX, call.dtype, 1)
-    infinite = scalar.compare(Op.ISINF, top)
-    return operand.finish(scalar.where(infinite, top, scalar.add(top, scalar.op(Op.LOG, summed))))
-
-
-def vector_norm(call: Call) -> Lowered:
-    """``linalg_vector_norm(self, ord, dim, keepdim)``."""
-    operand = over(call, 2, 3).cast(call.dtype)
-    return operand.finish(norm_of(operand, float(call.number(1, "ord", 2))))
-
-
-def norm(call: Call) -> Lowered:
-    """``norm`` with an optional order (2 if absent)."""
-    order = call.maybe_number(1, "p")
-    operand = over(call, 2, 3)
-    return operand.finish(norm_of(operand.cast(call.dtype), 2.0 if order is None else float(order)))
-
-
-def norm_of(operand: Operand, order: float) -> Value:
-    """The ``order``-norm of the elements."""
-    scalar, dtype = operand.call.scalar, operand.value.dtype
-    if order == 2:
-        squares = operand.map(lambda v: scalar.mul(v, v))
-        return scalar.op(Op.SQRT, squares.reduce(ReduceKind.SUM, dtype))
-    absolute = operand.map(lambda v: scalar.op(Op.ABS, v))
-    if math.isinf(order):
-        return absolute.reduce(ReduceKind.MAX if order > 0 else ReduceKind.MIN, dtype)
-    if order == 1:
-        return absolute.reduce(ReduceKind.SUM, dtype)
-    if order == 0:
-        nonzero = operand.cast(DType.BOOL).cast(dtype)
-        return nonzero.reduce(ReduceKind.SUM, dtype)
-    powers = absolute.map(lambda v: scalar.op(Op.POW, v, scalar.like(order, v)))
-    summed = powers.reduce(ReduceKind.SUM, dtype)
-    return scalar.op(Op.POW, summed, scalar.like(1 / order, summed))
-
-
-def count_nonzero(call: Call) -> Lowered:
-    """``count_nonzero``."""
-    operand = over(call, 1, 2).cast(DType.BOOL).cast(DType.I64)
-    return operand.finish(operand.reduce(ReduceKind.SUM, DType.I64))
+    operand, found = _deviations(call)
+    mean_too = operand.reduce(ReduceKind.WELFORD, call.dtype, 0)
+    return operand.finish(found, 0), operand.finish(mean_too, 1)
 
 
 RULES: Rules = {
     "aten.sum.dim_IntList": total(ReduceKind.SUM),
-    "aten.sum.default": total(ReduceKind.SUM),
     "aten.prod.dim_int": total(ReduceKind.PROD),
     "aten.prod.default": total(ReduceKind.PROD),
     "aten.mean.dim": Rule(mean),
@@ -364,25 +275,9 @@ RULES: Rules = {
     "aten.min.dim": extreme_with_index(ReduceKind.MIN, ReduceKind.ARGMIN),
     "aten.argmax.default": position_of(ReduceKind.ARGMAX),
     "aten.argmin.default": position_of(ReduceKind.ARGMIN),
-    "aten.any.default": quantifier(any_of),
-    "aten.any.dim": quantifier(any_of),
-    "aten.any.dims": quantifier(any_of),
-    "aten.all.default": quantifier(all_of),
-    "aten.all.dim": quantifier(all_of),
-    "aten.all.dims": quantifier(all_of),
+    "aten.any.default": Rule(any_),
+    "aten.any.dim": Rule(any_),
+    "aten.any.dims": Rule(any_),
     "aten.var.correction": Rule(variance),
-    "aten.var.dim": Rule(variance),
-    "aten.var.default": Rule(variance),
-    "aten.std.correction": Rule(deviation),
-    "aten.std.dim": Rule(deviation),
-    "aten.std.default": Rule(deviation),
     "aten.var_mean.correction": Rule(variance_and_mean),
-    "aten.var_mean.dim": Rule(variance_and_mean),
-    "aten.var_mean.default": Rule(variance_and_mean),
-    "aten.logsumexp.default": Rule(logsumexp),
-    "aten.linalg_vector_norm.default": Rule(vector_norm),
-    "aten.norm.Scalar": Rule(norm),
-    "aten.norm.ScalarOpt_dim": Rule(norm),
-    "aten.count_nonzero.default": Rule(count_nonzero),
-    "aten.count_nonzero.dim_IntList": Rule(count_nonzero),
 }

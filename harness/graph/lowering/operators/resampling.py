@@ -1,9 +1,9 @@
-"""Nearest upsampling and small pooling windows."""
+"""Small pooling windows."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -20,20 +20,6 @@ from harness.ir.ops import Op
 # Windows of more elements than this are left to the library: every element of the window
 # is one load in the nest.
 LARGEST_WINDOW = 25
-
-
-def upsample_nearest(call: Call) -> Lowered:
-    """``upsample_nearest1d/2d/3d`` where input and output sizes decide the scale: output
-    position ``i`` reads ``i * input // output``, torch's rule for sizes that divide."""
-    tensor = call.tensor(0, "input")
-    index = list(canonical(call.shape))
-    for dim in range(2, tensor.rank):
-        size, given = call.shape[dim], tensor.shape[dim]
-        if size.is_Integer and given.is_Integer and int(size) % int(given) == 0:
-            index[dim] = FloorDiv(index[dim], sympy.Integer(int(size) // int(given)))
-        else:
-            raise call.reject(f"sizes {given} → {size}", "an output size that is a multiple")
-    return call.result(call.read(tensor, tuple(index), call.shape))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,43 +187,9 @@ def adaptive_average_pool(call: Call) -> Lowered:
     return operand.finish(call.scalar.div(summed, count))
 
 
-def bordered(*, reflect: bool) -> Rule:
-    """``reflection_pad`` and ``replication_pad``: what is outside is a mirrored element,
-    or the nearest one."""
-
-    def lower(call: Call) -> Lowered:
-        tensor, pad = call.tensor(0), call.sizes(1, "padding")
-        index = list(canonical(call.shape))
-        for position in range(len(pad) // 2):
-            dim = tensor.rank - 1 - position
-            last = tensor.shape[dim] - 1
-            place = index[dim] - pad[2 * position]
-            if reflect:
-                place = sympy.Max(place, -place)
-                index[dim] = sympy.Min(place, 2 * last - place)
-            else:
-                index[dim] = sympy.Max(0, sympy.Min(last, place))
-        return call.result(call.read(tensor, tuple(index), call.shape))
-
-    return Rule(lower)
-
-
-def _nearest(*names: str) -> dict[str, Rule]:
-    rule: Callable[[Call], Lowered] = upsample_nearest
-    return {f"aten.{name}": Rule(rule, partial=True) for name in names}
-
-
 RULES: Rules = {
-    **_nearest(
-        "upsample_nearest1d.default",
-        "upsample_nearest2d.default",
-        "upsample_nearest2d.vec",
-        "upsample_nearest3d.default",
-    ),
     "aten.max_pool2d_with_indices.default": Rule(max_pool, rereads=True, partial=True),
     "aten.avg_pool2d.default": Rule(average_pool, rereads=True, partial=True),
     "aten.avg_pool2d_backward.default": Rule(average_pool_backward, rereads=True, partial=True),
     "aten._adaptive_avg_pool2d.default": Rule(adaptive_average_pool, partial=True),
-    **{f"aten.reflection_pad{n}d.default": bordered(reflect=True) for n in (1, 2, 3)},
-    **{f"aten.replication_pad{n}d.default": bordered(reflect=False) for n in (1, 2, 3)},
 }

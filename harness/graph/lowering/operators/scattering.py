@@ -90,25 +90,20 @@ def scatter_value(call: Call) -> Lowered:
     return call.result(call.scalar.where(hit, number, call.operand(0)))
 
 
-def index_write(*, accumulate: bool) -> Rule:
-    """``index_add`` and ``index_copy``: whole slices of a source at given positions."""
-
-    def lower(call: Call) -> Lowered:
-        tensor, index = call.tensor(0), call.tensor(2, "index")
-        source = call.tensor(3, "source")
-        dim = call.dim(1, "dim", tensor.rank)
-        if not tensor.rank or not index.rank:
-            raise call.reject("a tensor without dimensions", "at least one dimension")
-        target = list(canonical(source.shape))
-        at = call.read(index, (target[dim],), source.shape)
-        target[dim] = position(call, at, tensor.shape[dim])
-        value = call.scalar.cast(source.value, call.dtype)
-        if accumulate:
-            value = call.scalar.scale(value, call.number(4, "alpha", 1))
-        mode = _mode(call, accumulate)
-        return Scattered(_initial(call, tensor), source.shape, tuple(target), value, mode)
-
-    return Rule(lower, partial=True)
+def index_add(call: Call) -> Lowered:
+    """``index_add(self, dim, index, source, alpha)``: whole slices added at given positions."""
+    tensor, index = call.tensor(0), call.tensor(2, "index")
+    source = call.tensor(3, "source")
+    dim = call.dim(1, "dim", tensor.rank)
+    if not tensor.rank or not index.rank:
+        raise call.reject("a tensor without dimensions", "at least one dimension")
+    target = list(canonical(source.shape))
+    at = call.read(index, (target[dim],), source.shape)
+    target[dim] = position(call, at, tensor.shape[dim])
+    value = call.scalar.cast(source.value, call.dtype)
+    value = call.scalar.scale(value, call.number(4, "alpha", 1))
+    mode = _mode(call, accumulate=True)
+    return Scattered(_initial(call, tensor), source.shape, tuple(target), value, mode)
 
 
 def index_put(call: Call) -> Lowered:
@@ -175,8 +170,6 @@ RULES: Rules = {
     "aten.scatter.src": scatter_tensor(accumulate=False),
     "aten.scatter.value": Rule(scatter_value),
     "aten.scatter_add.default": scatter_tensor(accumulate=True),
-    "aten.index_add.default": index_write(accumulate=True),
-    "aten.index_copy.default": index_write(accumulate=False),
+    "aten.index_add.default": Rule(index_add, partial=True),
     "aten.index_put.default": Rule(index_put, partial=True),
-    "aten._unsafe_index_put.default": Rule(index_put, partial=True),
 }

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from harness.dtypes import DType
-from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.rule import Call, Rule, Rules, elementwise
 from harness.graph.lowering.scalar import Scalar
 from harness.graph.lowering.tensor import Lowered, Tensor
 from harness.ir.nodes import Value
@@ -26,13 +26,6 @@ def _polynomial(scalar: Scalar, x: Value, coefficients: list[float]) -> Value:
     for number in reversed(coefficients[:-1]):
         total = scalar.shift(scalar.mul(total, x), number)
     return total
-
-
-def _plain(function: Callable[[Scalar, Value], Value]) -> Rule:
-    def lower(call: Call) -> Lowered:
-        return call.result(function(call.scalar, call.operand(0)))
-
-    return Rule(lower)
 
 
 def digamma(scalar: Scalar, x: Value) -> Value:
@@ -162,37 +155,29 @@ def polygamma(call: Call) -> Lowered:
     return call.result(scalar.scale(found, (-1.0) ** (n + 1) * math.factorial(n)))
 
 
-def zeta(call: Call) -> Lowered:
-    """``special_zeta(s, q)``, either of them a number or a tensor."""
-    return call.result(call.scalar.op(Op.ZETA, call.operand(0), call.operand(1)))
-
-
 def _ignoring_nan(op: Op) -> Rule:
     """``fmax`` and ``fmin``: a number wins against NaN."""
 
-    def lower(call: Call) -> Lowered:
-        scalar, left, right = call.scalar, call.operand(0), call.operand(1)
+    def chosen(scalar: Scalar, left: Value, right: Value) -> Value:
         found = scalar.op(op, left, right)
-        if left.dtype.is_float:
-            found = scalar.where(scalar.compare(Op.ISNAN, right), left, found)
-            found = scalar.where(scalar.compare(Op.ISNAN, left), right, found)
-        return call.result(found)
+        if not left.dtype.is_float:
+            return found
+        found = scalar.where(scalar.compare(Op.ISNAN, right), left, found)
+        return scalar.where(scalar.compare(Op.ISNAN, left), right, found)
 
-    return Rule(lower)
+    return elementwise(chosen, 2)
 
 
-def ldexp(call: Call) -> Lowered:
+def ldexp(scalar: Scalar, left: Value, right: Value) -> Value:
     """``self * 2 ** other``, each step in the result's type, as in eager mode."""
-    scalar, left, right = call.scalar, call.operand(0), call.operand(1)
-    return call.result(scalar.mul(left, scalar.op(Op.POW, scalar.like(2, left), right)))
+    return scalar.mul(left, scalar.op(Op.POW, scalar.like(2, left), right))
 
 
-def angle(call: Call) -> Lowered:
+def angle(scalar: Scalar, value: Value) -> Value:
     """The angle of a real number: pi where it is negative, else 0; NaN stays."""
-    scalar, value = call.scalar, call.operand(0)
     negative = scalar.compare(Op.LT, value, scalar.like(0, value))
     found = scalar.where(negative, scalar.like(math.pi, value), scalar.like(0, value))
-    return call.result(scalar.where(scalar.compare(Op.ISNAN, value), value, found))
+    return scalar.where(scalar.compare(Op.ISNAN, value), value, found)
 
 
 def frexp(call: Call) -> Lowered:
@@ -227,21 +212,18 @@ def frexp(call: Call) -> Lowered:
 
 
 RULES: Rules = {
-    "aten.digamma.default": _plain(digamma),
+    "aten.digamma.default": elementwise(digamma, 1),
     "aten.polygamma.default": Rule(polygamma),
-    "aten.special_zeta.default": Rule(zeta),
-    "aten.special_zeta.other_scalar": Rule(zeta),
-    "aten.special_zeta.self_scalar": Rule(zeta),
-    "aten.special_i0e.default": _plain(bessel_i_scaled(0)),
-    "aten.special_i1e.default": _plain(bessel_i_scaled(1)),
-    "aten.special_modified_bessel_k0.default": _plain(bessel_k(0, False)),
-    "aten.special_modified_bessel_k1.default": _plain(bessel_k(1, False)),
-    "aten.special_scaled_modified_bessel_k0.default": _plain(bessel_k(0, True)),
-    "aten.special_scaled_modified_bessel_k1.default": _plain(bessel_k(1, True)),
-    "aten.special_spherical_bessel_j0.default": _plain(spherical_j0),
+    "aten.special_i0e.default": elementwise(bessel_i_scaled(0), 1),
+    "aten.special_i1e.default": elementwise(bessel_i_scaled(1), 1),
+    "aten.special_modified_bessel_k0.default": elementwise(bessel_k(0, False), 1),
+    "aten.special_modified_bessel_k1.default": elementwise(bessel_k(1, False), 1),
+    "aten.special_scaled_modified_bessel_k0.default": elementwise(bessel_k(0, True), 1),
+    "aten.special_scaled_modified_bessel_k1.default": elementwise(bessel_k(1, True), 1),
+    "aten.special_spherical_bessel_j0.default": elementwise(spherical_j0, 1),
     "aten.fmax.default": _ignoring_nan(Op.MAXIMUM),
     "aten.fmin.default": _ignoring_nan(Op.MINIMUM),
-    "aten.ldexp.Tensor": Rule(ldexp),
-    "aten.angle.default": Rule(angle),
+    "aten.ldexp.Tensor": elementwise(ldexp, 2),
+    "aten.angle.default": elementwise(angle, 1),
     "aten.frexp.Tensor": Rule(frexp),
 }

@@ -86,34 +86,10 @@ def reshape(call: Call) -> Lowered:
 def permute(call: Call) -> Lowered:
     """``permute(self, dims)``."""
     tensor = call.tensor(0)
-    order = [call.wrap_dim(int(d), tensor.rank) for d in call.sizes(1, "dims")]
-    return _permuted(call, tensor, order)
-
-
-def _permuted(call: Call, tensor: Tensor, order: list[int]) -> Tensor:
-    shape = tuple(tensor.shape[d] for d in order)
-    out = canonical(shape)
     index = [sympy.S.Zero] * tensor.rank
-    for position, dim in enumerate(order):
-        index[dim] = out[position]
-    return _at(call, tensor, tuple(index), shape)
-
-
-def transpose(call: Call) -> Lowered:
-    """``transpose(self, dim0, dim1)``."""
-    tensor = call.tensor(0)
-    first = call.dim(1, "dim0", tensor.rank)
-    second = call.dim(2, "dim1", tensor.rank)
-    order = list(range(tensor.rank))
-    if order:
-        order[first], order[second] = order[second], order[first]
-    return _permuted(call, tensor, order)
-
-
-def reverse_dims(call: Call) -> Lowered:
-    """``t(self)`` and ``numpy_T``: dimensions in reverse order."""
-    tensor = call.tensor(0)
-    return _permuted(call, tensor, list(reversed(range(tensor.rank))))
+    for variable, dim in zip(canonical(call.shape), call.sizes(1, "dims"), strict=True):
+        index[call.wrap_dim(int(dim), tensor.rank)] = variable
+    return _at(call, tensor, tuple(index), call.shape)
 
 
 def expand(call: Call) -> Lowered:
@@ -128,7 +104,9 @@ def slice_(call: Call) -> Lowered:
     dim = call.dim(1, "dim", tensor.rank, 0)
     step = call.size(4, "step", 1)
     start = slice_start(call, tensor.shape[dim], 2, call.shape[dim])
-    return _strided(call, tensor, dim, start, step)
+    index = list(canonical(call.shape))
+    index[dim] = start + index[dim] * step
+    return _at(call, tensor, tuple(index), call.shape)
 
 
 def slice_start(call: Call, size: sympy.Expr, position: int, length: sympy.Expr) -> sympy.Expr:
@@ -157,51 +135,29 @@ def from_start(
     raise call.reject(f"position {position}", "one that is known to count from either end")
 
 
-def _strided(call: Call, tensor: Tensor, dim: int, start: sympy.Expr, step: sympy.Expr) -> Tensor:
-    index = list(canonical(call.shape))
-    index[dim] = start + index[dim] * step
-    return _at(call, tensor, tuple(index), call.shape)
-
-
-def narrow(call: Call) -> Lowered:
-    """``narrow(self, dim, start, length)``."""
-    tensor = call.tensor(0)
-    dim = call.dim(1, "dim", tensor.rank)
-    start = slice_start(call, tensor.shape[dim], 2, call.shape[dim])
-    return _strided(call, tensor, dim, start, sympy.S.One)
-
-
 def select(call: Call) -> Lowered:
     """``select(self, dim, index)``: one slice, without its dimension."""
     tensor = call.tensor(0)
     dim = call.dim(1, "dim", tensor.rank)
-    position = selected(call, 2, tensor.shape[dim])
+    position, size = call.size(2, "index"), tensor.shape[dim]
+    if not position.is_Integer:
+        position = from_start(call, position, size, sympy.nan, size)
+    elif position < 0:
+        position = position + size
     index = list(canonical(call.shape))
     index.insert(dim, position)
     return _at(call, tensor, tuple(index), call.shape)
 
 
-def selected(call: Call, position: int, size: sympy.Expr) -> sympy.Expr:
-    """The argument ``index``, counted from the first of ``size`` elements."""
-    index = call.size(position, "index")
-    if index.is_Integer:
-        return index + size if index < 0 else index
-    return from_start(call, index, size, sympy.nan, size)
-
-
 def squeeze(call: Call) -> Lowered:
-    """``squeeze`` of all, one or several dimensions of size one."""
+    """``squeeze(self, dims)``: without those of them that have size one."""
     tensor = call.tensor(0)
-    dims = call.dims(1, "dim", tensor.rank) if len(call.node.args) > 1 else None
-    if dims is None:
-        dims = list(range(tensor.rank))
-    gone = {d for d in dims if d < tensor.rank and is_one(tensor.shape[d])}
-    kept = [d for d in range(tensor.rank) if d not in gone]
-    shape = tuple(tensor.shape[d] for d in kept)
+    gone = {d for d in call.dims(1, "dim", tensor.rank) if d < tensor.rank}
+    kept = [d for d in range(tensor.rank) if d not in gone or not is_one(tensor.shape[d])]
     index = [sympy.S.Zero] * tensor.rank
-    for variable, dim in zip(canonical(shape), kept, strict=True):
+    for variable, dim in zip(canonical(call.shape), kept, strict=True):
         index[dim] = variable
-    return _at(call, tensor, tuple(index), shape)
+    return _at(call, tensor, tuple(index), call.shape)
 
 
 def unsqueeze(call: Call) -> Lowered:
@@ -213,40 +169,6 @@ def unsqueeze(call: Call) -> Lowered:
     return _at(call, tensor, tuple(index), call.shape)
 
 
-def split(call: Call) -> Lowered:
-    """``split``, ``split_with_sizes`` and ``chunk``: consecutive slices."""
-    tensor = call.tensor(0)
-    dim = call.dim(2, "dim", tensor.rank, 0)
-    parts = []
-    start: sympy.Expr = sympy.S.Zero
-    for position in range(_result_count(call)):
-        shape = call.result_type(position).shape
-        index = list(canonical(shape))
-        index[dim] = index[dim] + start
-        parts.append(_at(call, tensor, tuple(index), shape))
-        start = start + shape[dim]
-    return tuple(parts)
-
-
-def unbind(call: Call) -> Lowered:
-    """``unbind(self, dim)``: every slice, without its dimension."""
-    tensor = call.tensor(0)
-    dim = call.dim(1, "dim", tensor.rank, 0)
-    parts = []
-    for position in range(_result_count(call)):
-        shape = call.result_type(position).shape
-        index = list(canonical(shape))
-        index.insert(dim, sympy.Integer(position))
-        parts.append(_at(call, tensor, tuple(index), shape))
-    return tuple(parts)
-
-
-def _result_count(call: Call) -> int:
-    if not isinstance(call.node.type, tuple):
-        raise call.reject("one result", "a node with a tuple of results")
-    return len(call.node.type)
-
-
 def flip(call: Call) -> Lowered:
     """``flip(self, dims)``."""
     tensor = call.tensor(0)
@@ -256,28 +178,6 @@ def flip(call: Call) -> Lowered:
     for dim in call.dims(1, "dims", tensor.rank) if call.sizes(1, "dims") else []:
         if not is_one(tensor.shape[dim]):
             index[dim] = tensor.shape[dim] - 1 - index[dim]
-    return _at(call, tensor, tuple(index), tensor.shape)
-
-
-def roll(call: Call) -> Lowered:
-    """``roll(self, shifts, dims)``; without dims the flattened tensor is rolled."""
-    tensor = call.tensor(0)
-    shifts = call.sizes(1, "shifts")
-    dims = call.sizes(2, "dims", ())
-    if not dims:
-        flat = (sympy.Mul(*tensor.shape),)
-        line = _at(call, tensor, reshape_index(tensor.shape, flat), flat)
-        rolled = _rolled(call, line, shifts, [0])
-        return _at(call, rolled, reshape_index(flat, tensor.shape), tensor.shape)
-    return _rolled(call, tensor, shifts, [call.wrap_dim(int(d), tensor.rank) for d in dims])
-
-
-def _rolled(call: Call, tensor: Tensor, shifts: Shape, dims: list[int]) -> Tensor:
-    index = list(canonical(tensor.shape))
-    for shift, dim in zip(shifts, dims, strict=True):
-        size = tensor.shape[dim]
-        if not is_one(size):
-            index[dim] = Mod(index[dim] + Mod(-shift, size), size)
     return _at(call, tensor, tuple(index), tensor.shape)
 
 
@@ -322,21 +222,6 @@ def repeat(call: Call) -> Lowered:
     return _at(call, tensor, index, call.shape)
 
 
-def repeat_interleave(call: Call) -> Lowered:
-    """``repeat_interleave(self, repeats, dim)`` with a number of repeats."""
-    tensor = call.tensor(0)
-    repeats = call.size(1, "repeats")
-    if call.raw(2, "dim", None) is None:
-        flat = (sympy.Mul(*tensor.shape),)
-        tensor = _at(call, tensor, reshape_index(tensor.shape, flat), flat)
-        dim = 0
-    else:
-        dim = call.dim(2, "dim", tensor.rank)
-    index = list(canonical(call.shape))
-    index[dim] = FloorDiv(index[dim], repeats)
-    return _at(call, tensor, tuple(index), call.shape)
-
-
 def as_strided(call: Call) -> Lowered:
     """``as_strided(self, size, stride, storage_offset)`` of a tensor whose elements fill
     its storage without gaps: an offset then belongs to exactly one index of it."""
@@ -362,47 +247,23 @@ def as_strided(call: Call) -> Lowered:
 
 RULES: Rules = {
     "aten.alias.default": Rule(same, view=True),
-    "aten.detach.default": Rule(same, view=True),
     "aten.lift_fresh.default": Rule(same, view=True),
     "aten.lift_fresh_copy.default": Rule(same, view=True, fresh=True),
     "aten.view.default": Rule(reshape, view=True),
-    "aten._unsafe_view.default": Rule(reshape, view=True),
-    "aten.reshape.default": Rule(reshape, view=True),
     "aten._reshape_copy.default": Rule(reshape, view=True, fresh=True),
     "aten.view_copy.default": Rule(reshape, view=True, fresh=True),
-    "aten.flatten.using_ints": Rule(reshape, view=True),
-    "aten.unflatten.int": Rule(reshape, view=True),
     "aten.permute.default": Rule(permute, view=True),
     "aten.permute_copy.default": Rule(permute, view=True, fresh=True),
-    "aten.transpose.int": Rule(transpose, view=True),
-    "aten.t.default": Rule(reverse_dims, view=True),
-    "aten.numpy_T.default": Rule(reverse_dims, view=True),
     "aten.expand.default": Rule(expand, view=True),
-    "aten.expand_copy.default": Rule(expand, view=True, fresh=True),
-    "aten.broadcast_to.default": Rule(expand, view=True),
     "aten.slice.Tensor": Rule(slice_, view=True),
     "aten.slice_copy.Tensor": Rule(slice_, view=True, fresh=True),
-    "aten.narrow.default": Rule(narrow, view=True),
     "aten.select.int": Rule(select, view=True),
     "aten.select_copy.int": Rule(select, view=True, fresh=True),
-    "aten.squeeze.default": Rule(squeeze, view=True),
-    "aten.squeeze.dim": Rule(squeeze, view=True),
     "aten.squeeze.dims": Rule(squeeze, view=True),
-    "aten.squeeze_copy.dim": Rule(squeeze, view=True, fresh=True),
-    "aten.squeeze_copy.dims": Rule(squeeze, view=True, fresh=True),
     "aten.unsqueeze.default": Rule(unsqueeze, view=True),
-    "aten.unsqueeze_copy.default": Rule(unsqueeze, view=True, fresh=True),
-    "aten.split.Tensor": Rule(split, view=True),
-    "aten.split_with_sizes.default": Rule(split, view=True),
-    "aten.split_with_sizes_copy.default": Rule(split, view=True, fresh=True),
-    "aten.chunk.default": Rule(split, view=True),
-    "aten.unbind.int": Rule(unbind, view=True),
     "aten.flip.default": Rule(flip, view=True, fresh=True),
-    "aten.roll.default": Rule(roll, view=True, fresh=True),
     "aten.diagonal.default": Rule(diagonal, view=True),
-    "aten.diagonal_copy.default": Rule(diagonal, view=True, fresh=True),
     "aten.unfold.default": Rule(unfold, view=True),
     "aten.as_strided.default": Rule(as_strided, view=True, partial=True),
     "aten.repeat.default": Rule(repeat, view=True, fresh=True),
-    "aten.repeat_interleave.self_int": Rule(repeat_interleave, view=True, fresh=True),
 }

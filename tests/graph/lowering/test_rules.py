@@ -1,0 +1,23 @@
+"""The table of rules as a whole."""
+
+from __future__ import annotations
+
+import torch
+
+from harness.graph.capture.decompositions import decompositions
+from harness.graph.lowering.operators import RULES
+from harness.graph.replay import operator_function
+
+SOMETIMES_WHOLE = {"aten.index_add.default", "aten.index_put.default", "aten.scatter_add.default"}
+"""Taken apart in 16 bits alone."""
+NEWER = {"prims.fma.default"}
+"""Not every torch has it."""
+
+
+def test_every_rule_is_of_an_operator_that_a_captured_graph_may_hold() -> None:
+    table = decompositions()
+    composite = torch._C.DispatchKey.CompositeImplicitAutograd
+    for name in sorted(RULES.keys() - SOMETIMES_WHOLE - NEWER):
+        op = operator_function(name)
+        assert op not in table, name
+        assert not op.has_kernel_for_dispatch_key(composite), name
