@@ -10,6 +10,8 @@ from harness.graph.replay import operator_function
 
 SOMETIMES_WHOLE = {"aten.index_add.default", "aten.index_put.default", "aten.scatter_add.default"}
 """Taken apart in 16 bits alone."""
+WRITTEN_LATER = {"aten.reshape.default", "aten.square.default", "aten.true_divide.Tensor"}
+"""Torch computes with numbers made of sizes or taken from tensors in a graph that is traced."""
 NEWER = {"prims.fma.default"}
 """Not every torch has it."""
 
@@ -17,7 +19,7 @@ NEWER = {"prims.fma.default"}
 def test_every_rule_is_of_an_operator_that_a_captured_graph_may_hold() -> None:
     table = decompositions()
     composite = torch._C.DispatchKey.CompositeImplicitAutograd
-    for name in sorted(RULES.keys() - SOMETIMES_WHOLE - NEWER):
+    for name in sorted(RULES.keys() - SOMETIMES_WHOLE - WRITTEN_LATER - NEWER):
         op = operator_function(name)
         assert op not in table, name
         assert not op.has_kernel_for_dispatch_key(composite), name

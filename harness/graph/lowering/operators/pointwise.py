@@ -296,6 +296,8 @@ RULES: Rules = {
     "aten.special_modified_bessel_i1.default": of(Op.BESSEL_I1),
     "aten.bitwise_not.default": of(Op.BIT_NOT),
     "prims.fma.default": of(Op.FMA),
+    "aten.square.default": elementwise(lambda scalar, value: scalar.mul(value, value), 1),
+    "aten.true_divide.Tensor": Rule(div),
     "aten.where.self": Rule(where),
     "aten.nextafter.default": Rule(nextafter, partial=True),
     "aten.sign.default": elementwise(sign, 1),

@@ -250,6 +250,7 @@ RULES: Rules = {
     "aten.lift_fresh.default": Rule(same, view=True),
     "aten.lift_fresh_copy.default": Rule(same, view=True, fresh=True),
     "aten.view.default": Rule(reshape, view=True),
+    "aten.reshape.default": Rule(reshape, view=True),
     "aten._reshape_copy.default": Rule(reshape, view=True, fresh=True),
     "aten.view_copy.default": Rule(reshape, view=True, fresh=True),
     "aten.permute.default": Rule(permute, view=True),
