@@ -265,7 +265,7 @@ def _table(ops: Mapping[str, Op], overloads: str, make: Callable[[Op], Rule]) ->
 
 def _called(names: str) -> dict[str, Op]:
     """Operations that torch calls as the compiler does."""
-    return {name: Op(name) for name in names.split()}
+    return {op.value: op for op in Op if op.value in names.split()}
 
 
 _FUNCTIONS = (op for op in Op if op.arity == 1 and op.rule is Types.FLOAT)
