@@ -7,11 +7,12 @@ dimension that is gathered from or scattered into.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 import sympy
 
+from harness.dtypes import DType
 from harness.graph.model import Arg, Graph, Node, Ref, TensorType
 
 _PASS_ON = frozenset(
@@ -57,22 +58,44 @@ def index_bounds(graph: Graph) -> dict[str, sympy.Expr]:
     """What the integer values that index something have to stay below, by name: of inputs, and of
     what is computed from them or found (the places of a sort), which another kernel may read."""
     types = graph.types()
-    origins: dict[str, frozenset[str]] = {
-        i.name: frozenset({i.name}) for i in graph.inputs if i.type.dtype.is_integer
-    }
+    flags = {node.name for node in graph.nodes if _is_flag(node, types)}
     bounds: dict[str, sympy.Expr] = {}
-    for node in graph.nodes:
-        packet = _packet(node)
-        if isinstance(node.type, TensorType) and node.type.dtype.is_integer:
-            passed = list(node.refs()) if packet in _PASS_ON or packet in _LOOKED_UP else []
-            passed = passed[:1] if packet in _LOOKED_UP else passed
-            found = (origins.get(name, frozenset[str]()) for name in passed)
-            origins[node.name] = frozenset({node.name}).union(*found)
-        for index, limit in _limits(node, packet, types):
-            for name in sorted(origins.get(index, ())):
-                known = bounds.get(name)
-                bounds[name] = limit if known is None else sympy.Min(known, limit)
+    for node in reversed(graph.nodes):
+        packet, limit = _packet(node), bounds.get(node.name)
+        found = list(_limits(node, packet, types))
+        if limit is not None:
+            found += _passed(node, packet, limit, flags)
+        for name, below in found:
+            kind = types.get(name)
+            if isinstance(kind, TensorType) and kind.dtype.is_integer:
+                least = 2 if name in flags else below
+                bounds[name] = sympy.Min(bounds.get(name, below), below, least)
     return bounds
+
+
+def _passed(
+    node: Node, packet: str, limit: sympy.Expr, flags: Collection[str]
+) -> Iterator[tuple[str, sympy.Expr]]:
+    """(operand, exclusive bound) pairs that keep the values of ``node`` below ``limit``."""
+    match node.args:
+        case (Ref(name=name), int(number)) if packet == "add" and number >= 0:
+            yield name, sympy.Max(limit - number, 1)
+        case (Ref(name=left), Ref(name=right)) if packet == "mul":
+            if left in flags or right in flags:
+                yield from ((left, limit), (right, limit))
+        case (Ref(name=table), *_) if packet in _LOOKED_UP:
+            yield table, limit
+        case _ if packet in _PASS_ON:
+            yield from ((name, limit) for name in node.refs())
+        case _:
+            pass
+
+
+def _is_flag(node: Node, types: Mapping[str, object]) -> bool:
+    """Whether all values are 0 or 1: a condition as a number."""
+    of = next(node.refs(), "") if _packet(node) == "to_copy" else ""
+    kind = types.get(of)
+    return isinstance(kind, TensorType) and kind.dtype is DType.BOOL
 
 
 def _packet(node: Node) -> str:
