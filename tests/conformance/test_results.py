@@ -287,3 +287,11 @@ def test_statistics_of_a_norm_have_eager_mode_s_type(
         return torch.native_layer_norm(x, [4], None, None, 1e-5)
 
     check(compiler, function, torch.randn(3, 4).to(dtype))
+
+
+def test_a_batch_norm_lays_its_result_out_as_eager_mode_does(compiler: Compiler) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return F.batch_norm(x, None, None, training=True)
+
+    check(compiler, function, torch.randn(4, 2, 3).transpose(0, -1))
+    check(compiler, function, torch.randn(2, 4, 5, 3).permute(0, 3, 1, 2))

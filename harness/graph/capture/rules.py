@@ -5,13 +5,24 @@ Each is a function of tensors with the signature of the operator it stands for.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch._decomp import get_decompositions
+from torch._prims_common import suggest_memory_format
 
 _aten = torch.ops.aten
+_BATCH_NORMS = (
+    "native_batch_norm",
+    "_native_batch_norm_legit",
+    "_native_batch_norm_legit_functional",
+    "_native_batch_norm_legit_no_training",
+    "_batch_norm_with_update",
+    "_batch_norm_with_update_functional",
+)
 
 
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
@@ -34,8 +45,21 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
 
 def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Rules for running on the tensors' own device, instead of writing down what a GPU does:
-    eager mode on a CPU rounds the statistics of a norm to the input's type."""
-    return {_aten.native_layer_norm.default: _layer_norm_of_device}
+    eager mode on a CPU rounds the statistics of a norm to the input's type, and lays out the
+    result of a batch norm as it does that of a convolution."""
+    packets = [getattr(_aten, name) for name in _BATCH_NORMS if hasattr(_aten, name)]
+    rules: dict[Any, Callable[..., Any]] = {
+        op: functools.partial(_batch_norm_of_device, rule)
+        for op, rule in get_decompositions(packets).items()
+    }
+    return {**rules, _aten.native_layer_norm.default: _layer_norm_of_device}
+
+
+def _batch_norm_of_device(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
+    out, *rest = rule(x, *args)
+    if x.device.type == "cpu":
+        out = out.contiguous(memory_format=suggest_memory_format(x))
+    return (out, *rest)
 
 
 def _layer_norm_of_device(x: Tensor, *args: Any) -> tuple[Tensor, Tensor, Tensor]:
