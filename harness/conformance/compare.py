@@ -27,9 +27,10 @@ def differences(
     compiler: Compiler | str,
     *,
     signed_zeros: bool = True,
+    dynamic: bool = False,
 ) -> list[str]:
-    """What differs between ``function(*args)`` in eager mode and compiled by ``compiler``, a line
-    for each; none if nothing does. ``args`` stay as they are.
+    """What differs between ``function(*args)`` in eager mode and compiled by ``compiler`` (for any
+    sizes, if ``dynamic``), a line for each; none if nothing does. ``args`` stay as they are.
 
     Floats may differ by rounding: more than ``torch.testing`` allows only where eager mode is
     that far from float64 itself. Signs of zeros count unless ``signed_zeros`` is False. Where
@@ -38,7 +39,7 @@ def differences(
     """
     torch.compiler.reset()
     wanted, given = outcome(function, args)
-    compiled = torch.compile(function, backend=compiler)
+    compiled = torch.compile(function, backend=compiler, dynamic=dynamic or None)
     found, taken = outcome(compiled, args)
     if isinstance(wanted, Exception) or isinstance(found, Exception):
         if isinstance(wanted, Exception) and isinstance(found, Exception):
@@ -56,14 +57,24 @@ def differences(
 
 
 def torchs_own(
-    function: Function, args: Sequence[Any], lines: Sequence[str], *, signed_zeros: bool = True
+    function: Function,
+    args: Sequence[Any],
+    lines: Sequence[str],
+    *,
+    signed_zeros: bool = True,
+    dynamic: bool = False,
 ) -> tuple[str, ...]:
-    """Those of ``lines`` (from ``differences``) that are torch's own: ``torch.compile`` with
-    eager mode's kernels (``aot_eager``) differs in the same way."""
+    """Those of ``lines`` (from ``differences``, and why torch ran a graph) that are torch's own:
+    ``torch.compile`` with eager mode's kernels (``aot_eager``) differs or raises as well."""
     if not lines:
         return ()
-    own = differences(function, args, "aot_eager", signed_zeros=signed_zeros)
-    return tuple(line for line in lines if line in own)
+    own = differences(function, args, "aot_eager", signed_zeros=signed_zeros, dynamic=dynamic)
+    raised = [line for line in own if "; compiled: " in line]
+    return tuple(
+        line
+        for line in lines
+        if line in own or any(line.partition("\n")[0][:500] in text for text in raised)
+    )
 
 
 class _Drawn(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -84,7 +95,7 @@ def draws(function: Function, args: Sequence[Any]) -> bool:
 
 
 class _Narrow(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Takes down the floating types of 16 and 8 bits that are computed."""
+    """Takes down the floating types under 64 bits that are computed."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -94,7 +105,7 @@ class _Narrow(TorchDispatchMode):  # type: ignore[no-untyped-call]
         made = func(*args, **(kwargs or {}))
         for leaf in _tensors((made, args)):
             narrow = isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
-            if narrow and leaf.dtype.itemsize < 4:
+            if narrow and leaf.dtype.itemsize < 8:
                 self.types.add(leaf.dtype)
         return made
 
@@ -177,7 +188,7 @@ class _Judge:
     signed_zeros: bool
 
     def narrow(self) -> Collection[torch.dtype]:
-        """The floating types of 16 and 8 bits that eager mode rounds to."""
+        """The floating types under 64 bits that eager mode rounds to."""
         with _Narrow() as seen:
             outcome(self.function, self.args)
         return seen.types
@@ -188,12 +199,14 @@ class _Judge:
         wide: Sequence[Any] | None = None
         others: list[Sequence[Any]] = []
         narrow: Collection[torch.dtype] = ()
+        types: Collection[torch.dtype] = ()
         count = len(eager)
         for number, (wanted, found) in enumerate(zip(eager, ours, strict=True)):
             line = _unlike(wanted, found)
             if not line and not self._equal(wanted, found):
                 if wide is None:
-                    narrow = self.narrow()
+                    types = self.narrow()
+                    narrow = [dtype for dtype in types if dtype.itemsize < 4]
                     wide = _widened(self.function, self.args, count, torch.float64)
                     for seed in range(4 if narrow else 0):
                         some = narrow if seed else ()
@@ -201,7 +214,8 @@ class _Judge:
                             _widened(self.function, self.args, count, torch.float32, some, seed)
                         )
                 other = [one[number] for one in others]
-                if not self._as_good(wanted, found, wide[number], narrow, other):
+                single = torch.float32 in types and wanted.dtype is torch.float64
+                if not self._as_good(wanted, found, wide[number], narrow, other, single):
                     line = f"{_values(found)} instead of {_values(wanted)}"
             if line:
                 lines.append((number, line))
@@ -225,13 +239,15 @@ class _Judge:
         wide: Any,
         narrow: Collection[torch.dtype],
         others: Sequence[Any],
+        single: bool,
     ) -> bool:
         """Whether ``found`` is as near to the result in float64 as eager mode's is. A number that
         is not floating may differ only where the one computed in float64 does. With ``narrow``
         types, what their rounding decides (a comparison of a number with itself rounded) is
         undecided: it differs between eager mode, ``wide`` and ``others`` (in float32, some
         results rounded). So is a result that is not finite where sums of huge numbers may pass
-        the largest one, in one order and not in another."""
+        the largest one, in one order and not in another. ``single``: it is of float64, and some of
+        it was computed in float32."""
         if not isinstance(wide, torch.Tensor) or wide.shape != wanted.shape:
             return False
         if not wanted.is_floating_point():
@@ -245,6 +261,8 @@ class _Judge:
         error, allowed = (a - w).abs(), (b - w).abs()
         slack = 8 * allowed.nan_to_num(0, 0, 0).max() if allowed.numel() else 0.0
         step = torch.finfo(wanted.dtype).eps * 16
+        if single:
+            slack += 32 * torch.finfo(torch.float32).eps * w.abs().nan_to_num(0, 0, 0).max()
         for dtype in narrow:
             slack += 32 * torch.finfo(dtype).eps * w.abs().nan_to_num(0, 0, 0).max()
             undecided |= ~torch.isfinite(b) | ~torch.isfinite(w)

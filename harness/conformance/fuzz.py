@@ -46,18 +46,18 @@ def faults(program: Program, devices: Devices, seed: int = 0) -> Trial:
     """What is wrong with the compiled ``program``: results that differ, and regions or graphs
     that torch had to run because the compiler failed."""
     function, args = program.load()
-    compiler = Compiler(devices=devices)
+    compiler = Compiler(devices=devices, eager_random=program.draws)
+    zeros, dynamic = program.signed_zeros, program.dynamic
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("ignore", FallbackWarning)
         if isinstance(outcome(function, args)[0], Exception):
             return Trial(seed)  # gradients that eager mode does not have
-        zeros = program.signed_zeros
-        lines = differences(function, args, compiler, signed_zeros=zeros)
-        torchs = torchs_own(function, args, lines, signed_zeros=zeros)
+        lines = differences(function, args, compiler, signed_zeros=zeros, dynamic=dynamic)
+        lines += [report.eager for report in compiler.reports if report.eager]
+        torchs = torchs_own(function, args, lines, signed_zeros=zeros, dynamic=dynamic)
     lines = [line for line in lines if line not in torchs]
-    for report in compiler.reports:
-        lines += [*report.failures, *filter(None, [report.eager])]
+    lines += [failure for report in compiler.reports for failure in report.failures]
     return Trial(
         seed,
         sum(report.kernels for report in compiler.reports),

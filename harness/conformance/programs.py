@@ -7,10 +7,13 @@ overlaps what is read, conversions of floats out of range, several values for on
 
 from __future__ import annotations
 
+import functools
 import random
 import re
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,70 +26,36 @@ _NAMES = re.compile(r"\b[vx]\d+\b")
 _MOST_ELEMENTS = 20_000
 _SPECIAL = (float("nan"), float("inf"), float("-inf"), -0.0, 0.0, 1e-40, 3e38, 65520.0)
 
-_UNARY = (
-    "{0}.sin()", "{0}.cos()", "{0}.exp()", "{0}.tanh()", "{0}.sigmoid()", "{0}.relu()", "{0}.abs()",
-    "-{0}", "{0}.abs().sqrt()", "{0}.floor()", "{0}.ceil()", "{0}.round()", "{0}.trunc()",
-    "{0}.sign()", "{0}.reciprocal()", "{0}.erf()", "{0}.abs().log1p()", "{0}.square()", "~{0}",
-    "torch.nn.functional.gelu({0}.contiguous())", "torch.nn.functional.silu({0})", "{0}.isnan()",
-    "{0}.isinf()",
-    "{0}.logical_not()", "{0}.nan_to_num()", "{0}.clone()", "{0}.contiguous()", "{0}.rsqrt()",
-    "torch.zeros_like({0})", "torch.full_like({0}, 3)", "{0}.nan_to_num().signbit()",
-    "{0}.expm1()", "{0} ** 3",
-)  # fmt: skip
-_BINARY = (
-    "{0} + {1}", "{0} - {1}", "{0} * {1}", "{0} / {1}", "torch.maximum({0}, {1})", "{0} == {1}",
-    "torch.minimum({0}, {1})", "torch.where({0} > {1}, {0}, {1})", "{0} < {1}", "{0} >= {1}",
-    "torch.atan2({0}, {1})", "torch.fmod({0}, {1})", "{0} % {1}", "{0} // {1}", "{0} != {1}",
-    "torch.logical_and({0}, {1})", "{0} ^ {1}", "{0} & {1}", "{0} @ {1}", "torch.hypot({0}, {1})",
-    "torch.copysign({0}, {1}.nan_to_num())", "torch.cat([{0}, {1}], -1)", "torch.stack([{0}, {1}])",
-    "torch.addcmul({0}, {1}, {1})", "torch.lerp({0}, {1}, 0.3)", "{0}.masked_fill({1} > 0, 2)",
-)  # fmt: skip
-_NUMBERS = ("{0} + {c}", "{0} - {c}", "{0} * {c}", "{c} - {0}", "{0} // {c}", "{0} % {c}",
-            "{0} == {c}", "{0} > {c}", "{0}.clamp({c}, 7)", "torch.where({0} > 1, {0}, {c})",
-            "{0} / {c}", "{0}.clamp_min({c})", "{0}.pow(2)", "torch.fmod({0}, {c})")  # fmt: skip
 _REDUCED = ("sum", "mean", "amax", "amin", "argmax", "argmin", "any", "all", "var", "std", "prod",
-            "logsumexp", "softmax", "log_softmax", "cumsum", "norm", "count_nonzero")  # fmt: skip
-_VIEWS = (
-    "{0}.t()", "{0}.mT", "{0}.reshape(-1)", "{0}.unsqueeze({d})", "{0}.squeeze()", "{0}[{a}:]",
-    "{0}[:{b}]", "{0}[..., ::2]", "{0}[..., {a}:{b}]", "{0}.flip({d})", "{0}.select({d}, 0)",
-    "{0}.expand({b}, *{0}.shape)", "{0}.movedim({d}, 0)", "{0}.flatten()",
-    "{0}.narrow({d}, 0, {b})",
-    "{0}.roll(1, {d})", "{0}.repeat({b}, *[1] * ({0}.dim() - 1))", "{0}.split(2, {d})[0]",
-    "{0}.unbind({d})[-1]", "{0}.diagonal()", "torch.nn.functional.pad({0}, (1, {a}))",
-    "{0}.transpose(0, -1)", "{0}.chunk(2, {d})[-1]", "{0}.view(-1)", "{0}[:0]",
+            "logsumexp", "softmax", "log_softmax", "cumsum", "norm", "count_nonzero", "nansum",
+            "nanmean", "aminmax", "max", "min", "var_mean", "std_mean", "median", "nanmedian",
 )  # fmt: skip
-_INDEXED = (
-    "{0}[torch.arange({b}) % {0}.shape[0]]", "{0}.index_select({d}, torch.tensor([0, 0]))",
-    "{0}.gather({d}, torch.zeros_like({0}, dtype=torch.int64))", "{0}.tril()",
-    "{0}.index_add(0, torch.arange({0}.shape[0]), {0})", "{0}[torch.tensor([-1, 0])]",
-    "{0}.index_copy(0, torch.arange({0}.shape[0]).flip(0), {0} * 2)", "{0}.triu(1)",
-    "{0}.scatter({d}, torch.zeros_like({0}.narrow({d}, 0, 1), dtype=torch.int64), 3)",
-    "{0}.index_put((torch.arange({0}.shape[0]),), {0} + {0})", "{0}.sort({d})[0]",
-    "{0}.scatter_add({d}, torch.zeros_like({0}, dtype=torch.int64), {0})",
-    "{0}.cumsum({d})", "{0}.cumprod({d})", "{0}.cummax({d})[0]", "{0}.cummin({d})[1]",
-    "{0}.logcumsumexp({d})", "{0}.sort({d}, stable=True, descending=True)[1]",
-    "{0}.argsort({d}, stable=True)", "{0}.topk(1, {d})[0]",
-    "{0}.sort({d}, stable=True)[0].flip({d})",
-)  # fmt: skip
-_CHANGES = (
-    "{0}.add_(1)", "{0}.mul_({1}.clone())", "{0}.copy_({1}.clone())", "{0}[0] = {1}.clone()[0]",
-    "{0}.zero_()", "{0}[..., :1] = 2", "{0}.t().add_(1)", "{0}.clamp_(-1, 1)",
-    "{0}.view(-1).mul_(2)",
-    "{0}[torch.arange(1)] = 5", "{0}.fill_(3)", "{0}.neg_()",
-)  # fmt: skip
-_CONVERSIONS = ("{0}.to(torch.{t})", "{0}.nan_to_num().clamp(-100, 100).to(torch.{i})",
-                "torch.arange({b})", "torch.ones({b}, {a}).to(torch.{t})")  # fmt: skip
+_KEPT = ("softmax", "log_softmax", "cumsum", "norm", "count_nonzero")
+_PAIRS = ("aminmax", "max", "min", "var_mean", "std_mean", "median", "nanmedian")
+_KINDS = ("unary", "binary", "binary", "numbers", "views", "views", "indexed", "conversions",
+          "reduced", "changes", "layers")  # fmt: skip
+_DRAWING = ("dropout", "rand", "bernoulli")
+"""In what draws random numbers: torch's own are asked for, so that both are the same."""
 _UNSIGNED_ZEROS = ("max", "min", "relu", "clamp", "sort")
 """In what eager mode's zeros have a sign that depends on the order in memory."""
 
 
+@functools.cache
+def _templates() -> Mapping[str, Sequence[str]]:
+    """Statements by kind; ``statements.toml`` says what stands for what."""
+    text = Path(__file__).with_name("statements.toml").read_text()
+    return {kind: tuple(templates) for kind, templates in tomllib.loads(text).items()}
+
+
 @dataclass(frozen=True)
 class Program:
-    """Statements over ``x0`` … (the inputs) and ``v0`` …; what is returned, by name."""
+    """Statements over ``x0`` … (the inputs) and ``v0`` …; what is returned, by name; whether it is
+    to be compiled for any sizes."""
 
     inputs: tuple[str, ...]
     statements: tuple[str, ...]
     outputs: tuple[str, ...]
+    dynamic: bool = False
 
     @property
     def text(self) -> str:
@@ -104,9 +73,20 @@ class Program:
             f"x{n} = {text if f'x{n}' in read else 'torch.zeros(1)'}"
             for n, text in enumerate(self.inputs)
         ]
+        made += ["# torch.compile(f, dynamic=True)"] * self.dynamic
         return "\n".join(
-            ["import torch", "nan, inf = float('nan'), float('inf')", *made, self.text]
+            [
+                "import torch, torch.nn.functional as F",
+                "nan, inf = float('nan'), float('inf')",
+                *made,
+                self.text,
+            ]
         )
+
+    @property
+    def draws(self) -> bool:
+        """Whether random numbers are drawn."""
+        return any(name in line for line in self.statements for name in _DRAWING)
 
     @property
     def signed_zeros(self) -> bool:
@@ -122,12 +102,15 @@ class Program:
     def smaller(self) -> Iterator[Program]:
         """Programs with less: one output alone, the first half, a statement left out (others
         take what it was made from). What is not needed then goes as well."""
+        if self.dynamic:
+            yield replace(self, dynamic=False)
         for output in self.outputs if len(self.outputs) > 1 else ():
             yield replace(self, outputs=(output,))._pruned()
         assigned = [n for n, line in enumerate(self.statements) if _ASSIGNED.match(line)]
         for n in assigned[len(assigned) // 2 : -1][::4]:
             name = self.statements[n].partition(" = ")[0]
-            yield Program(self.inputs, self.statements[: n + 1], (name,))._pruned()
+            first = self.statements[: n + 1]
+            yield replace(self, statements=first, outputs=(name,))._pruned()
         for n in reversed(range(len(self.statements))):
             name, _, value = self.statements[n].partition(" = ")
             rest = self.statements[:n] + self.statements[n + 1 :]
@@ -137,7 +120,7 @@ class Program:
             for other in dict.fromkeys(_NAMES.findall(value)):
                 renamed = [re.sub(rf"\b{name}\b", other, line) for line in rest]
                 outputs = [other if output == name else output for output in self.outputs]
-                yield Program(self.inputs, tuple(renamed), tuple(outputs))._pruned()
+                yield replace(self, statements=tuple(renamed), outputs=tuple(outputs))._pruned()
 
     def _pruned(self) -> Program:
         """Without assignments that nothing reads."""
@@ -206,7 +189,13 @@ class _Maker:
     def _try(self, line: str) -> bool:
         """Carry a line out; whether eager mode takes it."""
         name, _, value = line.partition(" = ")
-        scope = {**self.scope, "torch": torch, "nan": float("nan"), "inf": float("inf")}
+        scope = {
+            **self.scope,
+            "torch": torch,
+            "F": torch.nn.functional,
+            "nan": float("nan"),
+            "inf": float("inf"),
+        }
         try:
             exec(line, scope)  # noqa: S102 - written here
         except Exception:  # noqa: BLE001 - eager mode refuses in many ways
@@ -220,22 +209,10 @@ class _Maker:
 
     def statement(self) -> None:
         rng = self.rng
-        kinds = (
-            _UNARY,
-            _BINARY,
-            _BINARY,
-            _NUMBERS,
-            _VIEWS,
-            _VIEWS,
-            _INDEXED,
-            _CONVERSIONS,
-            (),
-            _CHANGES,
-        )
-        kind = rng.choice(kinds)
-        names = self.tensors(changeable=kind is _CHANGES)
+        kind = rng.choice(_KINDS) if rng.random() > 0.004 else "dependent"
+        names = self.tensors(changeable=kind == "changes")
         # Several elements in one place: what is written there eager mode leaves open.
-        if kind is _CHANGES:
+        if kind == "changes":
             names = [n for n in names if 0 not in self.scope[n].stride()]
         if not names:
             return
@@ -247,18 +224,23 @@ class _Maker:
             "d": rng.randrange(-max(rank, 1), max(rank, 1)),
             "a": rng.choice((0, 1, 2)), "b": rng.choice((1, 2, 3, 5)),
             "t": rng.choice(_FLOATS), "i": rng.choice(_INTEGERS),
+            "v": rng.choice(("int32", "int16", "uint8", "float32", "float16", "int64", "bfloat16")),
         }  # fmt: skip
-        if kind == ():
+        if kind == "reduced":
             name = rng.choice(_REDUCED)
-            keep = name not in ("softmax", "log_softmax", "cumsum", "norm", "count_nonzero")
+            keep = name not in _KEPT
             extra = ", keepdim=True" if keep and rng.random() < 0.5 else ""
-            template = f"{{0}}.{name}(dim={{d}}{extra})"
+            part = f"[{rng.randrange(2)}]" if name in _PAIRS else ""
+            where = "torch" if name.endswith("_mean") else "{0}"
+            given = "{0}, " if name.endswith("_mean") else ""
+            where = "({0} + 0)" if "softmax" in name else where  # of bool only when empty
+            template = f"{where}.{name}({given}dim={{d}}{extra}){part}"
             if name in ("sum", "amax", "amin", "any", "all") and rng.random() < 0.3:
                 template = f"{{0}}.{name}()"
         else:
-            template = rng.choice(kind)
+            template = rng.choice(_templates()[kind])
         text = template.format(*picked, **words)
-        line = text if kind is _CHANGES else f"v{len(self.statements)} = {text}"
+        line = text if kind == "changes" else f"v{len(self.statements)} = {text}"
         if self._try(line):
             self.statements.append(line)
 
@@ -277,4 +259,5 @@ def make_program(seed: int, least: int = 5, most: int = 40) -> Program:
     outputs = rng.choices(names[-8:], k=rng.choice((1, 2, 3, 4)))
     if rng.random() < 0.3:
         outputs.append(rng.choice(names))
-    return Program(tuple(maker.inputs), tuple(maker.statements), tuple(outputs))
+    dynamic = rng.random() < 0.15
+    return Program(tuple(maker.inputs), tuple(maker.statements), tuple(outputs), dynamic)

@@ -81,3 +81,34 @@ def test_what_eager_mode_leaves_open_is_no_difference(devices: Devices) -> None:
     assert differences(function, [x], Compiler(devices=devices)) == []
     y = torch.ones(3, dtype=torch.bfloat16)
     assert differences(itself, [x.double(), y], Compiler(devices=devices)) == []
+
+
+def test_sums_in_float32_are_no_difference_in_float64(devices: Devices) -> None:
+    from harness.backend import Compiler
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x.square().float().sigmoid()
+
+    x = torch.linspace(-3, 3, 50, dtype=torch.float64).requires_grad_()
+    assert differences(function, [x], Compiler(devices=devices)) == []
+
+
+def test_what_torch_refuses_for_any_backend_is_its_own(devices: Devices) -> None:
+    integers = "torch.arange(30, dtype=torch.int32).reshape(2, 3, 5).transpose(0, -1)"
+    program = Program(
+        ("torch.ones(8, 3, dtype=torch.int8)", integers, "x1[..., :2]"),
+        ("x2[0] = x0.clone()[0][0]", "x1[-1:] += 1"),
+        ("x0",),
+        dynamic=True,
+    )
+    found = trial(0, devices, program)
+    assert found.torchs and not found.faults
+    assert "dynamic=True" in program.reproducer
+
+
+def test_every_kind_of_statement_is_made() -> None:
+    text = "\n".join(program.text for program in map(make_program, range(200)))
+    for part in ("F.layer_norm", "scatter_reduce", ".view(torch.", "accumulate", ".unfold(",
+                 "searchsorted", "F.max_pool2d", " ** ", " << ",
+                 ".var_mean(", "F.conv", "median", ".index_add_("):  # fmt: skip
+        assert part in text, part
