@@ -39,13 +39,12 @@ from harness.heuristics.facts import Config  # noqa: E402
 from harness.measure.peers.comparing import compare, region_task  # noqa: E402
 from harness.measure.peers.names import OURS, TUNED  # noqa: E402
 from harness.measure.peers.providers import Make, Provider, maker  # noqa: E402
-from harness.measure.peers.worker import compiled_launch, region_provider  # noqa: E402
+from harness.measure.peers.worker import compiled_kernels, region_provider  # noqa: E402
 from harness.measure.timer.graph_timer import METHOD, CudaTimer  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
 from harness.runtime.compile.compiling import CompileJob, CompilePool  # noqa: E402
 from harness.runtime.device import current_target  # noqa: E402
-from harness.runtime.launch.launcher import LauncherCache  # noqa: E402
 from harness.runtime.tune.autotune import Compiler, Settings, tune  # noqa: E402
 from harness.runtime.tune.race import failure  # noqa: E402
 from harness.runtime.tune.saved import free_room  # noqa: E402
@@ -82,7 +81,6 @@ class Bench:
     pool: CompilePool
     search: Search
     budget_ms: float
-    launchers: LauncherCache
     configs: dict[str, Config] = field(default_factory=dict)
     trials: int = 0
 
@@ -157,11 +155,11 @@ def examine(bench: Bench, graph: str, region: CompiledRegion, count: int) -> Row
     row = Row(graph, region.region.name, count, len(texts), new)
     row.ours_s = bench.tune(texts)
     device = torch.device("cuda")
-    launch = compiled_launch(bench.launchers, bench.configs, bench.cache)
-    untuned = compiled_launch(bench.launchers, {}, bench.cache)
+    tuned = compiled_kernels(bench.target, bench.configs, bench.cache)
+    untuned = compiled_kernels(bench.target, {}, bench.cache)
     source = region.region.graph
     makers: dict[str, Make] = {
-        OURS: lambda _: region_provider(region, launch, device),
+        OURS: lambda _: region_provider(region, tuned, device),
         TUNED: timed_maker(maker(TUNED, source, device), row),
         "first choice": lambda _: region_provider(region, untuned, device),
     }
@@ -172,7 +170,6 @@ def examine(bench: Bench, graph: str, region: CompiledRegion, count: int) -> Row
         row.reasons["comparison"] = f"{type(error).__name__}: {error}"[:300]
         return row
     finally:
-        bench.launchers.clear()
         torch.compiler.reset()
         torch.cuda.empty_cache()
     row.passed = bool(peers[OURS].passed)
@@ -249,9 +246,8 @@ def main() -> int:
     cache = Path(tempfile.mkdtemp(prefix="harness-tuned-"))
     print(f"{torch.cuda.get_device_name()}; {len(regions)} regions to do", flush=True)
     with CompilePool(given.jobs, cache) as pool:
-        launchers = LauncherCache(target, cache)
         search = search_named(given.search)
-        bench = Bench(target, CudaTimer(), cache, pool, search, given.budget_ms, launchers)
+        bench = Bench(target, CudaTimer(), cache, pool, search, given.budget_ms)
         for graph, region, count in regions:
             if time.monotonic() - began > given.seconds - 20:
                 print("time is up")

@@ -37,7 +37,7 @@ from harness.runtime import module as modules  # noqa: E402
 from harness.runtime.compile.static import compile_for, reason  # noqa: E402
 from harness.runtime.device import current_target  # noqa: E402
 from harness.runtime.launch import native  # noqa: E402
-from harness.runtime.launch.driver import cuda  # noqa: E402
+from harness.runtime.launch.driver import PythonKernel, cuda  # noqa: E402
 from harness.runtime.launch.host import raw_stream  # noqa: E402
 from harness.runtime.launch.launcher import Launcher, LoadedBinaries  # noqa: E402
 
@@ -135,12 +135,12 @@ def ways(count: int, cache: Path) -> dict[str, Way]:
         "kernel": lambda: kernel(stream, *args),
         "launcher": lambda: launcher(args),
     }
-    slow = native.through_ctypes(print, print, print)
+    slow = PythonKernel(print, print, print)
     owner = LoadedBinaries(cuda())
     owner.bind(slow, launcher.binary(), torch.cuda.current_device())
 
-    def through_ctypes(_owner: LoadedBinaries = owner) -> object:  # the owner has to live on
-        return slow(stream, *args)
+    def through_ctypes(_owner: LoadedBinaries = owner) -> None:  # the owner has to live on
+        slow(stream, *args)
 
     found["ctypes"] = through_ctypes
     jit, grid = loaded.kernel, loaded.grid(config)

@@ -72,7 +72,7 @@ def test_how_kernels_are_launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     def answer(cache: Path | None) -> native.Launching:
         assert cache == tmp_path
-        return native.Launching(native.through_ctypes, reasons.pop())
+        return native.Launching(native.PythonKernel, reasons.pop())
 
     reasons = ["no C compiler", ""]
     monkeypatch.setattr(native, "launching", answer)

@@ -10,13 +10,13 @@ import torch
 
 import harness.executor as executor
 from harness.dtypes import DType
-from harness.executor import prepare_partition
 from harness.executor.products import products, row_length
 from harness.executor.views import ViewPlan
 from harness.graph.model import Graph, Partition
 from harness.graph.partition.regions import partition
 from harness.graph.replay import random_inputs, replay
 from tests.graph.building import GraphBuilder, supports
+from tests.running import prepare_partition
 
 
 @pytest.fixture

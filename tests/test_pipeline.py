@@ -13,7 +13,6 @@ import torch
 
 from harness.codegen.source import EmittedModule
 from harness.dtypes import DType
-from harness.executor import run_graph
 from harness.graph.model import Graph, Ref
 from harness.graph.replay import random_inputs, replay
 from harness.pipeline import Stage, compile_graph
@@ -21,6 +20,7 @@ from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
 from harness.tiling.plan import Category
 from tests.graph.building import GraphBuilder
+from tests.running import run_graph
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness.executor import run_graph
 from harness.graph.replay import random_inputs, replay
 from harness.graph.text import load
 from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
+from tests.running import run_graph
 
 GRAPHS = Path(__file__).parent.parent / "suites" / "graphs"
 # Without the library calls that exist for CUDA only (attention).

@@ -7,7 +7,7 @@ run costs the host little more than its launches. Its text is the function's ``t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -15,23 +15,18 @@ import torch
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, CompiledRegion
-from harness.executor.graphs import NO_SIZES, GraphWriter, Sizes, WriteRegion
-from harness.executor.hosttext import HostText, listing, unpacking
+from harness.executor.graphs import NO_SIZES, GraphWriter, Sizes
+from harness.executor.hosttext import HostText
 from harness.executor.lanes import has_lanes
 from harness.executor.layouts import Host
 from harness.executor.regions import LaunchOn, RegionWriter, Value
 from harness.graph.model import Partition, Region
-from harness.graph.replay import replay
-from harness.runtime.launch.host import Side, allocator, no_stream, reinterpreter
+from harness.runtime.launch.host import SideStream, allocator, no_stream, reinterpreter
 
-LaunchKernel: TypeAlias = "Callable[[EmittedModule, list[Any]], None]"
-"""Runs an emitted module's kernel on its arguments (tensors; integers for sizes)."""
 PrepareKernel: TypeAlias = "Callable[[EmittedModule], Callable[[list[Any]], None]]"
 """Makes what runs an emitted module's kernel, given its arguments."""
 RunGraph: TypeAlias = "Callable[[list[Any]], list[torch.Tensor | None]]"
 """A graph's outputs from one tensor per input, in a list that it empties."""
-RegionStep: TypeAlias = "Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]"
-"""A region's outputs from its inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +39,7 @@ class Launches:
     kernel: Callable[[EmittedModule], LaunchOn]
     stream: Callable[[int], int] = no_stream
     finished: Callable[[], None] | None = None
-    side: Side | None = None
+    side: SideStream | None = None
 
 
 def launches_of(kernel: PrepareKernel | Launches) -> Launches:
@@ -89,96 +84,35 @@ def prepare_graph(
     lanes = itertools.cycle(("stream",) if launches.side is None else ("stream", "side"))
 
     def write_region(region: Region, values: list[Value]) -> list[Value] | None:
-        found = by_name[region.name]
-        if not found.complete or found.program is None:
+        found = by_name.get(region.name)
+        if found is None or not found.complete or found.program is None:
             return None
-        writer = RegionWriter(
-            text, host, found, found.program, one_kernel, values, next(lanes), fine="fine"
-        )
+        writer = RegionWriter(text, host, found, found.program, one_kernel, values, next(lanes))
         return [Value(variable, sure=True) for variable in writer.write()]
 
-    return _function(text, host, compiled.partition, write_region, launches, sizes)
-
-
-def prepare_partition(partition: Partition, device: torch.device | str) -> RunGraph:
-    """A partition as a function of its inputs on ``device``, all of it by torch."""
-
-    def by_torch(region: Region, values: list[Value]) -> None:
-        del region, values
-
-    host = _host(torch.device(device))
-    return _function(HostText(), host, partition, by_torch, Launches(_no_kernels))
+    for taken in ("stream", "side", "fine"):
+        text.fresh(taken)
+    number, side = where.index or 0, launches.side
+    before = [f"stream = {text.bind(launches.stream, 'current_stream')}({number})"]
+    after = []
+    if side is not None:
+        # Copies of inputs that are not where kernels can read them are made on one stream.
+        before.append(f"side = {text.bind(side.fork, 'fork')}({number}) if fine else stream")
+        after.append(f"if side != stream: {text.bind(side.join, 'join')}({number})")
+    if launches.finished is not None:
+        after.append(f"{text.bind(launches.finished, 'finished')}()")
+    writer = GraphWriter(text, host, compiled.partition, write_region, side is not None, sizes)
+    writer.write(before, after)
+    return text.function("run", compiled.name)
 
 
 def _host(device: torch.device) -> Host:
     return Host(device, allocator(device), reinterpreter(), pads_rows=device.type == "cuda")
 
 
-def _no_kernels(module: EmittedModule) -> LaunchOn:
-    raise ValueError(module.name)
-
-
-def _function(
-    text: HostText,
-    host: Host,
-    partition: Partition,
-    region: WriteRegion,
-    launches: Launches,
-    sizes: Sizes = NO_SIZES,
-) -> RunGraph:
-    for taken in ("stream", "side", "fine"):
-        text.fresh(taken)
-    device, side = host.device.index or 0, launches.side
-    before = [f"stream = {text.bind(launches.stream, 'current_stream')}({device})"]
-    after = []
-    if side is not None:
-        # Copies of inputs that are not where kernels can read them are made on one stream.
-        before.append(f"side = {text.bind(side.fork, 'fork')}({device}) if fine else stream")
-        after.append(f"if side != stream: {text.bind(side.join, 'join')}({device})")
-    if launches.finished is not None:
-        after.append(f"{text.bind(launches.finished, 'finished')}()")
-    writer = GraphWriter(text, host, partition, region, side is not None, sizes)
-    writer.write(before, after)
-    return text.function("run", partition.graph.name)
-
-
-def run_graph(
-    compiled: CompiledGraph,
-    tensors: Sequence[torch.Tensor],
-    launch: LaunchKernel,
-    device: torch.device | str,
-) -> list[torch.Tensor | None]:
-    """The graph's outputs from ``tensors`` (one per input, on ``device``), mutations applied."""
-    return prepare_graph(compiled, _each_time(launch), device)(list(tensors))
-
-
 def prepare_region(
     compiled: CompiledRegion, kernel: PrepareKernel | Launches, device: torch.device | str
-) -> RegionStep:
-    """A region as a function of its inputs: allocate, launch in order, free after last use.
-
-    An input on another device or with other strides than the region's graph records is
-    copied first (and copied back if the region changes it).
-    """
-    launches, where = launches_of(kernel), torch.device(device)
-    if not compiled.complete or compiled.program is None:
-        graph = compiled.region.graph
-        return lambda tensors: [t for t in replay(graph, tensors, where) if t is not None]
-    text, host = HostText(), _host(where)
-    for taken in ("stream", "fine"):
-        text.fresh(taken)
-    inputs = [text.fresh(item.name) for item in compiled.region.graph.inputs]
-    text.add(*unpacking(inputs, "tensors"))
-    for variable, item in zip(inputs, compiled.region.graph.inputs, strict=True):
-        text.measure(variable, item.type.shape)
-    text.add(f"stream = {text.bind(launches.stream, 'current_stream')}({where.index or 0})")
-    values = [Value(variable, sure=False) for variable in inputs]
-    writer = RegionWriter(
-        text, host, compiled, compiled.program, launches.kernel, values, "stream", "False"
-    )
-    text.add(f"return {listing(writer.write())}")
-    return text.function("run", compiled.region.name)
-
-
-def _each_time(launch: LaunchKernel) -> PrepareKernel:
-    return lambda module: lambda args: launch(module, args)
+) -> RunGraph:
+    """``compiled`` as ``prepare_graph`` does a graph that consists of nothing else."""
+    alone = Partition(compiled.region.graph, (compiled.region,))
+    return prepare_graph(CompiledGraph(alone, (compiled,), (), (), ()), kernel, device)

@@ -30,7 +30,7 @@ class Value:
 @dataclass(eq=False, slots=True)
 class RegionWriter:
     """Writes one region into ``text``. ``inputs`` are its inputs' values in order; ``stream``
-    and ``fine`` are the texts of the current stream and of whether inputs need no copy."""
+    is the text of the current one."""
 
     text: HostText
     host: Host
@@ -39,7 +39,6 @@ class RegionWriter:
     kernel: Callable[[EmittedModule], LaunchOn]
     inputs: Sequence[Value]
     stream: str
-    fine: str
     _layouts: dict[str, Layout] = field(default_factory=dict)
     _variables: dict[str, str] = field(default_factory=dict)
     _here: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -81,7 +80,7 @@ class RegionWriter:
         here = self.text.fresh(f"{value.variable}_here")
         adapted = self.text.bind(self.host.adapted, "adapted")
         copy = f"{adapted}({value.variable}, {self._layout(name)})"
-        self.text.add(f"{here} = {value.variable} if {self.fine} else {copy}")
+        self.text.add(f"{here} = {value.variable} if fine else {copy}")
         self._here[name] = value.variable, here
         return here
 

@@ -13,12 +13,12 @@ import torch
 
 from harness.codegen.source import EmittedModule
 from harness.decisions import Decisions
-from harness.executor import run_graph
 from harness.graph.model import Graph
 from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H200
 from tests.codegen.kernels import loads
+from tests.running import run_graph
 
 _SOFTMAX = """# harness graph 1
 def softmax(

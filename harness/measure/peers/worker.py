@@ -7,7 +7,6 @@ this process with it, and the parent, told step by step how far it came, goes on
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledRegion
 from harness.devices.job import Context, Unusable
 from harness.errors import HarnessError
-from harness.executor import LaunchKernel, prepare_region
+from harness.executor import PrepareKernel, prepare_region
 from harness.graph.replay import random_inputs
 from harness.heuristics.facts import Config
 from harness.measure.measurer import release
@@ -39,7 +38,8 @@ from harness.measure.worker import Gpu, is_lost
 from harness.records.timing import Timer
 from harness.runtime import module as modules
 from harness.runtime.device import current_target
-from harness.runtime.launch.launcher import LauncherCache
+from harness.runtime.launch.launcher import Launcher
+from harness.target import Target
 
 
 def compare_region(context: Context, job: CompareJob) -> dict[str, Peer]:
@@ -74,7 +74,6 @@ class Comparer:
     context: Context
     timer: Timer
     device: torch.device = field(default_factory=lambda: torch.device("cuda"))
-    _launchers: LauncherCache | None = None
 
     def compare(self, job: CompareJob) -> dict[str, Peer]:
         """All providers on one region. Raises ``Unusable`` when the device's context is lost."""
@@ -86,7 +85,8 @@ class Comparer:
             self._require_device(error)
             raise
         finally:
-            self._forget()
+            torch.compiler.reset()
+            release(str(self.device))
 
     def _prepared(self, job: CompareJob) -> tuple[Task, dict[str, Make]]:
         if isinstance(job.work, str):
@@ -100,17 +100,17 @@ class Comparer:
 
     def _ours(self, job: CompareJob, region: CompiledRegion) -> Make:
         def make(_: Sequence[Any]) -> Provider:
-            launch = compiled_launch(self._launchers_here(), job.configs, self.context.cache)
-            return region_provider(region, launch, self.device)
+            kernels = compiled_kernels(current_target(), job.configs, self.context.cache)
+            return region_provider(region, kernels, self.device)
 
         return make
 
     def _kernel(self, job: CompareJob, text: str) -> tuple[Task, dict[str, Make]]:
         loaded = modules.load(text, self.context.cache)
-        config = job.configs.get(text)
+        config = job.configs.get(text, loaded.configs[0])
 
         def ours(inputs: Sequence[Any]) -> Provider:
-            launcher = self._launchers_here().get(loaded, config)
+            launcher = Launcher(loaded, config, current_target(), self.context.cache)
             return kernel_maker(loaded, launcher)(inputs)
 
         return kernel_task(loaded, self.device, job.seed), {
@@ -118,42 +118,29 @@ class Comparer:
             for name in job.names
         }
 
-    def _launchers_here(self) -> LauncherCache:
-        if self._launchers is None:
-            self._launchers = LauncherCache(current_target(), self.context.cache)
-        return self._launchers
-
     def _require_device(self, error: Exception) -> None:
         """Raises ``Unusable`` with ``error`` if the device's context is lost."""
         if self.device.type == "cuda" and is_lost():
             lost = HarnessError("the device's context was lost", got=why(error))
             raise Unusable(lost) from error
 
-    def _forget(self) -> None:
-        if self._launchers is not None:
-            self._launchers.clear()
-        torch.compiler.reset()
-        release(str(self.device))
+
+def compiled_kernels(
+    target: Target, configs: Mapping[str, Config], cache: Path | None
+) -> PrepareKernel:
+    """Compiled kernels for the current device. ``configs`` are tuned configurations by module
+    text; a kernel that has none gets its default configuration. Module files go to ``cache``."""
+
+    def kernel(module: EmittedModule) -> Launcher:
+        loaded = modules.load(module.text, cache)
+        return Launcher(loaded, configs.get(module.text, loaded.configs[0]), target, cache)
+
+    return kernel
 
 
-def compiled_launch(
-    launchers: LauncherCache, configs: Mapping[str, Config], cache: Path | None
-) -> LaunchKernel:
-    """Launch compiled kernels. ``configs`` are tuned configurations by module text; a kernel
-    that has none gets its default configuration. Module files go to ``cache``."""
-    loaded: dict[str, Callable[[Sequence[Any]], None]] = {}
-
-    def launch(module: EmittedModule, args: list[Any]) -> None:
-        run = loaded.get(module.text)
-        if run is None:
-            made = modules.load(module.text, cache)
-            run = loaded[module.text] = launchers.get(made, configs.get(module.text))
-        run(args)
-
-    return launch
-
-
-def region_provider(region: CompiledRegion, launch: LaunchKernel, device: torch.device) -> Provider:
+def region_provider(
+    region: CompiledRegion, kernel: PrepareKernel, device: torch.device
+) -> Provider:
     """``region`` as a function of its inputs. Raises ``HarnessError`` for one that has no
     kernels: running torch in their place would be another provider's time."""
     if not region.complete or region.program is None:
@@ -164,7 +151,7 @@ def region_provider(region: CompiledRegion, launch: LaunchKernel, device: torch.
             expected="every kernel of the region generated",
             remedy="see the compile report",
         )
-    run = prepare_region(region, lambda module: functools.partial(launch, module), device)
+    run = prepare_region(region, kernel, device)
     return lambda tensors: run(list(tensors))
 
 

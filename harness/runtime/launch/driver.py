@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.errors import CompileFailed, HarnessError, NoDevice
@@ -212,12 +212,12 @@ def _too_much(name: str, got: str, expected: str) -> CompileFailed:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PythonKernel:
-    """What ``launch.c`` is, without a C compiler: slower, the same otherwise."""
+    """What ``launch.c`` is, without a C compiler: a few microseconds more for a launch."""
 
     unbound: Any
     misaligned: Any
     failed: Any
-    state: dict[str, Any]
+    state: dict[str, Any] = field(default_factory=dict)
 
     def bind(
         self,

@@ -7,10 +7,9 @@ and where this torch has none of that name the public way is taken, if there is 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -21,18 +20,6 @@ Reinterpret = Callable[[torch.Tensor, tuple[int, ...], tuple[int, ...], int], to
 """The memory of a tensor in another layout, from so many elements after its first."""
 
 
-class Side(Protocol):
-    """A second stream."""
-
-    def fork(self, device: int) -> int:
-        """Let it wait for what the current stream of ``device`` has; its handle."""
-        ...
-
-    def join(self, device: int) -> None:
-        """Let the current stream of ``device`` wait for it."""
-        ...
-
-
 @dataclass(eq=False, slots=True)
 class SideStream:
     """A second stream of a CUDA device, which can be part of a recorded graph."""
@@ -41,7 +28,7 @@ class SideStream:
     _events: Any = None
 
     def fork(self, device: int) -> int:
-        """As ``Side.fork``."""
+        """Let it wait for what the current stream of ``device`` has; its handle."""
         if self._stream is None:
             cuda: Any = torch.cuda
             self._stream = cuda.Stream(device)
@@ -52,7 +39,7 @@ class SideStream:
         return handle
 
     def join(self, device: int) -> None:
-        """As ``Side.join``."""
+        """Let the current stream of ``device`` wait for it."""
         self._events[1].record(self._stream)
         torch.cuda.current_stream(device).wait_event(self._events[1])
 
@@ -75,19 +62,8 @@ def allocator(device: torch.device) -> Empty:
     quick: Any = getattr(guards, f"_empty_strided_{device.type}", None)
     if quick is not None:
         return quick
-    made: Any = torch.empty_strided
-    return functools.partial(_allocate, made, device)
-
-
-def _allocate(
-    made: Any,
-    device: torch.device,
-    shape: tuple[int, ...],
-    stride: tuple[int, ...],
-    dtype: torch.dtype,
-) -> torch.Tensor:
-    found: torch.Tensor = made(shape, stride, dtype=dtype, device=device)
-    return found
+    made = torch.empty_strided
+    return lambda shape, stride, dtype: made(shape, stride, dtype=dtype, device=device)
 
 
 def reinterpreter() -> Reinterpret:

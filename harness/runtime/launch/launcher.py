@@ -285,25 +285,3 @@ def _not_bound(*_: Any) -> None:
 
 def _address(argument: Any) -> int:
     return argument if isinstance(argument, int) else int(argument.data_ptr())
-
-
-@dataclass(eq=False, slots=True)
-class LauncherCache:
-    """Launchers by module text and configuration, for as long as the cache lives."""
-
-    target: Target
-    cache: Path | None = None
-    _launchers: dict[tuple[str, Config], Launcher] = field(default_factory=dict)
-
-    def get(self, loaded: modules.LoadedModule, config: Config | None = None) -> Launcher:
-        """The launcher of ``loaded`` under ``config`` (its default configuration if None)."""
-        chosen = loaded.configs[0] if config is None else config
-        key = (modules.text_hash(loaded.text), chosen)
-        found = self._launchers.get(key)
-        if found is None:
-            found = self._launchers[key] = Launcher(loaded, chosen, self.target, self.cache)
-        return found
-
-    def clear(self) -> None:
-        """Forget all of them, which unloads their binaries."""
-        self._launchers.clear()

@@ -16,7 +16,7 @@ import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from harness.errors import RecordError
 from harness.files import write_atomically
@@ -28,31 +28,9 @@ _NAME = "harness_launch"
 _SUFFIX = str(sysconfig.get_config_var("EXT_SUFFIX"))
 
 
-class Kernel(Protocol):
-    """A kernel ready to launch: ``kernel(stream, *args)``, with tensors (or addresses) for
-    pointers and numbers for the rest."""
-
-    def __call__(self, stream: int, *args: Any) -> object:
-        """Enqueue the kernel on ``stream``."""
-        ...
-
-    def bind(
-        self,
-        function: int,
-        launch: int,
-        grid: tuple[int, int, int],
-        threads: int,
-        shared: int,
-        kinds: bytes,
-        cooperative: bool,
-    ) -> object:
-        """Fix what a launch needs besides stream and arguments."""
-        ...
-
-    def unbind(self) -> object:
-        """Forget the function: calls go to ``unbound`` from now on."""
-        ...
-
+Kernel: TypeAlias = PythonKernel
+"""A kernel ready to launch: ``kernel(stream, *args)``, with tensors (or addresses) for pointers and
+numbers for the rest. That of ``launch.c`` has the same methods."""
 
 Make = Callable[[Callable[..., Any], Callable[..., Any], Callable[[int, int], Any]], Kernel]
 
@@ -68,25 +46,14 @@ class Launching:
     reason: str = ""
 
 
+@functools.cache
 def launching(cache: Path | None = None) -> Launching:
     """The quickest way there is to launch; what is compiled is kept below ``cache``."""
-    return _launching(cache)
-
-
-@functools.cache
-def _launching(cache: Path | None) -> Launching:
     try:
         made: Make = _compiled(cache).Kernel
     except Exception as error:  # noqa: BLE001 - no compiler, no headers, a full disk: ctypes then
-        return Launching(through_ctypes, reason(error))
+        return Launching(PythonKernel, reason(error))
     return Launching(made)
-
-
-def through_ctypes(
-    unbound: Callable[..., Any], misaligned: Callable[..., Any], failed: Callable[[int, int], Any]
-) -> Kernel:
-    """A ``Kernel`` without a C compiler: a few microseconds more for a launch."""
-    return PythonKernel(unbound, misaligned, failed, {})
 
 
 def _compiled(cache: Path | None) -> Any:

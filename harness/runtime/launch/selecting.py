@@ -24,7 +24,7 @@ from harness.runtime.compile import binary as binaries
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.static import reason, untuned
 from harness.runtime.launch.driver import cuda
-from harness.runtime.launch.launcher import Launcher, LauncherCache
+from harness.runtime.launch.launcher import Launcher
 from harness.runtime.launch.native import Kernel, launching
 from harness.runtime.tune.caching import CachingAutotuner
 from harness.runtime.tune.tuning_cache import TuningCache
@@ -54,13 +54,10 @@ class SelectedKernels:
     tuning_cache: TuningCache | None = None
     untuned: dict[str, str] = field(default_factory=dict)
     _kernels: dict[str, SelectedKernel] = field(default_factory=dict)
-    _launchers: LauncherCache = field(init=False)
+    _launchers: dict[tuple[str, Config], Launcher] = field(default_factory=dict)
     _pool: CompilePool | None = None
     _compiling: list[threading.Thread] = field(default_factory=list)
     _closed: bool = False
-
-    def __post_init__(self) -> None:
-        self._launchers = LauncherCache(self.target, self.cache)
 
     def get(self, module_text: str) -> SelectedKernel:
         """The module's kernel. Nothing is compiled before its first launch."""
@@ -131,7 +128,10 @@ class SelectedKernels:
 
     def launcher(self, loaded: modules.LoadedModule, config: Config) -> Launcher:
         """What launches ``loaded`` under ``config``."""
-        return self._launchers.get(loaded, config)
+        key = (loaded.text, config)
+        if key not in self._launchers:
+            self._launchers[key] = Launcher(loaded, config, self.target, self.cache)
+        return self._launchers[key]
 
     def _missing(self, module_text: str) -> list[CompileJob]:
         kernel = self.get(module_text)

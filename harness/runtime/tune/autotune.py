@@ -21,7 +21,7 @@ from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.disassembly import code_hash
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.tune.race import Race, failure
-from harness.runtime.tune.sampling import Sampler, sampler_of
+from harness.runtime.tune.sampling import EventSampler, sampler_of
 from harness.runtime.tune.saved import Room, Saved, WriteGuard, cuda_room
 from harness.runtime.tune.scaling import scaled
 from harness.runtime.tune.search import Nothing, Search
@@ -94,8 +94,8 @@ def tune(
     settings: Settings | None = None,
 ) -> Tuned:
     """The fastest configuration of the module on ``args``: of its candidates, and of what the
-    settings' search visits from the best of those. ``timer`` is a ``Sampler``, or a timer that can
-    ``flush`` the L2 cache.
+    settings' search visits from the best of those. ``timer`` is an ``EventSampler``, or one
+    that can ``flush`` the L2 cache.
 
     A candidate that does not compile, does not fit the device or spills heavily is dropped
     with its reason; a single candidate is taken without timing unless there is a search. Where
@@ -116,7 +116,7 @@ class _Tuning:
 
     loaded: modules.LoadedModule
     args: Sequence[Any]
-    sampler: Sampler
+    sampler: EventSampler
     prepare: Compiler
     settings: Settings
 

@@ -25,7 +25,7 @@ from harness.records.timing import Launch
 from harness.records.trials import Origin, Trial, standard_error
 from harness.runtime.compile.static import reason
 from harness.runtime.module import LoadedModule, config_dict
-from harness.runtime.tune.sampling import Sampler
+from harness.runtime.tune.sampling import EventSampler
 from harness.runtime.tune.saved import Saved, WriteGuard, reset_zeros
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Race:
     loaded: LoadedModule
     args: Sequence[Any]
     prepare: Compiler
-    sampler: Sampler
+    sampler: EventSampler
     saved: Saved
     spill_limit: int | None
     guard: WriteGuard | None = None

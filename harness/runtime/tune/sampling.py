@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any
 
 import torch
 
@@ -18,33 +18,20 @@ _WARM_UP_FLUSHES = 100
 """About 7 ms of reading on an H100: clocks have risen by then."""
 
 
-class Sampler(Protocol):
-    """Takes samples in milliseconds, launches interleaved: those of one call can be compared."""
-
-    def settle(self) -> None:
-        """Wait for everything enqueued; raises what a launch failed with."""
-
-    def warm_up(self) -> None:
-        """Bring the device to the state that samples are taken in."""
-
-    def rounds(self, launches: Mapping[str, Launch], count: int) -> dict[str, list[float]]:
-        """``count`` samples of every launch."""
-        ...
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class EventSampler:
-    """Device events around each launch, the L2 cache emptied by ``flush`` before. Launches
-    are interleaved, and their order changes with the rounds."""
+    """Samples in milliseconds: device events around each launch, the L2 cache emptied by ``flush``
+    before. Launches are interleaved, and their order changes with the rounds: those of one call
+    can be compared."""
 
     flush: Callable[[], object]
 
     def settle(self) -> None:
-        """Wait for the device."""
+        """Wait for everything enqueued; raises what a launch failed with."""
         torch.cuda.synchronize()
 
     def warm_up(self) -> None:
-        """Some milliseconds of reading."""
+        """Bring the device to the state that samples are taken in: some milliseconds of reading."""
         for _ in range(_WARM_UP_FLUSHES):
             self.flush()
         torch.cuda.synchronize()
@@ -68,6 +55,6 @@ class EventSampler:
         return {n: [float(b.elapsed_time(e)) for b, e in pairs[n]] for n in names}
 
 
-def sampler_of(timer: Any) -> Sampler:
+def sampler_of(timer: Any) -> EventSampler:
     """``timer`` if it takes rounds itself; else device events, the cache emptied by ``flush``."""
-    return cast(Sampler, timer) if hasattr(timer, "rounds") else EventSampler(timer.flush)
+    return timer if hasattr(timer, "rounds") else EventSampler(timer.flush)

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from harness.decisions import Decisions
 from harness.dtypes import DType
-from harness.executor import prepare_partition
 from harness.graph.lowering import lower, supports_node
 from harness.graph.model import Graph, HostCall, Partition, Region
 from harness.graph.partition.regions import partition
 from harness.graph.passes.cleanup import clean
 from harness.graph.replay import random_inputs, replay
 from tests.graph.building import GraphBuilder, assert_close, supports
+from tests.running import prepare_partition
 
 
 def check(graph: Graph) -> Partition:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +60,12 @@ def test_ours_is_compared_with_eager(graph: Graph) -> None:
     (region,) = compile_graph(graph, H100).regions
     with InterpreterPool(1) as pool:
 
-        def launch(module: EmittedModule, args: list[Any]) -> None:
-            pool.launch(module.text, args)
+        def kernel(module: EmittedModule) -> Callable[[list[Any]], None]:
+            return lambda args: pool.launch(module.text, args)
 
         found = compared(
             graph,
-            harness=lambda _: region_provider(region, launch, CPU),
+            harness=lambda _: region_provider(region, kernel, CPU),
             eager=maker("eager", graph, CPU),
         )
     assert found["harness"].passed, found

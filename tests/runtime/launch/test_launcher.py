@@ -33,7 +33,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(params=["compiled", "ctypes"])
 def make(request: pytest.FixtureRequest, cache: Path) -> Make:
     if request.param == "ctypes":
-        return native.through_ctypes
+        return native.PythonKernel
     found = native.launching(cache)
     if found.reason:
         pytest.skip(f"launch.c cannot be compiled here: {found.reason}")
@@ -178,11 +178,11 @@ def test_no_compiler_means_ctypes_and_a_reason(monkeypatch: pytest.MonkeyPatch) 
     def none(*_: Any) -> Any:
         raise RuntimeError("no C compiler")
 
-    native._launching.cache_clear()
+    native.launching.cache_clear()
     monkeypatch.setattr(native, "_compiled", none)
     found = native.launching(Path("/nowhere"))
-    native._launching.cache_clear()
-    assert found.make is native.through_ctypes and "no C compiler" in found.reason
+    native.launching.cache_clear()
+    assert found.make is native.PythonKernel and "no C compiler" in found.reason
 
 
 def test_the_extension_is_kept_and_a_torn_one_is_built_again(

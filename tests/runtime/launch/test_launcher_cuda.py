@@ -59,7 +59,7 @@ def test_misaligned_arguments(launcher: Launcher) -> None:
 
 def test_without_a_c_compiler(launcher: Launcher) -> None:
     owner = LoadedBinaries(cuda())
-    kernel = native.through_ctypes(print, print, print)
+    kernel = native.PythonKernel(print, print, print)
     owner.bind(kernel, launcher.binary(), torch.cuda.current_device())
     args = launcher.loaded.get_args("cuda")
     kernel(torch.cuda.current_stream().cuda_stream, *args)
