@@ -15,7 +15,7 @@ from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Failure
 from harness.corpus.model import is_pattern_name
 from harness.decisions import UNDECIDED
-from harness.errors import DamagedGraph, HarnessError, UnknownName
+from harness.errors import DamagedGraph, GraphError, HarnessError, UnknownName
 from harness.files import write_atomically
 from harness.graph.model import Graph
 from harness.graph.suite import load_suite
@@ -74,16 +74,19 @@ class FileEntry:
         return summarise(self._full)
 
     def compile_small(self) -> Compiled | None:
-        """At small sizes, with the decisions made at full size; None if none are declared.
+        """At small sizes, with the decisions made at full size; None before there are some.
 
-        A graph that is small itself stands for its own small capture.
+        A graph that is small itself stands for its own small capture; for others without one,
+        sizes are derived. Raises ``HarnessError``.
         """
         from harness.pipeline import compile_graph
 
         graph = self.file.load_small()
         if graph is None:
             full = self._full
-            return summarise(full) if full is not None and _is_small(full) else None
+            if full is None or _is_small(full):
+                return None if full is None else summarise(full)
+            return _derived(full, self.target)
         decisions = UNDECIDED if self._full is None else self._full.decisions
         return summarise(compile_graph(graph, self.target, decisions))
 
@@ -92,6 +95,25 @@ def _is_small(compiled: CompiledGraph) -> bool:
     """Whether Triton's interpreter gets through every kernel in seconds."""
     moved = (kernel.module.bytes_moved for kernel in compiled.kernels)
     return max(moved, default=0) <= _SMALL_BYTES
+
+
+def _derived(full: CompiledGraph, target: Target) -> Compiled:
+    """The regions of ``full`` at sizes derived from theirs, as far as their structure allows.
+    Raises ``GraphError`` where it never does."""
+    from harness.graph.passes.cleanup import structure_key
+    from harness.graph.shrinking import shrunk
+    from harness.pipeline import compile_graph
+
+    graphs = {structure_key(region.graph): region.graph for region in full.partition.regions}
+    small = [shrunk(graph) for graph in graphs.values()]
+    made = [
+        summarise(compile_graph(graph, target, full.decisions))
+        for graph, _ in small
+        if graph is not None
+    ]
+    if small and not made:
+        raise GraphError("no small sizes can be derived (capture some: --small)", got=small[0][1])
+    return Compiled(tuple(kernel for one in made for kernel in one.kernels), (), 0.0)
 
 
 @dataclass(eq=False, slots=True)

@@ -153,10 +153,10 @@ class Session:
         try:
             small = entry.compile_small()
         except HarnessError as error:
-            missing = f"the small capture: {one_line(error)}"
+            missing = f"at small sizes: {one_line(error)}"
         stand_ins: Sequence[tuple[int, ...]] = [()] * len(compiled.kernels)
         if small is not None:
-            missing = "no kernel of the small capture does the same work"
+            missing = "no kernel at small sizes does the same work"
             stand_ins = match_small(_origins(compiled), _origins(small), compiled.nodes)
         for number, positions in enumerate(stand_ins):
             note = INTERPRETED if positions else missing

@@ -65,8 +65,8 @@ def capture_job(_context: Context, job: CaptureJob) -> Shard:
 
 def shrink_job(_context: Context, job: ShrinkJob) -> tuple[str, str]:
     """Do a ``ShrinkJob``."""
+    from harness.graph.shrinking import shrunk
     from harness.graph.text import dumps, loads
-    from suites.building.shrinking import shrunk
 
     small, why = shrunk(loads(job.text))
     return ("" if small is None else dumps(small)), why

@@ -37,8 +37,6 @@ def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # Tests that a shell has put into the background ignore SIGINT, and children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
@@ -155,7 +153,7 @@ def test_capture_then_run_a_model_of_ones_own(tmp_path: Path) -> None:
         "def example(rows=64):\n"
         "    return Gate(), (torch.randn(rows, 96),)\n"
     )
-    process = start(tmp_path, "capture", "mine:example?rows=32", "-o", "gate.py", "--json")
+    process = start(tmp_path, "capture", "mine:example?rows=4096", "-o", "gate.py", "--json")
     out, err = process.communicate()
     assert process.returncode == 0, err
     assert json.loads(out)["graphs"][0]["file"] == "gate.py"
@@ -164,22 +162,7 @@ def test_capture_then_run_a_model_of_ones_own(tmp_path: Path) -> None:
     assert process.returncode == 0, err
     kernels = json.loads(out)["graphs"][0]["kernels"]
     assert kernels
-    assert all(k["registers"] > 0 and k["check"] == "passed" for k in kernels)
-
-
-def test_small_sizes_are_captured_beside_and_make_checks_possible(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(
-        "import torch\n"
-        "def example(rows=64):\n"
-        "    return torch.nn.LayerNorm(512), (torch.randn(rows, 512),)\n"
-    )
-    for extra, status in (([], "skipped"), (["--small", "rows=3"], "passed")):
-        command = ("capture", "mine:example?rows=4096", "-o", "norm.py", *extra)
-        out, err = start(tmp_path, *command).communicate()
-        process = start(tmp_path, "run", "norm.py", "--no-record", "--no-timing", "--json")
-        out, err = process.communicate()
-        assert process.returncode == 0, err
-        assert [k["check"] for k in json.loads(out)["graphs"][0]["kernels"]] == [status]
+    assert all(k["registers"] > 0 and k["check"] == "passed" for k in kernels), "at derived sizes"
 
 
 def wait_for_rows(results: Path, rows: int) -> Path:

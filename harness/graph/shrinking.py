@@ -1,4 +1,4 @@
-"""The small counterpart of a pattern: the same calls at sizes that the interpreter gets through.
+"""The small counterpart of a graph: the same calls at sizes that the interpreter gets through.
 
 Every distinct size of the graph is given a small one; equal sizes stay equal. Views demand that
 products agree, concatenations and slices that sums do; a search over small numbers meets those
@@ -61,6 +61,8 @@ class _Demand:
 
 def shrunk(graph: Graph) -> tuple[Graph | None, str]:
     """``graph`` at small sizes, or None and why there is none."""
+    if not all(n.is_Integer for kind in _tensors(graph.types().values()) for n in kind.shape):
+        return None, "it has sizes that only a launch knows"
     reason = "no small sizes meet what its views and slices demand"
     for kept, domain in _DOMAINS:
         sizes = _Extents(graph).solved(kept, domain)
@@ -70,7 +72,14 @@ def shrunk(graph: Graph) -> tuple[Graph | None, str]:
             return _tried(_Rebuilt(sizes).graph(graph)), ""
         except _Impossible as error:
             reason = str(error)
-        except (HarnessError, RuntimeError, TypeError, ValueError, IndexError) as error:
+        except (
+            HarnessError,
+            AssertionError,
+            LookupError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+        ) as error:
             first = (str(error).strip() or type(error).__name__).splitlines()[0]
             reason = f"{type(error).__name__}: {first[:160]}"
     return None, reason

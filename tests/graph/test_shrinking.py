@@ -4,10 +4,10 @@ import pytest
 
 from harness.graph.model import TensorType
 from harness.graph.partition.regions import partition
+from harness.graph.shrinking import shrunk
 from harness.graph.suite import load_suite
 from harness.graph.text import loads
 from harness.graph.validate import validate
-from suites.building.shrinking import shrunk
 
 GRAPHS = [g for e in load_suite().entries for g in e.graphs]
 
