@@ -298,7 +298,7 @@ def suites(options: Options) -> Finding:
     text = f"default: {len(names)} graphs in {options.suites}"
     if not missing:
         return Finding(text)
-    return limited(text, f"not captured: {', '.join(missing)}", "python -m harness.graph.suite")
+    return limited(text, f"not captured: {', '.join(missing)}", "python -m suites.recapture")
 
 
 def folder(path: Path, variable: str) -> Finding:

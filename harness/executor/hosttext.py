@@ -34,8 +34,8 @@ import torch
 
 from harness.errors import GraphError
 from harness.executor.layouts import Layout, Size
-from harness.graph.sizes import print_size
 from harness.ir.index import size_symbol
+from harness.ir.index_text import size_text
 
 _INDENT = "    "
 
@@ -101,9 +101,8 @@ class HostText:
                     remedy="capture the graph again, or undo the edit",
                 )
             renamed = size.xreplace({s: size_symbol(self._sizes[s]) for s in size.free_symbols})
-            self.names.update(Max=max, Min=min)
             found = self._sizes[size] = self.fresh("size")
-            self.add(f"{found} = {print_size(renamed)}")
+            self.add(f"{found} = {size_text(renamed)}")
         return found
 
     def numbers(self, sizes: Sequence[Size]) -> str:
@@ -143,7 +142,7 @@ class HostText:
         return made
 
 
-_BUILT_IN = frozenset({"complex", "float", "len", "run", "tensors", "Max", "Min"})
+_BUILT_IN = frozenset({"complex", "float", "len", "run", "tensors", "max", "min"})
 
 
 def unpacking(variables: Sequence[str], value: str) -> list[str]:

@@ -74,19 +74,8 @@ def needed_nodes(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) ->
     return found[::-1]
 
 
-def call_text(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> list[str]:
-    """Source lines computing the values ``outputs`` from the values ``inputs``.
-
-    A value ``v`` lives in the variable ``local_name(v)``; the caller binds the inputs.
-    Free names besides these are ``torch``, ``device`` (for factories), and torch's names
-    of the floating types that occur (``bfloat16``, see ``float_names``), which the caller
-    binds to torch's types, or all to ``torch.float64`` for a wide reference.
-    """
-    return [node_text(node) for node in needed_nodes(graph, inputs, outputs)]
-
-
 def float_names(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> list[str]:
-    """The floating type names that ``call_text`` of the same arguments uses, sorted."""
+    """The floating type names in the text of the ``needed_nodes`` of the same arguments, sorted."""
     found: set[str] = set()
     for node in needed_nodes(graph, inputs, outputs):
         for arg in _flat((*node.args, *(v for _, v in call_kwargs(node)))):
@@ -109,7 +98,13 @@ def call_kwargs(node: Node) -> list[tuple[str, Arg]]:
 
 
 def node_text(node: Node) -> str:
-    """One node as an assignment."""
+    """One node as an assignment.
+
+    A value ``v`` lives in the variable ``local_name(v)``; whoever runs the text binds the inputs.
+    Free names besides these are ``torch``, ``device`` (for factories), and torch's names of the
+    floating types that occur (``bfloat16``, see ``float_names``), which are bound to torch's
+    types, or all to ``torch.float64`` for a wide reference.
+    """
     if node.op == "getitem":
         return f"{local_name(node.name)} = {_text(node.args[0])}[{_text(node.args[1])}]"
     if node.op == "harness.random_bits.default":

@@ -1,8 +1,7 @@
 """Size expressions and tensor types as text: ``2*s0 + 1``, ``bf16[4, s0]{1, 4}``.
 
-Expressions are printed in sympy's canonical order and read with ``ast``, never
-evaluated. Besides ``+ - *`` and integer powers they hold ``//`` and ``%`` (floor
-semantics), ``Max(a, b)`` and ``Min(a, b)``.
+Expressions are Python, read with ``ast`` and never evaluated: ``+ - *``, ``//`` and ``%`` (floor
+semantics), ``max(a, b)`` and ``min(a, b)``; read are integer powers, ``Max`` and ``Min`` too.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ from collections.abc import Sequence
 import sympy
 
 from harness.dtypes import DType
-from harness.errors import GraphError
+from harness.errors import GraphError, InvalidProgram
 from harness.graph.model import TensorType
 from harness.ir.index import FloorDiv, Mod, size_symbol
+from harness.ir.index_text import size_text
 
 _TYPE = re.compile(r"^(?P<dtype>\w+)\[(?P<shape>[^\[\]{}]*)\](?:\{(?P<stride>[^\[\]{}]*)\})?$")
 _INTEGER = re.compile(r"^-?\d+$")
@@ -99,57 +99,14 @@ def _split(text: str) -> list[str]:
 
 def print_size(expr: sympy.Expr) -> str:
     """The text of a size expression; ``GraphError`` for what a size cannot be."""
-    if expr.is_Integer:
-        return str(int(expr))
-    return _print(expr, 0)
-
-
-_SUM, _PRODUCT, _POWER = 1, 2, 3
-
-
-def _print(expr: sympy.Expr, within: int) -> str:
-    """``within`` is the binding strength of the surrounding operator."""
-    if isinstance(expr, sympy.Symbol):
-        return str(expr.name)
-    if expr.is_Integer:
-        text = str(int(expr))
-        return f"({text})" if int(expr) < 0 and within else text
-    if isinstance(expr, sympy.Add):
-        return _bracket(_print_sum(expr), _SUM, within)
-    if isinstance(expr, sympy.Mul):
-        factors = [_print(f, _PRODUCT) for f in expr.as_ordered_factors()]
-        return _bracket("*".join(factors), _PRODUCT, within)
-    if isinstance(expr, sympy.Pow) and expr.exp.is_Integer and int(expr.exp) > 0:
-        return _bracket(f"{_print(expr.base, _POWER + 1)}**{int(expr.exp)}", _POWER, within)
-    if isinstance(expr, (FloorDiv, Mod)):
-        sign = "//" if isinstance(expr, FloorDiv) else "%"
-        left, right = (_print(a, _POWER) for a in expr.args)
-        return f"({left} {sign} {right})"
-    if isinstance(expr, (sympy.Max, sympy.Min)):
-        arguments = sorted(expr.args, key=sympy.default_sort_key)
-        return f"{type(expr).__name__}({', '.join(_print(a, 0) for a in arguments)})"
-    raise GraphError(
-        "a size has a form that graphs do not hold",
-        got=str(expr),
-        expected="+ - * // % ** Max Min over integers and named sizes",
-    )
-
-
-def _print_sum(expr: sympy.Add) -> str:
-    text = ""
-    for term in expr.as_ordered_terms():
-        piece = _print(term, 0)
-        if not text:
-            text = piece
-        elif piece.startswith("-"):
-            text += f" - {piece[1:]}"
-        else:
-            text += f" + {piece}"
-    return text
-
-
-def _bracket(text: str, strength: int, within: int) -> str:
-    return f"({text})" if within > strength or (within and text.startswith("-")) else text
+    try:
+        return size_text(expr)
+    except InvalidProgram:
+        raise GraphError(
+            "a size has a form that graphs do not hold",
+            got=str(expr),
+            expected="+ - * // % max min over integers and named sizes",
+        ) from None
 
 
 _LONGEST = 1000
@@ -206,6 +163,9 @@ def _checked(expr: sympy.Expr, text: str) -> sympy.Expr:
     return expr
 
 
+_EXTREMES = {"max": sympy.Max, "min": sympy.Min}
+
+
 def _expression(node: ast.expr, text: str) -> sympy.Expr:
     match node:
         case ast.Constant(value=int() as value) if not isinstance(value, bool):
@@ -217,9 +177,10 @@ def _expression(node: ast.expr, text: str) -> sympy.Expr:
         case ast.BinOp(left=left, op=operator, right=right):
             found = _binary(_expression(left, text), operator, _expression(right, text), text)
             return _checked(found, text)
-        case ast.Call(func=ast.Name(id="Max" | "Min" as name), args=[_, *_] as args, keywords=[]):
-            function = sympy.Max if name == "Max" else sympy.Min
-            return function(*(_expression(a, text) for a in args))
+        case ast.Call(func=ast.Name(id=name), args=[_, *_] as args, keywords=[]) if (
+            name.lower() in _EXTREMES
+        ):
+            return _EXTREMES[name.lower()](*(_expression(a, text) for a in args))
         case _:
             raise _not_a_size(repr(text))
 

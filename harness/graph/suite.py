@@ -3,24 +3,19 @@
 A suite is a Python file of declarations, ``suites/<name>.py`` with ``ENTRIES``. The
 graph files lie in ``suites/graphs`` (real sizes) and ``suites/graphs/small`` (the
 same structure, tiny). Reading a suite imports neither torch nor a model library.
-
-``python -m harness.graph.suite [NAME …]`` captures entries again and writes the files
-and the list of operators in ``suites/README.md``.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.dtypes import DType
-from harness.errors import CaptureFailed, HarnessError, UnknownName, UsageError, nearest
+from harness.errors import CaptureFailed, UnknownName, UsageError, nearest
 
 if TYPE_CHECKING:
     from harness.graph.model import Graph  # a list of names needs no sympy
@@ -200,47 +195,3 @@ def _require_same_structure(real: Graph, small: Graph) -> None:
         expected=str(first[0]),
         remedy="choose small sizes that leave every dimension above one",
     )
-
-
-def recapture(suite: Suite, names: Sequence[str] = ()) -> list[Path]:
-    """Capture entries again (all by default) and write their files; the paths written."""
-    from harness.graph.text import save
-
-    chosen = [suite.entry(name) for name in names] if names else list(suite.entries)
-    written = []
-    for item in chosen:
-        real, small = capture_entry(item.entry)
-        for graphs, is_small in ((real, False), (small, True)):
-            for graph in graphs:
-                path = item.path(graph.name, is_small)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                save(graph, path)
-                written.append(path)
-    return written
-
-
-def document_operators(suite: Suite) -> None:
-    """Write which operators the suite holds, how often, into ``README.md`` beside it."""
-    counts = Counter(n.op for e in suite.entries for g in e.graphs for n in g.nodes)
-    lines = [f"`{op}` {count}  \n" for op, count in sorted(counts.items())]
-    path = FOLDER / "README.md"
-    before, rest = path.read_text().split("<!-- operators -->\n")
-    after = rest.split("<!-- /operators -->")[1]
-    text = "".join((before, "<!-- operators -->\n", *lines, "<!-- /operators -->", after))
-    path.write_text(text)
-
-
-def main(names: Sequence[str]) -> str | None:
-    """Capture, name the files written; the error's text where one ends it."""
-    sys.path.insert(0, str(FOLDER.parent))
-    try:
-        for file in recapture(load_suite(), names):
-            sys.stdout.write(f"{file.relative_to(FOLDER.parent)}\n")
-        document_operators(load_suite())
-    except HarnessError as error:
-        return str(error)
-    return None
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -9,7 +9,7 @@ import torch
 
 from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
-from harness.graph.calltext import call_text, float_names, local_name
+from harness.graph.calltext import float_names, local_name, needed_nodes, node_text
 from harness.graph.model import Graph, Token
 from harness.graph.replay import random_inputs, replay, torch_dtype
 from tests.graph.building import GraphBuilder, assert_close
@@ -39,7 +39,7 @@ def run_text(graph: Graph, tensors: list[torch.Tensor], wide: bool) -> list[torc
         scope[name] = torch.float64 if wide else getattr(torch, name)
     for name, tensor in zip(given, tensors, strict=True):
         scope[local_name(name)] = tensor.double() if wide else tensor
-    exec("\n".join(call_text(graph, given, outputs)), scope)
+    exec("\n".join(map(node_text, needed_nodes(graph, given, outputs))), scope)
     return [scope[local_name(name)] for name in outputs]
 
 
@@ -64,13 +64,13 @@ def test_wide_is_more_exact() -> None:
 
 def test_text_has_only_the_calls_needed_and_names_what_is_missing() -> None:
     graph = norm_graph()
-    lines = call_text(graph, ["shifted", "lambda"], ["out"])
+    lines = [node_text(node) for node in needed_nodes(graph, ["shifted", "lambda"], ["out"])]
     assert lines == [
         "low = torch.ops.aten._to_copy.default(shifted, dtype=bfloat16)",
         "out = torch.ops.aten.mul.Tensor(low, v_lambda)",
     ]
     with pytest.raises(GraphError, match="lambda"):
-        call_text(graph, ["shifted"], ["out"])
+        needed_nodes(graph, ["shifted"], ["out"])
 
 
 def test_results_have_the_recorded_layout() -> None:

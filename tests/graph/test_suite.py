@@ -11,8 +11,8 @@ from harness.dtypes import DType
 from harness.errors import CaptureFailed, UnknownName, UsageError
 from harness.graph.lowering import supports
 from harness.graph.suite import FOLDER, Entry, capture_entry, load_suite
-from harness.graph.suite import main as suite_command
 from harness.graph.text import dumps
+from suites.recapture import main as suite_command
 
 SUITE = load_suite()
 PAIRS = [

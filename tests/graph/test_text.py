@@ -135,9 +135,9 @@ def test_loading_imports_no_torch_and_is_fast():
     mul = Node("n0", "aten.mul.Tensor", (Ref("w"), 2.0), (), tensor(DType.F32, 4))
     nodes = [replace(mul, name=f"n{k}", source=f"m.py:{k} in f") for k in range(2000)]
     text = dumps(replace(example(), nodes=tuple(nodes), outputs=("n1",), mutations=()))
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert len(loads(text).nodes) == 2000
-    assert time.perf_counter() - begin < 1.0
+    assert time.process_time() - begin < 1.0
 
 
 def damaged(old, new, count=1):

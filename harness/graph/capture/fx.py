@@ -75,18 +75,6 @@ class Naming:
     """Attribute path that is left out of module paths."""
 
 
-def graph_from_fx(
-    gm: fx.GraphModule, example_fake_inputs: Sequence[Any] | None, name: str
-) -> Graph:
-    """The graph that ``gm`` computes.
-
-    ``example_fake_inputs`` gives the types of placeholders that carry none
-    themselves. Raises ``CaptureFailed`` for values that have no place in a graph
-    (complex numbers, sparse tensors, sizes that depend on data).
-    """
-    return convert(gm, example_fake_inputs, name).graph
-
-
 def convert(
     gm: fx.GraphModule,
     example_fake_inputs: Sequence[Any] | None,
@@ -94,7 +82,12 @@ def convert(
     naming: Naming | None = None,
     facts: Sequence[tuple[str, str]] = (),
 ) -> Conversion:
-    """Like ``graph_from_fx``, and says how inputs and outputs correspond."""
+    """The graph called ``name`` that ``gm`` computes, and how inputs and outputs correspond.
+
+    ``example_fake_inputs`` gives the types of placeholders that carry none themselves. Raises
+    ``CaptureFailed`` for values that have no place in a graph (sparse tensors, sizes that depend
+    on data).
+    """
     reader = _Reader(gm, naming or Naming())
     for number, node in enumerate(n for n in gm.graph.nodes if n.op == "placeholder"):
         example = None if example_fake_inputs is None else example_fake_inputs[number]

@@ -11,7 +11,7 @@ from harness.errors import CaptureFailed, GraphError, UnknownName, UsageError
 from harness.graph.capture.aot import compile_joint
 from harness.graph.capture.capture import CaptureOptions, capture
 from harness.graph.capture.decompositions import DECOMPOSED, KEPT, decompositions
-from harness.graph.capture.fx import convert, graph_from_fx
+from harness.graph.capture.fx import convert
 from harness.graph.replay import replay
 from harness.graph.text import dumps, loads
 
@@ -245,14 +245,14 @@ def test_library_that_cannot_be_imported(monkeypatch):
         capture("timm:resnet50")
 
 
-def test_graph_from_fx_folds_sizes_and_keeps_odd_floats():
+def test_conversion_folds_sizes_and_keeps_odd_floats():
     from torch.fx.experimental.proxy_tensor import make_fx
 
     def function(x):
         return torch.where(x > 0, x, math.nan).view(-1) * float("-inf")
 
     gm = make_fx(function, tracing_mode="symbolic")(torch.randn(3, 5))
-    graph = graph_from_fx(gm, None, "symbolic")
+    graph = convert(gm, None, "symbolic").graph
     assert "sym(" in dumps(graph) or "*s" in dumps(graph)
     assert loads(dumps(graph)) == graph
 
@@ -261,7 +261,7 @@ def test_complex_values_have_a_type():
     from torch.fx.experimental.proxy_tensor import make_fx
 
     gm = make_fx(lambda x: torch.view_as_complex(x) * 2, tracing_mode="fake")(torch.randn(3, 2))
-    (*_, last) = graph_from_fx(gm, None, "g").nodes
+    (*_, last) = convert(gm, None, "g").graph.nodes
     assert last.type.dtype is DType.C64
     assert last.type.shape == (3,)
 

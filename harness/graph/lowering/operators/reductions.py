@@ -78,36 +78,23 @@ class Operand:
         return Reduced(kind.shape, kind.dtype, converted, self.rsizes)
 
 
-def reduced_operand(call: Call, dims: list[int], keepdim: bool) -> Operand:
-    """The first argument read over output variables and, along ``dims``, reduced ones."""
-    tensor = call.tensor(0)
-    dims = [d for d in dims if d < tensor.rank]  # one without dimensions is said to have one
-    rsizes = tuple(tensor.shape[d] for d in dims)
-    inner = iter(reduction_index(rsizes))
-    kept = [n for d, n in enumerate(tensor.shape) if d not in dims]
-    shape = (
-        tuple(sympy.S.One if d in dims else n for d, n in enumerate(tensor.shape))
-        if keepdim
-        else tuple(kept)
-    )
-    outer = canonical(shape)
-    rest = iter(range(len(outer)))
-    index = []
-    for dim in range(tensor.rank):
-        if dim in dims:
-            index.append(next(inner))
-            if keepdim:
-                next(rest)
-        else:
-            index.append(outer[next(rest)])
-    return Operand(call, call.read(tensor, tuple(index), shape, rsizes), rsizes)
-
-
 def over(call: Call, dims_at: int = 1, keepdim_at: int = 2) -> Operand:
-    """The operand of the common signature ``(self, dim, keepdim)``; every element where the
-    call has no dimensions."""
-    rank = call.tensor(0).rank
-    return reduced_operand(call, call.dims(dims_at, "dim", rank), call.flag(keepdim_at, "keepdim"))
+    """The first argument, read over output variables and, along the dimensions of the common
+    signature ``(self, dim, keepdim)``, reduced ones; along all where the call names none."""
+    tensor = call.tensor(0)
+    # A tensor without dimensions is said to have one.
+    dims = [d for d in call.dims(dims_at, "dim", tensor.rank) if d < tensor.rank]
+    rsizes = tuple(tensor.shape[d] for d in dims)
+    shape = tuple(sympy.S.One if d in dims else n for d, n in enumerate(tensor.shape))
+    if not call.flag(keepdim_at, "keepdim"):
+        shape = tuple(n for d, n in enumerate(tensor.shape) if d not in dims)
+    outer = canonical(shape)
+    kept = [d for d in range(tensor.rank) if len(outer) == tensor.rank or d not in dims]
+    index = dict(zip(kept, outer, strict=True)) | dict(
+        zip(dims, reduction_index(rsizes), strict=True)
+    )
+    where = tuple(index[d] for d in range(tensor.rank))
+    return Operand(call, call.read(tensor, where, shape, rsizes), rsizes)
 
 
 def total(kind: ReduceKind) -> Rule:
