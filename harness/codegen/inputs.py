@@ -8,37 +8,19 @@ from harness.ir.index_text import size_text
 from harness.ir.program import Buffer
 from harness.tiling.plan import ArgumentKind, KernelPlan
 
-_NEEDS_POSITIVE = (
-    "aten.sqrt.",
-    "aten.rsqrt.",
-    "aten.log.",
-    "aten.log2.",
-    "aten.log10.",
-    "aten.log1p.",
-    "aten.reciprocal.",
-)
-_DIVIDES = (
-    "aten.div.Tensor",
-    "aten.floor_divide.",
-    "aten.remainder.Tensor",
-    "aten.fmod.Tensor",
-)
+
+def _operators(names: str) -> tuple[str, ...]:
+    return tuple(f"aten.{name}" for name in names.split())
+
+
+_NEEDS_POSITIVE = _operators("sqrt. rsqrt. log. log2. log10. log1p. reciprocal.")
+_DIVIDES = _operators("div.Tensor floor_divide. remainder.Tensor fmod.Tensor")
 _CARRIES_ON = (
-    "aten.view.",
-    "aten.reshape.",
-    "aten.expand.",
-    "aten.unsqueeze.",
-    "aten.squeeze.",
-    "aten.permute.",
-    "aten._to_copy.",
-    "aten.add.Tensor",
-    "aten.add.Scalar",
-    "aten.mul.Scalar",
-    "aten.div.",
-    "aten.sum.",
-    "aten.mean.",
-    "aten.clone.",
     "getitem",
+    *_operators(
+        "view. reshape. expand. unsqueeze. squeeze. permute. _to_copy. add.Tensor"
+        " add.Scalar mul.Scalar div. sum. mean. clone."
+    ),
 )
 _FARTHEST = 4
 

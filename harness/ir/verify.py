@@ -45,14 +45,7 @@ _ROUNDED_TO = (DType.F8E4M3, DType.F8E5M2, DType.F16, DType.BF16)
 """Types that values are converted to and back, which rounds them: nothing is computed in them."""
 
 SHAPES: dict[ReduceKind, tuple[tuple[int, ...], int]] = {
-    ReduceKind.SUM: ((1,), 1),
-    ReduceKind.PROD: ((1,), 1),
-    ReduceKind.MAX: ((1,), 1),
-    ReduceKind.MIN: ((1,), 1),
-    ReduceKind.ANY: ((1,), 1),
-    ReduceKind.XOR_SUM: ((1,), 1),
-    ReduceKind.ARGMAX: ((1,), 1),
-    ReduceKind.ARGMIN: ((1,), 1),
+    **dict.fromkeys(ReduceKind, ((1,), 1)),
     ReduceKind.WELFORD: ((1, 3), 3),
     ReduceKind.SOFTMAX: ((1, 2), 2),
 }

@@ -8,25 +8,8 @@ from collections.abc import Sequence
 MOST_OPS = 5
 LONGEST = 60
 _SILENT = frozenset(
-    (
-        "alias",
-        "arange",
-        "clone",
-        "copy",
-        "expand",
-        "full",
-        "getitem",
-        "permute",
-        "scalar_tensor",
-        "select",
-        "slice",
-        "squeeze",
-        "t",
-        "to_copy",
-        "transpose",
-        "unsqueeze",
-        "view",
-    )
+    "alias arange clone copy expand full getitem permute scalar_tensor select slice squeeze"
+    " t to_copy transpose unsqueeze view".split()
 )
 """Operators that only rearrange, convert or fill: named only where there is nothing else."""
 
