@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.pytest.suite import (
+from suites.benchmarking import (
     named,
     open_device,
     open_regions,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.pytest.suite import benchmark_codegen
 from harness.session.entries import FileEntry
+from suites.benchmarking import benchmark_codegen
 
 
 @pytest.mark.benchmark(group="code generation")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.pytest.gpu_benchmark import GpuBenchmark
-from harness.pytest.suite import SuiteKernel, benchmark_kernel
+from suites.benchmarking import SuiteKernel, benchmark_kernel
 
 
 def test_kernel(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.pytest.gpu_benchmark import GpuBenchmark
-from harness.pytest.suite import SuiteRegion, benchmark_region
+from suites.benchmarking import SuiteRegion, benchmark_region
 
 
 def test_region(

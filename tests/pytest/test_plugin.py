@@ -18,8 +18,8 @@ from harness.errors import CheckFailed, UsageError
 from harness.measure.roofline import Limit, Roofline
 from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, ManualClock, Row, section
 from harness.pytest.plugin import pytest_benchmark_update_commit_info
-from harness.pytest.suite import parametrize
 from harness.records.timing import Launch, Samples
+from suites.benchmarking import parametrize
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -235,7 +235,7 @@ from harness.runtime.interpret.interpreter import CheckResult
 from harness.measure.jobs import Timing
 from harness.heuristics.facts import Config
 from harness.measure.roofline import Limit
-from harness.pytest.suite import (
+from suites.benchmarking import (
     RegionTimes, named, parametrize,
 )
 
