@@ -55,10 +55,11 @@ class Commit:
 @dataclass(frozen=True, slots=True)
 class Line:
     """A history: ``segments`` of points (µs) in one environment each, oldest first, and the
-    ``changes`` of its time."""
+    ``changes`` of its time; of a sum (``summed``) those of its parts."""
 
     segments: tuple[Segment, ...] = ()
     changes: tuple[Change, ...] = ()
+    summed: bool = False
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -327,7 +328,7 @@ def with_history(
     report: Report,
     earlier: Mapping[tuple[str, str], tuple[Earlier, ...]],
 ) -> tuple[Kernel, ...]:
-    """The kernels with their histories and what they were before."""
+    """The kernels with their histories and what they were before; what takes most time first."""
     exact: dict[tuple[str, str], list[Change]] = defaultdict(list)
     keys = known.frame["key"].to_list()
     for change in report.changes:
@@ -341,7 +342,7 @@ def with_history(
             exact=tuple(exact.get((kernel.graph, kernel.key), ())),
             earlier=earlier.get((kernel.graph, kernel.key), ()),
         )
-        for kernel in kernels
+        for kernel in sorted(kernels, key=lambda kernel: -(kernel.total_us or 0.0))
     )
 
 
@@ -416,7 +417,7 @@ def _sum(lines: Sequence[Line]) -> Line:
         if common:
             sums = tuple(sum(values[place] for values in known) for place in common)
             segments.append(Segment(tuple(common), sums))
-    return Line(tuple(reversed(segments)), changes)
+    return Line(tuple(reversed(segments)), changes, summed=True)
 
 
 def marks_of(line: Line, commits: Sequence[Commit]) -> tuple[Mark, ...]:
@@ -427,8 +428,8 @@ def marks_of(line: Line, commits: Sequence[Commit]) -> tuple[Mark, ...]:
             places[change.commit],
             places.get(change.lowest, places[change.commit]),
             places.get(change.highest, places[change.commit]),
-            1000 * change.old,
-            1000 * change.new,
+            None if line.summed else 1000 * change.old,
+            None if line.summed else 1000 * change.new,
             verdict(change) if change.confirmed else "suspected",
             f"{100 * (change.size or 0):+.1f} % {change.commit[:10]}",
         )

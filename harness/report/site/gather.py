@@ -17,7 +17,7 @@ from harness.records import git, metrics, night
 from harness.records.run import KernelRecord, Run
 from harness.report.site import data
 from harness.report.site.data import Commit, Earlier, Site
-from harness.report.site.tonight import Tonight, first_page, night_of, since_last
+from harness.report.site.tonight import Tonight, first_page, night_of
 from harness.table import Row
 
 if TYPE_CHECKING:
@@ -78,14 +78,12 @@ def gather(
     )
     newest = runs[number]
     of_night = _newest_night(results, machine, newest)
-    since: dict[str, tuple[float, str]] = {}
     if of_night is None:
         step("comparing the two newest runs")
         found = _compared(results, known, number, newest)
         if found is not None:
             of_night = night_of(site, found, _between(repository, known, found))
-            since = since_last(found)
-    return Pages(site, first_page(site, of_night, newest, since), newest)
+    return Pages(site, first_page(site, of_night, newest), newest)
 
 
 def _others(known: History, machine: str) -> tuple[IndexedRun, ...]:

@@ -8,13 +8,13 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import RecordError, UsageError
 from harness.files import write_atomically
-from harness.measure.peers.names import SUBJECTS
+from harness.measure.peers.names import INDUCTOR, SUBJECTS
 from harness.measure.peers.ratios import by_region, ratios, roll_up
 from harness.records import metrics
 from harness.records.names import short
@@ -125,15 +125,17 @@ def _files(
         yield f"assets/{name}", (_HERE / name).read_bytes()
     (package,) = importlib.util.find_spec("plotly").submodule_search_locations  # type: ignore[union-attr, misc]
     yield f"assets/{_BUNDLE}", (Path(package) / "package_data" / _BUNDLE).read_bytes()
+    against = {model.name: _against(model) for model in site.models}
+    peers = {name: found[INDUCTOR] for name, found in against.items() if INDUCTOR in found}
     yield "assets/search.js", _script("SEARCH", _search(site))
-    yield "index.html", page("index", 0, tonight=pages.tonight, most=MOST)
+    yield "index.html", page("index", 0, **_first(pages), peers=peers)
     yield "kernels.html", page("kernels", 0)
     yield "history.html", page("history", 0)
     yield "roofline.html", page("roofline", 0, points=_points(site), run=pages.newest)
     yield "compilers.html", page("compilers", 0, **_compilers(site))
     yield "coverage.html", page("coverage", 0)
     for model in site.models:
-        yield f"models/{model.page}", page("model", 1, model=model)
+        yield f"models/{model.page}", page("model", 1, model=model, against=against[model.name])
     step(f"writing {plural(len(site.kernels), 'page')} of kernels")
     neighbours: dict[tuple[str, str], list[Kernel]] = {}
     for kernel in site.kernels:
@@ -141,6 +143,11 @@ def _files(
     for kernel in site.kernels:
         others = neighbours[kernel.graph, kernel.record.region]
         yield f"kernels/{kernel.page}", page("kernel", 1, kernel=kernel, others=others)
+
+
+def _first(pages: Pages) -> dict[str, Any]:
+    """What the first page's template is given."""
+    return {"tonight": pages.tonight, "newest": pages.newest, "most": MOST}
 
 
 def _script(name: str, value: Any) -> bytes:
@@ -199,7 +206,6 @@ def _environment() -> jinja2.Environment:
         "sparkline": charts.sparkline,
         "chart": _chart,
         "verdict": verdict,
-        "against": _against,
         "count": Counter,
         "microseconds": microseconds,
         "metric": metrics.named,
@@ -221,15 +227,23 @@ def _change(us: float) -> str:
     return f"{us:+.0f}" if abs(us) >= 100 else f"{us:+.3g}" if abs(us) >= 0.1 else f"{us:+.2f}"
 
 
-def _chart(line: Line, site: Site) -> dict[str, Any]:
-    names = [clean(commit.short) for commit in site.commits]
+def _chart(line: Line, site: Site) -> dict[str, Any] | None:
+    """What a script draws a history from: segments, changes, and what the positions are called."""
+    if not line.segments:
+        return None
+    first, last = line.segments[0].x[0], max(segment.x[-1] for segment in line.segments)
+    first = min([first, *(segment.x[0] for segment in line.segments)])
     return {
-        "svg": charts.history(line.segments, marks_of(line, site.commits), names),
-        "data": charts.geometry(line.segments, names) if line.segments else None,
+        "first": first,
+        "segments": [
+            {"x": one.x, "y": [float(f"{y:.5g}") for y in one.y]} for one in line.segments
+        ],
+        "marks": [asdict(mark) for mark in marks_of(line, site.commits)],
+        "names": [clean(commit.short) for commit in site.commits[first : last + 1]],
     }
 
 
-def _against(model: Model) -> list[tuple[str, float]]:
+def _against(model: Model) -> dict[str, float]:
     """Other compilers' geometric mean over ours, by compiler."""
     found = roll_up(model.graphs)
-    return [(one.compiler, one.mean.value) for one in found if one.mean is not None]
+    return {one.compiler: one.mean.value for one in found if one.mean is not None}

@@ -11,7 +11,7 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.measure.noise.judge import Verdict
@@ -20,10 +20,11 @@ from harness.records.causes import setting_changes
 from harness.records.names import short
 from harness.records.night import Change as Why
 from harness.records.night import Count, Finding, Light, Night, NightCommit, Toolchain, Trust
-from harness.records.run import Check, Run
+from harness.records.run import Run
 from harness.report.headline import looks, resolution
-from harness.report.site.data import Commit, Kernel, Site
+from harness.report.site.data import Commit, Kernel, Site, model_of
 from harness.table import plural
+from harness.verdicts.why import explain
 
 if TYPE_CHECKING:
     from harness.history.changes.changes import Change
@@ -52,37 +53,19 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """A line about the machine; ``doubt``: it speaks against the figures."""
-
-    name: str
-    text: str
-    doubt: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """Lines behind a title, with the pages they are about."""
-
-    title: str
-    lines: tuple[tuple[str, Kernel | None], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Tonight:
     """The first page. ``light`` is ``red``, ``amber``, ``green``, or ``grey`` where there was
-    nothing to judge; ``since_last`` says of a model how its time compares with last night's: B ÷ A
-    and the verdict."""
+    nothing to judge; ``defaults`` are kernels whose default configuration is another one;
+    ``since_last`` is by model what changed kernels take more since the baseline, in µs."""
 
     light: str
     headline: str
     detail: str
     night: Night
-    facts: tuple[Fact, ...]
     actions: tuple[Action, ...] = ()
     better: tuple[Action, ...] = ()
-    folds: tuple[Fold, ...] = ()
-    since_last: dict[str, tuple[float, str]] = field(default_factory=dict)
+    defaults: tuple[tuple[Kernel, str], ...] = ()
+    since_last: dict[str, float] = field(default_factory=dict)
 
 
 def night_of(site: Site, found: Comparison, commits: Sequence[Commit]) -> Night:
@@ -92,7 +75,7 @@ def night_of(site: Site, found: Comparison, commits: Sequence[Commit]) -> Night:
     noise, state = found.noise, b.state
     same = [row for row in found.rows if row.identical]
     changed = [row for row in found.rows if not row.identical]
-    findings = tuple(_finding(site, row) for row in changed) + tuple(
+    findings = tuple(_finding(site, found, row) for row in changed) + tuple(
         Finding(graph, "", short(k.name), Why.NEW, k.name, launches=k.launches)
         for graph, k in found.appeared
     )
@@ -134,11 +117,15 @@ def night_of(site: Site, found: Comparison, commits: Sequence[Commit]) -> Night:
     )
 
 
-def _finding(site: Site, row: Row) -> Finding:
+def _finding(site: Site, found: Comparison, row: Row) -> Finding:
     a, b, effect = row.match.a[0], row.match.b[0], row.effect
     kernel = site.by_name.get((row.match.graph, b.name))
     known = effect is not None and effect.low > 0 and not effect.unknown
     suspicious = row.verdict is Verdict.UNSURE and looks(row) > 0
+    cause, evidence = "; ".join(row.causes), tuple[str, ...]()
+    if suspicious or row.verdict in (Verdict.SLOWER, Verdict.FASTER):
+        why = explain(found, row)
+        cause, evidence = f"{why.label.value}: {cause}", why.evidence
     return Finding(
         row.match.graph,
         kernel.key if kernel else "",
@@ -158,7 +145,8 @@ def _finding(site: Site, row: Row) -> Finding:
         a.launches,
         row.change_us,
         row.verdict.value,
-        cause="; ".join(row.causes),
+        cause=cause,
+        evidence=evidence,
         config=b.config,
         old_config=a.config,
         reason=row.reason,
@@ -200,9 +188,7 @@ def _suite_us(run: Run) -> float | None:
     return 1000 * sum(timed) if timed else None
 
 
-def first_page(
-    site: Site, night: Night | None, newest: Run, since_last: dict[str, tuple[float, str]]
-) -> Tonight:
+def first_page(site: Site, night: Night | None, newest: Run) -> Tonight:
     """What there is to say this morning: of the ``night``, of what the history shows, and of the
     ``newest`` run, which alone is there on a machine's first night."""
     actions, better = _actions(site, night)
@@ -216,9 +202,8 @@ def first_page(
         if night.resolved is not None:
             detail += f"; tonight could resolve about ±{100 * night.resolved:.2g} %"
     shown = night or Night(newest.id, newest.machine.key, newest.created, newest.id, newest.commit)
-    facts = tuple(_facts(newest, night))
-    folds = tuple(fold for fold in _folds(site, newest, night) if fold.lines)
-    return Tonight(light, headline, detail, shown, facts, actions, better, folds, since_last)
+    defaults = tuple(_defaults(site, night)) if night else ()
+    return Tonight(light, headline, detail, shown, actions, better, defaults, _since_last(night))
 
 
 _ORDER = ("broken", "confirmed", "slower", "suspected", "faster")
@@ -276,7 +261,10 @@ def _tonights(
         since, good = change.commit, change.before
     elif night.commits:
         since = night.commits[0].sha if len(night.commits) == 1 else since
-    confirm = ["harness", "confirm", night.baseline, night.run, short(finding.kernel)]
+    sides = [night.baseline_commit[:12], night.commit[:12]]
+    if not all(sides) or sides[0] == sides[1]:
+        sides = [night.baseline, night.run]
+    confirm = ["harness", "confirm", *sides, short(finding.kernel)]
     return Action(
         kind,
         finding,
@@ -363,112 +351,23 @@ def _us(value: float) -> str:
     return f"{value:+.0f} µs" if abs(value) >= 100 else f"{value:+.2g} µs"
 
 
-def _facts(newest: Run, night: Night | None) -> Iterator[Fact]:
-    """What speaks for and against the machine's figures."""
-    machine, state = newest.machine, newest.state
-    yield Fact("GPU", machine.gpu or f"none ({machine.cpu or machine.key})", not machine.gpu)
-    changed = night.baseline_toolchain.differences(night.toolchain) if night else ()
-    for name in ("driver", "torch", "triton"):
-        text = next((each for each in changed if each.startswith(f"{name} ")), "")
-        now = getattr(machine, name) or "unknown"
-        yield Fact(name, text.removeprefix(f"{name} ") or now, bool(text))
-    if state and state.samples:
-        low, high = state.sm_mhz_low or 0, state.sm_mhz_high or 0
-        median = f"{state.sm_mhz_median:.0f} MHz" if state.sm_mhz_median else "unknown"
-        span = f" ({low:.0f} to {high:.0f})" if low != high else ""
-        yield Fact("SM clock", f"{median}{span}", bool(low) and low < 0.9 * high)
-        worst = max(state.throttled.items(), key=lambda item: item[1], default=("", 0))
-        share = worst[1] / state.samples
-        text = f"{100 * share:.2g} % of readings ({worst[0]})" if worst[1] else "none"
-        yield Fact("throttling", text, share > 0.05)
-        if state.temperature_c is not None and state.power_w is not None:
-            yield Fact("heat, power", f"{state.temperature_c:.0f} °C, {state.power_w:.0f} W")
-    if night is None:
-        return
-    trust = night.trust
-    if trust.offset is not None:
-        text = f"{100 * trust.offset:+.2f} %, taken out"
-        yield Fact("offset from baseline", text, abs(trust.offset) > 0.03)
-    if trust.controls:
-        flagged = len(trust.flagged)
-        text = f"{flagged} of {trust.controls} flagged"
-        yield Fact("unchanged kernels", text, flagged > 0.02 * trust.controls)
-    if night.dirty or not night.complete:
-        yield Fact("run", "of a changed tree" if night.dirty else "interrupted", True)
-
-
-Lines = Iterator[tuple[str, Kernel | None]]
-
-
-def _folds(site: Site, newest: Run, night: Night | None) -> Iterator[Fold]:
-    yield Fold("not measured, failed or not judged", tuple(_unmeasured(site, newest, night)))
-    if night is None:
-        return
-    by = {change: [one for one in night.findings if one.change is change] for change in Why}
-    quiet = [one for one in by[Why.CHANGED] if one.verdict == Verdict.SAME.value]
-    waived = [one for one in night.findings if one.waived]
-    yield Fold("new library calls", tuple(_counted(site, night.library_calls, "calls")))
-    yield Fold("new register spills", tuple(_counted(site, night.spills, "bytes a thread")))
-    yield Fold("other code, same time", tuple(_listed(site, quiet)))
-    yield Fold("another default configuration", tuple(_defaults(site, night)))
-    yield Fold("merely retuned", tuple(_listed(site, by[Why.RETUNED])))
-    yield Fold("new kernels", tuple(_listed(site, by[Why.NEW])))
-    yield Fold("gone", tuple(_listed(site, by[Why.ENDED])))
-    yield Fold("waived", tuple(_listed(site, [replace(f, cause=f.waived) for f in waived])))
-    yield Fold("notes", tuple((note, None) for note in (*night.notes, *site.notes)))
-
-
-def _unmeasured(site: Site, newest: Run, night: Night | None) -> Lines:
-    for graph in newest.graphs:
-        if graph.reason:
-            yield f"{graph.name}: {graph.reason}", None
-        for kernel in graph.kernels:
-            if kernel.reason or kernel.check is Check.FAILED:
-                why = kernel.reason or f"check failed, error {kernel.max_error}"
-                where = site.by_name.get((graph.name, kernel.name))
-                yield f"{graph.name}/{short(kernel.name)}: {why}", where
-    if night is not None:
-        yield from ((text, None) for text in night.not_measured)
-        for one in night.unjudged:
-            text = f"{one.graph}/{short(one.kernel) or one.label}: {one.reason or one.verdict}"
-            ratio = f", {one.ratio:.3f}×" if one.ratio else ""
-            yield text + ratio, site.by_key.get((one.graph, one.series))
-
-
-def _listed(site: Site, findings: Sequence[Finding]) -> Lines:
-    for one in findings:
-        ratio = f" ({one.ratio:.3f}×)" if one.ratio else ""
-        text = f"{one.graph}/{short(one.kernel) or one.label}{ratio}"
-        cause = one.cause or one.reason
-        yield f"{text}: {cause}" if cause else text, site.by_key.get((one.graph, one.series))
-
-
-def _counted(site: Site, counts: Sequence[Count], what: str) -> Lines:
-    for one in counts:
-        text = f"{one.graph}/{short(one.name)}: {one.before} → {one.after} {what}"
-        kernel = site.by_name.get((one.graph, one.name))
-        yield f"{text}: {one.reason}" if one.reason else text, kernel
-
-
-def _defaults(site: Site, night: Night) -> Lines:
-    """Kernels whose module has another first choice since the baseline."""
+def _defaults(site: Site, night: Night) -> Iterator[tuple[Kernel, str]]:
+    """Kernels whose module has another first choice since the baseline, and which."""
     tonight = {commit.sha for commit in night.commits} | {night.commit}
     for kernel in site.kernels:
         if kernel.recoded is not None and kernel.recoded.until in tonight:
             texts = (kernel.recoded.record.module, kernel.record.module)
             changed = setting_changes(*(modules.facts(text).best for text in texts))
             if changed:
-                yield f"{kernel.graph}/{kernel.name}: {', '.join(changed)}", kernel
+                yield kernel, ", ".join(changed)
 
 
-def since_last(found: Comparison) -> dict[str, tuple[float, str]]:
-    """By model, or by graph where that is the whole model, B ÷ A and its verdict."""
-    ordered = sorted(found.rollups, key=lambda one: one.level == "model")
-    return {
-        one.name.removesuffix("_forward").removesuffix("_backward"): (
-            one.effect.ratio,
-            one.verdict.value,
-        )
-        for one in ordered
-        if one.level in ("graph", "model")
-    }
+def _since_last(night: Night | None) -> dict[str, float]:
+    """By model, the microseconds that its kernels take more than in the baseline: those that are
+    the same take the same, whatever the machine made of them."""
+    found: dict[str, float] = {}
+    for one in night.findings if night else ():
+        if one.change_us is not None:
+            model = model_of(one.graph)
+            found[model] = found.get(model, 0.0) + one.change_us
+    return found

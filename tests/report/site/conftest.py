@@ -41,7 +41,7 @@ def make(folder: Path, **options: Any) -> World:
     return World(folder / "repository", folder / "results", commits, runs, folder / "site")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Fourteen nights of two graphs, the last two with a regression."""
     pytest.importorskip("jinja2", reason="pages need jinja2: pip install 'harness[report]'")

@@ -67,20 +67,55 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = "copy"; }, 1200);
 });
 
-// Charts: the point nearest to the pointer.
-for (const chart of $$(".chart")) {
-  const data = JSON.parse(chart.querySelector("script").textContent), tip = chart.querySelector(".tip"), plot = chart.querySelector(".plot");
-  plot.addEventListener("pointermove", (event) => {
-    const box = plot.getBoundingClientRect(), x = (event.clientX - box.left) / box.width * data.width;
-    const place = data.first + (x - data.left) / (data.right - data.left) * (data.last - data.first);
-    const n = data.x.reduce((best, v, i) => Math.abs(v - place) < Math.abs(data.x[best] - place) ? i : best, 0);
-    const left = (data.left + (data.x[n] - data.first) / (data.last - data.first) * (data.right - data.left)) / data.width * box.width;
-    tip.textContent = `${data.y[n]} µs at ${data.names[n]}`;
-    tip.hidden = false;
-    tip.style.left = `${Math.min(Math.max(left, 70), box.width - 70)}px`;
-  });
-  plot.addEventListener("pointerleave", () => { tip.hidden = true; });
+// Charts of histories: drawn at the size they have, and again when that changes.
+function svg(tag, given, text) {
+  const one = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(given)) one.setAttribute(name, typeof value === "number" ? value.toFixed(1) : value);
+  if (text !== undefined) one.textContent = text;
+  return one;
 }
+function ticks(low, high) {
+  const rough = (high - low) / 4, power = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough);
+  const found = [];
+  for (let n = Math.ceil(low / step); n * step <= high; n++) found.push(+(n * step).toPrecision(6));
+  return found;
+}
+function drawHistory(chart) {
+  const { first, segments, marks, names } = JSON.parse(chart.querySelector("script").textContent), plot = chart.querySelector(".plot");
+  const points = segments.flatMap(({ x, y }) => x.map((place, n) => [place, y[n]])), wide = plot.clientWidth, high = wide > 600 ? 230 : 150;
+  const shown = [...points.map(([, y]) => y), ...marks.flatMap((mark) => [mark.old, mark.new]).filter((y) => y !== null)];
+  const middle = (Math.max(...shown) + Math.min(...shown)) / 2, half = Math.max((Math.max(...shown) - Math.min(...shown)) * .56, .01 * middle);
+  const box = { left: 52, right: wide - 10, top: 22, bottom: high - 22 }, last = Math.max(first + names.length - 1, first + 1);
+  const X = (place) => box.left + (place - first) / (last - first) * (box.right - box.left), Y = (value) => box.bottom - (value - middle + half) / (2 * half) * (box.bottom - box.top);
+  const path = (list) => "M" + list.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L");
+  const root = svg("svg", { class: "history", width: wide, height: high, role: "img", "aria-label": `${chart.getAttribute("aria-label")}: ${points.length} points, newest ${points.at(-1)[1]} µs` });
+  for (const value of ticks(middle - half, middle + half)) root.append(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: Y(value), y2: Y(value) }), svg("text", { x: box.left - 6, y: Y(value) + 4, "text-anchor": "end" }, value));
+  for (const mark of marks) {
+    const at = X(mark.x), style = mark.style, anchor = at > wide / 2 ? "end" : "start";
+    root.append(svg("rect", { class: `band ${style}`, x: X(mark.low), y: box.top, width: Math.max(X(mark.high) - X(mark.low), 2), height: box.bottom - box.top }));
+    if (mark.old !== null) root.append(svg("path", { class: `level ${style}`, d: path([[Math.max(at - 90, box.left), Y(mark.old)], [at, Y(mark.old)], [at, Y(mark.new)], [Math.min(at + 90, box.right), Y(mark.new)]]) }));
+    root.append(svg("text", { class: `mark ${style}`, x: at, y: box.top - 7, "text-anchor": anchor }, mark.text));
+  }
+  segments.forEach(({ x, y }, n) => {
+    const line = x.map((place, i) => [X(place), Y(y[i])]);
+    if (n) root.append(svg("line", { class: "break", x1: line[0][0], x2: line[0][0], y1: box.top, y2: box.bottom }));
+    root.append(svg("path", { class: n === segments.length - 1 ? "line" : "line earlier", d: path(line) }));
+    if (line.length < 60) root.append(...line.map(([cx, cy]) => svg("circle", { class: "dot", cx, cy, r: 2.2 })));
+  });
+  root.append(svg("text", { x: box.left, y: high - 6 }, names[0]), svg("text", { x: box.right, y: high - 6, "text-anchor": "end" }, names.at(-1)));
+  const tip = made("div", "", "tip");
+  tip.hidden = true;
+  plot.replaceChildren(root, tip);
+  plot.onpointermove = (event) => {
+    const x = event.clientX - plot.getBoundingClientRect().left, [place, value] = points.reduce((best, one) => Math.abs(X(one[0]) - x) < Math.abs(X(best[0]) - x) ? one : best);
+    tip.textContent = `${value} µs at ${names[place - first]}`;
+    tip.hidden = false;
+    tip.style.left = `${Math.min(Math.max(X(place), 80), wide - 80)}px`;
+  };
+  plot.onpointerleave = () => { tip.hidden = true; };
+}
+const sized = new ResizeObserver((seen) => seen.forEach(({ target }) => drawHistory(target)));
+$$(".chart").forEach((chart) => sized.observe(chart));
 
 for (const table of $$("table.sortable")) {
   $$("th", table).forEach((head, column) => {
@@ -136,7 +171,7 @@ if (points) addEventListener("load", () => {
     const traces = roofs.map((roof, n) => {
       const mine = shown.filter((p) => p[6] === roof);
       return {
-        type: "scattergl", mode: "markers", name: roof, marker: { size: 8, opacity: .75, color: palette[n % palette.length] }, customdata: mine.map((p) => p[1]),
+        type: "scatter", mode: "markers", name: roof, marker: { size: 8, opacity: .75, color: palette[n % palette.length] }, customdata: mine.map((p) => p[1]),
         x: mine.map((p) => share ? p[4] : p[3] / p[2]), y: mine.map((p) => share ? 100 * p[5] : p[3] / p[4] / 1e6),
         text: mine.map((p) => p[0]), hovertemplate: share ? "%{text}<br>%{x} µs, %{y:.0f} % of peak<extra></extra>" : "%{text}<br>%{x:.3g} FLOP/byte, %{y:.3g} TFLOP/s<extra></extra>",
       };

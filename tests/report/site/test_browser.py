@@ -1,0 +1,133 @@
+"""The pages in headless Chromium: opened from disk, looked at as a person would."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.report.site.conftest import World
+from tests.report.site.test_site import planted
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which drives it")
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(
+    not CHROMIUM, reason="there is no Chromium: apt-get install chromium"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_api.sync_playwright() as play:
+        made = play.chromium.launch(executable_path=CHROMIUM, args=sandbox)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def said() -> list[str]:
+    """What pages complained about."""
+    return []
+
+
+@pytest.fixture
+def tab(browser: Any, said: list[str]) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("requestfailed", lambda request: said.append(f"not loaded: {request.url}"))
+    yield page
+    context.close()
+
+
+def test_no_page_complains(world: World, tab: Any, said: list[str]) -> None:
+    pages = sorted(world.site.rglob("*.html"))
+    for page in pages:
+        tab.goto(page.as_uri())
+        assert tab.inner_text("h1")
+        assert said == [], page.name
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_regression_is_seen_without_scrolling(
+    world: World, browser: Any, size: tuple[int, int], theme: str
+) -> None:
+    view = {"width": size[0], "height": size[1]}
+    context = browser.new_context(viewport=view, color_scheme=theme)
+    page = context.new_page()
+    page.goto((world.site / "index.html").as_uri())
+    for selector in (".answer h1", ".action h3", ".action .cause", ".action .command"):
+        box = page.locator(selector).first.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= size[0]
+        assert box["y"] + box["height"] <= size[1], selector
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0], "scrolls sideways"
+    context.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_scrolls_sideways(world: World, tab: Any, width: int) -> None:
+    tab.set_viewport_size({"width": width, "height": 800})
+    names = ["history", "kernels", "roofline", "compilers", "coverage"]
+    models = [f"models/{page.stem}" for page in world.site.glob("models/*.html")]
+    for name in (*names, *models, planted(world).removesuffix(".html")):
+        tab.goto((world.site / f"{name}.html").as_uri())
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width, name
+
+
+def test_search_by_keyboard(world: World, tab: Any, said: list[str]) -> None:
+    tab.goto((world.site / "index.html").as_uri())
+    tab.keyboard.press("/")
+    tab.keyboard.type("sigmoid forward")
+    tab.wait_for_selector("dialog li.on a")
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/kernels/*.html")
+    assert "sigmoid" in tab.inner_text("h1")
+    assert said == []
+
+
+def test_the_theme_is_switched_and_stays(world: World, tab: Any) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    tab.goto((world.site / "index.html").as_uri())
+    light = tab.evaluate(ground)
+    tab.click("#theme")
+    dark = tab.evaluate(ground)
+    assert dark != light
+    tab.goto((world.site / "kernels.html").as_uri())
+    assert tab.evaluate(ground) == dark
+
+
+def test_a_chart_is_drawn_and_tells_its_points(world: World, tab: Any) -> None:
+    tab.goto((world.site / planted(world)).as_uri())
+    box = tab.locator(".plot svg").bounding_box()
+    assert box["width"] > 900
+    assert tab.locator(".plot .band.regression").count() == 1
+    tab.mouse.move(box["x"] + box["width"] - 12, box["y"] + 60)
+    assert world.commits[-1][:10] in tab.inner_text(".tip")
+    colours = tab.locator("pre.python .k").count()
+    assert colours > 5, "keywords of the module have a colour"
+
+
+def test_the_roofline_has_every_timed_kernel(world: World, tab: Any, said: list[str]) -> None:
+    tab.goto((world.site / "roofline.html").as_uri())
+    tab.wait_for_selector("#roofline .scatterlayer .point")
+    kernels = sum(len(graph.kernels) for graph in world.runs[-1].graphs)
+    assert tab.locator("#roofline .scatterlayer .point").count() == kernels
+    tab.click("[data-view=roof]")
+    tab.wait_for_selector("text=FLOP per byte")
+    assert said == []
+
+
+def test_tables_are_sorted_and_filtered(world: World, tab: Any) -> None:
+    tab.goto((world.site / "kernels.html").as_uri())
+    tab.click("th:has-text('kernel')")
+    names = tab.locator("tbody td.name").all_inner_texts()
+    assert names == sorted(names, reverse=True, key=str.lower)
+    tab.fill(".filter", "sigmoid_mul_5")
+    assert tab.locator("tbody tr:visible").count() == 1
