@@ -16,7 +16,6 @@ from harness.graph.lowering.tensor import (
     Shape,
     Tensor,
     canonical,
-    is_one,
 )
 from harness.graph.model import Arg, Node, Ref, TensorType
 from harness.ir.nodes import Constant, Load, Value
@@ -184,11 +183,7 @@ class Call:
         missing = len(shape) - tensor.rank
         if missing < 0:
             raise self.reject(f"shape {tensor.shape}", f"a shape that broadcasts to {shape}")
-        index = tuple(
-            sympy.S.Zero if is_one(n) else i
-            for i, n in zip(canonical(shape)[missing:], tensor.shape, strict=True)
-        )
-        return self.read(tensor, index, shape)
+        return self.read(tensor, canonical(shape)[missing:], shape)
 
     def operand(self, position: int, name: str = "other", dtype: DType | None = None) -> Value:
         """An operand of a pointwise operator: broadcast to the node's shape and converted
@@ -278,3 +273,14 @@ def elementwise(function: Callable[..., Value], count: int) -> Rule:
         return call.result(function(call.scalar, *operands))
 
     return Rule(lower)
+
+
+def reading(index: Callable[[Call, Tensor], Index], **about: bool) -> Rule:
+    """The rule of an operator whose elements are those of its first operand, at ``index``; what a
+    dimension of size one is read at does not matter. ``about`` as in ``Rule``."""
+
+    def lower(call: Call) -> Lowered:
+        tensor = call.tensor(0)
+        return call.result(call.read(tensor, index(call, tensor), call.shape))
+
+    return Rule(lower, **about)

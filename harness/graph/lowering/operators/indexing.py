@@ -5,7 +5,8 @@ from __future__ import annotations
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.context import Index
+from harness.graph.lowering.rule import Call, Rule, Rules, reading
 from harness.graph.lowering.scalar import promote
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
 from harness.graph.model import Ref
@@ -20,34 +21,30 @@ def position(call: Call, value: Value, size: sympy.Expr) -> sympy.Expr:
     return call.context.indirect(call.context.position(value, size, call.shape))
 
 
-def embedding(call: Call) -> Lowered:
+def embedding(call: Call, weight: Tensor) -> Index:
     """``embedding(weight, indices)``: one row per index."""
-    weight, indices = call.tensor(0, "weight"), call.tensor(1, "indices")
-    out = canonical(call.shape)
+    indices, out = call.tensor(1, "indices"), canonical(call.shape)
     value = call.read(indices, out[: indices.rank], call.shape)
-    row = position(call, value, weight.shape[0])
-    return call.result(call.read(weight, (row, out[-1]), call.shape))
+    return position(call, value, weight.shape[0]), out[-1]
 
 
-def gather(call: Call) -> Lowered:
+def gather(call: Call, tensor: Tensor) -> Index:
     """``gather(self, dim, index)``."""
-    tensor, index = call.tensor(0), call.tensor(2, "index")
-    dim = call.dim(1, "dim", tensor.rank)
     where = list(canonical(call.shape))
     if tensor.rank:
-        where[dim] = position(call, index.value, tensor.shape[dim])
-    return call.result(call.read(tensor, tuple(where), call.shape))
+        dim = call.dim(1, "dim", tensor.rank)
+        where[dim] = position(call, call.tensor(2, "index").value, tensor.shape[dim])
+    return tuple(where)
 
 
-def index_select(call: Call) -> Lowered:
+def index_select(call: Call, tensor: Tensor) -> Index:
     """``index_select(self, dim, index)``."""
-    tensor, index = call.tensor(0), call.tensor(2, "index")
-    dim = call.dim(1, "dim", tensor.rank)
     where = list(canonical(call.shape))
     if tensor.rank:
+        dim, index = call.dim(1, "dim", tensor.rank), call.tensor(2, "index")
         value = call.read(index, (where[dim],) * index.rank, call.shape)
         where[dim] = position(call, value, tensor.shape[dim])
-    return call.result(call.read(tensor, tuple(where), call.shape))
+    return tuple(where)
 
 
 def index_tensors(call: Call) -> list[Tensor | None]:
@@ -132,21 +129,17 @@ def advanced_index(
         if tensor is None:
             index.append(next(whole))
             continue
-        aligned = tuple(
-            sympy.S.Zero if is_one(n) else v
-            for n, v in zip(tensor.shape, common[rank - tensor.rank :], strict=True)
-        )
-        index.append(position(call, call.read(tensor, aligned, out), size))
+        value = call.read(tensor, common[rank - tensor.rank :], out)
+        index.append(position(call, value, size))
     return tuple(index)
 
 
-def index(call: Call) -> Lowered:
+def index(call: Call, tensor: Tensor) -> Index:
     """``index.Tensor``: advanced indexing."""
-    tensor, indices = call.tensor(0), index_tensors(call)
+    indices = index_tensors(call)
     if all(t is None for t in indices):
-        return tensor
-    where = advanced_index(call, tensor.shape, indices, call.shape)
-    return call.result(call.read(tensor, where, call.shape))
+        return canonical(call.shape)
+    return advanced_index(call, tensor.shape, indices, call.shape)
 
 
 RULES: Rules = {
@@ -154,8 +147,8 @@ RULES: Rules = {
     "aten.bucketize.Scalar": searching(1, 0),
     "aten.searchsorted.Tensor": searching(0, 1),
     "aten.searchsorted.Scalar": searching(0, 1),
-    "aten.embedding.default": Rule(embedding),
-    "aten.gather.default": Rule(gather),
-    "aten.index_select.default": Rule(index_select),
-    "aten.index.Tensor": Rule(index, partial=True),
+    "aten.embedding.default": reading(embedding),
+    "aten.gather.default": reading(gather),
+    "aten.index_select.default": reading(index_select),
+    "aten.index.Tensor": reading(index, partial=True),
 }

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import sympy
 
-from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.context import Index
+from harness.graph.lowering.rule import Call, Rule, Rules, reading
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
 from harness.ir.affine import size_hint
-from harness.ir.index import FloorDiv, Mod
-
-
-def _at(call: Call, tensor: Tensor, index: tuple[sympy.Expr, ...], shape: Shape) -> Tensor:
-    """A tensor of ``shape`` that reads ``tensor`` at ``index``."""
-    return Tensor(shape, tensor.dtype, call.read(tensor, index, shape))
+from harness.ir.index import FloorDiv, Mod, flat_index
 
 
 def same(call: Call) -> Lowered:
@@ -77,36 +75,31 @@ def _smaller(left: sympy.Expr, right: sympy.Expr) -> bool:
     return not ratio.is_integer
 
 
-def reshape(call: Call) -> Lowered:
+def reshape(call: Call, tensor: Tensor) -> Index:
     """``view`` and its relatives: the same elements in row-major order."""
-    tensor = call.tensor(0)
-    return _at(call, tensor, reshape_index(tensor.shape, call.shape), call.shape)
+    return reshape_index(tensor.shape, call.shape)
 
 
-def permute(call: Call) -> Lowered:
+def permute(call: Call, tensor: Tensor) -> Index:
     """``permute(self, dims)``."""
-    tensor = call.tensor(0)
     index = [sympy.S.Zero] * tensor.rank
     for variable, dim in zip(canonical(call.shape), call.sizes(1, "dims"), strict=True):
         index[call.wrap_dim(int(dim), tensor.rank)] = variable
-    return _at(call, tensor, tuple(index), call.shape)
+    return tuple(index)
 
 
-def expand(call: Call) -> Lowered:
+def expand(call: Call, tensor: Tensor) -> Index:
     """``expand(self, size)``: dimensions of size one repeated without copying."""
-    tensor = call.tensor(0)
-    return Tensor(call.shape, tensor.dtype, call.broadcast(tensor, call.shape))
+    return canonical(call.shape)[len(call.shape) - tensor.rank :]
 
 
-def slice_(call: Call) -> Lowered:
+def slice_(call: Call, tensor: Tensor) -> Index:
     """``slice(self, dim, start, end, step)``."""
-    tensor = call.tensor(0)
     dim = call.dim(1, "dim", tensor.rank, 0)
-    step = call.size(4, "step", 1)
     start = slice_start(call, tensor.shape[dim], 2, call.shape[dim])
     index = list(canonical(call.shape))
-    index[dim] = start + index[dim] * step
-    return _at(call, tensor, tuple(index), call.shape)
+    index[dim] = start + index[dim] * call.size(4, "step", 1)
+    return tuple(index)
 
 
 def slice_start(call: Call, size: sympy.Expr, position: int, length: sympy.Expr) -> sympy.Expr:
@@ -135,9 +128,8 @@ def from_start(
     raise call.reject(f"position {position}", "one that is known to count from either end")
 
 
-def select(call: Call) -> Lowered:
+def select(call: Call, tensor: Tensor) -> Index:
     """``select(self, dim, index)``: one slice, without its dimension."""
-    tensor = call.tensor(0)
     dim = call.dim(1, "dim", tensor.rank)
     position, size = call.size(2, "index"), tensor.shape[dim]
     if not position.is_Integer:
@@ -146,44 +138,38 @@ def select(call: Call) -> Lowered:
         position = position + size
     index = list(canonical(call.shape))
     index.insert(dim, position)
-    return _at(call, tensor, tuple(index), call.shape)
+    return tuple(index)
 
 
-def squeeze(call: Call) -> Lowered:
+def squeeze(call: Call, tensor: Tensor) -> Index:
     """``squeeze(self, dims)``: without those of them that have size one."""
-    tensor = call.tensor(0)
     gone = {d for d in call.dims(1, "dim", tensor.rank) if d < tensor.rank}
     kept = [d for d in range(tensor.rank) if d not in gone or not is_one(tensor.shape[d])]
     index = [sympy.S.Zero] * tensor.rank
     for variable, dim in zip(canonical(call.shape), kept, strict=True):
         index[dim] = variable
-    return _at(call, tensor, tuple(index), call.shape)
+    return tuple(index)
 
 
-def unsqueeze(call: Call) -> Lowered:
+def unsqueeze(call: Call, tensor: Tensor) -> Index:
     """``unsqueeze(self, dim)``."""
-    tensor = call.tensor(0)
     dim = call.dim(1, "dim", tensor.rank + 1)
     index = list(canonical(call.shape))
     del index[dim]
-    return _at(call, tensor, tuple(index), call.shape)
+    return tuple(index)
 
 
-def flip(call: Call) -> Lowered:
+def flip(call: Call, tensor: Tensor) -> Index:
     """``flip(self, dims)``."""
-    tensor = call.tensor(0)
-    if not tensor.rank:
-        return call.result(tensor.value)
     index = list(canonical(tensor.shape))
-    for dim in call.dims(1, "dims", tensor.rank) if call.sizes(1, "dims") else []:
+    for dim in call.dims(1, "dims", tensor.rank) if tensor.rank and call.sizes(1, "dims") else []:
         if not is_one(tensor.shape[dim]):
             index[dim] = tensor.shape[dim] - 1 - index[dim]
-    return _at(call, tensor, tuple(index), tensor.shape)
+    return tuple(index)
 
 
-def diagonal(call: Call) -> Lowered:
+def diagonal(call: Call, tensor: Tensor) -> Index:
     """``diagonal(self, offset, dim1, dim2)``: the diagonal becomes the last dimension."""
-    tensor = call.tensor(0)
     offset = call.size(1, "offset", 0)
     first = call.dim(2, "dim1", tensor.rank, 0)
     second = call.dim(3, "dim2", tensor.rank, 1)
@@ -197,40 +183,33 @@ def diagonal(call: Call) -> Lowered:
             index.append(out[-1] + sympy.Max(offset, 0))
         else:
             index.append(next(rest))
-    return _at(call, tensor, tuple(index), call.shape)
+    return tuple(index)
 
 
-def unfold(call: Call) -> Lowered:
+def unfold(call: Call, tensor: Tensor) -> Index:
     """``unfold(self, dimension, size, step)``: windows as a new last dimension."""
-    tensor = call.tensor(0)
     if not tensor.rank:
-        return _at(call, tensor, (), call.shape)
+        return ()
     dim = call.dim(1, "dimension", tensor.rank)
     out = canonical(call.shape)
     index = list(out[:-1])
     index[dim] = index[dim] * call.size(3, "step") + out[-1]
-    return _at(call, tensor, tuple(index), call.shape)
+    return tuple(index)
 
 
-def repeat(call: Call) -> Lowered:
+def repeat(call: Call, tensor: Tensor) -> Index:
     """``repeat(self, repeats)``: the tensor tiled."""
-    tensor = call.tensor(0)
     out = canonical(call.shape)[len(call.shape) - tensor.rank :]
-    index = tuple(
-        sympy.S.Zero if is_one(n) else Mod(i, n) for i, n in zip(out, tensor.shape, strict=True)
-    )
-    return _at(call, tensor, index, call.shape)
+    return tuple(Mod(i, n) for i, n in zip(out, tensor.shape, strict=True))
 
 
-def as_strided(call: Call) -> Lowered:
+def as_strided(call: Call, tensor: Tensor) -> Index:
     """``as_strided(self, size, stride, storage_offset)`` of a tensor whose elements fill
     its storage without gaps: an offset then belongs to exactly one index of it."""
-    tensor, layout = call.tensor(0), call.layout(0)
+    layout = call.layout(0)
     sizes, strides = call.sizes(1, "size"), call.sizes(2, "stride")
     start = call.raw(3, "storage_offset", None)
-    offset: sympy.Expr = sympy.S.Zero if start is None else sympy.sympify(start)
-    for variable, size, stride in zip(canonical(call.shape), sizes, strides, strict=True):
-        offset = offset + (sympy.S.Zero if is_one(size) else variable * stride)
+    offset = flat_index(strides, canonical(sizes), 0 if start is None else start)
     index: list[sympy.Expr] = [sympy.S.Zero] * tensor.rank
     dims = [d for d, n in enumerate(layout.shape) if not is_one(n)]
     step: sympy.Expr = sympy.S.One
@@ -242,29 +221,32 @@ def as_strided(call: Call) -> Lowered:
         last = position == len(by_stride) - 1
         index[dim] = quotient if last else Mod(quotient, layout.shape[dim])
         step = step * layout.shape[dim]
-    return _at(call, tensor, tuple(index), call.shape)
+    return tuple(index)
 
+
+_view = functools.partial(reading, view=True)
+_copy = functools.partial(reading, view=True, fresh=True)
 
 RULES: Rules = {
     "aten.alias.default": Rule(same, view=True),
     "aten.lift_fresh.default": Rule(same, view=True),
     "aten.lift_fresh_copy.default": Rule(same, view=True, fresh=True),
-    "aten.view.default": Rule(reshape, view=True),
-    "aten.reshape.default": Rule(reshape, view=True),
-    "aten._reshape_copy.default": Rule(reshape, view=True, fresh=True),
-    "aten.view_copy.default": Rule(reshape, view=True, fresh=True),
-    "aten.permute.default": Rule(permute, view=True),
-    "aten.permute_copy.default": Rule(permute, view=True, fresh=True),
-    "aten.expand.default": Rule(expand, view=True),
-    "aten.slice.Tensor": Rule(slice_, view=True),
-    "aten.slice_copy.Tensor": Rule(slice_, view=True, fresh=True),
-    "aten.select.int": Rule(select, view=True),
-    "aten.select_copy.int": Rule(select, view=True, fresh=True),
-    "aten.squeeze.dims": Rule(squeeze, view=True),
-    "aten.unsqueeze.default": Rule(unsqueeze, view=True),
-    "aten.flip.default": Rule(flip, view=True, fresh=True),
-    "aten.diagonal.default": Rule(diagonal, view=True),
-    "aten.unfold.default": Rule(unfold, view=True),
-    "aten.as_strided.default": Rule(as_strided, view=True, partial=True),
-    "aten.repeat.default": Rule(repeat, view=True, fresh=True),
+    "aten.view.default": _view(reshape),
+    "aten.reshape.default": _view(reshape),
+    "aten._reshape_copy.default": _copy(reshape),
+    "aten.view_copy.default": _copy(reshape),
+    "aten.permute.default": _view(permute),
+    "aten.permute_copy.default": _copy(permute),
+    "aten.expand.default": _view(expand),
+    "aten.slice.Tensor": _view(slice_),
+    "aten.slice_copy.Tensor": _copy(slice_),
+    "aten.select.int": _view(select),
+    "aten.select_copy.int": _copy(select),
+    "aten.squeeze.dims": _view(squeeze),
+    "aten.unsqueeze.default": _view(unsqueeze),
+    "aten.flip.default": _copy(flip),
+    "aten.diagonal.default": _view(diagonal),
+    "aten.unfold.default": _view(unfold),
+    "aten.as_strided.default": _view(as_strided, partial=True),
+    "aten.repeat.default": _copy(repeat),
 }
