@@ -11,8 +11,9 @@ import ast
 import math
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import TypeVar
 
 import sympy
 
@@ -30,6 +31,8 @@ from harness.graph.model import (
     ValueType,
 )
 from harness.graph.sizes import parse_size, parse_type, print_type
+
+T = TypeVar("T")
 
 FORMAT = 1
 """Version of the text format; raised when a reader of the old one would go wrong."""
@@ -85,14 +88,18 @@ class _Reader:
         self.types: dict[str, ValueType] = {}
         self._known_types: dict[str, TensorType] = {}
 
-    def fail(
-        self, line: int, what: str, got: str = "", expected: str = "", remedy: str = _REMEDY
-    ) -> NoReturn:
-        raise self.damaged(line, what, got, expected, remedy)
-
     def damaged(
-        self, line: int, what: str, got: str = "", expected: str = "", remedy: str = _REMEDY
+        self,
+        at: int | ast.stmt | ast.expr | ast.arg,
+        what: str,
+        expected: str = "",
+        got: str | None = None,
+        remedy: str = _REMEDY,
     ) -> DamagedGraph:
+        """What is wrong in a line, by its number or by what stands there: ``got``, or the line."""
+        line = at if isinstance(at, int) else at.lineno
+        if got is None:
+            got = self.lines[line - 1].strip()[:120] if 0 < line <= len(self.lines) else ""
         return DamagedGraph(what, f"{self.path}:{line}", got, expected, remedy)
 
     def read(self) -> Graph:
@@ -109,32 +116,21 @@ class _Reader:
                 case ast.Assign():
                     mutations.append(self._mutation(statement, inputs, mutations))
                 case _:
-                    self.fail(
-                        statement.lineno,
-                        "not a statement of a graph",
-                        got=self._line(statement.lineno),
-                        expected=_STATEMENT,
-                    )
+                    raise self.damaged(statement, "not a statement of a graph", _STATEMENT)
         outputs = self._outputs(function.body[-1])
         return Graph(
             function.name, inputs, tuple(nodes), outputs, tuple(mutations), self._facts(function)
         )
 
-    def _line(self, number: int) -> str:
-        return self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
-
     def _version(self) -> None:
         match = _HEADER.match(self.lines[0].rstrip("\r"))
         if match is None:
-            self.fail(
-                1, "not a graph file", got=repr(self.lines[0][:80]), expected="# harness graph 1"
-            )
+            raise self.damaged(1, "not a graph file", "# harness graph 1")
         if int(match[1]) > FORMAT:
-            self.fail(
+            raise self.damaged(
                 1,
                 "the graph was written by a newer harness",
-                got=f"format {match[1]}",
-                expected=f"format {FORMAT} or older",
+                f"format {FORMAT} or older",
                 remedy="update the harness, or capture the graph with this one",
             )
 
@@ -143,24 +139,21 @@ class _Reader:
             tree = ast.parse(self.text)
         except SyntaxError as error:
             line = min(error.lineno or 1, len(self.lines))
-            got = f"{error.msg}: {self._line(line)}"[:160]
-            self.fail(line, "not Python", got, expected=_STATEMENT)
+            got = f"{error.msg}: {self.lines[line - 1].strip()}"[:160]
+            raise self.damaged(line, "not Python", _STATEMENT, got) from None
         except (ValueError, RecursionError, MemoryError) as error:
-            self.fail(1, "not Python", got=str(error), expected="the text that capture wrote")
+            raise self.damaged(1, "not Python", "what capture wrote", str(error)) from None
         if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
             line = tree.body[1].lineno if len(tree.body) > 1 else len(self.lines)
-            self.fail(line, "a graph file holds one function", expected="def name(…):")
+            raise self.damaged(line, "a graph file holds one function", "def name(…):")
         function = tree.body[0]
         a = function.args
         if a.posonlyargs or a.kwonlyargs or a.vararg or a.kwarg or a.defaults:
-            self.fail(function.lineno, "a graph has plain arguments only", expected='name: "type"')
+            raise self.damaged(function, "a graph has plain arguments only", 'name: "type"')
         if not isinstance(function.body[-1], ast.Return):
-            self.fail(
-                len(self.lines),
-                "the graph ends before its return; the file may be cut short",
-                got=self._line(function.body[-1].end_lineno or 1),
-                expected="return (…)",
-            )
+            line = function.body[-1].end_lineno or 1
+            what = "the graph ends before its return; the file may be cut short"
+            raise self.damaged(line, what, "return (…)")
         return function
 
     def _facts(self, function: ast.FunctionDef) -> tuple[tuple[str, str], ...]:
@@ -168,9 +161,7 @@ class _Reader:
         for number in range(2, function.lineno):
             key, colon, value = self.lines[number - 1].removeprefix("# ").partition(":")
             if not self.lines[number - 1].startswith("# ") or not colon:
-                self.fail(
-                    number, "not a fact", got=self.lines[number - 1][:80], expected="# key: value"
-                )
+                raise self.damaged(number, "not a fact", "# key: value")
             facts.append((key, value.removeprefix(" ")))
         return tuple(facts)
 
@@ -187,18 +178,21 @@ class _Reader:
             table[number] = current
         return table
 
-    def _define(self, name: str, kind: ValueType, line: int) -> None:
+    def _define(self, name: str, kind: ValueType, at: ast.stmt | ast.arg) -> None:
         if name in self.types:
-            self.fail(line, f"the name {name} is given twice", expected="one value per name")
+            raise self.damaged(at, f"the name {name} is given twice", "one value per name")
         self.types[name] = kind
 
-    def _type(self, text: str, line: int) -> TensorType:
+    def _parsed(self, parse: Callable[[str], T], text: str, at: ast.expr | ast.arg) -> T:
+        try:
+            return parse(text)
+        except GraphError as error:
+            raise self.damaged(at, error.what, error.expected, error.got) from None
+
+    def _type(self, text: str, at: ast.expr | ast.arg) -> TensorType:
         known = self._known_types.get(text)
         if known is None:
-            try:
-                known = self._known_types[text] = parse_type(text)
-            except GraphError as error:
-                self.fail(line, error.what, error.got, error.expected)
+            known = self._known_types[text] = self._parsed(parse_type, text, at)
         return known
 
     def _input(self, argument: ast.arg) -> Input:
@@ -206,102 +200,85 @@ class _Reader:
             case ast.Constant(value=str() as text):
                 pass
             case _:
-                self.fail(argument.lineno, f"input {argument.arg} has no type", expected='"f32[4]"')
+                raise self.damaged(argument, f"input {argument.arg} has no type", '"f32[4]"')
         end = max(text.rfind("]"), text.rfind("}")) + 1
-        kind = self._type(text[:end], argument.lineno)
-        role, bound = "data", None
-        for word in text[end:].split(" bound=")[0].split():
-            if word not in ROLES:
-                self.fail(argument.lineno, "unknown role", got=word, expected=", ".join(ROLES))
-            role = word
-        if " bound=" in text[end:]:
-            try:
-                bound = parse_size(text[end:].split(" bound=", 1)[1])
-            except GraphError as error:
-                self.fail(argument.lineno, error.what, error.got, error.expected)
-        self._define(argument.arg, kind, argument.lineno)
-        return Input(argument.arg, kind, role, bound)
+        kind = self._type(text[:end], argument)
+        words, bounded, bound = text[end:].partition(" bound=")
+        role = "data"
+        for role in words.split():
+            if role not in ROLES:
+                raise self.damaged(argument, "unknown role", ", ".join(ROLES), role)
+        self._define(argument.arg, kind, argument)
+        limit = self._parsed(parse_size, bound, argument) if bounded else None
+        return Input(argument.arg, kind, role, limit)
 
     def _node(self, statement: ast.AnnAssign, origins: dict[int, tuple[str, str]]) -> Node:
-        line = statement.lineno
         if not isinstance(statement.target, ast.Name) or not isinstance(statement.value, ast.Call):
-            self.fail(line, "not an operator call", self._line(line), 'name: "type" = operator(…)')
+            raise self.damaged(statement, "not an operator call", 'name: "type" = operator(…)')
         call = statement.value
         op = ast.unparse(call.func)
         if not _OPERATOR.match(op):
-            self.fail(line, "not an operator", op, "namespace.operator.overload, or getitem")
+            expected = "namespace.operator.overload, or getitem"
+            raise self.damaged(statement, "not an operator", expected, op)
         args = tuple(self._argument(a) for a in call.args)
         kwargs = []
         for keyword in call.keywords:
             if keyword.arg is None:
-                self.fail(line, "** has no place in a graph", self._line(line))
+                raise self.damaged(statement, "** has no place in a graph")
             kwargs.append((keyword.arg, self._argument(keyword.value)))
         kind = self._value_type(statement.annotation)
-        module, source = origins[line]
+        module, source = origins[statement.lineno]
         node = Node(statement.target.id, op, args, tuple(kwargs), kind, source, module)
         if op == "getitem":
-            self._check_getitem(node, line)
-        self._define(node.name, kind, line)
+            self._check_getitem(node, statement)
+        self._define(node.name, kind, statement)
         return node
 
-    def _check_getitem(self, node: Node, line: int) -> None:
+    def _check_getitem(self, node: Node, at: ast.stmt) -> None:
         match node.args:
             case (Ref(name=name), int(index)) if not node.kwargs and not isinstance(index, bool):
                 several = self.types[name]
             case _:
-                self.fail(
-                    line,
-                    "getitem takes a value and a number",
-                    got=f"{len(node.args) + len(node.kwargs)} arguments: {self._line(line)}",
-                    expected="getitem(name, 0)",
-                )
+                raise self.damaged(at, "getitem takes a value and a number", "getitem(name, 0)")
         if not isinstance(several, tuple):
-            self.fail(
-                line, f"{name} is one value, not several", expected="a node with a tuple type"
-            )
+            what = f"{name} is one value, not several"
+            raise self.damaged(at, what, "a node with a tuple type")
         if not 0 <= index < len(several):
-            self.fail(line, f"{name} has no result {index}", expected=f"0 to {len(several) - 1}")
+            what = f"{name} has no result {index}"
+            raise self.damaged(at, what, f"0 to {len(several) - 1}")
         if several[index] != node.type:
-            self.fail(
-                line,
-                f"the type of {node.name} is not that of result {index} of {name}",
-                got=_describe(node.type),
-                expected=_describe(several[index]),
-            )
+            what = f"the type of {node.name} is not that of result {index} of {name}"
+            raise self.damaged(at, what, _describe(several[index]), _describe(node.type))
 
     def _value_type(self, annotation: ast.expr) -> ValueType:
         match annotation:
             case ast.Constant(value=None):
                 return None
             case ast.Constant(value=str() as text):
-                return self._type(text, annotation.lineno)
+                return self._type(text, annotation)
             case ast.Tuple(elts=elements):
                 kinds: list[TensorType | None] = []
                 for element in elements:
                     kind = self._value_type(element)
                     if isinstance(kind, tuple):
-                        self.fail(
-                            annotation.lineno, "a result is a tensor or None", expected='"f32[4]"'
-                        )
+                        raise self.damaged(element, "a result is a tensor or None", '"f32[4]"')
                     kinds.append(kind)
                 return tuple(kinds)
             case _:
-                got = ast.unparse(annotation)
-                expected = '"f32[4]", a tuple, None'
-                raise self.damaged(annotation.lineno, "not a type", got, expected)
+                raise self.damaged(annotation, "not a type", '"f32[4]", a tuple, None')
 
     def _argument(self, node: ast.expr) -> Arg:
         match node:
             case ast.Name(id=name):
-                return self._reference(name, node.lineno)
+                return self._reference(name, node)
             case ast.Constant(value=None | bool() | float() | str() as value):
                 return value
             case ast.Constant(value=int() as value):
-                return self._integer(value, node.lineno)
+                return self._integer(value, node)
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=float() as value)):
                 return -value
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
-                return self._integer(-value, node.lineno)
+                return self._integer(-value, node)
             case ast.List(elts=elements):
                 return tuple(self._argument(e) for e in elements)
             case ast.Attribute(value=ast.Name(id="torch"), attr=name):
@@ -311,45 +288,36 @@ class _Reader:
                 args=[ast.Constant(value=str() as text)],
                 keywords=[],
             ):
-                return self._special(function, text, node.lineno)
+                return self._special(function, text, node)
             case _:
-                raise self.damaged(
-                    node.lineno,
-                    "not an operator argument",
-                    got=ast.unparse(node),
-                    expected="a name, number, text, list, torch.<constant>, float(…) or sym(…)",
-                )
+                expected = "a name, number, text, list, torch.<constant>, float(…) or sym(…)"
+                raise self.damaged(node, "not an operator argument", expected, ast.unparse(node))
 
-    def _integer(self, value: int, line: int) -> int:
+    def _integer(self, value: int, at: ast.expr) -> int:
         if not -_INTEGERS <= value < _INTEGERS:
-            self.fail(line, "an integer is too large", f"{value.bit_length()} bits", "64 bits")
+            got = f"{value.bit_length()} bits"
+            raise self.damaged(at, "an integer is too large", "64 bits", got)
         return value
 
-    def _reference(self, name: str, line: int) -> Ref:
+    def _reference(self, name: str, at: ast.stmt | ast.expr) -> Ref:
         if name not in self.types:
-            self.fail(
-                line,
-                f"{name} is used but not defined above",
-                got=self._line(line)[:120],
-                expected="an input or an earlier node",
-            )
+            what = f"{name} is used but not defined above"
+            raise self.damaged(at, what, "an input or an earlier node")
         return Ref(name)
 
-    def _special(self, function: str, text: str, line: int) -> float | complex | sympy.Expr:
+    def _special(self, function: str, text: str, at: ast.expr) -> float | complex | sympy.Expr:
+        if function == "sym":
+            return self._parsed(parse_size, text, at)
         numbers = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
         if function == "float":
             if text not in numbers:
-                self.fail(line, "not a special float", repr(text), ", ".join(numbers))
+                raise self.damaged(at, "not a special float", ", ".join(numbers), repr(text))
             return numbers[text]
-        if function == "complex":
-            try:
-                return complex(text)
-            except ValueError:
-                self.fail(line, "not a complex number", repr(text), 'such as "(1+2j)"')
         try:
-            return parse_size(text)
-        except GraphError as error:
-            self.fail(line, error.what, error.got, error.expected)
+            return complex(text)
+        except ValueError:
+            expected = 'such as "(1+2j)"'
+            raise self.damaged(at, "not a complex number", expected, repr(text)) from None
 
     def _mutation(
         self, statement: ast.Assign, inputs: tuple[Input, ...], earlier: list[Mutation]
@@ -361,40 +329,35 @@ class _Reader:
             ) if v is ...:
                 pass
             case _:
-                line = statement.lineno
-                self.fail(line, "not a mutation", self._line(line), "input[...] = name")
-        self._reference(value, statement.lineno)
+                raise self.damaged(statement, "not a mutation", "input[...] = name")
+        self._reference(value, statement)
         if name not in {i.name for i in inputs} or name in {m.input for m in earlier}:
-            self.fail(statement.lineno, f"{name} is no input, or is written twice")
+            raise self.damaged(statement, f"{name} is no input, or is written twice")
         old, new = self.types[name], self.types[value]
         if not (
             isinstance(old, TensorType)
             and isinstance(new, TensorType)
             and (old.dtype, old.shape) == (new.dtype, new.shape)
         ):
-            self.fail(
-                statement.lineno,
-                f"{name} cannot hold {value}",
-                got=_describe(new),
-                expected=_describe(old),
-            )
+            what = f"{name} cannot hold {value}"
+            raise self.damaged(statement, what, _describe(old), _describe(new))
         return Mutation(name, value)
 
     def _outputs(self, statement: ast.stmt) -> tuple[str | None, ...]:
         if not isinstance(statement, ast.Return) or not isinstance(statement.value, ast.Tuple):
-            self.fail(statement.lineno, "a graph returns a tuple", self._line(statement.lineno))
+            raise self.damaged(statement, "a graph returns a tuple", "return (name, …)")
         outputs: list[str | None] = []
         for element in statement.value.elts:
             match element:
                 case ast.Constant(value=None):
                     outputs.append(None)
                 case ast.Name(id=name):
-                    self._reference(name, element.lineno)
+                    self._reference(name, element)
                     if not isinstance(self.types[name], TensorType):
-                        self.fail(element.lineno, f"output {name} is not one tensor")
+                        raise self.damaged(element, f"output {name} is not one tensor")
                     outputs.append(name)
                 case _:
-                    self.fail(element.lineno, "not an output", ast.unparse(element), "a name, None")
+                    raise self.damaged(element, "not an output", "a name, None")
         return tuple(outputs)
 
 
