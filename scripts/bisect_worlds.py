@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from harness.errors import CommitUnusable, UsageError
 from harness.records.run import GraphRecord, KernelRecord
-from harness.verdicts.bisecting import Bisected, ByTime, Kernels, PairTimes, bisect
+from harness.verdicts.bisecting import Bisected, ByTime, Made, PairTimes, bisect
 from harness.verdicts.generating import Kernel, Subject
 
 COMMITS, ERROR = 30, 0.05
@@ -62,9 +62,9 @@ class History:
         """Times pairs with noise."""
         spread = float(np.hypot(0.0012, 2.5e-6 / self.ms))
 
-        def time(_: Kernels, subject: Subject, __: Kernels, start: int, end: int) -> PairTimes:
+        def time(_: Made, other: Made, start: int, end: int) -> PairTimes:
             drawn = rng.standard_t(4, (end - start, 2)) / 2**0.5 * spread
-            logs = drawn + np.array([self.times[0], self.times[int(subject.name)]])
+            logs = drawn + np.array([self.times[0], self.times[int(other.subject.name)]])
             return [(float(a), float(b)) for a, b in self.ms * np.exp(logs)]
 
         return time

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from scipy import special
@@ -21,12 +21,25 @@ from scipy import special
 from harness.errors import HarnessError, UsageError
 from harness.files import write_atomically
 from harness.measure.noise.estimate import Pair, Times, estimate
+from harness.measure.noise.judge import Effect, Rules, Verdict
 from harness.records.metrics import Metric
-from harness.records.run import KernelRecord, one_line
+from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
 from harness.verdicts.causes import figure
-from harness.verdicts.generating import Kernel, Subject, changes
+from harness.verdicts.comparing import Side, compare
+from harness.verdicts.generating import Kernel, Subject, branch_of, changes, version
+from harness.verdicts.why import Why, explain
 
 Kernels = Sequence[KernelRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A subject and the kernels that it generates."""
+
+    subject: Subject
+    kernels: Kernels
+
+
 PairTimes = Sequence[tuple[float, float]]
 """Milliseconds of both sides in each process."""
 
@@ -49,19 +62,6 @@ class Judged:
     reason: str = ""
 
 
-class Judge(Protocol):
-    """Says whether what a subject generates is bad."""
-
-    def ends(self, good: Kernels, bad: Subject, kernels: Kernels, steps: int) -> Judged:
-        """Look at both ends first; ``steps`` is how many will be asked at most, this one included.
-        ``bad`` of the answer is False where the bad end is not worse."""
-        ...
-
-    def judge(self, subject: Subject, kernels: Kernels) -> Judged:
-        """On which side of the middle between the ends a subject is."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Bisected:
     """``candidates``: the first bad subject, or several of which one is it. ``changed`` are the
@@ -82,7 +82,7 @@ class Bisected:
     measured: bool = True
 
 
-def bisect(kernel: Kernel, judge: Judge | None, follow: Callable[[str], None] = print) -> Bisected:
+def bisect(kernel: Kernel, judge: Judge | None, follow: Callable[[str], None]) -> Bisected:
     """Find the first bad subject of ``kernel``'s, of which the first is good and the last bad;
     without a ``judge``, only where the text changes.
 
@@ -94,9 +94,8 @@ def bisect(kernel: Kernel, judge: Judge | None, follow: Callable[[str], None] = 
     places = [0, *(after for _, after in found)]
     if judge is None:
         return _answer(kernel, found, found, ())
-    steps = [
-        judge.ends(kernel.at(0), kernel.subjects[last], kernel.at(last), most_steps(len(found)))
-    ]
+    made = [Made(kernel.subjects[n], kernel.at(n)) for n in places]
+    steps = [judge.ends(made[0], made[-1], most_steps(len(found)))]
     if not steps[0].bad:
         raise UsageError(
             "BAD is not worse than GOOD",
@@ -116,13 +115,15 @@ def bisect(kernel: Kernel, judge: Judge | None, follow: Callable[[str], None] = 
             is_bad: bool | None = False
         else:
             if key not in known:
-                follow(str(kernel.subjects[place]))
-                known[key] = judge.judge(kernel.subjects[place], kernel.at(place))
+                follow(f"measuring {kernel.subjects[place].name}")
+                known[key] = judge.judge(made[middle])
                 steps.append(known[key])
             is_bad = known[key].bad
         if is_bad is not None:
             good, bad = (good, middle) if is_bad else (middle, bad)
             open_ &= set(range(good + 1, bad))
+    if isinstance(judge, ByTime):
+        judge.done()
     return _answer(kernel, found[good:bad], found, steps)
 
 
@@ -180,6 +181,32 @@ def _answer(
     )
 
 
+def inside(found: Bisected, kernel: Kernel, repository: Path) -> Bisected:
+    """``found``, followed into a branch that was merged: where the branch begins with the good
+    text, ends with the bad one and changes it once, that commit is the answer."""
+    merge = found.candidates[0]
+    if len(found.candidates) > 1 or not merge.merge:
+        return found
+    branch = branch_of(repository, merge)
+    made = Kernel(branch, kernel.generate, kernel.nodes, follow=kernel.follow)
+    ends = [made.version(end) for end in (0, len(branch) - 1)] if len(branch) > 1 else []
+    if ends != [version(found.good), version(found.bad)]:
+        return found
+    every = list(changes(0, len(branch) - 1, made.version))
+    if len(every) > 1:
+        return found
+    within = _answer(made, every, every, ())
+    more = replace(
+        found,
+        candidates=within.candidates,
+        last_good=within.last_good,
+        skipped=(*found.skipped, *within.skipped),
+        subjects=found.subjects + within.subjects,
+        generated=found.generated + within.generated,
+    )
+    return inside(more, kernel, repository)
+
+
 def told(found: Judged) -> str:
     """What was measured, as words."""
     if found.value is None:
@@ -197,17 +224,17 @@ class ByMetric:
     """Judges by a figure without noise, which ``figures`` adds to kernels: no GPU, no error."""
 
     metric: Metric
-    figures: Callable[[Kernels], Kernels]
+    figures: Callable[[Made], Kernels]
     _good: float = 0.0
     _bad: float = 0.0
 
-    def ends(self, good: Kernels, bad: Subject, kernels: Kernels, steps: int) -> Judged:  # noqa: ARG002
+    def ends(self, good: Made, bad: Made, steps: int) -> Judged:  # noqa: ARG002
         """The metric of both ends. Raises ``UsageError`` where it is not known."""
-        values = [figure(self.figures(side), self.metric) for side in (good, kernels)]
+        values = [figure(self.figures(side), self.metric) for side in (good, bad)]
         if values[0] is None or values[1] is None:
             raise UsageError(
                 "the metric is not known of an end",
-                where=str(bad),
+                where=str(bad.subject),
                 got=self.metric.name,
                 expected="a kernel that compiles for the target",
                 remedy="take another metric, or another end",
@@ -215,58 +242,62 @@ class ByMetric:
         self._good, self._bad = values[0], values[1]
         worse = self.metric.is_worse(self._good, self._bad)
         said = "" if worse else f"{self.metric.title} {self._good:g} → {self._bad:g}"
-        return Judged(bad, worse, self._bad, self._bad, self._bad, reason=said)
+        return Judged(bad.subject, worse, self._bad, self._bad, self._bad, reason=said)
 
-    def judge(self, subject: Subject, kernels: Kernels) -> Judged:
+    def judge(self, made: Made) -> Judged:
         """Which end's figure is nearer."""
-        value = figure(self.figures(kernels), self.metric)
+        value = figure(self.figures(made), self.metric)
         if value is None:
-            return Judged(subject, None, reason="does not compile")
+            return Judged(made.subject, None, reason="does not compile")
         bad = abs(value - self._bad) < abs(value - self._good)
-        return Judged(subject, bad, value, value, value)
+        return Judged(made.subject, bad, value, value, value)
 
 
-TimePairs = Callable[[Kernels, Subject, Kernels, int, int], PairTimes]
-"""Times the good end's kernels against a subject's, interleaved, in the processes numbered from the
-one to before the other. Raises ``HarnessError`` where that subject cannot be run."""
+TimePairs = Callable[[Made, Made, int, int], PairTimes]
+"""Times what the good end makes against what another subject does, interleaved, in the processes
+numbered from the one to before the other. Raises ``HarnessError`` where that cannot be run."""
 
 
 @dataclass(slots=True)
 class ByTime:
-    """Judges by times, with at most ``error`` chance that any step of a search goes wrong. ``kept``
-    holds what was measured, so that a search that was killed goes on where it was."""
+    """Judges by times, with at most ``error`` chance that any step of a search goes wrong. What was
+    measured is kept in the file ``path`` until the search is over, so that one that was killed goes
+    on where it was."""
 
     time: TimePairs
     error: float
     method: str = ""
-    kept: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-    keep: Callable[[], None] = lambda: None
-    _good: Kernels = ()
+    path: Path | None = None
+    _kept: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    _good: Made | None = None
     _middle: float = 0.0
     _share: float = 0.0
 
-    def ends(self, good: Kernels, bad: Subject, kernels: Kernels, steps: int) -> Judged:
+    def ends(self, good: Made, bad: Made, steps: int) -> Judged:
         """Whether the bad end is slower at all. By how much decides where the middle is."""
         self._good, self._middle = good, 0.0
         self._share = self.error / steps / len(LOOKS)
-        found = self.judge(bad, kernels)
+        found = self.judge(bad)
         if found.bad and found.value is not None:
             self._middle = math.log(found.value) / 2
         return found
 
-    def judge(self, subject: Subject, kernels: Kernels) -> Judged:
+    def judge(self, made: Made) -> Judged:
         """Measure until the interval is on one side of the middle, twelve processes at most."""
-        times = self.kept.setdefault(subject.commit or subject.name, [])
+        assert self._good is not None
+        subject = made.subject
+        times = self._kept.setdefault(subject.commit or subject.name, [])
         found = Judged(subject, None, reason="not measured")
         for look in LOOKS:
             if len(times) < look:
                 try:
-                    times += self.time(self._good, subject, kernels, len(times), look)
+                    times += self.time(self._good, made, len(times), look)
                 except UsageError:
                     raise
                 except HarnessError as error:
                     return Judged(subject, None, reason=one_line(error))
-                self.keep()
+                if self.path is not None:
+                    write_atomically(self.path, json.dumps(self._kept).encode())
             if not times:
                 return Judged(subject, None, reason="every process was disturbed")
             found = self._look(subject, times)
@@ -283,16 +314,44 @@ class ByTime:
         ratio, least, most = np.exp([one.log_ratio, low, high]).tolist()
         return Judged(subject, bad, ratio, least, most, len(times))
 
+    def resume(self) -> bool:
+        """Take up what an interrupted search left, unless it is damaged; whether there was any."""
+        try:
+            found = {} if self.path is None else json.loads(self.path.read_bytes())
+            self._kept = {str(k): [(float(a), float(b)) for a, b in v] for k, v in found.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return False
+        return bool(self._kept)
 
-def resumed(path: Path | None) -> dict[str, list[tuple[float, float]]]:
-    """What an interrupted search left in ``path``; empty if that is nothing, or damaged."""
-    try:
-        found = {} if path is None else json.loads(path.read_bytes())
-        return {str(k): [(float(a), float(b)) for a, b in v] for k, v in found.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
+    def done(self) -> None:
+        """The search is over: what was kept can go."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
 
 
-def keep(path: Path, kept: dict[str, list[tuple[float, float]]]) -> None:
-    """Keep what was measured. Raises ``RecordError``."""
-    write_atomically(path, json.dumps(kept).encode())
+Judge: TypeAlias = ByMetric | ByTime
+
+
+def causes(
+    found: Bisected,
+    graph: str,
+    machines: Callable[[Subject], Machine],
+    figures: Callable[[Made], Kernels],
+) -> list[Why]:
+    """What differs between the kernels on both sides of the answer, with their ``figures`` and what
+    was timed of them, as the cause; ``machines`` says what a subject was compiled by."""
+    sides = []
+    for made in (Made(found.last_good, found.good), Made(found.candidates[-1], found.bad)):
+        record = GraphRecord(graph, kernels=tuple(figures(made)))
+        run = Run("", "", machines(made.subject), "", graphs=(record,))
+        sides.append(Side(made.subject.name, run))
+    compared = compare(sides[0], sides[1], Rules())
+    timed = [step for step in found.steps if step.bad and step.processes]
+    answers = []
+    for row in compared.rows:
+        for step in timed[-1:]:
+            ratio, low, high = step.value or 1.0, step.low or 1.0, step.high or 1.0
+            effect = Effect(ratio, low, high, 0.0, 0.0, 0.0, Verdict.SLOWER)
+            row = replace(row, verdict=Verdict.SLOWER, effect=effect)
+        answers.append(replace(explain(compared, row), commands=()))
+    return answers

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.errors import HarnessError, UnknownName, UsageError, nearest
+from harness.errors import HarnessError, UsageError
 from harness.heuristics.facts import Config
 from harness.measure.jobs import DeviceFacts, Effort, Follow, PairSamples, TimedKernel
 from harness.measure.noise.estimate import Pair, Times
@@ -22,14 +22,15 @@ from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.regions import Comparable, comparables
 from harness.measure.timer.graph_timer import METHOD
 from harness.pipeline import compile_graph
-from harness.records.names import is_named
+from harness.records import modules
 from harness.records.run import GraphRecord, KernelRecord, RegionRecord, Run
 from harness.records.timing import Samples
 from harness.runtime.module import config_from_dict
 from harness.session.entries import GraphFile
+from harness.verdicts.bisecting import Made, TimePairs
 from harness.verdicts.causes import is_identical
 from harness.verdicts.comparing import Comparison, Measured, Side, assemble, recorded_times
-from harness.verdicts.pairing import Match, Pairing, pair
+from harness.verdicts.pairing import Match, Pairing, named, pair
 from harness.verdicts.sides import compiler_side
 
 CONTROLS = 40
@@ -144,7 +145,7 @@ def _chosen(
 ) -> tuple[list[Match], int]:
     """The matches to time, in order, and how many equal ones are left out."""
     if names:
-        picked = [_named(whole.matches, name) for name in names]
+        picked = [named(whole.matches, name) for name in names]
         wanted = {number for numbers in picked for number in numbers}
         return [match for n, match in enumerate(whole.matches) if n in wanted], 0
     equal = [n for n, alike in enumerate(same) if alike]
@@ -155,30 +156,42 @@ def _chosen(
     return kept, len(whole.matches) - len(kept)
 
 
-def _named(matches: Sequence[Match], name: str) -> list[int]:
-    """Positions of the matches that ``name`` means."""
-    found = [
-        n
-        for n, match in enumerate(matches)
-        if is_named(name, match.graph) or any(is_named(name, k.name) for k in _kernels(match))
-    ]
-    if found:
-        return found
-    known = {k.name for match in matches for k in _kernels(match)} | {m.graph for m in matches}
-    raise UnknownName(
-        "neither side has a matched kernel or graph of that name",
-        got=name,
-        expected=", ".join(nearest(name, known) or sorted(known)[:3]),
-        remedy="names as harness compare A B --all shows them, or a pattern like '*softmax*'",
-    )
-
-
 def _timed_kernels(kernels: Sequence[KernelRecord]) -> tuple[TimedKernel, ...]:
     alone = len(kernels) == 1
     return tuple(
         TimedKernel(kernel.module, kernel.config, 1 if alone else kernel.launches)
         for kernel in kernels
     )
+
+
+def pair_timer(cache: Path, jobs: int, pinned: Mapping[str, int] | None = None) -> TimePairs:
+    """What times a bisection's kernels on this GPU: every pair interleaved in fresh processes, in
+    the ``pinned`` configuration where a module has its block sizes, else in its default."""
+
+    def chosen(kernels: Sequence[KernelRecord], weighed: bool) -> tuple[TimedKernel, ...]:
+        return tuple(
+            TimedKernel(k.module, _fitting(k, pinned), k.launches if weighed else 1)
+            for k in kernels
+        )
+
+    def time(good: Made, other: Made, start: int, end: int) -> list[tuple[float, float]]:
+        launches = [[k.launches for k in side.kernels] for side in (good, other)]
+        weighed = launches[0] != launches[1] or len(launches[0]) > 1
+        pairs = [KernelPair(chosen(good.kernels, weighed), chosen(other.kernels, weighed))]
+        found = time_pairs(pairs, Effort(end - start, seed=start), cache, jobs)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        if found.reasons[0]:
+            raise HarnessError("a kernel could not be timed", got=found.reasons[0])
+        kept = [o for o in found.outcomes[0] if not (o.a.disturbed or o.b.disturbed)]
+        return [(o.a.median, o.b.median) for o in kept]
+
+    return time
+
+
+def _fitting(kernel: KernelRecord, pinned: Mapping[str, int] | None) -> dict[str, int] | None:
+    best = modules.facts(kernel.module).best
+    return dict(pinned) if pinned and best and pinned.keys() == best.keys() else None
 
 
 def _measured(outcomes: Sequence[PairSamples]) -> Measured:

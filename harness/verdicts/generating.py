@@ -21,7 +21,7 @@ from harness.records import git, modules, names
 from harness.records.run import GraphRecord, KernelRecord, from_json, to_json
 from harness.session.entries import GraphFile
 from harness.verdicts.pairing import nodes_of
-from harness.verdicts.sides import PACKAGE, commit_side
+from harness.verdicts.sides import PACKAGE, commit_side, where_commits_are
 
 _FORMAT = "1"
 """Raise when the kept form of a generated graph changes."""
@@ -57,18 +57,49 @@ def commits(repository: Path, good: str, bad: str) -> list[Subject]:
             where=str(repository),
             got=error or f"{good[:12]} and {bad[:12]}",
             expected="an older commit, then a newer one that has it among its ancestors",
-            remedy="exchange them; for two branches start at git merge-base A B",
+            remedy=f"{where_commits_are(repository)}else exchange them, or start at git merge-base",
         )
+    after, _ = git.ask(repository, "rev-list", "--first-parent", "--reverse", f"{good}..{bad}")
+    chosen = [good, *after.split()]
     form = "--format=%H%x1f%an%x1f%s%x1f%P"
-    first, _ = git.ask(repository, "log", "-1", form, good)
-    rest, _ = git.ask(repository, "log", "--first-parent", "--reverse", form, f"{good}..{bad}")
-    rows = [line.split("\x1f") for line in (first + rest).splitlines()]
+    text, _ = git.ask(repository, "log", "--no-walk=unsorted", form, *chosen)
+    rows = [line.split("\x1f") for line in text.splitlines()]
     asked = "".join(f"{row[0]}:{PACKAGE}\n" for row in rows)
     trees, _ = git.ask(repository, "cat-file", "--batch-check=%(objectname)", given=asked)
     return [
         Subject(full[:10], full, author, title, " " in parents, tree)
         for (full, author, title, parents), tree in zip(rows, trees.splitlines(), strict=True)
     ]
+
+
+def branch_of(repository: Path, merge: Subject) -> list[Subject]:
+    """The branch that ``merge`` brought in: where it begins, and its commits, oldest first; empty
+    where git does not say."""
+    sides = [f"{merge.commit}^1", f"{merge.commit}^2"]
+    base, _ = git.ask(repository, "merge-base", *sides)
+    tip, _ = git.ask(repository, "rev-parse", sides[1])
+    try:
+        return commits(repository, base.strip(), tip.strip())
+    except UsageError:
+        return []
+
+
+def environments(given: Sequence[str], good: str, bad: str) -> list[Subject]:
+    """The interpreters ``NAME=PYTHON`` from the one called ``good`` to the one called ``bad``, in
+    the order given. Raises ``UsageError``."""
+    pairs = [one.partition("=") for one in given]
+    named = [name for name, _, _ in pairs]
+    missing = [str(path) for _, _, path in pairs if not Path(path).is_file()]
+    if missing or good not in named or bad not in named[named.index(good) + 1 :]:
+        raise UsageError(
+            "the environments do not lead from GOOD to BAD",
+            where="--environment",
+            got=f"no interpreter {missing[0]}" if missing else ", ".join(given),
+            expected="NAME=PYTHON for GOOD, those between, and BAD, in this order",
+            remedy="name both: --environment old=a/bin/python --environment new=b/bin/python",
+        )
+    chosen = pairs[named.index(good) : named.index(bad) + 1]
+    return [Subject(name, python=path) for name, _, path in chosen]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +117,7 @@ class Generator:
         path = self._place(subject)
         found = _read(path)
         if found is None:
-            graphs = (self.graph,)
-            commit = subject.commit or None
-            side = commit_side(
-                self.repository, commit, subject.name, graphs, self.target, subject.python
-            )
-            (found,) = side.run.graphs
+            found = self._made(subject)
             if path is not None:
                 write_atomically(path, json.dumps(to_json(found)).encode())
         if not found.kernels:
@@ -103,6 +129,11 @@ class Generator:
                 remedy="nothing of it is measured: it is skipped",
             )
         return found
+
+    def _made(self, subject: Subject, stages: Path | None = None) -> GraphRecord:
+        commit, graphs = subject.commit or None, (self.graph,)
+        where = (self.repository, commit, subject.name, graphs, self.target, subject.python)
+        return commit_side(*where, stages).run.graphs[0]
 
     def _place(self, subject: Subject) -> Path | None:
         """Where what a commit makes is kept; None for a package that may change."""
@@ -122,16 +153,7 @@ class Generator:
             told = []
             for number, subject in enumerate((before, after)):
                 stages = Path(folder) / str(number)
-                side = commit_side(
-                    self.repository,
-                    subject.commit or None,
-                    subject.name,
-                    (self.graph,),
-                    self.target,
-                    subject.python,
-                    stages,
-                )
-                regions = {k.region for k in of_nodes(side.run.graphs[0], nodes)}
+                regions = {k.region for k in of_nodes(self._made(subject, stages), nodes)}
                 told.append(_texts(stages, regions))
             ours, theirs = told
             if not ours or not theirs:
@@ -244,6 +266,7 @@ class Kernel:
     generate: Callable[[Subject], GraphRecord]
     nodes: frozenset[str]
     skipped: dict[int, str] = field(default_factory=dict)
+    follow: Callable[[str], None] = lambda _: None
     _known: dict[int, tuple[KernelRecord, ...]] = field(default_factory=dict)
 
     def at(self, position: int) -> tuple[KernelRecord, ...]:
@@ -263,6 +286,7 @@ class Kernel:
         return len(self._known)
 
     def _generated(self, position: int) -> tuple[KernelRecord, ...]:
+        self.follow(f"generating {self.subjects[position].name}")
         try:
             found = of_nodes(self.generate(self.subjects[position]), self.nodes)
         except CommitUnusable as error:
@@ -274,3 +298,20 @@ class Kernel:
             self.skipped[position] = fused if more else "has no kernel of these nodes"
             return ()
         return found
+
+
+def first_change(
+    generator: Generator, subjects: Sequence[Subject], name: str
+) -> tuple[Subject, str] | None:
+    """The first subject after which the kernel ``name`` has another text, and the first stage that
+    makes something else there (empty: not known); None where both ends write the same.
+
+    Raises ``CommitUnusable`` for an end that cannot be used.
+    """
+    good, bad = (generator.at(subjects[end]) for end in (0, -1))
+    kernel = Kernel(subjects, generator.at, nodes_named(name, good, bad))
+    found = next(changes(0, len(subjects) - 1, kernel.version), None)
+    if found is None:
+        return None
+    before, after = (subjects[n] for n in found)
+    return after, generator.first_stage(before, after, kernel.nodes)

@@ -18,7 +18,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from harness.errors import UnknownName, nearest
 from harness.records import modules
+from harness.records.names import is_named
 from harness.records.run import GraphRecord, KernelRecord
 
 T = TypeVar("T")
@@ -78,6 +80,26 @@ def pair(a: Sequence[GraphRecord], b: Sequence[GraphRecord]) -> Pairing:
     place = {id(k): number for graph in a for number, k in enumerate(graph.kernels)}
     matches.sort(key=lambda m: (order[m.graph], place[id(m.a[0])]))
     return Pairing(tuple(matches), tuple(rest_a), tuple(rest_b))
+
+
+def named(matches: Sequence[Match], name: str, *lone: KernelRecord) -> list[int]:
+    """Positions of the matches that ``name`` means: a kernel, a pattern, or a graph. Raises
+    ``UnknownName`` where it is neither one of them nor one of the kernels that are ``lone``."""
+    found = [
+        n
+        for n, match in enumerate(matches)
+        if is_named(name, match.graph) or any(is_named(name, k.name) for k in (*match.a, *match.b))
+    ]
+    if found or any(is_named(name, kernel.name) for kernel in lone):
+        return found
+    known = {k.name for match in matches for k in (*match.a, *match.b)}
+    known |= {match.graph for match in matches} | {kernel.name for kernel in lone}
+    raise UnknownName(
+        "neither side has a kernel or graph of that name",
+        got=name,
+        expected=", ".join(nearest(name, known) or sorted(known)[:3]),
+        remedy="names as harness compare A B --all shows them, or a pattern like '*softmax*'",
+    )
 
 
 def _pair_graph(graph: str, left: list[KernelRecord], right: list[KernelRecord]) -> list[Match]:

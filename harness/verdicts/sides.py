@@ -121,7 +121,7 @@ def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
             where=unknown.where,
             got=name,
             expected=unknown.expected or unknown.what,
-            remedy=f"{_where_commits_are(Path.cwd())}list runs: harness list --runs; compilers: "
+            remedy=f"{where_commits_are(Path.cwd())}list runs: harness list --runs; compilers: "
             "harness compare harness inductor",
         ) from unknown
     found = lookup.of_commit(results, commit)
@@ -160,7 +160,7 @@ def resolve_commit(folder: Path, name: str) -> str | None:
     return text.strip() or None
 
 
-def _where_commits_are(folder: Path) -> str:
+def where_commits_are(folder: Path) -> str:
     """What to do about a commit that the checkout in ``folder`` does not have."""
     shallow, silent = git.ask(folder, "rev-parse", "--is-shallow-repository")
     if silent:
@@ -362,31 +362,19 @@ def commit_side(
     A graph it cannot compile is a graph with a reason. Raises ``CommitUnusable`` for a commit that
     cannot be exported or whose package does not import.
     """
-    if commit is None:
-        answer = _export(repository, str(repository), graphs, target, python, stages)
-        origin = str(repository)
-    else:
-        with tempfile.TemporaryDirectory(prefix="harness-commit-") as name:
-            tree = commit_tree.unpack(repository, commit, PACKAGE, Path(name))
-            answer = _export(tree, commit, graphs, target, python, stages)
-        origin = f"commit {commit[:12]}"
-    found = tuple(_exported_graph(name, graph) for name, graph in answer["graphs"].items())
-    run = Run("", "", Machine(""), target, commit=commit or "", graphs=found)
-    return Side(label, run, f"{origin}, compiled for {target}")
-
-
-def _export(
-    tree: Path,
-    named: str,
-    graphs: Sequence[GraphFile],
-    target: str,
-    python: str,
-    stages: Path | None,
-) -> dict[str, Any]:
     files = {graph.name: graph.path.resolve() for graph in graphs}
     # Another interpreter has its own packages.
     path = [entry for entry in sys.path if entry] if python == sys.executable else []
-    return commit_tree.export(tree, named, files, target, 0, path, python, stages)
+    named = commit or str(repository)
+    with tempfile.TemporaryDirectory(prefix="harness-commit-") as name:
+        tree = repository
+        if commit is not None:
+            tree = commit_tree.unpack(repository, commit, PACKAGE, Path(name))
+        answer = commit_tree.export(tree, named, files, target, 0, path, python, stages)
+    origin = str(repository) if commit is None else f"commit {commit[:12]}"
+    found = tuple(_exported_graph(name, graph) for name, graph in answer["graphs"].items())
+    run = Run("", "", Machine(""), target, commit=commit or "", graphs=found)
+    return Side(label, run, f"{origin}, compiled for {target}")
 
 
 def _exported_graph(name: str, found: dict[str, Any]) -> GraphRecord:

@@ -249,6 +249,16 @@ def _with_answer(kernel: KernelRecord, found: StaticMetrics | HarnessError) -> K
     return with_metrics(replace(kernel, reason=""), found)
 
 
+def with_figures(
+    kernels: Sequence[KernelRecord], target: Target, compile_all: Compile
+) -> tuple[KernelRecord, ...]:
+    """``kernels`` with the figures of their binaries for ``target``, each in its configuration; one
+    that does not compile has the reason and none."""
+    bare = [replace(kernel, metrics={}, mix=None) for kernel in kernels]
+    jobs = [CompileJob(kernel.module, target, _config(kernel)) for kernel in bare]
+    return tuple(map(_with_answer, bare, compile_all(jobs)))
+
+
 def _row(match: Match, target: Target, defaults: Sequence[str]) -> StaticRow:
     change, decided = _decided(match, target)
     differences = [*static_differences(match.a, match.b), *configuration(match)]

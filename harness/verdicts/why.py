@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.errors import UnknownName, nearest
 from harness.measure.noise.judge import Verdict
 from harness.records import modules, names
 from harness.records.causes import clock_change, version_changes
@@ -24,7 +23,7 @@ from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.records.trials import Trial, standard_error
 from harness.verdicts import causes
 from harness.verdicts.comparing import Comparison, Row
-from harness.verdicts.pairing import Match, nodes_of, region_of
+from harness.verdicts.pairing import Match, named, nodes_of, region_of
 
 _MOVED = 0.01
 """Chance that a kernel which did not change is said to have moved. One kernel is asked about, so
@@ -86,24 +85,11 @@ def of_kernel(found: Comparison, name: str) -> list[Why]:
     """The causes for every kernel that ``name`` (or pattern) means on either side, a graph's name
     for all of its kernels. Raises ``UnknownName``."""
     lone = [("B", *item) for item in found.vanished] + [("A", *item) for item in found.appeared]
-    known = {k.name for row in found.rows for k in (*row.match.a, *row.match.b)}
-    known |= {kernel.name for _, _, kernel in lone}
-    wanted = set(names.find(name, sorted(known)))
-    rows = [
-        row
-        for row in found.rows
-        if wanted & {k.name for k in (*row.match.a, *row.match.b)} or name == row.match.graph
-    ]
-    alone = [one for one in lone if one[2].name in wanted or name == one[1]]
-    if not rows and not alone:
-        raise UnknownName(
-            "neither side has a kernel or graph of that name",
-            where=f"{found.a.label}, {found.b.label}",
-            got=name,
-            expected=", ".join(nearest(name, known) or sorted(known)[:3]),
-            remedy="names as harness compare A B --all shows them, or a pattern like '*softmax*'",
-        )
-    return [*(explain(found, row) for row in rows), *(_lone(found, *one) for one in alone)]
+    matches = [row.match for row in found.rows]
+    wanted = named(matches, name, *(kernel for _, _, kernel in lone))
+    answers = [explain(found, found.rows[n]) for n in wanted]
+    alone = [one for one in lone if names.is_named(name, one[2].name) or name == one[1]]
+    return answers + [_lone(found, *one) for one in alone]
 
 
 def explain(found: Comparison, row: Row) -> Why:
@@ -228,6 +214,7 @@ def _movement(found: Comparison, row: Row) -> _Movement:
     clear = abs(own) > _WIDER * math.log(effect.high / effect.low) / 2
     # The verdict allows a tuner its luck; here that is one of the causes.
     moved = clear and (row.retuned or (effect.p <= _MOVED and effect.verdict is not Verdict.SAME))
+    moved = moved or row.verdict in (Verdict.SLOWER, Verdict.FASTER)
     interval = f"B÷A {effect.ratio:.3f} ({effect.low:.3f} … {effect.high:.3f})"
     said = [f"{times}, {interval}" if times else interval]
     together = 0.0

@@ -69,36 +69,43 @@ def export(
 
     Raises ``CommitUnusable`` where the package cannot be imported or its process dies.
     """
+    request = {
+        "tree": str(tree),
+        "graphs": {name: str(file) for name, file in graphs.items()},
+        "target": target,
+        "repeats": repeats,
+        "stages": None if stages is None else str(stages),
+    }
+    return answered(exporter.__file__, request, [str(tree), *path], python, commit)
+
+
+def answered(
+    script: str, request: Mapping[str, Any], path: Sequence[str], python: str, named: str
+) -> dict[str, Any]:
+    """What ``script`` answers to ``request`` when ``python`` runs it with ``path``.
+
+    Raises ``CommitUnusable``, where ``named`` says of whom, for an error and a process that dies.
+    """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "answer.json"
-        request = {
-            "tree": str(tree),
-            "graphs": {name: str(file) for name, file in graphs.items()},
-            "target": target,
-            "repeats": repeats,
-            "out": str(out),
-            "stages": None if stages is None else str(stages),
-        }
-        said = _run(json.dumps(request), [str(tree), *path], python)
+        said = _run(script, json.dumps({**request, "out": str(out)}), path, python)
         try:
             answer: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise _unusable(commit, "its process ended without an answer", said) from error
+            raise _unusable(named, "its process ended without an answer", said) from error
     if answer["error"]:
-        raise _unusable(commit, str(answer["error"]), "")
+        raise _unusable(named, str(answer["error"]), "")
     return answer
 
 
-def _run(request: str, path: Sequence[str], python: str) -> str:
+def _run(script: str, request: str, path: Sequence[str], python: str) -> str:
     """Runs the script; the last line of what it printed."""
     # -P: the script's own folder is the working tree's and must not be searched.
-    command = ["env", f"PYTHONPATH={':'.join(path)}", python, "-P", exporter.__file__]
+    command = ["env", f"PYTHONPATH={':'.join(path)}", python, "-P", script]
     try:
         done = subprocess.run(
             command, input=request, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
-    except OSError as error:
-        return f"{python}: {error.strerror or error}"
     except subprocess.TimeoutExpired:
         return f"stopped after {_SECONDS:.0f} s"
     lines = (done.stderr or done.stdout).strip().splitlines()

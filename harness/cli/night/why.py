@@ -1,0 +1,370 @@
+"""``harness why`` and ``harness bisect``: the cause of a kernel's other time, and its commit."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli.arguments import TargetName
+from harness.cli.command import FINE, NOTHING_JUDGED, Answer, command
+from harness.errors import HarnessError, UnknownName, UsageError, nearest
+from harness.history import lookup, store
+from harness.options import Options, project_root
+from harness.records import metrics, names
+from harness.records.run import KernelRecord, Machine, Run, one_line
+from harness.target import find_target
+
+if TYPE_CHECKING:
+    from harness.verdicts.bisecting import Bisected, Judge, Made
+    from harness.verdicts.comparing import Side
+    from harness.verdicts.environments import Environments
+    from harness.verdicts.generating import Generator, Kernel, Subject
+    from harness.verdicts.why import Why
+
+_Kernel = Annotated[
+    str,
+    typer.Argument(
+        metavar="KERNEL", help="A kernel by name or pattern, or a node of the graph it computes."
+    ),
+]
+_Graph = Annotated[
+    str | None,
+    typer.Option(
+        "--graph",
+        help="The graph that has the kernel. Default: that of the newest run with such a kernel.",
+        show_default=False,
+    ),
+]
+_END = "A commit, or a run of one; with --environment a NAME."
+
+
+@command(gate=True)
+def why(
+    answer: Answer,
+    kernel: _Kernel,
+    a: Annotated[str, typer.Argument(metavar="A", help="What `harness compare` takes.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The same, compared with A.")],
+    graph: _Graph = None,
+    target: TargetName = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Do not look for the commit and the stage.")
+    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="The whole diff.")] = False,
+) -> int:
+    """Name what made a kernel take another time in B, with the figures that it rests on.
+
+    Source changed, fused differently, configuration changed, toolchain changed, clocks or machine,
+    noise; or unsure, where that is open. Commits without runs are generated, and have no times.
+    Exit status 4: unsure of every kernel; 2: an error.
+
+    \b
+    harness why poi_fused_mul_4 20260102 latest
+    harness why '*softmax*' HEAD~20 HEAD
+    """
+    from harness.measure.noise.judge import Rules
+    from harness.report.why import why_report
+    from harness.verdicts.comparing import compare
+    from harness.verdicts.why import Label, of_kernel
+
+    answer.recover()
+    with answer.cache() as cache, answer.progress("reading both sides") as bar:
+        asked = _Asked(answer.options, kernel, graph, target, cache)
+        one, other = asked.sides(a, b)
+        bar.update("comparing", 1, 3)
+        between = None
+        if one.run.id and other.run.id:
+            from harness.history.between import learn
+
+            between = learn(answer.options.results, one.run, other.run)
+        found = of_kernel(compare(one, other, Rules(), between), kernel)
+        found = [each for each in found if graph in (None, each.graph)]
+        for number, each in enumerate(found):
+            if each.label in (Label.SOURCE, Label.FUSION) and not quick:
+                bar.update(f"looking for the commit of {each.kernel}", 2, 3)
+                found[number] = asked.traced(each, one.run.commit, other.run.commit)
+    answer.tell(why_report(found, everything=everything))
+    return NOTHING_JUDGED if all(each.label is Label.UNSURE for each in found) else FINE
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked about, and where; ``graph`` and ``target`` as they were given."""
+
+    options: Options
+    kernel: str
+    graph: str | None
+    target: str | None
+    cache: Path
+
+    @property
+    def root(self) -> Path:
+        """The checkout whose history is searched."""
+        return project_root(Path.cwd())
+
+    def commit(self, name: str) -> str:
+        """The commit called ``name``, or that of the run called so. Raises ``UnknownName``."""
+        from harness.verdicts.sides import find_side, resolve_commit
+
+        found = resolve_commit(self.root, name)
+        return found or find_side(self.options.results, name).run.commit
+
+    def sides(self, a: str, b: str) -> list[Side]:
+        """Both sides: runs, or, where a commit has none, what both commits generate."""
+        from harness.verdicts.sides import commit_side, find_side
+
+        try:
+            return [find_side(self.options.results, name) for name in (a, b)]
+        except UnknownName:
+            commits = [(self.commit(name), name) for name in (a, b)]
+            made = self.generator()
+            return [commit_side(self.root, *one, (made.graph,), made.target) for one in commits]
+
+    def generator(self) -> Generator:
+        """Generates the graph that has the kernel."""
+        from harness.session.entries import find_graphs
+        from harness.verdicts.generating import Generator
+
+        files = find_graphs(self.options, "default", [self.graph or self._recorded_graph()])
+        if len(files) != 1:
+            raise UsageError(
+                "one graph is searched at a time",
+                got=", ".join(file.name for file in files),
+                remedy="name one of them with --graph",
+            )
+        chosen = self.target or self.options.target
+        find_target(chosen)  # a commit knows it by this name, not by the board's
+        return Generator(self.root, files[0], chosen, self.cache)
+
+    def _recorded_graph(self) -> str:
+        """The graph of the newest run that has the kernel. Raises ``UsageError``."""
+        for path in reversed(lookup.runs(self.options.results)):
+            for graph, _ in self._recorded(store.load(path)):
+                return graph
+        raise UsageError(
+            "no recorded run has a kernel of that name",
+            where=str(self.options.results),
+            got=self.kernel,
+            expected="a kernel that a run recorded, or --graph with the graph that has it",
+            remedy="name the graph: --graph GRAPH (harness list)",
+        )
+
+    def _recorded(self, run: Run) -> list[tuple[str, KernelRecord]]:
+        """The kernels of a run that are meant, with their graphs."""
+        every = [(g.name, k) for g in run.graphs for k in g.kernels if self.graph in (None, g.name)]
+        wanted = set(names.find(self.kernel, [kernel.name for _, kernel in every]))
+        return [(g, k) for g, k in every if k.name in wanted or self.kernel in k.origins]
+
+    def traced(self, found: Why, before: str, after: str) -> Why:
+        """``found`` with the commit and the stage that changed the text, or a sentence where they
+        cannot be found."""
+        from harness.verdicts.generating import commits, first_change
+
+        line = "generated now, both write the same text: the graph or torch made the difference"
+        try:
+            search = dataclasses.replace(self, graph=found.graph)
+            ends = [search.commit(end) for end in (before, after)]
+            what = first_change(search.generator(), commits(self.root, *ends), found.kernel)
+        except HarnessError as error:
+            what, line = None, f"which commit is not known: {one_line(error)}"
+        if what is None:
+            return dataclasses.replace(found, evidence=(*found.evidence, line))
+        return dataclasses.replace(found, commit=str(what[0]), stage=what[1])
+
+    def subjects(self, good: str, bad: str, environments: Sequence[str]) -> list[Subject]:
+        """What is searched: interpreters, or the commits from ``good`` to ``bad``."""
+        from harness.verdicts import generating
+
+        if environments:
+            return generating.environments(environments, good, bad)
+        return generating.commits(self.root, self.commit(good), self.commit(bad))
+
+    def config(self, run: str | None) -> dict[str, int] | None:
+        """The configuration that a run recorded of the kernel. Raises ``UnknownName``."""
+        if run is None:
+            return None
+        whole = store.load(lookup.find(self.options.results, run))
+        for _, kernel in self._recorded(whole):
+            if kernel.config is not None:
+                return kernel.config
+        raise UnknownName(
+            "the run has no configuration of this kernel",
+            where=whole.id,
+            got=self.kernel,
+            remedy="leave --configs-from out: the modules' defaults are timed",
+        )
+
+
+_By = Annotated[
+    str, typer.Option("--by", help="time, or a figure without noise: bytes, registers, spills …")
+]
+_Environment = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--environment",
+        metavar="NAME=PYTHON",
+        help="Search interpreters instead of commits, in this order (repeat it).",
+        show_default=False,
+    ),
+]
+_ConfigsFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--configs-from",
+        metavar="RUN",
+        help="Time in the configuration that this run recorded, not in the module's default.",
+    ),
+]
+_Error = Annotated[float, typer.Option(min=1e-6, max=0.5, help="Chance of a wrong answer.")]
+_Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Where both modules go. Default: the cache.")
+]
+
+
+@command(gate=True)
+def bisect(
+    answer: Answer,
+    kernel: _Kernel,
+    good: Annotated[str, typer.Argument(metavar="GOOD", help=_END)],
+    bad: Annotated[str, typer.Argument(metavar="BAD", help="The same, later and slower.")],
+    graph: _Graph = None,
+    target: TargetName = None,
+    by: _By = "time",
+    environment: _Environment = None,
+    configs_from: _ConfigsFrom = None,
+    error: _Error = 0.05,
+    output: _Output = None,
+) -> int:
+    """Find the commit, or the torch and triton, that made a kernel slower.
+
+    Every commit's kernel is generated without a GPU; only where its text changes is it timed,
+    against GOOD's, interleaved, in fresh processes. What does not import is skipped and named. An
+    interrupted search goes on where it was. Exit status 4: no GPU, and the answer is every commit
+    that changes the text; 2: wrong ends or names.
+
+    \b
+    harness bisect poi_fused_mul_4 HEAD~30 HEAD
+    harness bisect poi_fused_mul_4 HEAD~30 HEAD --by registers
+    harness bisect poi_fused_mul_4 old new --environment old=a/python --environment new=b/python
+    """
+    from harness.report.why import bisect_report
+    from harness.verdicts import bisecting
+    from harness.verdicts.generating import Kernel, nodes_named
+
+    metric = _metric(by)
+    with answer.cache() as cache, answer.progress("generating") as bar:
+        asked = _Asked(answer.options, kernel, graph, target, cache)
+        generator = asked.generator()
+        subjects = asked.subjects(good, bad, environment or ())
+
+        def follow(doing: str) -> None:
+            bar.update(doing, 0, len(subjects))
+
+        ends = [generator.at(subjects[end]) for end in (0, -1)]
+        whole = Kernel(subjects, generator.at, nodes_named(kernel, *ends), follow=follow)
+        bench = _Bench(answer, generator, bool(environment), cache)
+        config = asked.config(configs_from)
+        found = bisecting.bisect(whole, bench.judge(metric, error, config, whole), follow)
+        found = bisecting.inside(found, whole, generator.repository)
+        follow("compiling both sides")
+        causes = bisecting.causes(found, generator.graph.name, bench.machine, bench.figures)
+        files = _written(output or cache / "bisected", found)
+    about = {"kernel": kernel, "graph": generator.graph.name, "by": by, "error": error}
+    answer.tell(bisect_report(found, causes, {**about, "files": files}))
+    return FINE if found.measured else NOTHING_JUDGED
+
+
+def _metric(by: str) -> metrics.Metric | None:
+    """The metric called ``by``; None for the time. Raises ``UsageError``."""
+    exact = [m.name for m in metrics.METRICS if m.exact and m.scope is metrics.Scope.KERNEL]
+    if by == "time":
+        return None
+    if by in exact:
+        return metrics.named(by)
+    raise UsageError(
+        "there is no such figure without noise",
+        where="--by",
+        got=by,
+        expected=", ".join(["time", *(nearest(by, exact) or exact)]),
+        remedy="name one of these",
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Bench:
+    """Measures what a search asks for, by the interpreter at hand or by others."""
+
+    answer: Answer
+    generator: Generator
+    elsewhere: bool
+    cache: Path
+
+    def machine(self, subject: Subject) -> Machine:
+        """What compiles a subject's kernels."""
+        return self._others().machine(subject) if self.elsewhere else Machine("")
+
+    def figures(self, made: Made) -> Sequence[KernelRecord]:
+        """The kernels with what their binaries say."""
+        from harness.runtime.compile.compiling import CompilePool
+        from harness.verdicts.static_comparing import with_figures
+
+        if self.elsewhere:
+            return self._others().figures(made)
+        target = find_target(self.generator.target)
+        with CompilePool(min(self.answer.options.jobs, len(made.kernels)), self.cache) as pool:
+            return with_figures(made.kernels, target, pool.metrics)
+
+    def judge(
+        self,
+        metric: metrics.Metric | None,
+        error: float,
+        config: dict[str, int] | None,
+        kernel: Kernel,
+    ) -> Judge | None:
+        """By the metric, or by times, kept in a file of this question until the search is over;
+        None without a GPU, which is said."""
+        from harness.measure.timer.graph_timer import METHOD
+        from harness.runtime import device
+        from harness.verdicts import bisecting, confirming
+
+        if metric is not None:
+            return bisecting.ByMetric(metric, self.figures)
+        if not device.is_available():
+            self.answer.note("no GPU can be used here: what changed the text is found, not timed")
+            return None
+        if self.elsewhere:
+            time = self._others().timer(config)
+        else:
+            time = confirming.pair_timer(self.cache, self.answer.options.jobs, config)
+        subjects = [(one.commit, one.python) for one in kernel.subjects]
+        question = f"{device.current_target().name} {sorted(kernel.nodes)} {config} {subjects}"
+        named = hashlib.sha256(question.encode()).hexdigest()[:32]
+        judge = bisecting.ByTime(time, error, METHOD, self.cache / "bisected" / f"{named}.json")
+        if judge.resume():
+            self.answer.note("an interrupted search goes on where it was")
+        return judge
+
+    def _others(self) -> Environments:
+        from harness.verdicts.environments import Environments
+
+        return Environments(self.generator.repository, self.generator.target)
+
+
+def _written(folder: Path, found: Bisected) -> list[str]:
+    """The modules on both sides of the answer as files; their paths. Raises ``RecordError``."""
+    from harness.files import write_atomically
+
+    paths = []
+    for side, subject, kernels in (
+        ("good", found.last_good, found.good),
+        ("bad", found.candidates[-1], found.bad),
+    ):
+        for kernel in kernels:
+            path = folder / f"{side}-{subject.name}-{kernel.name}.py"
+            write_atomically(path, kernel.module.encode(), mode=0o644, own=False)
+            paths.append(str(path))
+    return paths
