@@ -16,23 +16,10 @@ from harness.dtypes import DType
 from harness.graph.model import Arg, Graph, Node, Ref, TensorType
 
 _PASS_ON = frozenset(
-    {
-        "alias",
-        "clamp",
-        "clone",
-        "constant_pad_nd",
-        "expand",
-        "permute",
-        "reshape",
-        "select",
-        "slice",
-        "slice_copy",
-        "squeeze",
-        "to_copy",
-        "unsqueeze",
-        "view",
-        "where",
-    }
+    (
+        "alias clamp clone constant_pad_nd expand permute reshape select slice slice_copy squeeze "
+        "to_copy unsqueeze view where"
+    ).split()
 )
 """Operators whose result holds values of their operands (or constants of no account)."""
 

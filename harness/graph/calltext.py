@@ -17,16 +17,10 @@ from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token
 from harness.ir.index_text import size_text
 
 FACTORY_DTYPE = frozenset(
-    {
-        "aten.empty.memory_format",
-        "aten.empty_strided.default",
-        "aten.full.default",
-        "aten.ones.default",
-        "aten.rand.default",
-        "aten.randn.default",
-        "aten.scalar_tensor.default",
-        "aten.zeros.default",
-    }
+    (
+        "aten.empty.memory_format aten.empty_strided.default aten.full.default aten.ones.default "
+        "aten.rand.default aten.randn.default aten.scalar_tensor.default aten.zeros.default"
+    ).split()
 )
 """Factories whose element type has a default that ``wide`` must override."""
 

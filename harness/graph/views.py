@@ -12,51 +12,24 @@ from collections.abc import Mapping
 from harness.graph.model import Graph, Node, Ref, TensorType
 
 VIEW_OPS = frozenset(
-    {
-        "aten._conj.default",
-        "aten._neg_view.default",
-        "aten._reshape_alias.default",
-        "aten._unsafe_view.default",
-        "aten.alias.default",
-        "aten.as_strided.default",
-        "aten.detach.default",
-        "aten.diagonal.default",
-        "aten.expand.default",
-        "aten.movedim.int",
-        "aten.movedim.intlist",
-        "aten.narrow.default",
-        "aten.permute.default",
-        "aten.select.int",
-        "aten.slice.Tensor",
-        "aten.squeeze.default",
-        "aten.squeeze.dim",
-        "aten.squeeze.dims",
-        "aten.t.default",
-        "aten.transpose.int",
-        "aten.unfold.default",
-        "aten.unsqueeze.default",
-        "aten.view.default",
-        "aten.view.dtype",
-        "aten.view_as_complex.default",
-        "aten.view_as_real.default",
-        "prims.broadcast_in_dim.default",
-        "prims.squeeze.default",
-        "prims.transpose.default",
-        "prims.view_of.default",
-    }
+    (
+        "aten._conj.default aten._neg_view.default aten._reshape_alias.default "
+        "aten._unsafe_view.default aten.alias.default aten.as_strided.default aten.detach.default "
+        "aten.diagonal.default aten.expand.default aten.movedim.int aten.movedim.intlist "
+        "aten.narrow.default aten.permute.default aten.select.int aten.slice.Tensor "
+        "aten.squeeze.default aten.squeeze.dim aten.squeeze.dims aten.t.default aten.transpose.int "
+        "aten.unfold.default aten.unsqueeze.default aten.view.default aten.view.dtype "
+        "aten.view_as_complex.default aten.view_as_real.default prims.broadcast_in_dim.default "
+        "prims.squeeze.default prims.transpose.default prims.view_of.default"
+    ).split()
 )
 """Operators whose only result shares storage with their first argument."""
 
 MULTIPLE_VIEW_OPS = frozenset(
-    {
-        "aten.chunk.default",
-        "aten.split.Tensor",
-        "aten.split.sizes",
-        "aten.split_with_sizes.default",
-        "aten.tensor_split.indices",
-        "aten.tensor_split.sections",
-        "aten.unbind.int",
-    }
+    (
+        "aten.chunk.default aten.split.Tensor aten.split.sizes aten.split_with_sizes.default "
+        "aten.tensor_split.indices aten.tensor_split.sections aten.unbind.int"
+    ).split()
 )
 """Operators all of whose results share storage with their first argument."""
 

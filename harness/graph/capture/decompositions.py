@@ -22,120 +22,29 @@ from harness.graph.capture.sorting import sorting_rules
 DecompositionTable = dict[torch._ops.OperatorBase, Callable[..., Any]]
 
 DECOMPOSED = (
-    "native_layer_norm_backward",
-    "native_group_norm_backward",
-    "native_batch_norm",
-    "native_batch_norm_backward",
-    "_native_batch_norm_legit",
-    "_native_batch_norm_legit_functional",
-    "_native_batch_norm_legit_no_training",
-    "_batch_norm_with_update",
-    "_batch_norm_with_update_functional",
-    "batch_norm_backward",
-    "cudnn_batch_norm",
-    "cudnn_batch_norm_backward",
-    "_fused_rms_norm",
-    "_fused_rms_norm_backward",
-    "_softmax",
-    "_softmax_backward_data",
-    "_safe_softmax",
-    "_log_softmax",
-    "_log_softmax_backward_data",
-    "gelu",
-    "gelu_backward",
-    "silu",
-    "silu_backward",
-    "elu",
-    "elu_backward",
-    "leaky_relu",
-    "leaky_relu_backward",
-    "hardsigmoid",
-    "hardsigmoid_backward",
-    "hardswish",
-    "hardswish_backward",
-    "hardtanh",
-    "hardtanh_backward",
-    "mish",
-    "mish_backward",
-    "softplus",
-    "softplus_backward",
-    "log_sigmoid_forward",
-    "log_sigmoid_backward",
-    "sigmoid_backward",
-    "tanh_backward",
-    "threshold_backward",
-    "glu",
-    "glu_backward",
-    "nll_loss_forward",
-    "nll_loss_backward",
-    "nll_loss2d_forward",
-    "nll_loss2d_backward",
-    "mse_loss",
-    "mse_loss_backward",
-    "smooth_l1_loss",
-    "smooth_l1_loss_backward",
-    "huber_loss",
-    "huber_loss_backward",
-    "binary_cross_entropy",
-    "binary_cross_entropy_backward",
-    "binary_cross_entropy_with_logits",
-    "select_backward",
-    "slice_backward",
-    "upsample_nearest1d",
-    "upsample_bilinear2d",
-    "addcmul",
-    "addcdiv",
-    "lerp",
-    "linalg_vector_norm",
-    "std",
-    "std_mean",
-    "stack",
-    "tril",
-    "triu",
-    "masked_fill",
-    "logsumexp",
-    "rsub",
-    "_unsafe_view",
-    "t",
-    "transpose",
-)
+    "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
+    "_native_batch_norm_legit_no_training _batch_norm_with_update "
+    "_batch_norm_with_update_functional batch_norm_backward _softmax _log_softmax gelu elu "
+    "leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d linalg_vector_norm std std_mean "
+    "logsumexp"
+).split()
 """Packets of ``aten`` every overload of which is taken apart, besides torch's core table."""
 
 KEPT = (
     # a library runs these better
-    "_scaled_dot_product_flash_attention_for_cpu",
-    "_scaled_dot_product_flash_attention_for_cpu_backward",
-    "_scaled_dot_product_attention_math",
-    "scaled_dot_product_attention",
-    "baddbmm",
-    "addmm",
-    "mm",
-    "bmm",
-    "dot",
-    "vdot",
-    "mv",
-    "convolution",
-    "convolution_backward",
-    "_convolution",
-    "max_pool2d_with_indices",
-    "max_pool2d_with_indices_backward",
-    "_fft_c2c",
+    "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_attention_math "
+    "_scaled_dot_product_flash_attention_for_cpu_backward scaled_dot_product_attention baddbmm "
+    "addmm mm bmm dot vdot mv convolution convolution_backward _convolution "
+    "max_pool2d_with_indices max_pool2d_with_indices_backward _fft_c2c "
     # one conversion operator is enough
-    "_to_copy",
-)
+    "_to_copy"
+).split()
 """Packets of ``aten`` that stay whole even though torch could take them apart."""
 
 RANDOM = (
-    "bernoulli",
-    "native_dropout",
-    "rrelu",
-    "rrelu_with_noise",
-    "rrelu_with_noise_functional",
-    "normal",
-    "uniform",
-    "rand_like",
-    "randn_like",
-)
+    "bernoulli native_dropout rrelu rrelu_with_noise rrelu_with_noise_functional normal uniform "
+    "rand_like randn_like"
+).split()
 """Packets that draw random numbers: taken apart by ``capture.random`` alone."""
 
 

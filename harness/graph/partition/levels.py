@@ -12,30 +12,10 @@ from harness.graph.views import GETITEM, base_name, is_view, node_table, root_na
 from harness.ir.affine import size_hint
 
 _NOT_CHEAP = frozenset(
-    {
-        "amax",
-        "amin",
-        "any",
-        "argmax",
-        "argmin",
-        "cummax",
-        "cummin",
-        "cumprod",
-        "cumsum",
-        "index_add",
-        "index_put",
-        "logcumsumexp",
-        "max",
-        "mean",
-        "min",
-        "prod",
-        "scatter",
-        "scatter_add",
-        "sort",
-        "sum",
-        "var",
-        "var_mean",
-    }
+    (
+        "amax amin any argmax argmin cummax cummin cumprod cumsum index_add index_put logcumsumexp "
+        "max mean min prod scatter scatter_add sort sum var var_mean"
+    ).split()
 )
 """Operators that one result element costs more than a few loads: reductions, scans, scatters."""
 

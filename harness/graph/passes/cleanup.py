@@ -17,48 +17,19 @@ from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token, ValueT
 from harness.graph.views import node_table, root_name
 
 RANDOM_NAMES = frozenset(
-    {
-        "_fused_dropout",
-        "alpha_dropout",
-        "bernoulli",
-        "cauchy",
-        "dropout",
-        "exponential",
-        "geometric",
-        "log_normal",
-        "native_dropout",
-        "normal",
-        "normal_functional",
-        "multinomial",
-        "rand",
-        "rand_like",
-        "randint",
-        "randint_like",
-        "randn",
-        "randn_like",
-        "randperm",
-        "rrelu_with_noise",
-        "rrelu_with_noise_functional",
-        "seeds",
-        "uniform",
-    }
+    (
+        "_fused_dropout alpha_dropout bernoulli cauchy dropout exponential geometric log_normal "
+        "native_dropout normal normal_functional multinomial rand rand_like randint randint_like "
+        "randn randn_like randperm rrelu_with_noise rrelu_with_noise_functional seeds uniform"
+    ).split()
 )
 """Operators (without namespace and overload) that give another result each time."""
 
 _SAME_TYPE_MEANS_SAME_VALUE = frozenset(
-    {
-        "_to_copy",
-        "_unsafe_view",
-        "alias",
-        "clone",
-        "convert_element_type",
-        "detach",
-        "expand",
-        "lift_fresh_copy",
-        "reshape",
-        "slice",
-        "view",
-    }
+    (
+        "_to_copy _unsafe_view alias clone convert_element_type detach expand lift_fresh_copy "
+        "reshape slice view"
+    ).split()
 )
 """Operators that change nothing if the result has the argument's type and layout."""
 
