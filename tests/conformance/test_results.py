@@ -291,7 +291,32 @@ def test_statistics_of_a_norm_have_eager_mode_s_type(
 
 def test_a_batch_norm_lays_its_result_out_as_eager_mode_does(compiler: Compiler) -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
-        return F.batch_norm(x, None, None, training=True)
+        return F.batch_norm(x, None, None, training=True), x.roll(1, -1)
 
     check(compiler, function, torch.randn(4, 2, 3).transpose(0, -1))
     check(compiler, function, torch.randn(2, 4, 5, 3).permute(0, 3, 1, 2))
+
+
+def test_results_lie_as_eager_mode_lays_them_out(compiler: Compiler) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor, n: torch.Tensor) -> Any:
+        return (
+            0.5**x, F.logsigmoid(x), F.layer_norm(x, x.shape[-1:]), torch.xlogy(n, y),
+            torch.xlogy(y, n), y.select_scatter(x[0] > 0, 0, 1), n.select_scatter(x[0], 0, 1),
+        )  # fmt: skip
+
+    x, y = torch.randn(4, 5).t(), torch.randn(5, 4)
+    check(compiler, function, x, y, torch.arange(20).reshape(4, 5).t())
+
+
+def test_results_in_order_and_like_their_operand(compiler: Compiler) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, w: torch.Tensor) -> Any:
+        return (
+            x.masked_fill(y > 0, 2), z.tril(), torch.triu(z, 1), torch.lerp(x, y, 0.5),
+            x.index_fill(0, torch.tensor([0]), 2), z.slice_scatter(z[:1] * 2, 0, 1, 2),
+            z.select_scatter(z[:, 0] * 2, 1, 1), F.mse_loss(w, y), F.huber_loss(w, y),
+        )  # fmt: skip
+
+    x, y = torch.randn(4, 5).t(), torch.randn(5, 4)
+    z, w = torch.randn(4, 3, 5).permute(1, 2, 0), torch.randn(4, 5).t().detach()
+    check(compiler, function, x, y, z, w.requires_grad_())
+    assert not any(report.library_calls for report in compiler.reports)

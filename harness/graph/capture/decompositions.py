@@ -16,8 +16,9 @@ import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
 from harness.graph.capture.random import random_rules
-from harness.graph.capture.rules import own_rules, vector_norm
+from harness.graph.capture.rules import own_rules, select_scatter, vector_norm
 from harness.graph.capture.sorting import sorting_rules
+from harness.graph.capture.strides import layout_rules
 
 DecompositionTable = dict[torch._ops.OperatorBase, Callable[..., Any]]
 
@@ -59,9 +60,12 @@ def decompositions(eager_random: bool = False) -> DecompositionTable:
     table.update(own_rules())
     norm = torch.ops.aten.linalg_vector_norm.default
     table[norm] = functools.partial(vector_norm, table[norm])
+    select = torch.ops.aten.select_scatter.default
+    table[select] = functools.partial(select_scatter, table[select])
     table.update(sorting_rules())
     kept = {f"aten::{name}" for name in (*KEPT, *RANDOM)}
     table = {op: rule for op, rule in table.items() if _packet(op) not in kept}
+    table |= layout_rules(table)
     return table if eager_random else table | random_rules()
 
 

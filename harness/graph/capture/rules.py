@@ -15,13 +15,14 @@ from torch._decomp import get_decompositions
 from torch._prims_common import suggest_memory_format
 
 _aten = torch.ops.aten
-_BATCH_NORMS = (
+_LIKE_CONVOLUTIONS = (
     "native_batch_norm",
     "_native_batch_norm_legit",
     "_native_batch_norm_legit_functional",
     "_native_batch_norm_legit_no_training",
     "_batch_norm_with_update",
     "_batch_norm_with_update_functional",
+    "roll",
 )
 
 
@@ -46,20 +47,30 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
 def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Rules for running on the tensors' own device, instead of writing down what a GPU does:
     eager mode on a CPU rounds the statistics of a norm to the input's type, and lays out the
-    result of a batch norm as it does that of a convolution."""
-    packets = [getattr(_aten, name) for name in _BATCH_NORMS if hasattr(_aten, name)]
+    result of a batch norm and a roll as it does that of a convolution."""
+    log_sigmoid = _aten.log_sigmoid_forward.default
+    packets = [getattr(_aten, name) for name in _LIKE_CONVOLUTIONS if hasattr(_aten, name)]
     rules: dict[Any, Callable[..., Any]] = {
-        op: functools.partial(_batch_norm_of_device, rule)
+        op: functools.partial(_like_a_convolution, rule)
         for op, rule in get_decompositions(packets).items()
     }
+    rules[log_sigmoid] = functools.partial(
+        _log_sigmoid_of_device, get_decompositions([log_sigmoid])[log_sigmoid]
+    )
     return {**rules, _aten.native_layer_norm.default: _layer_norm_of_device}
 
 
-def _batch_norm_of_device(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
-    out, *rest = rule(x, *args)
-    if x.device.type == "cpu":
-        out = out.contiguous(memory_format=suggest_memory_format(x))
-    return (out, *rest)
+def _log_sigmoid_of_device(rule: Callable[..., Any], x: Tensor) -> Any:
+    return rule(x.contiguous() if x.device.type == "cpu" else x)
+
+
+def _like_a_convolution(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
+    made = rule(x, *args)
+    if x.device.type != "cpu":
+        return made
+    out, *rest = made if isinstance(made, tuple) else (made,)
+    out = out.contiguous(memory_format=suggest_memory_format(x))
+    return (out, *rest) if rest else out
 
 
 def _layer_norm_of_device(x: Tensor, *args: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -81,6 +92,11 @@ def vector_norm(
     if keepdim or not x.dim() or all(x.shape[d] != 1 for d in dims):
         return rule(x, order, dim, keepdim, **options)
     return rule(x, order, dim, True, **options).squeeze(dims)
+
+
+def select_scatter(rule: Callable[..., Tensor], x: Tensor, src: Tensor, *at: int) -> Tensor:
+    """Torch's ``rule``, which gives the result a common type of both."""
+    return rule(x, src.to(x.dtype), *at)
 
 
 def _wide(x: Tensor) -> Tensor:
@@ -135,7 +151,7 @@ def native_layer_norm(
         out = out * weight
     if bias is not None:
         out = out + bias
-    return out.to(x.dtype), mean, rstd
+    return out.to(x.dtype).contiguous(), mean, rstd
 
 
 def native_group_norm(

@@ -7,12 +7,66 @@ than their kernels do, and a caller sees strides.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
-from torch import fx
+from torch import Tensor, fx
 
 Sizes = Sequence[int]
+
+IN_ORDER = (
+    "huber_loss_backward",
+    "masked_fill",
+    "mse_loss_backward",
+    "smooth_l1_loss_backward",
+    "tril",
+    "triu",
+)
+"""Packets of ``aten`` whose result is contiguous whatever the operands are."""
+
+
+def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
+    """The decompositions of ``table`` whose results have to be laid out as the operators
+    themselves do it: elementwise ones, those in ``IN_ORDER``, and those like their first
+    operand."""
+    rules: dict[Any, Callable[..., Any]] = {torch.ops.prims.copy_strided.default: laid_out}
+    for op, rule in table.items():
+        if not isinstance(op, torch._ops.OpOverload):
+            continue
+        name = op._schema.name.removeprefix("aten::")
+        if name in IN_ORDER:
+            rules[op] = functools.partial(_in_order, rule)
+        elif name in ("slice_scatter", "select_scatter"):
+            rules[op] = functools.partial(_like_the_first, rule)
+        elif torch.Tag.pointwise in op.tags:
+            rules[op] = functools.partial(_elementwise, rule)
+    return rules
+
+
+def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
+    """``x`` in dense memory, its dimensions in the order of ``stride``."""
+    order = sorted(range(x.dim()), key=lambda d: -stride[d])
+    return x.permute(order).contiguous().permute([order.index(d) for d in range(x.dim())])
+
+
+def _in_order(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    made = rule(*args, **kwargs)
+    return made.contiguous() if isinstance(made, Tensor) else made
+
+
+def _like_the_first(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
+    made = rule(x, *args)
+    dense = _are_known([x]) and _is_dense(x.shape, x.stride())
+    return laid_out(made, x.stride()) if dense and made.stride() != x.stride() else made
+
+
+def _elementwise(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    made = rule(*args, **kwargs)
+    leaves = torch.utils._pytree.tree_leaves((args, kwargs))
+    stride = _wanted(made, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
+    return made if stride is None else laid_out(made, stride)
 
 
 def follow_eager(gm: fx.GraphModule) -> None:
@@ -35,25 +89,35 @@ def follow_eager(gm: fx.GraphModule) -> None:
 
 def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
     value, target = node.meta.get("val"), node.target
-    if not isinstance(target, torch._ops.OpOverload) or torch.Tag.pointwise not in target.tags:
+    if not isinstance(target, torch._ops.OpOverload) or not isinstance(value, Tensor):
+        return
+    if torch.Tag.pointwise not in target.tags:
         return
     # In the order of the arguments, each as often as it stands there.
     leaves = torch.utils._pytree.tree_leaves((node.args, node.kwargs))
     operands = [leaf.meta.get("val") for leaf in leaves if isinstance(leaf, fx.Node)]
-    tensors = [one for one in operands if isinstance(one, torch.Tensor)]
-    if not isinstance(value, torch.Tensor) or len(tensors) < 2:
-        return
-    if all(one.is_contiguous() for one in (*tensors, value)) or not _are_known((*tensors, value)):
-        return
-    shape = tuple(value.shape)
-    stride = elementwise_strides(shape, [(tuple(t.shape), t.stride()) for t in tensors])
-    wrong = any(n > 1 and a != b for n, a, b in zip(shape, value.stride(), stride, strict=True))
-    if wrong and value.numel():
-        node.meta["val"] = value.new_empty_strided(shape, stride)
+    stride = _wanted(value, [one for one in operands if isinstance(one, Tensor)])
+    if target is torch.ops.aten.pow.Scalar and _are_known([value]) and not value.is_contiguous():
+        stride = torch.empty(value.shape, device="meta").stride()  # whatever the operand's are
+    if stride is not None:
+        node.meta["val"] = value.new_empty_strided(value.shape, stride)
         changed.add(node)
 
 
-def _are_known(tensors: Sequence[torch.Tensor]) -> bool:
+def _wanted(value: Any, tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
+    """The strides that eager mode gives an elementwise ``value`` of ``tensors``; None if it has
+    them, or nothing is known."""
+    if not isinstance(value, Tensor) or len(tensors) < 2 or not value.numel():
+        return None
+    if all(one.is_contiguous() for one in (*tensors, value)) or not _are_known((*tensors, value)):
+        return None
+    shape = tuple(value.shape)
+    stride = elementwise_strides(shape, [(tuple(t.shape), t.stride()) for t in tensors])
+    pairs = zip(shape, value.stride(), stride, strict=True)
+    return stride if any(n > 1 and a != b for n, a, b in pairs) else None
+
+
+def _are_known(tensors: Sequence[Tensor]) -> bool:
     return all(type(n) is int for t in tensors for n in (*t.shape, *t.stride()))
 
 
