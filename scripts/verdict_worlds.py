@@ -4,12 +4,15 @@ Prints the table of docs/measurements/verdicts.md, seeded: the same each time.
 
     python scripts/verdict_worlds.py                        50 and 250 kernels, 3 processes a side
     python scripts/verdict_worlds.py --kernels 5 --processes 5 --tables 200 --world boards
+    python scripts/verdict_worlds.py --unchanged 0 --earlier 6     all code differs; six earlier pairs
 
 Each world draws medians of processes as real boards showed them (noise between processes 0.12 %
 of the time and more for short kernels, kernels differing as chi-square with 6 degrees of freedom
 does), nine of ten kernels being the same code on both sides. *False*: tables in which any kernel
 that may have changed and did not is SLOWER or FASTER. *Found*: kernels above 20 µs made 2 %
-slower that are SLOWER. *SAME wrong*: of those, how many are called SAME.
+slower that are SLOWER, in the first ``--changed`` tables. *SAME wrong*: of those, how many are
+called SAME. With ``--earlier`` as many pairs of runs of unchanged code, each drawn in the same world,
+say what moves between runs where the table itself does not.
 """
 
 from __future__ import annotations
@@ -27,11 +30,14 @@ from scipy import signal, stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from harness.measure.noise.estimate import Pair, Times, estimate
+from harness.history.between import spread_of
+from harness.measure.noise.estimate import Between, Pair, Times, estimate
 from harness.measure.noise.judge import Rules, Verdict, judge
 
 Block = NDArray[np.float64]
 CHANGE, ABOVE, UNCHANGED = 0.02, 0.02, 0.9
+EARLIER = 10**6
+"""Tables from this number on are earlier runs, in which nothing changed."""
 
 
 @dataclass(frozen=True)
@@ -147,17 +153,29 @@ WORLDS: dict[str, Callable[[Drawn], None]] = {
 }
 
 
-def table(
-    world: str, kernels: int, processes: int, number: int, change: float
-) -> tuple[list[Pair], Block]:
-    """The pairs of table ``number`` of a world, and each kernel's true log effect."""
-    seed = zlib.crc32(f"{world} {kernels} {processes} {change}".encode())
+@dataclass(frozen=True)
+class Asked:
+    """Which tables: of a world, so many ``kernels`` and processes a side, ``unchanged`` the share
+    of kernels of the same code, ``earlier`` pairs of runs known."""
+
+    world: str
+    kernels: int
+    processes: int
+    unchanged: float = UNCHANGED
+    earlier: int = 0
+
+
+def table(asked: Asked, number: int, change: float) -> tuple[list[Pair], Block]:
+    """The pairs of table ``number``, and each kernel's true log effect."""
+    kernels, processes = asked.kernels, asked.processes
+    seed = zlib.crc32(f"{asked.world} {kernels} {processes} {change}".encode())
     rng = np.random.default_rng([seed, number])
     ms = np.exp(rng.uniform(np.log(0.002), 0.0, kernels))
     spread = np.sqrt((0.0012**2 + (2.5e-6 / ms) ** 2) * 6 / rng.chisquare(6, kernels))
     a, b = (rng.normal(size=(kernels, processes)) * spread[:, None] for _ in range(2))
-    WORLDS[world](Drawn(rng, ms, spread, a, b))
-    same = np.arange(kernels) < round(UNCHANGED * kernels) if kernels > 1 else np.zeros(1, bool)
+    WORLDS[asked.world](Drawn(rng, ms, spread, a, b))
+    share = asked.unchanged
+    same = np.arange(kernels) < round(share * kernels) if kernels > 1 else np.zeros(1, bool)
     same = rng.permutation(same)
     effects = np.where(~same & (ms > ABOVE), np.log1p(change), 0.0)
     a, b = np.exp(a) * ms[:, None], np.exp(b + effects[:, None]) * ms[:, None]
@@ -168,21 +186,37 @@ def table(
     return pairs, effects
 
 
-def verdicts(pairs: Sequence[Pair], rules: Rules) -> dict[int, Verdict]:
+def between(asked: Asked, number: int) -> Between | None:
+    """What earlier pairs of runs say before table ``number``, as `harness compare` learns it."""
+    common, specific = [], []
+    for n in range(asked.earlier):
+        pairs, _ = table(asked, EARLIER + number * asked.earlier + n, 0.0)
+        moved = np.array([np.median(np.log(p.b.ms)) - np.median(np.log(p.a.ms)) for p in pairs])
+        one, each = spread_of(moved)
+        common.append(one)
+        specific.append(each)
+    if not asked.earlier:
+        return None
+    return Between(float(np.mean(common)), float(np.mean(specific)), asked.earlier)
+
+
+def verdicts(
+    pairs: Sequence[Pair], rules: Rules, known: Between | None = None
+) -> dict[int, Verdict]:
     """The verdicts on the kernels that may have changed, as `harness compare` gives them."""
-    found, _ = estimate(pairs, paired=False)
+    found, _ = estimate(pairs, paired=False, between=known)
     judged = [n for n, pair in enumerate(pairs) if not pair.identical]
     effects = judge([found[n] for n in judged], rules)
     return {n: effect.verdict for n, effect in zip(judged, effects, strict=True)}
 
 
-def rates(world: str, kernels: int, processes: int, tables: int) -> tuple[int, int, int, int]:
+def rates(asked: Asked, tables: int, with_changes: int) -> tuple[int, int, int, int]:
     """False tables; changed kernels, those found, and those called SAME."""
     false, changed, found, same = 0, 0, 0, 0
     for number in range(tables):
-        for change in (0.0, CHANGE):
-            pairs, effects = table(world, kernels, processes, number, change)
-            said = verdicts(pairs, Rules())
+        for change in (0.0, CHANGE) if number < with_changes else (0.0,):
+            pairs, effects = table(asked, number, change)
+            said = verdicts(pairs, Rules(), between(asked, number))
             wrong = [v for n, v in said.items() if effects[n] == 0]
             if not change:
                 false += bool({Verdict.SLOWER, Verdict.FASTER} & set(wrong))
@@ -206,16 +240,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernels", type=int, nargs="+", default=[50, 250])
     parser.add_argument("--processes", type=int, nargs="+", default=[3])
-    parser.add_argument("--tables", type=int, default=100)
+    parser.add_argument("--tables", type=int, default=200)
+    parser.add_argument("--changed", type=int, default=60, help="tables with changes as well")
+    parser.add_argument("--unchanged", type=float, default=UNCHANGED)
+    parser.add_argument("--earlier", type=int, default=0, help="earlier pairs of runs")
     parser.add_argument("--world", nargs="+", choices=WORLDS, default=list(WORLDS))
-    asked = parser.parse_args()
+    given = parser.parse_args()
     print("| world | kernels | processes | false tables % | 2 % found % | SAME wrong % |")
     print("|---|---|---|---|---|---|")
-    for world in asked.world:
-        for kernels in asked.kernels:
-            for processes in asked.processes:
-                false, changed, found, same = rates(world, kernels, processes, asked.tables)
-                cells = [percent(false, asked.tables), percent(found, changed)]
+    for world in given.world:
+        for kernels in given.kernels:
+            for processes in given.processes:
+                asked = Asked(world, kernels, processes, given.unchanged, given.earlier)
+                false, changed, found, same = rates(asked, given.tables, given.changed)
+                cells = [percent(false, given.tables), percent(found, changed)]
                 cells.append(percent(same, changed))
                 row = [world, str(kernels), str(processes), *cells]
                 print(f"| {' | '.join(row)} |", flush=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.history import index
 from harness.measure.noise.controls import LEAST
@@ -46,9 +47,16 @@ def learn(results: Path, a: Run, b: Run) -> Between | None:
         if len(both) < LEAST:
             continue
         moved = np.log(both["after"].to_numpy(float) / both["before"].to_numpy(float))
-        middle = float(np.median(moved))
-        common.append(middle**2)
-        specific.append((float(np.median(np.abs(moved - middle))) / 0.6745) ** 2)
+        one, each = spread_of(moved)
+        common.append(one)
+        specific.append(each)
     if len(common) < FEWEST:
         return None
     return Between(float(np.mean(common)), float(np.mean(specific)), len(common))
+
+
+def spread_of(moved: NDArray[np.float64]) -> tuple[float, float]:
+    """Of the log differences between two runs the square of what all have in common, and the
+    variance of what each has of its own."""
+    middle = float(np.median(moved))
+    return middle**2, (float(np.median(np.abs(moved - middle))) / 0.6745) ** 2

@@ -54,10 +54,12 @@ def save_history(
     *,
     machines: Mapping[int, Machine] | None = None,
     edit: Edit = lambda kernel, row, point: kernel,
+    a_day: int = 10**6,
     **changes: object,
 ) -> list[Path]:
-    """A run per commit, a kernel per row of ``values`` (milliseconds), in one graph. From the
-    points that ``machines`` names on, runs are made there; ``edit`` changes single kernels.
+    """A run per commit, ``a_day`` of them, a kernel per row of ``values`` (milliseconds), in one
+    graph. From the points that ``machines`` names on, runs are made there; ``edit`` changes single
+    kernels.
     """
     paths = []
     machine = MACHINE
@@ -69,7 +71,7 @@ def save_history(
         )
         whole = Run(
             id=f"20260101-{point:06d}-{commit[:12]}",
-            created=f"2026-01-01T{point // 60:02d}:{point % 60:02d}:00+00:00",
+            created=f"2026-01-{1 + point // a_day:02d}T{point // 60:02d}:{point % 60:02d}:00+00:00",
             machine=machine,
             target="sm_90",
             commit=commit,

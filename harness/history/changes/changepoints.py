@@ -3,8 +3,8 @@
 A series is the logarithm of a measured quantity in the order of the commits. ruptures proposes
 where its level may have changed; whether it did is judged here:
 
-* the noise is a first-order autoregression, whose correlation is estimated over all series of a
-  machine (``track.noise``) and removed, so that a slow drift is not taken for steps;
+* how a series' noise hangs together (neighbours, days, a wandering level, a noisier half) is learnt
+  over all series of a machine (``structures``), so that none of it is taken for steps;
 * a step's t statistic is that of generalised least squares, with Bonferroni over the positions
   it could have had: ``p`` is at most the chance that a flat series shows such a step;
 * Holm's method over the series holds the chance of any false alarm among all of them at ``family``.
@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,9 @@ from numpy.typing import NDArray
 from harness.errors import UsageError
 from harness.history.changes import families, fitting, noise
 from harness.history.changes.fitting import Fit, Judged, Law, Settings, Step
-from harness.history.changes.noise import Block, Noise, Scales
+from harness.history.changes.noise import Noise, Scales
+from harness.history.changes.structures import Block, Explained, Labels, Shape, explain
 
-CORRELATIONS = np.linspace(0, 0.95, 20)
-"""Correlations among which the likeliest is looked for."""
-COST, COST_PER_LENGTH = 8.0, 1.5
-"""What a step has to add to twice the log-likelihood: it then appears in about 1 of 200 flat
-white series of 30 points (simulated)."""
 SHORTEST = 6
 """Points below which a series is not judged: too few to know its noise."""
 PROPOSALS = 9.0
@@ -43,24 +39,37 @@ def detect(
     series: Sequence[NDArray[np.float64]],
     groups: Sequence[Hashable] | None = None,
     settings: Settings | None = None,
-    commits: Sequence[NDArray[np.int64]] | None = None,
+    commits: Sequence[Labels] | None = None,
+    days: Sequence[Labels] | None = None,
 ) -> list[Judged]:
     """The steps of each series (logarithms, finite, in order). Series with the same entry in
     ``groups`` (default: all) come from one machine and method. ``commits`` numbers the commits of
-    each series' points (default: point by point).
+    each series' points (default: point by point), ``days`` the days they were measured on
+    (default: each on its own).
 
     Raises ``UsageError`` where ruptures or SciPy is missing."""
     settings = settings or Settings()
     _require_libraries()
     labels = list(groups) if groups is not None else [0] * len(series)
+    places = commits if commits is not None else [np.arange(len(each)) for each in series]
+    days = days if days is not None else [np.arange(len(each)) for each in series]
     found = [Judged(judged=False) for _ in series]
-    members: dict[Hashable, list[int]] = {}
+    members: dict[Hashable, dict[tuple[bytes, bytes], list[int]]] = {}
     for i, label in enumerate(labels):
         if len(series[i]) >= max(SHORTEST, 2 * settings.shortest_run + 1):
-            members.setdefault(label, []).append(i)
-    for chosen in members.values():
-        _detect_group(series, chosen, found, settings)
-    places = commits if commits is not None else [np.arange(len(each)) for each in series]
+            key = places[i].tobytes(), days[i].tobytes()
+            members.setdefault(label, {}).setdefault(key, []).append(i)
+    for by_shape in members.values():
+        rows = list(by_shape.values())
+        machine = _Machine(
+            [np.array([series[i] for i in row]) for row in rows],
+            [places[row[0]] for row in rows],
+            [days[row[0]] for row in rows],
+            settings,
+        )
+        for row, judged in zip(rows, machine.judge(), strict=True):
+            for i, one in zip(row, judged, strict=True):
+                found[i] = one
     return families.hold(found, places, settings)
 
 
@@ -75,81 +84,99 @@ def _require_libraries() -> None:
             )
 
 
-def _detect_group(
-    series: Sequence[NDArray[np.float64]],
-    chosen: list[int],
-    found: list[Judged],
-    settings: Settings,
-) -> None:
-    by_length: dict[int, list[int]] = {}
-    for i in chosen:
-        by_length.setdefault(len(series[i]), []).append(i)
-    rows = list(by_length.values())
-    raws = [np.array([series[i] for i in row]) for row in rows]
-    blocks = [noise.without_outliers(raw, noise.scale(raw, settings.floor))[0] for raw in raws]
-    common, error = noise.common(blocks)
-    proposed = [_propose(block, max(0.0, common - error), settings) for block in blocks]
-    taken = [
-        [_likely(row, cuts) for row, cuts in zip(block, each, strict=True)]
-        for block, each in zip(blocks, proposed, strict=True)
-    ]
-    bounds = noise.correlations(blocks, _residuals(blocks, taken))
-    # Once more with what that finds: a step that was not likely enough to be taken out made its
-    # row, and all rows, look correlated.
-    for block, phi, cuts, each in zip(blocks, bounds, taken, proposed, strict=True):
-        for j, proposal in enumerate(each):
-            if proposal:
-                fit = fitting.judge(block[j], proposal, Noise(float(phi[j])), settings)
-                cuts[j] = fit.cuts or cuts[j]
-    bounds = noise.correlations(blocks, _residuals(blocks, taken))
-    cleaned, law = _clean(raws, blocks, taken, bounds, settings)
-    blocks = [block for block, _ in cleaned]
-    known = _scales(blocks, _residuals(blocks, taken), taken, bounds)
-    for row, raw, (block, outliers), scale, each in zip(
-        rows, raws, cleaned, known, proposed, strict=True
-    ):
-        judged = _judge_block(raw, block, scale, each, law, settings)
-        for i, one, number in zip(row, judged, outliers, strict=True):
-            found[i] = replace(one, outliers=one.outliers + int(number))
+@dataclass(slots=True)
+class _Machine:
+    """The series of one machine: blocks of those that were measured at the same ``places`` (of
+    commits) on the same ``days``."""
 
+    raws: list[Block]
+    places: list[Labels]
+    days: list[Labels]
+    settings: Settings
 
-def _scales(
-    blocks: Sequence[Block],
-    rests: Sequence[Block],
-    cuts: Sequence[Sequence[list[int]]],
-    phi: Sequence[Block],
-) -> list[Scales]:
-    counts = [np.array([len(ends) for ends in each], np.float64) for each in cuts]
-    return noise.learn_scales(blocks, rests, counts, phi)
+    def judge(self) -> list[list[Judged]]:
+        """Every row of every block."""
+        floor = self.settings.floor
+        blocks = [noise.without_outliers(raw, noise.scale(raw, floor))[0] for raw in self.raws]
+        shapes, explained, proposed = self._explain(blocks, {})
+        by_commit = self._scales_by_commit(blocks, explained)
+        if by_commit:
+            shapes, explained, proposed = self._explain(blocks, by_commit)
+        cleaned, law = self._clean(blocks, shapes, explained)
+        blocks = [block for block, _ in cleaned]
+        known = noise.learn_scales(blocks, shapes, explained)
+        return [
+            [
+                replace(one, outliers=one.outliers + int(number))
+                for one, number in zip(
+                    _judge_block(raw, block, scale, each, law, self.settings), outliers, strict=True
+                )
+            ]
+            for raw, (block, outliers), scale, each in zip(
+                self.raws, cleaned, known, proposed, strict=True
+            )
+        ]
 
+    def _explain(
+        self, blocks: Sequence[Block], by_commit: Mapping[int, float]
+    ) -> tuple[list[Shape], list[list[Explained]], list[list[list[int]]]]:
+        """What the rows are taken for if commits are as noisy as ``by_commit`` says (1: usual), and
+        where they may step."""
+        scales = [
+            np.array([by_commit.get(place, 1.0) for place in each.tolist()]) for each in self.places
+        ]
+        shapes = [Shape(days, scale) for days, scale in zip(self.days, scales, strict=True)]
+        middles = [np.median(block, axis=1, keepdims=True) for block in blocks]
+        level = [
+            (block - middle) / scale
+            for block, middle, scale in zip(blocks, middles, scales, strict=True)
+        ]
+        common, error = noise.common(level)
+        proposed = [_propose(block, max(0.0, common - error), self.settings) for block in level]
+        return shapes, explain(shapes, blocks, proposed), proposed
 
-def _clean(
-    raws: Sequence[Block],
-    blocks: Sequence[Block],
-    cuts: Sequence[Sequence[list[int]]],
-    phi: Sequence[Block],
-    settings: Settings,
-) -> tuple[list[tuple[Block, NDArray[np.int64]]], Law]:
-    """The rows without their outliers, how many those were, and the law of outliers.
+    def _scales_by_commit(
+        self, blocks: Sequence[Block], explained: Sequence[Sequence[Explained]]
+    ) -> dict[int, float]:
+        rests = _residuals(blocks, explained)
+        deviations = [
+            np.maximum(np.median(np.abs(rest), axis=1) / noise.NORMAL_MEDIAN, self.settings.floor)
+            for rest in rests
+        ]
+        return noise.scales_by_commit(rests, deviations, self.places)
 
-    Which points are outliers is judged once more with all that is known of the noise: a row's own
-    differences know it so badly that points of plain noise are among the outliers of ``blocks``,
-    and what is left looks quieter than it is. Where outliers are rare, only what noise never
-    reaches is taken out.
-    """
-    rests = _residuals(blocks, cuts)
-    deviations = [
-        np.maximum(scale.deviations, settings.floor) for scale in _scales(blocks, rests, cuts, phi)
-    ]
-    wholes = [raw - block + rest for raw, block, rest in zip(raws, blocks, rests, strict=True)]
-    law = fitting.learn_law(wholes, deviations)
-    cleaned = []
-    for raw, deviation in zip(raws, deviations, strict=True):
-        block, outliers = noise.without_outliers(
-            raw, deviation, noise.FAR if law.normal else noise.OUTLIER
-        )
-        cleaned.append((block, outliers.sum(axis=1)))
-    return cleaned, law
+    def _clean(
+        self,
+        blocks: Sequence[Block],
+        shapes: Sequence[Shape],
+        explained: Sequence[Sequence[Explained]],
+    ) -> tuple[list[tuple[Block, Labels]], Law]:
+        """The rows without their outliers, how many those were, and the law of outliers.
+
+        Which points are outliers is judged once more with all that is known of the noise: a row's
+        own differences know it so badly that points of plain noise are among the outliers of
+        ``blocks``, and what is left looks quieter than it is. Where outliers are rare, only what
+        noise never reaches is taken out.
+        """
+        scales = noise.learn_scales(blocks, shapes, explained)
+        floor = self.settings.floor
+        deviations = [
+            np.maximum(one.deviations[:, None] * shape.scale, floor)
+            for one, shape in zip(scales, shapes, strict=True)
+        ]
+        wholes = [
+            raw - block + rest
+            for raw, block, rest in zip(
+                self.raws, blocks, _residuals(blocks, explained), strict=True
+            )
+        ]
+        law = fitting.learn_law(wholes, deviations)
+        far = noise.FAR if law.normal else noise.OUTLIER
+        cleaned = []
+        for raw, deviation in zip(self.raws, deviations, strict=True):
+            block, outliers = noise.without_outliers(raw, deviation.max(axis=1), far)
+            cleaned.append((block, outliers.sum(axis=1)))
+        return cleaned, law
 
 
 def _judge_block(
@@ -165,22 +192,25 @@ def _judge_block(
     fits, outliers = [], np.zeros(len(block), np.int64)
     for j, (cuts, known) in enumerate(zip(proposed, scale.known, strict=True)):
         if not cuts:
-            freedom = block.shape[1] - 1 + known.freedom
+            freedom = np.full(len(known.weights), block.shape[1] - 1 + known.freedom)
             deviation = max(float(scale.deviations[j]), settings.floor)
-            fits.append(Fit([], nothing, nothing, nothing, nothing, freedom, deviation))
+            variance = deviation**2 / known.spread
+            flat = (nothing, nothing, nothing, nothing, freedom, known.weights)
+            fits.append(Fit([], *flat, variance, deviation))
             continue
         fit = fitting.judge(block[j], cuts, known, settings)
         if fit.cuts and not law.normal:
             block[j], fit, outliers[j] = fitting.without_runs(block[j], fit, law, known, settings)
         fits.append(fit)
-    phi = np.array([known.phi for known in scale.known])
-    pending = _newest(raw, block, fits, phi, law, settings)
+    pending = _newest(raw, block, fits, scale.known, law, settings)
     judged = []
-    for row, fit, c, number, newest in zip(block, fits, phi, outliers, pending, strict=True):
-        steps = _describe(row, fit, float(c), settings)
+    for row, fit, known, number, newest in zip(
+        block, fits, scale.known, outliers, pending, strict=True
+    ):
+        steps = _describe(row, fit, known, settings)
         if newest is not None:
             steps = (*steps, newest)
-        judged.append(Judged(steps, fit.deviation, float(c), int(number)))
+        judged.append(Judged(steps, fit.deviation, known.structure, int(number)))
     return judged
 
 
@@ -203,74 +233,29 @@ def _propose(block: Block, phi: float, settings: Settings) -> list[list[int]]:
     return proposals
 
 
-def _likely(row: NDArray[np.float64], cuts: list[int]) -> list[int]:
-    """Those of ``cuts`` without which no correlation explains the row as well.
-
-    A level that changes and a correlated flat series look alike in their correlation; the
-    likelihood, each with its own correlation, tells them apart.
-    """
-    if not cuts:
-        return []
-    cuts = list(cuts)
-    best, least = cuts, np.inf
-    cost = COST + COST_PER_LENGTH * np.log(len(row))
-    while True:
-        loss = _loss(row, cuts) + cost * len(cuts)
-        if loss < least:
-            best, least = list(cuts), loss
-        if not cuts:
-            return best
-        levels = [part.mean() for part in np.split(row, cuts)]
-        sizes = np.diff([0, *cuts, len(row)])
-        weights = 1 / (1 / sizes[1:] + 1 / sizes[:-1])
-        del cuts[int((np.diff(levels) ** 2 * weights).argmin())]
-
-
-def _loss(row: NDArray[np.float64], cuts: list[int]) -> float:
-    """Twice the negative log-likelihood of the row with levels between ``cuts``, the correlation
-    and the deviation being the best ones. Every correlation at once: the normal equations of the
-    whitened columns are polynomials in it."""
-    n = len(row)
-    edges = np.array([0, *cuts, n])
-    columns = (np.arange(n)[:, None] >= edges[:-1]) & (np.arange(n)[:, None] < edges[1:])
-    all_ = np.column_stack([columns.astype(np.float64), row - row.mean()])
-    now, then, head = all_[1:], all_[:-1], all_[:1]
-    cross = now.T @ then
-    phi = CORRELATIONS[:, None, None]
-    gram = (
-        now.T @ now
-        - phi * (cross + cross.T)
-        + phi * phi * (then.T @ then)
-        + (1 - phi * phi) * (head.T @ head)
-    )
-    moment = gram[:, :-1, -1:]
-    fitted = (moment * np.linalg.solve(gram[:, :-1, :-1], moment)).sum(axis=(1, 2))
-    rest = np.maximum(gram[:, -1, -1] - fitted, 1e-30)
-    return float((n * np.log(rest) - np.log(1 - CORRELATIONS**2)).min())
-
-
-def _residuals(blocks: Sequence[Block], cuts: Sequence[Sequence[Sequence[int]]]) -> list[Block]:
+def _residuals(blocks: Sequence[Block], explained: Sequence[Sequence[Explained]]) -> list[Block]:
     """The blocks less the level of each segment."""
     rests = []
-    for block, each in zip(blocks, cuts, strict=True):
+    for block, each in zip(blocks, explained, strict=True):
         rest = block - block.mean(axis=1, keepdims=True)
-        for j, ends in enumerate(each):
+        for j, one in enumerate(each):
             for start, stop in (
-                zip([0, *ends], [*ends, block.shape[1]], strict=True) if ends else ()
+                zip([0, *one.cuts], [*one.cuts, block.shape[1]], strict=True) if one.cuts else ()
             ):
                 rest[j, start:stop] -= rest[j, start:stop].mean()
         rests.append(rest)
     return rests
 
 
-def _describe(row: Block, fit: Fit, phi: float, settings: Settings) -> tuple[Step, ...]:
+def _describe(row: Block, fit: Fit, known: Noise, settings: Settings) -> tuple[Step, ...]:
     from scipy import stats
 
     if not fit.cuts:
         return ()
     steps = []
     edges = [0, *fit.cuts, len(row)]
-    width = float(stats.t.isf(0.025, fit.freedom))
+    freedom = float(fit.freedom[fit.weights.argmax()])
+    width = float(stats.t.isf(0.025, freedom))
     for j, cut in enumerate(fit.cuts):
         size, error = float(fit.sizes[j]), float(fit.errors[j])
         certain = bool(fit.p[j] <= settings.alone)
@@ -278,11 +263,11 @@ def _describe(row: Block, fit: Fit, phi: float, settings: Settings) -> tuple[Ste
         if abs(np.expm1(size)) < settings.smallest or not (certain or cut == fit.cuts[-1]):
             continue
         before, after = edges[j], edges[j + 2]
-        earliest, gains = fitting.where(row, (before, cut, after), phi, fit)
+        earliest, gains = fitting.where(row, (before, cut, after), known, fit)
         here = gains[cut - earliest]
         # A step elsewhere leaves more to the noise.
-        rest = fit.deviation**2 * (1 - phi * phi) * fit.freedom
-        t = fit.t[j] * np.sqrt(gains / here * rest / (rest + here - gains))
+        rest = fit.variance * freedom
+        t = fit.t[:, j, None] * np.sqrt(gains / here * rest / (rest + here - gains))
         chances = fitting.chance(t, len(row), fit, settings)
         interval = np.expm1([size - width * error, size + width * error])
         steps.append(
@@ -307,7 +292,7 @@ def _newest(
     raw: Block,
     block: Block,
     fits: Sequence[Fit],
-    phi: Block,
+    known: Sequence[Noise],
     law: Law,
     settings: Settings,
 ) -> list[Step | None]:
@@ -316,29 +301,42 @@ def _newest(
     from scipy import stats
 
     n = block.shape[1]
-    starts = np.array([fit.cuts[-1] if fit.cuts else 0 for fit in fits])
-    width = n - 1 - starts
-    sums = np.concatenate([np.zeros((len(block), 1)), np.cumsum(block, axis=1)], axis=1)
-    rows = np.arange(len(block))
-    level = (sums[rows, n - 1] - sums[rows, starts]) / np.maximum(width, 1)
-    deviation = np.array([fit.deviation for fit in fits])
-    expected = level + phi * (block[:, -2] - level)
-    inflation = (1 + phi) / (1 - phi) * (1 - phi) ** 2 / np.maximum(width, 1)
-    error = deviation * np.sqrt(1 - phi * phi + inflation)
-    freedom = np.array([max(fit.freedom - 1, 1) for fit in fits])
-    t = (raw[:, -1] - expected) / error
-    if not law.normal:
-        t *= [law.worth(far) for far in ((raw[:, -1] - expected) / deviation)[:, None]]
-    p = 2 * stats.t.sf(np.abs(t), freedom)
-    half = stats.t.isf(0.025, freedom) * error
-    steps: list[Step | None] = []
-    for j in range(len(block)):
-        size = float(raw[j, -1] - expected[j])
-        if width[j] < 3 or p[j] > settings.alone or abs(np.expm1(size)) < settings.smallest:
-            steps.append(None)
-            continue
-        low, high = (float(v) for v in np.expm1([size - half[j], size + half[j]]))
-        place = n - 1
-        relative, rare = float(np.expm1(size)), float(p[j])
-        steps.append(Step(place, place, place, relative, low, high, rare, int(width[j]), 1, False))
+    starts = [fit.cuts[-1] if fit.cuts else 0 for fit in fits]
+    alike: dict[tuple[int, int], list[int]] = {}
+    for j, (start, one) in enumerate(zip(starts, known, strict=True)):
+        if n - 1 - start >= 3:
+            alike.setdefault((start, one.likeliest), []).append(j)
+    steps: list[Step | None] = [None] * len(block)
+    for (start, m), members in alike.items():
+        weights, error = _contrast(known[members[0]].shape.covariances[m][start:, start:])
+        values = block[members, start:].copy()
+        values[:, -1] = raw[members, -1]
+        sizes = values @ weights
+        errors = error * np.sqrt([fits[j].variance for j in members])
+        freedom = np.array([max(fits[j].freedom[fits[j].weights.argmax()] - 1, 1) for j in members])
+        t = sizes / errors
+        if not law.normal:
+            t *= [
+                law.worth(np.array([size / fits[j].deviation]))
+                for size, j in zip(sizes, members, strict=True)
+            ]
+        p = 2 * stats.t.sf(np.abs(t), freedom)
+        half = stats.t.isf(0.025, freedom) * errors
+        seen = (p <= settings.alone) & (np.abs(np.expm1(sizes)) >= settings.smallest)
+        for i in np.flatnonzero(seen).tolist():
+            low, here, high = np.expm1(sizes[i] + half[i] * np.array([-1, 0, 1])).tolist()
+            place, before = n - 1, n - 1 - start
+            steps[members[i]] = Step(
+                place, place, place, here, low, high, float(p[i]), before, 1, False
+            )
     return steps
+
+
+def _contrast(covariance: Block) -> tuple[Block, float]:
+    """By which weights of the points of a level the last one's distance from it is estimated, and
+    its standard error, the noise having this ``covariance``."""
+    last = np.arange(len(covariance)) == len(covariance) - 1
+    design = np.column_stack([np.ones(len(covariance)), last])
+    solved = np.linalg.solve(covariance, design)
+    inverse = np.linalg.inv(design.T @ solved)
+    return (solved @ inverse)[:, 1], float(np.sqrt(inverse[1, 1]))

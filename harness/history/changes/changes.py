@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.history.changes import bad_runs, common, ended, events
 from harness.history.changes.changepoints import detect
@@ -30,6 +31,9 @@ from harness.records.causes import (
 )
 from harness.records.causes import known as is_known
 from harness.records.metrics import Metric, Scope
+
+_DATE = len("2026-01-31")
+"""What of a time in ISO form is its date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +204,28 @@ def _noisy(known: History, every: Sequence[Series], settings: Settings) -> tuple
         [series.environment for series in every],
         settings,
         [series.positions for series in every],
+        _days(known, every),
     )
     found = []
     for series, judgement in zip(every, judged, strict=True):
         for event in events.events(judgement.steps, settings):
             found.append(_of_step(known, series, event, settings))
     return found, sum(judgement.judged for judgement in judged)
+
+
+def _days(known: History, every: Sequence[Series]) -> list[NDArray[np.int64]]:
+    """For each point of each series a number for the day and the board of its run."""
+    places: dict[tuple[str, str], int] = {}
+    of_run = np.array(
+        [
+            places.setdefault((run.created[:_DATE], run.gpu_uuid), len(places))
+            if run.created
+            else -1 - n
+            for n, run in enumerate(known.runs)
+        ],
+        np.int64,
+    )
+    return [of_run[series.runs] for series in every]
 
 
 def _of_step(known: History, series: Series, event: Event, settings: Settings) -> Change:

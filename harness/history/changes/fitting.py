@@ -1,8 +1,9 @@
 """Levels and steps fitted to one series: how certain each step is, and where it may lie.
 
-The noise is a first-order autoregression of a given correlation; a step's t statistic is that of
-generalised least squares. The variance is the series' own together with what the machine's other
-series say of it (moderated, as in ``harness.measure.noise.variance``).
+A step's t statistic is that of generalised least squares, under each structure that the series'
+noise may have (``structures``); its chance is the mean over them, by their weights. The variance is
+the series' own together with what the machine's other series say of it (moderated, as in
+``harness.measure.noise.variance``).
 
 A t test takes two slow runs in a row for a level of two points, as certain as the two are far
 off. How certain it is depends on how often this machine's runs are outliers: where one in twenty
@@ -21,7 +22,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.history.changes.noise import Block, Noise, whiten
+from harness.history.changes.noise import Noise
+from harness.history.changes.structures import Block, Structure
 
 POSITION = float(np.log(2 / 0.05))
 """By how much the log-likelihood of the true position may lie under the best one's with 95 %
@@ -72,11 +74,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was found in a series: its steps in order, the relative noise, its correlation."""
+    """What was found in a series: its steps in order, the relative noise, how it hangs together."""
 
     steps: tuple[Step, ...] = ()
     deviation: float = 0.0
-    correlation: float = 0.0
+    structure: Structure | None = None
     outliers: int = 0
     judged: bool = True
 
@@ -129,11 +131,11 @@ class Law:
 
 
 def learn_law(residuals: Sequence[Block], deviations: Sequence[Block]) -> Law:
-    """The law of the ``residuals`` (as measured, less the levels) of series with these
+    """The law of the ``residuals`` (as measured, less the levels) of points with these
     ``deviations``."""
     ups, downs, points = [], [], 0
     for rest, deviation in zip(residuals, deviations, strict=True):
-        far = rest / deviation[:, None]
+        far = rest / deviation
         quiet = np.abs(far) < QUIET
         middle = far[:, 1:-1][quiet[:, :-2] & quiet[:, 2:]]
         ups.append(middle[middle > FROM])
@@ -169,14 +171,18 @@ class Settings:
 
 @dataclass(slots=True)
 class Fit:
-    """Accepted ``cuts`` of a row with the t and p of each, and the estimates behind them."""
+    """Accepted ``cuts`` of a row with the p of each, and the estimates behind them. ``t`` has a row
+    for each structure that the noise may have, ``freedom`` and ``weights`` an entry; ``variance``
+    is that of the likeliest, ``deviation`` that of points around a level."""
 
     cuts: list[int]
     t: NDArray[np.float64]
     p: NDArray[np.float64]
     sizes: NDArray[np.float64]
     errors: NDArray[np.float64]
-    freedom: float
+    freedom: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    variance: float
     deviation: float
     caution: float = 1.0
 
@@ -193,31 +199,44 @@ def judge(row: Block, cuts: list[int], known: Noise, settings: Settings) -> Fit:
 
 def fit(row: Block, cuts: list[int], known: Noise, settings: Settings) -> Fit:
     """Generalised least squares of a level and a step at each of ``cuts``."""
-    n, phi = len(row), known.phi
-    design = (np.arange(n)[:, None] >= np.array([0, *cuts])).astype(np.float64)
-    white, target = whiten(design, phi), whiten(row[:, None], phi)[:, 0]
-    inverse = np.linalg.inv(white.T @ white)
-    levels = inverse @ (white.T @ target)
-    rest = target - white @ levels
-    # Of the innovations, whose variance is smaller than the points' by this factor.
-    share, left = 1 - phi * phi, n - len(cuts) - 1
-    variance, freedom = known.moderated(float(rest @ rest) / left / share, left)
-    variance = max(variance, settings.floor**2) * share
-    errors = np.sqrt(variance * np.diag(inverse)[1:])
-    t = np.abs(levels[1:]) / errors
-    found = Fit(cuts, t, t, levels[1:], errors, freedom, float(np.sqrt(variance / share)))
-    found.caution = 1.0 if known.freedom else UNAIDED
-    return replace(found, p=chance(t, n, found, settings))
+    shape, numbers, weights = known.shape, known.numbers, known.weights
+    design = shape.steps[numbers][:, :, [0, *cuts]]
+    target = (shape.whiteners[numbers] @ row)[:, :, None]
+    across = design.transpose(0, 2, 1)
+    inverse = np.linalg.inv(across @ design)
+    levels = inverse @ (across @ target)
+    left = len(row) - len(cuts) - 1
+    own = ((target - design @ levels) ** 2).sum(axis=(1, 2)) / left
+    variance, freedom = known.moderated(own, left)
+    variance = np.maximum(variance, settings.floor**2)
+    steps = levels[:, 1:, 0]
+    squares = variance[:, None] * np.diagonal(inverse, axis1=1, axis2=2)[:, 1:]
+    sizes = weights @ steps
+    likeliest = float(variance[weights.argmax()])
+    found = Fit(
+        cuts,
+        np.abs(steps) / np.sqrt(squares),
+        sizes,
+        sizes,
+        np.sqrt(weights @ (squares + (steps - sizes) ** 2)),
+        freedom,
+        weights,
+        likeliest,
+        float(np.sqrt(likeliest * known.spread)),
+        1.0 if known.freedom else UNAIDED,
+    )
+    return replace(found, p=chance(found.t, len(row), found, settings))
 
 
 def chance(t: Block, points: int, found: Fit, settings: Settings) -> Block:
-    """At most the chance that a flat series shows a step of such a t statistic at any position,
-    being fitted as in ``found``."""
+    """At most the chance that a flat series shows a step of such t statistics (a row for each
+    structure) at any position, being fitted as in ``found``."""
     from scipy.special import stdtr
 
     # Several steps at once fit noise in more ways than one, and take more of its variance away.
     positions = (points - 2 * settings.shortest_run + 1) * max(1, len(found.cuts)) ** 2
-    return np.asarray(np.minimum(1.0, found.caution * positions * 2 * stdtr(found.freedom, -t)))
+    each = found.caution * positions * 2 * stdtr(found.freedom[:, None], -t)
+    return np.asarray(found.weights @ np.minimum(1.0, each))
 
 
 def weighed(row: Block, found: Fit, law: Law, settings: Settings) -> Fit:
@@ -225,11 +244,11 @@ def weighed(row: Block, found: Fit, law: Law, settings: Settings) -> Fit:
     machine's ``law``. The other level's own uncertainty is one of core noise, and the less matters
     to the score, the flatter the score is out there."""
     edges = [0, *found.cuts, len(row)]
-    t = np.abs(found.sizes) / found.errors
+    t = found.t.copy()
     for j, cut in enumerate(found.cuts):
         left, right = row[edges[j] : cut], row[cut : edges[j + 2]]
         # Outliers may be on either side: a level that begins after two of them is none.
-        t[j] *= min(_worth(*pair, found, law) for pair in ((left, right), (right, left)))
+        t[:, j] *= min(_worth(*pair, found, law) for pair in ((left, right), (right, left)))
     return replace(found, t=t, p=chance(t, len(row), found, settings))
 
 
@@ -278,21 +297,18 @@ def _run(edges: list[int], weak: NDArray[np.bool_], longest: int) -> int | None:
     return min(runs, key=lambda j: (sizes[j], j)) if runs else None
 
 
-def where(row: Block, edges: tuple[int, int, int], phi: float, found: Fit) -> tuple[int, Block]:
+def where(row: Block, edges: tuple[int, int, int], known: Noise, found: Fit) -> tuple[int, Block]:
     """The positions that a step near the middle one of ``edges`` may have (95 %), between the
     others: the first, and for it and those that follow what a step there adds to the fit."""
     start, cut, stop = edges
-    n = stop - start
-    both = whiten(np.column_stack([row[start:stop], np.ones(n)]), phi)
-    # A whitened step at k is 1 there and 1 - φ behind: sums over what follows give all positions.
-    sums = np.cumsum(both[::-1], axis=0)[::-1]
-    k = np.arange(1, n)
-    target, level = (both[k] + (1 - phi) * (sums[k] - both[k])).T
-    power = 1 + (1 - phi) ** 2 * (n - 1 - k)
-    ones = float(both[:, 1] @ both[:, 1])
-    moment = float(both[:, 1] @ both[:, 0])
-    gains = (target - level * moment / ones) ** 2 / (power - level**2 / ones)
-    innovations = found.deviation**2 * (1 - phi * phi)
-    near = k[gains >= gains[cut - start - 1] - 2 * POSITION * innovations] + start
-    earliest, latest = min(cut, int(near.min())), max(cut, int(near.max()))
-    return earliest, gains[earliest - start - 1 : latest - start]
+    covariance = known.shape.covariances[known.likeliest][start:stop, start:stop]
+    white = np.linalg.inv(np.linalg.cholesky(covariance))
+    steps = np.cumsum(white[:, ::-1], axis=1)[:, ::-1]
+    level, steps, target = steps[:, 0], steps[:, 1:], white @ row[start:stop]
+    shared = level @ steps / (level @ level)
+    power = (steps * steps).sum(axis=0) - shared**2 * (level @ level)
+    gains = (target @ steps - shared * (level @ target)) ** 2 / power
+    near = np.flatnonzero(gains >= gains[cut - start - 1] - 2 * POSITION * found.variance)
+    earliest = min(cut, int(near.min()) + start + 1)
+    latest = max(cut, int(near.max()) + start + 1)
+    return earliest, np.asarray(gains[earliest - start - 1 : latest - start])

@@ -21,10 +21,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.history.changes.structures import (
+    ENOUGH,
+    Block,
+    Explained,
+    Labels,
+    Shape,
+    Structure,
+)
+
 if TYPE_CHECKING:
     from harness.measure.noise.variance import Prior
-
-Block = NDArray[np.float64]
 
 NORMAL_MEDIAN = 0.6745
 """Median of the absolute value of a standard normal variable."""
@@ -36,19 +43,6 @@ LARGEST = 0.9
 SINGLE_LOG_RATIO = 3.0
 """Standard deviation, times the root of the number of points, of the logarithm of one series'
 ratio of squared medians (simulated: 2.7 to 3.0 for 20 to 200 points)."""
-PRIOR_SPREAD, PRIOR_SERIES = 0.2, 5.0
-"""How far series of one machine are taken to differ in correlation before they are looked at
-(standard deviation), and how many series' worth of evidence that is."""
-CHANCE = 1.3
-"""What the rows' estimates differ by chance, over its formula for long series (simulated: 1.0 to
-1.3 for 20 to 200 points)."""
-INNER = 2.073
-"""Width of the inner 70 % of a normal distribution in standard deviations."""
-QUANTILE = 1.96
-"""97.5 % quantile of the normal distribution: a series is judged with the upper end of the 95 %
-interval of its correlation."""
-ENOUGH = 600
-"""Series that suffice to learn how much their variances differ; more cost time."""
 SPAN = np.log(4)
 """Logarithm of the ratio of durations from which noise may depend on them."""
 UNUSUAL = 0.01
@@ -78,36 +72,6 @@ def without_outliers(
     return np.where(outlier, neighbours, block), outlier
 
 
-def whiten(columns: Block, phi: float | Block) -> Block:
-    """``columns``, each of which is a series, with a first-order autoregression of correlation
-    ``phi`` (one for all, or one for each) taken out."""
-    white = columns.copy()
-    white[1:] -= phi * columns[:-1]
-    white[0] *= np.sqrt(1 - phi * phi)
-    return white
-
-
-def correlations(blocks: Sequence[Block], residuals: Sequence[Block]) -> list[Block]:
-    """For each row of each block the upper end (97.5 %) of its lag-one correlation.
-
-    The blocks are histories of one machine and method, so their rows share what makes noise
-    correlated: a common value and its spread are estimated over all of them, and each row's own
-    estimate counts for as much as it is worth beside them (empirical Bayes). One short series alone
-    says little, and is judged carefully. ``residuals`` are what likely steps leave.
-    """
-    own = [_own(rest) for rest in residuals]
-    centre, error = _pooled(own, *common(blocks))
-    spread = _spread(own)
-    bounds = []
-    for values, variance in own:
-        prior = spread + error * error
-        weight = prior / (prior + variance)
-        middle = centre + weight * (values - centre)
-        upper = middle + QUANTILE * np.sqrt(weight * variance)
-        bounds.append(np.clip(upper, 0.0, LARGEST))
-    return bounds
-
-
 def common(blocks: Sequence[Block]) -> tuple[float, float]:
     """The correlation that all rows share and its standard error.
 
@@ -130,94 +94,90 @@ def common(blocks: Sequence[Block]) -> tuple[float, float]:
     return float(np.clip(np.exp(ratio) - 1, 0, LARGEST)), float(np.exp(ratio) * error)
 
 
-def _own(residuals: Block) -> tuple[Block, Block]:
-    """Each row's lag-one correlation and its variance; the bias of a short series taken out
-    (Marriott and Pope: −(1 + 3 φ) / n)."""
-    n = residuals.shape[1]
-    power = np.maximum((residuals * residuals).sum(axis=1), 1e-300)
-    raw = (residuals[:, 1:] * residuals[:, :-1]).sum(axis=1) / power
-    values = np.clip((raw + 1 / n) / (1 - 3 / n), -LARGEST, LARGEST)
-    return values, (1 - values * values + 2 / n) / (n - 3)
-
-
-def _pooled(own: Sequence[tuple[Block, Block]], start: float, error: float) -> tuple[float, float]:
-    """The common correlation and its error with the rows' own estimates taken into account.
-
-    Steps that were not found make their rows look correlated. A few of them don't matter to the
-    median; many do, but not to the differences, which then say how far the rows may be believed.
-    """
-    values = np.concatenate([v for v, _ in own])
-    variances = np.concatenate([s for _, s in own])
-    own_error = 1.25**2 * float(variances.mean()) / len(values)
-    weight = error**2 / (error**2 + own_error)
-    pooled = start + weight * (float(np.median(values)) - start)
-    pooled = min(pooled, start + error)
-    return pooled, float(np.sqrt(weight * own_error))
-
-
-def _spread(own: Sequence[tuple[Block, Block]]) -> float:
-    """Variance of the rows' true correlations around the common one."""
-    values = np.concatenate([v for v, _ in own])
-    chance = float(np.mean(np.concatenate([s for _, s in own])))
-    low, high = np.quantile(values, [0.15, 0.85])
-    seen = float((high - low) / INNER) ** 2
-    observed = max(seen - CHANCE * chance, 0.0) * len(values)
-    return (observed + PRIOR_SERIES * PRIOR_SPREAD**2) / (len(values) + PRIOR_SERIES)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Noise:
-    """What is known of a series' noise: its correlation ``phi``; the ``usual`` variance, which
-    counts for ``freedom`` degrees of freedom, unless the series' own is above ``limit``."""
+    """What is known of a series' noise: the structures of its ``shape`` that it may have, by
+    number, with their ``weights``; the ``usual`` variance, which counts for ``freedom`` degrees of
+    freedom, unless the series' own is above ``limit``."""
 
-    phi: float
+    shape: Shape
+    numbers: NDArray[np.int64]
+    weights: Block
     usual: float = 0.0
     limit: float = 0.0
     freedom: float = 0.0
 
-    def moderated(self, own: float, freedom: float) -> tuple[float, float]:
-        """The variance of a series with an ``own`` one, and its degrees of freedom."""
-        if not self.freedom or own > self.limit:
-            return own, freedom
+    @property
+    def likeliest(self) -> int:
+        """The number of the structure with the largest weight."""
+        return int(self.numbers[self.weights.argmax()])
+
+    @property
+    def structure(self) -> Structure:
+        """That one."""
+        return self.shape.structures[self.likeliest]
+
+    @property
+    def spread(self) -> float:
+        """The variance of points around their mean, in units of the noise's."""
+        return float(self.weights @ self.shape.spreads[self.numbers])
+
+    def moderated(self, own: Block, freedom: float) -> tuple[Block, Block]:
+        """Variances where the series' ``own`` are these, and their degrees of freedom."""
+        alone = (own > self.limit) | (not self.freedom)
         total = self.freedom + freedom
-        return (self.freedom * self.usual + freedom * own) / total, total
+        together = (self.freedom * self.usual + freedom * own) / total
+        return np.where(alone, own, together), np.where(alone, freedom, total)
 
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """What is known of the rows of a block, and their standard deviations with that."""
+    """What is known of the rows of a block, and the standard deviations of their points."""
 
     known: list[Noise]
     deviations: Block
 
 
 def learn_scales(
-    blocks: Sequence[Block], rests: Sequence[Block], cuts: Sequence[Block], phi: Sequence[Block]
+    blocks: Sequence[Block], shapes: Sequence[Shape], explained: Sequence[Sequence[Explained]]
 ) -> list[Scales]:
-    """The scales of all ``blocks`` of a machine: ``rests`` are what their levels, between as many
-    ``cuts``, leave of the rows, ``phi`` their correlations."""
+    """The scales of all ``blocks`` of a machine, whose rows are ``explained``."""
     from harness.measure.noise import variance
 
     own, freedom = [], []
-    for rest, count, c in zip(rests, cuts, phi, strict=True):
-        left = rest.shape[1] - 1.0 - count
-        own.append((whiten(rest.T, c) ** 2).sum(axis=0) / left / (1 - c * c))
+    for block, shape, rows in zip(blocks, shapes, explained, strict=True):
+        left = np.array([block.shape[1] - 1.0 - len(row.cuts) for row in rows])
+        own.append(_own(block, shape, rows) / left)
         freedom.append(left)
     levels = _usual_values(blocks)
     every = [np.concatenate(each) for each in (levels, own, freedom)]
     step = -(-len(every[0]) // ENOUGH)
     prior = variance.fit_prior(*(each[::step] for each in every))
     found = []
-    for level, c, mine, left in zip(levels, phi, own, freedom, strict=True):
-        known = [Noise(float(one)) for one in c]
-        if prior.trend:
-            known = _moderate(prior, level, c, left)
-        pairs = [
-            one.moderated(float(v), float(d))[0]
+    for level, shape, rows, mine, left in zip(levels, shapes, explained, own, freedom, strict=True):
+        usual, limits, df = _usual(prior, level, left)
+        known = []
+        for row, one, limit in zip(rows, usual.tolist(), limits.tolist(), strict=True):
+            known.append(Noise(shape, *row.credible(), one, limit, df))
+        variances = [
+            float(one.moderated(np.array(v), float(d))[0]) * one.spread
             for one, v, d in zip(known, mine, left, strict=True)
         ]
-        found.append(Scales(known, np.sqrt(np.array(pairs))))
+        found.append(Scales(known, np.sqrt(np.array(variances))))
     return found
+
+
+def _own(block: Block, shape: Shape, rows: Sequence[Explained]) -> Block:
+    """The sum of squares that each row's levels leave, under its likeliest structure."""
+    found = np.empty(len(block))
+    alike: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for j, row in enumerate(rows):
+        alike.setdefault((int(row.weights.argmax()), tuple(row.cuts)), []).append(j)
+    for (m, cuts), members in alike.items():
+        q, _ = np.linalg.qr(shape.steps[m][:, [0, *cuts]])
+        target = shape.whiteners[m] @ block[members].T
+        found[members] = (target**2).sum(axis=0) - ((q.T @ target) ** 2).sum(axis=0)
+    return np.maximum(found, 0.0)
 
 
 def _usual_values(blocks: Sequence[Block]) -> list[Block]:
@@ -229,11 +189,48 @@ def _usual_values(blocks: Sequence[Block]) -> list[Block]:
     return [np.exp(each) for each in middle]
 
 
-def _moderate(prior: Prior, level: Block, phi: Block, freedom: Block) -> list[Noise]:
+def _usual(prior: Prior, level: Block, freedom: Block) -> tuple[Block, Block, float]:
+    """The usual variance of each row, the largest that is not unusual, and what both are worth."""
     from scipy import stats
 
+    if not prior.trend:
+        return np.zeros(len(level)), np.zeros(len(level)), 0.0
     usual = prior.variance(level)
     counts, places = np.unique(freedom, return_inverse=True)
-    limits = usual * stats.f.isf(UNUSUAL, counts, prior.df)[places]
-    columns = np.column_stack([phi, usual, limits]).tolist()
-    return [Noise(c, one, limit, prior.df) for c, one, limit in columns]
+    return usual, usual * stats.f.isf(UNUSUAL, counts, prior.df)[places], prior.df
+
+
+LEAST, CHANGE = 8, 9.0
+"""Series at one commit from which the size of its noise is known; how much a change of that has to
+explain of the medians' scatter (as for steps)."""
+
+
+def scales_by_commit(
+    rests: Sequence[Block], deviations: Sequence[Block], places: Sequence[Labels]
+) -> dict[int, float]:
+    """How much noisier than usual each commit is, at which at least ``LEAST`` series were measured:
+    1 unless the machine's noise changed (change-points of its logarithm), so that what became
+    noisier together is judged by what it is there."""
+    import ruptures
+
+    seen: dict[int, list[Block]] = {}
+    for rest, deviation, each in zip(rests, deviations, places, strict=True):
+        for column, place in enumerate(each.tolist()):
+            seen.setdefault(place, []).append(rest[:, column] / deviation)
+    far = {place: np.concatenate(each) for place, each in sorted(seen.items())}
+    # What all series did together is no noise.
+    sizes = {place: np.abs(each - np.median(each)) for place, each in far.items()}
+    known = [place for place, each in sizes.items() if len(each) >= LEAST]
+    if len(known) < 2 * LEAST:
+        return {}
+    medians = np.array([np.median(sizes[place]) for place in known])
+    logs = np.log(np.maximum(medians, 1e-9))
+    # The standard error of the logarithm of a median of absolute normal values.
+    errors = 1.17 / np.sqrt([len(sizes[place]) for place in known])
+    unit = (logs - np.median(logs)) / float(np.median(errors))
+    ends = ruptures.KernelCPD(kernel="linear", min_size=3).fit(unit[:, None]).predict(pen=CHANGE)
+    if len(ends) == 1:
+        return {}
+    levels = [part.mean() for part in np.split(logs, ends[:-1])]
+    sizes_of = np.exp(np.repeat(levels, np.diff([0, *ends])) - np.median(logs))
+    return dict(zip(known, sizes_of.tolist(), strict=True))

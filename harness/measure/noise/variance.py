@@ -41,6 +41,9 @@ processes can agree to the last digit that the timer has."""
 _HUBER = 1.345
 """Tuning constant of Huber's weights: 95 % efficient where the residuals are normal."""
 
+_SETTLED = 1e-6
+"""Weights that change by less than this have been found."""
+
 DEFAULT_DF = 3.0
 """Weight of the stated default in degrees of freedom: kernels differ much in their noise."""
 OLD_METHOD = "events-cold-l2/1"
@@ -170,7 +173,9 @@ def robust_fit(basis: Floats, y: Floats) -> tuple[Floats, Floats]:
         scale = float(np.median(residual)) / 0.6745
         if scale == 0:
             break
-        weights = np.minimum(1.0, _HUBER * scale / np.maximum(residual, 1e-12))
+        before, weights = weights, np.minimum(1.0, _HUBER * scale / np.maximum(residual, 1e-12))
+        if np.abs(weights - before).max() < _SETTLED:
+            break
     return np.asarray(found, dtype=np.float64), weights
 
 
@@ -186,24 +191,19 @@ def _most_likely(ratio: Floats, df: Floats) -> tuple[float, float]:
         sizes = np.clip(
             size + np.linspace(-reach_size, reach_size, 13), np.log(_LEAST_DF), np.log(_MOST_DF)
         )
-        scores = np.array(
-            [[_log_likelihood(ratio, df, s, float(np.exp(z))) for s in shifts] for z in sizes]
-        )
+        scores = np.array([_log_likelihoods(ratio, df, shifts, float(np.exp(z))) for z in sizes])
         row, column = np.unravel_index(int(np.argmax(scores)), scores.shape)
         shift, size = float(shifts[column]), float(sizes[row])
         reach_shift, reach_size = reach_shift / 5, reach_size / 5
     return shift, float(np.exp(size))
 
 
-def _log_likelihood(ratio: Floats, df: Floats, shift: float, prior_df: float) -> float:
-    """Of the logarithm of ``ratio``, as ``exp(shift)`` times F(df, prior_df)."""
-    odds = df * ratio * np.exp(-shift) / prior_df
-    terms = (
-        df / 2 * np.log(odds)
-        - (df + prior_df) / 2 * np.log1p(odds)
-        - special.betaln(df / 2, prior_df / 2)
-    )
-    return float(terms.sum())
+def _log_likelihoods(ratio: Floats, df: Floats, shifts: Floats, prior_df: float) -> Floats:
+    """Of the logarithm of ``ratio``, as ``exp(shift)`` times F(df, prior_df), by shift."""
+    scaled = df * ratio / prior_df
+    odds = np.exp(-shifts)[:, None] * scaled
+    fixed = float((df / 2 * np.log(scaled) - special.betaln(df / 2, prior_df / 2)).sum())
+    return np.asarray(fixed - shifts * float(df.sum()) / 2 - np.log1p(odds) @ (df + prior_df) / 2)
 
 
 def moderated(

@@ -108,7 +108,7 @@ def test_a_loss_of_bandwidth_is_a_regression(
 ) -> None:
     folder, names = commits
     values = flat()
-    values[2, 15:] *= 1.1
+    values[2, 15:] *= 1.2
 
     def bandwidth(kernel: KernelRecord, row: int, point: int) -> KernelRecord:
         assert kernel.ms is not None
@@ -121,8 +121,19 @@ def test_a_loss_of_bandwidth_is_a_regression(
     moved = KERNELS * kernel.bytes * kernel.launches
     taken = kernel.launches * values[:, 20:].sum(axis=0).mean()
     assert whole.new == pytest.approx(moved / taken / 1e6, rel=0.02)
-    assert change.size == pytest.approx(-0.09, abs=0.02)
+    assert change.size == pytest.approx(-0.167, abs=0.02)
     assert change.causes == ("same code and configuration",)
+
+
+def test_days_come_from_the_runs(tmp_path: Path, commits: tuple[Path, list[str]]) -> None:
+    """Each kernel moves on its own by the day: steps between days, if days are not known."""
+    rng = np.random.default_rng(3)
+    days = rng.normal(0, 0.02, (KERNELS, COMMITS))[:, np.arange(COMMITS) // 5]
+    values = 0.02 * np.exp(days + 0.002 * rng.normal(size=(KERNELS, COMMITS)))
+    save_history(tmp_path / "days", commits[1], values, a_day=5)
+    assert report(tmp_path / "days", commits[0]).regressions == ()
+    save_history(tmp_path / "unknown", commits[1], values, a_day=1)
+    assert report(tmp_path / "unknown", commits[0]).regressions
 
 
 def test_an_improvement_is_no_regression(tmp_path: Path, commits: tuple[Path, list[str]]) -> None:

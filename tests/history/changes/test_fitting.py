@@ -11,7 +11,7 @@ from harness.history.changes.fitting import FROM, Law, Tail
 
 
 def learnt(block: np.ndarray) -> Law:
-    return fitting.learn_law([block], [np.ones(len(block))])
+    return fitting.learn_law([block], [np.ones((len(block), 1))])
 
 
 def test_normal_noise_has_a_normal_law() -> None:

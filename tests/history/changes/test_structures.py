@@ -1,0 +1,83 @@
+"""Histories whose noise hangs together: days, wandering levels, a noisier half."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from harness.history.changes.changepoints import detect
+from harness.history.changes.fitting import Judged
+
+pytest.importorskip("ruptures")
+
+POINTS, SERIES, REPORTS = 60, 40, 12
+DAYS = np.arange(POINTS) // 5
+LATE = np.where(np.arange(POINTS) < 30, 1.0, 3.0)
+Block = NDArray[np.float64]
+
+
+def own_days(rng: np.random.Generator) -> Block:
+    """0.5 % of noise, 0.5 % of each kernel's own by day."""
+    block = rng.normal(size=(SERIES, POINTS)) + rng.normal(size=(SERIES, POINTS))[:, DAYS]
+    return 0.005 * block
+
+
+def own_walk(rng: np.random.Generator) -> Block:
+    """A level of each kernel that wanders by 0.15 % from run to run."""
+    walk = np.cumsum(rng.normal(0, 0.3, (SERIES, POINTS)), axis=1)
+    return 0.005 * (rng.normal(size=(SERIES, POINTS)) + walk)
+
+
+def noisier(rng: np.random.Generator) -> Block:
+    """Noise three times as large in the second half."""
+    return 0.005 * LATE * rng.normal(size=(SERIES, POINTS))
+
+
+def judged(block: Block) -> list[Judged]:
+    return detect(list(block), days=[DAYS] * len(block))
+
+
+def confirmed(found: list[Judged]) -> list[tuple[int, int]]:
+    return [(n, s.position) for n, one in enumerate(found) for s in one.steps if s.confirmed]
+
+
+@pytest.mark.parametrize("world", [own_days, own_walk, noisier])
+def test_no_report_holds_more_than_its_share_of_false_steps(world) -> None:  # type: ignore[no-untyped-def]
+    """5 % of reports: of twelve 3 and more are expected in 2 of 100. Taken for independent, noise
+    that hangs together has some in most of them."""
+    rng = np.random.default_rng(1)
+    assert sum(bool(confirmed(judged(world(rng)))) for _ in range(REPORTS)) <= 2
+
+
+@pytest.mark.parametrize("world", [own_days, own_walk, noisier])
+def test_steps_are_found_in_it(world) -> None:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(2)
+    right = said = 0
+    for _ in range(3):
+        block = world(rng)
+        at = rng.integers(10, 50, 4)
+        block[:4] += np.log(1.05) * (np.arange(POINTS) >= at[:, None])
+        found = confirmed(judged(block))
+        said += len(found)
+        right += sum(n < 4 and abs(place - at[n]) <= 2 for n, place in found)
+    assert right >= 11
+    assert said <= right + 1
+
+
+def test_a_step_between_days_is_held_against_what_days_do() -> None:
+    """Twice what days move: certain within a day, not between two."""
+    rng = np.random.default_rng(3)
+    block = own_days(rng)
+    block[0], block[1] = 0.0005 * rng.normal(size=(2, POINTS))
+    block[0] += 0.01 * rng.normal(size=POINTS)[DAYS]
+    block[1] += 0.02 * (np.arange(POINTS) >= 33)
+    found = confirmed(judged(block))
+    assert not [place for n, place in found if n == 0]
+    assert (1, 33) in found
+
+
+def test_a_commit_that_slows_most_kernels_is_no_noisier_one() -> None:
+    block = 0.005 * np.random.default_rng(4).normal(size=(SERIES, POINTS))
+    block[: SERIES * 3 // 4, -4:] += np.log(1.05)
+    assert {n for n, _ in confirmed(judged(block))} == set(range(SERIES * 3 // 4))
