@@ -199,14 +199,9 @@ def judge(row: Block, cuts: list[int], known: Noise, settings: Settings) -> Fit:
 
 def fit(row: Block, cuts: list[int], known: Noise, settings: Settings) -> Fit:
     """Generalised least squares of a level and a step at each of ``cuts``."""
-    shape, numbers, weights = known.shape, known.numbers, known.weights
-    design = shape.steps[numbers][:, :, [0, *cuts]]
-    target = (shape.whiteners[numbers] @ row)[:, :, None]
-    across = design.transpose(0, 2, 1)
-    inverse = np.linalg.inv(across @ design)
-    levels = inverse @ (across @ target)
-    left = len(row) - len(cuts) - 1
-    own = ((target - design @ levels) ** 2).sum(axis=(1, 2)) / left
+    weights, left = known.weights, len(row) - len(cuts) - 1
+    levels, rest, inverse = known.shape.sums(row[None], known.numbers).fit(cuts)
+    own = rest[:, 0] / left
     variance, freedom = known.moderated(own, left)
     variance = np.maximum(variance, settings.floor**2)
     steps = levels[:, 1:, 0]

@@ -174,10 +174,9 @@ def _own(block: Block, shape: Shape, rows: Sequence[Explained]) -> Block:
     for j, row in enumerate(rows):
         alike.setdefault((int(row.weights.argmax()), tuple(row.cuts)), []).append(j)
     for (m, cuts), members in alike.items():
-        q, _ = np.linalg.qr(shape.steps[m][:, [0, *cuts]])
-        target = shape.whiteners[m] @ block[members].T
-        found[members] = (target**2).sum(axis=0) - ((q.T @ target) ** 2).sum(axis=0)
-    return np.maximum(found, 0.0)
+        _, rest, _ = shape.sums(block[members], np.array([m])).fit(cuts)
+        found[members] = rest[0]
+    return found
 
 
 def _usual_values(blocks: Sequence[Block]) -> list[Block]:

@@ -16,7 +16,7 @@ would take a wandering level for steps where there are few series (simulated).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 
 Block = NDArray[np.float64]
 Labels = NDArray[np.int64]
+Cuts = tuple[int, ...]
+"""Points at which a level begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ STRUCTURES = (
 )
 PRIOR_SERIES = 5.0
 """How many series' worth of evidence the structures' own weights are."""
-_ROUNDS = 40
+_ROUNDS, _AT_ONCE = 40, 200
 ENOUGH = 600
 """Series from which it is learnt how common structures are; more cost time."""
 CREDIBLE = 0.975
@@ -92,20 +94,24 @@ class Shape:
         return np.asarray(found / apart * np.outer(self.scale, self.scale))
 
     @cached_property
-    def whiteners(self) -> Block:
-        """For each structure the matrix that makes its noise independent and of unit variance."""
-        return np.linalg.inv(np.linalg.cholesky(self.covariances))
+    def inverses(self) -> Block:
+        """The covariances' inverses."""
+        return np.asarray(np.linalg.inv(self.covariances), np.float64)
 
     @cached_property
     def logdets(self) -> Block:
         """Logarithm of each covariance's determinant."""
-        diagonals = np.diagonal(self.whiteners, axis1=1, axis2=2)
-        return np.asarray(-2 * np.log(diagonals).sum(axis=1))
+        return np.asarray(np.linalg.slogdet(self.covariances)[1])
 
     @cached_property
-    def steps(self) -> Block:
-        """For each structure the whitened columns of a step at each point; the first is a level."""
-        return np.cumsum(self.whiteners[:, :, ::-1], axis=2)[:, :, ::-1]
+    def moments(self) -> Block:
+        """What makes of a series its moments with a step at each point (the first is a level)."""
+        return np.cumsum(self.inverses[:, ::-1], axis=1)[:, ::-1]
+
+    @cached_property
+    def grams(self) -> Block:
+        """The moments of the steps themselves."""
+        return np.cumsum(self.moments[:, :, ::-1], axis=2)[:, :, ::-1]
 
     @cached_property
     def spreads(self) -> Block:
@@ -113,36 +119,78 @@ class Shape:
         every = np.diagonal(self.covariances, axis1=1, axis2=2).mean(axis=1)
         return np.asarray(every - self.covariances.mean(axis=(1, 2)))
 
-    def losses(self, rows: Block, cuts: Sequence[int]) -> Block:
-        """Twice the negative restricted log-likelihood of each of ``rows`` with a level between
-        each of ``cuts``, a column for each structure; the deviation is the best one."""
-        n, taken = len(self.days), len(cuts) + 1
-        found = np.empty((len(rows), len(self.structures)))
-        for m, white in enumerate(self.whiteners):
-            design = self.steps[m][:, [0, *cuts]]
-            q, r = np.linalg.qr(design)
-            target = white @ rows.T
-            rest = (target * target).sum(axis=0) - ((q.T @ target) ** 2).sum(axis=0)
-            fixed = self.logdets[m] + 2 * np.log(np.abs(np.diag(r))).sum()
-            found[:, m] = (n - taken) * np.log(np.maximum(rest / (n - taken), 1e-30)) + fixed
-        return found
+    def sums(self, rows: Block, numbers: Labels | slice = slice(None)) -> Sums:
+        """The sums that levels of ``rows`` are fitted with, under the structures ``numbers``."""
+        values = (rows - np.median(rows, axis=1, keepdims=True)).T
+        squares = np.array(
+            [((one @ values) * values).sum(axis=0) for one in self.inverses[numbers]]
+        )
+        return Sums(self, numbers, squares, self.moments[numbers] @ values)
 
-    def explain(self, row: Block, proposed: Sequence[int]) -> tuple[Block, list[tuple[int, ...]]]:
-        """The smallest loss of a ``row`` under each structure, and the steps at which it is
-        reached: all ``proposed`` ones, and again without the least of them."""
-        cuts = list(proposed)
-        losses, tried = [], []
-        while True:
-            losses.append(self.losses(row[None], cuts)[0])
-            tried.append(tuple(cuts))
-            if not cuts:
-                break
-            levels = [part.mean() for part in np.split(row, cuts)]
-            sizes = np.diff([0, *cuts, len(row)])
-            worth = np.diff(levels) ** 2 / (1 / sizes[1:] + 1 / sizes[:-1])
-            del cuts[int(worth.argmin())]
-        best = np.argmin(losses, axis=0)
-        return np.min(losses, axis=0), [tried[i] for i in best]
+    def explain(
+        self, block: Block, proposed: Sequence[list[int]]
+    ) -> tuple[Block, list[list[Cuts]]]:
+        """The smallest loss of each row under each structure (of all ``STRUCTURES``), and the steps
+        at which it is reached: all ``proposed`` ones, or those less some that matter least."""
+        mine = [n for n, one in enumerate(STRUCTURES) if one in self.structures]
+        losses = np.full((len(block), len(STRUCTURES)), np.inf)
+        likely: list[list[Cuts]] = [[()] * len(STRUCTURES) for _ in block]
+        for start in range(0, len(block), _AT_ONCE):
+            sums = self.sums(block[start : start + _AT_ONCE])
+            losses[start : start + _AT_ONCE, mine] = sums.losses(())
+            for j, cuts in enumerate(proposed[start : start + _AT_ONCE], start):
+                for some in _nested(block[j], cuts):
+                    loss = sums.row(j - start).losses(some)[0]
+                    for n, one in zip(mine, loss.tolist(), strict=True):
+                        if one < losses[j, n]:
+                            losses[j, n], likely[j][n] = one, some
+        return losses, likely
+
+
+def _nested(row: Block, cuts: Sequence[int]) -> Iterator[Cuts]:
+    """``cuts``, and again and again without the least of them."""
+    left = list(cuts)
+    while left:
+        yield tuple(left)
+        levels = [part.mean() for part in np.split(row, left)]
+        sizes = np.diff([0, *left, len(row)])
+        worth = np.diff(levels) ** 2 / (1 / sizes[1:] + 1 / sizes[:-1])
+        del left[int(worth.argmin())]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """Of rows under the structures ``numbers`` of a shape: ``squares`` (structures by rows) and
+    ``moments`` with a step at each point (structures by points by rows)."""
+
+    shape: Shape
+    numbers: Labels | slice
+    squares: Block
+    moments: Block
+
+    def row(self, j: int) -> Sums:
+        """Those of one row."""
+        each = slice(j, j + 1)
+        return Sums(self.shape, self.numbers, self.squares[:, each], self.moments[:, :, each])
+
+    def fit(self, cuts: Sequence[int]) -> tuple[Block, Block, Block]:
+        """Generalised least squares of a level and a step at each of ``cuts``: their sizes
+        (structures by steps by rows), the squares that are left, and the sizes' covariance in units
+        of the noise's variance."""
+        places = np.array([0, *cuts])
+        grams = self.shape.grams[self.numbers][:, places[:, None], places]
+        inverse = np.asarray(np.linalg.inv(grams), np.float64)
+        moments = self.moments[:, places]
+        sizes = np.asarray(inverse @ moments, np.float64)
+        return sizes, np.maximum(self.squares - (moments * sizes).sum(axis=1), 0.0), inverse
+
+    def losses(self, cuts: Sequence[int]) -> Block:
+        """Twice the negative restricted log-likelihood of each row with a level between each of
+        ``cuts``, a column for each structure; the deviation is the best one."""
+        left = len(self.shape.days) - len(cuts) - 1
+        _, rest, inverse = self.fit(cuts)
+        fixed = self.shape.logdets[self.numbers] - np.linalg.slogdet(inverse)[1]
+        return np.asarray((left * np.log(np.maximum(rest / left, 1e-30)) + fixed[:, None]).T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,56 +213,40 @@ def explain(
     shapes: Sequence[Shape], blocks: Sequence[Block], proposed: Sequence[Sequence[list[int]]]
 ) -> list[list[Explained]]:
     """Every row of ``blocks`` explained by structures, all being of one machine."""
-    losses, cuts = [], []
-    for shape, block, each in zip(shapes, blocks, proposed, strict=True):
-        found = np.empty((len(block), len(shape.structures)))
-        likely: list[list[tuple[int, ...]]] = [[()] * len(shape.structures) for _ in block]
-        flat = [j for j, one in enumerate(each) if not one]
-        found[flat] = shape.losses(block[flat], ())
-        for j, one in enumerate(each):
-            if one:
-                found[j], likely[j] = shape.explain(block[j], one)
-        losses.append(found)
-        cuts.append(likely)
-    steady = [
-        not likely[int((loss - 2 * np.log(prior)).argmin())]
-        for shape, found, rows in zip(shapes, losses, cuts, strict=True)
-        for prior in [np.array([one.weight for one in shape.structures])]
-        for loss, likely in zip(found, rows, strict=True)
+    found = [
+        shape.explain(block, each)
+        for shape, block, each in zip(shapes, blocks, proposed, strict=True)
     ]
-    weights = _weights(shapes, losses, np.array(steady))
+    likely = [cuts for _, rows in found for cuts in rows]
+    weights = _weights(np.concatenate([losses for losses, _ in found]), likely)
+    rows = [
+        Explained(weight, list(cuts[int(weight.argmax())]))
+        for weight, cuts in zip(weights, likely, strict=True)
+    ]
+    ends = np.cumsum([len(block) for block in blocks])
+    every = [rows[end - len(block) : end] for end, block in zip(ends, blocks, strict=True)]
+    places = [
+        [n for n, one in enumerate(STRUCTURES) if one in shape.structures] for shape in shapes
+    ]
     return [
-        [Explained(w, list(likely[int(w.argmax())])) for w, likely in zip(ours, rows, strict=True)]
-        for ours, rows in zip(weights, cuts, strict=True)
+        [Explained(row.weights[place], row.cuts) for row in each]
+        for each, place in zip(every, places, strict=True)
     ]
 
 
-def _weights(
-    shapes: Sequence[Shape], losses: Sequence[Block], steady: NDArray[np.bool_]
-) -> list[Block]:
-    """The structures' weights for each row: its likelihood times how common they are, which the
-    ``steady`` rows say: one with a step looks a little as if its level wandered."""
-    place = {one: i for i, one in enumerate(STRUCTURES)}
-    total = sum(map(len, losses))
-    whole = np.full((total, len(STRUCTURES)), np.inf)
-    start = 0
-    for shape, loss in zip(shapes, losses, strict=True):
-        columns = [place[one] for one in shape.structures]
-        whole[start : start + len(loss), columns] = loss
-        start += len(loss)
-    likelihood = np.exp(-(whole - whole.min(axis=1, keepdims=True)) / 2)
+def _weights(losses: Block, likely: Sequence[Sequence[Cuts]]) -> Block:
+    """The structures' weights for each row: its likelihood times how common they are. That is
+    learnt from the rows that are likely to be flat: one with a step looks a little as if its level
+    wandered."""
     prior = np.array([one.weight for one in STRUCTURES])
     prior = prior / prior.sum()
-    common, some = prior, likelihood[steady][:: -(-total // ENOUGH)]
+    best = (losses - 2 * np.log(prior)).argmin(axis=1)
+    flat = np.array([not cuts[n] for cuts, n in zip(likely, best, strict=True)])
+    likelihood = np.exp(-(losses - losses.min(axis=1, keepdims=True)) / 2)
+    common, some = prior, likelihood[flat][:: -(-len(losses) // ENOUGH)]
     for _ in range(_ROUNDS):
         each = some * common
         each = each / each.sum(axis=1, keepdims=True)
         common = (PRIOR_SERIES * prior + each.sum(axis=0)) / (PRIOR_SERIES + len(some))
     each = likelihood * common
-    each = each / each.sum(axis=1, keepdims=True)
-    found, start = [], 0
-    for shape, loss in zip(shapes, losses, strict=True):
-        columns = [place[one] for one in shape.structures]
-        found.append(each[start : start + len(loss), columns])
-        start += len(loss)
-    return found
+    return np.asarray(each / each.sum(axis=1, keepdims=True))
