@@ -8,8 +8,8 @@ Prints the table of docs/measurements/verdicts.md, *Histories*, seeded: the same
 
 Noise of 0.5 %, five runs a day, code that does not change (so that common effects are taken out
 where there are eight series). *False*: reports of histories without a step in which anything is
-confirmed. In others each tenth series has a step of 5 %, at a commit of its own from the tenth to the
-tenth from the end: *recall* is how many are confirmed within two commits of where they are,
+confirmed. In others each tenth series has a step of 5 %, at a commit of its own from the tenth to
+the tenth from the end: *recall* is how many are confirmed within two commits of where they are,
 *precision* how many of those confirmed are that. *Two points*: steps two points before the end,
 found. ``--against`` gives recall and precision of other methods on the same series: asv's own
 function, and PELT with the usual penalty; of theirs, jumps of less than half the step don't count.

@@ -4,14 +4,14 @@ Prints the table of docs/measurements/verdicts.md, seeded: the same each time.
 
     python scripts/verdict_worlds.py                        50 and 250 kernels, 3 processes a side
     python scripts/verdict_worlds.py --kernels 5 --processes 5 --tables 200 --world boards
-    python scripts/verdict_worlds.py --unchanged 0 --earlier 6     all code differs; six earlier pairs
+    python scripts/verdict_worlds.py --unchanged 0 --earlier 6     all code differs; earlier runs
 
 Each world draws medians of processes as real boards showed them (noise between processes 0.12 %
 of the time and more for short kernels, kernels differing as chi-square with 6 degrees of freedom
 does), nine of ten kernels being the same code on both sides. *False*: tables in which any kernel
 that may have changed and did not is SLOWER or FASTER. *Found*: kernels above 20 µs made 2 %
 slower that are SLOWER, in the first ``--changed`` tables. *SAME wrong*: of those, how many are
-called SAME. With ``--earlier`` as many pairs of runs of unchanged code, each drawn in the same world,
+called SAME. With ``--earlier`` as many pairs of runs of unchanged code, drawn in the same world,
 say what moves between runs where the table itself does not.
 """
 
