@@ -190,7 +190,7 @@ def inside(found: Bisected, kernel: Kernel, repository: Path) -> Bisected:
     branch = branch_of(repository, merge)
     made = Kernel(branch, kernel.generate, kernel.nodes, follow=kernel.follow)
     ends = [made.version(end) for end in (0, len(branch) - 1)] if len(branch) > 1 else []
-    if ends != [version(found.good), version(found.bad)]:
+    if ends != [version(merge.python, side) for side in (found.good, found.bad)]:
         return found
     every = list(changes(0, len(branch) - 1, made.version))
     if len(every) > 1:

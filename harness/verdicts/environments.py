@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.errors import CommitUnusable
 from harness.history.commits import elsewhere, tree
 from harness.records.metrics import StaticMetrics
-from harness.records.run import KernelRecord, Machine
+from harness.records.run import KernelRecord, Machine, one_line
 from harness.session.session import with_metrics
 from harness.verdicts.bisecting import Made, TimePairs
 from harness.verdicts.generating import Subject
@@ -30,7 +31,10 @@ class Environments:
 
     def figures(self, made: Made) -> tuple[KernelRecord, ...]:
         """The kernels with what their binaries say; none of one that does not compile."""
-        found = self._ask(made, "figures")["figures"]
+        try:
+            found = self._ask(made, "figures")["figures"]
+        except CommitUnusable as error:
+            found = [{"error": one_line(error)}] * len(made.kernels)
         return tuple(_with(k, figures) for k, figures in zip(made.kernels, found, strict=True))
 
     def timer(self, pinned: Mapping[str, int] | None = None) -> TimePairs:

@@ -224,10 +224,10 @@ def nodes_named(name: str, good: GraphRecord, bad: GraphRecord) -> frozenset[str
         nodes = wider
 
 
-def version(kernels: Sequence[KernelRecord]) -> Hashable:
-    """What tells apart what several subjects generate: what executes, on which arguments, how
-    often, and which configurations it offers."""
-    return tuple(
+def version(python: str, kernels: Sequence[KernelRecord]) -> Hashable:
+    """What tells apart what several subjects generate: by which interpreter, what executes, on
+    which arguments, how often, and which configurations it offers."""
+    return python, *(
         sorted(
             (
                 modules.executed(kernel.module),
@@ -278,7 +278,7 @@ class Kernel:
     def version(self, position: int) -> Hashable | None:
         """Their version; None if the subject is skipped."""
         found = self.at(position)
-        return version(found) if found else None
+        return version(self.subjects[position].python, found) if found else None
 
     @property
     def asked(self) -> int:

@@ -82,7 +82,7 @@ def why(
 
             between = learn(answer.options.results, one.run, other.run)
         found = of_kernel(compare(one, other, Rules(), between), kernel)
-        found = [each for each in found if graph in (None, each.graph)]
+        found = asked.in_graph(found)
         for number, each in enumerate(found):
             if each.label in (Label.SOURCE, Label.FUSION) and not quick:
                 bar.update(f"looking for the commit of {each.kernel}", 2, 3)
@@ -112,6 +112,16 @@ class _Asked:
 
         found = resolve_commit(self.root, name)
         return found or find_side(self.options.results, name).run.commit
+
+    def in_graph(self, found: list[Why]) -> list[Why]:
+        """The causes of the graph's kernels. Raises ``UnknownName`` where there are none."""
+        mine = [one for one in found if self.graph is None or one.graph == Path(self.graph).stem]
+        if not mine:
+            where = ", ".join(dict.fromkeys(one.graph for one in found))
+            raise UnknownName(
+                "the graph has no kernel of that name", got=self.kernel, expected=f"in {where}"
+            )
+        return mine
 
     def sides(self, a: str, b: str) -> list[Side]:
         """Both sides: runs, or, where a commit has none, what both commits generate."""
