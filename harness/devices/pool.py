@@ -339,7 +339,7 @@ class Pool(Closing):
         try:
             heard = worker.receive()
         except EOFError:
-            if worker.unread:
+            if worker.job is not None and not worker.begun:
                 return self._ended(batch, place)
             return self._lost(batch, place, "its process ended")
         except Exception as error:  # noqa: BLE001 - an answer that cannot be read is no answer
@@ -350,7 +350,7 @@ class Pool(Closing):
         """What follows from one message of a worker."""
         worker = self._require_worker(place)
         if kind == "step":
-            worker.step = value
+            worker.begun, worker.step = True, value
             return []
         if kind == "ready":
             worker.ready = True
@@ -395,11 +395,11 @@ class Pool(Closing):
         batch.unchecked = True
 
     def _ended(self, batch: _Batch, place: _Place) -> list[Answer]:
-        """A worker had ended before it could read its job. The first time that costs nothing:
-        another gets the job."""
+        """A worker had ended before it began its job. The first time that costs nothing: another
+        gets the job."""
         index = self._require_worker(place).job
         if index is None or index in batch.resent:
-            return self._lost(batch, place, "it ended before its job")
+            return self._lost(batch, place, "it ended before it began its job")
         batch.resent.add(index)
         batch.waiting.insert(0, index)
         place.drop()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import tempfile
-import termios
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +36,8 @@ main({cache!r}, {environment!r}, {imports!r}, {parent})
 @dataclass(eq=False, slots=True)
 class Process:
     """``job`` is the index of the job it has, None when idle; ``opening`` says that it is taking
-    its device, ``opened`` that it has; ``step`` is what the job has said it is about to do."""
+    its device, ``opened`` that it has; ``begun`` says that the job's own code runs, ``step`` what
+    it has said it is about to do."""
 
     process: subprocess.Popen[bytes]
     log: IO[bytes]
@@ -47,6 +46,7 @@ class Process:
     job: int | None = None
     opening: bool = False
     opened: bool = False
+    begun: bool = False
     step: str = ""
     _heard: bytearray = field(default_factory=bytearray)
 
@@ -86,19 +86,11 @@ class Process:
     def send(self, handler: str, job: Job, seconds: float) -> None:
         """Hand it a job. Raises ``OSError`` if it has ended, and what pickling raises."""
         data = memoryview(packed((handler, job)))
-        self.step = ""
+        self.begun, self.step = False, ""
         self.deadline = time.monotonic() + seconds
         assert self.process.stdin is not None
         while data:
             data = data[self.process.stdin.write(data) :]
-
-    @property
-    def unread(self) -> bool:
-        """Whether a part of what it was sent is still in its pipe. Of a worker that has ended: it
-        had not begun its job."""
-        assert self.process.stdin is not None
-        size = fcntl.ioctl(self.process.stdin, termios.FIONREAD, bytes(4))
-        return int.from_bytes(size, sys.byteorder) > 0
 
     def receive(self) -> list[tuple[str, Any]]:
         """The messages that are here as a whole; to be called when there is something to read.

@@ -65,7 +65,9 @@ def _answer(context: Context, message: bytes) -> tuple[str, object]:
         name, job = pickle.loads(message)  # noqa: S301 - both ends of the pipe are this program
         what = f"its job '{type(job).__name__}'"
         module, _, function = name.partition(":")
-        return ("done", getattr(importlib.import_module(module), function)(context, job))
+        handler = getattr(importlib.import_module(module), function)
+        context.step("")  # from here on, an end of this process is the job's
+        return ("done", handler(context, job))
     except HarnessError as error:
         return ("failed", error)
     except Unusable as last:

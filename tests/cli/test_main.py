@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -64,7 +63,6 @@ def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
         "heavy = {'torch', 'triton', 'sympy', 'pandas', 'pyarrow', 'numpy'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
-    began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", code],
         check=False,
@@ -73,7 +71,6 @@ def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
         cwd=Path(__file__).parents[2],
     )
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - began < 5  # 0.1 s alone; the machine may be busy
 
 
 RECORDED = (

@@ -82,13 +82,14 @@ def test_captures_that_crash_hang_or_fail_are_rows(tmp_path, monkeypatch):
     (tmp_path / "corpus_models.py").write_text(MODELS)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     names = ("softmax", "crash", "hang", "refuse")
-    others = "".join(f'[[model]]\ntarget = "corpus_models:{n}"\nseconds = 20\n' for n in names[1:])
+    others = "".join(f'[[model]]\ntarget = "corpus_models:{n}"\n' for n in names[1:])
+    others = others.replace(':hang"\n', ':hang"\nseconds = 4\n')
     planned = catalogue.load(written(tmp_path, more=others))
     found = shards(planned, tmp_path / "work", 1)
     reasons = dict(zip(names, (s.capture.reason for s in found), strict=True))
     assert reasons["softmax"] == "" and len(found[0].patterns) == 1
     assert "ended" in reasons["crash"] or "died" in reasons["crash"]
-    assert "20 s" in reasons["hang"]
+    assert "4 s" in reasons["hang"]
     assert "three rows are" in reasons["refuse"] and "\n" not in reasons["refuse"]
     again = shards(planned, tmp_path / "work", 0)
     assert again == found, "captures that are known are not made again"

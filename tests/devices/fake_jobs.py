@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from harness.devices.job import Context, Device, Job, Unusable
@@ -17,11 +19,33 @@ HERE = "tests.devices.fake_jobs"
 @dataclass(frozen=True, slots=True)
 class Do(Job):
     """``what`` is answered with the device and the process, ``hang``, ``crash``, ``lose`` the
-    device, ``fail``, or be ``unpicklable``; anything else is echoed. It takes ``takes`` seconds."""
+    device, ``fail``, or be ``unpicklable``; of a pair with a path, ``make`` that file, wait until
+    it is there (``after``), or make it and ``stay``; anything else is echoed. It takes ``takes``
+    seconds."""
 
     handler: ClassVar[str] = f"{HERE}:do"
     what: object
     takes: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EndsItsReader:
+    """Ends the first processes that read it, ``times`` of them, each leaving a line at ``path``."""
+
+    path: str
+    times: int
+
+    def __reduce__(self) -> tuple[Callable[..., str], tuple[str, int]]:
+        return _read, (self.path, self.times)
+
+
+def _read(path: str, times: int) -> str:
+    with open(path, "a+") as file:
+        file.seek(0)
+        if len(file.readlines()) >= times:
+            return "read at last"
+        file.write("ended\n")
+    os._exit(9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +89,8 @@ def do(context: Context, job: Do) -> object:
             return sys.path
         case "hang":
             time.sleep(60)
+        case (str(how), str(path)):
+            _meet(how, Path(path))
         case "crash":
             os._exit(7)
         case "lose":
@@ -74,3 +100,12 @@ def do(context: Context, job: Do) -> object:
         case "unpicklable":
             return lambda: None
     return job.what
+
+
+def _meet(how: str, path: Path) -> None:
+    if how != "after":
+        path.touch()
+    while not path.exists():
+        time.sleep(0.01)
+    if how == "stay":
+        time.sleep(600)

@@ -19,7 +19,7 @@ from harness.devices import pool as pools
 from harness.devices.job import Device, Job, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice, WorkerDied
-from tests.devices.fake_jobs import Do, Missing, gpus
+from tests.devices.fake_jobs import Do, EndsItsReader, Missing, gpus
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,18 +43,23 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
-def all_end(pids: Collection[int], seconds: float = 10.0) -> bool:
+def all_end(pids: Collection[int], seconds: float = 120.0) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and any(alive(pid) for pid in pids):
         time.sleep(0.05)
     return not any(alive(pid) for pid in pids)
 
 
-def test_answers_come_as_they_finish_or_in_order(two: Pool) -> None:
-    jobs = [Do("slow", takes=0.8), Do("a"), Do("b")]
-    assert sorted(found := list(two.each(jobs))) == [(0, "slow"), (1, "a"), (2, "b")]
-    assert found[-1][0] == 0
-    assert list(two.each(jobs, ordered=True)) == [(0, "slow"), (1, "a"), (2, "b")]
+def test_answers_come_as_they_finish_or_in_order(two: Pool, tmp_path: Path) -> None:
+    told, made = str(tmp_path / "told"), str(tmp_path / "made")
+    found = []
+    for answer in two.each([Do(("after", told)), Do("a"), Do("b")]):
+        found.append(answer)
+        if len(found) == 2:
+            Path(told).touch()
+    assert found == [(1, "a"), (2, "b"), (0, ("after", told))]
+    crossed = list(two.each([Do(("after", made)), Do(("make", made))], ordered=True))
+    assert crossed == [(0, ("after", made)), (1, ("make", made))]
     assert two.all([Do(n) for n in range(20)]) == list(range(20))
 
 
@@ -72,12 +77,10 @@ def test_a_bad_job_costs_itself_alone(two: Pool) -> None:
 
 
 def test_a_hanging_job_ends_at_its_own_limit(two: Pool) -> None:
-    began = time.monotonic()
-    hung, fine = two.all([Do("hang", seconds=2.0), Do("fine")])
-    assert "no answer within 2 s" in str(hung)
+    hung, fine = two.all([Do("hang", seconds=3.0), Do("fine")])
+    assert "no answer within 3 s" in str(hung)
     assert hung.step == "about to hang"
     assert fine == "fine"
-    assert time.monotonic() - began < 20
 
 
 def test_a_worker_killed_while_idle_costs_nothing(two: Pool) -> None:
@@ -98,6 +101,14 @@ def test_a_job_that_its_worker_never_read_costs_nothing(two: Pool) -> None:
     ends.start()
     assert two.all([Do(n) for n in range(4)]) == list(range(4))
     ends.join()
+
+
+def test_a_job_that_its_worker_read_and_did_not_begin_costs_nothing(
+    two: Pool, tmp_path: Path
+) -> None:
+    assert two.run(Do(EndsItsReader(str(tmp_path / "read"), times=1))) == "read at last"
+    with pytest.raises(WorkerDied, match="before it began its job"):
+        two.run(Do(EndsItsReader(str(tmp_path / "again"), times=2)))
 
 
 @pytest.mark.slow
@@ -251,23 +262,22 @@ pool = Pool(cores(2), 60.0)
 print(*[pid for _, pid in pool.all([Do("where", 0.5), Do("where", 0.5)])], flush=True)
 if sys.argv[1] == "exit":
     os._exit(0)
-for _ in pool.each([Do("hang"), Do("hang")]):
-    pass
+pool.run(Do(("stay", sys.argv[2])))
 """
 
 
 @pytest.mark.parametrize("how", ["exit", "SIGTERM", "SIGHUP", "SIGKILL"])
-def test_workers_end_with_their_parent_in_the_middle_of_a_job(how: str) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, how], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
+def test_workers_end_with_their_parent_in_the_middle_of_a_job(how: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SCRIPT, how, str(tmp_path / "stays")]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     pids = [int(pid) for pid in process.stdout.readline().split()]
     assert len(pids) == 2
     if how != "exit":
-        time.sleep(0.2)
+        while not (tmp_path / "stays").exists():
+            time.sleep(0.01)
         process.send_signal(getattr(signal, how))
-    process.wait(10)
+    process.wait(120)
     process.stdout.close()
     assert all_end(pids)
 

@@ -137,7 +137,7 @@ def test_loading_imports_no_torch_and_is_fast():
     text = dumps(replace(example(), nodes=tuple(nodes), outputs=("n1",), mutations=()))
     begin = time.process_time()
     assert len(loads(text).nodes) == 2000
-    assert time.process_time() - begin < 1.0
+    assert time.process_time() - begin < 2.0  # 0.1 alone
 
 
 def damaged(old, new, count=1):
@@ -281,10 +281,10 @@ def test_types_round_trip(dtype, dims):
     ],
 )
 def test_sizes_that_nobody_could_compute_with_are_refused_at_once(text):
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(GraphError, match="not a size expression") as caught:
         parse_size(text)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 5
     assert len(caught.value.got) <= 200
 
 

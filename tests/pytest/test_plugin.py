@@ -76,7 +76,7 @@ def run_pytest(folder: Path, *arguments: str, **environment: str) -> Answer:
         env={**own, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=500,
     )
     return Answer(done.returncode, done.stdout + done.stderr)
 

@@ -34,12 +34,12 @@ def rows(tmp_path: Path, *against: str, seconds: float = 20.0) -> dict[str, Regi
     ("name", "why"),
     [
         ("crashes", "exit status 7"),
-        ("hangs", "no answer within 2 s"),
+        ("hangs", "no answer within 5 s"),
         ("faults", "illegal access"),
     ],
 )
 def test_a_lost_process_costs_the_row_of_whom_it_ran(tmp_path: Path, name: str, why: str) -> None:
-    found = rows(tmp_path, "inductor", name, "eager", seconds=2.0)
+    found = rows(tmp_path, "inductor", name, "eager", seconds=5.0 if name == "hangs" else 60.0)
     assert list(found) == ["user", "inductor", name, "eager"]
     assert why in found[name].reason or why in str(found[name])
     assert found[name].ms is None
@@ -51,7 +51,7 @@ def test_a_lost_process_costs_the_row_of_whom_it_ran(tmp_path: Path, name: str, 
 
 
 def test_fresh_processes_are_sets_and_failures_are_not_tried_again(tmp_path: Path) -> None:
-    with PeerPool(("eager", "crashes"), tmp_path, 1, 20.0, HANDLERS, processes=3) as pool:
+    with PeerPool(("eager", "crashes"), tmp_path, 1, 60.0, HANDLERS, processes=3) as pool:
         ours, eager, crashed = pool.compare(Comparable("g.r0", "# text of a kernel"), {})
     assert [s.process for s in ours.sets] == [s.process for s in eager.sets] == [0, 1, 2]
     assert ours.ms == 2.0
@@ -61,12 +61,12 @@ def test_fresh_processes_are_sets_and_failures_are_not_tried_again(tmp_path: Pat
 
 
 def test_two_that_crash_cost_two_rows(tmp_path: Path) -> None:
-    found = rows(tmp_path, "crashes", "faults", "eager", seconds=5.0)
+    found = rows(tmp_path, "crashes", "faults", "eager", seconds=60.0)
     assert [found[n].ms for n in ("user", "crashes", "faults", "eager")] == [2.0, None, None, 2.0]
 
 
 def test_a_process_lost_while_timing_cannot_be_blamed_on_one(tmp_path: Path) -> None:
-    found = rows(tmp_path, "eager", "ruins-timing", seconds=5.0)
+    found = rows(tmp_path, "eager", "ruins-timing", seconds=60.0)
     assert all(
         "while all compilers were timed, interleaved" in row.reason for row in found.values()
     )
