@@ -13,15 +13,7 @@ from dataclasses import dataclass, field
 import sympy
 
 from harness.codegen.frame import Frame, tile_of
-from harness.codegen.values import (
-    Names,
-    Scope,
-    Var,
-    constant_var,
-    literal_text,
-    materialised,
-    triton_type,
-)
+from harness.codegen.values import Names, Scope, Var, constant_var, literal_text, materialised
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir.nodes import (
@@ -40,7 +32,7 @@ from harness.ir.nodes import (
     operands,
     walk,
 )
-from harness.ir.op_triton import E5M2_LARGEST, HELPERS, e5m2_text
+from harness.ir.op_triton import E5M2_LARGEST, HELPERS, e5m2_text, triton_type
 from harness.ir.ops import Op, triton_text
 
 Context = tuple[Value, ...]

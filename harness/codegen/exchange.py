@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from harness.codegen.values import Scope, triton_type
+from harness.codegen.values import Scope
 from harness.dtypes import DType
 from harness.heuristics.limits import next_power_of_two
+from harness.ir.op_triton import triton_type
 
 _INDENT = "    "
 

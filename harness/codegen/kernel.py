@@ -152,7 +152,7 @@ class _Kernel:
     # segments without a loop
 
     def _flat(self, body: Body, segment: PlanSegment) -> None:
-        eager = self._reads_what_it_writes()
+        eager = any(a.kind is ArgumentKind.IN_OUT for a in self.plan.arguments)
         reducer = Reducer(body, self.helpers, self.exchange)
         along = [t.prefix for t in self.plan.tiles]
         flat = [p for p in along if not p.startswith("r")]
@@ -165,10 +165,6 @@ class _Kernel:
             elif eager:
                 body.value(store.value)
         self._flush(body.outer)
-
-    def _reads_what_it_writes(self) -> bool:
-        written = {a.buffers for a in self.plan.arguments if a.kind is ArgumentKind.IN_OUT}
-        return bool(written)
 
     def _flush(self, scope: Scope) -> None:
         self._text += scope.lines + scope.stores

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harness.codegen.values import Names, Scope, triton_type
+from harness.codegen.values import Names, Scope
 from harness.dtypes import DType
 from harness.heuristics.limits import LEAST_SCAN_BLOCK
+from harness.ir.op_triton import triton_type
 from harness.tiling.plan import ArgumentKind, KernelPlan
 from harness.tiling.workspace import WINDOW, Workspace
 
@@ -115,12 +116,7 @@ class LookBack:
         lane = self._line(f"r0_block // {WINDOW} * {WINDOW} + tl.arange(0, {width})")
         there = self._line(f"{lane} < r0_block")
         self._wait(f"{flags} + {lane}", f"tl.zeros([{width}], tl.int64)", there)
-        found = []
-        for n, (dtype, start) in enumerate(self.combine.parts, start=1):
-            place = f"row + {flags + n * size} + {lane}"
-            word = self._line(f"tl.load({place}, {there}, other=0, volatile=True)")
-            found.append(self._line(f"tl.where({there}, {_value(word, dtype)}, {start})"))
-        return self.combine.total(found)
+        return self.combine.total(self._words(flags, size, lane, there))
 
     def _before_group(self, within: Sequence[str]) -> tuple[str, ...]:
         """``within`` after what the row comes to before the group."""
@@ -128,12 +124,17 @@ class LookBack:
         group = self._line(f"r0_block // {WINDOW} - 1")
         there = self._line(f"{group} >= 0")
         self._wait(f"{flags} + {group}", "0", there)
+        before = self._words(flags, size, group, there)
+        return self._lines(self.combine.join(before, within))
+
+    def _words(self, flags: int, size: int, at: str, there: str) -> list[str]:
+        """Names for the components that lie ``at`` their places where ``there`` holds."""
         found = []
         for n, (dtype, start) in enumerate(self.combine.parts, start=1):
-            place = f"row + {flags + n * size} + {group}"
+            place = f"row + {flags + n * size} + {at}"
             word = self._line(f"tl.load({place}, {there}, other=0, volatile=True)")
             found.append(self._line(f"tl.where({there}, {_value(word, dtype)}, {start})"))
-        return self._lines(self.combine.join(found, within))
+        return found
 
     def _wait(self, place: str, nothing: str, there: str) -> None:
         """Until the flags at ``place`` are up wherever ``there`` holds."""

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 
 from harness.codegen.body import Body, remark
 from harness.codegen.exchange import Exchange, Part
-from harness.codegen.values import Scope, Var, materialised, triton_type
+from harness.codegen.values import Scope, Var, materialised
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.heuristics.limits import block_name
 from harness.ir.nodes import Reduce, ReduceKind
+from harness.ir.op_triton import triton_type
 
 R = "r0_"
 _EXTREMES = (ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ARGMAX, ReduceKind.ARGMIN)

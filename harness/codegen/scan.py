@@ -19,10 +19,11 @@ from functools import partial
 from harness.codegen.body import Body
 from harness.codegen.lookback import Combine, LookBack
 from harness.codegen.reduction import KEYS, R, neutral
-from harness.codegen.values import Scope, Var, triton_type
+from harness.codegen.values import Scope, Var
 from harness.dtypes import DType
 from harness.heuristics.limits import next_power_of_two
 from harness.ir.nodes import ReduceKind, Scan, ScanKind, Sort
+from harness.ir.op_triton import triton_type
 from harness.tiling.workspace import Workspace
 
 _LAST = "0x7FFFFFFF"

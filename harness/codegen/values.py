@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.dtypes import DType
 from harness.ir.nodes import Constant
+from harness.ir.op_triton import triton_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,6 @@ def literal_text(constant: Constant) -> str:
     else:
         text = str(number)
     return f"({text})" if text.startswith("-") else text
-
-
-def triton_type(dtype: DType) -> str:
-    """Triton's name of ``dtype``, with the module."""
-    return f"tl.{dtype.triton_name}"
 
 
 def constant_var(constant: Constant) -> Var:

@@ -21,7 +21,7 @@ from harness.codegen.reference import triton_signature
 from harness.declare import ATTRIBUTE, Declaration
 from harness.dtypes import from_torch_name
 from harness.errors import HarnessError, UsageError, nearest
-from harness.handwritten.source import KernelText, cut
+from harness.handwritten.source import KernelText, bound_names, cut
 
 _RESERVED = frozenset(
     "KERNEL CATEGORY BYTES FLOPS TENSOR CONFIGS SIGNATURE DIVISIBLE_BY_16 OUTPUTS KEPT REDUCED "
@@ -270,7 +270,7 @@ def _require_constants(
 
 
 def _require_free(where: str, text: KernelText) -> None:
-    taken = _RESERVED & _top_names(text.device)
+    taken = _RESERVED & bound_names(text.device)
     if taken:
         raise _wrong(
             where,
@@ -278,19 +278,6 @@ def _require_free(where: str, text: KernelText) -> None:
             ", ".join(sorted(taken)),
             "another name",
         )
-
-
-def _top_names(text: str) -> set[str]:
-    import ast
-
-    found: set[str] = set()
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
-        else:
-            names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
-            found |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
-    return found
 
 
 def _asked(

@@ -180,6 +180,11 @@ class _File:
         return "\n".join([*decorators, textwrap.dedent("\n".join(lines))])
 
 
+def bound_names(text: str) -> set[str]:
+    """Names that the top level of ``text`` binds."""
+    return set[str]().union(*(_bound(node) for node in ast.parse(text).body))
+
+
 def _names(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 

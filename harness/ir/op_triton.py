@@ -41,8 +41,8 @@ Text: TypeAlias = "str | Callable[[Call], str]"
 _NAN = ", propagate_nan=tl.PropagateNan.ALL"
 
 
-def type_text(dtype: DType) -> str:
-    """``tl.float32`` and the like."""
+def triton_type(dtype: DType) -> str:
+    """Triton's name of ``dtype``, with the module: ``tl.float32``."""
     return f"tl.{dtype.triton_name}"
 
 
@@ -103,7 +103,7 @@ def floor_div(call: Call) -> str:
     if call.dtype.is_float:
         # fmod is exact, so (a - rest) / b is within rounding of an integer.
         rest = f"libdevice.fmod({a}, {b})"
-        lower = f"(({rest} != 0) & (({rest} < 0) != ({b} < 0))).to({type_text(call.dtype)})"
+        lower = f"(({rest} != 0) & (({rest} < 0) != ({b} < 0))).to({triton_type(call.dtype)})"
         quotient = f"(libdevice.rint(({a} - {rest}) / {b}) - {lower})"
         # A quotient of zero has the sign that division gives it.
         signed = f"tl.where({quotient} == 0, {a} / {b} * 0.0, {quotient})"
@@ -144,7 +144,7 @@ def fmod(call: Call) -> str:
 def sign(call: Call) -> str:
     """Difference of two comparisons."""
     (a,) = call.texts
-    kind = type_text(call.dtype)
+    kind = triton_type(call.dtype)
     if call.dtype.facts.kind is Kind.UNSIGNED:
         return f"({a} > 0).to({kind})"
     return f"({a} > 0).to({kind}) - ({a} < 0).to({kind})"
@@ -196,7 +196,7 @@ def relu(call: Call) -> str:
         case Kind.FLOAT:
             return f"tl.maximum({a}, 0.0{_NAN})"
         case Kind.SIGNED:
-            return f"tl.maximum({a}, 0).to({type_text(call.dtype)})"
+            return f"tl.maximum({a}, 0).to({triton_type(call.dtype)})"
         case Kind.UNSIGNED | Kind.BOOL | Kind.OPAQUE:
             return a
 
@@ -206,7 +206,7 @@ def shift_left(call: Call) -> str:
     a, b = call.texts
     if _count_fits(b, call.dtype):
         return f"{a} << {b}"
-    return f"tl.where({_in_range(b, call.dtype)}, {a} << {b}, 0).to({type_text(call.dtype)})"
+    return f"tl.where({_in_range(b, call.dtype)}, {a} << {b}, 0).to({triton_type(call.dtype)})"
 
 
 def shift_right(call: Call) -> str:
@@ -216,7 +216,7 @@ def shift_right(call: Call) -> str:
         return f"{a} >> {b}"
     width = 8 * call.dtype.itemsize
     beyond = "0" if call.dtype.facts.kind is Kind.UNSIGNED else f"{a} >> {width - 1}"
-    kind = type_text(call.dtype)
+    kind = triton_type(call.dtype)
     return f"tl.where({_in_range(b, call.dtype)}, {a} >> {b}, {beyond}).to({kind})"
 
 
@@ -249,7 +249,7 @@ def nextafter(call: Call) -> str:
     function loses subnormal numbers."""
     a, b = call.texts
     width = 8 * call.dtype.itemsize
-    number, kind = f"tl.int{width}", type_text(call.dtype)
+    number, kind = f"tl.int{width}", triton_type(call.dtype)
     step = f"tl.where(({a} < {b}) == ({a} > 0), 1, -1)"
     moved = f"({a}.to({number}, bitcast=True) + {step}).to({kind}, bitcast=True)"
     least = f"tl.where({b} > 0, 1, {1 - 2 ** (width - 1)}).to({kind}, bitcast=True)"
@@ -293,7 +293,7 @@ def cast(call: Call) -> str:
         return f"{a}.to(tl.int32).to(tl.uint8)"
     if target is DType.F8E5M2:
         return e5m2_text(a)
-    return f"{a}.to({type_text(target)})"
+    return f"{a}.to({triton_type(target)})"
 
 
 E5M2_LARGEST = 57344.0
@@ -322,4 +322,4 @@ def bitcast(call: Call) -> str:
             got=f"{call.dtype.short} to {call.result.short}",
             expected="two types of one width, neither of them bool",
         )
-    return f"{a}.to({type_text(call.result)}, bitcast=True)"
+    return f"{a}.to({triton_type(call.result)}, bitcast=True)"

@@ -203,5 +203,5 @@ def check_queue(options: Options, workers: int, inbox: Inbox) -> CheckQueue:
 
     count, cache = min(workers, max(4, workers // 2)), options.kept_cache
     return Queue(
-        "checks", inbox, functools.partial(InterpreterPool, count, cache), InterpreterPool.check_all
+        "checks", inbox, functools.partial(InterpreterPool, count, cache), InterpreterPool.each
     )

@@ -33,7 +33,7 @@ from harness.target import Target
 from harness.tiling import choose
 from harness.tiling.memory import accesses, arguments, shared_pairs
 from harness.tiling.names import kernel_name
-from harness.tiling.passes import loaded_by_segment
+from harness.tiling.passes import components, loaded_by_segment
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce
 from harness.tiling.sharing import shared_rows
@@ -203,9 +203,7 @@ def _facts(
     touched: int,
 ) -> Facts:
     stores = [s for segment in segments for s in segment.stores]
-    reduced = {(r.kind, tuple(id(a) for a in r.args)) for r in reductions(stores)}
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
-    looped = category is Category.REDUCTION
     hint = _final_hint(category, space.hint, group.rnumel)
     dtypes = {b.name: b.dtype for b in buffers}
     looped = category is Category.REDUCTION
@@ -215,7 +213,7 @@ def _facts(
         hint=hint,
         loads=len({(load.buffer, load.index) for load in loads(stores)}),
         stores=sum(s.buffer not in group.internal for s in stores),
-        reductions=len(reduced) + len(_combined(stores)),
+        reductions=len(components(stores)) + len(_combined(stores)),
         bytes=touched,
         min_elements_per_thread=max(narrow, default=0),
         fixed_blocks=_fixed_blocks(category, hint, group.rnumel),

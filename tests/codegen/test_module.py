@@ -12,10 +12,10 @@ import pytest
 from harness.graph.model import Graph
 from harness.graph.text import load as load_graph
 from harness.pipeline import compile_graph
-from harness.runtime.compile.static import metrics
 from harness.target import H100
 from tests.codegen import graphs
 from tests.codegen.kernels import modules
+from tests.runtime.measured import metrics
 
 _ALONE = (
     "import runpy, sys\n"

@@ -12,11 +12,11 @@ from harness.errors import UsageError
 from harness.handwritten.kernels import load_kernels
 from harness.options import from_environment
 from harness.runtime import module as modules
-from harness.runtime.compile.static import metrics
 from harness.runtime.interpret.interpreter import CheckResult, InterpreterPool
 from harness.session.entries import UserEntry, find_entries, is_user_file
 from harness.target import H100
 from tests.handwritten.files import HEAD, OUTSIDE, SCALE, write
+from tests.runtime.measured import metrics
 
 EXAMPLE = Path(__file__).parents[2] / "suites" / "kernels" / "llm_kernels.py"
 

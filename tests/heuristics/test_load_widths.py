@@ -16,8 +16,8 @@ from harness.graph.text import loads
 from harness.heuristics.facts import Config, Family, Hint
 from harness.heuristics.registry import candidates
 from harness.pipeline import compile_graph
-from harness.runtime.compile.static import metrics
 from harness.target import H100
+from tests.runtime.measured import metrics
 
 
 def graph(text: str) -> Graph:

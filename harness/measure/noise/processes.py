@@ -45,13 +45,6 @@ class Combined:
     high: float | None
 
 
-def components(sets: Sequence[Samples]) -> Components | None:
-    """Of one kernel, by analysis of variance; None for fewer than two processes with
-    intervals. With three processes ``between`` is rough: pool over kernels (``pooled``)."""
-    found = _spreads(sets)
-    return None if found is None else _components([found])
-
-
 def pooled(kernels: Iterable[Sequence[Samples]]) -> Components | None:
     """Of a table of kernels: the median over kernels of both variances' unbiased estimates
     would lose the large ones, so they are averaged after the most extreme tenth at each end

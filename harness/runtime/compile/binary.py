@@ -290,9 +290,3 @@ def require_target(binary: KernelBinary, capability: int, where: str = "") -> No
 
 def _triton_version() -> str:
     return importlib.metadata.version("triton")
-
-
-def config_of(binary: KernelBinary) -> Config:
-    """The configuration that the binary was compiled under."""
-    values: Mapping[str, int] = dict(binary.config)
-    return modules.config_from_dict(values)

@@ -83,10 +83,6 @@ class CompilePool(Pool):
         found = dict(self.metrics_each(jobs))
         return [found[index] for index in range(len(jobs))]
 
-    def warm_each(self, jobs: Sequence[CompileJob]) -> Iterator[tuple[int, HarnessError | None]]:
-        """As ``warm``: (index, None or error) as they finish."""
-        yield from self.each([WarmJob(job) for job in jobs])
-
     def warm(self, jobs: Sequence[CompileJob]) -> list[HarnessError | None]:
         """Only compile, so that a later launch in another process finds the binary; None for
         each kernel that compiled."""

@@ -42,26 +42,6 @@ class CompileJob:
     config: Config | None = None
 
 
-def metrics(
-    module_text: str,
-    target: Target,
-    config: Config | None = None,
-    cache: Path | None = None,
-) -> StaticMetrics:
-    """Compile ``module_text``'s kernel for ``target`` and read its metrics; ``config`` as in
-    ``CompileJob``.
-
-    With ``cache`` (a folder) results are kept there by module text, configuration, target and
-    Triton version; a damaged or foreign entry is ignored. Raises ``CompileFailed`` with the
-    compiler's reason.
-    """
-    job = CompileJob(module_text, target, config)
-    found = known(job, cache) or measure([job], cache)[0]
-    if isinstance(found, HarnessError):
-        raise found
-    return found
-
-
 def known(job: CompileJob, cache: Path | None) -> StaticMetrics | None:
     """The metrics in the cache, if they are there. Neither loads nor compiles the module."""
     return None if cache is None else _read(_entry(cache, job))

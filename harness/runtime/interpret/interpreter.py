@@ -6,14 +6,13 @@ interpreter lives in processes of its own and the parent's Triton stays a compil
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.devices.job import Job, cores
 from harness.devices.pool import Pool
-from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime.interpret import shared
 
@@ -75,12 +74,6 @@ class InterpreterPool(Pool):
         answer = self.run(CheckJob(module_text, config, seed))
         assert isinstance(answer, CheckResult)
         return answer
-
-    def check_all(
-        self, jobs: Sequence[CheckJob]
-    ) -> Iterator[tuple[int, CheckResult | HarnessError]]:
-        """(index, result or error) of each job as they finish."""
-        yield from self.each(jobs)
 
     def launch(self, module_text: str, args: Sequence[Any], config: Config | None = None) -> None:
         """Run one kernel on CPU tensors; the ones it writes are changed in place."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from harness.measure.noise.processes import combined, components, pooled
+from harness.measure.noise.processes import combined, pooled
 from harness.records.timing import Samples
 
 
@@ -49,10 +49,9 @@ def test_a_few_wild_kernels_do_not_decide() -> None:
 def test_one_process_says_nothing_of_others() -> None:
     rng = np.random.default_rng(2)
     (only,) = simulated(rng, 1, 0.1, 0.001)
-    assert components([only]) is None
     assert pooled([[only], []]) is None
     assert combined([only]).low == only.low
-    assert components([Samples((1.0,)), Samples(process=1, ms=(1.0,))]) is None
+    assert pooled([[Samples((1.0,)), Samples(process=1, ms=(1.0,))]]) is None
 
 
 @pytest.mark.parametrize("processes", [2, 3, 5])

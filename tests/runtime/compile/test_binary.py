@@ -19,7 +19,7 @@ from harness.heuristics.facts import Config
 from harness.runtime.compile import binary as binaries
 from harness.runtime.compile.binary import KernelBinary
 from harness.runtime.launch.launcher import compiled_binary
-from harness.runtime.module import load
+from harness.runtime.module import config_from_dict, load
 from harness.target import A100, H100, H200
 from tests.runtime import emitted
 
@@ -55,7 +55,7 @@ def test_a_compiled_kernel_comes_back_from_its_file(real: KernelBinary, tmp_path
     assert found.cubin.startswith(b"\x7fELF")
     assert (found.name, found.threads, found.grid) == ("triton_per_fused_sum_1", 128, (10, 1, 1))
     assert found.shared > 0 and found.kinds == b"AA"
-    assert binaries.config_of(found) == load(emitted.ROW_SUM).configs[0]
+    assert config_from_dict(dict(found.config)) == load(emitted.ROW_SUM).configs[0]
 
 
 def test_other_tools_can_look_into_the_file(real: KernelBinary) -> None:

@@ -18,11 +18,12 @@ from harness.runtime.compile.disassembly import Binary, group, parse, width
 from harness.runtime.module import config_dict, load
 from harness.target import A100, B200, H100, Target
 from tests.runtime import emitted
+from tests.runtime.measured import metrics
 
 
 def test_pointwise_metrics_are_exact_and_wide(tmp_path: Path) -> None:
-    first = static.metrics(emitted.POINTWISE, H100)
-    second = static.metrics(emitted.POINTWISE, H100, cache=tmp_path)
+    first = metrics(emitted.POINTWISE, H100)
+    second = metrics(emitted.POINTWISE, H100, cache=tmp_path)
     assert first == second
     assert (first.widest_load, first.widest_store) == (16, 16)
     assert 0 < first.registers <= 255
@@ -31,7 +32,7 @@ def test_pointwise_metrics_are_exact_and_wide(tmp_path: Path) -> None:
 
 
 def test_shared_memory_of_a_block_reduction() -> None:
-    found = static.metrics(emitted.ROW_SUM, H100)
+    found = metrics(emitted.ROW_SUM, H100)
     assert found.shared > 0
     assert dict(found.mix)["shuffle"] > 0
 
@@ -76,14 +77,14 @@ def test_kernels_read_together_are_what_they_are_alone(target: Target) -> None:
     texts = [emitted.ROW_SUM, emitted.BROKEN, emitted.POINTWISE, emitted.ROW_SUM]
     first, broken, second, again = static.measure([CompileJob(t, target) for t in texts])
     assert isinstance(broken, CompileFailed)
-    assert first == again == static.metrics(emitted.ROW_SUM, target)
-    assert second == static.metrics(emitted.POINTWISE, target)
+    assert first == again == metrics(emitted.ROW_SUM, target)
+    assert second == metrics(emitted.POINTWISE, target)
 
 
 def test_kernels_of_several_targets_are_read_together() -> None:
     jobs = [CompileJob(emitted.ROW_SUM, t) for t in (H100, A100, H100)]
     first, other, again = static.measure(jobs)
-    assert first == again != other == static.metrics(emitted.ROW_SUM, A100)
+    assert first == again != other == metrics(emitted.ROW_SUM, A100)
 
 
 def test_a_binary_that_is_none_does_not_spoil_the_others() -> None:
@@ -96,25 +97,25 @@ def test_a_binary_that_is_none_does_not_spoil_the_others() -> None:
 
 
 def test_cache_is_used_and_damage_ignored(tmp_path: Path) -> None:
-    first = static.metrics(emitted.POINTWISE, H100, cache=tmp_path)
+    first = metrics(emitted.POINTWISE, H100, cache=tmp_path)
     (entry,) = (tmp_path / "static").iterdir()
     told = replace(first, registers=999)
     entry.write_bytes(sealed(asdict(told)))
-    assert static.metrics(emitted.POINTWISE, H100, cache=tmp_path) == told
+    assert metrics(emitted.POINTWISE, H100, cache=tmp_path) == told
     entry.write_text(entry.read_text().replace('"registers": 999', '"registers": 99'))
-    assert static.metrics(emitted.POINTWISE, H100, cache=tmp_path) == first, "no longer sealed"
+    assert metrics(emitted.POINTWISE, H100, cache=tmp_path) == first, "no longer sealed"
     entry.write_text(entry.read_text()[:40])
-    assert static.metrics(emitted.POINTWISE, H100, cache=tmp_path) == first
-    assert static.metrics(emitted.POINTWISE, A100, cache=tmp_path) != first
+    assert metrics(emitted.POINTWISE, H100, cache=tmp_path) == first
+    assert metrics(emitted.POINTWISE, A100, cache=tmp_path) != first
 
 
 def test_the_first_candidate_that_does_not_spill_is_chosen(tmp_path: Path) -> None:
     first, *rest = load(emitted.SPILLING, tmp_path).configs
-    assert static.metrics(emitted.SPILLING, H100, first, tmp_path).spills > 128
-    found = static.metrics(emitted.SPILLING, H100, cache=tmp_path)
+    assert metrics(emitted.SPILLING, H100, first, tmp_path).spills > 128
+    found = metrics(emitted.SPILLING, H100, cache=tmp_path)
     assert found.spills == 0
     assert dict(found.chosen) == config_dict(rest[0])
-    assert replace(found, chosen=()) == static.metrics(emitted.SPILLING, H100, rest[0], tmp_path)
+    assert replace(found, chosen=()) == metrics(emitted.SPILLING, H100, rest[0], tmp_path)
     assert static.untuned(emitted.SPILLING, H100, tmp_path) == rest[0]
     assert static.untuned(emitted.ROW_SUM, H100, tmp_path) is None
 
@@ -122,18 +123,18 @@ def test_the_first_candidate_that_does_not_spill_is_chosen(tmp_path: Path) -> No
 def test_a_candidate_that_does_not_compile_is_passed_over(tmp_path: Path) -> None:
     odd = emitted.SPILLING.replace('"XBLOCK": 32', '"XBLOCK": 33')
     with pytest.raises(CompileFailed):
-        static.metrics(odd, H100, load(odd, tmp_path).configs[0])
-    assert static.metrics(odd, H100).chosen
+        metrics(odd, H100, load(odd, tmp_path).configs[0])
+    assert metrics(odd, H100).chosen
 
 
 def test_who_wrote_a_kernel_by_hand_has_chosen(tmp_path: Path) -> None:
     own = re.sub(r'CATEGORY = ".*"', 'CATEGORY = "user"', emitted.SPILLING)
-    found = static.metrics(own, H100, cache=tmp_path)
+    found = metrics(own, H100, cache=tmp_path)
     assert found.spills > 128 and not found.chosen
 
 
 def test_a_pool_answers_from_the_cache_without_a_process(tmp_path: Path) -> None:
-    found = static.metrics(emitted.POINTWISE, H100, cache=tmp_path)
+    found = metrics(emitted.POINTWISE, H100, cache=tmp_path)
     with CompilePool(1, tmp_path, seconds=0.0) as pool:
         assert pool.metrics([CompileJob(emitted.POINTWISE, H100)] * 2) == [found, found]
 
@@ -162,7 +163,7 @@ def test_pool_keeps_failures_apart(tmp_path: Path) -> None:
 
 def test_missing_block_size_is_named() -> None:
     with pytest.raises(CompileFailed, match="R0_BLOCK"):
-        static.metrics(emitted.ROW_SUM, H100, Config((("XBLOCK", 1),), num_warps=1))
+        metrics(emitted.ROW_SUM, H100, Config((("XBLOCK", 1),), num_warps=1))
 
 
 LISTING = """

@@ -23,7 +23,7 @@ def pool() -> Iterator[InterpreterPool]:
 
 def test_right_kernels_pass_and_wrong_ones_fail(pool: InterpreterPool) -> None:
     texts = (emitted.POINTWISE, emitted.ROW_SUM, emitted.WRONG)
-    found = dict(pool.check_all([CheckJob(t, seed=3) for t in texts]))
+    found = dict(pool.each([CheckJob(t, seed=3) for t in texts]))
     passed = [r.passed for _, r in sorted(found.items()) if isinstance(r, CheckResult)]
     assert passed == [True, True, False]
 
@@ -37,7 +37,7 @@ def test_a_given_configuration_is_used(pool: InterpreterPool) -> None:
 
 def test_bad_kernels_are_rows_of_their_own(pool: InterpreterPool) -> None:
     texts = (emitted.BROKEN, emitted.CRASHING, emitted.POINTWISE, "x = 1", emitted.ROW_SUM)
-    found = [a for _, a in sorted(pool.check_all([CheckJob(t) for t in texts]), key=lambda p: p[0])]
+    found = [a for _, a in sorted(pool.each([CheckJob(t) for t in texts]), key=lambda p: p[0])]
     kinds = [type(a).__name__ for a in found]
     assert kinds == ["CheckFailed", "WorkerDied", "CheckResult", "CompileFailed", "CheckResult"]
     assert "no_such_function" in str(found[0])

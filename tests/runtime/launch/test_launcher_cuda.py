@@ -93,7 +93,7 @@ def _raise(code: int, tries: int) -> None:
 
 
 def test_registers_as_the_disassembler_counts_them(launcher: Launcher) -> None:
-    from harness.runtime.compile.static import metrics
+    from tests.runtime.measured import metrics
 
     found = metrics(emitted.POINTWISE, launcher.target)
     assert launcher.resources().registers == found.registers

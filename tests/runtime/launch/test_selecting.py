@@ -14,7 +14,6 @@ from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
 from harness.records.timing import Launch
 from harness.runtime.compile import binary as binaries
-from harness.runtime.compile import static
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.launch.selecting import SelectedKernels
 from harness.runtime.module import config_dict
@@ -22,6 +21,7 @@ from harness.runtime.tune.tuning_cache import TuningCache
 from harness.target import H100
 from tests.runtime import emitted
 from tests.runtime.launch.fake_driver import FakeDriver
+from tests.runtime.measured import metrics
 
 
 class FakeTimer:
@@ -109,7 +109,7 @@ def test_a_candidate_that_is_known_to_spill_is_not_even_compiled(
     driver: FakeDriver, cache: Path
 ) -> None:
     driver.arguments = 2
-    chosen = dict(static.metrics(emitted.SPILLING, H100, cache=cache).chosen)
+    chosen = dict(metrics(emitted.SPILLING, H100, cache=cache).chosen)
     kernels = SelectedKernels(H100, cache=cache)
     kernel = kernels.get(emitted.SPILLING)
     (ahead,) = kernels._missing(emitted.SPILLING)
