@@ -15,10 +15,8 @@ import torch
 
 from harness.errors import HarnessError
 from harness.graph.model import HostCall, Node, Partition, Region, TensorType
-from harness.graph.replay import call_node, torch_dtype
+from harness.graph.replay import META, call_node, stand_in
 from harness.graph.views import VIEW_OPS
-
-_META = torch.device("meta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +104,9 @@ class ViewPlan:
         if known[0] is None or known[1] is None or any(n != base for n in node.refs()):
             return
         if base not in metas:
-            kind = types[base]
-            metas[base] = torch.empty_strided(
-                *known[0], dtype=torch_dtype(kind.dtype), device=_META
-            )
+            metas[base] = stand_in(types[base])
         try:
-            made = call_node(node, {base: metas[base]}, _META)
+            made = call_node(node, {base: metas[base]}, META)
         except (RuntimeError, ValueError, HarnessError):
             return  # the recorded layout does not allow it: the operator decides when it runs
         found = (tuple(made.shape), tuple(made.stride()))

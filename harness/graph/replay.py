@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import sympy
 import torch
@@ -20,7 +19,7 @@ import harness.graph.random  # noqa: F401 - registers operators that graphs have
 from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
 from harness.graph.calltext import call_kwargs, is_factory
-from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token
+from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token, ValueType
 
 
 def torch_dtype(dtype: DType, float64: bool = False) -> torch.dtype:
@@ -90,73 +89,59 @@ def size_value(expr: sympy.Expr, node: Node) -> int:
     return int(expr)
 
 
-BoundCall: TypeAlias = "Callable[[Mapping[str, Any]], Any]"
-"""Computes a node from values by name."""
-
-
-def bind_call(node: Node, device: torch.device, float64: bool = False) -> BoundCall:
-    """What computes ``node`` with torch, everything but the values looked up beforehand.
+def bound(
+    node: Node, values: Mapping[str, Any], device: torch.device, float64: bool = False
+) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    """The call that ``node`` is, with ``values`` (by name, whatever stands for them) in place:
+    function, arguments, keyword arguments.
 
     Raises ``UnsupportedOperator`` and ``GraphError`` as ``operator_function`` and
     ``size_value`` do.
     """
-    function = operator_function(node.op)
-    arguments = [bound_argument(arg, node, float64) for arg in node.args]
-    named = {key: bound_argument(value, node, float64) for key, value in call_kwargs(node)}
+
+    def value(arg: Arg) -> Any:
+        match arg:
+            case Ref(name=name):
+                return values[name]
+            case Token(name=name):
+                return torch_constant(name)
+            case DType():
+                return torch_dtype(arg, float64)
+            case sympy.Expr():
+                return size_value(arg, node)
+            case tuple():
+                return [value(item) for item in arg]
+            case _:
+                return arg
+
+    kwargs = {key: value(arg) for key, arg in call_kwargs(node)}
     if is_factory(node):
-        named["device"] = _Constant(device)
-    positional = [one.value if isinstance(one, _Constant) else None for one in arguments]
-    keywords = {key: one.value for key, one in named.items() if isinstance(one, _Constant)}
-    varying = [(n, one) for n, one in enumerate(arguments) if not isinstance(one, _Constant)]
-    looked_up = {key: one for key, one in named.items() if not isinstance(one, _Constant)}
-
-    def call(values: Mapping[str, Any]) -> Any:
-        found = positional.copy()
-        for at, value in varying:
-            found[at] = value(values)
-        if looked_up:
-            return function(*found, **keywords, **{k: v(values) for k, v in looked_up.items()})
-        return function(*found, **keywords)
-
-    return call
-
-
-@dataclass(frozen=True, slots=True)
-class _Constant:
-    """An argument that no value has part in."""
-
-    value: Any
-
-    def __call__(self, _: Mapping[str, Any]) -> Any:
-        return self.value
-
-
-def bound_argument(arg: Arg, node: Node, float64: bool = False) -> BoundCall:
-    """One argument of ``node`` as a function of the values, whatever stands for them."""
-    match arg:
-        case Ref(name=name):
-            return operator.itemgetter(name)
-        case Token(name=name):
-            constant: Any = torch_constant(name)
-        case DType():
-            constant = torch_dtype(arg, float64)
-        case sympy.Expr():
-            constant = size_value(arg, node)
-        case tuple():
-            items = [bound_argument(item, node, float64) for item in arg]
-            if not all(isinstance(item, _Constant) for item in items):
-                return lambda values: [item(values) for item in items]
-            constant = [item({}) for item in items]
-        case _:
-            constant = arg
-    return _Constant(constant)
+        kwargs["device"] = device
+    return operator_function(node.op), tuple(map(value, node.args)), kwargs
 
 
 def call_node(
     node: Node, values: Mapping[str, Any], device: torch.device, float64: bool = False
 ) -> Any:
     """The result of one node as torch computes it, on ``values`` by name."""
-    return bind_call(node, device, float64)(values)
+    function, args, kwargs = bound(node, values, device, float64)
+    return function(*args, **kwargs)
+
+
+META = torch.device("meta")
+"""Where tensors have sizes, strides and types, and no data."""
+
+
+def stand_in(kind: ValueType) -> Any:
+    """A tensor of that type on ``META``, a tuple of them; None for none, or one of unknown size."""
+    if isinstance(kind, tuple):
+        return tuple(map(stand_in, kind))
+    if kind is None or not all(n.is_Integer for n in (*kind.shape, *kind.stride)):
+        return None
+    shape, stride = map(int, kind.shape), map(int, kind.stride)
+    return torch.empty_strided(
+        tuple(shape), tuple(stride), dtype=torch_dtype(kind.dtype), device=META
+    )
 
 
 def _integers(sizes: Iterable[sympy.Expr], node: Node | Input) -> list[int]:

@@ -23,7 +23,7 @@ from harness.errors import HarnessError
 from harness.graph.bounds import with_bounds
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, ValueType
 from harness.graph.passes.cleanup import base_op
-from harness.graph.replay import call_node, random_inputs, replay, torch_dtype
+from harness.graph.replay import META, call_node, random_inputs, replay, stand_in
 
 _DOMAINS = (
     (4, (5, 7, 6, 9, 11, 3, 8, 10, 12, 4, 13, 2, 16, 32)),
@@ -42,7 +42,6 @@ _FEW = 4
 _MOST_ELEMENTS = 1 << 15
 _MOST_SIZE = 4096
 _STEPS = 20_000
-_META = torch.device("meta")
 _RESHAPES = frozenset({"view", "_unsafe_view", "reshape", "unflatten"})
 _TO_THE_END = 1 << 40
 
@@ -236,8 +235,8 @@ class _Rebuilt:
         args = tuple(self._argument(arg, node) for arg in node.args)
         kwargs = tuple((key, self._argument(value, node)) for key, value in node.kwargs)
         made = replace(node, args=args, kwargs=kwargs)
-        then = call_node(node, _stand_ins(node, types), _META)
-        now = call_node(made, _stand_ins(node, self.small), _META)
+        then = call_node(node, _stand_ins(node, types), META)
+        now = call_node(made, _stand_ins(node, self.small), META)
         kind = self._result(node.type, then, now)
         self.small[node.name] = kind
         return replace(made, type=kind)
@@ -295,16 +294,7 @@ class _Rebuilt:
 
 
 def _stand_ins(node: Node, types: Mapping[str, ValueType]) -> dict[str, Any]:
-    return {name: _stand_in(types[name]) for name in node.refs()}
-
-
-def _stand_in(kind: ValueType) -> Any:
-    if isinstance(kind, tuple):
-        return tuple(_stand_in(one) for one in kind)
-    if kind is None:
-        return None
-    shape, stride = _ints(kind.shape), _ints(kind.stride)
-    return torch.empty_strided(shape, stride, dtype=torch_dtype(kind.dtype), device=_META)
+    return {name: stand_in(types[name]) for name in node.refs()}
 
 
 def _groups(

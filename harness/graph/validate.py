@@ -13,10 +13,9 @@ import torch
 
 from harness.errors import DamagedGraph, GraphError, UnsupportedOperator
 from harness.graph.model import Graph, Node, TensorType, ValueType
-from harness.graph.replay import call_node, operator_function, torch_dtype
+from harness.graph.replay import META, call_node, operator_function, stand_in, torch_dtype
 from harness.graph.sizes import print_type
 
-_META = torch.device("meta")
 _OURS = ("aten", "prims", "harness")
 """Namespaces that torch registers itself; others may need a library that is not here."""
 _REMEDY = "capture the graph again, or undo the edit"
@@ -54,10 +53,10 @@ def _validate_node(node: Node, types: dict[str, ValueType], where: str) -> None:
     if not _is_known(node.type):
         return
     try:
-        values = {name: _stand_in(types[name]) for name in node.refs() if name in types}
+        values = {name: stand_in(types[name]) for name in node.refs() if name in types}
         if any(value is None for value in values.values()):
             return
-        result = call_node(node, values, _META)
+        result = call_node(node, values, META)
     except NotImplementedError:
         return
     except GraphError as error:
@@ -94,22 +93,6 @@ def _is_known(kind: ValueType) -> bool:
         for member in members
         if isinstance(member, TensorType)
         for size in (*member.shape, *member.stride)
-    )
-
-
-def _stand_in(kind: ValueType) -> Any:
-    """A tensor without data of that type, a tuple of them, None for one of unknown size."""
-    if not _is_known(kind):
-        return None
-    if isinstance(kind, tuple):
-        return tuple(_stand_in(member) for member in kind)
-    if not isinstance(kind, TensorType):
-        return None
-    return torch.empty_strided(
-        [int(n) for n in kind.shape],
-        [int(n) for n in kind.stride],
-        dtype=torch_dtype(kind.dtype),
-        device=_META,
     )
 
 

@@ -11,9 +11,8 @@ from typing import Any, TypeAlias
 
 import torch
 
-from harness.graph.calltext import call_kwargs, is_factory
-from harness.graph.model import Graph, Node
-from harness.graph.replay import bound_argument, operator_function, replay
+from harness.graph.model import Graph
+from harness.graph.replay import bound, replay
 from harness.measure.peers.names import EAGER, INDUCTOR, TUNED
 
 Provider: TypeAlias = "Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor | None]]"
@@ -60,20 +59,12 @@ def graph_module(graph: Graph, device: torch.device) -> torch.fx.GraphModule:
     made = torch.fx.Graph()
     values: dict[str, Any] = {i.name: made.placeholder(i.name) for i in graph.inputs}
     for node in graph.nodes:
-        values[node.name] = _call(made, node, values, device)
+        values[node.name] = made.call_function(*bound(node, values, device))
     for mutation in graph.mutations:
         copy = torch.ops.aten.copy_.default
         made.call_function(copy, (values[mutation.input], values[mutation.value]))
     made.output(tuple(None if n is None else values[n] for n in graph.outputs))
     return torch.fx.GraphModule(torch.nn.Module(), made)
-
-
-def _call(made: torch.fx.Graph, node: Node, values: Mapping[str, Any], device: torch.device) -> Any:
-    args = tuple(bound_argument(arg, node)(values) for arg in node.args)
-    kwargs = {key: bound_argument(value, node)(values) for key, value in call_kwargs(node)}
-    if is_factory(node):
-        kwargs["device"] = device
-    return made.call_function(operator_function(node.op), args, kwargs)
 
 
 def eager(graph: Graph, device: torch.device) -> Provider:
