@@ -10,9 +10,10 @@ Noise of 0.5 %, five runs a day, code that does not change (so that common effec
 where there are eight series). *False*: reports of histories without a step in which anything is
 confirmed. In others each tenth series has a step of 5 %, at a commit of its own from the tenth to
 the tenth from the end: *recall* is how many are confirmed within two commits of where they are,
-*precision* how many of those confirmed are that. *Two points*: steps two points before the end,
-found. ``--against`` gives recall and precision of other methods on the same series: asv's own
-function, and PELT with the usual penalty; of theirs, jumps of less than half the step don't count.
+*precision* how many of those confirmed are that; what went back is no change. *Two points*: steps
+two points before the end, found. ``--against`` gives recall and precision of other methods on the
+same series: asv's own function, and PELT with the usual penalty; of theirs, jumps of less than half
+the step don't count.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from harness.history.changes.changepoints import detect
 from harness.history.changes.common import LEAST, polished
+from harness.history.changes.events import events
+from harness.history.changes.fitting import Settings
 
 Block = NDArray[np.float64]
 Rng = np.random.Generator
@@ -150,10 +153,20 @@ WORLDS: dict[str, Callable[[Rng, int], Block]] = {
 
 
 def steps_of(series: Block) -> list[list[int]]:
-    """Where `harness changes` confirms steps, for each row."""
+    """Where `harness changes` confirms steps that stand, for each row."""
+    rules = Settings()
     rows = list(series - polished(series) if len(series) >= LEAST else series)
     found = detect(rows, days=[DAYS] * len(rows))
-    return [[s.position for s in one.steps if s.confirmed] for one in found]
+    return [
+        [
+            step.position
+            for event in events(one.steps, rules)
+            if event.recovered(rules) is None
+            for step in event.steps
+            if step.confirmed
+        ]
+        for one in found
+    ]
 
 
 def by_asv(series: Block) -> list[list[int]]:

@@ -30,7 +30,7 @@ from scipy import signal, stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from harness.history.between import spread_of
+from harness.history.between import between
 from harness.measure.noise.estimate import Between, Pair, Times, estimate
 from harness.measure.noise.judge import Rules, Verdict, judge
 
@@ -186,18 +186,13 @@ def table(asked: Asked, number: int, change: float) -> tuple[list[Pair], Block]:
     return pairs, effects
 
 
-def between(asked: Asked, number: int) -> Between | None:
+def earlier(asked: Asked, number: int) -> Between | None:
     """What earlier pairs of runs say before table ``number``, as `harness compare` learns it."""
-    common, specific = [], []
+    moved = []
     for n in range(asked.earlier):
         pairs, _ = table(asked, EARLIER + number * asked.earlier + n, 0.0)
-        moved = np.array([np.median(np.log(p.b.ms)) - np.median(np.log(p.a.ms)) for p in pairs])
-        one, each = spread_of(moved)
-        common.append(one)
-        specific.append(each)
-    if not asked.earlier:
-        return None
-    return Between(float(np.mean(common)), float(np.mean(specific)), asked.earlier)
+        moved.append(np.array([np.log(np.median(p.b.ms) / np.median(p.a.ms)) for p in pairs]))
+    return between(moved) if moved else None
 
 
 def verdicts(
@@ -216,7 +211,7 @@ def rates(asked: Asked, tables: int, with_changes: int) -> tuple[int, int, int, 
     for number in range(tables):
         for change in (0.0, CHANGE) if number < with_changes else (0.0,):
             pairs, effects = table(asked, number, change)
-            said = verdicts(pairs, Rules(), between(asked, number))
+            said = verdicts(pairs, Rules(), earlier(asked, number))
             wrong = [v for n, v in said.items() if effects[n] == 0]
             if not change:
                 false += bool({Verdict.SLOWER, Verdict.FASTER} & set(wrong))

@@ -3,14 +3,15 @@ few unchanged kernels to show it themselves."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.history import index
-from harness.measure.noise.controls import LEAST
+from harness.measure.noise.controls import LEAST, fit_session, odd_controls
 from harness.measure.noise.estimate import Between
+from harness.measure.noise.variance import Floats
 from harness.records.run import Run
 
 FEWEST = 5
@@ -36,7 +37,7 @@ def learn(results: Path, a: Run, b: Run) -> Between | None:
     frame = frame[frame["code"].astype(str).ne("") & frame["code"].notna()]
     same = ["graph", "key", "code", "config"]
     by_run = {n: rows.set_index(same)["ms"] for n, rows in frame.groupby("run", observed=True)}
-    common, specific = [], []
+    every = []
     for earlier, later in zip(mine, mine[1:], strict=False):
         boards = (known.runs[earlier].gpu_uuid, known.runs[later].gpu_uuid)
         if earlier not in by_run or later not in by_run:
@@ -46,17 +47,17 @@ def learn(results: Path, a: Run, b: Run) -> Between | None:
         both = by_run[earlier].to_frame("before").join(by_run[later].rename("after"), how="inner")
         if len(both) < LEAST:
             continue
-        moved = np.log(both["after"].to_numpy(float) / both["before"].to_numpy(float))
-        one, each = spread_of(moved)
-        common.append(one)
-        specific.append(each)
-    if len(common) < FEWEST:
-        return None
-    return Between(float(np.mean(common)), float(np.mean(specific)), len(common))
+        every.append(np.log(both["after"].to_numpy(float) / both["before"].to_numpy(float)))
+    return between(every) if len(every) >= FEWEST else None
 
 
-def spread_of(moved: NDArray[np.float64]) -> tuple[float, float]:
-    """Of the log differences between two runs the square of what all have in common, and the
-    variance of what each has of its own."""
-    middle = float(np.median(moved))
-    return middle**2, (float(np.median(np.abs(moved - middle))) / 0.6745) ** 2
+def between(moved: Sequence[Floats]) -> Between:
+    """What pairs of runs say in which kernels of the same code ``moved`` so much (log)."""
+    middles = np.array([np.median(each) for each in moved])
+    rest = np.concatenate([each - m for each, m in zip(moved, middles, strict=True)])
+    scale = np.full(len(rest), max(float(np.median(np.abs(rest))) / 0.6745, 1e-6))
+    # A few that moved by much more than the others are a tail, or cases of their own, or both.
+    none, ones = np.zeros(len(rest)), np.ones(len(rest))
+    found = fit_session(rest, none + 1e-12, none + np.inf, ones)
+    odd = odd_controls(rest, scale)
+    return Between(float(np.mean(middles**2)), found.variance, len(moved), found.tail, odd)

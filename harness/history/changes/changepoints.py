@@ -102,18 +102,18 @@ class _Machine:
         by_commit = self._scales_by_commit(blocks, explained)
         if by_commit:
             shapes, explained, proposed = self._explain(blocks, by_commit)
-        cleaned, law = self._clean(blocks, shapes, explained)
+        cleaned, laws = self._clean(blocks, shapes, explained)
         blocks = [block for block, _ in cleaned]
         known = noise.learn_scales(blocks, shapes, explained)
         return [
             [
                 replace(one, outliers=one.outliers + int(number))
                 for one, number in zip(
-                    _judge_block(raw, block, scale, each, law, self.settings), outliers, strict=True
+                    _judge_block(raw, block, scale, each, own, self.settings), outliers, strict=True
                 )
             ]
-            for raw, (block, outliers), scale, each in zip(
-                self.raws, cleaned, known, proposed, strict=True
+            for raw, (block, outliers), scale, each, own in zip(
+                self.raws, cleaned, known, proposed, laws, strict=True
             )
         ]
 
@@ -150,8 +150,8 @@ class _Machine:
         blocks: Sequence[Block],
         shapes: Sequence[Shape],
         explained: Sequence[Sequence[Explained]],
-    ) -> tuple[list[tuple[Block, Labels]], Law]:
-        """The rows without their outliers, how many those were, and the law of outliers.
+    ) -> tuple[list[tuple[Block, Labels]], list[list[Law]]]:
+        """The rows without their outliers and how many those were, and each one's law of outliers.
 
         Which points are outliers is judged once more with all that is known of the noise: a row's
         own differences know it so badly that points of plain noise are among the outliers of
@@ -176,7 +176,8 @@ class _Machine:
         for raw, deviation in zip(self.raws, deviations, strict=True):
             block, outliers = noise.without_outliers(raw, deviation.max(axis=1), far)
             cleaned.append((block, outliers.sum(axis=1)))
-        return cleaned, law
+        pairs = zip(wholes, deviations, strict=True)
+        return cleaned, [fitting.own_laws(whole, each, law) for whole, each in pairs]
 
 
 def _judge_block(
@@ -184,7 +185,7 @@ def _judge_block(
     block: Block,
     scale: Scales,
     proposed: Sequence[list[int]],
-    law: Law,
+    laws: Sequence[Law],
     settings: Settings,
 ) -> list[Judged]:
     """Every row of a ``block`` without outliers; ``raw`` is with them."""
@@ -199,10 +200,11 @@ def _judge_block(
             fits.append(Fit([], *flat, variance, deviation))
             continue
         fit = fitting.judge(block[j], cuts, known, settings)
-        if fit.cuts and not law.normal:
-            block[j], fit, outliers[j] = fitting.without_runs(block[j], fit, law, known, settings)
+        if fit.cuts and not laws[j].normal:
+            found = fitting.without_runs(block[j], fit, laws[j], known, settings)
+            block[j], fit, outliers[j] = found
         fits.append(fit)
-    pending = _newest(raw, block, fits, scale.known, law, settings)
+    pending = _newest(raw, block, fits, scale.known, laws, settings)
     judged = []
     for row, fit, known, number, newest in zip(
         block, fits, scale.known, outliers, pending, strict=True
@@ -293,7 +295,7 @@ def _newest(
     block: Block,
     fits: Sequence[Fit],
     known: Sequence[Noise],
-    law: Law,
+    laws: Sequence[Law],
     settings: Settings,
 ) -> list[Step | None]:
     """For each row a step at its last point alone, as measured (``raw``), if it lies off the level
@@ -315,11 +317,10 @@ def _newest(
         errors = error * np.sqrt([fits[j].variance for j in members])
         freedom = np.array([max(fits[j].freedom[fits[j].weights.argmax()] - 1, 1) for j in members])
         t = sizes / errors
-        if not law.normal:
-            t *= [
-                law.worth(np.array([size / fits[j].deviation]))
-                for size, j in zip(sizes, members, strict=True)
-            ]
+        t *= [
+            laws[j].worth(np.array([size / fits[j].deviation]))
+            for size, j in zip(sizes, members, strict=True)
+        ]
         p = 2 * stats.t.sf(np.abs(t), freedom)
         half = stats.t.isf(0.025, freedom) * errors
         seen = (p <= settings.alone) & (np.abs(np.expm1(sizes)) >= settings.smallest)

@@ -234,6 +234,7 @@ def _of_step(known: History, series: Series, event: Event, settings: Settings) -
     at = series.positions
     start, stop = step.position - step.before, last.position + last.after
     names = [known.commits[i] for i in at]
+    back = event.recovered(settings)
     return Change(
         series,
         _name(known, series, step.position),
@@ -255,29 +256,13 @@ def _of_step(known: History, series: Series, event: Event, settings: Settings) -
         points_after=last.after,
         causes=_causes(known, series, step.earliest - 1, last.latest),
         candidates=tuple(names[step.earliest : last.latest + 1]),
-        recovered=_recovered(names, event, settings),
+        recovered="" if back is None else names[back],
     )
 
 
 def _name(known: History, series: Series, point: int) -> str:
     row = int(series.rows[point])
     return "" if row < 0 else str(known.frame["kernel"].iloc[row])
-
-
-def _recovered(names: Sequence[str], event: Event, settings: Settings) -> str:
-    """The commit from which what is left of the event is too small to be reported, or within the
-    uncertainty of the steps themselves; of the end of a few unusual runs that is where it
-    lies."""
-    if event.returns:
-        return names[event.last.position]
-    left, variance = np.log1p(event.size), event.variance
-    for each in event.later:
-        left += np.log1p(each.size)
-        variance += each.variance
-        limit = max(np.log1p(settings.smallest), np.sqrt(variance))
-        if each.confirmed and left * np.sign(event.size) < limit:
-            return names[each.last.position]
-    return ""
 
 
 def _exact(known: History, series: Series) -> list[Change]:

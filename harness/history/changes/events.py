@@ -76,6 +76,21 @@ class Event:
         """Whether that takes the other series of their commits."""
         return self.confirmed and all(step.together for step in self.steps if step.confirmed)
 
+    def recovered(self, settings: Settings) -> int | None:
+        """The point from which what is left of it is too small to be reported, or within the
+        uncertainty of the steps themselves; None if it stands. Of the end of a few unusual runs
+        that is where it lies."""
+        if self.returns:
+            return self.last.position
+        left, variance = np.log1p(self.size), self.variance
+        for each in self.later:
+            left += np.log1p(each.size)
+            variance += each.variance
+            limit = max(np.log1p(settings.smallest), np.sqrt(variance))
+            if each.confirmed and left * np.sign(self.size) < limit:
+                return each.last.position
+        return None
+
 
 def events(steps: Sequence[Step], settings: Settings) -> list[Event]:
     """What the ``steps`` of one series, in order, amount to."""

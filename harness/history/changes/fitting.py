@@ -36,6 +36,9 @@ FROM = 4.0
 """Deviations from which a point belongs to the tail."""
 QUIET = 2.0
 """Deviations within which a neighbour is quiet."""
+SEVERAL, FEW = 2, 0.05
+"""Outliers of one series on one side from which it has a rate of its own; where it is a smaller
+share of the series that do, they say nothing of the others."""
 CHANCE = 0.001
 """The tail is taken for a normal one unless so many points are this unlikely under that."""
 HARMLESS = 5e-4
@@ -135,13 +138,41 @@ def learn_law(residuals: Sequence[Block], deviations: Sequence[Block]) -> Law:
     ``deviations``."""
     ups, downs, points = [], [], 0
     for rest, deviation in zip(residuals, deviations, strict=True):
-        far = rest / deviation
-        quiet = np.abs(far) < QUIET
-        middle = far[:, 1:-1][quiet[:, :-2] & quiet[:, 2:]]
+        middle = _between_quiet(rest / deviation)
+        if 0 < _often(middle).mean() < FEW:
+            middle = middle[~_often(middle)]
         ups.append(middle[middle > FROM])
         downs.append(-middle[middle < -FROM])
-        points += len(middle)
+        points += int(np.isfinite(middle).sum())
     return Law(_tail(np.concatenate(ups), points), _tail(np.concatenate(downs), points))
+
+
+def own_laws(residuals: Block, deviations: Block, law: Law) -> list[Law]:
+    """The law of each row: the machine's, unless it shows so many outliers itself that they are its
+    own. A kernel that is in another mode in a tenth of its runs is so three times in a row, too."""
+    middle = _between_quiet(residuals / deviations)
+    found = [law] * len(middle)
+    for j in np.flatnonzero(_often(middle)).tolist():
+        row, points = middle[j], int(np.isfinite(middle[j]).sum())
+        own = [_own_tail(row[row > FROM], points), _own_tail(-row[row < -FROM], points)]
+        up, down = (
+            max(one, each, key=lambda tail: tail.rate)
+            for one, each in zip(own, (law.up, law.down), strict=True)
+        )
+        found[j] = Law(up, down)
+    return found
+
+
+def _often(far: Block) -> NDArray[np.bool_]:
+    """Rows with several outliers on one side."""
+    sides = (far > FROM).sum(axis=1), (far < -FROM).sum(axis=1)
+    return np.asarray(np.maximum(*sides) >= SEVERAL)
+
+
+def _between_quiet(far: Block) -> Block:
+    """Points with quiet neighbours on both sides; NaN for the others."""
+    quiet = np.abs(far) < QUIET
+    return np.where(quiet[:, :-2] & quiet[:, 2:], far[:, 1:-1], np.nan)
 
 
 def _tail(beyond: Block, points: int) -> Tail:
@@ -149,10 +180,12 @@ def _tail(beyond: Block, points: int) -> Tail:
 
     expected = points * float(stats.norm.sf(FROM))
     usual = max(HARMLESS * points, float(stats.poisson.isf(CHANCE, expected)))
-    if len(beyond) <= usual:
-        return Tail()
+    return _own_tail(beyond, points) if len(beyond) > usual else Tail()
+
+
+def _own_tail(beyond: Block, points: int) -> Tail:
     index = (len(beyond) + 1) / (float(np.log(beyond / FROM).sum()) + 1 / PRIOR_INDEX)
-    return Tail(len(beyond) / points, index)
+    return Tail(len(beyond) / max(points, 1), index)
 
 
 @dataclass(frozen=True, slots=True)

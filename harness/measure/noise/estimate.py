@@ -82,12 +82,14 @@ class Noise:
 @dataclass(frozen=True, slots=True)
 class Between:
     """What earlier runs of a machine say of a difference between two: the variance of what moved
-    all kernels together (``common``) and of what moved each (``specific``), learnt from ``runs``
-    pairs of runs."""
+    all kernels together (``common``) and of what moved each (``specific``), the degrees of freedom
+    of the latter's ``tail`` and what moved alone (``odd``), learnt from ``runs`` pairs of runs."""
 
     common: float
     specific: float
     runs: int
+    tail: float = np.inf
+    odd: Odd = controls.NONE_ODD
 
 
 ONE_PROCESS = "one process on a side: nothing is known of another one's noise"
@@ -243,8 +245,10 @@ def _unshown(
         return _Drift(table.difference, np.sqrt(squared + session.variance * parts), df, session)
     whole = between.common + between.specific
     error = np.sqrt(squared + whole * parts)
-    freedom = np.minimum(df, float(between.runs))
-    return _Drift(table.difference, error, freedom, Session(whole, 0, float(between.runs)))
+    least = min(float(between.runs), between.tail)
+    session = Session(whole, 0, least)
+    freedom = np.minimum(df, least)
+    return _Drift(table.difference, error, freedom, session, odd=between.odd)
 
 
 def _prior(table: _Table, method: str) -> tuple[Prior, Source]:
