@@ -10,7 +10,7 @@ from harness.measure.noise.estimate import Noise, Source
 from harness.measure.noise.judge import Verdict
 from harness.table import microseconds, plural, ratio
 from harness.verdicts.comparing import Comparison, Row
-from harness.verdicts.totals import SUITE
+from harness.verdicts.totals import SUITE, TUNING
 
 _BOUND = 0.03
 """How many kernels are surely not slower by more than this is said in the first lines."""
@@ -90,6 +90,13 @@ def suite_lines(found: Comparison) -> Iterator[str]:
         sums = f"{name}: {microseconds(one.a_ms)} → {microseconds(one.b_ms)} µs, B÷A"
         interval = "" if effect.unknown else f" [{effect.low:.4f}, {effect.high:.4f}]"
         yield f"{sums} {effect.ratio:.4f}{interval}: {one.verdict.value}"
+    for one in found.rollups:
+        if one.level == TUNING:
+            yield (
+                f"{plural(one.kernels, 'kernel')} retuned: together B÷A {one.effect.ratio:.4f} "
+                f"[{one.effect.low:.4f}, {one.effect.high:.4f}], {one.verdict.value}: what tuning "
+                "alone did"
+            )
     timed = [row for row in found.rows if row.effect is not None]
     below = sum(
         row.identical or (not row.effect.unknown and row.effect.high < 1 + _BOUND)

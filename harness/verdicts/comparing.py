@@ -26,8 +26,26 @@ from harness.records.run import Check, KernelRecord, Run
 from harness.records.timing import Samples
 from harness.verdicts.causes import causes, clock, is_alike, is_identical, is_retuned
 from harness.verdicts.pairing import Match, Pairing, pair
-from harness.verdicts.problems import broken_in, problems_of, sample_problem, without_duplicates
-from harness.verdicts.totals import UNCHANGED, Key, Rollup, Timed, rollups, totals
+from harness.verdicts.problems import (
+    broken_in,
+    has_modules,
+    is_timed,
+    limits,
+    problems_of,
+    sample_problem,
+    without_duplicates,
+)
+from harness.verdicts.totals import (
+    TUNING_KEY,
+    UNCHANGED,
+    Key,
+    Rollup,
+    Timed,
+    rollups,
+    totals,
+    tuning,
+    tuning_rollup,
+)
 from harness.verdicts.totals import estimates as sum_estimates
 
 
@@ -315,6 +333,9 @@ def assemble(
     }
     held = totals(a.run, b.run, pairing, timed)
     sums = sum_estimates(held, pairing, timed, noise)
+    retuned = [timed[n] for n in timed if relation[n].retuned and not paired]
+    together = tuning(retuned, noise)
+    sums |= {TUNING_KEY: together} if together else {}
     by_row, by_sum = _judged(found, [one.identical for one in relation], sums, rules)
     rows = tuple(
         _row(match, measured[n], relation[n], by_row.get(n), a.run, b.run)
@@ -328,7 +349,10 @@ def assemble(
         b,
         rules,
         rows,
-        rollups(a.run, b.run, pairing, timed, held, by_sum),
+        (
+            *rollups(a.run, b.run, pairing, timed, held, by_sum),
+            *([tuning_rollup(retuned, by_sum[TUNING_KEY])] if together else ()),
+        ),
         pairing.vanished,
         pairing.appeared,
         known,
@@ -412,13 +436,13 @@ def _pooled(a: Side, b: Side) -> list[str]:
 
 def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> list[str]:
     """What limits the comparison as a whole."""
-    notes = [note for label, run in (("A", a), ("B", b)) for note in _limits(label, run)]
+    notes = [note for label, run in (("A", a), ("B", b)) for note in limits(label, run)]
     if a.machine.gpu_uuid and b.machine.gpu_uuid and a.machine.gpu_uuid != b.machine.gpu_uuid:
         notes.append(
             "another GPU of the same kind: compare with harness confirm before blaming code"
         )
     if noise is None:
-        bare = [label for label, run in (("A", a), ("B", b)) if not _is_timed(run)]
+        bare = [label for label, run in (("A", a), ("B", b)) if not is_timed(run)]
         if bare:
             notes.append(
                 f"{' and '.join(bare)} without times: compare binaries with --static, or time "
@@ -439,7 +463,7 @@ def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> 
         )
     for reason in dict.fromkeys(one.unknown for one in effects if one.unknown):
         notes.append(f"what differs is UNSURE at most: {reason}. {_REMEDIES[reason]}")
-    if any(one.unknown for one in effects) and _has_modules(a) and _has_modules(b):
+    if any(one.unknown for one in effects) and has_modules(a) and has_modules(b):
         notes.append("harness confirm times both now, interleaved, and needs neither")
     return notes
 
@@ -450,10 +474,6 @@ _REMEDIES = {
 }
 
 
-def _has_modules(run: Run) -> bool:
-    return any(kernel.module for graph in run.graphs for kernel in graph.kernels)
-
-
 def _clocks(pairing: Pairing) -> Iterator[str]:
     changed = [m for m in pairing.matches if _clock_change(m) != 1.0]
     if changed:
@@ -462,17 +482,6 @@ def _clocks(pairing: Pairing) -> Iterator[str]:
             f"the SM clock of {len(changed)} kernels is another one ({before:.0f} → {after:.0f} "
             "MHz): those bound by arithmetic are compared in cycles, as ms at A's clock"
         )
-
-
-def _limits(label: str, run: Run) -> Iterator[str]:
-    if not run.complete:
-        yield f"{label} was interrupted: what it had measured is compared"
-    if run.dirty:
-        yield f"{label} was made from a tree that differs from its commit"
-
-
-def _is_timed(run: Run) -> bool:
-    return any(kernel.sets for graph in run.graphs for kernel in graph.kernels)
 
 
 def _moved(noise: Noise, offset: Offset) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.files import slug
-from harness.records.run import Check, GraphRecord, KernelRecord
+from harness.records.run import Check, GraphRecord, KernelRecord, Run
 from harness.verdicts.pairing import Match, region_of
 
 if TYPE_CHECKING:
@@ -123,3 +123,21 @@ def _failure(kernels: Sequence[KernelRecord]) -> str:
         if kernel.reason:
             return f"does not run: {kernel.reason}"
     return ""
+
+
+def limits(label: str, run: Run) -> Iterator[str]:
+    """What a reader has to know of a run as a whole."""
+    if not run.complete:
+        yield f"{label} was interrupted: what it had measured is compared"
+    if run.dirty:
+        yield f"{label} was made from a tree that differs from its commit"
+
+
+def is_timed(run: Run) -> bool:
+    """Whether anything in it was timed."""
+    return any(kernel.sets for graph in run.graphs for kernel in graph.kernels)
+
+
+def has_modules(run: Run) -> bool:
+    """Whether it says what its kernels are."""
+    return any(kernel.module for graph in run.graphs for kernel in graph.kernels)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from harness.measure.noise.estimate import Noise
 from harness.measure.noise.judge import Effect, Estimate, Part, Verdict, combine
 from harness.records.names import short
@@ -20,6 +22,12 @@ _SAME_AS = {"region": ("graph",), "model": ("graph",), SUITE: ("graph", "model")
 Key = tuple[tuple[int, ...], ...]
 """What a sum is over: positions of matches, and of kernels that one side alone has."""
 _MOST_NAMED = 3
+TUNING, TUNED = "tuning", "of unchanged code"
+"""The level and name of the sum over kernels of the same code in other configurations."""
+TUNING_KEY: Key = ((), (), ())
+_FEWEST_TUNED, _LEAST_EVEN = 5, 3.0
+"""Kernels from which something is said of their tuning; of so many equal ones it has to be worth
+(by the squares of their times), or one kernel's choice is all there is."""
 UNCHANGED = Estimate(0.0, 0.0, float("inf"))
 """The effect of code that did not change, whatever the machine made of it: none."""
 
@@ -132,6 +140,33 @@ def estimates(
     return sums
 
 
+def tuning(retuned: Sequence[Timed], noise: Noise) -> Estimate | None:
+    """What tuning did to all kernels of the same code whose configurations differ; None if they are
+    too few. A tuner's luck is a kernel's own, so it is the kernels' scatter that says how far their
+    sum may be off; what none may lose is in no slack here: all of them together lose nothing."""
+    weights = np.array([one.launches[0] * one.a_ms for one in retuned])
+    if len(weights) < _FEWEST_TUNED:
+        return None
+    even = float(weights.sum() ** 2 / (weights**2).sum())
+    if even < _LEAST_EVEN:
+        return None
+    share = weights / weights.sum()
+    logs = np.array([one.estimate.log_ratio for one in retuned])
+    middle = float(share @ logs)
+    variance = float(share**2 @ (logs - middle) ** 2) * even / (even - 1)
+    if noise.offset is not None:
+        variance += float(share @ noise.offset.variance(np.array([o.a_ms for o in retuned])))
+    why = next((one.estimate.unknown for one in retuned if one.estimate.unknown), "")
+    return Estimate(middle, variance**0.5, even - 1, unknown=why)
+
+
+def tuning_rollup(retuned: Sequence[Timed], effect: Effect) -> Rollup:
+    """The sum over ``retuned`` kernels."""
+    sides = zip(*((o.launches[0] * o.a_ms, o.launches[1] * o.b_ms) for o in retuned), strict=True)
+    before, after = (sum(side) for side in sides)
+    return Rollup(TUNING, TUNED, len(retuned), before, after, (1.0, 1.0), effect)
+
+
 def _is_sum(total: Total, timed: Mapping[int, Timed]) -> bool:
     if len(total.timed) > 1 or total.vanished or total.appeared:
         return True
@@ -147,8 +182,6 @@ def _part(one: Timed) -> Part:
 
 def _alone(kernel: KernelRecord, noise: Noise, *, gone: bool) -> Part:
     """A kernel that one side has: its work is known as well as a process's median is."""
-    import numpy as np
-
     ms = float(kernel.ms or 0)
     variance = float(noise.prior.variance(np.array([ms]))[0]) + noise.session.variance
     known = Estimate(0.0, variance**0.5, noise.prior.df)

@@ -11,6 +11,7 @@ from harness.measure.noise.judge import Rules, Verdict
 from harness.records import modules
 from harness.records.run import Check, GraphRecord, KernelRecord, LibraryCall
 from harness.records.timing import Samples
+from harness.report.headline import suite_lines
 from harness.verdicts.comparing import Comparison, compare
 from harness.verdicts.totals import Rollup
 from tests.history.kernels import CONFIG, graph, kernel, side
@@ -138,6 +139,31 @@ def test_another_choice_of_the_tuner_is_a_class_of_its_own(factor: float, verdic
     assert "XBLOCK 64 → 128" in row.causes
 
 
+@pytest.mark.parametrize(
+    ("loss", "verdict"), [(0.03, Verdict.SLOWER), (0.0, Verdict.SAME), (-0.03, Verdict.FASTER)]
+)
+def test_a_loss_of_tuning_that_is_everywhere_does_not_pass(loss: float, verdict: Verdict) -> None:
+    """Each is within what a tuner's luck does; thirty of them the same way are not."""
+    chance = np.random.default_rng(3)
+    b = [
+        replace(
+            kernel(k.name, k.origins[0], ms=[f * s.ms[0] for s in k.sets], body=k.origins[0]),
+            config=OTHER,
+        )
+        if n % 2
+        else k
+        for n, k in enumerate(suite("B", 2))
+        for f in [float(np.exp(chance.normal(loss, 0.01)))]
+    ]
+    found = compared(suite("A", 1), b)
+    assert {row.verdict for row in found.rows if row.retuned} <= {Verdict.RETUNED, Verdict.SAME}
+    (together,) = [r for r in found.rollups if r.level == "tuning"]
+    assert together.kernels == 30
+    assert together.verdict in (verdict, Verdict.UNSURE if not loss else verdict)
+    assert found.slower is (loss > 0)
+    assert any(line.startswith("30 kernels retuned") for line in suite_lines(found))
+
+
 def test_kernels_that_compiled_alike_stand_in_where_all_texts_changed() -> None:
     a = suite("A", 1)
     b = [
@@ -237,6 +263,13 @@ def test_a_kernel_that_is_there_twice_counts_once() -> None:
     assert "k3 of g is there twice" in found.problems[0]
     assert not found.appeared
     assert whole(found).verdict is Verdict.SAME
+
+
+def test_a_graph_of_two_methods_is_said() -> None:
+    b = suite("B", 2)
+    mixed = replace(b[0], sets=tuple(replace(one, method="other/1") for one in b[0].sets))
+    found = compared(suite("A", 1), [mixed, *b[1:]])
+    assert "mixes methods of measuring" in found.problems[0]
 
 
 def test_an_empty_run_another_suite_and_a_wrong_name_are_said() -> None:

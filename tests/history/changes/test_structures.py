@@ -81,3 +81,14 @@ def test_a_commit_that_slows_most_kernels_is_no_noisier_one() -> None:
     block = 0.005 * np.random.default_rng(4).normal(size=(SERIES, POINTS))
     block[: SERIES * 3 // 4, -4:] += np.log(1.05)
     assert {n for n, _ in confirmed(judged(block))} == set(range(SERIES * 3 // 4))
+
+
+def test_a_kernel_in_another_mode_in_a_tenth_of_its_runs_has_no_level_of_three_runs() -> None:
+    """One kernel's own outliers are no machine's: another one's two new points stay certain."""
+    rng = np.random.default_rng(5)
+    block = 0.005 * rng.normal(size=(50, POINTS))
+    block[0, [3, 9, 21, 34, 35, 36, 44, 50, 58, 59]] += 0.08
+    block[1, -2:] += np.log(1.05)
+    found = confirmed(judged(block))
+    assert (1, POINTS - 2) in found
+    assert not [place for n, place in found if n == 0]
