@@ -33,6 +33,7 @@ from harness.verdicts.problems import (
     limits,
     problems_of,
     sample_problem,
+    unlike_reason,
     without_duplicates,
 )
 from harness.verdicts.totals import (
@@ -199,20 +200,6 @@ def compare(a: Side, b: Side, rules: Rules, between: Between | None = None) -> C
     return replace(made, problems=found)
 
 
-def unlike_reason(a: Run, b: Run) -> str:
-    """Why no times of the two runs can be compared; empty if they can."""
-    one, other = a.machine, b.machine
-    if one.gpu != other.gpu:
-        return f"different machines: {one.gpu or one.key} and {other.gpu or other.key}"
-    if one.driver != other.driver:
-        return f"different drivers: {one.driver or 'unknown'} and {other.driver or 'unknown'}"
-    if one.key != other.key:
-        return f"different machines: {one.key} and {other.key}"
-    if a.method != b.method:
-        return f"different methods of measuring: {a.method or 'none'} and {b.method or 'none'}"
-    return ""
-
-
 def recorded_times(
     match: Match, *, together: bool = False, pools: tuple[Pool, Pool] = (_ONE_RUN, _ONE_RUN)
 ) -> Measured:
@@ -322,15 +309,7 @@ def assemble(
         n: replace(one, slack=slack if relation[n].retuned and not paired else 0.0)
         for n, one in zip(pairs, estimates, strict=True)
     }
-    timed = {
-        n: Timed(
-            pairing.matches[n],
-            _mean(pairs[n].a),
-            _mean(pairs[n].b),
-            UNCHANGED if relation[n].identical else one,
-        )
-        for n, one in found.items()
-    }
+    timed = _timed(pairing, pairs, relation, found)
     held = totals(a.run, b.run, pairing, timed)
     sums = sum_estimates(held, pairing, timed, noise)
     retuned = [timed[n] for n in timed if relation[n].retuned and not paired]
@@ -360,6 +339,23 @@ def assemble(
         paired,
         broken=broken_in(a, b, pairing.matches),
     )
+
+
+def _timed(
+    pairing: Pairing,
+    pairs: Mapping[int, Pair],
+    relation: Sequence[_Relation],
+    found: Mapping[int, Estimate],
+) -> dict[int, Timed]:
+    return {
+        n: Timed(
+            pairing.matches[n],
+            _mean(pairs[n].a),
+            _mean(pairs[n].b),
+            UNCHANGED if relation[n].identical else one,
+        )
+        for n, one in found.items()
+    }
 
 
 def _judged(

@@ -141,3 +141,17 @@ def is_timed(run: Run) -> bool:
 def has_modules(run: Run) -> bool:
     """Whether it says what its kernels are."""
     return any(kernel.module for graph in run.graphs for kernel in graph.kernels)
+
+
+def unlike_reason(a: Run, b: Run) -> str:
+    """Why no times of the two runs can be compared; empty if they can."""
+    one, other = a.machine, b.machine
+    if one.gpu != other.gpu:
+        return f"different machines: {one.gpu or one.key} and {other.gpu or other.key}"
+    if one.driver != other.driver:
+        return f"different drivers: {one.driver or 'unknown'} and {other.driver or 'unknown'}"
+    if one.key != other.key:
+        return f"different machines: {one.key} and {other.key}"
+    if a.method != b.method:
+        return f"different methods of measuring: {a.method or 'none'} and {b.method or 'none'}"
+    return ""
