@@ -19,7 +19,7 @@ import operator
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,16 +84,6 @@ def backend(
             remedy="make a harness.backend.Compiler and pass it as the backend",
         )
     return Compiler(devices=_shared_devices(), **given)(gm, example_inputs)
-
-
-_SWITCHES = (
-    "fail_on_fallback",
-    "eager_random",
-    "unchecked_indices",
-    "assert_no_nan",
-    "assert_finite",
-    "warn_layouts",
-)
 
 
 @functools.cache
@@ -328,6 +318,9 @@ class Compiler:
         asserted = infinite or self.assert_no_nan or options.assert_no_nan
         looks = functools.partial(_asserted, converted.graph, infinite) if asserted else None
         return _boxed(converted, compiled, self.devices, device, rescue, bases, looks)
+
+
+_SWITCHES = tuple(f.name for f in fields(Compiler) if f.type == "bool")
 
 
 class _NotForEverySize(Exception):

@@ -10,7 +10,7 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -144,9 +144,7 @@ def from_environment(
     commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv;
     ``HARNESS_TUNING_TABLE`` names a table of configurations;
     ``CI`` and ``NO_COLOR`` count when they are set and not empty. ``HARNESS_NO_CACHE``,
-    ``HARNESS_VERIFY``, ``HARNESS_TRACE``, ``HARNESS_EAGER_RANDOM``,
-    ``HARNESS_UNCHECKED_INDICES``, ``HARNESS_ASSERT_NO_NAN``, ``HARNESS_ASSERT_FINITE``,
-    ``HARNESS_WARN_LAYOUTS`` and ``HARNESS_BANDWIDTH`` are switches;
+    ``HARNESS_BANDWIDTH`` and those of ``_SWITCHES`` (``HARNESS_VERIFY``, …) are switches;
     ``HARNESS_BANDWIDTH_KERNELS`` (a regular expression of kernels' names) and
     ``HARNESS_BANDWIDTH_FILE`` each turn the latter on.
     What the environment does not say, ``harness.toml`` or ``[tool.harness]`` of ``pyproject.toml``
@@ -165,18 +163,12 @@ def from_environment(
         color=not seen.text("NO_COLOR"),
         interactive=seen.text("CI").lower() in _FALSE,  # services set it to all sorts
         use_cache=not seen.switch("HARNESS_NO_CACHE"),
-        verify=seen.switch("HARNESS_VERIFY"),
         commit=seen.text("HARNESS_COMMIT").strip(),
         asv_graphs=tuple(seen.text("HARNESS_ASV_GRAPHS").replace(",", " ").split()),
         tuning_table=seen.path("HARNESS_TUNING_TABLE"),
-        trace=seen.switch("HARNESS_TRACE"),
         bandwidth=_bandwidth(seen),
         bandwidth_file=seen.path("HARNESS_BANDWIDTH_FILE"),
-        eager_random=seen.switch("HARNESS_EAGER_RANDOM"),
-        unchecked_indices=seen.switch("HARNESS_UNCHECKED_INDICES"),
-        assert_no_nan=seen.switch("HARNESS_ASSERT_NO_NAN"),
-        assert_finite=seen.switch("HARNESS_ASSERT_FINITE"),
-        warn_layouts=seen.switch("HARNESS_WARN_LAYOUTS"),
+        **{name: seen.switch(f"HARNESS_{name.upper()}") for name in _SWITCHES},
     )
 
 
@@ -245,14 +237,12 @@ def current() -> Options:
 
 
 _FOLDERS = ("cache", "results", "suites", "tuning-table", "bandwidth-file")
-_SWITCHES = (
-    "no-cache", "verify", "trace", "bandwidth", "eager-random", "unchecked-indices",
-    "assert-no-nan", "assert-finite", "warn-layouts",
-)  # fmt: skip
+_SWITCHES = tuple(f.name for f in fields(Options) if f.type == "bool" and f.default is False)
+"""Fields that are on where their variable, ``HARNESS_`` and their name, says so."""
 _EXPECTED = {str: "text in quotes", bool: "true or false", int: "a number from 1 up"}
 _KEYS: dict[str, type] = {
     **dict.fromkeys((*_FOLDERS, "target", "bandwidth-kernels"), str),
-    **dict.fromkeys(_SWITCHES, bool),
+    **{name.replace("_", "-"): bool for name in ("no-cache", "bandwidth", *_SWITCHES)},
     "jobs": int,
 }
 """What a project may declare, and of which type: the variables' names without ``HARNESS_``."""

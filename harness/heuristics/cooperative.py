@@ -10,9 +10,9 @@ told; and they walk over the rows. ``RSPLIT`` = 1 is the ordinary kernel, a prog
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.heuristics import reduction
 from harness.heuristics.facts import Config, Facts
 from harness.heuristics.limits import (
     MAX_LONG_BLOCK,
@@ -20,7 +20,6 @@ from harness.heuristics.limits import (
     Proposal,
     cdiv,
     finish,
-    finish_all,
     last_power_of_two,
     next_power_of_two,
 )
@@ -37,9 +36,9 @@ _LONG, _VERY_LONG = 512 << 10, 1 << 20
 """Bytes of a row, read again, from which on shared rows come first (with more than two loads)."""
 
 
-def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
-    """Rows shared as far as the cache or the number of rows asks for, and rows that are not."""
-    alone = finish_all(facts, reduction.proposals(facts, target), target)
+def shared(alone: Sequence[Config], facts: Facts, target: Target) -> tuple[Config, ...]:
+    """Rows shared as far as the cache or the number of rows asks for, and rows that are not:
+    ``alone`` are configurations of an ordinary kernel."""
     plain = [_with(config, 1, target) for config in alone]
     split = rsplit(facts, target)
     if split == 1:
@@ -49,8 +48,9 @@ def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
         for block, warps, n in _sharings(facts, split)
         if 1 < n <= MAX_RSPLIT
     ]
-    shared = [_with(finish(facts, proposal, target), n, target) for proposal, n in wanted]
-    first, second = (shared, plain) if _is_better_shared(facts, target) else (plain, shared)
+    together = [_with(finish(facts, proposal, target), n, target) for proposal, n in wanted]
+    ahead = _is_better_shared(facts, target)
+    first, second = (together, plain) if ahead else (plain, together)
     return tuple(dict.fromkeys((*first[:1], *second[:1], *first[1:], *second[1:])))
 
 

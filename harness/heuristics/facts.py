@@ -31,7 +31,7 @@ class Hint(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A launch configuration: block sizes by name (``XBLOCK``, ``YBLOCK``, ``ZBLOCK``,
+    """A launch configuration: block sizes by name (``XBLOCK``, ``YBLOCK``,
     ``R0_BLOCK``, ``RSPLIT``; whatever a hand-written kernel calls them), warps, pipeline
     stages, and what some targets take besides (``OPTIONS``), none of which is there by default."""
 
@@ -60,12 +60,11 @@ is a parameter of the kernel's text (``tl.range(..., warp_specialize=...)``), so
 class Facts:
     """A kernel as the heuristics see it.
 
-    ``sizes`` are pairs (tile prefix, numel) in the order z, y, x, r0_, r1_ (only those the
+    ``sizes`` are pairs (tile prefix, numel) in the order y, x, r0_ (only those the
     kernel has); those of the tiles in ``unknown`` are estimates, known at a launch. ``loads`` and
     ``reductions`` count distinct ones; ``bytes`` counts every element that a launch touches once.
-    ``min_elements_per_thread`` comes from fp8 conversions, ``one_element_per_thread`` from
-    searches, in which every lane follows its own path (bucketize). ``fixed_blocks`` are block sizes
-    fixed by the kernel's text (``("XBLOCK", 1)``). ``loops`` counts the loops of a looped kernel,
+    ``min_elements_per_thread`` comes from fp8 conversions. ``fixed_blocks`` are block sizes fixed
+    by the kernel's text (``("XBLOCK", 1)``). ``loops`` counts the loops of a looped kernel,
     ``again`` are the bytes that one result's loops read more than once, ``side`` the elements that
     an online softmax folds at once (``tiling.softmax.side_by_side``).
     """
@@ -79,7 +78,6 @@ class Facts:
     bytes: int = 0
     min_elements_per_thread: int = 0
     fixed_blocks: tuple[tuple[str, int], ...] = ()
-    one_element_per_thread: bool = False
     unknown: tuple[str, ...] = ()
     loops: int = 0
     again: int = 0

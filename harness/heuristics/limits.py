@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.heuristics.facts import Config, Facts, Family, Hint
 from harness.target import Target
@@ -33,8 +33,6 @@ MAX_GRID_X = (1 << 31) - 1
 MAX_GRID_YZ = 65535
 MAX_THREADS_X = 1 << 31
 MAX_THREADS_PER_BLOCK = 1024
-_SEARCH_ELEMENTS = 256
-"""Most elements of a program whose lanes search, one each: eight warps of 32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,24 +249,4 @@ def _name_order(prefix: str) -> tuple[int, str]:
 
 def finish_all(facts: Facts, proposals: Iterable[Proposal], target: Target) -> tuple[Config, ...]:
     """Every proposal finished, repeats removed, order kept."""
-    every = list(proposals)
-    if facts.one_element_per_thread:
-        every += [_one_each(proposal, target) for proposal in every]
-    return tuple(dict.fromkeys(finish(facts, proposal, target) for proposal in every))
-
-
-def _one_each(proposal: Proposal, target: Target) -> Proposal:
-    """``proposal`` with at most as many elements as a program has threads, a lane for each:
-    lanes of a search that own one element wait for one search only."""
-    blocks = dict(proposal.blocks)
-    while _product(blocks) > _SEARCH_ELEMENTS:
-        largest = max(blocks, key=lambda p: (blocks[p], p))
-        blocks[largest] = last_power_of_two(blocks[largest]) // 2
-    most = MAX_THREADS_PER_BLOCK // 32
-    return replace(
-        proposal,
-        blocks=tuple(blocks.items()),
-        warps=0,
-        elements_per_warp=target.warp_size,
-        max_warps=most,
-    )
+    return tuple(dict.fromkeys(finish(facts, proposal, target) for proposal in proposals))

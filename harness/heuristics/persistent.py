@@ -8,8 +8,8 @@ every candidate on an H100 (docs/measurements/heuristics.md).
 
 from __future__ import annotations
 
-from harness.heuristics.facts import Config, Facts, Hint
-from harness.heuristics.limits import Proposal, cdiv, finish_all, next_power_of_two
+from harness.heuristics.facts import Facts, Hint
+from harness.heuristics.limits import Proposal, cdiv, next_power_of_two
 from harness.target import Target
 
 _MAX_WARPS = 16
@@ -24,13 +24,8 @@ def is_learnt(facts: Facts) -> bool:
     return facts.reduced <= _LEARNT
 
 
-def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
-    """Candidates for a persistent reduction, by its hint."""
-    return finish_all(facts, proposals(facts, target), target)
-
-
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
-    """What ``candidates`` starts from, before the rules that hold for every kernel."""
+    """Candidates for a persistent reduction, by its hint."""
     match facts.hint:
         case Hint.INNER | Hint.DEFAULT:
             return _inner(facts, target)

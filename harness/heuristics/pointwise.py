@@ -9,17 +9,16 @@ each would only cost registers.
 
 from __future__ import annotations
 
-from harness.heuristics.facts import Config, Facts
-from harness.heuristics.limits import Proposal, cdiv, finish_all, last_power_of_two
+from harness.heuristics.facts import Facts
+from harness.heuristics.limits import Proposal, cdiv, last_power_of_two
 from harness.target import Target
 
 _MANY_BYTES_PER_ELEMENT = 28
 
 
-def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
+def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """Candidates for a pointwise kernel of one tile or two."""
-    proposals = _one(facts, target) if len(facts.sizes) == 1 else _two(facts)
-    return finish_all(facts, proposals, target)
+    return _one(facts, target) if len(facts.sizes) == 1 else _two(facts)
 
 
 def _bytes_per_point(facts: Facts) -> float:

@@ -8,13 +8,12 @@ shrinks for small x and the rows per step grow instead.
 
 from __future__ import annotations
 
-from harness.heuristics.facts import Config, Facts, Hint
+from harness.heuristics.facts import Facts, Hint
 from harness.heuristics.limits import (
     MAX_LONG_BLOCK,
     MAX_REDUCTION_BLOCK,
     Proposal,
     cdiv,
-    finish_all,
     last_power_of_two,
     reach,
 )
@@ -38,13 +37,8 @@ _SMALL_BYTES = 1 << 20
 """Traffic below which a kernel's time is latency and launch."""
 
 
-def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
-    """Candidates for a looped reduction, by its hint."""
-    return finish_all(facts, proposals(facts, target), target)
-
-
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
-    """What ``candidates`` starts from, before the rules that hold for every kernel."""
+    """Candidates for a looped reduction, by its hint."""
     match facts.hint:
         case Hint.INNER:
             return _inner(facts, target)

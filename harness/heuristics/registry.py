@@ -7,18 +7,18 @@ from collections.abc import Callable
 from harness.heuristics import cooperative, persistent, pointwise, reduction, scan
 from harness.heuristics.facts import Config, Facts, Family
 from harness.heuristics.learned import chosen, config_of, kind_of, trees
+from harness.heuristics.limits import Proposal, finish_all
 from harness.target import Target
 
-Heuristic = Callable[[Facts, Target], tuple[Config, ...]]
-
-RULES: dict[Family, Heuristic] = {
-    Family.POINTWISE: pointwise.candidates,
-    Family.REDUCTION: reduction.candidates,
-    Family.PERSISTENT: persistent.candidates,
-    Family.COOPERATIVE: cooperative.candidates,
+RULES: dict[Family, Callable[[Facts, Target], list[Proposal]]] = {
+    Family.POINTWISE: pointwise.proposals,
+    Family.REDUCTION: reduction.proposals,
+    Family.PERSISTENT: persistent.proposals,
+    Family.COOPERATIVE: reduction.proposals,
     Family.SCAN: scan.looped,
     Family.SPLIT_SCAN: scan.split,
 }
+"""What each family wants, before the rules that hold for every kernel."""
 
 
 def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
@@ -35,12 +35,13 @@ def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
 
 def by_rules(facts: Facts, target: Target) -> tuple[Config, ...]:
     """The candidates of the family's rules."""
-    return RULES[facts.family](facts, target)
+    found = finish_all(facts, RULES[facts.family](facts, target), target)
+    return cooperative.shared(found, facts, target) if facts.family is Family.COOPERATIVE else found
 
 
 def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Configurations that recorded tunings speak for; nothing for kinds they do not speak of."""
-    if facts.family not in LEARNING or facts.one_element_per_thread:
+    if facts.family not in LEARNING:
         return ()
     if facts.family is Family.REDUCTION and reduction.is_long(facts, target):
         return ()  # blocks so large were not among what was learnt from

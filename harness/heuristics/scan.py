@@ -7,24 +7,25 @@ thread are best for both. Scans of columns want narrow blocks, which leave more 
 
 from __future__ import annotations
 
-from harness.heuristics.facts import Config, Facts, Hint
-from harness.heuristics.limits import Proposal, finish_all
+from harness.heuristics.facts import Facts, Hint
+from harness.heuristics.limits import Proposal
 from harness.target import Target
 
 
-def looped(facts: Facts, target: Target) -> tuple[Config, ...]:
+def looped(facts: Facts, _: Target) -> list[Proposal]:
     """Candidates of scans with one program a block of rows, by their hint."""
     if facts.hint in (Hint.INNER, Hint.DEFAULT):
         blocks = [(1, 4096, 8), (1, 2048, 8), (1, 4096, 16), (1, 2048, 4)]
     else:
         blocks = [(16, 128, 8), (16, 64, 4), (32, 64, 8), (32, 128, 8)]
-    return finish_all(facts, [_proposal(*block) for block in blocks], target)
+    return [_proposal(*block) for block in blocks]
 
 
-def split(facts: Facts, target: Target) -> tuple[Config, ...]:
+def split(_: Facts, __: Target) -> list[Proposal]:
     """Candidates of scans with several programs a row."""
-    blocks = [(1, 4096, 8), (1, 4096, 16), (1, 2048, 8), (1, 2048, 4)]
-    return finish_all(facts, [_proposal(*block) for block in blocks], target)
+    return [
+        _proposal(*block) for block in ((1, 4096, 8), (1, 4096, 16), (1, 2048, 8), (1, 2048, 4))
+    ]
 
 
 def _proposal(x: int, r: int, warps: int) -> Proposal:

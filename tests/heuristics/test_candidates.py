@@ -214,15 +214,6 @@ def test_conversions_get_their_elements_per_thread() -> None:
         assert config.block("XBLOCK") >= 4 * 32 * config.num_warps
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
-def test_searches_get_a_thread_for_every_element(target: Target) -> None:
-    plain = pointwise(1 << 20, bytes=8 << 20)
-    searching = candidates(replace(plain, one_element_per_thread=True), target)
-    assert set(by_rules(plain, target)) < set(searching)
-    lanes = [c.block("XBLOCK") / (c.num_warps * target.warp_size) for c in searching]
-    assert 1 in lanes
-
-
 def test_grid_limits_scale_blocks_up() -> None:
     for config in candidates(pointwise(1 << 20, 1 << 20), H100):
         assert cdiv(1 << 20, config.block("YBLOCK")) <= MAX_GRID_YZ
@@ -263,7 +254,6 @@ def any_facts(draw: st.DrawFn) -> Facts:
         bytes=draw(st.integers(0, 1 << 40)),
         min_elements_per_thread=draw(st.sampled_from((0, 0, 2, 4))),
         fixed_blocks=pinned,
-        one_element_per_thread=draw(st.booleans()),
         unknown=tuple(
             p for p, _ in sizes if draw(st.integers(0, 9)) == 0 and not (together and p == "r0_")
         ),
