@@ -16,7 +16,7 @@ import pytest
 from tests import without_hypothesis
 
 if TYPE_CHECKING:
-    from harness.backend import Devices
+    from harness.backend import Compiler, Devices
 
 without_hypothesis.install()
 os.environ.setdefault("HARNESS_VERIFY", "1")  # every program that a test compiles is verified
@@ -82,6 +82,18 @@ def _memory_for_others(request: pytest.FixtureRequest) -> Iterator[None]:
         torch.cuda.empty_cache()
         kept = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
         assert kept < _MOST_KEPT, f"{kept >> 20} MB of the GPU's memory cannot be given back"
+
+
+@pytest.fixture
+def compiler(devices: Devices) -> Iterator[Compiler]:
+    """A backend of torch.compile of its own, for which falling back is an error."""
+    import torch
+
+    from harness.backend import Compiler
+
+    torch.compiler.reset()
+    yield Compiler(devices=devices, fail_on_fallback=True)
+    torch.compiler.reset()
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import selectors
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -91,9 +91,10 @@ class Pool(Closing):
     """A worker process for each of ``devices``; ``seconds`` is the limit for one job that sets
     none, ``cache`` the folder that workers may keep things in. Workers start with the first job.
 
-    ``handlers`` replaces handlers by others, by name: tests stand in for devices with it. Use
-    it as a context manager, or call ``close``. One thread uses it at a time; others wait. In a fork
-    of its process it starts workers of its own: pipes belong to the process that made them.
+    ``handlers`` replaces handlers by others, by name: tests stand in for devices with it, whose own
+    imports are left out then. Use it as a context manager, or call ``close``. One thread uses it at
+    a time; others wait. In a fork of its process it starts workers of its own: pipes belong to the
+    process that made them.
     """
 
     def __init__(
@@ -106,6 +107,9 @@ class Pool(Closing):
         self.seconds = seconds
         self.cache = cache
         self._handlers = dict(handlers or {})
+        if handlers:
+            modules = tuple({name.partition(":")[0]: None for name in handlers.values()})
+            devices = [replace(device, imports=modules) for device in devices]
         self._places = [_Place(device) for device in devices]
         self._lock = threading.RLock()
         self._closed = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,6 @@ from harness.runtime.interpret.interpreter import CheckJob, InterpreterPool
 
 _aten = torch.ops.aten
 COUNT = 40_000
-
-
-@pytest.fixture
-def compiler(devices: Devices) -> Iterator[Compiler]:
-    torch.compiler.reset()
-    yield Compiler(devices=devices, fail_on_fallback=True)
-    torch.compiler.reset()
 
 
 def seeded(run: Callable[..., Any], *args: Any, seed: int = 5) -> Any:

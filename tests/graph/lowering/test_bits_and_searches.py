@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from harness.backend import Compiler, Devices
+from harness.backend import Compiler
 from harness.runtime.interpret.interpreter import CheckJob, InterpreterPool
-
-
-@pytest.fixture
-def compiler(devices: Devices) -> Iterator[Compiler]:
-    torch.compiler.reset()
-    yield Compiler(devices=devices, fail_on_fallback=True)
-    torch.compiler.reset()
 
 
 def same(compiler: Compiler, function: Callable[..., Any], *args: torch.Tensor) -> list[str]:
