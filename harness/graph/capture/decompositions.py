@@ -22,30 +22,36 @@ from harness.graph.capture.strides import layout_rules
 
 DecompositionTable = dict[torch._ops.OperatorBase, Callable[..., Any]]
 
-DECOMPOSED = (
-    "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
-    "_native_batch_norm_legit_no_training _batch_norm_with_update "
-    "_batch_norm_with_update_functional batch_norm_backward _softmax _log_softmax gelu elu "
-    "leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d linalg_vector_norm std std_mean "
-    "logsumexp"
-).split()
+DECOMPOSED = tuple(
+    (
+        "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
+        "_native_batch_norm_legit_no_training _batch_norm_with_update "
+        "_batch_norm_with_update_functional batch_norm_backward _softmax _log_softmax gelu elu "
+        "leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d linalg_vector_norm std "
+        "std_mean logsumexp"
+    ).split()
+)
 """Packets of ``aten`` every overload of which is taken apart, besides torch's core table."""
 
-KEPT = (
-    # a library runs these better
-    "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_attention_math "
-    "_scaled_dot_product_flash_attention_for_cpu_backward scaled_dot_product_attention baddbmm "
-    "addmm mm bmm dot vdot mv convolution convolution_backward _convolution "
-    "max_pool2d_with_indices max_pool2d_with_indices_backward _fft_c2c "
-    # one conversion operator is enough
-    "_to_copy"
-).split()
+KEPT = tuple(
+    (
+        # a library runs these better
+        "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_attention_math "
+        "_scaled_dot_product_flash_attention_for_cpu_backward scaled_dot_product_attention baddbmm "
+        "addmm mm bmm dot vdot mv convolution convolution_backward _convolution "
+        "max_pool2d_with_indices max_pool2d_with_indices_backward _fft_c2c "
+        # one conversion operator is enough
+        "_to_copy"
+    ).split()
+)
 """Packets of ``aten`` that stay whole even though torch could take them apart."""
 
-RANDOM = (
-    "bernoulli native_dropout rrelu rrelu_with_noise rrelu_with_noise_functional normal uniform "
-    "rand_like randn_like"
-).split()
+RANDOM = tuple(
+    (
+        "bernoulli native_dropout rrelu rrelu_with_noise rrelu_with_noise_functional normal "
+        "uniform rand_like randn_like"
+    ).split()
+)
 """Packets that draw random numbers: taken apart by ``capture.random`` alone."""
 
 

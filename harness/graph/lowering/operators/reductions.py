@@ -141,29 +141,42 @@ def sum_of_exponentials(operand: Operand) -> Result | None:
     return replace(plain, online=online)
 
 
-def mean(call: Call) -> Lowered:
-    """``mean``: the sum divided by the number of elements."""
-    operand = over(call).cast(call.dtype)
-    summed = operand.reduce(ReduceKind.SUM, call.dtype)
-    count = call.context.index_value(operand.count, call.dtype)
-    return operand.finish(call.scalar.div(summed, count))
-
-
-def extreme(kind: ReduceKind) -> Rule:
-    """``amax`` and ``amin``; of bools they are *any* and *all*."""
+def reduction(
+    *results: Callable[[Operand], Value], converted: bool = False, at: tuple[int, int] = (1, 2)
+) -> Rule:
+    """The rule of a reduction with these ``results``, of elements ``converted`` to the result's
+    type or as they are; ``at`` are the places of ``dim`` and ``keepdim`` among its arguments."""
 
     def lower(call: Call) -> Lowered:
-        operand = over(call)
-        return operand.finish(extreme_of(operand, kind))
+        operand = over(call, *at)
+        operand = operand.cast(call.dtype) if converted else operand
+        made = tuple(operand.finish(value(operand), n) for n, value in enumerate(results))
+        return made if isinstance(call.node.type, tuple) else made[0]
 
     return Rule(lower)
 
 
-def extreme_of(operand: Operand, kind: ReduceKind) -> Value:
-    """Largest or smallest element."""
+def mean(operand: Operand) -> Value:
+    """The sum divided by the number of elements."""
+    call = operand.call
+    summed = operand.reduce(ReduceKind.SUM, call.dtype)
+    return call.scalar.div(summed, call.context.index_value(operand.count, call.dtype))
+
+
+def largest(operand: Operand) -> Value:
+    """The largest element; of bools whether any is true."""
     if operand.value.dtype is DType.BOOL:
-        return any_of(operand) if kind is ReduceKind.MAX else all_of(operand)
-    return operand.reduce(kind, operand.value.dtype)
+        return any_of(operand)
+    return operand.reduce(ReduceKind.MAX, operand.value.dtype)
+
+
+def smallest(operand: Operand) -> Value:
+    """The smallest element; of bools whether none is false."""
+    if operand.value.dtype is not DType.BOOL:
+        return operand.reduce(ReduceKind.MIN, operand.value.dtype)
+    scalar = operand.call.scalar
+    negated = operand.map(lambda v: scalar.compare(Op.LOGICAL_NOT, v))
+    return scalar.compare(Op.LOGICAL_NOT, negated.reduce(ReduceKind.ANY, DType.BOOL))
 
 
 def any_of(operand: Operand) -> Value:
@@ -171,60 +184,25 @@ def any_of(operand: Operand) -> Value:
     return operand.cast(DType.BOOL).reduce(ReduceKind.ANY, DType.BOOL)
 
 
-def all_of(operand: Operand) -> Value:
-    """Whether every element is true: no element is false."""
-    scalar = operand.call.scalar
-    negated = operand.cast(DType.BOOL).map(lambda v: scalar.compare(Op.LOGICAL_NOT, v))
-    return scalar.compare(Op.LOGICAL_NOT, negated.reduce(ReduceKind.ANY, DType.BOOL))
+def position_of(kind: ReduceKind) -> Callable[[Operand], Value]:
+    """The (first) position of an extreme; without a dimension that in row-major order. What is
+    equal in 16 bits is a tie, as in eager mode; bools have no order and count as numbers."""
+
+    def position(operand: Operand) -> Value:
+        call, dtype = operand.call, operand.call.tensor(0).dtype
+        ranked = operand.map(lambda value: call.rounded(value, dtype))
+        ranked = ranked.cast(DType.I32) if dtype is DType.BOOL else ranked
+        return ranked.reduce(kind, DType.I64)
+
+    return position
 
 
-def any_(call: Call) -> Lowered:
-    """``any``."""
-    operand = over(call)
-    return operand.finish(any_of(operand))
-
-
-def extreme_with_index(kind: ReduceKind, position_kind: ReduceKind) -> Rule:
-    """``max.dim`` and ``min.dim``: values and their (first) positions."""
-
-    def lower(call: Call) -> Lowered:
-        operand = over(call)
-        position = _countable(_rounded(operand)).reduce(position_kind, DType.I64)
-        values = operand.finish(extreme_of(operand, kind), 0)
-        positions = operand.finish(position, 1)
-        return values, positions
-
-    return Rule(lower)
-
-
-def _rounded(operand: Operand) -> Operand:
-    """What is ranked, as eager mode has it: what is equal in 16 bits is a tie."""
-    dtype = operand.call.tensor(0).dtype
-    return operand.map(lambda value: operand.call.rounded(value, dtype))
-
-
-def _countable(operand: Operand) -> Operand:
-    """Bools have no order; compare them as numbers."""
-    return operand.cast(DType.I32) if operand.value.dtype is DType.BOOL else operand
-
-
-def position_of(kind: ReduceKind) -> Rule:
-    """``argmax`` and ``argmin``; without a dimension the position in row-major order."""
-
-    def lower(call: Call) -> Lowered:
-        operand = _countable(_rounded(over(call)))
-        return operand.finish(operand.reduce(kind, DType.I64))
-
-    return Rule(lower)
-
-
-def _deviations(call: Call) -> tuple[Operand, Value]:
-    """What is reduced, and its variance: the sum of squared deviations over
-    ``max(0, n - correction)``."""
-    operand = over(call, 1, 3).cast(call.dtype)
+def variance(operand: Operand) -> Value:
+    """The sum of squared deviations over ``max(0, n - correction)``."""
+    call = operand.call
     given = call.maybe_number(2, "correction")
     correction = 1 if given is None else given
-    squares = operand.reduce(ReduceKind.WELFORD, call.dtype, 1)
+    squares = operand.reduce(ReduceKind.WELFORD, operand.value.dtype, 1)
     if operand.count.is_Integer:
         divisor: Value = call.scalar.like(max(0.0, int(operand.count) - correction), squares)
     elif correction == int(correction):
@@ -232,39 +210,31 @@ def _deviations(call: Call) -> tuple[Operand, Value]:
         divisor = call.context.index_value(count, squares.dtype)
     else:
         raise call.reject(f"correction = {correction}", "a whole number, for unknown sizes")
-    return operand, call.scalar.div(squares, divisor)
+    return call.scalar.div(squares, divisor)
 
 
-def variance(call: Call) -> Lowered:
-    """``var``."""
-    operand, found = _deviations(call)
-    return operand.finish(found)
-
-
-def variance_and_mean(call: Call) -> Lowered:
-    """``var_mean``: both from one pass."""
-    operand, found = _deviations(call)
-    mean_too = operand.reduce(ReduceKind.WELFORD, call.dtype, 0)
-    return operand.finish(found, 0), operand.finish(mean_too, 1)
+def running_mean(operand: Operand) -> Value:
+    """The mean, from the pass that finds the variance."""
+    return operand.reduce(ReduceKind.WELFORD, operand.value.dtype, 0)
 
 
 RULES: Rules = {
     "aten.sum.dim_IntList": total(ReduceKind.SUM),
     "aten.prod.dim_int": total(ReduceKind.PROD),
     "aten.prod.default": total(ReduceKind.PROD),
-    "aten.mean.dim": Rule(mean),
-    "aten.mean.default": Rule(mean),
-    "aten.amax.default": extreme(ReduceKind.MAX),
-    "aten.amin.default": extreme(ReduceKind.MIN),
-    "aten.max.default": extreme(ReduceKind.MAX),
-    "aten.min.default": extreme(ReduceKind.MIN),
-    "aten.max.dim": extreme_with_index(ReduceKind.MAX, ReduceKind.ARGMAX),
-    "aten.min.dim": extreme_with_index(ReduceKind.MIN, ReduceKind.ARGMIN),
-    "aten.argmax.default": position_of(ReduceKind.ARGMAX),
-    "aten.argmin.default": position_of(ReduceKind.ARGMIN),
-    "aten.any.default": Rule(any_),
-    "aten.any.dim": Rule(any_),
-    "aten.any.dims": Rule(any_),
-    "aten.var.correction": Rule(variance),
-    "aten.var_mean.correction": Rule(variance_and_mean),
+    "aten.mean.dim": reduction(mean, converted=True),
+    "aten.mean.default": reduction(mean, converted=True),
+    "aten.amax.default": reduction(largest),
+    "aten.amin.default": reduction(smallest),
+    "aten.max.default": reduction(largest),
+    "aten.min.default": reduction(smallest),
+    "aten.max.dim": reduction(largest, position_of(ReduceKind.ARGMAX)),
+    "aten.min.dim": reduction(smallest, position_of(ReduceKind.ARGMIN)),
+    "aten.argmax.default": reduction(position_of(ReduceKind.ARGMAX)),
+    "aten.argmin.default": reduction(position_of(ReduceKind.ARGMIN)),
+    "aten.any.default": reduction(any_of),
+    "aten.any.dim": reduction(any_of),
+    "aten.any.dims": reduction(any_of),
+    "aten.var.correction": reduction(variance, converted=True, at=(1, 3)),
+    "aten.var_mean.correction": reduction(variance, running_mean, converted=True, at=(1, 3)),
 }
