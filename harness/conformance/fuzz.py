@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -17,6 +18,8 @@ from harness.conformance.compare import differences, outcome, torchs_own
 from harness.conformance.programs import Program, make_program
 from harness.devices.job import Context, Job
 from harness.errors import FallbackWarning
+
+_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +85,14 @@ def trial(seed: int, devices: Devices, program: Program | None = None) -> Trial:
 
 
 def shrunk(program: Program, wrong: Callable[[Program], bool], most: int = 60) -> Program:
-    """``program`` without what is not needed for being ``wrong``, after ``most`` tries at most."""
-    tried = {program}
+    """``program`` without what is not needed for being ``wrong``, after ``most`` tries at most,
+    none of which is begun after two minutes: what is lost with its worker tells nothing."""
+    tried, end = {program}, time.monotonic() + _SECONDS
     again = True
     while again:
         again = False
         for smaller in program.smaller():
-            if smaller in tried or len(tried) > most:
+            if smaller in tried or len(tried) > most or time.monotonic() > end:
                 continue
             tried.add(smaller)
             if wrong(smaller):
