@@ -36,7 +36,7 @@ _KINDS = ("unary", "binary", "binary", "numbers", "views", "views", "indexed", "
           "reduced", "changes", "layers")  # fmt: skip
 _DRAWING = ("dropout", "rand", "bernoulli")
 """In what draws random numbers: torch's own are asked for, so that both are the same."""
-_UNSIGNED_ZEROS = ("max", "min", "relu", "clamp", "sort")
+_UNSIGNED_ZEROS = ("max", "min", "relu", "clamp", "sort", "cum")
 """In what eager mode's zeros have a sign that depends on the order in memory."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -21,10 +22,14 @@ IN_ORDER = (
     "masked_fill",
     "mse_loss_backward",
     "smooth_l1_loss_backward",
+    "topk",
     "tril",
     "triu",
 )
-"""Packets of ``aten`` whose result is contiguous whatever the operands are."""
+"""Packets of ``aten`` whose results are contiguous whatever the operands are."""
+
+MISTRACED = ("copysign.Tensor", "logical_and.default", "logical_or.default", "logical_xor.default")
+"""Elementwise operators that stay whole, and that fake tensors lay out wrongly."""
 
 
 def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
@@ -38,11 +43,29 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
         name = op._schema.name.removeprefix("aten::")
         if name in IN_ORDER:
             rules[op] = functools.partial(_in_order, rule)
-        elif name in ("slice_scatter", "select_scatter"):
+        elif name in ("index_fill", "slice_scatter", "select_scatter"):
             rules[op] = functools.partial(_like_the_first, rule)
-        elif torch.Tag.pointwise in op.tags:
+        elif torch.Tag.pointwise in op.tags or name == "floor_divide":  # not tagged
             rules[op] = functools.partial(_elementwise, rule)
-    return rules
+    whole = [attrgetter(name)(torch.ops.aten) for name in MISTRACED]
+    return rules | {op: _Whole(op) for op in whole}
+
+
+class _Whole:
+    """An operator that stays whole, then laid out as eager mode does: a rule made from it here may
+    rely on that. (Tracing asks the rule again for the call inside.)"""
+
+    def __init__(self, op: torch._ops.OpOverload) -> None:
+        self.op, self.inside = op, False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.inside or all(one.is_contiguous() for one in args if isinstance(one, Tensor)):
+            return NotImplemented
+        self.inside = True
+        try:
+            return _elementwise(self.op, *args, **kwargs)
+        finally:
+            self.inside = False
 
 
 def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
@@ -53,13 +76,15 @@ def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
 
 def _in_order(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     made = rule(*args, **kwargs)
-    return made.contiguous() if isinstance(made, Tensor) else made
+    return torch.utils._pytree.tree_map_only(Tensor, lambda t: t.contiguous(), made)
 
 
 def _like_the_first(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
     made = rule(x, *args)
-    dense = _are_known([x]) and _is_dense(x.shape, x.stride())
-    return laid_out(made, x.stride()) if dense and made.stride() != x.stride() else made
+    if not isinstance(made, Tensor) or not x.numel() or not _are_known([x]):
+        return made
+    stride = elementwise_strides(x.shape, [(x.shape, x.stride())])
+    return laid_out(made, stride) if made.stride() != stride else made
 
 
 def _elementwise(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
