@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import CheckFailed, UsageError
@@ -80,7 +80,6 @@ class GpuBenchmark:
     open_gpu: Callable[[], Gpu]
     report: Callable[[Row], None]
     budget_ms: float = DEFAULT_BUDGET_MS
-    _info: dict[str, Any] = field(default_factory=dict)
 
     def __call__(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -48,6 +48,12 @@ def config_text(config: Config) -> str:
     return " ".join(f"{key}={value}" for key, value in config_dict(config).items())
 
 
+def _stated(name: str, kind: type, otherwise: object = None) -> Any:
+    """A field that holds what a module states: under which name, of which type, and what holds of a
+    module that does not say (``None``: every module does)."""
+    return field(metadata={"name": name, "kind": kind, "otherwise": otherwise})
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class LoadedModule:
     """An emitted module ready to use; ``raw`` is the module object itself. The rest is what it
@@ -69,22 +75,22 @@ class LoadedModule:
     raw: ModuleType
     text: str
     path: Path
-    name: str
-    category: str
-    bytes_moved: int
-    configs: tuple[Config, ...]
-    signature: dict[str, str]
-    divisible_by_16: tuple[str, ...]
-    outputs: tuple[int, ...]
-    flops: int
-    tensor: bool
-    constants: dict[str, Any]
-    points: dict[str, int]
-    fixed_blocks: dict[str, int]
-    least_per_thread: int
-    reduced: int
-    zeroed: tuple[int, ...]
-    unknown_sizes: dict[str, int]
+    name: str = _stated("KERNEL", str)
+    category: str = _stated("CATEGORY", str)
+    bytes_moved: int = _stated("BYTES", int)
+    configs: tuple[Config, ...] = _stated("CONFIGS", list)
+    signature: dict[str, str] = _stated("SIGNATURE", dict)
+    divisible_by_16: tuple[str, ...] = _stated("DIVISIBLE_BY_16", tuple)
+    outputs: tuple[int, ...] = _stated("OUTPUTS", tuple)
+    flops: int = _stated("FLOPS", int, 0)
+    tensor: bool = _stated("TENSOR", bool, False)
+    constants: dict[str, Any] = _stated("CONSTANTS", dict, {})
+    points: dict[str, int] = _stated("POINTS", dict, {})
+    fixed_blocks: dict[str, int] = _stated("PINNED", dict, {})
+    least_per_thread: int = _stated("LEAST_PER_THREAD", int, 0)
+    reduced: int = _stated("REDUCED", int, 1)
+    zeroed: tuple[int, ...] = _stated("ZEROED", tuple, ())
+    unknown_sizes: dict[str, int] = _stated("UNKNOWN_SIZES", dict, {})
 
     @property
     def launch_hash(self) -> str:
@@ -140,26 +146,6 @@ class LoadedModule:
 
 
 _FUNCTIONS = ("grid", "get_args", "call", "reference", "check")
-_STATED: dict[str, tuple[str, type, object]] = {
-    "name": ("KERNEL", str, None),
-    "category": ("CATEGORY", str, None),
-    "bytes_moved": ("BYTES", int, None),
-    "configs": ("CONFIGS", list, None),
-    "signature": ("SIGNATURE", dict, None),
-    "divisible_by_16": ("DIVISIBLE_BY_16", tuple, None),
-    "outputs": ("OUTPUTS", tuple, None),
-    "flops": ("FLOPS", int, 0),
-    "tensor": ("TENSOR", bool, False),
-    "constants": ("CONSTANTS", dict, {}),
-    "points": ("POINTS", dict, {}),
-    "fixed_blocks": ("PINNED", dict, {}),
-    "least_per_thread": ("LEAST_PER_THREAD", int, 0),
-    "reduced": ("REDUCED", int, 1),
-    "zeroed": ("ZEROED", tuple, ()),
-    "unknown_sizes": ("UNKNOWN_SIZES", dict, {}),
-}
-"""What a module states, by the attribute of ``LoadedModule``: its name, its type, and what holds of
-a module that does not say (``None``: every module does)."""
 
 
 def text_hash(text: str) -> str:
@@ -212,14 +198,13 @@ def _execute(text: str, path: Path) -> ModuleType:
 def _checked(module: ModuleType, path: Path) -> dict[str, Any]:
     """What ``module`` states, each of its type. Raises ``CompileFailed``."""
     found: dict[str, Any] = {}
-    for key, (name, _, otherwise) in _STATED.items():
-        found[key] = getattr(module, name, otherwise)
     wrong = [f"no {name}" for name in _FUNCTIONS if not hasattr(module, name)]
-    for key, (name, kind, _) in _STATED.items():
-        if found[key] is None:
-            wrong.append(f"no {name}")
-        elif not isinstance(found[key], kind):
-            wrong.append(f"{name} is {found[key]!r}")
+    for key, of in ((f.name, f.metadata) for f in fields(LoadedModule) if f.metadata):
+        found[key] = value = getattr(module, of["name"], of["otherwise"])
+        if value is None:
+            wrong.append(f"no {of['name']}")
+        elif not isinstance(value, of["kind"]):
+            wrong.append(f"{of['name']} is {value!r}")
     if not wrong and not hasattr(module, found["name"]):
         wrong = ["no function named by KERNEL"]
     if wrong:

@@ -169,11 +169,6 @@ class Launcher:
             self._compiled[names] = found
         return found
 
-    @property
-    def artifact(self) -> str:
-        """The name of the binary that ``prepare`` loads (see ``binary.artifact``)."""
-        return binaries.artifact(self.loaded.text, self.config, self.target)
-
     def prepare(self) -> int:
         """Compile and load for aligned arguments; the number of spilled registers."""
         return self.resources().spills
