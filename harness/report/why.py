@@ -73,11 +73,13 @@ def _bisected(found: Bisected, causes: Sequence[Why], about: dict[str, Any]) -> 
         if s.merge and one
     )
     yield Text(f"last good: {found.last_good}")
-    chance = f"wrong with at most {100 * about['error']:g} % chance"
+    chance = "without noise" if about["by"] != "time" else "not timed"
+    if about["by"] == "time" and found.measured:
+        chance = f"wrong with at most {100 * about['error']:g} % chance"
     yield Text(
         f"{about['graph']}, {short(about['kernel'])}, by {about['by']}: {found.subjects} subjects, "
         f"{found.generated} generated, {len(found.changed)} change the text, {len(found.steps)} "
-        f"measured; {chance if about['by'] == 'time' else 'without noise'}",
+        f"measured; {chance}",
         wrapped=True,
     )
     if found.steps:

@@ -212,7 +212,7 @@ def told(found: Judged) -> str:
     if found.value is None:
         return found.reason
     if found.low == found.high:
-        return f"{found.value:g}"
+        return found.reason or f"{found.value:g}"
     return (
         f"{found.value:.4f} ({found.low:.4f} … {found.high:.4f}, {found.processes} processes)"
         + (f"; {found.reason}" if found.reason else "")

@@ -154,7 +154,7 @@ def test_a_metric_is_searched_without_a_gpu() -> None:
         search(
             history("abcd", "5533"), ByMetric(metrics.named("registers"), lambda made: made.kernels)
         )
-    assert error.value.got == "3"
+    assert error.value.got == "registers 5 → 3"
 
 
 def test_without_anything_to_measure_with_all_changes_of_the_text_are_the_answer() -> None:

@@ -3,7 +3,8 @@
 At the next one they are back. That is one event, not hundreds of slow kernels. It is left out,
 with a sentence that names it; nothing is said about the commit, which has to be measured again.
 Of the newest run nobody can say yet whether it was bad or its commit slow: it stays, what it
-shows is suspected, and the sentence says how many series moved at once.
+shows is suspected, and the sentence says how many series moved at once. The oldest stays, too:
+nothing before it says that the next commit did not do other work.
 """
 
 from __future__ import annotations
@@ -79,13 +80,12 @@ def _bad(
             continue
         first, last = spans[environment]
         many = f"{number} of {total} series were {'slower' if slow else 'faster'}"
-        if place == last:
-            notes.append(_newest(known, environment, place, many))
-            newest.add((environment, place))
+        if place in (first, last):
+            notes.append(_at_an_end(known, environment, place, many, newest=place == last))
+            newest |= {(environment, place)} if place == last else set()
             continue
         bad[environment].add(place)
-        where = "after, all at once" if place == first else "before and after"
-        notes.append(_left_out(known, environment, place, f"{many} there than {where}"))
+        notes.append(_left_out(known, environment, place, f"{many} there than before and after"))
     return bad, notes, newest
 
 
@@ -109,9 +109,12 @@ def _left_out(known: History, environment: Environment, place: int, what: str) -
     )
 
 
-def _newest(known: History, environment: Environment, place: int, many: str) -> str:
+def _at_an_end(
+    known: History, environment: Environment, place: int, many: str, *, newest: bool
+) -> str:
     commit = known.commits[place]
+    which, beside = ("newest", "before") if newest else ("oldest", "after")
     return (
-        f"the newest run, at {commit[:10]} on {environment.machine}: {many} than before, all at "
-        f"once: its commit or a bad run, which one run cannot tell. {_again(commit)}"
+        f"the {which} run, at {commit[:10]} on {environment.machine}: {many} than {beside}, all at "
+        f"once: a commit or a bad run, which one run cannot tell. {_again(commit)}"
     )

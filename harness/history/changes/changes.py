@@ -32,6 +32,10 @@ from harness.records.causes import (
 from harness.records.causes import known as is_known
 from harness.records.metrics import Metric, Scope
 
+_RATES = ("gbps", "fraction")
+_SAME_WORK = 0.002
+"""Rates say something of the same work only: bytes that agree to 0.2 %, as far as a recorded rate
+has digits."""
 _DATE = len("2026-01-31")
 """What of a time in ISO form is its date."""
 
@@ -209,8 +213,27 @@ def _noisy(known: History, every: Sequence[Series], settings: Settings) -> tuple
     found = []
     for series, judgement in zip(every, judged, strict=True):
         for event in events.events(judgement.steps, settings):
-            found.append(_of_step(known, series, event, settings))
+            ends = event.first.position - 1, event.last.position
+            if series.metric.name not in _RATES or not _other_work(known, series, *ends):
+                found.append(_of_step(known, series, event, settings))
     return found, sum(judgement.judged for judgement in judged)
+
+
+def _other_work(known: History, series: Series, before: int, after: int) -> bool:
+    """Whether a kernel or a graph moves other bytes at one point than at another: its rate is then
+    that of other work, and what became of it is told by its time."""
+    frame = known.frame
+    moved = frame["bytes"].to_numpy(np.float64, na_value=np.nan)
+    # Figures that were imported have no bytes of their own.
+    moved = np.where(moved > 0, moved, 1e6 * (frame["ms"] * frame["gbps"]).to_numpy(np.float64))
+    if series.kernel:
+        one, other = (moved[int(series.rows[point])] for point in (before, after))
+    else:
+        whole = moved * frame["launches"].to_numpy(np.float64, na_value=1)
+        mine = (frame["graph"] == series.graph).to_numpy()
+        runs = frame["run"].to_numpy()
+        one, other = (whole[mine & (runs == series.runs[n])].sum() for n in (before, after))
+    return bool(abs(other - one) > _SAME_WORK * one)
 
 
 def _days(known: History, every: Sequence[Series]) -> list[NDArray[np.int64]]:
@@ -360,6 +383,9 @@ def _of_graph(known: History, graph: str, old: int, new: int) -> tuple[str, ...]
     before, after = sides
     found = []
     both = [name for name in before if name in after]
+    launches = [sum(int(row["launches"] or 1) for row in side.values()) for side in sides]
+    if launches[0] != launches[1]:
+        found.append(f"launches {launches[0]} → {launches[1]}")
     counted = (
         ("kernels new", len(after) - len(both)),
         ("kernels gone", len(before) - len(both)),

@@ -23,7 +23,7 @@ pytest.importorskip("ruptures")
 pytestmark = pytest.mark.usefixtures("quick_writes")
 
 
-@pytest.mark.parametrize("place", [0, 12])
+@pytest.mark.parametrize("place", [5, 12])
 def test_a_bad_run_is_one_event_and_no_regression(
     tmp_path: Path, commits: tuple[Path, list[str]], place: int
 ) -> None:
@@ -54,6 +54,57 @@ def test_the_newest_run_is_suspected_and_never_left_out(
     assert "7 of 9 series were slower than before" in note
     assert f"git switch --detach {names[-1][:10]} && harness run" in note
     assert not [note for note in found.notes if "left out" in note]
+
+
+def test_the_oldest_run_is_never_called_bad(
+    tmp_path: Path, commits: tuple[Path, list[str]]
+) -> None:
+    """The commit after it may have made most kernels do other work."""
+    folder, names = commits
+    values = flat()
+    values[:6, 0] *= 1.4
+    save_history(tmp_path, names, values)
+    found = report(tmp_path, folder)
+    assert found.changes == ()
+    (note,) = found.notes
+    assert note.startswith(f"the oldest run, at {names[0][:10]}")
+    assert "which one run cannot tell" in note
+
+
+def other_work(results: Path, names: list[str], since: int) -> None:
+    """A kernel that moves half of the bytes from a commit on, in two thirds of the time."""
+    for point, commit in enumerate(names):
+        few = point >= since
+        noise = 1 + 0.001 * ((7 * point) % 5 - 2)
+        ms, moved = noise * (0.02 if few else 0.03), 1000 if few else 2000
+        gbps = moved / (1e6 * ms)
+        launches = 7 if few else 10
+        made = dataclasses.replace(KERNEL, ms=ms, bytes=moved, gbps=gbps, launches=launches)
+        store.save(
+            results,
+            run(
+                f"20260101-{point:06d}-{commit[:12]}",
+                commit=commit,
+                dirty=False,
+                state=None,
+                graphs=(GraphRecord("block", kernels=(made,)),),
+            ),
+        )
+
+
+def test_other_work_is_told_by_its_time_and_not_by_its_rate(
+    tmp_path: Path, commits: tuple[Path, list[str]]
+) -> None:
+    other_work(tmp_path, commits[1], 12)
+    rates = report(tmp_path, commits[0], "gbps")
+    assert rates.changes == ()
+    times = report(tmp_path, commits[0], "ms")
+    assert {change.worse for change in times.changes} == {False}
+    (whole,) = [change for change in times.changes if not change.series.kernel]
+    assert whole.commit == commits[1][12]
+    assert "launches 10 → 7" in whole.causes
+    (kernel,) = [change for change in times.changes if change.series.kernel]
+    assert "bytes 2000 → 1000" in kernel.causes
 
 
 def test_a_few_outlying_kernels_are_no_bad_run(
