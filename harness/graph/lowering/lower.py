@@ -172,30 +172,24 @@ class Lowering:
 
     def _settle_several(self, node: Node, parts: tuple[Result | None, ...]) -> None:
         self.several[node.name] = parts
-        reduced: list[tuple[Buffer, Reduced]] = []
-        scanned: list[tuple[Buffer, Scanned]] = []
+        made: list[tuple[Buffer, Result]] = []
         for position, part in enumerate(parts):
             name = self.uses.parts.get((node.name, position))
             if name is None or not isinstance(part, Reduced | Scanned):
                 continue
             if isinstance(part, Scanned) and self._is_picked(name, part):
                 continue
-            kinds = node.type
-            assert isinstance(kinds, tuple)
-            kind = kinds[position]
+            kind = node.type[position] if isinstance(node.type, tuple) else None
             assert kind is not None
-            buffer = self._new_buffer(name, kind)
-            if isinstance(part, Reduced):
-                reduced.append((buffer, part))
-            else:
-                scanned.append((buffer, part))
-        buffers = [b for b, _ in (*reduced, *scanned)]
-        origins = self.origins[node.name].union(b.name for b in buffers)
+            made.append((self._new_buffer(name, kind), part))
+        reduced = [(buffer, part) for buffer, part in made if isinstance(part, Reduced)]
+        scanned = [(buffer, part) for buffer, part in made if isinstance(part, Scanned)]
+        origins = self.origins[node.name].union(buffer.name for buffer, _ in made)
         if reduced:
             self.maker.reduce(reduced, origins)
         if scanned:
             self.maker.scan(scanned, origins)
-        for buffer in buffers:
+        for buffer, _ in made:
             self._stored(buffer)
 
     def _is_picked(self, name: str, part: Scanned) -> bool:
