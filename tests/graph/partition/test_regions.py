@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,9 +18,9 @@ from tests.graph.building import GraphBuilder, assert_close, supports
 from tests.running import prepare_partition
 
 
-def check(graph: Graph) -> Partition:
+def check(graph: Graph, known: Callable[[str], bool] | None = supports) -> Partition:
     """The partition, after comparing it with the graph on random inputs."""
-    cut = partition(graph, supports)
+    cut = partition(graph, known)
     wanted_inputs = random_inputs(graph, "cpu", 1)
     got_inputs = [t.clone() for t in wanted_inputs]
     wanted = replay(graph, wanted_inputs, "cpu")
@@ -264,3 +266,18 @@ def test_calls_that_lowering_refuses_for_their_arguments_are_library_calls() -> 
     assert fused == {"even", "doubled", "after"}
     for region in cut.regions:
         lower(region.graph)
+
+
+def test_what_capture_would_take_apart_is_a_library_call_or_a_view_of_the_host() -> None:
+    b = GraphBuilder()
+    x, y = b.input("x", (4, 6)), b.input("y", (4, 6))
+    both = b.call("aten.stack.default", (x, y), 1, name="both")
+    flat = b.call("aten.t.default", b.call("aten.exp.default", x), name="flat")
+    parts = b.call("aten.split.Tensor", flat, 2, name="parts")
+    last = b.call("getitem", parts, 2, name="last")
+    cut = check(b.graph(b.call("aten.gelu.default", both, name="out"), last), None)
+    reasons = {s.node.name: s.reason for s in cut.library_calls}
+    assert reasons == {
+        "both": "no lowering for aten.stack.default",
+        "out": "no lowering for aten.gelu.default",
+    }
