@@ -34,12 +34,14 @@ class KernelPair:
 @dataclass(frozen=True, slots=True)
 class PairResults:
     """What the processes measured of each pair, in the order of the processes, or a reason.
-    ``interrupted``: the user ended it early; what had been measured is here."""
+    ``interrupted``: the user ended it early, ``lost``: why the device gave out; what had been
+    measured is here."""
 
     device: DeviceFacts
     outcomes: tuple[tuple[PairSamples, ...], ...]
     reasons: tuple[str, ...]
     interrupted: bool = False
+    lost: str = ""
 
 
 def time_pairs(
@@ -51,12 +53,12 @@ def time_pairs(
     handlers: Mapping[str, str] | None = None,
 ) -> PairResults:
     """Time every pair in every process. A pair that hangs or fails is a reason and is not tried in
-    later processes; the others go on. Ctrl-C ends it early. Raises ``NoDevice`` where the GPU
-    cannot be used.
+    later processes; the others go on. Ctrl-C and a GPU that gives out end it early. Raises
+    ``NoDevice`` where nothing could be measured.
     """
     outcomes: list[list[PairSamples]] = [[] for _ in pairs]
     reasons = [""] * len(pairs)
-    interrupted = False
+    interrupted, lost = False, ""
     with Pool([gpu()], effort.job_seconds, cache, handlers) as pool:
         device: DeviceFacts = pool.open()[0]
         compile_ahead(_compile_jobs(pairs, device), jobs, cache)
@@ -74,9 +76,13 @@ def time_pairs(
                     raise
                 except HarnessError as error:
                     reasons[number] = one_line(error)
+        except NoDevice as error:
+            if not any(outcomes):
+                raise
+            lost = one_line(error)
         except KeyboardInterrupt:
             interrupted = True
-    return PairResults(device, tuple(map(tuple, outcomes)), tuple(reasons), interrupted)
+    return PairResults(device, tuple(map(tuple, outcomes)), tuple(reasons), interrupted, lost)
 
 
 def find_device(cache: Path) -> DeviceFacts:

@@ -90,12 +90,11 @@ def confirm(
         f"timed interleaved on {found.device.machine.gpu or found.device.machine.key}, "
         f"{effort.processes} fresh processes, random order ({found.device.method})"
     ]
-    if found.interrupted:
-        done = min(
-            (len(o) for o, why in zip(found.outcomes, found.reasons, strict=True) if not why),
-            default=0,
-        )
-        notes.append(f"interrupted: what had been measured is compared (at least {done} processes)")
+    ended = "interrupted" if found.interrupted else found.lost and f"the GPU was lost: {found.lost}"
+    if ended:
+        tried = zip(found.outcomes, found.reasons, strict=True)
+        done = min((len(o) for o, why in tried if not why), default=0)
+        notes.append(f"{ended}: what had been measured is compared (at least {done} processes)")
     if left_out:
         notes.append(
             f"{left_out} more kernels have the same code and configuration: not timed (--all)"

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from harness.devices.pool import Pool
+from harness.errors import NoDevice
 from harness.measure import pairs, worker
 from harness.measure.jobs import Effort, PairJob, TimedKernel
 from harness.measure.pairs import KernelPair, time_pairs
@@ -74,6 +77,26 @@ class TurnTimer:
             self.args.append(getattr(launch, "args", None))
             launch()
         return {name: Samples((1.0,), method="turns", stopped="width") for name in launches}
+
+
+def test_a_gpu_that_gives_out_leaves_what_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, done = Pool.run, []
+
+    def run(pool: Pool, job: Any) -> Any:
+        if len(done) == 3:
+            raise NoDevice("the GPU cannot be used")
+        done.append(job)
+        return real(pool, job)
+
+    monkeypatch.setattr(Pool, "run", run)
+    both = [pair("one"), pair("two")]
+    found = time_pairs(both, EFFORT, tmp_path, 1, handlers=fake_pairs.HANDLERS)
+    assert found.lost == "NoDevice: the GPU cannot be used"
+    assert sorted(len(outcomes) for outcomes in found.outcomes) == [1, 2]
+    with pytest.raises(NoDevice):
+        time_pairs(both, EFFORT, tmp_path, 1, handlers=fake_pairs.HANDLERS)
 
 
 class EmptyLauncher:

@@ -3,12 +3,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.errors import UnknownName, UsageError
 from harness.measure.jobs import Effort
 from harness.measure.noise.judge import Rules, Verdict
+from harness.measure.pairs import PairResults
 from harness.records.timing import Samples
 from harness.verdicts import confirming
 from harness.verdicts.comparing import Comparison, Side
@@ -76,6 +78,21 @@ def test_named_kernels_alone(measure: Callable[..., Comparison]) -> None:
     with pytest.raises(UnknownName, match="neither side") as caught:
         measure(a, b, "k99")
     assert "k9" in caught.value.expected
+
+
+def test_a_gpu_that_gives_out_leaves_what_was_measured(
+    measure: Callable[..., Comparison], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*given: Any) -> PairResults:
+        found = fake_pairs.time_pairs_here(*given)
+        outcomes = (*found.outcomes[:-1], ())
+        return replace(found, outcomes=outcomes, lost="NoDevice: it fell off the bus")
+
+    monkeypatch.setattr(confirming, "time_pairs", lost)
+    found = measure(*sides(12, k3=1.05))
+    assert any("the GPU was lost: NoDevice" in note for note in found.notes)
+    assert found.slower
+    assert found.rows[-1].verdict is Verdict.INCOMPARABLE
 
 
 def test_a_kernel_that_fails_is_a_row(measure: Callable[..., Comparison]) -> None:

@@ -6,6 +6,7 @@ the worse that was neither waived nor recovered since is a regression.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -411,7 +412,7 @@ def _waive(
     waived: Sequence[Waiver],
     metrics: Sequence[Metric],
 ) -> tuple[list[Change], tuple[Waiver, ...]]:
-    line = known.line or known.commits
+    line, today = known.line or known.commits, dt.datetime.now(dt.UTC).date()
     places = {commit: i for i, commit in enumerate(line)}
     used = set()
     answered = []
@@ -420,7 +421,10 @@ def _waive(
         names = {f"{graph}/{change.series.kernel}", f"{graph}/{change.name}"}
         commits = _between(change, places, line)
         for each in waived:
-            if any(each.covers(change.series.metric.name, name, commits, places) for name in names):
+            ratio = None if change.size is None else 1 + abs(change.size)
+            if each.allows(ratio, today) and any(
+                each.covers(change.series.metric.name, name, commits, places) for name in names
+            ):
                 used.add(each.line)
                 change = replace(change, waived=each)
                 break

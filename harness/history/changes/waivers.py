@@ -8,10 +8,16 @@
 ``metric`` is a metric's name or ``*``; ``series`` is ``graph/kernel`` with ``*``, ``?`` and
 ``[...]`` (a graph's own figures are ``graph/``). Empty lines and what follows ``#`` at the
 beginning of a line are left alone. Nothing in the file is executed.
+
+A reason may begin with ``up-to=5%`` (more than that is not waived) and ``until=2026-12-31`` (the
+last day, UTC, on which it is), for a loss that is put up with for a while:
+
+    4f2a9c1     ms      gpt2_forward/softmax    up-to=5% until=2026-12-31 waits for issue 12
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +28,14 @@ from harness.errors import UsageError
 
 FILE = "acknowledged.txt"
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_LIMITS = re.compile(r"(?:up-to=([\d.]+)%\s*)?(?:until=(\S+)\s*)?(.*)")
 _FIELDS = "commit, metric, series, reason"
 
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """One line of the file. ``first`` is empty unless a range is given."""
+    """One line of the file. ``first`` is empty unless a range is given; ``bound`` is the largest
+    relative change that is waived, ``until`` the last day; None where none is given."""
 
     line: int
     first: str
@@ -35,6 +43,14 @@ class Waiver:
     metric: str
     series: str
     reason: str
+    bound: float | None = None
+    until: dt.date | None = None
+
+    def allows(self, ratio: float | None, today: dt.date) -> bool:
+        """Whether it still holds on ``today`` for a change by ``ratio`` (after ÷ before)."""
+        if self.until is not None and today > self.until:
+            return False
+        return self.bound is None or (ratio is not None and ratio <= 1 + self.bound)
 
     def covers(
         self, metric: str, series: str, commits: Sequence[str], places: Mapping[str, int]
@@ -128,4 +144,23 @@ def _parse(line: str, number: int, where: str, metrics: Sequence[str]) -> Waiver
             expected="graph/kernel; * stands for anything",
             remedy="take the series from `harness changes`; a graph's own figures are GRAPH/",
         )
-    return Waiver(number, first.lower(), last.lower(), metric, series, reason.strip())
+    bound, until, reason = _limits(reason.strip(), where)
+    return Waiver(number, first.lower(), last.lower(), metric, series, reason, bound, until)
+
+
+def _limits(reason: str, where: str) -> tuple[float | None, dt.date | None, str]:
+    """The bound and the last day that a reason begins with, and the rest of it."""
+    found = _LIMITS.match(reason)
+    bound, until, rest = found.groups() if found else (None, None, reason)
+    try:
+        last = None if until is None else dt.date.fromisoformat(until)
+        if rest and not rest.startswith(("up-to=", "until=")):
+            return None if bound is None else float(bound) / 100, last, rest
+    except ValueError:
+        pass
+    raise UsageError(
+        "a waived change has a limit that cannot be read, or no reason",
+        where=where,
+        got=reason,
+        expected="up-to=5%, then until=2026-12-31 (or one of them), then the reason",
+    )
