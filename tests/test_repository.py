@@ -271,3 +271,15 @@ def test_the_design_names_what_there_is() -> None:
             found = resolved(token, near)
             assert found is not None, f"docs/design.md names {token}: {row}"
             near = found[0]
+
+
+def test_what_tests_start_finds_no_terminal_and_can_be_interrupted() -> None:
+    """Whatever started pytest: readline leaves a width in the environment, nohup and a shell's &
+    leave signals ignored."""
+    code = (
+        "import os, signal\n"
+        "assert not {'COLUMNS', 'LINES'} & set(os.environ)\n"
+        "assert signal.getsignal(signal.SIGHUP) == signal.SIG_DFL\n"
+        "assert signal.getsignal(signal.SIGINT) == signal.default_int_handler\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

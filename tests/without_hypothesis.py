@@ -1,4 +1,5 @@
-"""A stand-in for hypothesis where it is not installed: its tests skip, the others run."""
+"""Hypothesis draws the same examples in every run, however slowly; a stand-in for it where it is
+not installed: its tests skip, the others run."""
 
 from __future__ import annotations
 
@@ -17,6 +18,11 @@ def install() -> None:
     except ModuleNotFoundError:
         found = None
     if found is not None:
+        from hypothesis import HealthCheck, settings
+
+        slow = [HealthCheck.too_slow]
+        settings.register_profile("suite", derandomize=True, suppress_health_check=slow)
+        settings.load_profile("suite")
         return
     fake: Any = MagicMock(name="hypothesis")
     fake.given = lambda *_, **__: pytest.mark.skip(reason="hypothesis is not installed")
