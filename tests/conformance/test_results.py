@@ -295,6 +295,7 @@ def test_a_batch_norm_lays_its_result_out_as_eager_mode_does(compiler: Compiler)
 
     check(compiler, function, torch.randn(4, 2, 3).transpose(0, -1))
     check(compiler, function, torch.randn(2, 4, 5, 3).permute(0, 3, 1, 2))
+    check(compiler, function, torch.randn(4, 2, 3).transpose(0, -1).detach().requires_grad_())
 
 
 def test_results_lie_as_eager_mode_lays_them_out(compiler: Compiler) -> None:
@@ -322,3 +323,7 @@ def test_results_in_order_and_like_their_operand(compiler: Compiler) -> None:
     z, w = torch.randn(4, 3, 5).permute(1, 2, 0), torch.randn(4, 5).t().detach()
     check(compiler, function, x, y, z, w.requires_grad_())
     assert not any(report.library_calls for report in compiler.reports)
+
+
+def test_a_loss_has_the_type_of_its_first_operand(compiler: Compiler) -> None:
+    check(compiler, F.huber_loss, torch.randn(4, 4, dtype=torch.bfloat16), torch.randn(4, 4))

@@ -22,6 +22,8 @@ _LIKE_CONVOLUTIONS = (
     "_native_batch_norm_legit_no_training",
     "_batch_norm_with_update",
     "_batch_norm_with_update_functional",
+    "native_batch_norm_backward",
+    "batch_norm_backward",
     "roll",
 )
 
@@ -97,6 +99,11 @@ def vector_norm(
 def select_scatter(rule: Callable[..., Tensor], x: Tensor, src: Tensor, *at: int) -> Tensor:
     """Torch's ``rule``, which gives the result a common type of both."""
     return rule(x, src.to(x.dtype), *at)
+
+
+def huber_loss(rule: Callable[..., Tensor], x: Tensor, *args: Any) -> Tensor:
+    """Torch's ``rule``, which gives the result a common type of both operands."""
+    return rule(x, *args).to(x.dtype)
 
 
 def _wide(x: Tensor) -> Tensor:
