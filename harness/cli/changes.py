@@ -75,7 +75,7 @@ def changes(
         raise UnknownName(
             "there are no runs yet", where=str(results), remedy="make one: harness run"
         )
-    followed = _metrics(metric or [], runs)
+    followed = followed_metrics(metric or [], runs)
     waived = waivers_of(ack, results)
     known = arrange(runs, repository or Path.cwd(), by_time=order == "time")
     rules = Settings(family=alpha, smallest=smallest, shortest_run=shortest_run)
@@ -85,7 +85,9 @@ def changes(
     return REGRESSED if report.regressions else BROKEN if report.broken else FINE
 
 
-def _metrics(names: list[str], runs: index.Index) -> list[metrics.Metric]:
+def followed_metrics(names: list[str], runs: index.Index) -> list[metrics.Metric]:
+    """The metrics of these names; the usual ones for ``runs`` if there are none. Raises
+    ``UsageError``."""
     known = metrics.names()
     for name in names:
         if name not in known:

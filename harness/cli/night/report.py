@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from harness.cli.arguments import AckFile
-from harness.cli.changes import waivers_of
+from harness.cli.changes import followed_metrics, waivers_of
 from harness.cli.command import Answer, command
 from harness.cli.show import say_unreadable
 from harness.errors import UnknownName
@@ -17,7 +17,6 @@ from harness.history import index
 from harness.history.changes.changes import find
 from harness.history.changes.fitting import Settings
 from harness.history.changes.series import arrange
-from harness.records import metrics
 from harness.report.output import Report
 from harness.table import Text
 
@@ -77,8 +76,7 @@ def report(
 
         known = arrange(runs, place, by_time=order == "time")
         step("judging the series")
-        followed = [metrics.named("ms"), *metrics.static()]
-        found = find(known, followed, Settings(), waivers_of(ack, folder))
+        found = find(known, followed_metrics([], runs), Settings(), waivers_of(ack, folder))
         pages = gather(folder, place, known, found, machine, step)
         done = write(output, pages, step)
     answer.tell(_told(output / "index.html", pages.tonight, done))

@@ -54,7 +54,12 @@ def take_out(
 
 def _effects(known: History, members: Sequence[Series]) -> tuple[NDArray[np.float64], int]:
     """The common log effect at every position (0 where nobody knows), and of how many kernels."""
-    levels = [level for series in members for level in _levels(known, series)]
+    code, config = (known.frame[name].astype("category").cat for name in ("code", "config"))
+    unknown = np.isin(code.categories.astype(str), ("", "nan", "None"))
+    numbers = np.array(code.codes, np.int64)
+    numbers[np.append(unknown, True)[numbers]] = -1
+    configs = np.array(config.codes, np.int64)
+    levels = [level for series in members for level in _levels(series, numbers, configs)]
     effects = np.zeros(len(known.commits))
     if len(levels) < LEAST:
         return effects, 0
@@ -80,18 +85,20 @@ def polished(block: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(moved - np.median(moved))
 
 
-def _levels(known: History, series: Series) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-    """Stretches of a kernel's points with one code and configuration; none of unknown code."""
+def _levels(
+    series: Series, codes: NDArray[np.int64], configs: NDArray[np.int64]
+) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    """Stretches of a kernel's points with one code and configuration; none of unknown code. By row
+    of the frame ``codes`` number the code (-1: unknown) and ``configs`` the configuration."""
     if not len(series.rows) or series.rows[0] < 0:
         return []
-    rows = known.frame.iloc[series.rows]
-    code, config = (rows[name].astype(str).to_numpy() for name in ("code", "config"))
+    code, config = codes[series.rows], configs[series.rows]
     ends = np.flatnonzero((code[1:] != code[:-1]) | (config[1:] != config[:-1])) + 1
     edges = [0, *ends.tolist(), len(code)]
     return [
         (series.positions[start:stop], series.values[start:stop])
         for start, stop in zip(edges, edges[1:], strict=False)
-        if stop - start >= _LEVEL and code[start] not in ("", "nan", "None")
+        if stop - start >= _LEVEL and code[start] >= 0
     ]
 
 

@@ -25,6 +25,7 @@ from harness.records.names import short
 from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.report.changes import verdict
 from harness.report.site.charts import Mark, Segment
+from harness.table import clean
 from harness.verdicts.totals import scopes
 
 if TYPE_CHECKING:
@@ -216,6 +217,16 @@ class Site:
     def names(self) -> dict[str, Commit]:
         """Commits by their full name."""
         return {commit.name: commit for commit in self.commits}
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Positions of commits by their full name."""
+        return {commit.name: place for place, commit in enumerate(self.commits)}
+
+    @cached_property
+    def shown_names(self) -> list[str]:
+        """What commits are called on a chart."""
+        return [clean(commit.short) for commit in self.commits]
 
     def commit(self, name: str) -> Commit:
         """The commit of that name, with what is known of it."""
@@ -420,9 +431,9 @@ def _sum(lines: Sequence[Line]) -> Line:
     return Line(tuple(reversed(segments)), changes, summed=True)
 
 
-def marks_of(line: Line, commits: Sequence[Commit]) -> tuple[Mark, ...]:
+def marks_of(line: Line, site: Site) -> tuple[Mark, ...]:
     """The changes of a history as a chart draws them."""
-    places = {commit.name: place for place, commit in enumerate(commits)}
+    places = site.places
     return tuple(
         Mark(
             places[change.commit],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from harness.verdicts.comparing import Comparison
 
 _MONTH = timedelta(days=30)
+_READERS = 2
+"""Threads that read run files: decoding leaves Python alone."""
 _FEWEST = 0.5
 """Share of the newest run's kernels that a run has to have to be compared with it."""
 
@@ -160,26 +163,32 @@ def _record(row: Row, module: str) -> KernelRecord:
 
 def _modules(results: Path, known: History, rows: Mapping[int, Row]) -> dict[int, str]:
     """The modules of rows of the history. A file that cannot be read any more has none."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     by_run: dict[int, dict[tuple[str, str], int]] = defaultdict(dict)
     for row, of_row in rows.items():
         by_run[int(of_row["run"])][str(of_row["graph"]), str(of_row["kernel"])] = row
-    found = {}
-    for run, wanted in by_run.items():
-        path = results / known.runs[run].file
-        try:
-            table = pq.ParquetFile(path, pre_buffer=False).read(
-                columns=["graph", "name", "module"], use_threads=False
-            )
-        except (pa.ArrowException, OSError):
-            continue
-        names = zip(table["graph"].to_pylist(), table["name"].to_pylist(), strict=True)
-        for n, name in enumerate(names):
-            if name in wanted:
-                found[wanted[name]] = table["module"][n].as_py() or ""
-    return found
+    with ThreadPoolExecutor(_READERS) as pool:
+        found = pool.map(
+            lambda item: _texts(results / known.runs[item[0]].file, item[1]), by_run.items()
+        )
+        return {row: text for texts in found for row, text in texts.items()}
+
+
+def _texts(path: Path, wanted: Mapping[tuple[str, str], int]) -> dict[int, str]:
+    """The modules of the ``wanted`` kernels (graph, name) of a run file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path, pre_buffer=False)
+        table = file.read(columns=["graph", "name", "module"], use_threads=False)
+    except (pa.ArrowException, OSError):
+        return {}
+    names = zip(table["graph"].to_pylist(), table["name"].to_pylist(), strict=True)
+    return {
+        wanted[name]: table["module"][n].as_py() or ""
+        for n, name in enumerate(names)
+        if name in wanted
+    }
 
 
 def _newest_night(results: Path, machine: str, newest: Run) -> night.Night | None:

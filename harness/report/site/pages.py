@@ -238,8 +238,8 @@ def _chart(line: Line, site: Site) -> dict[str, Any] | None:
         "segments": [
             {"x": one.x, "y": [float(f"{y:.5g}") for y in one.y]} for one in line.segments
         ],
-        "marks": [asdict(mark) for mark in marks_of(line, site.commits)],
-        "names": [clean(commit.short) for commit in site.commits[first : last + 1]],
+        "marks": [asdict(mark) for mark in marks_of(line, site)],
+        "names": site.shown_names[first : last + 1],
     }
 
 

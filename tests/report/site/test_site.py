@@ -12,8 +12,11 @@ from urllib.parse import unquote
 
 import pytest
 
+import harness.records.night as nights_of_machines
 from harness.errors import UsageError
 from harness.history import store
+from harness.history.schema import series_keys
+from harness.records.night import Change, Count, Finding, Night, NightCommit, Trust
 from harness.records.run import GraphRecord, Run
 from tests.history.examples import KERNEL
 from tests.history.examples import run as example
@@ -168,6 +171,85 @@ def test_a_first_run_has_a_page(world: World, tmp_path: Path) -> None:
     mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
     assert mine.report().exit_code == 0
     assert "First measurement" in mine.text("index.html")
+
+
+def of_tonight(run: Run, before: Run, findings: tuple[Finding, ...]) -> Night:
+    return Night(
+        "20261014-040000",
+        run.machine.key,
+        run.created,
+        run.id,
+        run.commit,
+        baseline=before.id,
+        baseline_commit=before.commit,
+        commits=(NightCommit(run.commit, "the subject of the night", "Emmy N."),),
+        trust=Trust("NVIDIA H200", controls=40, flagged=("a/b", "c/d"), offset=0.004),
+        findings=findings,
+        counts={"same": 14, "changed": 2},
+        not_measured=("llama_block_backward/late: the time given was over",),
+        library_calls=(Count("llama_block_forward", "aten.sort.default", 0, 2, "too long"),),
+        resolved=0.011,
+        suite_us=1200.0,
+    )
+
+
+def test_a_recorded_night_is_what_the_first_page_shows(world: World, tmp_path: Path) -> None:
+    """Its findings, not what a comparison of the two newest runs would say."""
+    run, before = world.runs[-1], world.runs[-2]
+    keys = series_keys(
+        (run.graphs[0].name, k.region, k.origins, k.name) for k in run.graphs[0].kernels
+    )
+    kernel = run.graphs[0].kernels[3]
+    slower = Finding(
+        run.graphs[0].name,
+        keys[3],
+        "the label",
+        Change.CHANGED,
+        kernel.name,
+        old_us=10.0,
+        new_us=14.0,
+        ratio=1.4,
+        low=1.38,
+        high=1.42,
+        launches=3,
+        change_us=12.0,
+        verdict="SLOWER",
+        confirmed=True,
+        cause="the cause of the night",
+        evidence=("registers 32 to 255",),
+    )
+    waived = replace(slower, kernel="triton_known", series="", waived="softmax in float32")
+    night = of_tonight(run, before, (slower, waived))
+    shutil.copytree(world.results, tmp_path / "results")
+    nights_of_machines.save(tmp_path / "results", night)
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    text = mine.text("index.html")
+    for said in (
+        "2 confirmed regressions, +23 µs",  # and the one that the history shows
+        "14 same, 2 changed; tonight could resolve about ±1.1 %",
+        "the cause of the night",
+        "registers 32 to 255",
+        "2 of 40 flagged",
+        "the time given was over",
+        "aten.sort.default 0 → 2: too long",
+        "softmax in float32",
+    ):
+        assert said in text
+    page = next(
+        p for p in mine.site.glob("kernels/*") if f"KERNEL = &#34;{kernel.name}" in p.read_text()
+    )
+    assert f'<a href="kernels/{page.name}">' in text
+
+
+def test_a_night_of_an_older_run_is_not_shown(world: World, tmp_path: Path) -> None:
+    shutil.copytree(world.results, tmp_path / "results")
+    old = world.runs[-2]
+    night = Night("20261013-040000", old.machine.key, old.created, old.id, counts={"gone": 77})
+    nights_of_machines.save(tmp_path / "results", night)
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    assert "77 gone" not in mine.text("index.html")
 
 
 def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
