@@ -213,73 +213,6 @@ def _reports(
     return hits / max(1, number * reports), alarms / reports
 
 
-def _day(size: float, own: float = 0.0, walk: bool = False) -> Noise:
-    """Noise of 0.5 % with days of five runs that move all kernels by ``size``, each by ``own`` (in
-    units of the noise), or all by a walk from run to run."""
-
-    def drawn(rng: np.random.Generator, rows: int) -> Block:
-        steps = rng.normal(0, size, (1, POINTS if walk else POINTS // 5))
-        day = np.cumsum(steps, axis=1) if walk else np.repeat(steps, 5, axis=1)
-        mine = np.repeat(rng.normal(0, own, (rows, POINTS // 5)), 5, axis=1)
-        return rng.normal(size=(rows, POINTS)) + day + mine
-
-    return drawn
-
-
-def noisier(rng: np.random.Generator, rows: int) -> Block:
-    """Noise that is three times as large in the second half."""
-    return rng.normal(size=(rows, POINTS)) * np.where(np.arange(POINTS) < POINTS // 2, 1, 3)
-
-
-def launches(rng: np.random.Generator, rows: int) -> Block:
-    """Each fiftieth series is 8 % slower in a tenth of its runs."""
-    odd = np.arange(rows)[:, None] % 50 == 0
-    late = rng.random((rows, POINTS)) < 0.1
-    return rng.normal(size=(rows, POINTS)) + 16 * odd * late
-
-
-def day_table(reports: int, rows: int = 50) -> None:
-    """How often a report over ``rows`` series of unchanged code has a false alarm, and what it
-    finds of one step of 5 % in the middle, with the common effects left in and taken out."""
-    print(f"\nReports over {rows} series of unchanged code, noise 0.5 % ({reports} each)\n")
-    print("| world | false alarm, left in | taken out | step of 5 % found | confirmed and right |")
-    print("|---|---|---|---|---|")
-    worlds: dict[str, Noise] = {
-        "white": white,
-        **{f"days of {0.5 * d:g} % common": _day(d) for d in (0.4, 0.6, 1.0, 4.0)},
-        "a slow walk, 0.25 % a run": _day(0.5, walk=True),
-        "days of 0.5 %, each kernel's own": _day(0.0, own=1.0),
-        "noise × 3 midway": noisier,
-        "8 % slower in a tenth of the runs, 2 % of series": launches,
-    }
-    for name, make in worlds.items():
-        rng = np.random.default_rng(7)
-        left = out = hits = right = told = 0
-        for _ in range(reports):
-            block = 0.005 * make(rng, rows)
-            left += _alarms(list(block)) > 0
-            out += _alarms(_without_common(block)) > 0
-            block[0, POINTS // 2 :] += np.log(1.05)
-            judged = detect(_without_common(block))
-            sure = [[s for s in one.steps if s.confirmed] for one in judged]
-            hits += any(abs(s.position - POINTS // 2) <= 1 for s in sure[0])
-            told += sum(map(len, sure))
-            right += len([s for s in sure[0] if abs(s.position - POINTS // 2) <= 1])
-        share = [f"{100 * n / reports:.0f} %" for n in (left, out, hits)]
-        print(f"| {name} | {' | '.join(share)} | {100 * right / max(1, told):.0f} % |", flush=True)
-
-
-def _alarms(series: list[Block]) -> int:
-    return sum(step.confirmed for one in detect(series) for step in one.steps)
-
-
-def _without_common(block: Block) -> list[Block]:
-    """The rows without their runs' common effects, all being of one code throughout."""
-    from harness.history.changes.common import polished
-
-    return list(block - polished(block))
-
-
 def speed(series: int, commits: int) -> None:
     """Load and judge run files of a large history."""
     from harness.history.changes.changes import find
@@ -364,11 +297,8 @@ def main() -> None:
     """Print what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--speed", action="store_true", help="time 2,000 series of 200 commits")
-    parser.add_argument(
-        "--table", choices=("all", "flat", "steps", "reports", "days"), default="all"
-    )
+    parser.add_argument("--table", choices=("all", "flat", "steps", "reports"), default="all")
     parser.add_argument("--rows", type=int, default=4_000, help="flat series per kind of noise")
-    parser.add_argument("--reports", type=int, default=100, help="reports per kind of day")
     arguments = parser.parse_args()
     if arguments.speed:
         speed(2000, 200)
@@ -379,8 +309,6 @@ def main() -> None:
         step_table()
     if arguments.table in ("reports", "all"):
         report_table()
-    if arguments.table in ("days", "all"):
-        day_table(arguments.reports)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +21,7 @@ from harness.measure.jobs import DeviceFacts, Effort
 from harness.options import Options
 from harness.records.machine import commit_of
 from harness.report import output
-from harness.report.calibration import calibration_report
+from harness.report.calibration import calibration_report, sessions_report
 from harness.target import find_target
 
 
@@ -43,6 +44,19 @@ def calibrate(
     show: Annotated[
         bool, typer.Option("--show", help="Print the newest one again; measure nothing.")
     ] = False,
+    sessions: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=1000,
+            help="Measure so often, as a whole, and state the false tables between all that is "
+            "recorded; 0: measure nothing.",
+            show_default=False,
+        ),
+    ] = None,
+    every: Annotated[
+        float, typer.Option(min=0.0, help="Hours from one of the --sessions to the next.")
+    ] = 1.0,
     jobs: Jobs = None,
     commit: Commit = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every kernel.")] = False,
@@ -59,6 +73,7 @@ def calibrate(
     harness calibrate llama_block_forward --processes 4
     harness calibrate --resume
     harness calibrate --show --all
+    harness calibrate --sessions 8 --every 3
     """
     options = answer.options
     options = dataclasses.replace(
@@ -82,7 +97,39 @@ def calibrate(
     if journal is not None:
         processes = journal.header.processes
     effort = Effort(processes, budget, seconds=seconds)
-    return _calibrate(answer, options, (suite, tuple(graphs or ())), effort, journal, tell)
+    asked = suite, tuple(graphs or ())
+    if sessions is None:
+        return _calibrate(answer, options, asked, effort, journal, tell)
+    return _sessions(
+        answer,
+        options,
+        sessions,
+        every,
+        lambda kept: _calibrate(answer, options, asked, effort, None, kept),
+    )
+
+
+def _sessions(
+    answer: Answer,
+    options: Options,
+    sessions: int,
+    every: float,
+    measure: Callable[[Callable[[Calibration, Path], None]], int],
+) -> int:
+    """Measure as a whole so many times, ``every`` so many hours; what all recorded ones say."""
+    from harness.calibration.sessions import rehearsed
+    from harness.measure.noise.judge import Rules
+
+    status = FINE
+    for left in range(sessions - 1, -1, -1):
+        begun = time.monotonic()
+        status = measure(lambda _, path: output.note(f"measured: {path}"))
+        if status != FINE:
+            break
+        if left:
+            time.sleep(max(0.0, 3600 * every - (time.monotonic() - begun)))
+    answer.tell(sessions_report(rehearsed(options.results, Rules()), Rules()))
+    return status
 
 
 def _unfinished(options: Options) -> CalibrationJournal:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.calibration.record import LEVELS, Calibration, Detectable, Mode, Share, size_class
+from harness.calibration.sessions import Sessions, sentences
+from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen, short
 from harness.records.run import to_json
 from harness.report.output import Report
@@ -29,6 +31,15 @@ def calibration_report(
         lambda: list(_blocks(found, kept, path, everything)),
         lambda: {**to_json(replace(found, kernels=kept)), "file": str(path)},
         lambda: to_json(kept),
+    )
+
+
+def sessions_report(found: Sessions, rules: Rules) -> Report:
+    """The false verdicts between whole measurements."""
+    return Report(
+        lambda: [*paragraphs(sentences(found, rules))],
+        lambda: to_json(found),
+        lambda: to_json(found.between),
     )
 
 

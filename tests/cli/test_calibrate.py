@@ -230,3 +230,25 @@ def test_a_file_of_a_newer_harness_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="cannot be read"):
         calibrations.load(path)
     assert calibrations.newest(tmp_path, "m", "any") is None
+
+
+def test_whole_measurements_are_repeated_and_held_against_each_other(
+    harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    monkeypatch.setattr("harness.calibration.sessions._FEWEST", 12)
+    ids = iter(f"2026010{n}-000000" for n in range(1, 9))
+    header = run.header
+    monkeypatch.setattr(
+        run, "header", lambda *args: dataclasses.replace(header(*args), id=next(ids))
+    )
+    answer = harness("calibrate", "--sessions", "3", "--every", "2", "--processes", "3")
+    assert answer.status == 0, answer.err
+    assert len(kept(results)) == 3
+    assert len([s for s in slept if s > 7000]) == 2
+    said = " ".join(answer.out.split())
+    assert "3 whole measurements on 1 boards" in said
+    assert "0 of 20 tables hold a false SLOWER or FASTER" in said
+    found = harness("calibrate", "--sessions", "0", "--json").json()
+    assert sum(one["tables"]["kernels"] for one in found["between"]) == 20
