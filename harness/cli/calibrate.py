@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,39 +25,45 @@ from harness.report import output
 from harness.report.calibration import calibration_report, sessions_report
 from harness.target import find_target
 
+Processes = Annotated[int, typer.Option(min=2, max=100, help="Fresh processes to time in.")]
+Budget = Annotated[
+    float, typer.Option(min=1.0, help="Milliseconds for a kernel in a process, at most.")
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option(min=1.0, help="Begin no kernel after so long.", show_default=False),
+]
+Sessions = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=1000,
+        help="Measure so often, as a whole, and state the false tables between all that is "
+        "recorded; 0: measure nothing.",
+        show_default=False,
+    ),
+]
+Every = Annotated[
+    float, typer.Option(min=0.0, help="Hours from one of the --sessions to the next.")
+]
+
 
 @command(table=True, only=True)
 def calibrate(
     answer: Answer,
     graphs: Graphs = None,
     suite: Suite = "default",
-    processes: Annotated[int, typer.Option(min=2, max=100, help="Fresh processes to time in.")] = 6,
-    budget: Annotated[
-        float, typer.Option(min=1.0, help="Milliseconds for a kernel in a process, at most.")
-    ] = 200.0,
-    seconds: Annotated[
-        float | None,
-        typer.Option(min=1.0, help="Begin no kernel after so long.", show_default=False),
-    ] = None,
+    processes: Processes = 6,
+    budget: Budget = 200.0,
+    seconds: Seconds = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the last one that was interrupted.")
     ] = False,
     show: Annotated[
         bool, typer.Option("--show", help="Print the newest one again; measure nothing.")
     ] = False,
-    sessions: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=1000,
-            help="Measure so often, as a whole, and state the false tables between all that is "
-            "recorded; 0: measure nothing.",
-            show_default=False,
-        ),
-    ] = None,
-    every: Annotated[
-        float, typer.Option(min=0.0, help="Hours from one of the --sessions to the next.")
-    ] = 1.0,
+    sessions: Sessions = None,
+    every: Every = 1.0,
     jobs: Jobs = None,
     commit: Commit = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every kernel.")] = False,
@@ -72,7 +79,6 @@ def calibrate(
     \b
     harness calibrate llama_block_forward --processes 4
     harness calibrate --resume
-    harness calibrate --show --all
     harness calibrate --sessions 8 --every 3
     """
     options = answer.options
@@ -100,13 +106,8 @@ def calibrate(
     asked = suite, tuple(graphs or ())
     if sessions is None:
         return _calibrate(answer, options, asked, effort, journal, tell)
-    return _sessions(
-        answer,
-        options,
-        sessions,
-        every,
-        lambda kept: _calibrate(answer, options, asked, effort, None, kept),
-    )
+    measure = functools.partial(_calibrate, answer, options, asked, effort, None)
+    return _sessions(answer, options, sessions, every, measure)
 
 
 def _sessions(

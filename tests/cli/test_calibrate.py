@@ -237,7 +237,7 @@ def test_whole_measurements_are_repeated_and_held_against_each_other(
 ) -> None:
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
-    monkeypatch.setattr("harness.calibration.sessions._FEWEST", 12)
+    monkeypatch.setattr("harness.calibration.sessions._FEWEST", 8)
     ids = iter(f"2026010{n}-000000" for n in range(1, 9))
     header = run.header
     monkeypatch.setattr(
