@@ -33,6 +33,8 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("changes", "changes", "Say at which commit a kernel's time changed, and why."),
     ("report", "night.report:report", "Write the results as web pages."),
     ("confirm", "compare:confirm", "Time two runs' kernels against each other, today."),
+    ("nightly", "night.nightly:nightly", "Time what changed since the accepted run, confirmed."),
+    ("accept", "night.nightly:accept", "Make a run what nights are compared with."),
     ("why", "night.why:why", "Name what made a kernel take another time."),
     ("bisect", "night.why:bisect", "Find the commit, or the triton, that made a kernel slower."),
     ("import", "results:import_", "Make runs of what asv or pytest-benchmark measured."),

@@ -18,6 +18,7 @@ from harness.errors import RecordError
 from harness.history import index, journal, store
 from harness.history.changes.waivers import Waiver
 from harness.history.index import IndexedRun
+from harness.history.nights import Accepted, read_baseline
 from harness.records import git
 
 _DEAD = 3600.0
@@ -61,10 +62,20 @@ def survey(
     if not candidates:
         return found
     held = _in_version_control(results, [run for run, _ in candidates])
+    accepted = {one.run for folder in index.machine_folders(results) if (one := _baseline(folder))}
     for run, reason in candidates:
         keep = _why_kept(run, held, waived)
+        keep = "nights are compared with it" if run.id in accepted else keep
         found.append(_finding(results, run, beside, reason, keep))
     return found
+
+
+def _baseline(folder: Path) -> Accepted | None:
+    """The run accepted for a machine; an unreadable file accepts nothing."""
+    try:
+        return read_baseline(folder)
+    except RecordError:
+        return None
 
 
 def remove(findings: Iterable[Finding]) -> list[Path]:

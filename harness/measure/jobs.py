@@ -126,11 +126,13 @@ class StartCompilers(Job):
 @dataclass(frozen=True, slots=True)
 class TimedKernel:
     """A kernel: its module's text, its configuration (None: the module's default), how often it is
-    launched."""
+    launched. ``triton``: the binary that this version compiled, which is in the cache (empty: the
+    version installed)."""
 
     module_text: str
     config: dict[str, int] | None = None
     launches: int = 1
+    triton: str = ""
 
 
 @dataclass(frozen=True, slots=True)

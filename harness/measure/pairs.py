@@ -98,6 +98,7 @@ def _compile_jobs(pairs: Sequence[KernelPair], device: DeviceFacts) -> list[Comp
         (kernel.module_text, tuple((kernel.config or {}).items()))
         for pair in pairs
         for kernel in (*pair.a, *pair.b)
+        if not kernel.triton
     )
     return [
         CompileJob(text, device.target, config_from_dict(dict(config)) if config else None)

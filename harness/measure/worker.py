@@ -277,7 +277,7 @@ def _launch(
         config = untuned(kernel.module_text, target, cache) or loaded.configs[0]
         if kernel.config is not None:
             config = modules.config_from_dict(kernel.config)
-        launcher = Launcher(loaded, config, target, cache)
+        launcher = Launcher(loaded, config, target, cache, triton=kernel.triton)
         try:
             launcher.prepare()
         except CompileFailed as error:

@@ -95,15 +95,20 @@ class CudaDevice(Closing):
         """The machine, clocks under load."""
         return self._facts.machine
 
-    def prepare(self, modules: Sequence[EmittedModule]) -> None:
+    def prepare(
+        self, modules: Sequence[EmittedModule], given: Mapping[str, Config] | None = None
+    ) -> None:
         """Compile every candidate of every module in parallel, of one that was tuned before its
-        winner alone. What fails here fails again, with its reason, when it is timed."""
-        texts = [m.text for m in modules]
+        winner alone, and of a text with a ``given`` configuration that one. What fails here fails
+        again, with its reason, when it is timed."""
+        given = given or {}
+        texts = [m.text for m in modules if m.text not in given]
         known, notes = self._worker.run(KnownConfigs(tuple(texts)))
         for note in notes:
             warn_once(note)
         known_jobs = [CompileJob(t, self.target, c) for t, c in zip(texts, known, strict=True) if c]
         rest = [t for t, c in zip(texts, known, strict=True) if c is None]
+        known_jobs += [CompileJob(text, self.target, c) for text, c in given.items()]
         self._pool.warm([*known_jobs, *warm_jobs(rest, self.target, self._cache)])
 
     def check(self, module: EmittedModule) -> CheckResult:

@@ -325,7 +325,28 @@ class ChosenKernels:
         return self.entry.compile_small()
 
 
-Entry = FileEntry | UserEntry | ChosenKernels
+@dataclass(frozen=True, slots=True)
+class MadeEntry:
+    """An entry that is compiled already, with those kernels of ``made`` that are wanted."""
+
+    entry: FileEntry | UserEntry | ChosenKernels | MadeEntry
+    made: Compiled
+
+    @property
+    def name(self) -> str:
+        """The entry's name."""
+        return self.entry.name
+
+    def compile(self) -> Compiled:
+        """What was made of it."""
+        return self.made
+
+    def compile_small(self) -> Compiled | None:
+        """At small sizes, where every kernel may be a part of a wanted one."""
+        return self.entry.compile_small()
+
+
+Entry = FileEntry | UserEntry | ChosenKernels | MadeEntry
 """What a session compiles: at full size, and small for the interpreter (None without sizes)."""
 
 

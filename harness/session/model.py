@@ -9,17 +9,20 @@ from harness.codegen.source import EmittedModule
 from harness.records.run import GraphRecord, KernelRecord, LibraryCall, RegionRecord
 
 if TYPE_CHECKING:
+    from harness.heuristics.facts import Config
     from harness.measure.peers.regions import Comparable
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledKernel:
     """A distinct kernel of a graph, and for each of its launches the nodes computed;
-    ``region`` is the region of its first launch."""
+    ``region`` is the region of its first launch. ``config``: it is not tuned but timed in this
+    configuration."""
 
     module: EmittedModule
     launches: tuple[tuple[str, ...], ...]
     region: str = ""
+    config: Config | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from harness.codegen.source import EmittedModule
 from harness.devices.queue import Answer, Inbox, Queue
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
@@ -125,7 +124,7 @@ class Session:
         except HarnessError as error:
             yield GraphDone(GraphRecord(entry.name, reason=f"{type(error).__name__}: {error}"))
             return
-        kernels = [_blank(kernel) for kernel in compiled.kernels]
+        kernels = [blank(kernel) for kernel in compiled.kernels]
         record = GraphRecord(
             entry.name, compiled.library_calls, codegen_seconds=round(compiled.seconds, 6)
         )
@@ -175,12 +174,13 @@ class Session:
     ) -> Iterator[Event]:
         name = progress.record.name
         progress.comparing = self.peers is not None
-        device.prepare([kernel.module for kernel in compiled.kernels])
+        given = {k.module.text: k.config for k in compiled.kernels if k.config is not None}
+        device.prepare([kernel.module for kernel in compiled.kernels], given)
         if self.peers is not None:
             self.peers.prepare(compiled.regions)
         for number, kernel in enumerate(compiled.kernels):
             record = progress.kernels[number]
-            record, config = _on_device(device, kernel.module, record)
+            record, config = _on_device(device, kernel, record)
             progress.kernels[number] = record
             progress.missing[number] -= 1
             # The metrics recorded are those of the configuration that was timed.
@@ -237,7 +237,8 @@ def _origins(compiled: Compiled) -> list[tuple[tuple[str, ...], ...]]:
     return [kernel.launches for kernel in compiled.kernels]
 
 
-def _blank(kernel: CompiledKernel) -> KernelRecord:
+def blank(kernel: CompiledKernel) -> KernelRecord:
+    """A kernel as it is known once it is generated."""
     module = kernel.module
     return KernelRecord(
         name=module.name,
@@ -285,8 +286,9 @@ def _with_answer(record: KernelRecord, value: object, is_check: bool) -> KernelR
 
 
 def _on_device(
-    device: CudaDevice, module: EmittedModule, record: KernelRecord
+    device: CudaDevice, kernel: CompiledKernel, record: KernelRecord
 ) -> tuple[KernelRecord, Config | None]:
+    module, given = kernel.module, kernel.config
     try:
         record = _with_check(replace(record, check_note=ON_DEVICE), device.check(module))
     except NoDevice:
@@ -294,7 +296,7 @@ def _on_device(
     except HarnessError as error:
         return replace(record, check=Check.FAILED, check_note=one_line(error)), None
     try:
-        timing = device.time(module)
+        timing = device.again(module.text, module.name, given) if given else device.time(module)
     except NoDevice:
         raise
     except HarnessError as error:

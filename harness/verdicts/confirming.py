@@ -25,8 +25,10 @@ from harness.pipeline import compile_graph
 from harness.records import modules
 from harness.records.run import GraphRecord, KernelRecord, RegionRecord, Run
 from harness.records.timing import Samples
+from harness.runtime.compile import binary
 from harness.runtime.module import config_from_dict
 from harness.session.entries import GraphFile
+from harness.target import H100, Target
 from harness.verdicts.bisecting import Made, TimePairs
 from harness.verdicts.causes import is_identical
 from harness.verdicts.comparing import Comparison, Measured, Side, assemble, recorded_times
@@ -40,11 +42,23 @@ they say how far to trust the verdicts on the others."""
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """Where to measure: the cache folder, processes that compile, and who hears of progress."""
+    """Where to measure: the cache folder, processes that compile, and who hears of progress.
+    ``triton`` is the version that compiled A's binaries, if it is another one."""
 
     cache: Path
     jobs: int
     follow: Follow = lambda _done, _total: None
+    triton: str = ""
+    target: Target = H100
+
+    def keeps(self, kernel: KernelRecord) -> bool:
+        """Whether the cache has the binary of ``kernel`` that ``triton`` compiled for ``target``:
+        that one is timed then."""
+        if not self.triton or kernel.config is None:
+            return False
+        config = config_from_dict(kernel.config)
+        name = binary.artifact(kernel.module, config, self.target, (), self.triton)
+        return binary.path(self.cache, name).is_file()
 
 
 def confirm(
@@ -76,34 +90,55 @@ def confirm(
             expected="at least one kernel of the two with its module recorded",
             remedy="look at what there is: harness compare A B --all",
         )
+    notes = [f"{left_out} more kernels have the same code and configuration: not timed (--all)"]
+    lone = () if kernels else whole.vanished, () if kernels else whole.appeared
+    pairing = Pairing(tuple(matches), *lone)
+    return time_matches((a, b), pairing, rules, effort, place, notes if left_out else ())
+
+
+NOT_REACHED = "not timed before the end"
+LOST = "the GPU was lost"
+
+
+def time_matches(
+    both: tuple[Side, Side],
+    pairing: Pairing,
+    rules: Rules,
+    effort: Effort,
+    place: Workplace,
+    notes: Sequence[str] = (),
+) -> Comparison:
+    """Time every match of ``pairing`` interleaved. A GPU that gives out on the way is said in a
+    note, and what had been measured is compared. Raises ``NoDevice`` where nothing could be."""
+    matches = list(pairing.matches)
     ready = [n for n, match in enumerate(matches) if all(k.module for k in _kernels(match))]
-    pairs = [KernelPair(_timed_kernels(matches[n].a), _timed_kernels(matches[n].b)) for n in ready]
+    pairs = [
+        KernelPair(_timed_kernels(matches[n].a, place), _timed_kernels(matches[n].b)) for n in ready
+    ]
     found = time_pairs(pairs, effort, place.cache, place.jobs, place.follow)
     measured: list[Measured] = ["a module is not recorded"] * len(matches)
     matches = [_without_samples(match) for match in matches]
     for n, outcomes, reason in zip(ready, found.outcomes, found.reasons, strict=True):
-        why = reason or ("" if outcomes else "not timed before the interruption")
+        why = reason or ("" if outcomes else NOT_REACHED)
         measured[n] = why or _measured(outcomes)
         matches[n] = _with_samples(matches[n], outcomes)
-    sides = [as_of_today(side, found.device, effort.processes) for side in (a, b)]
+    sides = [as_of_today(side, found.device, effort.processes) for side in both]
+    if place.triton:  # another binary, whatever its text
+        was = replace(sides[0].run.machine, triton=place.triton)
+        sides[0] = replace(sides[0], run=replace(sides[0].run, machine=was))
     notes = [
+        *notes,
         f"timed interleaved on {found.device.machine.gpu or found.device.machine.key}, "
-        f"{effort.processes} fresh processes, random order ({found.device.method})"
+        f"{effort.processes} fresh processes, random order ({found.device.method})",
     ]
-    ended = "interrupted" if found.interrupted else found.lost and f"the GPU was lost: {found.lost}"
+    ended = "interrupted" if found.interrupted else found.lost and f"{LOST}: {found.lost}"
     if ended:
         tried = zip(found.outcomes, found.reasons, strict=True)
         done = min((len(o) for o, why in tried if not why), default=0)
         notes.append(f"{ended}: what had been measured is compared (at least {done} processes)")
-    if left_out:
-        notes.append(
-            f"{left_out} more kernels have the same code and configuration: not timed (--all)"
-        )
     if any(kernel.config is None for match in matches for kernel in _kernels(match)):
         notes.append("kernels without a recorded configuration run with their module's default")
-    pairing = Pairing(
-        tuple(matches), () if kernels else whole.vanished, () if kernels else whole.appeared
-    )
+    pairing = replace(pairing, matches=tuple(matches))
     return assemble(sides[0], sides[1], pairing, measured, rules, paired=True, notes=notes)
 
 
@@ -155,11 +190,13 @@ def _chosen(
     return kept, len(whole.matches) - len(kept)
 
 
-def _timed_kernels(kernels: Sequence[KernelRecord]) -> tuple[TimedKernel, ...]:
-    alone = len(kernels) == 1
+def _timed_kernels(
+    kernels: Sequence[KernelRecord], place: Workplace | None = None
+) -> tuple[TimedKernel, ...]:
+    kept = place is not None and all(map(place.keeps, kernels))
+    alone, triton = len(kernels) == 1, place.triton if place and kept else ""
     return tuple(
-        TimedKernel(kernel.module, kernel.config, 1 if alone else kernel.launches)
-        for kernel in kernels
+        TimedKernel(k.module, k.config, 1 if alone else k.launches, triton) for k in kernels
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RecordError
-from harness.history import index, prune, store
+from harness.history import index, nights, prune, store
 from harness.history.changes.waivers import Waiver
 from harness.history.journal import Journal
 from harness.history.prune import Finding, Rules, remove, survey
@@ -200,3 +200,11 @@ def test_journals_stay(tmp_path: Path) -> None:
     torn.write_text('{"schema": 2}\n{"x"\n{}\n')
     assert "in no run file" in staying(tmp_path)["torn.journal"]
     assert prune.survey(tmp_path / "none", Rules(), now=NOW) == []
+
+
+def test_the_accepted_baseline_stays(tmp_path: Path) -> None:
+    for number in range(2):
+        path = store.save(tmp_path, run(f"run{number}", created=OLD))
+    nights.accept(path.parent, nights.Accepted("run0", "abc", "me", OLD, "why"))
+    assert sorted(going(tmp_path)) == ["run1.parquet"]
+    assert staying(tmp_path) == {"run0.parquet": "nights are compared with it"}

@@ -71,7 +71,9 @@ class FakeDevice:
     unlaunchable: tuple[str, ...] = ()
     prepared: list[str] = field(default_factory=list)
 
-    def prepare(self, modules: Sequence[EmittedModule]) -> None:
+    def prepare(
+        self, modules: Sequence[EmittedModule], given: Mapping[str, Config] | None = None
+    ) -> None:
         self.prepared.extend(m.name for m in modules)
 
     def check(self, module: EmittedModule) -> CheckResult:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import RecordError, UnknownName
+from harness.errors import RecordError
 from harness.records import night as nights
 from harness.records.night import (
     Change,
@@ -55,7 +55,7 @@ def test_a_night_comes_back_as_it_was(tmp_path: Path) -> None:
     path = nights.save(tmp_path, NIGHT)
     assert path.parent == tmp_path / "fake-gpu" / "nights"
     assert nights.load(path) == NIGHT
-    assert nights.find(tmp_path) == nights.find(tmp_path, "20261122") == NIGHT
+    assert nights.nights(tmp_path) == nights.nights(tmp_path, "fake-gpu") == [path]
 
 
 def test_every_field_has_a_place_in_the_file(tmp_path: Path) -> None:
@@ -92,12 +92,3 @@ def test_a_damaged_file_is_said(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(RecordError, match="a night's file"):
         nights.load(path)
-
-
-def test_a_night_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName, match="no such night"):
-        nights.find(tmp_path)
-    nights.save(tmp_path, NIGHT)
-    nights.save(tmp_path, replace(NIGHT, id="20261122-030000-abd"))
-    with pytest.raises(UnknownName, match="several nights"):
-        nights.find(tmp_path, "20261122")

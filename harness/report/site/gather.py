@@ -15,11 +15,13 @@ from harness.errors import RecordError
 from harness.history import store
 from harness.history.between import learn
 from harness.records import git, metrics, night
+from harness.records.night import NightCommit
 from harness.records.run import KernelRecord, Run
 from harness.report.site import data
 from harness.report.site.data import Commit, Earlier, Site
-from harness.report.site.tonight import Tonight, first_page, night_of
+from harness.report.site.tonight import Tonight, first_page
 from harness.table import Row
+from harness.verdicts.night_record import night_of
 
 if TYPE_CHECKING:
     from harness.history.changes.changes import Report
@@ -85,7 +87,9 @@ def gather(
         step("comparing the two newest runs")
         found = _compared(results, known, number, newest)
         if found is not None:
-            of_night = night_of(site, found, _between(repository, known, found))
+            commits = _between(repository, known, found)
+            told = [NightCommit(one.name, one.subject, one.author) for one in commits]
+            of_night = night_of(found, told)
     return Pages(site, first_page(site, of_night, newest), newest)
 
 

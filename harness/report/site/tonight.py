@@ -7,7 +7,6 @@ and what became slower in earlier nights and still is.
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,16 +18,14 @@ from harness.records import modules
 from harness.records.causes import setting_changes
 from harness.records.names import short
 from harness.records.night import Change as Why
-from harness.records.night import Count, Finding, Light, Night, NightCommit, Toolchain, Trust
+from harness.records.night import Finding, Light, Night
 from harness.records.run import Run
-from harness.report.headline import looks, resolution
 from harness.report.site.data import Commit, Kernel, Site, model_of
 from harness.table import plural
-from harness.verdicts.why import explain
+from harness.verdicts.night_record import suite_us
 
 if TYPE_CHECKING:
     from harness.history.changes.changes import Change
-    from harness.verdicts.comparing import Comparison, Row
 
 MOST = 10
 """Things to do on the first page, at most; the others are behind a fold."""
@@ -68,131 +65,11 @@ class Tonight:
     since_last: dict[str, float] = field(default_factory=dict)
 
 
-def night_of(site: Site, found: Comparison, commits: Sequence[Commit]) -> Night:
-    """A comparison of two runs as a night: nothing in it was confirmed by fresh processes.
-    ``commits`` are those after A's, newest first."""
-    a, b = found.a.run, found.b.run
-    noise, state = found.noise, b.state
-    same = [row for row in found.rows if row.identical]
-    changed = [row for row in found.rows if not row.identical]
-    findings = tuple(_finding(site, found, row) for row in changed) + tuple(
-        Finding(graph, "", short(k.name), Why.NEW, k.name, launches=k.launches)
-        for graph, k in found.appeared
-    )
-    counts = Counter(one.change.value for one in findings)
-    trust = Trust(
-        b.machine.gpu or "",
-        b.machine.gpu_uuid or "",
-        sum(row.effect is not None for row in same),
-        tuple(_said(row) for row in found.machine),
-        None if noise is None or noise.shift is None else math.expm1(noise.shift),
-        state.sm_mhz_median if state else None,
-        state.temperature_c if state else None,
-        dict(state.throttled) if state else {},
-    )
-    return Night(
-        id=b.id,
-        machine=b.machine.key,
-        created=b.created,
-        run=b.id,
-        commit=b.commit,
-        dirty=b.dirty,
-        baseline=a.id,
-        baseline_commit=a.commit,
-        commits=tuple(NightCommit(one.name, one.subject, one.author) for one in commits),
-        suite=b.suite,
-        toolchain=_toolchain(b),
-        baseline_toolchain=_toolchain(a),
-        trust=trust,
-        findings=findings,
-        counts={"same": len(same), **counts, "ended": len(found.vanished)},
-        not_measured=tuple(f"{g}/{short(k.name)}: not in this run" for g, k in found.vanished),
-        library_calls=tuple(_new_calls(a, b)),
-        spills=tuple(_new_spills(found)),
-        broken=found.broken,
-        notes=(*found.notes, *found.problems),
-        resolved=resolution(found),
-        suite_us=_suite_us(b),
-        complete=b.complete,
-    )
-
-
-def _finding(site: Site, found: Comparison, row: Row) -> Finding:
-    a, b, effect = row.match.a[0], row.match.b[0], row.effect
-    kernel = site.by_name.get((row.match.graph, b.name))
-    known = effect is not None and effect.low > 0 and not effect.unknown
-    suspicious = row.verdict is Verdict.UNSURE and looks(row) > 0
-    cause, evidence = "; ".join(row.causes), tuple[str, ...]()
-    if suspicious or row.verdict in (Verdict.SLOWER, Verdict.FASTER):
-        why = explain(found, row)
-        cause, evidence = f"{why.label.value}: {cause}", why.evidence
-    return Finding(
-        row.match.graph,
-        kernel.key if kernel else "",
-        kernel.label if kernel else short(b.name),
-        Why.RETUNED if row.retuned else Why.CHANGED,
-        b.name,
-        a.name,
-        b.region,
-        b.code_hash,
-        a.code_hash,
-        None if row.a_ms is None else 1000 * row.a_ms,
-        None if row.b_ms is None else 1000 * row.b_ms,
-        effect.ratio if effect else None,
-        effect.low if effect and (known or suspicious) else None,
-        effect.high if effect and (known or suspicious) else None,
-        b.launches,
-        a.launches,
-        row.change_us,
-        row.verdict.value,
-        cause=cause,
-        evidence=evidence,
-        config=b.config,
-        old_config=a.config,
-        reason=row.reason,
-    )
-
-
-def _said(row: Row) -> str:
-    return f"{row.match.graph}/{short(row.match.b[0].name)}"
-
-
-def _toolchain(run: Run) -> Toolchain:
-    of = run.machine
-    return Toolchain(of.triton, of.torch, of.driver or "", run.target, of.python)
-
-
-def _new_calls(before: Run, after: Run) -> Iterator[Count]:
-    known = {graph.name: Counter[str]() for graph in before.graphs}
-    for graph in before.graphs:
-        known[graph.name].update({call.operator: call.count for call in graph.library_calls})
-    for graph in after.graphs:
-        for call in graph.library_calls if graph.name in known else ():
-            old = known[graph.name][call.operator]
-            if call.count > old:
-                yield Count(graph.name, call.operator, old, call.count, call.reason)
-
-
-def _new_spills(found: Comparison) -> Iterator[Count]:
-    for row in found.rows:
-        a, b = (
-            max(kernel.metrics.get("spills", 0) for kernel in side)
-            for side in (row.match.a, row.match.b)
-        )
-        if b > a:
-            yield Count(row.match.graph, short(row.match.b[0].name), a, b)
-
-
-def _suite_us(run: Run) -> float | None:
-    timed = [k.ms * k.launches for graph in run.graphs for k in graph.kernels if k.ms is not None]
-    return 1000 * sum(timed) if timed else None
-
-
 def first_page(site: Site, night: Night | None, newest: Run) -> Tonight:
     """What there is to say this morning: of the ``night``, of what the history shows, and of the
     ``newest`` run, which alone is there on a machine's first night."""
     actions, better = _actions(site, night)
-    suite = (night.suite_us if night else None) or _suite_us(newest)
+    suite = (night.suite_us if night else None) or suite_us(newest)
     light, headline = _headline(actions, better, night, suite)
     kernels = newest.counts()["total"]
     detail = f"{plural(kernels, 'kernel')} in {plural(len(newest.graphs), 'graph')}"

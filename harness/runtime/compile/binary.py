@@ -211,12 +211,17 @@ def _require_plain(name: str, facts: Any, signature: tuple[tuple[str, str], ...]
 
 
 def artifact(
-    module_text: str, config: Config, target: Target, unaligned: Collection[str] = ()
+    module_text: str,
+    config: Config,
+    target: Target,
+    unaligned: Collection[str] = (),
+    triton: str = "",
 ) -> str:
-    """The name of a binary, from everything that decides its contents: 40 hexadecimal digits."""
+    """The name of a binary, from everything that decides its contents: 40 hexadecimal digits.
+    ``triton`` is the version that compiled it (empty: the one installed)."""
     parts = (
         FORMAT,
-        _triton_version(),
+        triton or _triton_version(),
         (target.backend, target.capability, target.warp_size),
         modules.config_dict(config),
         sorted(unaligned),

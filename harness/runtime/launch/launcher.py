@@ -39,15 +39,24 @@ def compiled_binary(
     config: Config,
     unaligned: Collection[str] = (),
     cache: Path | None = None,
+    triton: str = "",
 ) -> KernelBinary:
     """The kernel of ``loaded`` under ``config``: the one kept in ``cache``, or compiled and
     kept there. ``unaligned`` names pointers that may have any address, and sizes that may be
-    any number. Needs no GPU.
+    any number. ``triton``: only one that this version compiled. Needs no GPU.
 
     Raises ``CompileFailed``.
     """
-    name = binaries.artifact(loaded.text, config, target, unaligned)
+    name = binaries.artifact(loaded.text, config, target, unaligned, triton)
     found = None if cache is None else binaries.find(cache, name)
+    if found is None and triton:
+        raise CompileFailed(
+            "the binary that an earlier Triton compiled is not kept",
+            where=loaded.name,
+            got=f"no binary of triton {triton} in the cache",
+            expected="the cache folder in which that version compiled it",
+            remedy="keep the cache folder between nights (HARNESS_CACHE)",
+        )
     if found is None:
         compiled = compile_for(loaded, target, config, unaligned, cache)
         found = binaries.of_compiled(compiled, loaded, config, unaligned)
@@ -109,13 +118,14 @@ def _unload(driver: Driver, loaded: Loaded, owner: int) -> None:
 class Launcher:
     """One module under one configuration. Calling it enqueues the kernel on the current
     stream of the current device; ``args`` are as the module's ``call`` takes them. Binaries
-    are kept below ``cache``."""
+    are kept below ``cache``; with ``triton`` only one that this version compiled will do."""
 
     loaded: modules.LoadedModule
     config: Config
     target: Target
     cache: Path | None = None
     driver: Driver | None = None
+    triton: str = ""
     _stream: Callable[[int], int] = field(default_factory=raw_stream)
     _kernels: dict[tuple[int, tuple[int, ...], Counts | None], Kernel] = field(default_factory=dict)
     _compiled: dict[tuple[str, ...], KernelBinary] = field(default_factory=dict)
@@ -165,7 +175,9 @@ class Launcher:
         names = tuple(unaligned)
         found = self._compiled.get(names)
         if found is None:
-            found = compiled_binary(self.loaded, self.target, self.config, names, self.cache)
+            found = compiled_binary(
+                self.loaded, self.target, self.config, names, self.cache, self.triton
+            )
             self._compiled[names] = found
         return found
 

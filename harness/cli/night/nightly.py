@@ -1,0 +1,131 @@
+"""``harness nightly`` and ``harness accept``: what became slower since the accepted run, timed
+tonight, and moving that run."""
+
+from __future__ import annotations
+
+import datetime as dt
+import getpass
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from harness.cli.arguments import AckFile, Graphs, Jobs, KernelSeconds, Suite, Timing
+from harness.cli.changes import waivers_of
+from harness.cli.command import Answer, command
+from harness.errors import UsageError
+from harness.files import write_atomically
+from harness.history import lookup, nights, store
+from harness.records import git
+from harness.records import night as records
+from harness.report.night import night_report, openmetrics
+from harness.report.output import Report
+from harness.table import Text
+
+_Baseline: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="RUN", help="Compare with this run. Default: the accepted.")
+]
+_Budget: TypeAlias = Annotated[
+    float | None,
+    typer.Option(min=0.1, metavar="MINUTES", help="Likely worst first; what is left out is said."),
+]
+_Green: TypeAlias = Annotated[
+    bool, typer.Option("--accept-green", help="Move the baseline if nothing became slower.")
+]
+_Metrics: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write OpenMetrics there.")
+]
+
+
+@command(table=True, cases=True, gate=True)
+def nightly(
+    answer: Answer,
+    graphs: Graphs = None,
+    suite: Suite = "default",
+    baseline: _Baseline = None,
+    budget: _Budget = None,
+    accept_green: _Green = False,
+    metrics: _Metrics = None,
+    ack: AckFile = None,
+    timing: Timing = None,
+    jobs: Jobs = None,
+    kernel_seconds: KernelSeconds = 180.0,
+) -> int:
+    """Time what changed since the accepted run, old against new, and say what became slower.
+
+    What executes the same is not timed, but for some controls; what looks slower is confirmed in
+    further processes before it is said. Goes on where an interrupted night stopped. Exit status
+    1: a confirmed regression; 2: an error, or the GPU or the disk gave out; 3: broken; 4: nothing
+    that changed could be judged; 5: no GPU, and something changed. docs/nightly.md
+
+    \b
+    harness nightly --budget 30
+    harness nightly --markdown > "$GITHUB_STEP_SUMMARY"
+    harness nightly --metrics /var/lib/node_exporter/harness.prom
+    """
+    from harness.session.plan import Request
+    from harness.verdicts.nightly import Ask
+    from harness.verdicts.nightly import nightly as make
+
+    answer.recover()
+    names = tuple(graphs or ())
+    request = Request(suite, names, None, jobs, timing, kernel_seconds=kernel_seconds)
+    waivers = waivers_of(ack, answer.options.results)
+    ask = Ask(request, baseline, budget, waivers, accept_green, _who())
+    with answer.progress("starting") as bar:
+        night, found = make(answer.options, ask, answer.note, bar.update)
+    answer.tell(night_report(night, found))
+    if metrics is not None:
+        write_atomically(metrics, openmetrics(night).encode(), mode=0o644, own=False)
+    return night.status
+
+
+@command
+def accept(
+    answer: Answer,
+    name: Annotated[
+        str, typer.Argument(metavar="[RUN|NIGHT]", help="`latest`: the newest night.")
+    ] = "latest",
+    why: Annotated[str, typer.Option(help="Kept beside who and when.")] = "",
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Even if it did not reach everything, or is dirty.")
+    ] = False,
+) -> None:
+    """Make a run what nights are compared with on its machine from now on.
+
+    \b
+    harness accept --why 'float32 softmax, on purpose'
+    harness accept 20260102-030405 --why 'a new driver'
+    """
+    results = answer.options.results
+    of_night = [p for p in records.nights(results) if name == "latest" or p.stem.startswith(name)]
+    night = records.load(of_night[-1]) if of_night else None
+    path = lookup.find(results, name if night is None else night.run)
+    run = store.load(path)
+    left = len(night.not_measured) if night else 0
+    why_not = ["it was interrupted"] * (not run.complete)
+    why_not += ["it was made from a tree that differs from its commit"] * run.dirty
+    why_not += [f"{left} kernels were not reached: nobody would ever judge them"] * bool(left)
+    if why_not and not anyway:
+        raise UsageError(
+            "a run that is not whole is no good baseline",
+            where=run.id,
+            got="; ".join(why_not),
+            remedy="make another: harness nightly; or insist: --anyway",
+        )
+    folder, when = results / run.machine.key, dt.datetime.now(dt.UTC).replace(microsecond=0)
+    about = (run.id, run.commit, _who(), when.isoformat(), why, night.id if night else "")
+    made = nights.accept(folder, nights.Accepted(*about))
+    before = f", before {made.earlier[0].run}" if made.earlier else ""
+    said = {"machine": folder.name, "run": run.id, "commit": run.commit, "why": why}
+    text = Text(f"baseline of {folder.name}: {run.id}{before}")
+    answer.tell(Report(lambda: [text], lambda: said))
+
+
+def _who() -> str:
+    """Who accepts: as git knows them, else the account."""
+    name, _ = git.ask(Path.cwd(), "config", "user.name")
+    try:
+        return name.strip() or getpass.getuser()
+    except (OSError, KeyError):  # an account without a name, as containers have
+        return "unknown"

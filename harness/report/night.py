@@ -1,0 +1,112 @@
+"""A night: its answer in one line and what it was made with, then the comparison of what was timed;
+and its figures for a monitoring system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from harness.records.night import Light, Night
+from harness.report.comparison import View, comparison_report
+from harness.report.output import Report
+from harness.table import Block, Text, paragraphs, plural
+from harness.verdicts.comparing import Comparison
+
+_STYLES = {Light.GREEN: "bold green", Light.AMBER: "bold yellow", Light.RED: "bold red"}
+_MOST = 20
+"""Sentences of a kind that are shown."""
+
+
+def night_report(night: Night, found: Comparison) -> Report:
+    """The whole answer; ``found`` is what was not the same, as it was timed."""
+    compared = comparison_report(found, View(len(found.rows)))
+    said = {"light": night.light.value, "headline": headline(night)}
+    return Report(
+        lambda: [*_blocks(night), *list(compared.blocks())[1:]],
+        lambda: {**said, **msgspec.to_builtins(night)},
+        lambda: [msgspec.to_builtins(finding) for finding in night.findings],
+        compared.cases,
+        compared.most,
+    )
+
+
+def headline(night: Night) -> str:
+    """The answer in one line: its light, and what it comes to."""
+    said = []
+    if night.regressions:
+        share = night.suite_us and f", {100 * night.change_us / night.suite_us:.2g} % of the suite"
+        number = plural(len(night.regressions), "confirmed regression")
+        said.append(f"{number}, {night.change_us:+.4g} µs{share or ''}")
+    if night.broken:
+        said.append(f"{len(night.broken)} broken")
+    if not said:
+        changed = "no confirmed regression" if night.findings else "nothing changed"
+        said.append(changed if night.baseline else "the machine's first night")
+    said += [f"{len(night.unjudged)} of what changed undecided"] * bool(night.unjudged)
+    said += [f"{len(night.not_measured)} not measured"] * bool(night.not_measured)
+    return f"{night.light.name}: {', '.join(said)}"
+
+
+def _blocks(night: Night) -> Iterator[Block]:
+    yield Text(headline(night), wrapped=True, style=_STYLES[night.light])
+    yield from paragraphs([*_lines(night)])
+    calls = [f"{c.graph}: {c.name} {c.before} → {c.after} {c.reason}" for c in night.library_calls]
+    spills = [f"{c.graph}: {c.name} {c.before} → {c.after} bytes" for c in night.spills]
+    commits = [f"{c.sha[:10]} {c.subject} ({c.author})" for c in night.commits]
+    waived = [f"{f.graph}/{f.label}: {f.waived}" for f in night.findings if f.waived]
+    for title, sentences in (
+        ("broken", night.broken),
+        ("not measured", night.not_measured),
+        ("waived", waived),
+        ("new library calls", calls),
+        ("new spills", spills),
+        ("commits", commits),
+    ):
+        more = [f"  and {len(sentences) - _MOST} more"] * (len(sentences) > _MOST)
+        if sentences:
+            yield from (Text(), Text(f"{title}:", style="bold"))
+            yield from paragraphs([*(f"  {one}" for one in sentences[:_MOST]), *more])
+    yield Text()
+
+
+def _lines(night: Night) -> Iterator[str]:
+    counted = ", ".join(f"{number} {name}" for name, number in night.counts.items())
+    yield f"{night.machine}: {counted or 'no kernels'}"
+    differs = night.baseline_toolchain.differences(night.toolchain)
+    if differs:
+        yield f"another toolchain, so that everything counts as changed: {', '.join(differs)}"
+    spent = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in night.seconds.items())
+    yield f"{spent}; {night.estimated_seconds or 0:.0f} s of GPU by estimate"
+    yield from (f"note: {note}" for note in night.notes)
+    if night.regressions:
+        worst = night.regressions[0]
+        yield f"why: harness why {worst.kernel} {night.baseline} {night.run}"
+        series = f"{night.commit[:10]} ms {worst.graph}/{worst.label}"
+        yield f"waive, in acknowledged.txt: {series} up-to=5% until=YYYY-MM-DD why"
+
+
+def openmetrics(night: Night) -> str:
+    """The night in OpenMetrics' text format: counts, and what each regression costs."""
+    from prometheus_client import CollectorRegistry, Gauge
+    from prometheus_client.openmetrics import exposition
+
+    known, own = CollectorRegistry(), (night.machine, night.suite)
+
+    def gauge(name: str, what: str, values: Mapping[str, float | None], *labels: str) -> None:
+        every = ("machine", "suite", *labels)
+        made = Gauge(f"harness_night_{name}", what, every, registry=known)
+        for key, value in values.items():
+            if value is not None:
+                made.labels(*own, *key.split("/", len(labels) - 1)[: len(labels)]).set(value)
+
+    costs = {f"{f.graph}/{f.label}": (f.change_us or 0.0) / 1e6 for f in night.regressions}
+    suite = None if night.suite_us is None else night.suite_us / 1e6
+    gauge("status", "Exit status of harness nightly", {"": night.status})
+    gauge("kernels", "Kernels by what became of them", {**night.counts}, "change")
+    gauge("regressions", "Confirmed slowdowns that nobody waived", {"": len(night.regressions)})
+    gauge("slower_seconds", "What each costs, launches counted", {**costs}, "graph", "kernel")
+    gauge("suite_seconds", "What all kernels take, launches counted", {"": suite})
+    gauge("resolved_ratio", "Relative slowdown that would have been found", {"": night.resolved})
+    gauge("phase_seconds", "Wall clock of the night's phases", {**night.seconds}, "phase")
+    return exposition.generate_latest(known).decode()  # type: ignore[no-untyped-call]

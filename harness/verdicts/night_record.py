@@ -1,0 +1,223 @@
+"""A comparison in the words of a night: what changed, with its cause, and what it was measured
+with."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from harness.history import schema
+from harness.measure.noise.judge import Verdict
+from harness.records.names import short
+from harness.records.night import Change, Count, Finding, Night, NightCommit, Toolchain, Trust
+from harness.records.run import KernelRecord, Run
+from harness.verdicts.causes import settings
+from harness.verdicts.comparing import Comparison, Row
+from harness.verdicts.pairing import Match
+from harness.verdicts.totals import Rollup
+from harness.verdicts.why import explain
+
+
+def usual_change(row: Row) -> Change | None:
+    """What became of a kernel between two runs; None if it executes the same."""
+    return None if row.identical else Change.RETUNED if row.retuned else Change.CHANGED
+
+
+def night_of(
+    found: Comparison,
+    commits: Sequence[NightCommit],
+    change: Callable[[Row], Change | None] = usual_change,
+) -> Night:
+    """A comparison of two runs as a night: nothing in it was confirmed by fresh processes.
+    ``commits`` are those after A's, newest first; ``change`` says what became of a kernel."""
+    a, b, state = found.a.run, found.b.run, found.b.run.state
+    same = [row for row in found.rows if row.identical]
+    names = Names(a), Names(b)
+    changed = [(row, kind) for row in found.rows if (kind := change(row))]
+    findings = [_finding(found, row, kind, names[1]) for row, kind in changed]
+    findings += [_lone(*one, Change.NEW, names[1]) for one in found.appeared]
+    findings += [_lone(*one, Change.ENDED, names[0]) for one in found.vanished]
+    shift = None if found.noise is None else found.noise.shift
+    effects = [row.effect for row in found.rows if row.effect and not row.effect.unknown]
+    middle = statistics.median(one.mde for one in effects) if effects else math.inf
+    trust = Trust(
+        b.machine.gpu or "",
+        b.machine.gpu_uuid or "",
+        sum(row.effect is not None for row in same),
+        tuple(f"{row.match.graph}/{short(row.match.b[0].name)}" for row in found.machine),
+        None if shift is None else math.expm1(shift),
+        state.sm_mhz_median if state else None,
+        state.temperature_c if state else None,
+        dict(state.throttled) if state else {},
+    )
+    return Night(
+        id=b.id,
+        machine=b.machine.key,
+        created=b.created,
+        run=b.id,
+        commit=b.commit,
+        dirty=b.dirty,
+        baseline=a.id,
+        baseline_commit=a.commit,
+        commits=tuple(commits),
+        suite=b.suite,
+        toolchain=toolchain(b),
+        baseline_toolchain=toolchain(a),
+        trust=trust,
+        findings=tuple(findings),
+        counts={"same": len(same), **Counter(one.change.value for one in findings)},
+        library_calls=tuple(_new_calls(a, b)),
+        spills=tuple(_new_spills(row.match for row in found.rows)),
+        broken=found.broken,
+        notes=(*found.notes, *found.problems),
+        resolved=middle if middle < math.inf else None,
+        suite_us=suite_us(b),
+        complete=b.complete,
+    )
+
+
+def toolchain(run: Run) -> Toolchain:
+    """What made and ran the binaries of ``run``."""
+    of = run.machine
+    return Toolchain(of.triton, of.torch, of.driver or "", run.target, of.python)
+
+
+class Names:
+    """What identifies a run's kernels in the history of their graphs, and what tables call them."""
+
+    def __init__(self, run: Run) -> None:
+        every = [(graph.name, kernel) for graph in run.graphs for kernel in graph.kernels]
+        keys = schema.series_keys((g, k.region, k.origins, k.name) for g, k in every)
+        own = ([(k.name, k.origins) for k in graph.kernels] for graph in run.graphs)
+        labels = [label for kernels in own for label in schema.labels(kernels)]
+        both = zip(keys, labels, strict=True)
+        self._known = {(g, k.name): one for (g, k), one in zip(every, both, strict=True)}
+
+    def of(self, graph: str, kernel: KernelRecord) -> tuple[str, str]:
+        """Series and label."""
+        return self._known.get((graph, kernel.name), ("", short(kernel.name)))
+
+
+def _finding(found: Comparison, row: Row, change: Change, names: Names) -> Finding:
+    match, effect = row.match, row.effect
+    single = len(match.a) == len(match.b) == 1
+    old, new = match.a[0], match.b[0]
+    suspicious = row.verdict is Verdict.UNSURE and effect is not None and effect.low > 1
+    known = suspicious or (effect is not None and effect.low > 0 and not effect.unknown)
+    cause, evidence = "; ".join(row.causes), row.causes
+    if suspicious or row.verdict in (Verdict.SLOWER, Verdict.FASTER):
+        why = explain(found, row)
+        cause, evidence = f"{why.label.value}: {cause}", why.evidence
+    return Finding(
+        match.graph,
+        *names.of(match.graph, new),
+        change=change,
+        kernel=" + ".join(k.name for k in match.b),
+        old_kernel=" + ".join(k.name for k in match.a),
+        region=match.region,
+        module=" ".join(k.code_hash for k in match.b),
+        old_module=" ".join(k.code_hash for k in match.a),
+        old_us=None if row.a_ms is None else 1000 * row.a_ms,
+        new_us=None if row.b_ms is None else 1000 * row.b_ms,
+        ratio=effect.ratio if effect else None,
+        low=effect.low if effect and known else None,
+        high=effect.high if effect and known else None,
+        launches=new.launches if single else 1,
+        old_launches=old.launches if single else 1,
+        change_us=row.change_us,
+        verdict=row.verdict.value,
+        processes=min(row.processes),
+        cause=cause,
+        evidence=evidence,
+        config=settings(new) if single else None,
+        old_config=settings(old) if single else None,
+        reason=row.reason,
+    )
+
+
+def _lone(graph: str, kernel: KernelRecord, change: Change, names: Names) -> Finding:
+    """A kernel that one of the runs alone has."""
+    us = None if kernel.ms is None else 1000 * kernel.ms
+    cost = None if us is None else us * kernel.launches
+    place, name, code = (graph, *names.of(graph, kernel), change), kernel.name, kernel.code_hash
+    if change is Change.NEW:
+        return Finding(
+            *place,
+            name,
+            "",
+            kernel.region,
+            code,
+            "",
+            None,
+            us,
+            None,
+            None,
+            None,
+            kernel.launches,
+            0,
+            cost,
+        )
+    cost = None if cost is None else -cost
+    return Finding(
+        *place,
+        "",
+        name,
+        kernel.region,
+        "",
+        code,
+        us,
+        None,
+        None,
+        None,
+        None,
+        0,
+        kernel.launches,
+        cost,
+    )
+
+
+def sum_finding(one: Rollup) -> Finding:
+    """A graph that launches other kernels: what was timed of it, as a whole."""
+    effect = one.effect
+    return Finding(
+        one.name,
+        "",
+        f"{one.name} (sum)",
+        Change.LAUNCHES,
+        old_us=1000 * one.a_ms,
+        new_us=1000 * one.b_ms,
+        ratio=effect.ratio,
+        low=effect.low,
+        high=effect.high,
+        change_us=1000 * one.a_ms * (effect.ratio - 1),
+        verdict=one.verdict.value,
+        cause="; ".join(one.work[:2]) or "launches other kernels",
+        evidence=one.work,
+        reason=one.reason,
+    )
+
+
+def _new_calls(before: Run, after: Run) -> Iterator[Count]:
+    known = {graph.name: Counter[str]() for graph in before.graphs}
+    for graph in before.graphs:
+        known[graph.name].update({call.operator: call.count for call in graph.library_calls})
+    for graph in after.graphs:
+        for call in graph.library_calls if graph.name in known else ():
+            old = known[graph.name][call.operator]
+            if call.count > old:
+                yield Count(graph.name, call.operator, old, call.count, call.reason)
+
+
+def _new_spills(matches: Iterable[Match]) -> Iterator[Count]:
+    for match in matches:
+        a, b = (max(k.metrics.get("spills", 0) for k in side) for side in (match.a, match.b))
+        if b > a:
+            yield Count(match.graph, short(match.b[0].name), a, b)
+
+
+def suite_us(run: Run) -> float | None:
+    """Microseconds of all kernels that were timed, launches counted; None if none was."""
+    timed = [k.ms * k.launches for graph in run.graphs for k in graph.kernels if k.ms is not None]
+    return 1000 * sum(timed) if timed else None

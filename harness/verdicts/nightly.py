@@ -1,0 +1,476 @@
+"""A night: generate, compare with the accepted run by what executes, look at what is new, time old
+against new, confirm what looks slower, keep everything. ``harness nightly`` prints what comes back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from harness.errors import HarnessError, NoDevice, RecordError, UsageError
+from harness.history import lookup, nights, store
+from harness.history.changes.waivers import Waiver
+from harness.history.commits import order
+from harness.history.journal import Journal, Memory
+from harness.measure.jobs import Effort
+from harness.measure.noise.judge import Rules, Verdict
+from harness.options import Options
+from harness.records import night as records
+from harness.records.night import Change, Finding, Night, NightCommit
+from harness.records.run import GraphRecord, KernelRecord, Run, one_line
+from harness.runtime.module import config_from_dict
+from harness.session.entries import MadeEntry
+from harness.session.model import GraphDone, KernelDone
+from harness.session.plan import Plan, Request, prepare
+from harness.session.session import blank
+from harness.target import Target
+from harness.verdicts import generating
+from harness.verdicts.comparing import Comparison, Row, Side, assemble
+from harness.verdicts.confirming import LOST, NOT_REACHED, Workplace, time_matches
+from harness.verdicts.night_plan import (
+    CONFIRM,
+    DETECT,
+    Sorting,
+    carried_over,
+    estimate_seconds,
+    sort,
+    to_examine,
+    to_time,
+    with_known_times,
+    within,
+)
+from harness.verdicts.night_record import night_of, suite_us, sum_finding
+from harness.verdicts.pairing import Match
+from harness.verdicts.problems import broken_in
+
+FINE, REGRESSED, UNUSABLE, BROKEN, NOTHING_JUDGED, STATIC = range(6)
+"""Exit statuses: those of ``harness compare``, and that of a night without a GPU in which something
+changed."""
+CONFIRMING = Rules(alpha=0.005)
+"""A night in which nothing changed its speed is red once in 200 nights at most: what is SLOWER is
+so by fresh processes alone, which did not choose it."""
+UNCONFIRMED = "looks slower; no further processes confirmed it"
+_NO_GPU = "no GPU here: compared by text and binary, nothing is timed"
+_EXAMINING, _DETECTING = 0.6, 0.9
+"""Shares of the budget: when no more new kernels are looked at, and when no more pairs are timed
+for the first time. What is left confirms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a night is asked for. ``baseline``: a run instead of the accepted one; ``minutes``: the
+    budget; ``waivers`` are known changes; ``accept_green``: a night in which nothing became slower
+    moves the baseline, for ``who``."""
+
+    request: Request
+    baseline: str | None = None
+    minutes: float | None = None
+    waivers: tuple[Waiver, ...] = ()
+    accept_green: bool = False
+    who: str = ""
+
+
+Follow = Callable[[str, int, int], None]
+"""Hears what is being done, and how far it is."""
+
+
+def nightly(
+    options: Options, ask: Ask, say: Callable[[str], None], follow: Follow
+) -> tuple[Night, Comparison]:
+    """Make a night and keep it; what was not the same comes with it as a comparison. ``say`` hears
+    sentences. A GPU that is lost, a disk that is full or a budget that is used up on the way is
+    said in the night, which holds what was measured; Ctrl-C leaves a run from which the next night
+    goes on.
+
+    Raises ``UsageError`` for names that are not there, a baseline without modules and a night in
+    progress; ``RecordError`` where nothing can be recorded.
+    """
+    return _Night(options, ask, say, follow).run()
+
+
+@dataclass(eq=False, slots=True)
+class _Night:
+    """A night in progress. ``trouble`` says what ended a part of it early, ``left`` what was not
+    reached."""
+
+    options: Options
+    ask: Ask
+    say: Callable[[str], None]
+    follow: Follow
+    trouble: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    confirmed: frozenset[str] = frozenset()
+    estimated: float = 0.0
+    began: float = field(default_factory=time.monotonic)
+
+    def run(self) -> tuple[Night, Comparison]:
+        """From the graphs to the night's file."""
+        with contextlib.ExitStack() as stack:
+            plan = stack.enter_context(prepare(self.options, self.ask.request))
+            self.notes += [*plan.notes, *([] if plan.timed else [_NO_GPU])]
+            results, machine = self.options.results, plan.run.machine
+            folder = results / machine.key
+            locked = nights.one_at_a_time(folder)
+            with locked:
+                where = (results, machine, plan.run.target, self.ask.baseline)
+                base, note = nights.find_baseline(*where)
+                self.notes += [note] if note else []
+                _require_modules(base)
+                with self._phase("generate"):
+                    run, made = self._generated(plan)
+                a = with_known_times(base, results)
+                sorting = sort(a, carried_over(base, run), timed=plan.timed)
+                sink = stack.enter_context(Journal(results, run, self.say))
+                with self._phase("examine"):
+                    run = self._examined(sorting, made, plan, sink)
+                return self._judged(sort(a, run, timed=plan.timed), plan, sink, stack)
+
+    def _judged(
+        self, sorting: Sorting, plan: Plan, sink: Memory, held: contextlib.ExitStack
+    ) -> tuple[Night, Comparison]:
+        found = self._timed(sorting, plan.session.target) if plan.timed else None
+        for graph in sorting.b.graphs:
+            sink.add_graph(graph)
+        sink.update(replace(sink.run, state=plan.state()))
+        sink.finish()
+        held.close()  # gives the GPU back, makes the run's file
+        if sink.refused:
+            self.trouble.append("not everything could be written")
+        self.seconds["all"] = round(time.monotonic() - self.began, 3)
+        night, whole = self._night(sorting, found, plan, sink)
+        return self._kept(night), whole
+
+    @contextlib.contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        self.seconds[name] = round(time.monotonic() - began, 3)
+
+    def _remaining(self, share: float = 1.0) -> float | None:
+        """Seconds until this share of the budget is used up; None without a budget."""
+        if self.ask.minutes is None:
+            return None
+        return max(0.0, self.began + 60 * share * self.ask.minutes - time.monotonic())
+
+    def _generated(self, plan: Plan) -> tuple[Run, dict[str, MadeEntry]]:
+        """What the compiler makes of the suite."""
+        graphs, made = [], {}
+        for number, entry in enumerate(plan.session.entries):
+            self.follow(f"generating {entry.name}", number, len(plan.session.entries))
+            try:
+                done = entry.compile()
+            except HarnessError as error:
+                graphs.append(GraphRecord(entry.name, reason=f"{type(error).__name__}: {error}"))
+                continue
+            made[entry.name] = MadeEntry(entry, replace(done, failures=(), regions=()))
+            kernels = (*map(blank, done.kernels), *done.failures)
+            seconds = round(done.seconds, 6)
+            graphs.append(GraphRecord(entry.name, done.library_calls, kernels, seconds))
+        return replace(plan.run, graphs=tuple(graphs)), made
+
+    def _examined(
+        self, sorting: Sorting, made: dict[str, MadeEntry], plan: Plan, sink: Memory
+    ) -> Run:
+        """Tonight's run, what is new checked, tuned and compiled for its static metrics. What an
+        interrupted night of the commit found out about the same text is known."""
+        wanted = to_examine(sorting, timed=plan.timed)
+        known = self._before(sorting.b)
+        found = {
+            (graph, k.name): known[graph, k.name, k.module]
+            for graph, k in wanted
+            if (graph, k.name, k.module) in known
+        }
+        configs: dict[str, dict[str, dict[str, int] | None]] = {}
+        for graph, kernel in wanted:
+            if (graph, kernel.name) not in found:
+                configs.setdefault(graph, {})[kernel.name] = kernel.config
+        session = plan.session
+        session.entries = [_part(made[graph], chosen) for graph, chosen in configs.items()]
+        session.processes = 1 if sorting.a.graphs else DETECT
+        self.estimated = estimate_seconds(len(wanted) - len(found), 0, 0)
+        deadline = self._remaining(_EXAMINING)
+        began = time.monotonic()
+        try:
+            with contextlib.closing(session.events()) as events:
+                for event in events if session.entries else ():
+                    if isinstance(event, KernelDone):
+                        found[event.graph, event.kernel.name] = event.kernel
+                        sink.add_kernel(event.graph, event.kernel)
+                        self.follow("examining", len(found), len(wanted))
+                    elif isinstance(event, GraphDone):
+                        name = event.record.name
+                        found |= {(name, k.name): k for k in event.record.kernels}
+                    if deadline is not None and time.monotonic() - began > deadline:
+                        break
+        except NoDevice as error:
+            self.trouble.append(f"{LOST} while new kernels were examined: {one_line(error)}")
+        self.left += [f"{graph}/{k.name}" for graph, k in wanted if (graph, k.name) not in found]
+        graphs = (
+            replace(g, kernels=tuple(found.get((g.name, k.name), k) for k in g.kernels))
+            for g in sorting.b.graphs
+        )
+        return replace(sorting.b, graphs=tuple(graphs))
+
+    def _before(self, run: Run) -> dict[tuple[str, str, str], KernelRecord]:
+        """What interrupted nights of the same commit found out on this machine."""
+        paths = lookup.of_commit(self.options.results, run.commit) if run.commit else []
+        earlier = [store.load(path) for path in paths if path.parent.name == run.machine.key]
+        found = {
+            (graph.name, kernel.name, kernel.module): kernel
+            for one in earlier
+            if not one.complete and one.machine.triton == run.machine.triton
+            for graph in one.graphs
+            for kernel in graph.kernels
+        }
+        if found:
+            self.say(f"{len(found)} kernels are known from a night that was interrupted")
+        return found
+
+    def _timed(self, sorting: Sorting, target: Target) -> Comparison | None:
+        """Old against new, and once more what looks slower. None where nothing was timed."""
+        old = sorting.a.machine.triton
+        triton = old if old != sorting.b.machine.triton else ""
+        place = Workplace(self.options.cache, self.options.jobs, triton=triton, target=target)
+        controls, wanted = to_time(sorting)
+        matches = sorting.pairing.matches
+        if triton:  # what the earlier Triton compiled is known by its binary alone
+            wanted = [n for n in wanted if all(map(place.keeps, matches[n].a))]
+        fits = within(len(controls) + len(wanted), self._remaining(_DETECTING))
+        wanted = wanted[: max(0, fits - len(controls))]
+        if not wanted:
+            return None
+        self.estimated += estimate_seconds(0, len(controls) + len(wanted), 0)
+        effort = Effort(DETECT, seconds=self._remaining(_DETECTING), seed=DETECT)
+        first = self._interleaved("time", sorting, controls + wanted, place, effort, Rules())
+        doubted = first and _doubted(sorting, first, wanted)
+        if first is None or not doubted:
+            return first
+        self.estimated += estimate_seconds(0, 0, len(doubted))
+        effort = Effort(CONFIRM, seconds=self._remaining(), seed=CONFIRM)
+        chosen = controls[: (len(controls) + 1) // 2] + doubted
+        again = self._interleaved("confirm", sorting, chosen, place, effort, CONFIRMING)
+        found, self.confirmed = _after_confirming(first, again)
+        return found
+
+    def _interleaved(
+        self,
+        phase: str,
+        sorting: Sorting,
+        chosen: Sequence[int],
+        place: Workplace,
+        effort: Effort,
+        rules: Rules,
+    ) -> Comparison | None:
+        place = replace(place, follow=lambda done, total: self.follow(phase, done, total))
+        matches = tuple(sorting.pairing.matches[n] for n in chosen)
+        pairing = replace(sorting.pairing, matches=matches)
+        with self._phase(phase):
+            try:
+                found = time_matches(_sides(sorting), pairing, rules, effort, place)
+            except NoDevice as error:
+                self.trouble.append(f"{LOST} before anything was timed: {one_line(error)}")
+                return None
+        self.trouble += [note for note in found.notes if note.startswith(LOST)]
+        if any(note.startswith("interrupted") for note in found.notes):
+            raise KeyboardInterrupt
+        return found
+
+    def _night(
+        self, sorting: Sorting, found: Comparison | None, plan: Plan, sink: Memory
+    ) -> tuple[Night, Comparison]:
+        """Everything as one record, and what was not the same as a comparison."""
+        a, b = _sides(sorting)
+        changes = {_key(match): change for match, change in sorting}
+        timed = {_key(row.match) for row in found.rows} if found else set()
+        rest = [m for m, change in sorting if change and _key(m) not in timed]
+        reasons = [_untimed(m, changes[_key(m)], plan.timed) for m in rest]
+        pairing = replace(sorting.pairing, matches=tuple(rest))
+        bare = assemble(a, b, pairing, reasons, Rules(), paired=True)
+        whole = replace(found or bare, rows=(*(found.rows if found else ()), *bare.rows))
+        whole = replace(whole, notes=(), broken=broken_in(a, b, sorting.pairing.matches))
+        commits = self._commits(a.run.commit, b.run.commit)
+        night = night_of(whole, commits, lambda row: changes[_key(row.match)])
+        findings = [self._finding(one) for one in night.findings if sorting.a.graphs]
+        sums = [r for r in found.rollups if r.level == "graph"] if found else []
+        of_graphs = [sum_finding(r) for r in sums if r.name in sorting.restructured]
+        findings += [replace(f, confirmed=f.graph in self.confirmed) for f in of_graphs]
+        self.left += [f"{f.graph}/{f.kernel}" for f in findings if f.reason == NOT_REACHED]
+        waived = list(self._waived(findings, [c.sha for c in commits] or [b.run.commit]))
+        same = sum(change is None for change in sorting.changes)
+        known = {id(m.b[0]): m.a[0].ms for m in sorting.pairing.matches if len(m.b) == 1}
+        graphs = (
+            replace(g, kernels=tuple(replace(k, ms=k.ms or known.get(id(k))) for k in g.kernels))
+            for g in sorting.b.graphs
+        )
+        left = tuple(dict.fromkeys(self.left))
+        counts = {**night.counts, "same": same, "not measured": len(left)}
+        new = (
+            f"{g}: {k.name} {k.reason or 'fails its check'}"
+            for g, k in pairing.appeared
+            if k.failed
+        )
+        night = replace(
+            night,
+            run=sink.run.id if sink.path else "",
+            findings=tuple(waived),
+            counts={name: number for name, number in counts.items() if number},
+            not_measured=left,
+            broken=(*night.broken, *new),
+            notes=(*self.notes, *self.trouble),
+            seconds=self.seconds,
+            estimated_seconds=round(self.estimated, 1),
+            suite_us=suite_us(replace(sorting.b, graphs=tuple(graphs))),
+            static=not plan.timed,
+            complete=not self.trouble,
+        )
+        of_waived = {f"{one.graph}/{one.kernel}" for one in waived if one.waived}
+        rows = (
+            replace(row, verdict=Verdict.UNSURE, reason="waived")
+            if _key(row.match) in of_waived
+            else row
+            for row in whole.rows
+        )
+        night = replace(night, status=self._status(night, found))
+        return night, replace(whole, rows=tuple(rows), broken=night.broken)
+
+    def _commits(self, old: str, new: str) -> list[NightCommit]:
+        """What came after the baseline, newest first; where git does not know, that is a note."""
+        try:
+            found = generating.commits(Path.cwd(), old, new)[1:] if old and new != old else []
+        except UsageError as error:
+            self.notes.append(f"the commits since the baseline are not known: {error.got}")
+            found = []
+        return [NightCommit(one.commit, one.title, one.author) for one in reversed(found)]
+
+    def _finding(self, one: Finding) -> Finding:
+        sure = one.verdict == Verdict.SLOWER.value and f"{one.graph}/{one.kernel}" in self.confirmed
+        return replace(one, confirmed=sure)
+
+    def _status(self, night: Night, found: Comparison | None) -> int:
+        if night.regressions:
+            return REGRESSED
+        if night.broken:
+            return BROKEN
+        if self.trouble:
+            return UNUSABLE
+        if night.static:
+            changed = any(one.change is not Change.ENDED for one in night.findings)
+            return STATIC if changed else FINE
+        decided = found is not None and any(r.effect and not r.identical for r in found.rows)
+        waiting = night.unjudged or night.not_measured
+        return NOTHING_JUDGED if waiting and not decided else FINE
+
+    def _waived(self, found: Sequence[Finding], commits: Sequence[str]) -> Iterator[Finding]:
+        today = dt.datetime.now(dt.UTC).date()
+        places = order.read_line(Path.cwd()).positions if self.ask.waivers else {}
+        for one in found:
+            for waiver in self.ask.waivers if one.verdict == Verdict.SLOWER.value else ():
+                covers = waiver.covers("ms", f"{one.graph}/{one.label}", commits, places)
+                if covers and waiver.allows(one.ratio, today):
+                    one = replace(one, waived=waiver.reason)
+            yield one
+
+    def _kept(self, night: Night) -> Night:
+        """Write the night; where that fails, below the temporary folder."""
+        try:
+            records.save(self.options.results, night)
+        except RecordError as error:
+            spare = Path(tempfile.mkdtemp(prefix="harness-night-"))
+            self.say(f"{error.where}: {error.what}; the night is in {spare}")
+            night = replace(night, complete=False, status=night.status or UNUSABLE)
+            records.save(spare, night)
+            return night
+        green = self.ask.accept_green and night.status == FINE and not night.not_measured
+        if night.run and not night.dirty and (green or not night.baseline):
+            reason = "nothing became slower" if night.baseline else "the machine's first night"
+            about = (night.run, night.commit, self.ask.who, night.created, reason, night.id)
+            folder = self.options.results / night.machine
+            nights.accept(folder, nights.Accepted(*about))
+        return night
+
+
+def _require_modules(base: Run) -> None:
+    if base.graphs and not any(k.module for graph in base.graphs for k in graph.kernels):
+        raise UsageError(
+            "the baseline has no modules: nothing can be compared with it",
+            where=base.id,
+            expected="a run of harness run or harness nightly",
+            remedy="accept another run: harness accept RUN --why …",
+        )
+
+
+def _part(made: MadeEntry, configs: dict[str, dict[str, int] | None]) -> MadeEntry:
+    """Those of a graph's kernels that ``configs`` has, each to be timed in what stands there."""
+    kernels = tuple(
+        replace(kernel, config=config_from_dict(config) if config else None)
+        for kernel in made.made.kernels
+        if kernel.module.name in configs
+        for config in (configs[kernel.module.name],)
+    )
+    return replace(made, made=replace(made.made, kernels=kernels))
+
+
+def _sides(sorting: Sorting) -> tuple[Side, Side]:
+    a, b = (replace(run, complete=True) for run in (sorting.a, sorting.b))
+    return Side("baseline", a), Side("tonight", b)
+
+
+def _key(match: Match) -> str:
+    """What tells a match from the others, whatever was measured of it."""
+    return f"{match.graph}/{' + '.join(kernel.name for kernel in match.b)}"
+
+
+def _looks_slower(row: Row) -> bool:
+    decided = row.identical or row.verdict is Verdict.SAME
+    return row.effect is not None and row.effect.low > 1 and not decided
+
+
+def _doubted(sorting: Sorting, found: Comparison, wanted: Sequence[int]) -> list[int]:
+    """Which matches look slower by their own interval, and everything in a graph whose sum does."""
+    slower = {_key(row.match) for row in found.rows if _looks_slower(row)}
+    sums = [one for one in found.rollups if one.level == "graph" and one.effect.low > 1]
+    graphs = {one.name for one in sums if one.verdict is not Verdict.SAME} & sorting.restructured
+    matches = sorting.pairing.matches
+    return [n for n in wanted if _key(matches[n]) in slower or matches[n].graph in graphs]
+
+
+def _after_confirming(
+    first: Comparison, again: Comparison | None
+) -> tuple[Comparison, frozenset[str]]:
+    """``first``, what looked slower as fresh processes say it (UNSURE without them), and what they
+    were asked about."""
+    rows = {_key(row.match): row for row in (again.rows if again else ()) if row.effect}
+    sums = {one.name: one for one in (again.rollups if again else ()) if one.level == "graph"}
+    told = (
+        rows.get(_key(row.match), replace(row, verdict=Verdict.UNSURE, reason=UNCONFIRMED))
+        if _looks_slower(row)
+        else row
+        for row in first.rows
+    )
+    rollups = (
+        sums.get(one.name, replace(one, reason=UNCONFIRMED))
+        if one.verdict is Verdict.SLOWER
+        else one
+        for one in first.rollups
+    )
+    asked = frozenset({*rows, *sums})
+    return replace(first, rows=tuple(told), rollups=tuple(rollups)), asked
+
+
+def _untimed(match: Match, change: Change | None, timed: bool) -> str:
+    """Why there is no time of a match tonight."""
+    failed = next((k for k in match.b if k.failed), None)
+    if failed is not None:
+        return failed.reason or "fails its check"
+    if change is Change.NEW:
+        return "the baseline has no time of it"
+    if timed and change is Change.TOOLCHAIN:
+        return "the binary that the earlier Triton compiled is not in the cache"
+    return NOT_REACHED if timed else _NO_GPU
