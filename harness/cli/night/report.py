@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -36,7 +36,7 @@ def report(
         typer.Argument(metavar="RESULTS", help="Default: the results folder (HARNESS_RESULTS)."),
     ] = None,
     machine: Annotated[
-        str, typer.Option(help="A part of a machine's name. Default: the one measured last.")
+        str, typer.Option(help="A part of a machine's name: its pages alone. Default: all, first the one measured last.")
     ] = "",
     ack: AckFile = None,
     order: Annotated[
@@ -59,7 +59,7 @@ def report(
     from harness.report.site.pages import require, write
 
     require()
-    from harness.report.site.gather import gather
+    from harness.report.site.gather import folders, gather
 
     folder = results or answer.options.results
     place = repository or Path.cwd()
@@ -77,15 +77,22 @@ def report(
         known = arrange(runs, place, by_time=order == "time")
         step("judging the series")
         found = find(known, followed_metrics([], runs), Settings(), waivers_of(ack, folder))
-        pages = gather(folder, place, known, found, machine, step)
-        done = write(output, pages, step)
-    answer.tell(_told(output / "index.html", pages.tonight, done))
+        places = folders(known, machine)
+        made = []
+        for name, below in places.items():
+            pages = gather(folder, place, known, found, name, places, step)
+            made.append((pages.tonight, write(output / below, pages, step)))
+    answer.tell(_told(output / "index.html", made[0][0], [done for _, done in made]))
 
 
-def _told(first: Path, tonight: Tonight, done: Written) -> Report:
-    """The headline, and where the pages are."""
-    said = f"{first}: {done.files} files, {done.written} of them new or changed"
+def _told(first: Path, tonight: Tonight, done: Sequence[Written]) -> Report:
+    """The headline of the first machine, and where the pages of all are."""
+    sums = {
+        "files": sum(one.files for one in done),
+        "written": sum(one.written for one in done),
+        "removed": sum(one.removed for one in done),
+    }
+    of = f" of {len(done)} machines" if len(done) > 1 else ""
+    said = f"{first}: {sums['files']} files{of}, {sums['written']} of them new or changed"
     document = {"page": str(first), "headline": tonight.headline, "light": tonight.light}
-    return Report(
-        lambda: [Text(tonight.headline), Text(said)], lambda: {**document, **asdict(done)}
-    )
+    return Report(lambda: [Text(tonight.headline), Text(said)], lambda: {**document, **sums})

@@ -25,7 +25,7 @@ from harness.records.names import short
 from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.report.changes import verdict
 from harness.report.site.charts import Mark, Segment
-from harness.table import clean
+from harness.table import clean, plural
 from harness.verdicts.totals import scopes
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _CONTEXT = 4
 """Unchanged lines around a difference."""
+_DIGITS = 7
+"""Digits of a commit that are taken for its name, as git does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +190,30 @@ class Model:
         timed = [kernel.total_us for kernel in self.kernels if kernel.total_us is not None]
         return sum(timed) if timed else None
 
+    @property
+    def points(self) -> int:
+        """Commits at which all of it was timed."""
+        return sum(len(segment.x) for segment in self.line.segments)
+
+    @property
+    def missing(self) -> str:
+        """Why its newest run is no point of its history; empty if it is one."""
+        if not all(kernel.run.complete for kernel in self.kernels):
+            return "the run was interrupted: it may lack kernels, so their sum is no point of a line"
+        untimed = sum(kernel.total_us is None for kernel in self.kernels)
+        if untimed:
+            return f"{plural(untimed, 'kernel')} without a time"
+        return "" if self.points else "not timed in a run that the history takes"
+
 
 @dataclass(frozen=True)
 class Site:
     """All of it, for one machine. ``newest`` are the runs that graphs were last measured in, by
-    graph; ``commits`` are those of the history, by position."""
+    graph; ``commits`` are those of the history, by position; ``links`` are the other machines and
+    where their pages are, as seen from this one's."""
 
     machine: str
-    others: tuple[IndexedRun, ...]
+    links: tuple[tuple[str, str], ...]
     commits: tuple[Commit, ...]
     kernels: tuple[Kernel, ...]
     models: tuple[Model, ...]
@@ -229,8 +247,9 @@ class Site:
         return [clean(commit.short) for commit in self.commits]
 
     def commit(self, name: str) -> Commit:
-        """The commit of that name, with what is known of it."""
-        return self.names.get(name) or Commit(name)
+        """The commit of that name (or its first digits), with what is known of it."""
+        begun = (one for one in self.commits if len(name) >= _DIGITS and one.name.startswith(name))
+        return self.names.get(name) or next(begun, Commit(name))
 
     def model(self, name: str) -> Model:
         """The model of that name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import RecordError
+from harness.files import slug
 from harness.history import store
 from harness.history.between import learn
 from harness.records import git, metrics, night
@@ -26,7 +28,6 @@ from harness.verdicts.night_record import night_of
 if TYPE_CHECKING:
     from harness.history.changes.changes import Report
     from harness.history.changes.series import History
-    from harness.history.index import IndexedRun
     from harness.verdicts.comparing import Comparison
 
 _MONTH = timedelta(days=30)
@@ -45,15 +46,24 @@ class Pages:
     newest: Run
 
 
+def folders(known: History, machine: str) -> dict[str, str]:
+    """Where below the site each machine's pages are: those of the one measured last are the site's
+    first. Of ``machine`` alone (a part of its name) if that is not empty. Raises ``UnknownName``."""
+    first, _ = data.choose_machine(known, machine)
+    others = {run.machine for run in known.runs if not run.unreadable and not machine} - {first}
+    return {first: ".", **{name: f"machines/{slug(name)}" for name in sorted(others)}}
+
+
 def gather(
     results: Path,
     repository: Path,
     known: History,
     report: Report,
     machine: str,
+    places: Mapping[str, str],
     step: Callable[[str], None],
 ) -> Pages:
-    """Read what the pages of ``machine`` (a part of its name; empty: the one measured last) show.
+    """Read what the pages of ``machine`` show; ``places`` are the folders of all machines' pages.
     ``step`` is told what is being done. Raises ``UnknownName``, ``RecordError``."""
     machine, latest = data.choose_machine(known, machine)
     step("reading the newest runs")
@@ -73,7 +83,7 @@ def gather(
     names = dict.fromkeys((*known.commits, *(run.commit for run in runs.values() if run.commit)))
     site = Site(
         machine,
-        _others(known, machine),
+        _links(known, machine, places),
         commits_called(repository, list(names))[: len(known.commits)],
         kernels,
         data.models_of(graphs, kernels, lines, _month_ago(known, machine)),
@@ -93,10 +103,20 @@ def gather(
     return Pages(site, first_page(site, of_night, newest), newest)
 
 
-def _others(known: History, machine: str) -> tuple[IndexedRun, ...]:
-    """The newest run of each other machine."""
+def _links(
+    known: History, machine: str, places: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """The other machines, with the folders of their pages as seen from those of ``machine``."""
     newest = {run.machine: run for run in known.runs if not run.unreadable}
-    return tuple(run for name, run in sorted(newest.items()) if name != machine)
+    said = {
+        name: ", ".join(filter(None, (run.gpu or name, run.driver, run.created[:10])))
+        for name, run in newest.items()
+    }
+    return tuple(
+        (said[name], os.path.relpath(place, places[machine]) + "/")
+        for name, place in places.items()
+        if name != machine
+    )
 
 
 def _month_ago(known: History, machine: str) -> int:
