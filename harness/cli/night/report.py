@@ -36,7 +36,10 @@ def report(
         typer.Argument(metavar="RESULTS", help="Default: the results folder (HARNESS_RESULTS)."),
     ] = None,
     machine: Annotated[
-        str, typer.Option(help="A part of a machine's name: its pages alone. Default: all, first the one measured last.")
+        str,
+        typer.Option(
+            help="A part of a machine's name: its pages alone. Default: all, newest first."
+        ),
     ] = "",
     ack: AckFile = None,
     order: Annotated[

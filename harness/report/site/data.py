@@ -199,7 +199,9 @@ class Model:
     def missing(self) -> str:
         """Why its newest run is no point of its history; empty if it is one."""
         if not all(kernel.run.complete for kernel in self.kernels):
-            return "the run was interrupted: it may lack kernels, so their sum is no point of a line"
+            return (
+                "the run was interrupted: it may lack kernels, so their sum is no point of a line"
+            )
         untimed = sum(kernel.total_us is None for kernel in self.kernels)
         if untimed:
             return f"{plural(untimed, 'kernel')} without a time"

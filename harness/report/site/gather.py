@@ -48,7 +48,7 @@ class Pages:
 
 def folders(known: History, machine: str) -> dict[str, str]:
     """Where below the site each machine's pages are: those of the one measured last are the site's
-    first. Of ``machine`` alone (a part of its name) if that is not empty. Raises ``UnknownName``."""
+    first. Of ``machine`` (a part of its name) alone, if it is given. Raises ``UnknownName``."""
     first, _ = data.choose_machine(known, machine)
     others = {run.machine for run in known.runs if not run.unreadable and not machine} - {first}
     return {first: ".", **{name: f"machines/{slug(name)}" for name in sorted(others)}}
@@ -103,9 +103,7 @@ def gather(
     return Pages(site, first_page(site, of_night, newest), newest)
 
 
-def _links(
-    known: History, machine: str, places: Mapping[str, str]
-) -> tuple[tuple[str, str], ...]:
+def _links(known: History, machine: str, places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The other machines, with the folders of their pages as seen from those of ``machine``."""
     newest = {run.machine: run for run in known.runs if not run.unreadable}
     said = {

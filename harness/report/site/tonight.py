@@ -78,9 +78,13 @@ def first_page(site: Site, night: Night | None, newest: Run) -> Tonight:
         detail = ", ".join(counts)
         if night.resolved is not None:
             detail += f"; tonight could resolve about ±{100 * night.resolved:.2g} %"
-    shown = night or Night(newest.id, newest.machine.key, newest.created, newest.id, newest.commit)
+    number, of = newest.id, newest.machine.key
+    shown = night or Night(
+        number, of, newest.created, number, newest.commit, complete=newest.complete
+    )
     defaults = tuple(_defaults(site, night)) if night else ()
-    return Tonight(light, headline, detail, shown, actions, better, defaults, _since_last(night))
+    since = _since_last(night, newest)
+    return Tonight(light, headline, detail, shown, actions, better, defaults, since)
 
 
 _ORDER = ("broken", "confirmed", "slower", "suspected", "faster")
@@ -239,11 +243,13 @@ def _defaults(site: Site, night: Night) -> Iterator[tuple[Kernel, str]]:
                 yield kernel, ", ".join(changed)
 
 
-def _since_last(night: Night | None) -> dict[str, float]:
-    """By model, the microseconds that its kernels take more than in the baseline: those that are
-    the same take the same, whatever the machine made of them."""
-    found: dict[str, float] = {}
-    for one in night.findings if night else ():
+def _since_last(night: Night | None, newest: Run) -> dict[str, float]:
+    """By model of the newest run, the microseconds that its kernels take more than in the baseline:
+    those that are the same take the same, whatever the machine made of them."""
+    if night is None or not night.baseline:
+        return {}
+    found = {model_of(graph.name): 0.0 for graph in newest.graphs}
+    for one in night.findings:
         if one.change_us is not None:
             model = model_of(one.graph)
             found[model] = found.get(model, 0.0) + one.change_us

@@ -14,10 +14,15 @@ import pytest
 
 import harness.records.night as nights_of_machines
 from harness.errors import UsageError
+from harness.files import slug
 from harness.history import store
+from harness.history.index import IndexedRun
 from harness.history.schema import series_keys
+from harness.records.names import short
 from harness.records.night import Change, Count, Finding, Night, NightCommit, Trust
 from harness.records.run import GraphRecord, Run
+from harness.report.site.data import Site
+from harness.report.site.tonight import first_page
 from tests.history.examples import KERNEL
 from tests.history.examples import run as example
 from tests.report.site import nights
@@ -170,7 +175,54 @@ def test_a_first_run_has_a_page(world: World, tmp_path: Path) -> None:
     store.save(tmp_path / "results", world.runs[0])
     mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
     assert mine.report().exit_code == 0
-    assert "First measurement" in mine.text("index.html")
+    first, history = mine.text("index.html"), mine.text("history.html")
+    assert "First measurement" in first
+    slowest = max(
+        (k for g in world.runs[0].graphs for k in g.kernels), key=lambda k: (k.ms or 0) * k.launches
+    )
+    table = first.split("Where the time goes")[1].split("</tbody>")[0]
+    assert table.index(short(slowest.name)) < table.index("</tr>", table.index("<tbody>"))
+    assert "one measured commit" in history
+    assert 'class="chart"' not in history
+    (page, *_) = sorted(mine.site.glob("kernels/*.html"))
+    assert "One point so far" in page.read_text()
+
+
+def test_an_interrupted_run_says_why_it_is_no_history(world: World, tmp_path: Path) -> None:
+    store.save(tmp_path / "results", replace(world.runs[0], complete=False))
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    assert "the run was interrupted" in mine.text("history.html")
+    assert "interrupted" in mine.text("index.html")
+
+
+def test_each_machine_has_its_pages_and_links_to_the_others(world: World, tmp_path: Path) -> None:
+    first = world.runs[0]
+    other = replace(first.machine, gpu="NVIDIA B200", key="nvidia-b200")
+    run = replace(first, machine=other, id="20260101-000000-other", created="2026-01-01T00:00:00")
+    for one in (first, run):
+        store.save(tmp_path / "results", one)
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    below = f"machines/{slug(other.key)}"
+    for page, other_page in (
+        ("index.html", f"{below}/index.html"),
+        (f"{below}/kernels.html", "../../index.html"),
+    ):
+        assert other_page in links(mine.site / page).targets
+        assert (mine.site / page).parent.joinpath(other_page).is_file()
+    alone = replace(mine, site=tmp_path / "alone")
+    assert alone.report("--machine", "b200").exit_code == 0
+    assert "NVIDIA B200" in alone.text("index.html")
+    assert not (alone.site / "machines").exists()
+
+
+def test_a_model_outside_the_comparison_is_not_called_the_same(world: World) -> None:
+    whole, part = world.runs[-1], replace(world.runs[-1], graphs=world.runs[-1].graphs[:0])
+    night = of_tonight(whole, world.runs[-2], ())
+    site = Site("m", (), (), (), (), (), (), IndexedRun("f", 0, 0))
+    assert first_page(site, night, whole).since_last == {"llama_block": 0.0}
+    assert first_page(site, night, part).since_last == {}
 
 
 def of_tonight(run: Run, before: Run, findings: tuple[Finding, ...]) -> Night:
