@@ -64,8 +64,7 @@ def report(
     require()
     from harness.report.site.gather import folders, gather
 
-    folder = results or answer.options.results
-    place = repository or Path.cwd()
+    folder, place = results or answer.options.results, repository or Path.cwd()
     with answer.progress("reading the runs") as bar:
         runs = index.refresh(folder)
         say_unreadable(runs, folder)
