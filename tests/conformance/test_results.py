@@ -186,6 +186,17 @@ def test_empty_iteration_spaces(compiler: Compiler, name: str) -> None:
     check(compiler, function, torch.randn(shape))
 
 
+def test_reductions_of_nothing_beside_unknown_sizes(compiler: Compiler) -> None:
+    """The sum over a gradient without elements, whose other sizes are not known."""
+    x, y = torch.randn(3, 5, requires_grad=True), torch.zeros(3, 0, 8, requires_grad=True)
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+        return [torch.fmax(y, x.prod()), y.sum(1) + 1, F.pad(y.sum((0, 1)), (1, 2), value=3.0)]
+
+    assert differences(function, (x, y), compiler, dynamic=True) == []
+    assert [f for report in compiler.reports for f in report.failures] == []
+
+
 @pytest.mark.parametrize("shape", [(), (1,), (3, 1)])
 def test_reductions_of_one_element(compiler: Compiler, shape: tuple[int, ...]) -> None:
     def function(x: torch.Tensor) -> list[Any]:

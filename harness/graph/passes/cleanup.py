@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import sympy
 
@@ -119,13 +119,20 @@ def _results_of_nothing(node: Node, graph: Graph) -> tuple[object, ...]:
         for name in node.refs():
             kind = types[name]
             assert isinstance(kind, TensorType)
-            values[name] = torch.empty([int(n) for n in kind.shape], dtype=torch_dtype(kind.dtype))
-        made = call_node(node, values, torch.device("cpu"))
+            shape = [int(_small(n)) for n in kind.shape]
+            values[name] = torch.empty(shape, dtype=torch_dtype(kind.dtype))
+        small = _with_args(node, lambda arg: _small(arg) if isinstance(arg, sympy.Expr) else arg)
+        made = call_node(small, values, torch.device("cpu"))
         for part in made if isinstance(made, tuple | list) else (made,):
             found = part.reshape(-1).tolist() if isinstance(part, torch.Tensor) else []
             same = found and all(repr(number) == repr(found[0]) for number in found)
             numbers.append(found[0] if same else None)
     return tuple(numbers)
+
+
+def _small(size: sympy.Expr) -> sympy.Expr:
+    """``size`` with 2 for every unknown: how many equal numbers there are does not change them."""
+    return size.xreplace({unknown: sympy.Integer(2) for unknown in size.free_symbols})
 
 
 def remove_no_ops(graph: Graph) -> Graph:
@@ -179,17 +186,21 @@ def rename_refs(node: Node, renamed: Mapping[str, str]) -> Node:
     """``node`` with the values it uses renamed; the same object if none is."""
     if not any(name in renamed for name in node.refs()):
         return node
-    kwargs = tuple((key, _renamed(value, renamed)) for key, value in node.kwargs)
-    args = tuple(_renamed(value, renamed) for value in node.args)
-    return dataclasses.replace(node, args=args, kwargs=kwargs)
+
+    def rename(arg: Arg) -> Arg:
+        return Ref(renamed.get(arg.name, arg.name)) if isinstance(arg, Ref) else arg
+
+    return _with_args(node, rename)
 
 
-def _renamed(arg: Arg, renamed: Mapping[str, str]) -> Arg:
-    if isinstance(arg, Ref):
-        return Ref(renamed.get(arg.name, arg.name))
-    if isinstance(arg, tuple):
-        return tuple(_renamed(item, renamed) for item in arg)
-    return arg
+def _with_args(node: Node, change: Callable[[Arg], Arg]) -> Node:
+    """``node`` with every argument changed, those inside tuples too."""
+
+    def changed(arg: Arg) -> Arg:
+        return tuple(map(changed, arg)) if isinstance(arg, tuple) else change(arg)
+
+    kwargs = tuple((key, changed(value)) for key, value in node.kwargs)
+    return dataclasses.replace(node, args=tuple(map(changed, node.args)), kwargs=kwargs)
 
 
 def structure_key(graph: Graph) -> object:
