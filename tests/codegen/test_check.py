@@ -57,7 +57,7 @@ def checked(module: EmittedModule, cache: Path, *edit: str) -> CheckResult:
         text = text.replace(*edit)
         assert text != module.text
     with InterpreterPool(1, cache) as pool:
-        ((_, answer),) = pool.check_all([CheckJob(text, None)])
+        ((_, answer),) = pool.each([CheckJob(text, None)])
     assert not isinstance(answer, HarnessError), answer
     return answer
 

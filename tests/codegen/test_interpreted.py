@@ -26,7 +26,7 @@ def failures(
     jobs = [CheckJob(found[n].text, config) for n in names]
     lines: list[str] = []
     with InterpreterPool(1, cache) as pool:
-        for position, answer in pool.check_all(jobs):
+        for position, answer in pool.each(jobs):
             if isinstance(answer, HarnessError):
                 lines.append(f"{names[position]}: {answer}")
             elif not answer.passed:

@@ -81,7 +81,7 @@ def test_every_size_computes_what_torch_does(tmp_path: Path) -> None:
                 names.append(f"{module.name} {asked}")
     wrong: list[str] = []
     with InterpreterPool(1, tmp_path) as pool:
-        for position, answer in pool.check_all(jobs):
+        for position, answer in pool.each(jobs):
             if isinstance(answer, HarnessError):
                 wrong.append(f"{names[position]}: {answer}")
             elif not (isinstance(answer, CheckResult) and answer.passed):

@@ -252,5 +252,5 @@ def test_a_captured_training_graph_with_dropout(target: str, tmp_path: Path) -> 
             found = replay(graph, random_inputs(graph, "cpu"), "cpu")
             assert all(value.isfinite().all() for value in found if value is not None)
     with InterpreterPool(1, tmp_path) as pool:
-        for _, answer in pool.check_all([CheckJob(text, None) for text in texts]):
+        for _, answer in pool.each([CheckJob(text, None) for text in texts]):
             assert answer.passed, answer

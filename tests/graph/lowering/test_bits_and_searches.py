@@ -96,7 +96,7 @@ def test_kernels_that_search_check_themselves(compiler: Compiler, tmp_path: Path
     texts = [module.text for module, _ in graph.distinct()]
     assert any('"sorted"' in text for text in texts)
     with InterpreterPool(1, tmp_path) as pool:
-        for _, answer in pool.check_all([CheckJob(text, None) for text in texts]):
+        for _, answer in pool.each([CheckJob(text, None) for text in texts]):
             assert answer.passed, answer
 
 
