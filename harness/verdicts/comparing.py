@@ -21,7 +21,7 @@ from harness.measure.noise.estimate import (
     estimate,
 )
 from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
-from harness.measure.noise.variance import median_error
+from harness.measure.noise.variance import median_errors
 from harness.records.run import Check, KernelRecord, Run
 from harness.records.timing import Samples
 from harness.verdicts.causes import causes, clock, is_alike, is_identical, is_retuned
@@ -267,19 +267,18 @@ def _usable(kernel: KernelRecord) -> list[Samples]:
 def _times(kernels: Sequence[KernelRecord], processes: set[int], pool: Pool) -> Times:
     """One kernel's launch, or all launches of several, in each of ``processes``."""
     single = len(kernels) == 1
-    by_process = [{s.process: s for s in _usable(kernel)} for kernel in kernels]
-    medians, errors = [], []
-    for process in sorted(processes):
-        total, squares = 0.0, 0.0
-        for kernel, found in zip(kernels, by_process, strict=True):
-            weight = 1 if single else kernel.launches
-            median = float(np.median(found[process].ms))
-            total += weight * median
-            squares += (weight * median * median_error(found[process].ms)) ** 2
-        medians.append(total)
-        errors.append(squares**0.5 / total)
-    runs = tuple(pool.run_of(process) for process in sorted(processes))
-    return Times(tuple(medians), tuple(errors), runs, tuple(sorted(processes)))
+    order = sorted(processes)
+    total, squares = np.zeros(len(order)), np.zeros(len(order))
+    for kernel in kernels:
+        of_process = {s.process: s.ms for s in _usable(kernel)}
+        series = [of_process[process] for process in order]
+        weight = 1 if single else kernel.launches
+        medians = weight * np.array([np.median(ms) for ms in series])
+        total += medians
+        squares += (medians * median_errors(series)) ** 2
+    runs = tuple(pool.run_of(process) for process in order)
+    errors = np.sqrt(squares) / total
+    return Times(tuple(total.tolist()), tuple(errors.tolist()), runs, tuple(order))
 
 
 def assemble(

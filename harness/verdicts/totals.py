@@ -202,7 +202,7 @@ def rollups(
         level: {t.key for (other, _), t in found.items() if other in inner}
         for level, inner in _SAME_AS.items()
     }
-    rows = []
+    rows, recorded = [], (_Recorded(a), _Recorded(b))
     for (level, name), total in found.items():
         if total.key not in effects or total.key in narrower.get(level, ()):
             continue
@@ -222,8 +222,8 @@ def rollups(
                 before,
                 after,
                 (
-                    _covered(a, [*counted[0], *gone], level, name),
-                    _covered(b, [*counted[1], *new], level, name),
+                    recorded[0].covered([*counted[0], *gone], (level, name)),
+                    recorded[1].covered([*counted[1], *new], (level, name)),
                 ),
                 effect,
                 len(gone) + len(new),
@@ -290,23 +290,33 @@ def _unknown(verdict: Verdict, lone: Sequence[KernelRecord], *, more: bool, fewe
     return ""
 
 
-def _covered(run: Run, counted: Sequence[KernelRecord], level: str, name: str) -> float:
-    """The share of a scope's recorded time that ``counted`` kernels have; 1 if none is known."""
-    chosen = {_identity(kernel) for kernel in counted}
-    regions = {region_of(kernel) for kernel in counted}
-    total = part = 0.0
-    for graph in run.graphs:
-        for kernel in graph.kernels:
-            mine = _identity(kernel) in chosen
-            inside = mine or (
-                region_of(kernel) in regions
-                if level == "region"
-                else (level, name) in scopes(graph.name, "")
-            )
-            if inside and kernel.ms:
-                total += kernel.ms * kernel.launches
-                part += kernel.ms * kernel.launches if mine else 0.0
-    return part / total if total else 1.0
+class _Recorded:
+    """The kernels of a run, to be found by what they are and by the scopes that hold them."""
+
+    def __init__(self, run: Run) -> None:
+        self._ms: list[float] = []
+        self._alike: dict[tuple[str, str, str], list[int]] = {}
+        self._inside: dict[Scope, list[int]] = {}
+        for graph in run.graphs:
+            wider = scopes(graph.name, "")
+            for kernel in graph.kernels:
+                place = len(self._ms)
+                self._ms.append((kernel.ms or 0.0) * kernel.launches)
+                self._alike.setdefault(_identity(kernel), []).append(place)
+                for scope in (*wider, ("region", region_of(kernel))):
+                    self._inside.setdefault(scope, []).append(place)
+
+    def covered(self, counted: Sequence[KernelRecord], scope: Scope) -> float:
+        """The share of a scope's recorded time that ``counted`` kernels have; 1 if none is known.
+        A region is that of the kernels, whichever side named it."""
+        names = {_identity(kernel) for kernel in counted}
+        mine = {place for name in names for place in self._alike.get(name, ())}
+        held = {scope}
+        if scope[0] == "region":
+            held = {("region", region_of(kernel)) for kernel in counted}
+        inside = mine.union(*(self._inside.get(one, ()) for one in held))
+        total = sum(self._ms[place] for place in sorted(inside))
+        return sum(self._ms[place] for place in sorted(mine)) / total if total else 1.0
 
 
 def _identity(kernel: KernelRecord) -> tuple[str, str, str]:

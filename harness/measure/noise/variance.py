@@ -228,8 +228,18 @@ def median_error(samples: Sequence[float]) -> float:
     (``bench.median``: neighbours that hang together are not counted as independent); 0 for fewer
     than two samples.
     """
-    values = np.asarray(samples, dtype=np.float64)
-    if len(values) < 2:
-        return 0.0
-    found, middle = median.interval(values), float(np.median(values))
-    return (found.high - found.low) / 2 / _NORMAL / middle if middle > 0 else 0.0
+    return float(median_errors([samples])[0])
+
+
+def median_errors(series: Sequence[Sequence[float]]) -> Floats:
+    """``median_error`` of each of ``series``; those of one length are computed together."""
+    errors = np.zeros(len(series))
+    lengths = np.array([len(samples) for samples in series])
+    for length in np.unique(lengths[lengths > 1]):
+        mine = np.flatnonzero(lengths == length)
+        values = np.array([series[int(n)] for n in mine], np.float64)
+        low, high, _ = median.intervals(values)
+        middle = np.median(values, axis=1)
+        known = middle > 0
+        errors[mine[known]] = ((high - low) / 2 / _NORMAL)[known] / middle[known]
+    return errors

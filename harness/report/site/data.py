@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _CONTEXT = 4
 """Unchanged lines around a difference."""
+_NOWHERE = "not timed in a run that the history takes"
 _DIGITS = 7
 """Digits of a commit that are taken for its name, as git does."""
 
@@ -199,13 +200,14 @@ class Model:
     def missing(self) -> str:
         """Why its newest run is no point of its history; empty if it is one."""
         if not all(kernel.run.complete for kernel in self.kernels):
-            return (
-                "the run was interrupted: it may lack kernels, so their sum is no point of a line"
-            )
+            return "the run was interrupted and may lack kernels"
         untimed = sum(kernel.total_us is None for kernel in self.kernels)
         if untimed:
             return f"{plural(untimed, 'kernel')} without a time"
-        return "" if self.points else "not timed in a run that the history takes"
+        if self.points:
+            return ""
+        whole = len(self.parts) == len(self.graphs)
+        return "no commit timed all of its graphs" if whole else _NOWHERE
 
 
 @dataclass(frozen=True)
