@@ -197,6 +197,11 @@ def test_reductions_of_nothing_beside_unknown_sizes(compiler: Compiler) -> None:
     assert [f for report in compiler.reports for f in report.failures] == []
 
 
+def test_the_mean_beside_a_variance_loses_infinities_as_in_eager_mode(compiler: Compiler) -> None:
+    x = torch.tensor([[INF, 1, 2], [1, -INF, 2], [1, 2, INF], [INF, 1, INF], [1, 2, 3]])
+    check(compiler, lambda x: (torch.var_mean(x, 1)[1], *torch.std_mean(x[:, :1], 1)), x)
+
+
 @pytest.mark.parametrize("shape", [(), (1,), (3, 1)])
 def test_reductions_of_one_element(compiler: Compiler, shape: tuple[int, ...]) -> None:
     def function(x: torch.Tensor) -> list[Any]:

@@ -6,6 +6,7 @@ Each is a function of tensors with the signature of the operator it stands for.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 from torch._decomp import get_decompositions
 from torch._prims_common import suggest_memory_format
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 _aten = torch.ops.aten
 _LIKE_CONVOLUTIONS = (
@@ -59,7 +61,41 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     rules[log_sigmoid] = functools.partial(
         _log_sigmoid_of_device, get_decompositions([log_sigmoid])[log_sigmoid]
     )
+    std_mean = _aten.std_mean.correction
+    std_mean_rule = get_decompositions([std_mean])[std_mean]
+    rules[std_mean] = functools.partial(_with_lost_infinities, std_mean_rule)
+    rules[_aten.var_mean.correction] = _var_mean
     return {**rules, _aten.native_layer_norm.default: _layer_norm_of_device}
+
+
+def _var_mean(x: Tensor, *args: Any, **options: Any) -> Any:
+    """For a call of the program itself: a norm made of it keeps the mean, as in eager mode."""
+    mode = get_proxy_mode()
+    if mode is None or mode.decomp_layers > 1:
+        return NotImplemented
+    return _with_lost_infinities(_aten.var_mean.correction, x, *args, **options)
+
+
+def _with_lost_infinities(
+    rule: Callable[..., Any], x: Tensor, dim: Sequence[int] | None = None, **options: Any
+) -> Any:
+    """``rule``, and NaN where the mean is infinite. Eager mode adds element by element
+    ``(x - mean) / count`` to the mean, which an infinity does not survive unless it comes last:
+    on a CPU the last in memory, on a GPU the last in an order that threads make."""
+    spread, mean = rule(x, dim, **options)
+    dims = list(dim) if dim else list(range(x.dim()))
+    sizes = [x.shape[d] for d in dims] if x.dim() else []
+    known = [n for n in sizes if type(n) is int]
+    if x.is_complex() or 0 in known or (len(known) == len(sizes) and set(known) <= {1}):
+        return spread, mean
+    lost = mean.isinf()
+    if x.device.type == "cpu":
+        infinite = x.isinf()
+        last = infinite
+        for d in dims:
+            last = last.narrow(d, x.shape[d] - 1, 1)
+        lost = lost & (infinite.sum(dims, keepdim=True) > last.long()).view(mean.shape)
+    return spread, torch.where(lost, math.nan, mean)
 
 
 def _log_sigmoid_of_device(rule: Callable[..., Any], x: Tensor) -> Any:
