@@ -332,7 +332,7 @@ def test_results_in_order_and_like_their_operand(compiler: Compiler) -> None:
             x[::2].index_fill(0, torch.tensor([0]), 2), z.slice_scatter(z[:1] * 2, 0, 1, 2),
             z.select_scatter(z[:, 0] * 2, 1, 1), F.mse_loss(w, y), F.huber_loss(w, y),
             torch.logical_and(z[0], z).tril(), (z // z[0]).triu(1), x // y,
-            z.topk(2, 1),
+            z.topk(2, 1), z[:, :, :1].nanmedian(2), z[:, :1].kthvalue(1, 1), z[:1].median(0, True),
         )  # fmt: skip
 
     x, y = torch.randn(4, 5).t(), torch.randn(5, 4)

@@ -102,7 +102,7 @@ def test_a_gpu_that_gives_out_leaves_what_was_measured(
 class EmptyLauncher:
     calls: list[tuple[str, object]]
 
-    def __init__(self, loaded, config, target, cache) -> None:
+    def __init__(self, loaded, config, target, cache, **_) -> None:
         self.name, self.config = loaded.name, config
 
     def prepare(self) -> int:

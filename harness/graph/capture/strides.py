@@ -19,8 +19,11 @@ Sizes = Sequence[int]
 
 IN_ORDER = (
     "huber_loss_backward",
+    "kthvalue",
     "masked_fill",
+    "median",
     "mse_loss_backward",
+    "nanmedian",
     "smooth_l1_loss_backward",
     "topk",
     "tril",

@@ -282,7 +282,7 @@ def test_interpreters_are_searched_each_in_processes_of_its_own(
     for name, ms, triton in (("old", "1.0", "3.6"), ("mid", "1.001", "3.7"), ("new", "1.1", "3.8")):
         path = repository.folder / name
         said = f"FAKE_MS={ms} FAKE_TORCH=2.11 FAKE_TRITON={triton}"
-        path.write_text(f'#!/bin/sh\n{said} exec {sys.executable} "$@"\n')
+        path.write_text(f'#!/bin/sh\n{said} exec "{sys.executable}" "$@"\n')
         path.chmod(0o755)
         arguments += ["--environment", f"{name}={path}"]
     where = ("--graph", str(GRAPH), *arguments)
