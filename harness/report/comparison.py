@@ -20,7 +20,7 @@ from harness.report.documents import (
     row_document,
     side_document,
 )
-from harness.report.headline import COUNTED, headline, looks, remarks, resolution, suite_lines, word
+from harness.report.headline import COUNTED, headline, looks, remarks, suite_lines, word
 from harness.report.output import Case, Report
 from harness.table import (
     NOTHING,
@@ -39,7 +39,7 @@ from harness.table import (
 from harness.verdicts.causes import SAME_CODE
 from harness.verdicts.comparing import Comparison, Side
 from harness.verdicts.pairing import Match
-from harness.verdicts.totals import SUITE, Rollup, scopes
+from harness.verdicts.totals import SUITE, Rollup, resolution, scopes
 
 _STYLES = {
     "SLOWER": "bold red",
@@ -400,7 +400,7 @@ def _document(found: Comparison, rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "headline": headline(found),
         "counts": {v.value: sum(r.verdict is v for r in found.rows) for v in COUNTED},
-        "resolution": resolution(found),
+        "resolution": resolution(found.rows),
         "a": side_document(found.a),
         "b": side_document(found.b),
         "rules": {name: getattr(found.rules, name) for name in rules},

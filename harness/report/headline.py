@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Iterator
 
@@ -10,7 +9,7 @@ from harness.measure.noise.estimate import Noise, Source
 from harness.measure.noise.judge import Verdict
 from harness.table import microseconds, plural, ratio
 from harness.verdicts.comparing import Comparison, Row
-from harness.verdicts.totals import SUITE, TUNING
+from harness.verdicts.totals import SUITE, TUNING, resolution
 
 _BOUND = 0.03
 """How many kernels are surely not slower by more than this is said in the first lines."""
@@ -40,7 +39,7 @@ def headline(found: Comparison) -> str:
         cost = sum(row.change_us or 0.0 for row in seems)
         look = "looks" if len(seems) == 1 else "look"
         rest = f"; {len(seems)} of the unresolved {look} slower, by {cost:.4g} µs together"
-    known = resolution(found)
+    known = resolution(found.rows)
     resolved = "" if known is None else f" (this pair resolves about ±{100 * known:.2g} %)"
     return f"{_answer(found)}: {', '.join(parts)}{resolved}{rest}"
 
@@ -67,15 +66,6 @@ def looks(row: Row) -> int:
     if row.effect is None:
         return 0
     return (row.effect.low > 1) - (row.effect.high < 1)
-
-
-def resolution(found: Comparison) -> float | None:
-    """The relative slowdown that would have been told from nothing in half of the kernels; None
-    where nothing could be. Of a retuned one that is a matter of its choices, not of noise."""
-    judged = [row for row in found.rows if row.effect is not None and not row.effect.unknown]
-    known = [row.effect.mde for row in judged if row.effect and not row.retuned]
-    middle = statistics.median(known) if known else float("inf")
-    return middle if middle < float("inf") else None
 
 
 def suite_lines(found: Comparison) -> Iterator[str]:

@@ -4,7 +4,6 @@ with."""
 from __future__ import annotations
 
 import math
-import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -16,7 +15,7 @@ from harness.records.run import KernelRecord, Run
 from harness.verdicts.causes import settings
 from harness.verdicts.comparing import Comparison, Row
 from harness.verdicts.pairing import Match
-from harness.verdicts.totals import Rollup
+from harness.verdicts.totals import Rollup, resolution
 from harness.verdicts.why import explain
 
 
@@ -40,8 +39,6 @@ def night_of(
     findings += [_lone(*one, Change.NEW, names[1]) for one in found.appeared]
     findings += [_lone(*one, Change.ENDED, names[0]) for one in found.vanished]
     shift = None if found.noise is None else found.noise.shift
-    effects = [row.effect for row in found.rows if row.effect and not row.effect.unknown]
-    middle = statistics.median(one.mde for one in effects) if effects else math.inf
     trust = Trust(
         b.machine.gpu or "",
         b.machine.gpu_uuid or "",
@@ -72,7 +69,7 @@ def night_of(
         spills=tuple(_new_spills(row.match for row in found.rows)),
         broken=found.broken,
         notes=(*found.notes, *found.problems),
-        resolved=middle if middle < math.inf else None,
+        resolved=resolution(found.rows),
         suite_us=suite_us(b),
         complete=b.complete,
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +15,9 @@ from harness.records.names import short
 from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.verdicts.causes import launch_change
 from harness.verdicts.pairing import Match, Pairing, region_of
+
+if TYPE_CHECKING:  # it sums up with this module
+    from harness.verdicts.comparing import Row
 
 Scope = tuple[str, str]
 """``region``, ``graph``, ``model`` or ``suite``, and its name."""
@@ -322,3 +327,12 @@ class _Recorded:
 def _identity(kernel: KernelRecord) -> tuple[str, str, str]:
     """What tells a kernel from the others of its run."""
     return kernel.name, region_of(kernel), kernel.module
+
+
+def resolution(rows: Iterable[Row]) -> float | None:
+    """The relative slowdown that would have been told from nothing in half of the kernels; None
+    where nothing could be. Of a retuned one that is a matter of its choices, not of noise."""
+    judged = [row for row in rows if row.effect is not None and not row.effect.unknown]
+    known = [row.effect.mde for row in judged if row.effect and not row.retuned]
+    middle = statistics.median(known) if known else float("inf")
+    return middle if middle < float("inf") else None
