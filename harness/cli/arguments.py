@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
@@ -132,4 +132,12 @@ AckFile: TypeAlias = Annotated[
         "--ack",
         help="The file of waived changes. Default: acknowledged.txt in the results folder.",
     ),
+]
+Order: TypeAlias = Annotated[
+    Literal["history", "time"],
+    typer.Option("--order", help="history: first parents of HEAD; time: when the runs began."),
+]
+Repository: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--repository", help="Whose history. Default: that of the working directory."),
 ]

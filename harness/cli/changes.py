@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from harness.cli.arguments import AckFile
+from harness.cli.arguments import AckFile, Order, Repository
 from harness.cli.command import BROKEN, FINE, REGRESSED, Answer, command
 from harness.cli.show import say_unreadable
 from harness.errors import UnknownName, UsageError, nearest
@@ -37,13 +37,8 @@ def changes(
     ] = None,
     metric: _Metrics = None,
     ack: AckFile = None,
-    order: Annotated[
-        Literal["history", "time"],
-        typer.Option(help="history: first parents of HEAD; time: when the runs began."),
-    ] = "history",
-    repository: Annotated[
-        Path | None, typer.Option(help="Whose history. Default: that of the working directory.")
-    ] = None,
+    order: Order = "history",
+    repository: Repository = None,
     alpha: Annotated[
         float, typer.Option(min=1e-6, max=0.5, help="Chance of any false alarm in the report.")
     ] = 0.05,

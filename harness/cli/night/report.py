@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.arguments import AckFile
+from harness.cli.arguments import AckFile, Order, Repository
 from harness.cli.changes import followed_metrics, waivers_of
 from harness.cli.command import Answer, command
 from harness.cli.show import say_unreadable
@@ -42,13 +42,8 @@ def report(
         ),
     ] = "",
     ack: AckFile = None,
-    order: Annotated[
-        Literal["history", "time"],
-        typer.Option(help="history: first parents of HEAD; time: when the runs began."),
-    ] = "history",
-    repository: Annotated[
-        Path | None, typer.Option(help="Whose history. Default: that of the working directory.")
-    ] = None,
+    order: Order = "history",
+    repository: Repository = None,
 ) -> None:
     """Write what is recorded as web pages: what to do this morning, and all that is behind it.
 
