@@ -202,19 +202,17 @@ def _headline(
     actions: Sequence[Action], better: Sequence[Action], night: Night | None, suite: float | None
 ) -> tuple[str, str]:
     by = Counter(action.kind for action in actions)
-    cost = sum(one.finding.change_us or 0.0 for one in actions)
-    share = f", {100 * cost / suite:.2g} % of the suite" if suite else ""
     words = {
         "confirmed": plural(by["confirmed"], "confirmed regression"),
         "slower": plural(by["slower"], "regression") + " to confirm",
         "broken": f"{by['broken']} broken",
     }
     said = [text for kind, text in words.items() if by[kind]]
+    counted = [one for one in actions if one.kind != "suspected" or not said]
+    cost = sum(one.finding.change_us or 0.0 for one in counted)
+    share = f", {100 * cost / suite:.2g} % of the suite" if suite else ""
     if said:
-        sure = [one for one in actions if one.kind != "suspected"]
-        cost = sum(one.finding.change_us or 0.0 for one in sure)
-        share = f", {100 * cost / suite:.2g} % of the suite" if suite else ""
-        return "red", f"{', '.join(said)}" + (f", {_us(cost)}{share}" if cost else "")
+        return "red", ", ".join(said) + (f", {_us(cost)}{share}" if cost else "")
     if by["suspected"]:
         return "amber", f"{plural(by['suspected'], 'suspected regression')}, {_us(cost)}{share}"
     if suite is None:
