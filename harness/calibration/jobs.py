@@ -19,7 +19,8 @@ class DurationJob(Job):
 @dataclass(frozen=True, slots=True)
 class CellJob(Job):
     """Measure one kernel in one process, plain twice, and slowed down. ``ms`` is how long one
-    launch takes, of which ``levels`` are shares; the order of the subjects follows ``seed``.
+    launch takes, of which ``levels`` are shares (none: not slowed down at all); the order of the
+    subjects follows ``seed``.
     Answers a ``record.Cell``."""
 
     handler: ClassVar[str] = "harness.calibration.worker:cell"

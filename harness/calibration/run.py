@@ -32,15 +32,19 @@ Follow = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A kernel to calibrate with, and its module."""
+    """A kernel to calibrate with, and its module; ``slowed`` down, too, or only as it is."""
 
     subject: Subject
     module_text: str
+    slowed: bool = True
 
 
-def candidates(entries: Iterable[Entry], names: Sequence[str] = ()) -> list[Candidate]:
-    """The distinct kernels of ``entries``, or those that the patterns ``names`` choose. Graphs
-    that cannot be compiled are left out. Raises ``UsageError`` if nothing is left."""
+def candidates(
+    entries: Iterable[Entry], names: Sequence[str] = (), *, slowed: bool = True
+) -> list[Candidate]:
+    """The distinct kernels of ``entries``, or those that the patterns ``names`` choose, to be
+    measured ``slowed`` down as well. Graphs that cannot be compiled are left out. Raises
+    ``UsageError`` if nothing is left."""
     found: dict[str, Candidate] = {}
     for entry in entries:
         try:
@@ -51,7 +55,8 @@ def candidates(entries: Iterable[Entry], names: Sequence[str] = ()) -> list[Cand
             module = kernel.module
             key = module.code_hash
             if is_chosen(names, entry.name, module.name):
-                found.setdefault(key, Candidate(Subject(key, module.name, entry.name), module.text))
+                subject = Subject(key, module.name, entry.name)
+                found.setdefault(key, Candidate(subject, module.text, slowed))
     if not found:
         raise UsageError(
             "there is no kernel to calibrate with",
@@ -130,7 +135,7 @@ def _job(one: Candidate, process: int, effort: Effort, ms: float) -> CellJob:
         process,
         one.subject.key,
         one.module_text,
-        levels_for(ms),
+        levels_for(ms) if one.slowed else (),
         ms,
         effort.seed + process,
         effort.budget_ms,

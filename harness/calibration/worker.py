@@ -13,7 +13,7 @@ from harness.calibration.record import AGAIN, PLAIN, Cell, Truth, slowed
 from harness.devices.job import Context
 from harness.errors import CompileFailed
 from harness.measure.worker import Gpu, surviving
-from harness.records.timing import Launch, Timer, Work
+from harness.records.timing import Launch, Work
 from harness.runtime import module as modules
 from harness.runtime.launch.launcher import Launcher
 from harness.target import Target
@@ -43,26 +43,28 @@ def duration(context: Context, job: DurationJob) -> float:
 def cell(context: Context, job: CellJob) -> Cell:
     """The handler of ``CellJob``."""
     gpu = context.once(Gpu)
-    return surviving(lambda: _cell(job, gpu.timer, context.once(_spin), gpu.target, context))
+    return surviving(lambda: _cell(job, gpu, context))
 
 
 def _spin(_: Context) -> Spin:
     return Spin(torch.device("cuda"))
 
 
-def _cell(job: CellJob, timer: Timer, spin: Spin, target: Target, context: Context) -> Cell:
+def _cell(job: CellJob, gpu: Gpu, context: Context) -> Cell:
     loaded = modules.load(job.module_text, context.cache)
     args = loaded.get_args(device="cuda", seed=job.seed)
-    launcher = _launcher(loaded, target, context)
-    subjects = {PLAIN: launcher, AGAIN: launcher}
-    works: dict[str, Launch] = {name: Work(one, args) for name, one in subjects.items()}
-    levels = (0.0, *job.levels)
-    for group, level in enumerate(levels):
-        works[slowed(level)] = Work(spin.after(launcher, level * job.ms, group), args)
-    spin.reset()
-    found = timer.compare(works, job.budget_ms, job.width)
-    names = [slowed(level) for level in levels]
-    truth = dict(zip(names, spin.truth(len(names)), strict=True))
+    launcher = _launcher(loaded, gpu.target, context)
+    works: dict[str, Launch] = {name: Work(launcher, args) for name in (PLAIN, AGAIN)}
+    truth: dict[str, Truth] = {}
+    if not job.levels:
+        found = gpu.timer.compare(works, job.budget_ms, job.width)
+    else:
+        spin, levels = context.once(_spin), (0.0, *job.levels)
+        for group, level in enumerate(levels):
+            works[slowed(level)] = Work(spin.after(launcher, level * job.ms, group), args)
+        spin.reset()
+        found = gpu.timer.compare(works, job.budget_ms, job.width)
+        truth = dict(zip(map(slowed, levels), spin.truth(len(levels)), strict=True))
     return Cell(
         job.process,
         job.kernel,

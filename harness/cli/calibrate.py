@@ -38,8 +38,8 @@ Sessions = Annotated[
     typer.Option(
         min=0,
         max=1000,
-        help="Measure so often, as a whole, and state the false tables between all that is "
-        "recorded; 0: measure nothing.",
+        help="Measure so often, as a whole and slowing nothing down, and state the false tables "
+        "between all that is recorded; 0: measure nothing.",
         show_default=False,
     ),
 ]
@@ -106,7 +106,7 @@ def calibrate(
     asked = suite, tuple(graphs or ())
     if sessions is None:
         return _calibrate(answer, options, asked, effort, journal, tell)
-    measure = functools.partial(_calibrate, answer, options, asked, effort, None)
+    measure = functools.partial(_calibrate, answer, options, asked, effort, None, slowed=False)
     return _sessions(answer, options, sessions, every, measure)
 
 
@@ -151,8 +151,11 @@ def _calibrate(
     effort: Effort,
     journal: CalibrationJournal | None,
     tell: Callable[[Calibration, Path], None],
+    *,
+    slowed: bool = True,
 ) -> int:
-    """Calibrate with the kernels of ``graphs`` (suite and names), print it; the exit status."""
+    """Calibrate with the kernels of ``graphs`` (suite and names), as they are and ``slowed`` down,
+    print it; the exit status."""
     from harness.calibration import run  # imports torch, as the next three do
     from harness.measure.noise.judge import Rules
     from harness.runtime.device import current_target, require
@@ -175,7 +178,7 @@ def _calibrate(
     cause: KeyboardInterrupt | NoDevice | None = None
     with answer.cache() as cache, answer.progress("compiling") as bar:
         entries = find_entries(options, *graphs, current_target())
-        chosen = run.candidates(entries, answer.only)
+        chosen = run.candidates(entries, answer.only, slowed=slowed)
         try:
             run.measure(chosen, effort, cache, options.jobs, opened, bar.update)
         except (KeyboardInterrupt, NoDevice) as error:

@@ -49,4 +49,5 @@ def cell(context: Context, job: CellJob) -> Cell:
         os._exit(3)
     if "# fails" in job.module_text:
         raise HarnessError("it could not be timed", got="out of memory")
-    return Machine().cell(job.process, job.kernel, job.ms, zlib.crc32(job.kernel.encode()))
+    seed = zlib.crc32(job.kernel.encode())
+    return Machine().cell(job.process, job.kernel, job.ms, seed, bool(job.levels))

@@ -25,7 +25,7 @@ class Machine:
     deaf: bool = False
     samples: int = 30
 
-    def cell(self, process: int, key: str, ms: float, seed: int) -> Cell:
+    def cell(self, process: int, key: str, ms: float, seed: int, slow: bool = True) -> Cell:
         chance = np.random.default_rng([seed, process])
         common = chance.normal(0, self.process)
 
@@ -36,7 +36,7 @@ class Machine:
 
         samples = {PLAIN: draw(ms), AGAIN: draw(ms * (1 + self.drift))}
         truth = {}
-        for level in (0.0, *levels_for(ms)):
+        for level in (0.0, *levels_for(ms)) if slow else ():
             extra = 0.0 if self.deaf else level * ms
             samples[slowed(level)] = draw(ms + GAP_MS + extra)
             truth[slowed(level)] = Truth(50 + 1e6 * level * ms, 0.0, self.samples)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -86,21 +88,25 @@ def test_a_cell_has_the_plain_kernel_twice_and_every_level(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launched: list[int] = []
-    timer: Any = FakeTimer()
+    gpu: Any = SimpleNamespace(timer=FakeTimer(), target=H100)
     spin = Spin(torch.device("cpu"), FakeKernel())
     context = Context(tmp_path)
+    monkeypatch.setattr(worker, "_spin", lambda _: spin)
     monkeypatch.setattr(worker, "_launcher", lambda *_: lambda _: launched.append(1))
     real = modules.LoadedModule.get_args
     monkeypatch.setattr(
         modules.LoadedModule, "get_args", lambda self, device, seed: real(self, "cpu", seed)
     )
     job = CellJob(2, "key", emitted.POINTWISE, (0.02, 0.05), 1.0, 0, 1.0, 0.01)
-    cell = worker._cell(job, timer, spin, H100, context)
+    cell = worker._cell(job, gpu, context)
     assert (cell.process, cell.kernel) == (2, "key")
     assert list(cell.samples) == ["plain", "again", "spin 0", "spin 0.02", "spin 0.05"]
     assert len(launched) == 5
     extra = cell.truth["spin 0.05"].nanoseconds - cell.truth["spin 0"].nanoseconds
     assert extra == pytest.approx(50_000, rel=1e-3)
+    plain = worker._cell(replace(job, levels=()), gpu, context)
+    assert list(plain.samples) == ["plain", "again"], "without levels nothing is slowed down"
+    assert not plain.truth
 
 
 @pytest.mark.gpu

@@ -246,9 +246,12 @@ def test_whole_measurements_are_repeated_and_held_against_each_other(
     answer = harness("calibrate", "--sessions", "3", "--every", "2", "--processes", "3")
     assert answer.status == 0, answer.err
     assert len(kept(results)) == 3
+    found = calibrations.load(kept(results)[0])
+    assert found.complete
+    assert not any(mode.power for mode in found.modes), "nothing is slowed down"
     assert len([s for s in slept if s > 7000]) == 2
     said = " ".join(answer.out.split())
     assert "3 whole measurements on 1 boards" in said
     assert "0 of 20 tables hold a false SLOWER or FASTER" in said
-    found = harness("calibrate", "--sessions", "0", "--json").json()
-    assert sum(one["tables"]["kernels"] for one in found["between"]) == 20
+    document = harness("calibrate", "--sessions", "0", "--json").json()
+    assert sum(one["tables"]["kernels"] for one in document["between"]) == 20
