@@ -117,7 +117,8 @@ def _sessions(
     every: float,
     measure: Callable[[Callable[[Calibration, Path], None]], int],
 ) -> int:
-    """Measure as a whole so many times, ``every`` so many hours; what all recorded ones say."""
+    """Measure as a whole so many times, ``every`` so many hours; what all recorded ones say, also
+    where waiting is interrupted."""
     from harness.calibration.sessions import rehearsed
     from harness.measure.noise.judge import Rules
 
@@ -127,8 +128,11 @@ def _sessions(
         status = measure(lambda _, path: output.note(f"measured: {path}"))
         if status != FINE:
             break
-        if left:
-            time.sleep(max(0.0, 3600 * every - (time.monotonic() - begun)))
+        try:
+            time.sleep(max(0.0, 3600 * every - (time.monotonic() - begun)) if left else 0.0)
+        except KeyboardInterrupt:
+            status = INTERRUPTED
+            break
     answer.tell(sessions_report(rehearsed(options.results, Rules()), Rules()))
     return status
 

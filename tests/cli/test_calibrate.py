@@ -255,3 +255,17 @@ def test_whole_measurements_are_repeated_and_held_against_each_other(
     assert "0 of 20 tables hold a false SLOWER or FASTER" in said
     document = harness("calibrate", "--sessions", "0", "--json").json()
     assert sum(one["tables"]["kernels"] for one in document["between"]) == 20
+
+
+def test_an_interrupted_wait_for_the_next_session_loses_no_verdict(
+    harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(seconds: float) -> None:
+        if seconds > 7000:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", interrupted)
+    answer = harness("calibrate", "--sessions", "3", "--every", "2", "--processes", "2")
+    assert answer.status == 130
+    assert "0 whole measurements" in answer.out
+    assert len(kept(results)) == 1
