@@ -79,8 +79,9 @@ class _Term:
 
 
 def select(corpus: Corpus, query: str) -> tuple[Pattern, ...]:
-    """The patterns that ``query`` means, heaviest first; all for an empty one. Raises
-    ``UsageError`` for a query that makes no sense, ``UnknownName`` for one that nothing fits."""
+    """The patterns that ``query`` means, heaviest first (a sample in a random order); all for an
+    empty one. Raises ``UsageError`` for a query that makes no sense, ``UnknownName`` for one that
+    nothing fits."""
     terms = [_parsed(text) for text in query.split()]
     pick = {t.key: _natural(t) for t in terms if t.key in (_SAMPLE, _SEED)}
     terms = [term for term in terms if term.key not in (_SAMPLE, _SEED)]
@@ -96,8 +97,8 @@ def sampled(
     patterns: Sequence[Pattern], known: Mapping[str, Capture], count: int, seed: int
 ) -> list[Pattern]:
     """``count`` of ``patterns`` at random, spread over kinds, families and decades of bytes in
-    proportion: laid out in that order, every so many-th is taken. In the order that they had, and
-    the same for the same seed."""
+    proportion: laid out in that order, every so many-th is taken. The same for the same seed, and
+    in an order that is random too, so that a run of it that is cut short is a sample as well."""
     draw = random.Random(seed)
 
     def place(pattern: Pattern) -> tuple[str, str, int, float]:
@@ -108,8 +109,9 @@ def sampled(
     laid_out = sorted(patterns, key=place)
     count, offset = min(count, len(laid_out)), draw.random()
     places = (int((n + offset) * len(laid_out) / count) for n in range(count))
-    chosen = {laid_out[at].name for at in places}
-    return [pattern for pattern in patterns if pattern.name in chosen]
+    chosen = [laid_out[at] for at in places]
+    draw.shuffle(chosen)
+    return chosen
 
 
 def most_telling(

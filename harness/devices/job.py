@@ -8,7 +8,7 @@ imports only what its own jobs ask for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -36,20 +36,30 @@ class Job:
 class Device:
     """Where one worker process works. ``environment`` is added to the process's own;
     ``imports`` are modules it imports before its first job; ``opening`` is a job that every fresh
-    process does first, to take the device (it raises ``NoDevice`` where it cannot)."""
+    process does first, to take the device (it raises ``NoDevice`` where it cannot). ``niceness``
+    is how far it stands back where other processes want the processor."""
 
     name: str
     kind: str = "cpu"
     environment: tuple[tuple[str, str], ...] = ()
     imports: tuple[str, ...] = ()
     opening: Job | None = None
+    niceness: int = 0
+
+
+BESIDE_TIMING = 10
+"""The niceness of what compiles while another process times on the GPU."""
 
 
 def cores(
-    count: int, environment: tuple[tuple[str, str], ...] = (), imports: tuple[str, ...] = ()
+    count: int,
+    environment: tuple[tuple[str, str], ...] = (),
+    imports: tuple[str, ...] = (),
+    niceness: int = 0,
 ) -> tuple[Device, ...]:
     """As many devices of the kind ``cpu``, all alike; at least one."""
-    return tuple(Device(f"cpu {n}", "cpu", environment, imports) for n in range(max(1, count)))
+    alike = Device("", "cpu", environment, imports, niceness=niceness)
+    return tuple(replace(alike, name=f"cpu {n}") for n in range(max(1, count)))
 
 
 class Unusable(Exception):

@@ -193,8 +193,7 @@ class Pool(Closing):
     def _each(self, jobs: Sequence[Job], homes: dict[str, _Place]) -> Iterator[Answer]:
         self._require_own()
         with self._lock:
-            if self._closed:
-                raise HarnessError("the worker pool is closed")
+            self._require_open()
             if self._serving:
                 raise HarnessError("the worker pool is in the middle of a list of jobs")
             for place in self._places:
@@ -204,6 +203,7 @@ class Pool(Closing):
             self._serving = True
             try:
                 while left:
+                    self._require_open()
                     found = self._impossible(batch) or self._hand_out(batch) or self._collect(batch)
                     for answer in found:
                         left -= 1
@@ -214,6 +214,10 @@ class Pool(Closing):
                 for place in self._places:
                     if place.worker is not None and place.worker.busy:
                         place.drop()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise HarnessError("the worker pool is closed")
 
     def _require_own(self) -> None:
         """In a fork of the process that started them, the workers are somebody else's."""

@@ -25,7 +25,8 @@ _CHUNK = 1 << 20
 # Behind the standard library, before what is installed: this checkout's harness, and never the
 # folder that the user happens to be in (``-P``).
 _CODE = """\
-import sys
+import os, sys
+os.nice({niceness})
 places = [n for n, p in enumerate(sys.path) if p.endswith(("site-packages", "dist-packages"))]
 sys.path.insert(places[0] if places else len(sys.path), {root!r})
 from harness.devices.worker import main
@@ -60,6 +61,7 @@ class Process:
             environment=dict(device.environment),
             imports=list(device.imports),
             parent=os.getpid(),
+            niceness=device.niceness,
         )
         log = tempfile.TemporaryFile()  # noqa: SIM115
         process = subprocess.Popen(

@@ -282,6 +282,19 @@ def random_inputs(graph: Graph, device: torch.device | str, seed: int = 0) -> li
     return [_random_tensor(item, device, generator) for item in graph.inputs]
 
 
+def empty_inputs(graph: Graph, device: torch.device | str) -> list[torch.Tensor]:
+    """Memory for the graph's inputs in the recorded layout, whatever it holds."""
+    return [
+        torch.empty_strided(
+            _integers(item.type.shape, item),
+            _integers(item.type.stride, item),
+            dtype=torch_dtype(item.type.dtype),
+            device=device,
+        )
+        for item in graph.inputs
+    ]
+
+
 def _random_tensor(
     item: Input, device: torch.device | str, generator: torch.Generator
 ) -> torch.Tensor:

@@ -9,6 +9,7 @@ from typing import cast
 
 from harness.codegen.source import EmittedModule
 from harness.devices.closing import Closing
+from harness.devices.job import BESIDE_TIMING
 from harness.devices.pool import Pool
 from harness.heuristics.facts import Config
 from harness.measure.jobs import (
@@ -57,7 +58,7 @@ class CudaDevice(Closing):
         self._readings: list[Reading] = []
         self._process = 0
         self._worker = Pool([gpu(bandwidths=True)], seconds, cache, handlers)
-        self._pool = CompilePool(jobs, cache)
+        self._pool = CompilePool(jobs, cache, niceness=BESIDE_TIMING)
         try:
             self._facts: DeviceFacts = self._worker.open()[0]
         except BaseException:
@@ -98,10 +99,15 @@ class CudaDevice(Closing):
     def prepare(
         self, modules: Sequence[EmittedModule], given: Mapping[str, Config] | None = None
     ) -> None:
-        """Compile every candidate of every module in parallel, of one that was tuned before its
-        winner alone, and of a text with a ``given`` configuration that one. What fails here fails
+        """Compile in parallel what checking and timing ``modules`` needs. What fails here fails
         again, with its reason, when it is timed."""
-        given = given or {}
+        self.compile(self.missing(modules, given or {}))
+
+    def missing(
+        self, modules: Sequence[EmittedModule], given: Mapping[str, Config]
+    ) -> list[CompileJob]:
+        """What ``compile`` has to do for ``modules``: every candidate, of a module that was tuned
+        before its winner alone, of a text with a ``given`` configuration that one."""
         texts = [m.text for m in modules if m.text not in given]
         known, notes = self._worker.run(KnownConfigs(tuple(texts)))
         for note in notes:
@@ -109,7 +115,11 @@ class CudaDevice(Closing):
         known_jobs = [CompileJob(t, self.target, c) for t, c in zip(texts, known, strict=True) if c]
         rest = [t for t, c in zip(texts, known, strict=True) if c is None]
         known_jobs += [CompileJob(text, self.target, c) for text, c in given.items()]
-        self._pool.warm([*known_jobs, *warm_jobs(rest, self.target, self._cache)])
+        return [*known_jobs, *warm_jobs(rest, self.target, self._cache)]
+
+    def compile(self, jobs: Sequence[CompileJob]) -> None:
+        """Do ``jobs`` in parallel, in whichever thread."""
+        self._pool.warm(jobs)
 
     def check(self, module: EmittedModule) -> CheckResult:
         """Run with poisoned outputs and compare with plain torch in float64."""

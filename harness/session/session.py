@@ -31,6 +31,7 @@ from harness.records.timing import Samples
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.runtime.module import config_dict, config_from_dict
+from harness.session.ahead import Made, compiled_ahead, generated
 from harness.session.model import (
     Compiled,
     CompiledKernel,
@@ -108,9 +109,9 @@ class Session:
 
     def _examined(self) -> Generator[Event, None, None]:
         try:
-            for position, entry in enumerate(self.entries, start=1):
+            for position, (entry, compiled) in enumerate(self._compiled(), start=1):
                 yield GraphStarted(entry.name, position, len(self.entries))
-                yield from self._start(entry)
+                yield from self._start(entry, compiled)
                 yield from self._arrived(wait=False)
             while self._flight:
                 yield from self._arrived(wait=True)
@@ -118,11 +119,16 @@ class Session:
             self.static.stop()
             self.check.stop()
 
-    def _start(self, entry: Entry) -> Iterator[Event]:
-        try:
-            compiled = entry.compile()
-        except HarnessError as error:
-            yield GraphDone(GraphRecord(entry.name, reason=f"{type(error).__name__}: {error}"))
+    def _compiled(self) -> Iterator[Made]:
+        """Every graph after code generation; with a device its binaries are there as well."""
+        if self.device is None:
+            return map(generated, self.entries)
+        return compiled_ahead(self.entries, self.device, self.peers)
+
+    def _start(self, entry: Entry, compiled: Compiled | HarnessError) -> Iterator[Event]:
+        if isinstance(compiled, HarnessError):
+            reason = f"{type(compiled).__name__}: {compiled}"
+            yield GraphDone(GraphRecord(entry.name, reason=reason))
             return
         kernels = [blank(kernel) for kernel in compiled.kernels]
         record = GraphRecord(
@@ -174,10 +180,6 @@ class Session:
     ) -> Iterator[Event]:
         name = progress.record.name
         progress.comparing = self.peers is not None
-        given = {k.module.text: k.config for k in compiled.kernels if k.config is not None}
-        device.prepare([kernel.module for kernel in compiled.kernels], given)
-        if self.peers is not None:
-            self.peers.prepare(compiled.regions)
         for number, kernel in enumerate(compiled.kernels):
             record = progress.kernels[number]
             record, config = _on_device(device, kernel, record)

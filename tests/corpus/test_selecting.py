@@ -36,6 +36,8 @@ def test_samples_are_spread_and_repeat(corpus):
     one = select(corpus, "sample=20 seed=1")
     assert one == select(corpus, "sample=20 seed=1") and len(one) == 20
     assert one != select(corpus, "sample=20 seed=2")
+    # Heaviest first, a run that is cut short would be one of the heaviest alone.
+    assert one != sorted(one, key=lambda p: (-p.weight, p.name))
     every, kinds = Counter(p.kind for p in corpus.patterns), Counter(p.kind for p in one)
     for kind, count in every.items():
         assert abs(kinds[kind] - 20 * count / len(corpus.patterns)) < 2, kind

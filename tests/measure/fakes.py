@@ -71,10 +71,11 @@ class FakeDevice:
     unlaunchable: tuple[str, ...] = ()
     prepared: list[str] = field(default_factory=list)
 
-    def prepare(
-        self, modules: Sequence[EmittedModule], given: Mapping[str, Config] | None = None
-    ) -> None:
-        self.prepared.extend(m.name for m in modules)
+    def missing(self, modules: Sequence[EmittedModule], _: Mapping[str, Config]) -> list[str]:
+        return [m.name for m in modules]
+
+    def compile(self, jobs: Sequence[str]) -> None:
+        self.prepared.extend(jobs)
 
     def check(self, module: EmittedModule) -> CheckResult:
         return CheckResult(module.name not in self.wrong, 0.25, 0.5)

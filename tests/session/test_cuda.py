@@ -32,7 +32,7 @@ def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDevi
 def test_a_faulting_and_a_hanging_kernel_are_rows_and_the_rest_go_on(
     device: CudaDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CudaDevice, "prepare", lambda *_: None)
+    monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
     kernels = [
         module("good"),
         module("faults", text="# faults"),
@@ -89,7 +89,7 @@ def test_a_fresh_process_times_with_the_configuration_given(
 def test_a_device_that_is_gone_ends_the_run(
     device: CudaDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CudaDevice, "prepare", lambda *_: None)
+    monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
     (tmp_path / "gone").touch()
     with pytest.raises(HarnessError, match="could not be run"):
         device.check(module("k", text="# faults"))

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from harness.errors import CheckFailed, CompileFailed, UnsupportedOperator
+from harness.codegen.source import EmittedModule
+from harness.errors import CheckFailed, CompileFailed, UnsupportedOperator, WorkerDied
+from harness.measure.jobs import Timing
 from harness.measure.peers.regions import Comparable
 from harness.records.metrics import read_static
 from harness.records.run import Check, GraphRecord, KernelRecord
 from harness.runtime.interpret.interpreter import CheckResult
+from harness.session import ahead
 from harness.session.model import GraphDone, GraphStarted, KernelDone, RegionDone
 from harness.session.session import NO_ASSEMBLY, NO_SMALL, Session, with_metrics
 from tests.measure.fakes import METRICS, FakeDevice, FakeEntry, FakePeers, compiled, module, session
@@ -235,6 +240,38 @@ def test_other_compilers_are_compared_once_a_graph_is_timed() -> None:
     assert [(e.position, e.total) for e in done] == [(1, 2), (2, 2)]
     assert isinstance(events[-1], GraphDone), "a graph is done after its regions"
     assert {text: c.num_warps for text, c in peers.configs[0].items()} == {"# a\n": 4, "# b\n": 4}
+
+
+def test_the_next_graphs_are_compiled_while_one_is_timed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ahead, "_KERNELS", 1)
+    compiling, seen = threading.Event(), []
+
+    class Device(FakeDevice):
+        def compile(self, jobs: Sequence[str]) -> None:
+            super().compile(jobs)
+            if jobs == [B.name]:
+                compiling.wait(60)  # goes on until the first graph has been timed
+
+        def time(self, module: EmittedModule) -> Timing:
+            seen.append((module.name, A.name in self.prepared))
+            compiling.set()
+            return super().time(module)
+
+    entries = [FakeEntry("x", compiled(A)), FakeEntry("bad", CompileFailed("no"))]
+    run = session(*entries, FakeEntry("y", compiled(B)), device=Device(), peers=FakePeers())
+    assert list(finished(run)) == ["x", "bad", "y"] and compiling.is_set()
+    assert seen == [(A.name, True), (B.name, True)]
+
+
+def test_a_compiler_that_cannot_start_ends_the_session() -> None:
+    class Device(FakeDevice):
+        def compile(self, _: Sequence[str]) -> None:
+            raise WorkerDied("a worker process could not start")
+
+    with pytest.raises(WorkerDied):
+        finished(session(FakeEntry("x", compiled(A)), device=Device()))
 
 
 def test_without_a_device_nothing_is_compared() -> None:

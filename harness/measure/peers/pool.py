@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.compiled import CompiledRegion
 from harness.devices.closing import Closing
-from harness.devices.job import cores
+from harness.devices.job import BESIDE_TIMING, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
@@ -55,7 +55,7 @@ class PeerPool(Closing):
         alone = (*kept, ("TORCHINDUCTOR_COMPILE_THREADS", "1"), ("OMP_NUM_THREADS", "1"))
         device = gpu(environment=kept)
         self._workers = [Pool([device], seconds, cache, handlers) for _ in range(processes)]
-        warming = cores(min(jobs, _MOST_WARMING), alone)
+        warming = cores(min(jobs, _MOST_WARMING), alone, niceness=BESIDE_TIMING)
         self._warming = Pool(warming, seconds, cache, handlers)
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from harness.compiled import CompiledRegion
 from harness.devices.job import Context, Unusable
 from harness.errors import HarnessError
 from harness.executor import PrepareKernel, prepare_region
-from harness.graph.replay import random_inputs
+from harness.graph.replay import empty_inputs
 from harness.heuristics.facts import Config
 from harness.measure.measurer import release
 from harness.measure.peers.comparing import Task, compare, copied, region_task, why
@@ -54,10 +54,10 @@ def _comparer(context: Context) -> Comparer:
 
 def warm(_: Context, job: WarmJob) -> str:
     """The handler of ``WarmJob``. What fails fails again, with its reason, when it is compared.
-    Nothing is run: kernels are tuned where nobody disturbs."""
+    Nothing is run, the inputs have no contents: others are being timed on the device."""
     warnings.filterwarnings("ignore")
     try:
-        inputs = random_inputs(job.graph, torch.device("cuda"))
+        inputs = empty_inputs(job.graph, torch.device("cuda"))
         inductor(job.graph, inputs, TUNED_OPTIONS if job.tuned else None)
     except Exception as error:  # noqa: BLE001 - see above
         return why(error)

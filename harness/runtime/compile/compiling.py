@@ -38,12 +38,18 @@ class WarmJob(Job):
 
 
 class CompilePool(Pool):
-    """Compiles kernels in ``workers`` processes. Answers are ``StaticMetrics`` or the
-    ``HarnessError`` (mostly ``CompileFailed``) of that kernel alone."""
+    """Compiles kernels in ``workers`` processes (``niceness``: as of ``Device``). Answers are
+    ``StaticMetrics`` or the ``HarnessError`` (mostly ``CompileFailed``) of that kernel alone."""
 
-    def __init__(self, workers: int, cache: Path | None = None, seconds: float = _SECONDS) -> None:
+    def __init__(
+        self,
+        workers: int,
+        cache: Path | None = None,
+        seconds: float = _SECONDS,
+        niceness: int = 0,
+    ) -> None:
         imports = ("harness.runtime.launch.launcher",)
-        super().__init__(cores(workers, imports=imports), seconds, cache)
+        super().__init__(cores(workers, (), imports, niceness), seconds, cache)
 
     def metrics_each(
         self, jobs: Sequence[CompileJob]
