@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.errors import HarnessError
-from harness.session.model import Compiled
+from harness.session.model import Compiled, CompiledKernel
 
 if TYPE_CHECKING:
     from harness.measure.peers.pool import PeerPool
@@ -78,7 +78,7 @@ def generated(entry: Entry) -> Made:
 def _begun(left: Iterator[Entry], device: CudaDevice, peers: PeerPool | None) -> _Block:
     """The next graphs, their code generated here and now, their compilers at work."""
     block = _Block()
-    kernels = []
+    kernels: list[CompiledKernel] = []
     for made in map(generated, left):
         block.made.append(made)
         kernels += () if isinstance(made[1], HarnessError) else made[1].kernels
