@@ -32,7 +32,7 @@ class Call:
     @property
     def plain_division(self) -> bool:
         """Whether C division means the same as Python's here."""
-        return self.nonnegative or self.dtype.facts.kind is Kind.UNSIGNED
+        return self.nonnegative or self.dtype.kind is Kind.UNSIGNED
 
 
 Text: TypeAlias = "str | Callable[[Call], str]"
@@ -145,7 +145,7 @@ def sign(call: Call) -> str:
     """Difference of two comparisons."""
     (a,) = call.texts
     kind = triton_type(call.dtype)
-    if call.dtype.facts.kind is Kind.UNSIGNED:
+    if call.dtype.kind is Kind.UNSIGNED:
         return f"({a} > 0).to({kind})"
     return f"({a} > 0).to({kind}) - ({a} < 0).to({kind})"
 
@@ -153,13 +153,13 @@ def sign(call: Call) -> str:
 def absolute(call: Call) -> str:
     """Absolute value."""
     (a,) = call.texts
-    return a if call.dtype.facts.kind is Kind.UNSIGNED else f"tl.abs({a})"
+    return a if call.dtype.kind is Kind.UNSIGNED else f"tl.abs({a})"
 
 
 def negate(call: Call) -> str:
     """Sign change; unsigned numbers wrap, and Triton has no unary minus for them."""
     (a,) = call.texts
-    if call.dtype.facts.kind is Kind.UNSIGNED:
+    if call.dtype.kind is Kind.UNSIGNED:
         return f"({a} ^ {_all_bits(call.dtype)}) + 1"
     return f"-{a}"
 
@@ -180,7 +180,7 @@ def minimum(call: Call) -> str:
 
 def _extreme(call: Call, name: str, logic: str) -> str:
     a, b = call.texts
-    match call.dtype.facts.kind:
+    match call.dtype.kind:
         case Kind.BOOL:
             return f"{a} {logic} {b}"
         case Kind.SIGNED | Kind.UNSIGNED | Kind.OPAQUE:
@@ -192,7 +192,7 @@ def _extreme(call: Call, name: str, logic: str) -> str:
 def relu(call: Call) -> str:
     """Larger of the operand and zero; NaN stays."""
     (a,) = call.texts
-    match call.dtype.facts.kind:
+    match call.dtype.kind:
         case Kind.FLOAT:
             return f"tl.maximum({a}, 0.0{_NAN})"
         case Kind.SIGNED:
@@ -215,7 +215,7 @@ def shift_right(call: Call) -> str:
     if _count_fits(b, call.dtype):
         return f"{a} >> {b}"
     width = 8 * call.dtype.itemsize
-    beyond = "0" if call.dtype.facts.kind is Kind.UNSIGNED else f"{a} >> {width - 1}"
+    beyond = "0" if call.dtype.kind is Kind.UNSIGNED else f"{a} >> {width - 1}"
     kind = triton_type(call.dtype)
     return f"tl.where({_in_range(b, call.dtype)}, {a} >> {b}, {beyond}).to({kind})"
 
@@ -226,7 +226,7 @@ def _count_fits(text: str, dtype: DType) -> bool:
 
 def _in_range(count: str, dtype: DType) -> str:
     upper = f"({count} < {8 * dtype.itemsize})"
-    if dtype.facts.kind is Kind.UNSIGNED:
+    if dtype.kind is Kind.UNSIGNED:
         return upper
     return f"({count} >= 0) & {upper}"
 
@@ -234,7 +234,7 @@ def _in_range(count: str, dtype: DType) -> str:
 def bit_not(call: Call) -> str:
     """All bits flipped."""
     (a,) = call.texts
-    match call.dtype.facts.kind:
+    match call.dtype.kind:
         case Kind.BOOL:
             return f"{a} == 0"
         case Kind.UNSIGNED:

@@ -386,7 +386,7 @@ def reduced_dtype(kind: ReduceKind, dtype: DType) -> tuple[DType, ...]:
     """The result types a reduction of operands of ``dtype`` may have."""
     match kind:
         case ReduceKind.SUM | ReduceKind.PROD:
-            return (dtype.accumulate,) if dtype.is_float else (DType.I64, dtype)
+            return (dtype,) if dtype.is_float else (DType.I64, dtype)
         case ReduceKind.MAX | ReduceKind.MIN | ReduceKind.XOR_SUM:
             return (dtype,)
         case ReduceKind.ANY:

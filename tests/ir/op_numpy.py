@@ -308,7 +308,7 @@ def bitcast(x: Array, source: DType, target: DType, float64: bool = False) -> Ar
 
     Raises ``InvalidProgram`` if the widths differ.
     """
-    if source.itemsize != target.itemsize or target.facts.kind is Kind.BOOL:
+    if source.itemsize != target.itemsize or target.kind is Kind.BOOL:
         raise InvalidProgram(
             "a bit cast changes the width",
             where="bitcast",
