@@ -17,7 +17,6 @@ OPTIONAL = (
     "duckdb",
     "hypothesis",
     "importlinter",
-    "jinja2",
     "junitparser",
     "matplotlib",
     "playwright",

@@ -45,12 +45,10 @@ class Written:
 
 
 def require() -> None:
-    """Raise ``UsageError`` if a library that draws pages is missing."""
-    missing = [name for name in ("jinja2", "plotly") if importlib.util.find_spec(name) is None]
-    if missing:
+    """Raise ``UsageError`` if the library that draws charts is missing."""
+    if importlib.util.find_spec("plotly") is None:
         raise UsageError(
-            f"pages need {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not "
-            "installed",
+            "pages need plotly, which is not installed",
             where=sys.executable,
             remedy="pip install 'harness[report]'",
         )

@@ -44,7 +44,6 @@ def make(folder: Path, **options: Any) -> World:
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Fourteen nights of two graphs, the last two with a regression."""
-    pytest.importorskip("jinja2", reason="pages need jinja2: pip install 'harness[report]'")
     pytest.importorskip("plotly", reason="pages need plotly: pip install 'harness[report]'")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)

@@ -308,7 +308,7 @@ def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     from harness.report.site import pages
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match="jinja2 and plotly") as caught:
+    with pytest.raises(UsageError, match="pages need plotly") as caught:
         pages.require()
     assert "harness[report]" in caught.value.remedy
 
