@@ -6,11 +6,10 @@ option up. Folders are absolute paths and need not exist yet.
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +31,7 @@ class Options:
     compiled for where there is no GPU; ``verify`` whether the compiler checks every program that
     it makes; ``commit`` the commit that a run is recorded
     under where it is not to be, or cannot be, read off the checkout (``SHA``, or
-    ``SHA-dirty`` for a tree that differs from it); ``asv_graphs`` the graphs that asv measures
-    where time does not allow for all that its suite declares; ``tuning_table`` a file of launch
+    ``SHA-dirty`` for a tree that differs from it); ``tuning_table`` a file of launch
     configurations that are not to be tuned (``harness tune --save-table``).
 
     For programs compiled with ``torch.compile(…, backend="harness")``: ``trace`` marks every
@@ -55,7 +53,6 @@ class Options:
     use_cache: bool = True
     verify: bool = False
     commit: str = ""
-    asv_graphs: tuple[str, ...] = ()
     tuning_table: Path | None = None
     trace: bool = False
     bandwidth: str | None = None
@@ -72,67 +69,6 @@ class Options:
         return self.cache if self.use_cache else None
 
 
-@dataclass(frozen=True, slots=True)
-class Overlay:
-    """What asv's environment tells the processes that it starts.
-
-    ``commit`` is what is measured; ``tree`` the folder with its package, ``exported`` the file
-    with what its compiler emitted (both empty before a commit is chosen). ``series`` is the
-    file that lists the kernels to track, ``target`` the device kind compiled for, ``method``
-    the way of measuring, ``series_of`` names machine, versions and method: what has to agree
-    for two numbers to be of one series. ``folder`` is the checkout that asv was started in,
-    ``search`` what else Python searches for packages before its own folders (``PYTHONPATH``).
-    ``metrics`` are those that are asked for (``asv run --bench``); empty: all.
-    """
-
-    folder: str
-    series: str
-    target: str
-    method: str
-    series_of: str = ""
-    search: tuple[str, ...] = ()
-    commit: str = ""
-    tree: str = ""
-    exported: str = ""
-    metrics: tuple[str, ...] = ()
-
-    def wants(self, *metrics: str) -> bool:
-        """Whether one of ``metrics`` is asked for."""
-        return not self.metrics or not set(self.metrics).isdisjoint(metrics)
-
-    def to_environment(self) -> dict[str, str]:
-        """The variables that ``overlay`` reads."""
-        return {_OVERLAY: json.dumps(asdict(self))}
-
-
-_OVERLAY = "HARNESS_ASV"
-
-
-def overlay(environ: Mapping[str, str]) -> Overlay | None:
-    """The overlay that asv's environment has set, None outside asv."""
-    text = environ.get(_OVERLAY)
-    if not text:
-        return None
-    import msgspec
-
-    return msgspec.json.decode(text, type=Overlay)
-
-
-def search_path() -> tuple[str, ...]:
-    """The folders of ``PYTHONPATH``, absolute."""
-    import os
-
-    listed = os.environ.get("PYTHONPATH", "")
-    return tuple(str(Path(p).resolve()) for p in listed.split(os.pathsep) if p)
-
-
-def current_overlay() -> Overlay | None:
-    """The overlay of this process."""
-    import os
-
-    return overlay(os.environ)
-
-
 def from_environment(
     environ: Mapping[str, str], directory: Path, *, cores: int | None = None
 ) -> Options:
@@ -141,8 +77,7 @@ def from_environment(
     ``HARNESS_CACHE``, ``HARNESS_RESULTS``, ``HARNESS_SUITES`` name folders (relative
     ones are relative to ``directory``); ``HARNESS_JOBS`` counts worker processes (default:
     the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_COMMIT`` is the
-    commit that runs are recorded under; ``HARNESS_ASV_GRAPHS`` names graphs for asv;
-    ``HARNESS_TUNING_TABLE`` names a table of configurations;
+    commit that runs are recorded under; ``HARNESS_TUNING_TABLE`` names a table of configurations;
     ``CI`` and ``NO_COLOR`` count when they are set and not empty. ``HARNESS_NO_CACHE``,
     ``HARNESS_BANDWIDTH`` and those of ``_SWITCHES`` (``HARNESS_VERIFY``, …) are switches;
     ``HARNESS_BANDWIDTH_KERNELS`` (a regular expression of kernels' names) and
@@ -164,7 +99,6 @@ def from_environment(
         interactive=seen.text("CI").lower() in _FALSE,  # services set it to all sorts
         use_cache=not seen.switch("HARNESS_NO_CACHE"),
         commit=seen.text("HARNESS_COMMIT").strip(),
-        asv_graphs=tuple(seen.text("HARNESS_ASV_GRAPHS").replace(",", " ").split()),
         tuning_table=seen.path("HARNESS_TUNING_TABLE"),
         bandwidth=_bandwidth(seen),
         bandwidth_file=seen.path("HARNESS_BANDWIDTH_FILE"),

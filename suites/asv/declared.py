@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.asv.measure import Wanted, open_cuda
+from suites.tracking.measure import Wanted, open_cuda
 
 WANTED = Wanted(
     graphs=(

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from harness import options
-from harness.asv.measure import CODEGEN_METHOD, STATIC_METHOD, collect, look_up
+from suites.tracking.measure import CODEGEN_METHOD, STATIC_METHOD, collect, look_up
+from suites.tracking.overlay import overlay
 
 from .declared import WANTED  # noqa: TID252 - asv decides what this package is called
 
 F = TypeVar("F", bound=Callable[..., Any])
-_OVERLAY = options.current_overlay()
+_OVERLAY = overlay()
 _TIMED = _OVERLAY.method if _OVERLAY else ""
 
 

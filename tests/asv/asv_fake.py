@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.asv.measure import Wanted
 from harness.heuristics.facts import Config
 from harness.measure.jobs import Timing
 from harness.options import Options
 from harness.records.timing import Samples
 from harness.runtime.interpret.interpreter import CheckResult
+from suites.tracking.measure import Wanted
 
 GRAPHS = ("image_preprocess_forward", "fp8_rowwise_forward")
 

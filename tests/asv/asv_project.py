@@ -72,7 +72,8 @@ def make(folder: Path) -> Project:
     project = Project(folder)
     skip = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "harness", folder / "harness", ignore=skip)
-    shutil.copytree(ROOT / "suites" / "asv", folder / "suites" / "asv", ignore=skip)
+    for name in ("asv", "tracking"):
+        shutil.copytree(ROOT / "suites" / name, folder / "suites" / name, ignore=skip)
     shutil.copy(Path(__file__).parent / "asv_fake.py", folder / "suites" / "asv" / "declared.py")
     (folder / "suites" / "graphs").mkdir()
     for name in (GRAPH, OTHER):

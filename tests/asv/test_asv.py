@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.asv.measure import TUNING
 from harness.measure.timer.graph_timer import METHOD
+from suites.tracking.measure import TUNING
 from tests.asv import asv_project
 from tests.asv.asv_project import GRAPH, Project
 

@@ -14,7 +14,7 @@ from asv import util
 from asv.commands import compare
 from asv.step_detect import detect_regressions
 
-from harness.asv import direction
+from harness import asv_direction as direction
 
 positive = st.floats(1e-6, 1e6)
 

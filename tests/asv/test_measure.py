@@ -14,18 +14,19 @@ from typing import Any
 import pytest
 import torch
 
-from harness.asv import machine as asv_machine
-from harness.asv import measure as asv_measure
-from harness.asv.measure import Emitted, Wanted, open_cuda
 from harness.errors import CheckFailed, CommitUnusable, CompileFailed, UnknownName
 from harness.heuristics.facts import Config
 from harness.history.commits import export as exporter
 from harness.history.commits import tree as commit_tree
 from harness.measure.jobs import Timing
-from harness.options import Options, Overlay, overlay
+from harness.options import Options
 from harness.records.timing import Samples
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.session.cuda import CudaDevice
+from suites.tracking import machine as asv_machine
+from suites.tracking import measure as asv_measure
+from suites.tracking.measure import Emitted, Wanted, open_cuda
+from suites.tracking.overlay import Overlay, overlay
 from tests.asv.asv_fake import FakeDevice
 from tests.measure import fake_device
 
@@ -202,10 +203,10 @@ def test_without_a_gpu_opening_it_says_why(tmp_path: Path) -> None:
     assert str(open_cuda(options_in(tmp_path))).startswith("a GPU is needed and none can be used (")
 
 
-def test_a_graph_that_the_suite_does_not_declare_is_named(tmp_path: Path) -> None:
-    options = replace(options_in(tmp_path), asv_graphs=("lama_forward",))
+def test_a_graph_that_the_suite_does_not_declare_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_ASV_GRAPHS", "gpt2_forward, lama_forward")
     with pytest.raises(UnknownName, match="llama_forward"):
-        asv_measure.chosen_graphs(options, Wanted(("llama_forward", "gpt2_forward")))
+        asv_measure.chosen_graphs(Wanted(("llama_forward", "gpt2_forward")))
 
 
 def test_only_what_is_asked_for_is_measured(

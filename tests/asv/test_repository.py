@@ -10,7 +10,7 @@ pytest.importorskip("asv")
 
 from asv import util
 
-from harness.asv import repository as asv_repository
+from suites.tracking import repository as asv_repository
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("asv")
 
-from harness.asv import direction
-from harness.asv import plugin as asv_plugin
+from harness import asv_direction as direction
+from suites.tracking import plugin as asv_plugin
 
 BENCHMARKS: dict[str, dict[str, Any]] = {
     "s.G.gbps": {"table": "graphs", "metric": "gbps", "better": "higher"},

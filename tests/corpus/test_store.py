@@ -93,8 +93,8 @@ def test_the_corpus_is_read_quickly():
 def test_a_pattern_is_named_in_any_suite(tmp_path, monkeypatch):
     """asv asks for graphs of the default suite by name, and keeps their files."""
     from harness import options as settings
-    from harness.asv.measure import graph_files
     from harness.graph.suite import FOLDER
+    from suites.tracking.measure import graph_files
 
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     name = store.load(FOLDER / "corpus").patterns[0].name

@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.errors import CheckFailed, CommitUnusable, HarnessError, NoDevice, UnknownName, nearest
 from harness.history.commits.tree import export
-from harness.options import Options, Overlay
+from harness.options import Options
 from harness.records import metrics
 from harness.records.run import one_line
 from harness.runtime.module import config_dict, text_hash
+from suites.tracking.overlay import GRAPHS, Overlay, asked_graphs
 
 TUNING = "race/1"
 """How the configuration to time is chosen; part of the series. Raise it when the device's tuner
@@ -136,7 +137,7 @@ def collect(overlay: Overlay, options: Options, wanted: Wanted) -> dict[str, Any
 
     options = replace(options, cache=trusted(options.cache))
     answer = json.loads(Path(overlay.exported).read_text(encoding="utf-8"))
-    chosen = chosen_graphs(options, wanted)
+    chosen = chosen_graphs(wanted)
     modules = [m for graph in chosen for m in emitted(answer, graph)]
     kernels: dict[str, Row] = {m.label: {"bytes": m.bytes_moved} for m in modules}
     graphs: dict[str, Row] = {graph: {} for graph in chosen}
@@ -300,19 +301,20 @@ def _configuration(timing: Timing) -> Row:
     return {name: found[name] for name in CONFIGURATION if name in found}
 
 
-def chosen_graphs(options: Options, wanted: Wanted) -> tuple[str, ...]:
-    """The declared graphs, or those of them that the options choose. Raises ``UnknownName``."""
-    for name in options.asv_graphs:
+def chosen_graphs(wanted: Wanted) -> tuple[str, ...]:
+    """The declared graphs, or those of them that the user names. Raises ``UnknownName``."""
+    asked = asked_graphs()
+    for name in asked:
         if name not in wanted.graphs:
             near = ", ".join(nearest(name, wanted.graphs))
             raise UnknownName(
                 "asv's suite declares no such graph",
-                where="HARNESS_ASV_GRAPHS",
+                where=GRAPHS,
                 got=name,
                 expected=near or ", ".join(wanted.graphs),
                 remedy="name declared graphs, or unset the variable to measure all of them",
             )
-    return options.asv_graphs or wanted.graphs
+    return asked or wanted.graphs
 
 
 def _add_code_generation(

@@ -1,6 +1,6 @@
 """What asv should know of this machine: who measures, for which target, by which method.
 
-``python -m harness.asv.machine`` prints it as JSON. asv asks in a process of its own,
+``python -m suites.tracking.machine`` prints it as JSON. asv asks in a process of its own,
 because torch is needed to ask and nothing of asv's own process should hold a GPU.
 
 Every field of asv's ``machine.json`` splits series, so nothing is in it that changes by itself:
@@ -14,10 +14,10 @@ import json
 import platform
 from typing import Any
 
-from harness.asv.measure import TUNING
 from harness.files import slug
 from harness.records.machine import cpu_name, find_gpu
 from harness.records.nvml import set_clocks_mhz
+from suites.tracking.measure import TUNING
 
 
 def describe() -> dict[str, Any]:

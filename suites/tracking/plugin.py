@@ -1,4 +1,4 @@
-"""The plugin that ``asv.conf.json`` names: ``"plugins": [".harness.asv.plugin"]``.
+"""The plugin that ``asv.conf.json`` names: ``"plugins": [".suites.tracking.plugin"]``.
 
 asv 0.6 has no hooks for what is needed here, so functions of its commands are replaced, each by
 one that calls it. ``direction`` says which way is worse, ``environment`` is the environment
@@ -27,10 +27,11 @@ from asv.machine import Machine
 from asv.repo import get_repo
 from asv.results import get_existing_hashes
 
-from harness.asv import direction, repository
-from harness.asv.environment import CommitOverlay, Site
-from harness.asv.measure import look_up
+from harness import asv_direction as direction
 from harness.errors import HarnessError
+from suites.tracking import repository
+from suites.tracking.environment import CommitOverlay, Site
+from suites.tracking.measure import look_up
 
 _VERSION = "0.6."
 _GAP = re.compile(r"^\s*\S+(?:\s+n/a)+\s*$")
@@ -46,7 +47,7 @@ def setup() -> None:
             f"{asv.__version__}. Install asv>=0.6.4,<0.7"
         )
     repository.install()
-    direction.install()
+    direction.setup()
     run.Run.run = classmethod(_around_run(run.Run.run.__func__))
     find.Find.run = classmethod(_around_find(find.Find.run.__func__))
     publish.Publish.run = classmethod(_around_publish(publish.Publish.run.__func__))
@@ -140,7 +141,7 @@ def _measuring(
             ) -> Any:
                 site.announce(Path(repo._path), announced(list(commits)))
                 found = Benchmarks.discover(conf, repo, environments, commits, **kwargs)
-                if site.options.asv_graphs:
+                if set(site.graphs) != set(site.wanted.graphs):
                     select(found, site.graphs)
                 site.selection.update(found.benchmark_selection)
                 asked = {str(entry.get("metric", "")) for entry in found.values()}

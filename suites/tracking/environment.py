@@ -26,12 +26,12 @@ from asv.console import log
 from asv.environment import Environment
 
 from harness import options as settings
-from harness.asv import measure
-from harness.asv.measure import NOTE, TOOK, Wanted
 from harness.errors import HarnessError
 from harness.files import write_atomically
 from harness.history.commits import tree
-from harness.options import Overlay
+from suites.tracking import measure
+from suites.tracking.measure import NOTE, TOOK, Wanted
+from suites.tracking.overlay import Overlay, search_path
 
 DECLARED = "declared.py"
 """The file of the benchmark folder that says what is measured (``WANTED``)."""
@@ -57,8 +57,8 @@ class Site:
         self.wanted: Wanted = runpy.run_path(str(self.folder / conf.benchmark_dir / DECLARED))[
             "WANTED"
         ]
-        self.graphs = measure.chosen_graphs(self.options, self.wanted)
-        self.search = tuple(p for p in settings.search_path() if p != str(self.folder))
+        self.graphs = measure.chosen_graphs(self.wanted)
+        self.search = tuple(p for p in search_path() if p != str(self.folder))
         self.tolerant = False
         self.metrics: tuple[str, ...] = ()
         self.selection: dict[str, Any] = {}
@@ -66,8 +66,8 @@ class Site:
 
     @functools.cached_property
     def described(self) -> dict[str, Any]:
-        """The machine as ``harness.asv.machine`` prints it. Raises asv's ``UserError``."""
-        command = [sys.executable, "-m", "harness.asv.machine"]
+        """The machine as ``suites.tracking.machine`` prints it. Raises asv's ``UserError``."""
+        command = [sys.executable, "-m", "suites.tracking.machine"]
         done = subprocess.run(
             ["env", *(f"{name}={value}" for name, value in self.paths().items()), *command],
             capture_output=True,

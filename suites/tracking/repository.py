@@ -19,9 +19,9 @@ from asv.console import log
 from asv.plugins.git import Git
 from asv.repo import NoSuchNameError, get_repo
 
-from harness.asv.machine import machine_fields
 from harness.files import write_atomically
 from harness.records import git
+from suites.tracking.machine import machine_fields
 
 _FETCH = "fetch the rest of the history (git fetch --unshallow) and try again"
 

@@ -1,5 +1,7 @@
 """Which way is worse: asv takes lower for better everywhere, GB/s are the other way round.
 
+A plugin for any project: ``"plugins": [".harness.asv_direction"]`` in its ``asv.conf.json``.
+
 A benchmark function with the attribute ``better = "higher"`` is judged by it in ``compare``,
 ``continuous`` (and its exit status), ``find`` and in the regressions of the published pages; one
 with ``better = "neither"`` (more registers may be the faster kernel) is shown and not judged. asv's
@@ -270,8 +272,8 @@ def _entries(conf: Any) -> dict[str, Mapping[str, Any]]:
     return {name: entry for name, entry in every.items() if isinstance(entry, Mapping)}
 
 
-def install() -> None:
-    """Make asv's commands judge by direction."""
+def setup() -> None:
+    """Make asv's commands judge by direction; asv calls it when it has loaded the plugin."""
     table = directed_table(compare.Compare.print_table.__func__)
     compare.Compare.print_table = classmethod(table)
     find.run_benchmarks = turned_runner(find.run_benchmarks)
