@@ -8,14 +8,11 @@ from collections.abc import Mapping, Sequence
 from harness.codegen import tail
 from harness.codegen.inputs import argument_rows
 from harness.codegen.operations import floating_operations
-from harness.codegen.reference import Reference, reference_of, triton_signature
+from harness.codegen.reference import Reference, reference_of, rounded, triton_signature
 from harness.codegen.source import EmittedModule, KernelSource
-from harness.dtypes import DType
 from harness.graph.model import Graph
 from harness.heuristics.registry import candidates
 from harness.ir.affine import UNKNOWN_SIZE
-from harness.ir.nodes import Compute, Load, walk
-from harness.ir.ops import Op
 from harness.ir.philox import philox
 from harness.records.modules import code_hash
 from harness.runtime.module import config_dict
@@ -111,7 +108,9 @@ def _constants(
         f"KEPT = {_tuple_text(reference.kept)}  # outputs whose old contents it needs",
         f"REDUCED = {reduced}  # elements that one output element sums up",
         f"STEPS = {reference.steps}  # whether results jump somewhere: floor, comparisons ...",
-        tail.allowed_errors(types, reduced, reference.floating, rounded=_rounded(plan)),
+        tail.allowed_errors(
+            types, reduced, reference.floating, rounded=sorted(map(triton_signature, rounded(plan)))
+        ),
     ]
     return "\n".join(lines)
 
@@ -122,21 +121,6 @@ def _signature(plan: KernelPlan) -> dict[str, str]:
         a.name: "i64" if a.kind is ArgumentKind.SIZE else triton_signature(a.dtype)
         for a in plan.arguments
     }
-
-
-def _rounded(plan: KernelPlan) -> list[str]:
-    """Triton's types of what the kernel rounds, or reads again once it is stored, and goes on
-    with."""
-    stores = [store for segment in plan.segments for store in segment.stores]
-    found: set[DType] = set()
-    written = {store.buffer for store in stores} - plan.internal
-    dtypes = {buffer.name: buffer.dtype for buffer in plan.buffers}
-    for value in walk(store.value for store in stores):
-        if isinstance(value, Load) and value.buffer in written:
-            found.add(dtypes[value.buffer])
-        elif isinstance(value, Compute) and value.op is Op.CAST:
-            found.add(value.dtype)
-    return sorted(triton_signature(dtype) for dtype in found if dtype.is_float)
 
 
 def _reduced(plan: KernelPlan) -> int:

@@ -13,7 +13,8 @@ from harness.errors import InvalidProgram
 from harness.graph.calltext import float_names, local_name, needed_nodes, node_text
 from harness.graph.model import Graph, Node, Ref, TensorType
 from harness.ir.index_text import size_text
-from harness.ir.nodes import StoreMode
+from harness.ir.nodes import Compute, Load, StoreMode, walk
+from harness.ir.ops import Op
 from harness.ir.program import Buffer, Role
 from harness.tiling.plan import Argument, ArgumentKind, KernelPlan
 
@@ -123,11 +124,46 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     lines += [_stand_in(graph, name) for name in absent]
     nodes = needed_nodes(states.graph, names, wanted)
     steps = jumps(nodes, states.graph)
-    lines += [_nudged(node) if steps else node_text(node) for node in nodes]
+    kept_narrow = _narrowed(nodes, wanted, rounded(plan))
+    for node in nodes:
+        lines.append(_nudged(node) if steps else node_text(node))
+        if node.name in kept_narrow:
+            lines.append(_rounding(node.name, kept_narrow[node.name]))
     lines.append(f"return [{', '.join(local_name(w) for w in wanted)}]")
     kept = tuple(n for n in states.wanted if plan.arguments[n].kind is ArgumentKind.IN_OUT)
     floating = any(b.dtype.is_float for b in plan.buffers) or computes_floats(nodes)
     return Reference(tuple(lines), kept, floating, steps)
+
+
+def rounded(plan: KernelPlan) -> set[DType]:
+    """Types of what the kernel rounds, or reads again once it is stored, and goes on with."""
+    stores = [store for segment in plan.segments for store in segment.stores]
+    found: set[DType] = set()
+    written = {store.buffer for store in stores} - plan.internal
+    dtypes = {buffer.name: buffer.dtype for buffer in plan.buffers}
+    for value in walk(store.value for store in stores):
+        if isinstance(value, Load) and value.buffer in written:
+            found.add(dtypes[value.buffer])
+        elif isinstance(value, Compute) and value.op is Op.CAST:
+            found.add(value.dtype)
+    return {dtype for dtype in found if dtype.is_float}
+
+
+def _narrowed(nodes: Sequence[Node], outputs: Sequence[str], types: set[DType]) -> dict[str, DType]:
+    """Outputs of narrow types that other nodes read: the kernel goes on with what it stores."""
+    used = {name for node in nodes for name in node.refs()} & set(outputs)
+    kinds = {node.name: node.type for node in nodes if node.name in used}
+    return {
+        name: kind.dtype
+        for name, kind in kinds.items()
+        if isinstance(kind, TensorType) and kind.dtype in types and kind.dtype.itemsize < 4
+    }
+
+
+def _rounding(value: str, dtype: DType) -> str:
+    """Rounds ``value`` in the float64 form too: a sum of what was rounded may cancel."""
+    name = local_name(value)
+    return f"{name} = {name}.to(torch.{dtype.torch_name}).double() if wide else {name}"
 
 
 def _read(given: dict[str, int]) -> str:

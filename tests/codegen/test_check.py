@@ -133,3 +133,20 @@ def test_the_denominator_under_a_sum_is_positive() -> None:
     return (div,)
 """)
     assert '"float32", "positive"' in only(made).text
+
+
+def test_a_sum_of_what_is_rounded_may_cancel(tmp_path: Path) -> None:
+    """The kernel rounds what it stores and sums that, but not what comes before it: neither
+    float64 throughout nor the recorded types have that sum where large elements cancel."""
+    made = graph("""def cancels(
+    x: "bf16[64, 500]",
+    w: "bf16[64, 500]",
+):
+    wide: "bf16[64, 500]" = aten.mul.Tensor(x, 3)
+    exp: "bf16[64, 500]" = aten.exp.default(wide)
+    stored: "bf16[64, 500]" = aten.mul.Tensor(exp, w)
+    total: "bf16[1, 500]" = aten.sum.dim_IntList(stored, [0], True)
+    return (stored, total)
+""")
+    answer = checked(only(made), tmp_path)
+    assert answer.passed and answer.max_error < 0.004  # 0.0067 without rounding in float64
