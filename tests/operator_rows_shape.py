@@ -176,6 +176,11 @@ def _scattering() -> list[Case]:
             Tensor((3, 8, 7)),
             alpha=0.5,
         ),
+        row("largest", "aten.scatter_reduce.two", Tensor((4, 9), I32, low=-50, high=50), 1,
+            Tensor((4, 6), I64, low=0, high=9), Tensor((4, 7), I32, low=-99, high=99), "amax"),
+        row("largest_long", "aten.scatter_reduce.two", Tensor((5,), I64, low=-5, high=0), 0,
+            Tensor((40,), I64, low=0, high=5), Tensor((40,), I64, low=-(2**60), high=2**60),
+            "amax"),
         row("mask", "aten.index_put.default", lines, (BOOLS,), SCALAR),
         row("mask_rows", "aten.index_put.default", Tensor((4, 9, 2)), (BOOLS,), SCALAR),
     ]  # fmt: skip

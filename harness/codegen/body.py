@@ -27,7 +27,6 @@ from harness.ir.nodes import (
     Scan,
     Sort,
     Store,
-    StoreMode,
     Value,
     operands,
     walk,
@@ -382,8 +381,8 @@ class Body:
         mask, _ = self._mask_text(level, () if store.mask is None else (store.mask,))
         parts = [self._address(store.buffer, index, spread), text, mask]
         name = "tl.store"
-        if store.mode is StoreMode.ATOMIC_ADD:
-            name = "tl.atomic_add"
+        if store.mode.is_atomic:
+            name = f"tl.{store.mode.value}"
             parts[1] = f"{_summand(text)}.to({triton_type(self.dtypes[store.buffer])})"
             parts.append('sem="relaxed"')
         scope = self.loop if self.loop is not None else self.outer

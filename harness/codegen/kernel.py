@@ -34,7 +34,6 @@ from harness.ir.nodes import (
     Load,
     Reduce,
     Store,
-    StoreMode,
     store_roots,
 )
 from harness.schedule.group import SegmentKind
@@ -250,4 +249,4 @@ def _spans(body: Body, store: Store) -> bool:
     if any(body.runs_along_r(v) for v in (store.value, *(v for _, v in store.indirect))):
         return True
     reduced = any(isinstance(v, Reduce) for v in walk_until([store.value], set()))
-    return store.mode is StoreMode.ATOMIC_ADD and not reduced
+    return store.mode.is_atomic and not reduced

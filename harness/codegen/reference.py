@@ -13,7 +13,7 @@ from harness.errors import InvalidProgram
 from harness.graph.calltext import float_names, local_name, needed_nodes, node_text
 from harness.graph.model import Graph, Node, Ref, TensorType
 from harness.ir.index_text import size_text
-from harness.ir.nodes import Compute, Load, StoreMode, walk
+from harness.ir.nodes import Compute, Load, walk
 from harness.ir.ops import Op
 from harness.ir.program import Buffer, Role
 from harness.tiling.plan import Argument, ArgumentKind, KernelPlan
@@ -102,7 +102,7 @@ def _states(plan: KernelPlan, graph: Graph, buffers: dict[str, Buffer]) -> _Stat
 
 def _scatters(plan: KernelPlan, buffer: str) -> bool:
     stores = [s for segment in plan.segments for s in segment.stores if s.buffer == buffer]
-    return all(s.indirect or s.mode is StoreMode.ATOMIC_ADD for s in stores)
+    return all(s.indirect or s.mode.is_atomic for s in stores)
 
 
 def reference_of(plan: KernelPlan, graph: Graph) -> Reference:

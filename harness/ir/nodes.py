@@ -69,6 +69,12 @@ class StoreMode(enum.Enum):
 
     PLAIN = "plain"
     ATOMIC_ADD = "atomic_add"
+    ATOMIC_MAX = "atomic_max"
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether it goes on from what is there."""
+        return self is not StoreMode.PLAIN
 
 
 @dataclass(frozen=True, eq=False, slots=True)

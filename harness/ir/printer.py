@@ -113,7 +113,8 @@ def _names(args: tuple[Value, ...], numbers: dict[int, str]) -> str:
 
 
 def _store(store: Store, numbers: dict[int, str], printer: IndexPrinter) -> str:
-    operator = "+=" if store.mode is StoreMode.ATOMIC_ADD else "="
+    operators = {StoreMode.PLAIN: "=", StoreMode.ATOMIC_ADD: "+=", StoreMode.ATOMIC_MAX: "max="}
+    operator = operators[store.mode]
     target = f"{store.buffer}[{printer.text(store.index)}]"
     mask = "" if store.mask is None else f" if {numbers[id(store.mask)]}"
     return f"{target} {operator} {numbers[id(store.value)]}{_where(store.indirect, numbers)}{mask}"

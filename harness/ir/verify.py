@@ -44,6 +44,13 @@ from harness.ir.simplify import Simplifier
 _ROUNDED_TO = (DType.F8E4M3, DType.F8E5M2, DType.F16, DType.BF16)
 """Types that values are converted to and back, which rounds them: nothing is computed in them."""
 
+ATOMIC = {
+    StoreMode.ATOMIC_ADD: (DType.F32, DType.F64, DType.I32, DType.I64),
+    StoreMode.ATOMIC_MAX: (DType.I32, DType.I64),
+}
+"""Types that every supported GPU does this in: 16-bit floats would round after every addition,
+truth values have none, and the largest float depends on how NaN and zeros are ordered."""
+
 SHAPES: dict[ReduceKind, tuple[tuple[int, ...], int]] = {
     **dict.fromkeys(ReduceKind, ((1,), 1)),
     ReduceKind.WELFORD: ((1, 3), 3),
@@ -203,8 +210,9 @@ class _NestChecker:
         want = buffer.dtype.compute
         if store.value.dtype is not want:
             self._fail("a store has the wrong type", store.value.dtype.short, want.short)
-        if store.mode is StoreMode.ATOMIC_ADD and buffer.dtype in (DType.BOOL, DType.U8):
-            self._fail("this type has no atomic add", buffer.dtype.short, "a number")
+        if store.mode.is_atomic and buffer.dtype not in ATOMIC[store.mode]:
+            what = f"this type has no {store.mode.value.replace('_', ' ')}"
+            self._fail(what, buffer.dtype.short, ", ".join(d.short for d in ATOMIC[store.mode]))
 
     def _buffer(self, name: str) -> Buffer:
         if name not in self.buffers:

@@ -134,7 +134,7 @@ def _accesses_agree(sides: Sides, joined: Candidate) -> Rejection | None:
             return Rejection(
                 "atomic store",
                 f"{view.nest.name} and {other.nest.name} use {access.name}, "
-                "to which any point may add atomically",
+                "which any point may change atomically",
             )
         if access.matches(other_access):
             continue

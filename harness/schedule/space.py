@@ -30,7 +30,6 @@ from harness.ir.nodes import (
     ReduceKind,
     Scan,
     Sort,
-    StoreMode,
     Value,
     buffers_written,
     values,
@@ -310,7 +309,7 @@ class _Reader:
                 case Constant() | Masked() | Compute() | Reduce() | Scan() | Sort():
                     pass
         for store in self.nest.stores:
-            use = Use.ATOMIC if store.mode is StoreMode.ATOMIC_ADD else Use.STORE
+            use = Use.ATOMIC if store.mode.is_atomic else Use.STORE
             apart = bool(store.indirect) or store.mask is not None
             self.add(use, store.buffer, store.index, apart)
         for var in self.unmerged:

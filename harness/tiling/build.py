@@ -19,7 +19,6 @@ from harness.ir.nodes import (
     Load,
     Sort,
     Store,
-    StoreMode,
     index_exprs,
     loads,
     reductions,
@@ -110,7 +109,7 @@ def _initial(program: Program, group: FusedGroup) -> frozenset[str]:
     """Buffers that this group fills and another one scatters into afterwards."""
     own = {id(n) for n in group.nests}
     others = (s for n in program.nests if id(n) not in own for s in n.stores)
-    scattered = {s.buffer for s in others if s.indirect or s.mode is StoreMode.ATOMIC_ADD}
+    scattered = {s.buffer for s in others if s.indirect or s.mode.is_atomic}
     filled = {s.buffer for n in group.nests for s in n.stores if not s.indirect}
     return frozenset(scattered & filled)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import sympy
 
 from harness.dtypes import DType
-from harness.ir.nodes import Axis, IndexValue, Indirect, Load, StoreMode, loads, walk
+from harness.ir.nodes import Axis, IndexValue, Indirect, Load, loads, walk
 from harness.ir.program import Program
 from harness.ir.traffic import Access
 from harness.tiling.plan import Argument, ArgumentKind, PlanSegment, Tile
@@ -34,7 +34,7 @@ def _uses(segments: Sequence[PlanSegment]) -> _Uses:
                 uses.last_read[load.buffer] = number
                 if load.buffer not in uses.written:
                     uses.old.add(load.buffer)
-            partial = store.mode is StoreMode.ATOMIC_ADD or store.indirect
+            partial = store.mode.is_atomic or store.indirect
             if partial and store.buffer not in uses.written:
                 uses.old.add(store.buffer)
             uses.written.setdefault(store.buffer, number)
@@ -120,7 +120,7 @@ def accesses(
             axes = _axes(store.index, store.indirect, tiles)
             access = Access(buffers[store.buffer], store.index, axes)
             writes.append(access)
-            if store.mode is StoreMode.ATOMIC_ADD:
+            if store.mode.is_atomic:
                 reads.append(access)
     return reads, writes
 

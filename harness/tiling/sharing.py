@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts
 from harness.heuristics.limits import MAX_REDUCTION_BLOCK, reach
-from harness.ir.nodes import Reduce, ReduceKind, Scan, Sort, StoreMode, reductions, values
+from harness.ir.nodes import Reduce, ReduceKind, Scan, Sort, reductions, values
 from harness.tiling.passes import components, loaded_by_segment
 from harness.tiling.plan import PlanSegment, Tile
 from harness.tiling.workspace import SharedRows
@@ -46,7 +46,7 @@ def shared_rows(
         return None
     if len(tiles[1].entries) > 1:
         return None  # channels of images and the like: no row lies in one piece
-    if any(s.mode is StoreMode.ATOMIC_ADD for s in stores) or _reads_own(segments):
+    if any(s.mode.is_atomic for s in stores) or _reads_own(segments):
         return None
     if any(isinstance(value, Scan | Sort) for value in values(stores)):
         return None

@@ -198,6 +198,8 @@ class _Machine:
             if store.mode is StoreMode.ATOMIC_ADD:
                 np.add.at(storage, where, flat)
                 storage[where] = _rounded(storage[where], buffer.dtype, self.float64)
+            elif store.mode is StoreMode.ATOMIC_MAX:
+                np.maximum.at(storage, where, flat)
             else:
                 storage[where] = flat
 

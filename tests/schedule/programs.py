@@ -286,6 +286,8 @@ def run_nest(nest: Nest, memory: dict[str, np.ndarray]) -> None:
         content = np.broadcast_to(made[id(store.value)], kept)
         if store.mode is StoreMode.ATOMIC_ADD:
             np.add.at(memory[store.buffer], index, content)
+        elif store.mode is StoreMode.ATOMIC_MAX:
+            np.maximum.at(memory[store.buffer], index, content)
         else:
             memory[store.buffer][index] = content
 

@@ -135,7 +135,7 @@ def test_atomic_store_stays_alone() -> None:
     program = m.program(y)
     made = schedule(program, H100)
     assert len(made.groups) == 3
-    assert "add atomically" in rejected(made, "atomic store").reason
+    assert "change atomically" in rejected(made, "atomic store").reason
     assert_same(program, made)
 
 

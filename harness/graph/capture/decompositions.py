@@ -17,6 +17,7 @@ from torch._decomp import core_aten_decompositions, get_decompositions
 
 from harness.graph.capture.random import random_rules
 from harness.graph.capture.rules import huber_loss, own_rules, select_scatter, vector_norm
+from harness.graph.capture.scattering import scattering_rules
 from harness.graph.capture.sorting import sorting_rules
 from harness.graph.capture.strides import layout_rules
 
@@ -28,7 +29,7 @@ DECOMPOSED = tuple(
         "_native_batch_norm_legit_no_training _batch_norm_with_update "
         "_batch_norm_with_update_functional batch_norm_backward _softmax _log_softmax gelu elu "
         "leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d linalg_vector_norm std "
-        "std_mean logsumexp"
+        "std_mean logsumexp grid_sampler_2d"
     ).split()
 )
 """Packets of ``aten`` every overload of which is taken apart, besides torch's core table."""
@@ -38,7 +39,7 @@ KEPT = tuple(
         # a library runs these better
         "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_attention_math "
         "_scaled_dot_product_flash_attention_for_cpu_backward scaled_dot_product_attention baddbmm "
-        "addmm mm bmm dot vdot mv convolution convolution_backward _convolution "
+        "addmm mm bmm mv convolution convolution_backward _convolution "
         "max_pool2d_with_indices max_pool2d_with_indices_backward _fft_c2c "
         # one conversion operator is enough
         "_to_copy"
@@ -70,6 +71,7 @@ def decompositions(eager_random: bool = False) -> DecompositionTable:
     table[select] = functools.partial(select_scatter, table[select])
     huber = torch.ops.aten.huber_loss.default
     table[huber] = functools.partial(huber_loss, table[huber])
+    table.update(scattering_rules())
     table.update(sorting_rules())
     kept = {f"aten::{name}" for name in (*KEPT, *RANDOM)}
     table = {op: rule for op, rule in table.items() if _packet(op) not in kept}

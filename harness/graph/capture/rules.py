@@ -33,6 +33,13 @@ _LIKE_CONVOLUTIONS = (
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
     rules: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
+        _aten.as_strided_copy.default: _copied(_aten.as_strided.default),
+        _aten.dist.default: dist,
+        _aten.dot.default: dot,
+        _aten.vdot.default: dot,
+        _aten.narrow_copy.default: _copied(_aten.narrow.default),
+        _aten.unbind_copy.int: _copied(_aten.unbind.int),
+        _aten._cdist_forward.default: cdist,
         _aten.embedding_dense_backward.default: embedding_dense_backward,
         _aten.native_group_norm.default: native_group_norm,
         _aten.native_layer_norm.default: native_layer_norm,
@@ -142,33 +149,75 @@ def huber_loss(rule: Callable[..., Tensor], x: Tensor, *args: Any) -> Tensor:
     return rule(x, *args).to(x.dtype)
 
 
+def _copied(view: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule of an operator that copies what ``view`` shows."""
+
+    def rule(*args: Any, **options: Any) -> Any:
+        made = view(*args, **options)
+        in_order = torch.contiguous_format
+        if isinstance(made, Tensor):
+            return made.clone(memory_format=in_order)
+        return [one.clone(memory_format=in_order) for one in made]
+
+    return rule
+
+
+def dist(x: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """``dist``: the norm of the difference."""
+    return torch.linalg.vector_norm(x - other, p)
+
+
+def dot(x: Tensor, other: Tensor) -> Any:
+    """``dot`` and ``vdot`` of real vectors, which reads each once, like any other reduction."""
+    if x.is_complex() or x.shape != other.shape or x.dtype is not other.dtype:
+        return NotImplemented
+    return (_wide(x) * _wide(other)).sum().to(x.dtype)
+
+
+def cdist(x: Tensor, other: Tensor, p: float, mode: int | None) -> Any:
+    """``_cdist_forward``: the norm of every difference of rows, unless Euclidean distances are to
+    come from a matrix product (``mode`` 1, and by itself from 26 rows on)."""
+    rows = (x.shape[-2], other.shape[-2])
+    if not all(isinstance(n, int) for n in (*rows, x.shape[-1])):
+        return NotImplemented
+    if p == 2 and (mode == 1 or (mode != 2 and max(rows) > 25)):
+        return NotImplemented
+    return torch.linalg.vector_norm(x.unsqueeze(-2) - other.unsqueeze(-3), p, -1)
+
+
 def _wide(x: Tensor) -> Tensor:
     """``x`` in the type that sums over it are carried out in."""
-    return x.to(torch.float32) if x.dtype.itemsize < 4 else x
+    kind = torch.float32 if x.is_floating_point() else torch.int32
+    return x.to(kind) if x.dtype.itemsize < 4 else x
 
 
-def _rounds_in_between(x: Tensor) -> bool:
-    """Whether adding up in memory would round to 16 bits after every addition."""
-    return x.dtype in (torch.float16, torch.bfloat16)
+def _is_narrow(x: Tensor) -> bool:
+    """Whether nothing is added atomically in this type, or rounded after every addition."""
+    return x.dtype.itemsize < 4 and x.dtype is not torch.bool
 
 
 def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
-    """Sums of 16-bit numbers are carried in float32, and rounded once."""
-    if not _rounds_in_between(x):
+    """Sums of narrow numbers are carried in 32 bits, and rounded once."""
+    if not _is_narrow(x):
         return NotImplemented
     return _aten.scatter_add(_wide(x), dim, index, _wide(src)).to(x.dtype)
 
 
 def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
-    """Sums of 16-bit numbers are carried in float32, and rounded once."""
-    if not _rounds_in_between(x):
+    """Sums of narrow numbers are carried in 32 bits, and rounded once."""
+    if not x.dim() or not index.dim():
+        line, whole = index.reshape(-1), source if x.dim() else source.reshape(-1)
+        return _aten.index_add(x if x.dim() else x.view(1), dim, line, whole, alpha=alpha).view_as(
+            x
+        )
+    if not _is_narrow(x):
         return NotImplemented
     return _aten.index_add(_wide(x), dim, index, _wide(source), alpha=alpha).to(x.dtype)
 
 
 def index_put(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Any:
-    """Sums of 16-bit numbers are carried in float32, and rounded once."""
-    if not accumulate or not _rounds_in_between(x):
+    """Sums of narrow numbers are carried in 32 bits, and rounded once."""
+    if not accumulate or not _is_narrow(x):
         return NotImplemented
     return _aten.index_put(_wide(x), indices, _wide(values), True).to(x.dtype)
 

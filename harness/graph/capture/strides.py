@@ -19,11 +19,13 @@ Sizes = Sequence[int]
 
 IN_ORDER = (
     "huber_loss_backward",
+    "index_reduce",
     "kthvalue",
     "masked_fill",
     "median",
     "mse_loss_backward",
     "nanmedian",
+    "scatter_reduce",
     "smooth_l1_loss_backward",
     "topk",
     "tril",
@@ -46,7 +48,7 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
         name = op._schema.name.removeprefix("aten::")
         if name in IN_ORDER:
             rules[op] = functools.partial(_in_order, rule)
-        elif name in ("index_fill", "slice_scatter", "select_scatter"):
+        elif name in ("diagonal_scatter", "index_fill", "put", "slice_scatter", "select_scatter"):
             rules[op] = functools.partial(_like_the_first, rule)
         elif torch.Tag.pointwise in op.tags or name == "floor_divide":  # not tagged
             rules[op] = functools.partial(_elementwise, rule)

@@ -2,7 +2,8 @@
 then the values at their positions.
 
 Without accumulation the order of writes to one position is undefined, as in torch.
-Accumulation uses atomic additions, in the element type of the buffer.
+Accumulation uses atomic additions, in the element type of the buffer; the largest of integers
+is found atomically too.
 """
 
 from __future__ import annotations
@@ -16,29 +17,24 @@ from harness.graph.lowering.tensor import Lowered, Scattered, Shape, Tensor, can
 from harness.graph.model import Ref
 from harness.ir.nodes import StoreMode, Value
 from harness.ir.ops import Op
-
-# Types whose atomic addition every supported GPU has; 16-bit floats would round after
-# every addition, and bool has none.
-_ATOMIC = (DType.F32, DType.F64, DType.I32, DType.I64)
+from harness.ir.verify import ATOMIC
 
 
 def accumulates(dtype: DType) -> bool:
     """Whether values of this type can be added up by atomic operations."""
-    return dtype in _ATOMIC
+    return dtype in ATOMIC[StoreMode.ATOMIC_ADD]
 
 
-def _mode(call: Call, accumulate: bool) -> StoreMode:
-    if not accumulate:
-        return StoreMode.PLAIN
-    if not accumulates(call.dtype):
+def _mode(call: Call, mode: StoreMode) -> StoreMode:
+    if mode.is_atomic and call.dtype not in ATOMIC[mode]:
         raise call.reject(
-            f"accumulation into {call.dtype.torch_name}",
-            "one of " + ", ".join(d.torch_name for d in _ATOMIC),
+            f"{mode.value} into {call.dtype.torch_name}",
+            "one of " + ", ".join(d.torch_name for d in ATOMIC[mode]),
         )
-    return StoreMode.ATOMIC_ADD
+    return mode
 
 
-def scatter(call: Call, source: Value, accumulate: bool) -> Lowered:
+def scatter(call: Call, source: Value, mode: StoreMode) -> Lowered:
     """``source`` (over the index tensor's points) written along one dimension."""
     tensor, index = call.tensor(0), call.tensor(2, "index")
     dim = call.dim(1, "dim", tensor.rank)
@@ -50,7 +46,7 @@ def scatter(call: Call, source: Value, accumulate: bool) -> Lowered:
         index.shape,
         tuple(target),
         call.scalar.cast(source, call.dtype),
-        _mode(call, accumulate),
+        _mode(call, mode),
     )
 
 
@@ -58,14 +54,16 @@ def _initial(call: Call, tensor: Tensor) -> Tensor:
     return Tensor(call.shape, call.dtype, call.scalar.cast(tensor.value, call.dtype))
 
 
-def scatter_tensor(*, accumulate: bool) -> Rule:
-    """``scatter.src`` and ``scatter_add``: elements of a tensor."""
+def scatter_tensor(mode: StoreMode) -> Rule:
+    """``scatter.src``, ``scatter_add`` and a largest ``scatter_reduce``: elements of a tensor."""
 
     def lower(call: Call) -> Lowered:
         index, source = call.tensor(2, "index"), call.tensor(3, "src")
+        if call.text(4, "reduce", "amax") != "amax" or not call.flag(5, "include_self", True):
+            raise call.reject("another reduction", "the largest, with self")
         points: Shape = index.shape
         value = call.read(source, canonical(points), points)
-        return scatter(call, value, accumulate)
+        return scatter(call, value, mode)
 
     return Rule(lower, partial=True)
 
@@ -80,7 +78,7 @@ def scatter_value(call: Call) -> Lowered:
         a == b for d, (a, b) in enumerate(zip(index.shape, tensor.shape, strict=True)) if d != dim
     )
     if not tensor.rank or index.shape[dim] != 1 or not same:
-        return scatter(call, number, accumulate=False)
+        return scatter(call, number, StoreMode.PLAIN)
     out = list(canonical(call.shape))
     here = call.context.index_value(out[dim])
     out[dim] = sympy.S.Zero
@@ -102,7 +100,7 @@ def index_add(call: Call) -> Lowered:
     target[dim] = position(call, at, tensor.shape[dim])
     value = call.scalar.cast(source.value, call.dtype)
     value = call.scalar.scale(value, call.number(4, "alpha", 1))
-    mode = _mode(call, accumulate=True)
+    mode = _mode(call, StoreMode.ATOMIC_ADD)
     return Scattered(_initial(call, tensor), source.shape, tuple(target), value, mode)
 
 
@@ -120,7 +118,7 @@ def index_put(call: Call) -> Lowered:
     points = _put_shape(tensor.shape, indices)
     target = advanced_index(call, tensor.shape, indices, points)
     value = call.scalar.cast(call.broadcast(values, points), call.dtype)
-    mode = _mode(call, accumulate)
+    mode = _mode(call, StoreMode.ATOMIC_ADD if accumulate else StoreMode.PLAIN)
     return Scattered(_initial(call, tensor), points, target, value, mode)
 
 
@@ -167,9 +165,10 @@ def _broadcast(shapes: list[Shape]) -> Shape:
 
 
 RULES: Rules = {
-    "aten.scatter.src": scatter_tensor(accumulate=False),
+    "aten.scatter.src": scatter_tensor(StoreMode.PLAIN),
     "aten.scatter.value": Rule(scatter_value),
-    "aten.scatter_add.default": scatter_tensor(accumulate=True),
+    "aten.scatter_add.default": scatter_tensor(StoreMode.ATOMIC_ADD),
+    "aten.scatter_reduce.two": scatter_tensor(StoreMode.ATOMIC_MAX),
     "aten.index_add.default": Rule(index_add, partial=True),
     "aten.index_put.default": Rule(index_put, partial=True),
 }

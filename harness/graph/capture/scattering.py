@@ -1,0 +1,169 @@
+"""Writing at computed positions, and extremes, means and products of what meets in one place.
+
+A kernel adds up atomically or finds the largest of integers; everything else is made of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_aten = torch.ops.aten
+
+MOST_PRODUCTS = 1 << 22
+"""Factors, counted once for every element of the result, up to which products are taken by looking
+at all of them: no device multiplies atomically. That many are read in some 10 µs."""
+
+
+def scattering_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
+    """Operator overload → decomposition."""
+    return {
+        _aten.as_strided_scatter.default: as_strided_scatter,
+        _aten.diagonal_scatter.default: diagonal_scatter,
+        _aten.index_reduce.default: index_reduce,
+        _aten.masked_scatter.default: masked_scatter,
+        _aten.put.default: put,
+        _aten.scatter_reduce.two: scatter_reduce,
+    }
+
+
+def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """``put``: ``index`` counts the elements of ``x`` in row-major order."""
+    places, values = index.reshape(-1), source.reshape(-1)
+    return _aten.index_put(x.reshape(-1), [places], values, accumulate).reshape(x.shape)
+
+
+def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Any:
+    """``masked_scatter``: the elements of ``source``, in order, to where ``mask`` is true."""
+    if source.numel() == 0:
+        return NotImplemented
+    x, mask = _aten.broadcast_tensors([x, mask])
+    shape, mask = x.shape, mask.reshape(-1)
+    place = torch.where(mask, mask.cumsum(0) - 1, 0)
+    return torch.where(mask, source.reshape(-1)[place], x.reshape(-1)).reshape(shape)
+
+
+def diagonal_scatter(x: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """``diagonal_scatter``: ``src``, whose last dimension runs along the diagonal."""
+    if src.shape != x.diagonal(offset, dim1, dim2).shape:
+        return NotImplemented  # which raises
+    along = torch.arange(src.shape[-1], device=x.device)
+    at = [along + max(-offset, 0), along + max(offset, 0)]
+    values = src.movedim(-1, 0).to(x.dtype)
+    put_in = _aten.index_put(x.movedim((dim1, dim2), (0, 1)).contiguous(), at, values)
+    return put_in.movedim((0, 1), (dim1, dim2)).contiguous()
+
+
+def as_strided_scatter(
+    x: Tensor,
+    src: Tensor,
+    size: list[int],
+    stride: list[int],
+    storage_offset: int | None = None,
+) -> Any:
+    """``as_strided_scatter`` into a row-major tensor that has its storage to itself."""
+    offset = x.storage_offset() if storage_offset is None else storage_offset
+    known = all(type(n) is int for n in (*x.shape, *size, *stride, offset))
+    if not known or not x.is_contiguous() or x.storage_offset() or 0 in size:
+        return NotImplemented
+    if offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) >= x.numel():
+        return NotImplemented
+    place: Any = offset + torch.zeros([], dtype=torch.int64, device=x.device)
+    for n, s in zip(size, stride, strict=True):
+        place = place.unsqueeze(-1) + torch.arange(n, device=x.device) * s
+    return _aten.index_put(x.reshape(-1), [place], src).reshape(x.shape)
+
+
+def index_reduce(
+    x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Any:
+    """``index_reduce``: whole slices, which is a ``scatter_reduce`` of an expanded index."""
+    if not x.dim() or not index.dim():
+        return NotImplemented
+    dim %= x.dim()
+    shape = [index.shape[0] if d == dim else 1 for d in range(x.dim())]
+    places = index.long().view(shape).expand_as(source)
+    return _aten.scatter_reduce.two(x, dim, places, source, reduce, include_self=include_self)
+
+
+def scatter_reduce(
+    x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Any:
+    """``scatter_reduce.two``. What is left of it is the largest integer of each place, which is
+    one atomic operation; floating-point numbers are put into integers of the same order."""
+    if x.dtype is torch.bool or x.is_complex() or not x.dim() or not index.dim():
+        return NotImplemented
+    if reduce in ("amax", "amin"):
+        return _extreme(x, dim, index, src, include_self, least=reduce == "amin")
+    src = src[tuple(slice(n) for n in index.shape)]
+    if reduce == "prod":
+        return _product(x, dim, index, src, include_self)
+    start = x if include_self else _aten.scatter.value(x, dim, index, 0)
+    total = _aten.scatter_add(start, dim, index, src)
+    if reduce == "sum":
+        return total
+    ones = torch.ones(index.shape, dtype=torch.int32, device=x.device)
+    count = torch.full(x.shape, int(include_self), dtype=torch.int32, device=x.device)
+    count = _aten.scatter_add(count, dim, index, ones).clamp(min=1)
+    if x.is_floating_point():
+        return (total / count).to(x.dtype)
+    return torch.div(total, count, rounding_mode="floor").to(x.dtype)
+
+
+def _extreme(
+    x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, *, least: bool
+) -> Any:
+    if x.dtype in (torch.int32, torch.int64) and include_self and not least:
+        return NotImplemented  # as it stands
+    keys, values = _key(x, least), _key(src, least)
+    if not include_self:
+        keys = _aten.scatter.value(keys, dim, index, torch.iinfo(keys.dtype).min)
+    found = _aten.scatter_reduce.two(keys, dim, index, values, "amax")
+    return _of_key(found, x.dtype, least)
+
+
+def _key(x: Tensor, reverse: bool) -> Tensor:
+    """Signed integers in the order of ``x``, NaN the largest of them; in the reverse order with
+    ``reverse``, NaN the largest again."""
+    if not x.is_floating_point():
+        whole = x.to(torch.int32) if x.dtype.itemsize < 4 else x
+        return ~whole if reverse else whole
+    wide = x.float() if x.dtype.itemsize < 4 else x
+    kind = torch.int32 if wide.dtype is torch.float32 else torch.int64
+    top = torch.iinfo(kind).max
+    bits = (-wide if reverse else wide).view(kind)
+    return torch.where(wide.isnan(), top, torch.where(bits < 0, bits ^ top, bits))
+
+
+def _of_key(key: Tensor, dtype: torch.dtype, reverse: bool) -> Tensor:
+    """What ``_key`` was made of."""
+    if not dtype.is_floating_point:
+        return (~key if reverse else key).to(dtype)
+    top = torch.iinfo(key.dtype).max
+    wide = torch.float32 if key.dtype is torch.int32 else torch.float64
+    found = torch.where(key < 0, key ^ top, key).view(wide)
+    return (-found if reverse else found).to(dtype)
+
+
+def _product(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Any:
+    """Every element of the result looks at all factors along ``dim``."""
+    dim %= x.dim()
+    sizes = [*x.shape, index.shape[dim]]
+    alike = all(
+        n == m for d, (n, m) in enumerate(zip(x.shape, index.shape, strict=True)) if d != dim
+    )
+    if not alike or not all(type(n) is int for n in sizes):
+        return NotImplemented
+    if x.numel() * index.shape[dim] > MOST_PRODUCTS:
+        return NotImplemented
+    wide = src.float() if src.is_floating_point() and src.dtype.itemsize < 4 else src
+    place = torch.arange(x.shape[dim], device=x.device).view([-1, *[1] * (x.dim() - dim)])
+    hits = index.unsqueeze(dim) == place
+    product = torch.where(hits, wide.unsqueeze(dim), 1).prod(dim + 1)
+    # and says which places are met, with the check that none is out of range
+    none = torch.zeros(x.shape, dtype=torch.int32, device=x.device)
+    met = _aten.scatter.value(none, dim, index, 1) != 0
+    return torch.where(met, product * x if include_self else product, x).to(x.dtype)

@@ -1,0 +1,139 @@
+"""Writes at computed positions through torch.compile in the interpreter, against eager mode."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from harness.backend import Compiler, Devices
+
+DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.int32, torch.int8)
+REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+@pytest.fixture(scope="module")
+def compiler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compiler]:
+    devices = Devices(cache=tmp_path_factory.mktemp("cache"))
+    torch.compiler.reset()
+    yield Compiler(devices=devices)
+    torch.compiler.reset()
+    devices.close()
+
+
+def _generated(compiler: Compiler, function: Callable[..., Any], *args: Any) -> Any:
+    """What the compiled function returns, made by kernels alone, and as in eager mode."""
+    torch.compiler.reset()
+    got = torch.compile(function, backend=compiler, dynamic=False)(*args)
+    report = compiler.reports[-1]
+    assert not report.library_calls and not report.fallbacks and not report.failures
+    wanted = function(*args)
+    for ours, theirs in zip(
+        torch.utils._pytree.tree_leaves(got), torch.utils._pytree.tree_leaves(wanted), strict=True
+    ):
+        assert ours.dtype is theirs.dtype and ours.shape == theirs.shape
+        assert ours.stride() == theirs.stride()
+        wide = torch.float64 if ours.is_floating_point() else ours.dtype
+        tolerance = {"rtol": 0.03, "atol": 0.05} if ours.dtype is torch.bfloat16 else {}
+        torch.testing.assert_close(ours.to(wide), theirs.to(wide), equal_nan=True, **tolerance)
+    return got
+
+
+def _values(shape: tuple[int, ...], dtype: torch.dtype, seed: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    made = torch.randint(-4, 5, shape, generator=generator).to(dtype)
+    if dtype.is_floating_point:
+        odd = torch.tensor([torch.nan, torch.inf, -torch.inf, -0.0, 0.5], dtype=dtype)
+        drawn = torch.randint(0, 60, shape, generator=generator)
+        made = torch.where(drawn < 5, odd[drawn.clamp(max=4)], made)
+    return made
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_meets_in_one_place(compiler: Compiler, seed: int) -> None:
+    rng = random.Random(seed)
+    dtype = DTYPES[seed % len(DTYPES)]
+    shape = tuple(rng.choice((1, 3, 6)) for _ in range(rng.choice((1, 2, 3))))
+    dim = rng.randrange(len(shape))
+    many = tuple(9 if d == dim else n for d, n in enumerate(shape))
+    x, src = _values(shape, dtype, seed), _values(many, dtype, seed + 50)
+    if len(shape) > 1:
+        x = x.transpose(0, -1).contiguous().transpose(0, -1)
+    index = torch.randint(0, shape[dim], many, generator=torch.Generator().manual_seed(seed))
+    lines = index.select(dim, 0).flatten()[:1].expand(9).contiguous()
+
+    def run(x: torch.Tensor, index: torch.Tensor, lines: torch.Tensor, src: torch.Tensor) -> Any:
+        made = [
+            x.scatter_reduce(dim, index, src, how, include_self=own)
+            for how in REDUCTIONS
+            for own in (True, False)
+        ]
+        for how in ("prod", "mean", "amax", "amin"):
+            made.append(x.index_reduce(dim, lines, src, how, include_self=how != "mean"))
+        return made
+
+    _generated(compiler, run, x, index, lines, src)
+
+
+def test_an_index_out_of_range_raises_whatever_is_reduced(compiler: Compiler) -> None:
+    x, index = torch.ones(4), torch.tensor([0, 4])
+    for how in REDUCTIONS:
+        torch.compiler.reset()
+        run = torch.compile(lambda x, i, how=how: x.scatter_reduce(0, i, x[:2], how),
+                            backend=compiler, dynamic=False)  # fmt: skip
+        with pytest.raises((RuntimeError, IndexError)):
+            run(x, index)
+
+
+def test_gradients_of_the_largest(compiler: Compiler) -> None:
+    x, index = torch.randn(5, requires_grad=True), torch.tensor([0, 2, 2, 4])
+    src = torch.randn(4, requires_grad=True)
+
+    def run(x: torch.Tensor, src: torch.Tensor) -> torch.Tensor:
+        return x.scatter_reduce(0, index, src, "amax").sin()
+
+    made = torch.compile(run, backend=compiler, dynamic=False)(x, src)
+    got = torch.autograd.grad(made.sum(), (x, src))
+    wanted = torch.autograd.grad(run(x, src).sum(), (x, src))
+    torch.testing.assert_close(got, wanted)
+
+
+def test_copies_of_views_and_writes_into_views(compiler: Compiler) -> None:
+    x = torch.randn(6, 5)
+
+    def copies(x: torch.Tensor) -> Any:
+        y = x * 2
+        return (
+            torch.narrow_copy(y, 1, 1, 3),
+            *torch.unbind_copy(y, 1),
+            torch.as_strided_copy(y, (3, 2), (2, 7), 1),
+            torch.as_strided_scatter(y, x[:3, :2] + 1, (3, 2), (5, 2), 3),
+            torch.diagonal_scatter(y, x[:4, 0], 1),
+            torch.diagonal_scatter(y.t(), x[:4, 0], -1),
+            torch.diagonal_scatter(y.view(2, 3, 5), x[:5, :2], 0, 1, 0),
+            y.put(torch.tensor([[3, 29], [-1, 0]]), x[:2, :2]),
+            y.put(torch.tensor([3, 3]), x[0, :2], accumulate=True),
+            torch.dist(y, x, 3), torch.dist(y, x),
+            torch.cdist(y, x[:4], 1.0), torch.cdist(y, x[:4]),
+            torch.dot(y[0], x[1]), torch.vdot(y[0].half(), x[1].half()),
+            torch.tensor(2.0).index_add(0, torch.tensor(0), x[0, 0]),
+        )  # fmt: skip
+
+    _generated(compiler, copies, x)
+
+
+def test_masked_scatter_takes_the_source_in_order(compiler: Compiler) -> None:
+    x, source = torch.randn(7, 40), torch.randn(300)
+    mask = torch.rand(40) < 0.4
+
+    def run(x: torch.Tensor, mask: torch.Tensor, source: torch.Tensor) -> Any:
+        return x.masked_scatter(x > 0.3, source), x.masked_scatter(mask, source) + 1
+
+    _generated(compiler, run, x, mask, source)
+    torch.compiler.reset()
+    short = torch.compile(lambda x, s: x.masked_scatter(x == x, s), backend=compiler, dynamic=False)
+    with pytest.raises((RuntimeError, IndexError)):
+        short(x, source[:200])
