@@ -272,6 +272,7 @@ ARITHMETIC: dict[str, tuple[Function, torch.Tensor]] = {
         lambda x: (x.to(torch.float8_e4m3fn).float(), x.to(torch.float8_e5m2).bfloat16() * 2),
         torch.linspace(-9, 9, 40),
     ),
+    "predicates of bools": (lambda x: ((x > 0).signbit(), (x > 0).isnan()), INTEGERS),
     "uint64": (lambda x: (x == 1, x.sum(), x.float() * 2), torch.arange(4).to(torch.uint64)),
     "pooled bytes": (lambda x: F.max_pool2d(x.view(1, 2, 4), 3, 2, 1), BYTES // 3),
 }
@@ -343,3 +344,38 @@ def test_results_in_order_and_like_their_operand(compiler: Compiler) -> None:
 
 def test_a_loss_has_the_type_of_its_first_operand(compiler: Compiler) -> None:
     check(compiler, F.huber_loss, torch.randn(4, 4, dtype=torch.bfloat16), torch.randn(4, 4))
+
+
+def test_powers_of_two_have_eager_mode_s_type(compiler: Compiler) -> None:
+    def function(x: torch.Tensor, n: torch.Tensor) -> Any:
+        half, least = x.bfloat16(), n.amin()
+        return (
+            torch.ldexp(n, half.amin()), torch.ldexp(n, half), torch.ldexp(n, least),
+            torch.ldexp(half, n), torch.ldexp(half, least), torch.ldexp(x, n),
+        )  # fmt: skip
+
+    check(compiler, function, torch.randn(5), torch.arange(5, dtype=torch.uint8))
+
+
+GAPS = {
+    "columns": torch.randn(4, 5, 6)[..., ::2],
+    "rows": torch.randn(6, 5, 4).permute(2, 1, 0)[:, ::2],
+    "band": torch.randn(7, 6)[:, 1:4],
+    "transposed": torch.randn(4, 5).t(),
+    "expanded": torch.randn(4, 1).expand(4, 3),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", GAPS)
+def test_a_scatter_keeps_gaps_in_memory(compiler: Compiler, name: str, dynamic: bool) -> None:
+    def function(x: torch.Tensor) -> Any:
+        some = x.narrow(0, 0, 2) * 2
+        along = x.diagonal() * 2
+        return (
+            x.slice_scatter(some, 0, 1, 3), x.select_scatter(some[0], 0, -1), some.sum(),
+            x.diagonal_scatter(along),
+        )  # fmt: skip
+
+    assert differences(function, [GAPS[name]], compiler, dynamic=dynamic) == []
+    assert [report.fallbacks for report in compiler.reports] == [0]

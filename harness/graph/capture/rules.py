@@ -45,7 +45,9 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.native_layer_norm.default: native_layer_norm,
         _aten.index_add.default: index_add,
         _aten.index_put.default: index_put,
+        _aten.ldexp.Tensor: ldexp,
         _aten.scatter_add.default: scatter_add,
+        _aten.select_scatter.default: select_scatter,
         _aten.split.Tensor: split,
         _aten.split_with_sizes.default: split_with_sizes,
         _aten.unbind.int: unbind,
@@ -139,9 +141,16 @@ def vector_norm(
     return rule(x, order, dim, True, **options).squeeze(dims)
 
 
-def select_scatter(rule: Callable[..., Tensor], x: Tensor, src: Tensor, *at: int) -> Tensor:
-    """Torch's ``rule``, which gives the result a common type of both."""
-    return rule(x, src.to(x.dtype), *at)
+def select_scatter(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A slice of length 1 is written: the result has the type and the memory layout of ``x``."""
+    start = index + x.shape[dim] if index < 0 else index
+    return _aten.slice_scatter(x, src.to(x.dtype).unsqueeze(dim), dim, start, start + 1)
+
+
+def ldexp(x: Tensor, exponent: Tensor) -> Tensor:
+    """Of integers as eager mode computes it; torch's shape function takes the power for one of
+    float32, whatever the exponent's type is."""
+    return NotImplemented if x.is_floating_point() else x * torch.pow(2.0, exponent)
 
 
 def huber_loss(rule: Callable[..., Tensor], x: Tensor, *args: Any) -> Tensor:

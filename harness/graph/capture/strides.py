@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch.fx.experimental.symbolic_shapes import free_symbols, free_unbacked_symbols
 
 Sizes = Sequence[int]
 
@@ -48,7 +49,9 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
         name = op._schema.name.removeprefix("aten::")
         if name in IN_ORDER:
             rules[op] = functools.partial(_in_order, rule)
-        elif name in ("diagonal_scatter", "index_fill", "put", "slice_scatter", "select_scatter"):
+        elif name == "diagonal_scatter":
+            rules[op] = functools.partial(_in_a_copy_of_the_first, rule)
+        elif name in ("index_fill", "put"):
             rules[op] = functools.partial(_like_the_first, rule)
         elif torch.Tag.pointwise in op.tags or name == "floor_divide":  # not tagged
             rules[op] = functools.partial(_elementwise, rule)
@@ -92,6 +95,12 @@ def _like_the_first(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
     return laid_out(made, stride) if made.stride() != stride else made
 
 
+def _in_a_copy_of_the_first(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
+    """Eager mode copies all the memory that ``x`` lies in, gaps too, and writes into that."""
+    made = rule(x, *args)
+    return made if made is NotImplemented else torch.ops.aten.slice_scatter(x, made)
+
+
 def _elementwise(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     made = rule(*args, **kwargs)
     leaves = torch.utils._pytree.tree_leaves((args, kwargs))
@@ -101,7 +110,7 @@ def _elementwise(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def follow_eager(gm: fx.GraphModule) -> None:
     """Put the strides that eager mode gives elementwise results into ``gm``'s ``meta``, and
-    trace what is made from them again. A graph with unknown sizes stays as it is."""
+    trace what is made from them again. (What depends on unknown sizes becomes a guard.)"""
     changed: set[fx.Node] = set()
     for node in gm.graph.nodes:
         if node.op != "call_function":
@@ -121,6 +130,8 @@ def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
     value, target = node.meta.get("val"), node.target
     if not isinstance(target, torch._ops.OpOverload) or not isinstance(value, Tensor):
         return
+    if target is torch.ops.aten.slice_scatter.default:
+        _keep_strides(node, changed)
     if torch.Tag.pointwise not in target.tags:
         return
     # In the order of the arguments, each as often as it stands there.
@@ -131,6 +142,21 @@ def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
         stride = torch.empty(value.shape, device="meta").stride()  # whatever the operand's are
     if stride is not None:
         node.meta["val"] = value.new_empty_strided(value.shape, stride)
+        changed.add(node)
+
+
+def _keep_strides(node: fx.Node, changed: set[fx.Node]) -> None:
+    """Eager mode copies all the memory of what is written into, gaps too (unless several elements
+    are one); traced for unknown sizes the result is contiguous. Gaps of unknown sizes are compiled
+    size by size: whether elements overlap has to be known."""
+    into, value = node.all_input_nodes[0].meta["val"], node.meta["val"]
+    if free_symbols(into.stride()) - free_symbols(into.shape):
+        for number in (*into.shape, *into.stride()):
+            int(number)  # which becomes a guard
+    pairs = list(zip(into.shape, into.stride(), value.stride(), strict=True))
+    shared = any(n != 1 and step == 0 for n, step, _ in pairs)
+    if not shared and any(n != 1 and step != other for n, step, other in pairs):
+        node.meta["val"] = value.new_empty_strided(value.shape, into.stride())
         changed.add(node)
 
 
@@ -148,7 +174,8 @@ def _wanted(value: Any, tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
 
 
 def _are_known(tensors: Sequence[Tensor]) -> bool:
-    return all(type(n) is int for t in tensors for n in (*t.shape, *t.stride()))
+    """Not so where sizes depend on data."""
+    return not any(free_unbacked_symbols(t) for t in tensors)
 
 
 def elementwise_strides(shape: Sizes, operands: Sequence[tuple[Sizes, Sizes]]) -> tuple[int, ...]:

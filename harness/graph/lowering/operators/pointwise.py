@@ -222,12 +222,13 @@ def sign(scalar: Scalar, value: Value) -> Value:
 
 
 def predicate(op: Op) -> Rule:
-    """A bool result; false for integers, which have neither NaN nor infinity."""
+    """A bool result; false for integers, which have neither NaN nor infinity, and for bools."""
 
     def lower(call: Call) -> Lowered:
         tensor = call.tensor(0)
         value = call.operand(0, "self", tensor.dtype)
-        if not tensor.dtype.is_float and op is not Op.SIGNBIT:
+        signed = tensor.dtype.is_integer and op is Op.SIGNBIT
+        if not tensor.dtype.is_float and not signed:
             return call.result(call.scalar.constant(False, DType.BOOL))
         return call.result(call.scalar.compare(op, value))
 
