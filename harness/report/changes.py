@@ -29,8 +29,8 @@ LEGEND = (
 _SECTIONS = (
     ("Regressions", "regression", None),
     (
-        "Suspected regressions: measure once more (too few points, or not certain among as "
-        "many series)",
+        "Suspected regressions: measure once more (too few points, not certain among as many "
+        "series, or a level that it had before)",
         "suspected",
         True,
     ),
@@ -38,6 +38,7 @@ _SECTIONS = (
     ("Waived", "acknowledged", None),
     ("Recovered since", "undone", None),
     ("Suspected improvements", "suspected", False),
+    ("The machine: the same code in the same configuration, so no commit's doing", "machine", None),
     ("Other compilers: no regressions of ours", "peer", None),
 )
 """Title and verdict of each table, and whether its changes are for the worse (None: either)."""
@@ -79,6 +80,8 @@ def verdict(change: Change) -> str:
     """The section of a change: what is to be done about it."""
     if change.series.metric.scope is Scope.PEER:
         return "peer"
+    if change.machine:
+        return "machine"
     if not change.confirmed:
         return "suspected"
     if change.waived is not None:

@@ -55,18 +55,20 @@ def save_history(
     machines: Mapping[int, Machine] | None = None,
     edit: Edit = lambda kernel, row, point: kernel,
     a_day: int = 10**6,
+    coded: bool = True,
     **changes: object,
 ) -> list[Path]:
     """A run per commit, ``a_day`` of them, a kernel per row of ``values`` (milliseconds), in one
-    graph. From the points that ``machines`` names on, runs are made there; ``edit`` changes single
-    kernels.
+    graph. A kernel that jumps alone has other code from there on, unless not ``coded``. From the
+    points that ``machines`` names on, runs are made there; ``edit`` changes single kernels.
     """
     paths = []
+    codes = _codes(values) if coded else np.zeros(values.shape, int)
     machine = MACHINE
     for point, commit in enumerate(commits):
         machine = (machines or {}).get(point, machine)
         kernels = tuple(
-            edit(_kernel(f"k{row}", float(values[row, point])), row, point)
+            edit(_kernel(f"k{row}", float(values[row, point]), codes[row, point]), row, point)
             for row in range(len(values))
         )
         whole = Run(
@@ -82,10 +84,28 @@ def save_history(
     return paths
 
 
-def _kernel(name: str, ms: float) -> KernelRecord:
-    text = (
-        f"SIGNATURE = {{}}\n@triton.jit\ndef triton_poi_{name}_0(): pass\ndef reference(): pass\n"
-    )
+_JUMP = 0.06
+"""A jump of a kernel from one run to the next that noise does not make (logarithm)."""
+
+
+def _codes(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """A number for each kernel's code at each point: another one at each level between jumps."""
+    logs = np.log(values)
+    jumps = np.abs(np.diff(logs, axis=1)) > _JUMP
+    jumps &= jumps.mean(axis=0) <= 1 / 3
+    levels = np.cumsum(np.c_[np.zeros(len(logs), int), jumps], axis=1)
+    found = np.zeros_like(levels)
+    for row, (each, mine) in enumerate(zip(logs, levels, strict=True)):
+        means = np.array([each[mine == n].mean() for n in range(mine[-1] + 1)])
+        alike = np.abs(means[:, None] - means) < _JUMP / 2
+        found[row] = alike.argmax(axis=1)[mine]
+    return found
+
+
+def _kernel(name: str, ms: float, code: int) -> KernelRecord:
+    body = f"return {code}" if code else "pass"
+    head = "SIGNATURE = {}\n@triton.jit\n"
+    text = f"{head}def triton_poi_{name}_0(): {body}\ndef reference(): pass\n"
     return dataclasses.replace(
         KERNEL,
         name=f"triton_poi_{name}_0",

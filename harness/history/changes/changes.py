@@ -37,6 +37,8 @@ _RATES = ("gbps", "fraction")
 _SAME_WORK = 0.002
 """Rates say something of the same work only: bytes that agree to 0.2 %, as far as a recorded rate
 has digits."""
+_DIGITS = 10
+"""Of a commit's name in a sentence."""
 _DATE = len("2026-01-31")
 """What of a time in ISO form is its date."""
 
@@ -50,7 +52,9 @@ class Change:
     relative with its 95 % interval (None for a static figure that was 0), ``old`` and ``new`` are
     levels in the metric's unit. ``p``: at most the chance of such a step in a flat series, 0 for a
     static figure. ``confirmed`` is false for one that needs more points or does not stand out
-    among as many series; ``together`` is true where it does so only with the others of its commit.
+    among as many series, or leads to a level that the series had before; ``together`` is true where
+    it stands out only with the others of its commit. ``machine``: what runs on either side is the
+    same code in the same configuration, so that no commit did it.
     ``recovered`` is the commit from which the old level is back. ``name`` is
     the kernel's own name at ``commit``.
     """
@@ -70,6 +74,7 @@ class Change:
     p: float = 0.0
     confirmed: bool = True
     together: bool = False
+    machine: bool = False
     points_before: int = 0
     points_after: int = 0
     causes: tuple[str, ...] = ()
@@ -90,7 +95,7 @@ class Change:
     @property
     def _is_news(self) -> bool:
         """Whether it is a loss of ours that stands and that nobody has waived."""
-        ours = self.series.metric.scope is not Scope.PEER
+        ours = self.series.metric.scope is not Scope.PEER and not self.machine
         return self.worse and ours and not self.recovered and self.waived is None
 
 
@@ -259,6 +264,14 @@ def _of_step(known: History, series: Series, event: Event, settings: Settings) -
     start, stop = step.position - step.before, last.position + last.after
     names = [known.commits[i] for i in at]
     back = event.recovered(settings)
+    ends = step.earliest - 1, last.latest
+    causes, same = _causes(known, series, *ends)
+    confirmed = event.certain
+    if confirmed and event.seen is not None and not same:
+        causes = (*causes, f"at this level before, last at {names[event.seen][:_DIGITS]}")
+        if same is None or event.again:
+            # Unless the code that it had then came back with it, a mode may have.
+            confirmed = bool(_causes(known, series, event.seen, ends[1])[1])
     return Change(
         series,
         _name(known, series, step.position),
@@ -274,11 +287,12 @@ def _of_step(known: History, series: Series, event: Event, settings: Settings) -
         low=event.low,
         high=event.high,
         p=event.p,
-        confirmed=event.confirmed,
+        confirmed=confirmed,
         together=event.together,
+        machine=bool(same),
         points_before=step.before,
         points_after=last.after,
-        causes=_causes(known, series, step.earliest - 1, last.latest),
+        causes=causes,
         candidates=tuple(names[step.earliest : last.latest + 1]),
         recovered="" if back is None else names[back],
     )
@@ -314,7 +328,7 @@ def _exact(known: History, series: Series) -> list[Change]:
                 size=new / old - 1 if old else None,
                 points_before=int(place - edges[number - 1]),
                 points_after=int(edges[number + 1] - place),
-                causes=_causes(known, series, int(place) - 1, int(place)),
+                causes=_causes(known, series, int(place) - 1, int(place))[0],
                 candidates=(names[place],),
                 recovered=names[place + back[0]] if len(back) else "",
             )
@@ -322,10 +336,13 @@ def _exact(known: History, series: Series) -> list[Change]:
     return found
 
 
-def _causes(known: History, series: Series, before: int, after: int) -> tuple[str, ...]:
-    """What changed between the points ``before`` and ``after`` of ``series``."""
+def _causes(
+    known: History, series: Series, before: int, after: int
+) -> tuple[tuple[str, ...], bool | None]:
+    """What changed between the points ``before`` and ``after`` of ``series``, and whether what runs
+    is the same at both; None where nobody knows."""
     if series.metric.scope is Scope.PEER:
-        return _of_peer(known, int(series.runs[before]), int(series.runs[after]))
+        return _of_peer(known, int(series.runs[before]), int(series.runs[after])), None
     if series.kernel:
         frame = known.frame
         old, new = int(series.rows[before]), int(series.rows[after])
@@ -342,7 +359,7 @@ def _of_peer(known: History, old: int, new: int) -> tuple[str, ...]:
     return tuple(found) or ("same versions of torch and triton",)
 
 
-def _of_kernel(old: Any, new: Any) -> tuple[str, ...]:
+def _of_kernel(old: Any, new: Any) -> tuple[tuple[str, ...], bool | None]:
     found = []
     if differ(old["code"], new["code"]):
         found.append("code")
@@ -352,11 +369,12 @@ def _of_kernel(old: Any, new: Any) -> tuple[str, ...]:
     found += metric_changes(old, new)
     if differ(old["launches"], new["launches"]):
         found.append(f"launches {int(old['launches'])} → {int(new['launches'])}")
+    codes = old["code"], new["code"]
+    same = False if found else (all(map(is_known, codes)) and all(codes)) or None
     found += clock_change(old["clock_mhz"], new["clock_mhz"])
     if not found:
-        known_code = is_known(old["code"]) and is_known(new["code"]) and bool(old["code"])
-        found.append("same code and configuration" if known_code else "nothing known")
-    return tuple(found)
+        found.append("same code and configuration" if same else "nothing known")
+    return tuple(found), same
 
 
 def _work(name: Any) -> str:
@@ -375,7 +393,9 @@ def _settings(old: Any, new: Any) -> list[str]:
     return setting_changes(before, after)
 
 
-def _of_graph(known: History, graph: str, old: int, new: int) -> tuple[str, ...]:
+def _of_graph(
+    known: History, graph: str, old: int, new: int
+) -> tuple[tuple[str, ...], bool | None]:
     frame = known.frame
     sides = []
     for run in (old, new):
@@ -397,9 +417,9 @@ def _of_graph(known: History, graph: str, old: int, new: int) -> tuple[str, ...]
         if number:
             found.append(f"{number} {what if number > 1 else what.replace('kernels', 'kernel')}")
     if found:
-        return tuple(found)
-    known_code = both and all(before[name]["code"] and after[name]["code"] for name in both)
-    return ("same kernels, code and configurations" if known_code else "nothing known",)
+        return tuple(found), False
+    same = bool(both) and all(_of_kernel(before[name], after[name])[1] for name in both)
+    return ("same kernels, code and configurations" if same else "nothing known",), same or None
 
 
 def _differing(before: dict[str, Any], after: dict[str, Any], both: list[str], column: str) -> int:

@@ -2,7 +2,8 @@
 
 A ramp is proposed as several steps the same way, one after the other: that is one event. Two or
 three fast runs followed by normal ones are an improvement and a loss: neither is one, the level
-before and after is the same.
+before and after is the same. A level that the series had before and left again may be a mode that
+a kernel keeps for some runs, which times cannot tell from a commit that brings it back.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ BRIEF = 3
 @dataclass(frozen=True, slots=True)
 class Event:
     """One or more steps of a series in one direction. ``returns``: it only takes the series back
-    from a brief level. ``later`` are the events after it."""
+    from a brief level. ``seen``: the last point at which the series was at the level that this
+    leads to, before; None for a new level. ``again``: so it is, and the level that it leaves was no
+    new one either when it began. ``later`` are the events after it."""
 
     steps: tuple[Step, ...]
     returns: bool = False
+    seen: int | None = None
+    again: bool = False
     later: tuple[Event, ...] = ()
 
     @property
@@ -67,14 +72,19 @@ class Event:
         return min(step.p for step in self.steps)
 
     @property
-    def confirmed(self) -> bool:
-        """Whether any of its steps is."""
+    def certain(self) -> bool:
+        """Whether the level changed: any of its steps is confirmed."""
         return any(step.confirmed for step in self.steps)
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it is a change, as far as times tell: certain, and to a new level."""
+        return self.certain and self.seen is None
 
     @property
     def together(self) -> bool:
         """Whether that takes the other series of their commits."""
-        return self.confirmed and all(step.together for step in self.steps if step.confirmed)
+        return self.certain and all(step.together for step in self.steps if step.confirmed)
 
     def recovered(self, settings: Settings) -> int | None:
         """The point from which what is left of it is too small to be reported, or within the
@@ -87,7 +97,7 @@ class Event:
             left += np.log1p(each.size)
             variance += each.variance
             limit = max(np.log1p(settings.smallest), np.sqrt(variance))
-            if each.confirmed and left * np.sign(self.size) < limit:
+            if each.certain and left * np.sign(self.size) < limit:
                 return each.last.position
         return None
 
@@ -106,6 +116,9 @@ def events(steps: Sequence[Step], settings: Settings) -> list[Event]:
     for n in range(1, len(made)):
         if _returns(made[n - 1], made[n], settings):
             made[n] = replace(made[n], returns=True)
+        seen = _seen(made[: n + 1], settings)
+        again = seen is not None and made[n - 1].seen is not None
+        made[n] = replace(made[n], seen=seen, again=again)
     return [replace(one, later=tuple(made[n + 1 :])) for n, one in enumerate(made)]
 
 
@@ -116,3 +129,17 @@ def _returns(brief: Event, back: Event, settings: Settings) -> bool:
     left = np.log1p(brief.size) + np.log1p(back.size)
     limit = max(np.log1p(settings.smallest), np.sqrt(brief.variance + back.variance))
     return bool(brief.size * back.size < 0 and abs(left) < limit)
+
+
+def _seen(made: Sequence[Event], settings: Settings) -> int | None:
+    """The last point before the newest of the events ``made`` of a level like that behind it; one
+    that is nearer to the level which it leaves is not like it."""
+    *earlier, new = made
+    away = float(np.log1p(new.size))
+    for place in range(len(earlier) - 1, -1, -1):
+        left = earlier[place]
+        away += float(np.log1p(left.size))
+        limit = max(np.log1p(settings.smallest), np.sqrt(left.variance + new.variance))
+        if abs(away) < min(limit, abs(np.log1p(new.size)) / 2):
+            return left.first.position - 1
+    return None

@@ -126,7 +126,7 @@ def _kind_of_change(site: Site, change: Change) -> str:
     if change.regression or change.suspected:
         return "confirmed" if change.regression else "suspected"
     newest = site.commits and change.commit == site.commits[-1].name
-    fine = change.confirmed and not change.worse and not change.recovered
+    fine = change.confirmed and not (change.worse or change.recovered or change.machine)
     return "faster" if fine and newest else ""
 
 

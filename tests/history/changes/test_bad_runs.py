@@ -13,7 +13,7 @@ from harness.history import index, store
 from harness.history.changes.changepoints import detect
 from harness.history.changes.series import arrange, series_of
 from harness.records.metrics import named
-from harness.records.run import Check, GraphRecord, RegionRecord
+from harness.records.run import Check, GraphRecord, KernelRecord, RegionRecord
 from tests.history.changes.test_changes import KERNELS, flat, report
 from tests.history.examples import KERNEL, MACHINE, run
 from tests.history.histories import COMMITS, save_history
@@ -46,7 +46,11 @@ def test_the_newest_run_is_suspected_and_never_left_out(
     folder, names = commits
     values = flat()
     values[:6, -1] *= 1.4
-    save_history(tmp_path, names, values)
+
+    def edited(kernel: KernelRecord, row: int, point: int) -> KernelRecord:
+        return kernel if point < COMMITS - 1 else dataclasses.replace(kernel, config={"XBLOCK": 2})
+
+    save_history(tmp_path, names, values, edit=edited)
     found = report(tmp_path, folder)
     assert len(found.suspected) == 7  # six kernels and the graph
     assert found.regressions == ()

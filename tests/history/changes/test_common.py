@@ -83,7 +83,11 @@ def test_two_fast_runs_are_no_regression_when_they_end(tmp_path: Path, commits: 
 def test_a_ramp_is_one_event(tmp_path: Path, commits: Commits) -> None:
     values = noisy(6, 0.002)
     values[7] *= np.exp(np.clip((np.arange(COMMITS) - 12) / 8, 0, 1) * np.log(1.2))
-    save_history(tmp_path, commits[1], values)
+
+    def edited(kernel: KernelRecord, row: int, point: int) -> KernelRecord:
+        return replace(kernel, config={"XBLOCK": point}) if row == 7 and point > 12 else kernel
+
+    save_history(tmp_path, commits[1], values, edit=edited)
     (change,) = [c for c in report(tmp_path, commits[0]).regressions if c.series.kernel]
     assert change.size == pytest.approx(0.2, abs=0.02)
     assert change.new / change.old == pytest.approx(1.2, abs=0.02)
