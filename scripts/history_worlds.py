@@ -8,13 +8,13 @@ Prints the table of docs/measurements/verdicts.md, *Histories*, seeded: the same
 
 Noise of 0.5 %, five runs a day; common effects are taken out where there are eight series. No code
 is known, so that a level which a series had before is suspected; with ``--coded`` each commit has
-other code, and that takes two levels that take turns. *False*: reports of histories without a step in which anything is
-confirmed. In others each tenth series has a step of 5 %, at a commit of its own from the tenth to
-the tenth from the end: *recall* is how many are confirmed within two commits of where they are,
-*precision* how many of those confirmed are that; what went back is no change. *Two points*: steps
-two points before the end, found. ``--against`` gives recall and precision of other methods on the
-same series: asv's own function, and PELT with the usual penalty; of theirs, jumps of less than half
-the step don't count.
+other code, and that takes two levels that take turns. *False*: reports of histories without a step
+in which anything is confirmed. In others each tenth series has a step of 5 %, at a commit of its
+own from the tenth to the tenth from the end: *recall* is how many are confirmed within two commits
+of where they are, *precision* how many of those confirmed are that; what went back is no change.
+*Two points*: steps two points before the end, found. ``--against`` gives recall and precision of
+other methods on the same series: asv's own function, and PELT with the usual penalty; of theirs,
+jumps of less than half the step don't count.
 """
 
 from __future__ import annotations
