@@ -36,6 +36,7 @@ from harness.graph.replay import (
     check_inputs,
     laid_out,
     last_uses,
+    old_contents,
     operator_function,
     torch_constant,
     torch_dtype,
@@ -176,10 +177,11 @@ class GraphWriter:
         graph, outside = region.graph, self._values
         inputs = [item.name for item in graph.inputs]
         self._values = {name: outside[name] for name in inputs}
-        dead = last_uses(graph.nodes, (*inputs, *names, *(m.value for m in graph.mutations)))
-        for node in graph.nodes:
+        kept = (*inputs, *names, *(m.value for m in graph.mutations))
+        freed = last_uses([(*node.refs(), node.name) for node in graph.nodes], kept)
+        for node, dead in zip(graph.nodes, freed, strict=True):
             self._call(node, returns=False)
-            self._drop(dead[node.name])
+            self._drop(dead)
         if graph.mutations:
             self._change(graph, names)
             self._drop(m.value for m in graph.mutations if m.value not in (*inputs, *names))
@@ -320,7 +322,7 @@ class GraphWriter:
         wanted.update(m.value for m in graph.mutations)
         names = sorted(wanted & self._values.keys())
         saved = [self.text.fresh(f"{self._values[name].variable}_old") for name in names]
-        old = self.text.bind(self.host.old_contents, "old_contents")
+        old = self.text.bind(old_contents, "old_contents")
         given = [self._values[name].variable for name in names]
         self.text.add(*unpacking(saved, f"{old}({listing(changing)}, {listing(given)})"))
         for name, variable in zip(names, saved, strict=True):

@@ -107,17 +107,6 @@ class Host:
         """Whether kernels can read each of the tensors where it is."""
         return all(layout.fits(tensor, self.device) for tensor, layout in pairs)
 
-    @staticmethod
-    def old_contents(
-        changing: Sequence[torch.Tensor], values: Sequence[torch.Tensor]
-    ) -> list[torch.Tensor]:
-        """``values``, copied where they share memory with a tensor that is about to change."""
-        storages = {tensor.untyped_storage().data_ptr() for tensor in changing}
-        return [
-            value.clone() if value.untyped_storage().data_ptr() in storages else value
-            for value in values
-        ]
-
 
 def _plain(size: sympy.Expr) -> Size:
     return int(size) if size.is_Integer else size

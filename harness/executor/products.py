@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from harness.executor.views import ViewPlan, known_layout
 from harness.graph.model import HostCall, Node, Ref, TensorType
+from harness.graph.replay import last_uses
 
 _ALIGNED_BYTES = 16
 _SLOW, _FAST = 138e12, 600e12
@@ -77,17 +78,9 @@ def products(plan: ViewPlan) -> dict[str, Product]:
             if made is not None:
                 found[node.name] = made
                 already.update(operand.memory for operand in made.copied.values())
-    return _with_last_uses(found)
-
-
-def _with_last_uses(found: dict[str, Product]) -> dict[str, Product]:
-    seen: set[Memory] = set()
-    for name in reversed(list(found)):
-        copies = dict.fromkeys(operand.memory for operand in found[name].copied.values())
-        last = tuple(memory for memory in copies if memory not in seen)
-        seen.update(last)
-        found[name] = replace(found[name], last=last)
-    return found
+    last = last_uses([[o.memory for o in one.copied.values()] for one in found.values()])
+    pairs = zip(found.items(), last, strict=True)
+    return {name: replace(one, last=tuple(copies)) for (name, one), copies in pairs}
 
 
 def _product(

@@ -11,6 +11,7 @@ from harness.compiled import CompiledRegion, Launch
 from harness.errors import GraphError
 from harness.executor.hosttext import HostText
 from harness.executor.layouts import Host, Layout
+from harness.graph.replay import last_uses
 from harness.ir.program import Program, Role
 from harness.tiling.plan import ArgumentKind
 
@@ -57,7 +58,7 @@ class RegionWriter:
             self._made = []
         outputs = [self._tensor(name) for name in self.program.outputs]
         kept.update(outputs)
-        steps = zip(launches, made, arguments, _last_uses(arguments), strict=True)
+        steps = zip(launches, made, arguments, last_uses(arguments), strict=True)
         for launch, lines, given, dead in steps:
             run = self.text.bind(self.kernel(launch.kernel.module), launch.kernel.name)
             self.text.add(*lines, f"{run}({', '.join([self.stream, *given])})")
@@ -151,13 +152,3 @@ class RegionWriter:
         if layout is None:
             raise GraphError("a kernel names a buffer that does not exist", got=name)
         return layout
-
-
-def _last_uses(variables: Sequence[Sequence[str]]) -> list[list[str]]:
-    """For each launch the variables that no later launch uses."""
-    seen: set[str] = set()
-    freed: list[list[str]] = []
-    for used in reversed(variables):
-        freed.append([name for name in dict.fromkeys(used) if name not in seen])
-        seen.update(used)
-    return freed[::-1]

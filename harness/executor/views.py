@@ -6,16 +6,16 @@ tensor without memory; the host function then makes the last view of a chain dir
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import sympy
 import torch
 
 from harness.errors import HarnessError
 from harness.graph.model import HostCall, Node, Partition, Region, TensorType
-from harness.graph.replay import META, call_node, stand_in
+from harness.graph.replay import META, call_node, last_uses, stand_in
 from harness.graph.views import VIEW_OPS
 
 
@@ -31,14 +31,6 @@ class Viewed:
     offset: int
     is_all: bool
     chain: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StepUses:
-    """What a host function needs at one step: names of values."""
-
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
 
 
 @dataclass(eq=False, slots=True)
@@ -63,7 +55,7 @@ class ViewPlan:
         self.needed.update(m.value for m in graph.mutations)
         for step in self.partition.steps:
             if not self.is_collapsed(step):
-                self.needed.update(_uses(step).reads)
+                self.needed.update(_reads(step))
         self._find_shared()
 
     def _find_shared(self) -> None:
@@ -74,27 +66,22 @@ class ViewPlan:
             roots.setdefault(root, []).append(name)
         self.shared.update(n for names in roots.values() if len(names) > 1 for n in names)
 
-    def is_collapsed(self, step: Region | HostCall) -> bool:
+    def is_collapsed(self, step: Region | HostCall) -> TypeGuard[HostCall]:
         """Whether ``step`` is one of the views."""
         return isinstance(step, HostCall) and step.node.name in self.views
 
-    def uses(self, step: Region | HostCall) -> StepUses:
-        """What the host function reads and makes at ``step``."""
-        if isinstance(step, Region) or step.node.name not in self.views:
-            return _uses(step)
-        name = step.node.name
-        return StepUses((self.views[name].root,), (name,)) if name in self.needed else _NOTHING
+    def _touched(self, step: Region | HostCall) -> tuple[str, ...]:
+        """The values that the host function reads, then those that it makes, at ``step``."""
+        if self.is_collapsed(step):
+            name = step.node.name
+            return (self.views[name].root, name) if name in self.needed else ()
+        if isinstance(step, Region):
+            return (*_reads(step), *(name for name in step.graph.outputs if name is not None))
+        return (*_reads(step), step.node.name)
 
     def last_uses(self) -> list[list[str]]:
         """For each step the values, inputs included, that no later step reads."""
-        seen: set[str] = set()
-        freed: list[list[str]] = []
-        for step in reversed(self.partition.steps):
-            uses = self.uses(step)
-            names = dict.fromkeys((*uses.reads, *uses.writes))
-            freed.append([name for name in names if name not in seen])
-            seen.update(names)
-        return freed[::-1]
+        return last_uses([self._touched(step) for step in self.partition.steps])
 
     def _follow(self, node: Node, types: Mapping[str, Any], metas: dict[str, torch.Tensor]) -> None:
         base = next(node.refs())
@@ -120,9 +107,6 @@ class ViewPlan:
         self.views[node.name] = Viewed(root, *found, offset, is_all, chain)
 
 
-_NOTHING = StepUses((), ())
-
-
 def known_layout(kind: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Shape and strides of a tensor type whose sizes are known."""
     if not isinstance(kind, TensorType):
@@ -132,8 +116,7 @@ def known_layout(kind: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     return tuple(map(int, kind.shape)), tuple(map(int, kind.stride))
 
 
-def _uses(step: Region | HostCall) -> StepUses:
+def _reads(step: Region | HostCall) -> Iterable[str]:
     if isinstance(step, Region):
-        outputs = tuple(name for name in step.graph.outputs if name is not None)
-        return StepUses(tuple(i.name for i in step.graph.inputs), outputs)
-    return StepUses(tuple(step.node.refs()), (step.node.name,))
+        return (item.name for item in step.graph.inputs)
+    return step.node.refs()

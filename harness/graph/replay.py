@@ -8,8 +8,8 @@ rounding errors.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import sympy
 import torch
@@ -20,6 +20,8 @@ from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
 from harness.graph.calltext import call_kwargs, is_factory
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token, ValueType
+
+K = TypeVar("K", bound=Hashable)
 
 
 def torch_dtype(dtype: DType, float64: bool = False) -> torch.dtype:
@@ -184,17 +186,13 @@ def materialise(value: Any, node: Node) -> Any:
     return laid_out(value, shape, stride, f"{node.name} = {node.op}")
 
 
-def last_uses(nodes: Sequence[Node], keep: Iterable[str]) -> dict[str, list[str]]:
-    """For each node the values that nothing after it needs (``keep`` are always needed)."""
-    kept = set(keep)
-    freed: dict[str, list[str]] = {}
-    for node in reversed(nodes):
-        freed[node.name] = []
-        for name in (*node.refs(), node.name):
-            if name not in kept:
-                kept.add(name)
-                freed[node.name].append(name)
-    return freed
+def last_uses(used: Sequence[Iterable[K]], keep: Iterable[K] = ()) -> list[list[K]]:
+    """For each step, which uses so much, what no later one does (``keep`` is always needed)."""
+    seen, freed = set(keep), []
+    for one in reversed(used):
+        freed.append([thing for thing in dict.fromkeys(one) if thing not in seen])
+        seen.update(freed[-1])
+    return freed[::-1]
 
 
 def replay(
@@ -217,10 +215,10 @@ def replay(
     values: dict[str, Any] = {i.name: t for i, t in zip(graph.inputs, tensors, strict=True)}
     keep = [name for name in graph.outputs if name is not None]
     keep.extend(name for m in graph.mutations for name in (m.input, m.value))
-    freed = last_uses(graph.nodes, keep)
-    for node in graph.nodes:
+    freed = last_uses([(*node.refs(), node.name) for node in graph.nodes], keep)
+    for node, dead in zip(graph.nodes, freed, strict=True):
         values[node.name] = materialise(call_node(node, values, where, float64), node)
-        for name in freed[node.name]:
+        for name in dead:
             del values[name]
     outputs = [None if name is None else values[name] for name in graph.outputs]
     return apply_mutations(graph, values, outputs)
@@ -229,19 +227,23 @@ def replay(
 def apply_mutations(
     graph: Graph, values: Mapping[str, Any], outputs: list[torch.Tensor | None]
 ) -> list[torch.Tensor | None]:
-    """Copy each mutation's value into its input; ``outputs`` as they were before.
+    """Copy each mutation's value into its input; ``outputs`` as they were before."""
+    changing = [values[m.input] for m in graph.mutations]
+    kept = old_contents(changing, [*outputs, *(values[m.value] for m in graph.mutations)])
+    for tensor, value in zip(changing, kept[len(outputs) :], strict=True):
+        tensor.copy_(value)
+    return kept[: len(outputs)]
 
-    Outputs that share memory with a mutated input, and new values that are
-    themselves views of mutated inputs, keep what they were: both are copied first.
-    """
-    storages = {values[m.input].untyped_storage().data_ptr() for m in graph.mutations}
-    for at, tensor in enumerate(outputs):
-        if tensor is not None and tensor.untyped_storage().data_ptr() in storages:
-            outputs[at] = tensor.clone()
-    fresh = [values[m.value].clone() for m in graph.mutations]
-    for mutation, value in zip(graph.mutations, fresh, strict=True):
-        values[mutation.input].copy_(value)
-    return outputs
+
+def old_contents(changing: Sequence[torch.Tensor], values: Sequence[Any]) -> list[Any]:
+    """``values``, tensors or None, copied where they share memory with a tensor that is about to
+    change."""
+    storages = {tensor.untyped_storage().data_ptr() for tensor in changing}
+
+    def is_shared(value: Any) -> bool:
+        return value is not None and value.untyped_storage().data_ptr() in storages
+
+    return [value.clone() if is_shared(value) else value for value in values]
 
 
 def check_inputs(graph: Graph, given: Sequence[Any], unknown: Sequence[sympy.Symbol] = ()) -> None:
