@@ -170,9 +170,8 @@ def _corpus(
     ]
     if coverage:
         from harness.graph.lowering.operators import RULES
-        from harness.graph.passes.cleanup import base_op
 
-        return report.coverage_report(chosen, {base_op(op).strip("_") for op in RULES})
+        return report.coverage_report(chosen, {op.split(".")[1].strip("_") for op in RULES})
     return (report.captures_report if models else report.patterns_report)(found, chosen)
 
 

@@ -82,7 +82,7 @@ def distinct_indices(graph: Graph) -> dict[str, str]:
             index, dim = node.args[2], node.args[1]
             if isinstance(index, Ref) and isinstance(dim, int) and index.name in kinds:
                 found[index.name] = f"distinct:{dim % max(1, kinds[index.name].rank)}"
-        elif node.op in _WRITES and not _accumulates(node):
+        elif node.op in _WRITES and not node.argument(3, "accumulate"):
             indices = node.args[1]
             refs = indices if isinstance(indices, tuple) else ()
             first = next((r.name for r in refs if isinstance(r, Ref)), "")
@@ -92,11 +92,6 @@ def distinct_indices(graph: Graph) -> dict[str, str]:
 
 
 _WRITES = ("aten.index_put.default", "aten._unsafe_index_put.default")
-
-
-def _accumulates(node: Node) -> bool:
-    given = node.args[3] if len(node.args) > 3 else dict(node.kwargs).get("accumulate")
-    return bool(given)
 
 
 def positive_values(graph: Graph) -> frozenset[str]:

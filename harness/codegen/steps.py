@@ -29,11 +29,6 @@ _JUMPING = frozenset("ceil floor floor_divide fmod frac remainder round sgn sign
 _NARROW = (DType.F8E4M3, DType.F8E5M2)
 
 
-def _name(node: Node) -> str:
-    parts = node.op.split(".")
-    return parts[1] if len(parts) > 1 else parts[0]
-
-
 def is_inexact(node: Node) -> bool:
     """Whether two correct implementations of this call may differ in the last places.
 
@@ -42,7 +37,7 @@ def is_inexact(node: Node) -> bool:
     """
     if not isinstance(node.type, TensorType) or not node.type.dtype.is_float:
         return False
-    name = _name(node)
+    name = node.packet
     if name not in _INEXACT or node.op.startswith("aten.div.Tensor_mode"):
         return False
     operand = _number(node.args[1]) if len(node.args) > 1 else None
@@ -71,7 +66,7 @@ def jumps(nodes: Iterable[Node], graph: Graph) -> bool:
         found = (types.get(name) for name in node.refs())
         if not any(isinstance(t, TensorType) and t.dtype.is_float for t in found):
             continue
-        if _name(node) in _JUMPING or node.op.startswith("aten.div.Tensor_mode"):
+        if node.packet in _JUMPING or node.op.startswith("aten.div.Tensor_mode"):
             return True
         results = node.type if isinstance(node.type, tuple) else (node.type,)
         if any(r is not None and _is_stepped(r.dtype) for r in results):

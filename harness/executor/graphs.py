@@ -228,7 +228,7 @@ class GraphWriter:
         named = [f"{key}={self._argument(arg, node, given)}" for key, arg in call_kwargs(node)]
         if is_factory(node):
             named.append(f"device={self.text.bind(self.host.device, 'device')}")
-        called = self.text.bind(function, node.op.split(".")[-2] if "." in node.op else node.op)
+        called = self.text.bind(function, node.packet)
         return f"{called}({', '.join([*positional, *named])})"
 
     def _call(self, node: Node, *, returns: bool = True) -> None:

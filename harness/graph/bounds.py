@@ -17,8 +17,8 @@ from harness.graph.model import Arg, Graph, Node, Ref, TensorType
 
 _PASS_ON = frozenset(
     (
-        "alias clamp clone constant_pad_nd expand permute reshape select slice slice_copy squeeze "
-        "to_copy unsqueeze view where"
+        "_to_copy alias clamp clone constant_pad_nd expand permute reshape select slice slice_copy "
+        "squeeze unsqueeze view where"
     ).split()
 )
 """Operators whose result holds values of their operands (or constants of no account)."""
@@ -48,7 +48,7 @@ def index_bounds(graph: Graph) -> dict[str, sympy.Expr]:
     flags = {node.name for node in graph.nodes if _is_flag(node, types)}
     bounds: dict[str, sympy.Expr] = {}
     for node in reversed(graph.nodes):
-        packet, limit = _packet(node), bounds.get(node.name)
+        packet, limit = node.packet, bounds.get(node.name)
         found = list(_limits(node, packet, types))
         if limit is not None:
             found += _passed(node, packet, limit, flags)
@@ -80,14 +80,9 @@ def _passed(
 
 def _is_flag(node: Node, types: Mapping[str, object]) -> bool:
     """Whether all values are 0 or 1: a condition as a number."""
-    of = next(node.refs(), "") if _packet(node) == "to_copy" else ""
+    of = next(node.refs(), "") if node.packet == "_to_copy" else ""
     kind = types.get(of)
     return isinstance(kind, TensorType) and kind.dtype is DType.BOOL
-
-
-def _packet(node: Node) -> str:
-    parts = node.op.split(".")
-    return parts[1].strip("_") if len(parts) > 1 else node.op
 
 
 def _limits(
@@ -104,8 +99,8 @@ def _limits(
         case (Ref(name=table), tuple(indices), *_) if packet in (
             "index",
             "index_put",
-            "unsafe_index",
-            "unsafe_index_put",
+            "_unsafe_index",
+            "_unsafe_index_put",
         ):
             yield from _indexed(indices, types.get(table))
         case (_, Ref(name=index), int() | sympy.Integer() as rows, *_) if (

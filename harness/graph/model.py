@@ -86,6 +86,17 @@ class Node:
     source: str = ""
     module: str = ""
 
+    @property
+    def packet(self) -> str:
+        """The operator without namespace and overload: ``add`` of ``aten.add.Tensor``."""
+        return self.op.split(".")[1] if "." in self.op else self.op
+
+    def argument(self, position: int, name: str, default: Arg = None) -> Arg:
+        """An argument by position or by name, ``default`` if the call leaves it out."""
+        if position < len(self.args):
+            return self.args[position]
+        return dict(self.kwargs).get(name, default)
+
     def refs(self) -> Iterator[str]:
         """Names of the values used, in argument order, repeats included."""
         stack: list[Arg] = [value for _, value in reversed(self.kwargs)]

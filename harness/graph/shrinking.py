@@ -21,8 +21,8 @@ import torch
 from harness.dtypes import DType
 from harness.errors import HarnessError
 from harness.graph.bounds import with_bounds
+from harness.graph.lowering.operators.views import matched
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, ValueType
-from harness.graph.passes.cleanup import base_op
 from harness.graph.replay import META, call_node, random_inputs, replay, stand_in
 
 _DOMAINS = (
@@ -113,13 +113,15 @@ class _Extents:
         return _search(sorted(known - set(chosen)), domain, self.demands, chosen)
 
     def _demand(self, node: Node, types: Mapping[str, ValueType]) -> None:
-        name, kind = base_op(node.op), node.type
+        name, kind = node.packet, node.type
         first = node.args[0] if node.args else None
         source = types[first.name] if isinstance(first, Ref) else None
         if not isinstance(kind, TensorType):
             return
         if name in _RESHAPES and isinstance(source, TensorType):
-            for left, right in _groups(_ints(source.shape), _ints(kind.shape)):
+            for ins, outs in matched(source.shape, kind.shape):
+                left = tuple(int(source.shape[d]) for d in ins)
+                right = tuple(int(kind.shape[d]) for d in outs)
                 self._add(left + right, partial(_same_product, left, right))
         elif name == "cat" and isinstance(first, tuple):
             dim = _number(node.args[1]) if len(node.args) > 1 else 0
@@ -295,25 +297,6 @@ class _Rebuilt:
 
 def _stand_ins(node: Node, types: Mapping[str, ValueType]) -> dict[str, Any]:
     return {name: stand_in(types[name]) for name in node.refs()}
-
-
-def _groups(
-    left: Sequence[int], right: Sequence[int]
-) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """The shortest runs of dimensions of both shapes that hold as many elements."""
-    ones, others = [n for n in left if n != 1], [n for n in right if n != 1]
-    i = j = 0
-    while i < len(ones) and j < len(others):
-        a, b = i + 1, j + 1
-        while math.prod(ones[i:a]) != math.prod(others[j:b]):
-            if math.prod(ones[i:a]) < math.prod(others[j:b]):
-                a += 1
-            else:
-                b += 1
-            if a > len(ones) or b > len(others):
-                return
-        yield tuple(ones[i:a]), tuple(others[j:b])
-        i, j = a, b
 
 
 def _tensors(kinds: Iterable[ValueType]) -> Iterator[TensorType]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.graph.model import Graph, Node, Ref, TensorType
+from harness.graph.model import Node, Ref
 
 VIEW_OPS = frozenset(
     (
@@ -63,15 +63,3 @@ def root_name(name: str, nodes: Mapping[str, Node]) -> str:
     while (node := nodes.get(name)) is not None and is_view(node, nodes):
         name = base_name(node)
     return name
-
-
-def node_table(graph: Graph) -> dict[str, Node]:
-    """The graph's nodes by name."""
-    return {node.name: node for node in graph.nodes}
-
-
-def tensor_type(graph_type: object, name: str) -> TensorType:
-    """``graph_type`` as the type of one tensor; ``TypeError`` names ``name`` otherwise."""
-    if not isinstance(graph_type, TensorType):
-        raise TypeError(f"{name} is not a single tensor: {graph_type!r}")
-    return graph_type

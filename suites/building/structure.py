@@ -17,7 +17,7 @@ import sympy
 
 from harness.corpus.model import Pattern, digest
 from harness.graph.model import Arg, Graph, Mutation, Node, Ref, TensorType, ValueType
-from harness.graph.passes.cleanup import base_op, rename_refs
+from harness.graph.passes.cleanup import rename_refs
 from harness.graph.sizes import contiguous_strides
 from harness.graph.views import VIEW_OPS
 
@@ -48,7 +48,7 @@ def canonical(graph: Graph) -> Graph:
     renamed = {item.name: f"{item.role}{number}" for number, item in enumerate(inputs)}
     counts: Counter[str] = Counter()
     for node in graph.nodes:
-        short = base_op(node.op).strip("_")
+        short = node.packet.strip("_")
         renamed[node.name] = f"{short}_{counts[short]}"
         counts[short] += 1
     nodes = (replace(rename_refs(n, renamed), name=renamed[n.name]) for n in graph.nodes)
@@ -135,7 +135,7 @@ def pattern_of(graph: Graph) -> tuple[Pattern, Graph, tuple[int, ...]]:
     name; and its sizes."""
     plain = canonical(graph)
     key, sizes = structure(plain)
-    operators = tuple(sorted({base_op(n.op).strip("_") for n in plain.nodes}))
+    operators = tuple(sorted({n.packet.strip("_") for n in plain.nodes}))
     types = [kind for _, kind in plain.types().items() if isinstance(kind, TensorType)]
     found = Pattern(
         name=f"{_title(plain.nodes)}_{key[:10]}",
@@ -152,7 +152,7 @@ def pattern_of(graph: Graph) -> tuple[Pattern, Graph, tuple[int, ...]]:
 
 def _title(nodes: Iterable[Node]) -> str:
     """Up to three operators that tell most: those that are neither views nor conversions."""
-    working = [base_op(n.op).strip("_").lower() for n in nodes if n.op not in VIEW_OPS]
+    working = [n.packet.strip("_").lower() for n in nodes if n.op not in VIEW_OPS]
     telling = list(dict.fromkeys(op for op in working if op not in _PLAIN and op != "getitem"))
     telling.sort(key=lambda op: (op not in _SCATTERS, op not in _REDUCTIONS, op not in _GATHERS))
     return "_".join(telling[:3] or working[:1] or ["view"])
@@ -163,7 +163,7 @@ def _kind(operators: Iterable[str], graph: Graph) -> str:
     for kind, those in (("scatter", _SCATTERS), ("reduction", _REDUCTIONS), ("gather", _GATHERS)):
         if names & those:
             return kind
-    views = {base_op(n.op).strip("_").lower() for n in graph.nodes if n.op in VIEW_OPS}
+    views = {n.packet.strip("_").lower() for n in graph.nodes if n.op in VIEW_OPS}
     return "layout" if names <= views | _MOVES | _PLAIN else "pointwise"
 
 
@@ -179,7 +179,7 @@ def _moved(graph: Graph) -> int:
     for item in graph.inputs:
         nodes = readers.get(item.name, [])
         looked_up = nodes and all(
-            base_op(n.op) in _GATHERS and n.args[0] == Ref(item.name) for n in nodes
+            n.packet in _GATHERS and n.args[0] == Ref(item.name) for n in nodes
         )
         read = sum(_bytes(n.type) for n in nodes) if looked_up else _bytes(item.type)
         moved += min(read, _bytes(item.type))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from harness.graph.model import Graph, Node, TensorType, ValueType
-from harness.graph.passes.cleanup import RANDOM_NAMES, base_op
-from harness.graph.views import GETITEM, base_name, is_view, node_table, root_name
+from harness.graph.passes.cleanup import RANDOM_NAMES
+from harness.graph.views import GETITEM, base_name, is_view, root_name
 from harness.ir.affine import size_hint
 
 _NOT_CHEAP = frozenset(
@@ -83,14 +83,14 @@ class Layout:
             self.kind[name] is Kind.FUSIBLE
             and isinstance(node.type, TensorType)
             and node.op != GETITEM
-            and base_op(node.op) not in _NOT_CHEAP
+            and node.packet not in _NOT_CHEAP
         )
 
 
 def analyse(graph: Graph, supports: Callable[[Node], bool]) -> Layout:
     """Kinds, users and levels of every value of ``graph``; ``supports`` says which calls
     have a lowering, their arguments considered."""
-    nodes = node_table(graph)
+    nodes = {node.name: node for node in graph.nodes}
     order = {node.name: number for number, node in enumerate(graph.nodes)}
     users: dict[str, list[str]] = {}
     for node in graph.nodes:
@@ -106,7 +106,7 @@ def analyse(graph: Graph, supports: Callable[[Node], bool]) -> Layout:
     drawn = 0
     for node in graph.nodes:
         level = _level(node, layout)
-        if base_op(node.op) in RANDOM_NAMES and kind[node.name] is Kind.LIBRARY:
+        if node.packet in RANDOM_NAMES and kind[node.name] is Kind.LIBRARY:
             # They are made in the graph's order (``regions``), which no region may stand against.
             level = drawn = max(level, drawn)
         layout.level[node.name] = level
@@ -133,7 +133,7 @@ def _kind(
         return Kind.VIEW if supports(node) else Kind.HOST_VIEW
     if node.op == GETITEM:
         return Kind.FUSIBLE if kind[base_name(node)] is Kind.FUSIBLE else Kind.HOST_VIEW
-    name = base_op(node.op)
+    name = node.packet
     if not supports(node) or name in RANDOM_NAMES or node.type is None:
         return Kind.LIBRARY
     if name in _NOT_CHEAP or not isinstance(node.type, TensorType):

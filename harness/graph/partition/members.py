@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from harness.graph.bounds import with_bounds
 from harness.graph.model import Graph, Input, Mutation, TensorType
 from harness.graph.partition.levels import Kind, Layout
-from harness.graph.views import tensor_type
 
 
 @dataclass(slots=True)
@@ -97,10 +96,9 @@ def region_graph(layout: Layout, unit: Unit, name: str, needed: frozenset[str]) 
     inputs = {item.name: item for item in layout.graph.inputs}
     nodes = tuple(layout.nodes[at] for at in unit.contents)
     reads = dict.fromkeys((*unit.reads, *(m.input for m in unit.mutations)))
-    made = tuple(
-        inputs.get(read) or Input(read, tensor_type(layout.nodes[read].type, read))
-        for read in reads
-    )
+    types = {read: layout.types[read] for read in reads}
+    kinds = {read: kind for read, kind in types.items() if isinstance(kind, TensorType)}
+    made = tuple(inputs.get(read) or Input(read, kinds[read]) for read in reads)
     outputs = tuple(member for member in unit.members if member in needed)
     graph = Graph(name, made, nodes, outputs, tuple(unit.mutations), layout.graph.facts)
     return with_bounds(graph)

@@ -35,7 +35,7 @@ from harness.graph.model import (
 from harness.graph.partition.levels import Kind, Layout, analyse
 from harness.graph.partition.members import Unit, connect, fill, region_graph
 from harness.graph.partition.sinking import sink
-from harness.graph.passes.cleanup import RANDOM_NAMES, base_op, clean, kept_names
+from harness.graph.passes.cleanup import RANDOM_NAMES, clean, kept_names
 from harness.graph.views import root_name
 
 NO_LOWERING = "no lowering"
@@ -155,7 +155,7 @@ class _Plan:
 
 
 def _draws(layout: Layout, name: str) -> bool:
-    known = base_op(layout.nodes[name].op) in RANDOM_NAMES
+    known = layout.nodes[name].packet in RANDOM_NAMES
     return known and layout.kind[name] is Kind.LIBRARY
 
 
@@ -235,7 +235,7 @@ def _why_library(layout: Layout, node: Node) -> str:
     parts = [part for kind in kinds for part in (kind if isinstance(kind, tuple) else (kind,))]
     opaque = next((p.dtype for p in parts if p is not None and p.dtype.is_opaque), None)
     if opaque is None:
-        left = base_op(node.op) in _SORTING
+        left = node.packet in _SORTING
         return f"{NO_LOWERING} for {node.op}{LEFT_WHOLE if left else ''}"
     return f"the targets have no arithmetic on {opaque.torch_name} for {node.op}"
 

@@ -14,7 +14,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token, ValueType
-from harness.graph.views import node_table, root_name
+from harness.graph.views import root_name
 
 RANDOM_NAMES = frozenset(
     (
@@ -34,12 +34,6 @@ _SAME_TYPE_MEANS_SAME_VALUE = frozenset(
 """Operators that change nothing if the result has the argument's type and layout."""
 
 
-def base_op(op: str) -> str:
-    """The operator's name alone: ``aten.add.Tensor`` → ``add``."""
-    parts = op.split(".")
-    return parts[1] if len(parts) > 1 else op
-
-
 def clean(graph: Graph) -> Graph:
     """The passes in their order: empty tensors, no-ops, common subexpressions, dead code."""
     return remove_dead(merge_common(remove_no_ops(remove_dead(fold_empty(graph)))))
@@ -55,7 +49,7 @@ def _with_own_memory(graph: Graph) -> frozenset[str]:
     """``kept_names``, and the values in whose memory those lie: what a caller gets shares
     memory only where the graph says so. (Most outputs of a captured training graph are saved
     for its other half and nobody's to change: equal ones may be one.)"""
-    nodes, kept = node_table(graph), kept_names(graph)
+    nodes, kept = {node.name: node for node in graph.nodes}, kept_names(graph)
     if ("mode", "training") in graph.facts:
         return kept
     return kept.union(root_name(name, nodes) for name in kept)
@@ -90,7 +84,7 @@ def fold_empty(graph: Graph) -> Graph:
             number = 0
         elif node.op == "getitem" and refs[0] in known:
             number = known[refs[0]][int(node.args[1])]  # type: ignore[arg-type]
-        elif refs and empty.issuperset(refs) and base_op(node.op) not in RANDOM_NAMES:
+        elif refs and empty.issuperset(refs) and node.packet not in RANDOM_NAMES:
             known[node.name] = _results_of_nothing(node, graph)
             number = known[node.name][0] if isinstance(node.type, TensorType) else None
         if isinstance(node.type, TensorType) and isinstance(number, bool | int | float):
@@ -147,7 +141,7 @@ def remove_no_ops(graph: Graph) -> Graph:
         first = node.args[0] if node.args else None
         if (
             node.name not in keep
-            and base_op(node.op) in _SAME_TYPE_MEANS_SAME_VALUE
+            and node.packet in _SAME_TYPE_MEANS_SAME_VALUE
             and isinstance(first, Ref)
             and isinstance(node.type, TensorType)
             and types[first.name] == node.type
@@ -170,7 +164,7 @@ def merge_common(graph: Graph) -> Graph:
     nodes: list[Node] = []
     for node in graph.nodes:
         node = rename_refs(node, renamed)
-        if base_op(node.op) in RANDOM_NAMES:
+        if node.packet in RANDOM_NAMES:
             nodes.append(node)
             continue
         key = (node.op, argument_key(node.args), argument_key(node.kwargs), node.type)

@@ -83,8 +83,8 @@ def parse_reduction(
     if not all(n.is_Integer for n in (*value.shape, *value.stride)):
         return None
     shape = tuple(int(n) for n in value.shape)
-    dims = _dims(_argument(node, 1, "dim", None), len(shape), node.op)
-    correction = _number(_argument(node, None, "correction", 1))
+    dims = _dims(node.argument(1, "dim"), len(shape), node.op)
+    correction = _number(dict(node.kwargs).get("correction", 1))
     reduced = math.prod(shape[d] for d in dims)
     if reduced < 2 or 0 in shape or reduced <= correction:
         return None
@@ -189,12 +189,6 @@ def _result(node: Node) -> TensorType | None:
         first = node.type[0]
         return first if isinstance(first, TensorType) else None
     return node.type
-
-
-def _argument(node: Node, position: int | None, name: str, default: Arg) -> Arg:
-    if position is not None and position < len(node.args):
-        return node.args[position]
-    return dict(node.kwargs).get(name, default)
 
 
 def _dims(arg: Arg, rank: int, op: str) -> tuple[int, ...]:

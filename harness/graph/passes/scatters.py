@@ -84,7 +84,7 @@ class _Scatter:
 def _parse(node: Node, types: dict[str, ValueType]) -> _Scatter | None:
     if node.op != "aten.index_put.default" or len(node.args) < 3:
         return None
-    accumulate = node.args[3] if len(node.args) > 3 else dict(node.kwargs).get("accumulate")
+    accumulate = node.argument(3, "accumulate")
     source, indices, values = node.args[:3]
     if accumulate is not True or not isinstance(source, Ref) or not isinstance(values, Ref):
         return None

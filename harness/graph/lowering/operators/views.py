@@ -26,11 +26,9 @@ def reshape_index(source: Shape, target: Shape) -> tuple[sympy.Expr, ...]:
     dimension that is kept, merged or split does not disturb its neighbours:
     merging gives linear indices, splitting one division and one remainder.
     """
-    inner = [d for d, n in enumerate(source) if not is_one(n)]
-    outer = [d for d, n in enumerate(target) if not is_one(n)]
     variables = canonical(target)
     index: list[sympy.Expr] = [sympy.S.Zero] * len(source)
-    for ins, outs in _groups(source, inner, target, outer):
+    for ins, outs in matched(source, target):
         linear: sympy.Expr = sympy.S.Zero
         for dim in outs:
             linear = linear * target[dim] + variables[dim]
@@ -42,10 +40,11 @@ def reshape_index(source: Shape, target: Shape) -> tuple[sympy.Expr, ...]:
     return tuple(index)
 
 
-def _groups(
-    source: Shape, inner: list[int], target: Shape, outer: list[int]
-) -> list[tuple[list[int], list[int]]]:
-    """Pairs of dimension lists with equal products, as short as possible."""
+def matched(source: Shape, target: Shape) -> list[tuple[list[int], list[int]]]:
+    """Pairs of lists of dimensions with equal products, as short as possible; those of size one
+    are left out."""
+    inner = [d for d, n in enumerate(source) if not is_one(n)]
+    outer = [d for d, n in enumerate(target) if not is_one(n)]
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0
     while i < len(inner) and j < len(outer):
