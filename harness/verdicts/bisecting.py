@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy import special
 
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError, NoDevice, UsageError
 from harness.files import write_atomically
 from harness.measure.noise.estimate import Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Rules, Verdict
@@ -97,12 +97,15 @@ def bisect(kernel: Kernel, judge: Judge | None, follow: Callable[[str], None]) -
     made = [Made(kernel.subjects[n], kernel.at(n)) for n in places]
     steps = [judge.ends(made[0], made[-1], most_steps(len(found)))]
     if not steps[0].bad:
+        measured = steps[0].value is not None
         raise UsageError(
-            "BAD is not worse than GOOD",
+            "BAD is not worse than GOOD" if measured else "an end cannot be measured",
             where=f"{kernel.subjects[0]}, {kernel.subjects[last]}",
             got=told(steps[0]),
             expected="a BAD end that is surely worse",
-            remedy="exchange them if it is better; else measure again: harness confirm",
+            remedy="exchange them if it is better; else measure again: harness confirm"
+            if measured
+            else "mend what the line above says; else take other ends",
         )
     known: dict[Hashable, Judged] = {kernel.version(last): steps[0]}
     good, bad = 0, len(places) - 1
@@ -255,7 +258,8 @@ class ByMetric:
 
 TimePairs = Callable[[Made, Made, int, int], PairTimes]
 """Times what the good end makes against what another subject does, interleaved, in the processes
-numbered from the one to before the other. Raises ``HarnessError`` where that cannot be run."""
+numbered from the one to before the other. Raises ``HarnessError`` where that cannot be run, and
+``NoDevice`` where nothing can."""
 
 
 @dataclass(slots=True)
@@ -292,7 +296,7 @@ class ByTime:
             if len(times) < look:
                 try:
                     times += self.time(self._good, made, len(times), look)
-                except UsageError:
+                except (NoDevice, UsageError):  # no fault of the subject's
                     raise
                 except HarnessError as error:
                     return Judged(subject, None, reason=one_line(error))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import CompileFailed, UsageError
+from harness.errors import CompileFailed, NoDevice, UsageError
 from harness.records import metrics
 from harness.records.run import GraphRecord, KernelRecord
 from harness.verdicts.bisecting import (
@@ -128,6 +128,25 @@ def test_a_version_that_does_not_run_is_left_out() -> None:
     found = search(history("abc"), ByTime(time, 0.05))
     assert named(found) == "1 2"
     assert found.steps[-1].reason == "CompileFailed: it does not compile"
+
+
+def test_an_end_that_does_not_run_is_not_called_no_worse() -> None:
+    def time(_: Made, other: Made, start: int, end: int) -> PairTimes:
+        raise CompileFailed("it does not compile")
+
+    with pytest.raises(UsageError, match="an end cannot be measured") as error:
+        search(history("ab"), ByTime(time, 0.05))
+    assert "it does not compile" in error.value.got
+
+
+def test_a_gpu_that_gives_out_ends_the_search_and_skips_nothing() -> None:
+    def time(_: Made, other: Made, start: int, end: int) -> PairTimes:
+        if other.subject.name == "1":
+            raise NoDevice("the GPU cannot be used")
+        return [(1.0, 1.05 + 0.001 * n) for n in range(start, end)]
+
+    with pytest.raises(NoDevice):
+        search(history("abc"), ByTime(time, 0.05))
 
 
 @pytest.mark.parametrize(
