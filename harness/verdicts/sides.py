@@ -72,8 +72,8 @@ def find_side(results: Path, name: str) -> Side:
         return _pooled(name, of_commit)
     try:
         found = lookup.find(results, name)
-    except UnknownName as unknown:
-        return _of_commit(results, name, unknown)
+    except (UnknownName, UsageError) as unclear:
+        return _of_commit(results, name, unclear)
     return Side(name, store.load(found), str(found))
 
 
@@ -113,8 +113,13 @@ def may_be_compiler(results: Path, name: str) -> bool:
     return plain and not any(p.stem.startswith(name) for p in lookup.runs(results))
 
 
-def _of_commit(results: Path, name: str, unknown: UnknownName) -> Side:
+def _of_commit(results: Path, name: str, unknown: UsageError) -> Side:
+    """The runs of the commit that git calls ``name``. ``unknown``: why no run is called so, or that
+    several are, which stands where they are not of one commit."""
     commit = resolve_commit(Path.cwd(), name)
+    several = not isinstance(unknown, UnknownName)
+    if several and not (commit and lookup.of_commit(results, commit)):
+        raise unknown
     if commit is None:
         raise UnknownName(
             "this is no run, commit, module file or compiler that is known here",

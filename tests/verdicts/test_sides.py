@@ -76,6 +76,19 @@ def test_a_commit_that_git_knows_is_its_newest_run(results: Path, repository: Pa
     assert find_side(results, "main").run.commit == commit
 
 
+def test_a_short_commit_with_several_runs_is_all_of_them(
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = git(repository, "rev-parse", "HEAD")
+    for second in (1, 2):
+        name = f"20260101-00000{second}-{commit[:12]}"
+        store.save(tmp_path / "r", replace(run(), id=name, commit=commit))
+    assert find_side(tmp_path / "r", commit[:10]).run.id.startswith("20260101-000002")
+    monkeypatch.chdir(tmp_path)  # without git several runs remain several
+    with pytest.raises(UsageError, match="2 runs begin like that"):
+        find_side(tmp_path / "r", commit[:10])
+
+
 def test_a_commit_without_a_run_says_what_to_do(results: Path, repository: Path) -> None:
     with pytest.raises(UnknownName, match="no run of this commit") as caught:
         find_side(results, "HEAD~1")
