@@ -6,9 +6,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from harness.history import schema
-from harness.measure.noise.judge import Verdict
+from harness.measure.noise.judge import Effect, Verdict
 from harness.records.names import short
 from harness.records.night import Change, Count, Finding, Night, NightCommit, Toolchain, Trust
 from harness.records.run import KernelRecord, Run
@@ -73,6 +74,28 @@ def night_of(
         suite_us=suite_us(b),
         complete=b.complete,
     )
+
+
+def as_judged(found: Comparison, night: Night) -> Comparison:
+    """``found`` with what ``night`` measured of both sides, interleaved, where it is of these two
+    runs: their records, which were not made side by side, say less."""
+    if (night.baseline, night.run) != (found.a.run.id, found.b.run.id):
+        return found
+    known = {(one.graph, one.old_kernel, one.kernel): one for one in night.findings}
+
+    def judged(row: Row) -> Row:
+        a, b = (" + ".join(k.name for k in side) for side in (row.match.a, row.match.b))
+        one = known.get((row.match.graph, a, b))
+        if one is None or one.ratio is None or one.low is None or one.high is None:
+            return row
+        verdict = Verdict(one.verdict)
+        p = 0.0 if verdict in (Verdict.SLOWER, Verdict.FASTER) else 1.0
+        effect = Effect(one.ratio, one.low, one.high, p, p, one.high / one.low - 1, verdict)
+        a_ms, b_ms = (None if us is None else us / 1000 for us in (one.old_us, one.new_us))
+        row = replace(row, verdict=verdict, effect=effect, a_ms=a_ms, b_ms=b_ms)
+        return replace(row, processes=(one.processes, one.processes))
+
+    return replace(found, rows=tuple(map(judged, found.rows)))
 
 
 def toolchain(run: Run) -> Toolchain:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import NoDevice, RecordError, UsageError
-from harness.history import nights, store
+from harness.history import lookup, nights, store
 from harness.history.changes.waivers import Waiver
 from harness.history.lines import LineWriter
+from harness.measure.noise.judge import Rules
 from harness.records import night as records
 from harness.records.night import Change, Light, Night
 from harness.records.run import LibraryCall
@@ -19,7 +20,10 @@ from harness.report.night import openmetrics
 from harness.runtime.compile import binary
 from harness.runtime.module import config_from_dict
 from harness.target import H100
+from harness.verdicts.comparing import Comparison, Side, compare
 from harness.verdicts.night_plan import CONFIRM, CONTROLS, DETECT
+from harness.verdicts.night_record import as_judged
+from harness.verdicts.why import Label, Why, of_kernel
 from tests.history.kernels import CONFIG
 from tests.verdicts.night_world import MACHINE, World, made, world
 
@@ -69,6 +73,26 @@ def test_a_slower_kernel_is_red_after_it_was_confirmed(world: World) -> None:
     assert records.load(records.nights(world.results)[-1]) == night
     kept = store.load(world.results / MACHINE.key / f"{night.run}.parquet")
     assert kept.graphs[0].kernels[3].module == world.suite["g"][3][0].text
+
+
+def test_the_cause_rests_on_what_the_night_measured(world: World) -> None:
+    before = world.start()
+    slow(world, 3, 0.021)
+    found = world.night()
+    after = store.load(lookup.find(world.results, found.run))
+    recorded = compare(Side("a", before), Side("b", after), Rules())
+    assert explain_one(recorded, "k3").label is Label.UNSURE
+    judged = as_judged(recorded, found)
+    one = explain_one(judged, "k3")
+    assert one.label is Label.SOURCE
+    assert one.ratio == pytest.approx(1.05, rel=0.01)
+    other = replace(found, baseline="another run")
+    assert as_judged(recorded, other) is recorded
+
+
+def explain_one(found: Comparison, name: str) -> Why:
+    (one,) = of_kernel(found, name)
+    return one
 
 
 def test_a_faster_kernel_is_green(world: World) -> None:

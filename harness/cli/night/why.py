@@ -21,7 +21,7 @@ from harness.target import find_target
 
 if TYPE_CHECKING:
     from harness.verdicts.bisecting import Bisected, Judge, Made
-    from harness.verdicts.comparing import Side
+    from harness.verdicts.comparing import Comparison, Side
     from harness.verdicts.environments import Environments
     from harness.verdicts.generating import Generator, Kernel, Subject
     from harness.verdicts.why import Why
@@ -81,8 +81,8 @@ def why(
             from harness.history.between import learn
 
             between = learn(answer.options.results, one.run, other.run)
-        found = of_kernel(compare(one, other, Rules(), between), kernel)
-        found = asked.in_graph(found)
+        compared = asked.as_judged(compare(one, other, Rules(), between))
+        found = asked.in_graph(of_kernel(compared, kernel))
         for number, each in enumerate(found):
             if each.label in (Label.SOURCE, Label.FUSION) and not quick:
                 bar.update(f"looking for the commit of {each.kernel}", 2, 3)
@@ -112,6 +112,15 @@ class _Asked:
 
         found = resolve_commit(self.root, name)
         return found or find_side(self.options.results, name).run.commit
+
+    def as_judged(self, found: Comparison) -> Comparison:
+        """``found`` with what the night of B measured, if there was one."""
+        from harness.records import night
+        from harness.verdicts.night_record import as_judged
+
+        run = found.b.run
+        path = night.path_of(self.options.results, run.machine.key, run.id)
+        return as_judged(found, night.load(path)) if run.id and path.exists() else found
 
     def in_graph(self, found: list[Why]) -> list[Why]:
         """The causes of the graph's kernels. Raises ``UnknownName`` where there are none."""
