@@ -4,8 +4,7 @@
     scripts/rejudge_calibration.py results/MACHINE/calibration-*.cells.jsonl.gz
 
 Reads each journal of samples (``gzip`` of what ``harness calibrate`` writes while it measures) and
-rewrites ``calibration-ID.json`` beside it. In the order given: with ``--against-earlier`` each one
-is also held against the one before it, as another sitting of the same machine.
+rewrites ``calibration-ID.json`` beside it.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ def _journal(path: Path) -> CalibrationJournal:
             return journal
 
 
-def rejudge(path: Path, earlier: Calibration | None) -> Calibration:
+def rejudge(path: Path) -> Calibration:
     """Judge the samples at ``path`` and write the calibration beside them."""
     journal = _journal(path)
     rules = Rules(alpha=journal.header.alpha, margin=journal.header.margin)
-    found = conclude(journal, len(journal.subjects), rules, earlier)
+    found = conclude(journal, len(journal.subjects), rules)
     target = path.with_name(path.name.removesuffix(_CELLS) + ".json")
     target.write_text(json.dumps(to_json(found)) + "\n", encoding="utf-8")
     return load(target)
@@ -47,14 +46,11 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cells", nargs="+", type=Path)
-    parser.add_argument("--against-earlier", action="store_true")
     chosen = parser.parse_args()
-    earlier: Calibration | None = None
     for path in chosen.cells:
-        found = rejudge(path, earlier)
+        found = rejudge(path)
         alarms = ", ".join(f"{m.name} {m.false_alarms.found}" for m in found.modes)
         print(f"{path.name}: {len(found.kernels)} kernels; false alarms: {alarms}")
-        earlier = found if chosen.against_earlier else None
 
 
 if __name__ == "__main__":

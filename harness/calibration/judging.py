@@ -37,7 +37,7 @@ from harness.measure.noise.variance import median_error
 
 GROUPS = 10
 """Of so many groups of kernels one at a time is slowed down."""
-IN_TURNS, TWO_RUNS, ANOTHER_SESSION = "in turns", "two runs", "another sitting"
+IN_TURNS, TWO_RUNS = "in turns", "two runs"
 SIZES = ("long", "medium", "short")
 _CHANGED = (Verdict.SLOWER, Verdict.FASTER)
 
@@ -91,29 +91,6 @@ def judged(
 def _medians(kernel: _Kernel) -> Medians:
     plain, one = kernel.times[PLAIN], kernel.subject
     return Medians(one.key, one.name, one.graph, plain.ms, plain.errors)
-
-
-def another_session(
-    earlier: Sequence[Medians], now: Sequence[Medians], when: str, rules: Rules
-) -> Mode | None:
-    """The kernels of an earlier calibration of this machine against the same kernels today, as
-    two recorded runs are compared; None if they have none in common."""
-    before = {one.key: one for one in earlier}
-    common = [one for one in now if one.key in before]
-    if not common:
-        return None
-    pairs = [
-        Pair(Times(before[m.key].ms, before[m.key].errors), Times(m.ms, m.errors), identical=True)
-        for m in common
-    ]
-    effects = judge(estimate(pairs, paired=False)[0], rules)
-    alarmed = [m for m, e in zip(common, effects, strict=True) if e.verdict in _CHANGED]
-    return Mode(
-        f"{ANOTHER_SESSION} ({when})",
-        max(len(m.ms) for m in common),
-        share(len(alarmed), len(common)),
-        tuple(f"{m.graph}: {m.name}" for m in alarmed),
-    )
 
 
 def _kernels(subjects: Sequence[Subject], cells: Iterable[Cell]) -> list[_Kernel]:

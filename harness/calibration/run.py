@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.calibration.jobs import CellJob, DurationJob
-from harness.calibration.judging import another_session, judged
+from harness.calibration.judging import judged
 from harness.calibration.record import (
     CALIBRATION_METHOD,
     Calibration,
@@ -143,25 +143,17 @@ def _job(one: Candidate, process: int, effort: Effort, ms: float) -> CellJob:
     )
 
 
-def conclude(
-    journal: CalibrationJournal, wanted: int, rules: Rules, earlier: Calibration | None = None
-) -> Calibration:
+def conclude(journal: CalibrationJournal, wanted: int, rules: Rules) -> Calibration:
     """The calibration that follows from the cells of ``journal``. ``wanted`` kernels were to be
-    measured; ``earlier`` is a calibration of the same machine and method, held against this one if
-    it is of the same commit, too."""
+    measured."""
     start, found = journal.header, journal.cells
     verdicts = judged(list(journal.subjects.values()), found, rules)
-    modes = verdicts.modes
-    # Another commit may choose other configurations for the same code: nothing tells here.
-    if earlier is not None and earlier.commit == start.commit:
-        session = another_session(earlier.medians, verdicts.medians, earlier.created, rules)
-        modes = modes if session is None else (*modes, session)
     measured = {(cell.process, cell.kernel) for cell in found if not cell.reason}
     broken = len({cell.kernel for cell in found if cell.reason})
     return replace(
         start,
         complete=len(measured) >= start.processes * (wanted - broken),
-        modes=modes,
+        modes=verdicts.modes,
         kernels=verdicts.kernels,
         failed=journal.failures,
         noise=verdicts.noise,

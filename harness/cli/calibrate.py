@@ -192,9 +192,7 @@ def _calibrate(
             raise cause
         output.note("interrupted; nothing had been measured yet")
         return INTERRUPTED
-    head = journal.header
-    earlier = calibrations.newest(options.results, head.machine.key, head.method, but=head.id)
-    found = run.conclude(journal, len(chosen), rules, earlier)
+    found = run.conclude(journal, len(chosen), rules)
     path = journal.finish(found)
     tell(found, path)
     if isinstance(cause, KeyboardInterrupt):
