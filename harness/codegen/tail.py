@@ -81,7 +81,8 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 @functools.cache
-def _template(name: str) -> jinja2.Template:
+def template(name: str) -> jinja2.Template:
+    """The template of that file's name."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,
@@ -105,7 +106,7 @@ def arguments(name: str, sizes: bool, rows: str, kernel: str) -> str:
     """What makes the arguments of the kernel ``name`` and launches it; ``rows`` is the text that
     describes them, ``sizes`` whether some are sizes that only a launch knows, ``kernel`` its text.
     """
-    return _template("launch.py.j2").render(
+    return template("launch.py.j2").render(
         name=name,
         sizes=sizes,
         distinct='"distinct:' in rows,
@@ -120,7 +121,7 @@ def check(kernel: str, signature: Sequence[str]) -> str:
     """The rest of a module: check, times, command line. ``kernel`` is the kernel's text,
     ``signature`` its arguments' types."""
     called = sorted(set(re.findall(r"libdevice\.(\w+)", kernel)))
-    return _template("check.py.j2").render(
+    return template("check.py.j2").render(
         rounds=any(re.search("bf16|fp8", kind) for kind in signature),
         library=called,
         others={name: _OTHER_NAMES[name] for name in called if name in _OTHER_NAMES},

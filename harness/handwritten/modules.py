@@ -17,71 +17,6 @@ from harness.runtime.module import USER
 _DOT = re.compile(r"\b(tl|language)\.dot(_scaled)?\(")
 """What runs on the tensor cores."""
 
-_MEANING = '''
-def _call(part, values):
-    """The user's function ``part`` of what its parameters name."""
-    names = PARAMETERS[part]
-    if names is None:
-        return _USER[part](values)
-    return _USER[part](**{name: values[name] for name in names})
-
-
-def _values(args):
-    return {**DECLARED_SIZES, **CONSTANTS, **dict(zip(SIGNATURE, args))}
-
-
-def _listed(result):
-    return list(result) if isinstance(result, (list, tuple)) else [result]
-
-
-def grid(config):
-    """Programs in x, y, z."""
-    found = _listed(_call("grid", {**DECLARED_SIZES, **CONSTANTS, **NUMBERS, **config}))
-    return (*found, 1, 1)[:3]
-
-
-def reference(args, wide=False, nudge=1.0):
-    """What the outputs should hold, by plain torch; ``wide``: floats as float64."""
-    if wide:
-        floats = (isinstance(arg, torch.Tensor) and arg.is_floating_point() for arg in args)
-        args = [arg.double() if floating else arg for arg, floating in zip(args, floats)]
-    return _listed(_call("reference", _values(args)))
-
-
-def expected(*args):
-    """The reference as other compilers are given it."""
-    return _listed(_call("reference", _values(args)))
-
-'''
-"""Up to the reference, a module's text says what executes (``records.modules.code``)."""
-
-_ARGUMENTS = '''
-def _guarded(value):
-    """``value`` in memory of its own, with a guard behind it."""
-    if not isinstance(value, torch.Tensor) or 0 in value.stride():
-        return value
-    sizes = zip(value.shape, value.stride())
-    extent = 0 if value.numel() == 0 else 1 + sum((n - 1) * s for n, s in sizes)
-    storage = torch.zeros(extent + 64, dtype=value.dtype, device=value.device)
-    return storage.as_strided(value.shape, value.stride()).copy_(value)
-
-
-def get_args(device=None, seed=0):
-    """Fresh arguments, as the user's function makes them."""
-    if device is None:
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.manual_seed(seed)
-    made = _USER["args"](device, **DECLARED_SIZES)
-    named = dict(made) if isinstance(made, dict) else dict(zip(NAMES, made))
-    return [_guarded(named[name]) for name in SIGNATURE]
-
-
-def call(args, config=None):
-    """Launch the kernel on the current stream."""
-    config = dict(CONFIGS[0] if config is None else config)
-    _KERNEL[grid(config)](**dict(zip(SIGNATURE, args)), **CONSTANTS, **config)
-'''
-
 
 def emit(kernel: UserKernel, small: bool = False) -> EmittedModule:
     """The module of ``kernel`` at its sizes, or at its small ones.
@@ -89,16 +24,13 @@ def emit(kernel: UserKernel, small: bool = False) -> EmittedModule:
     Raises ``UsageError`` where its arguments cannot be made or do not fit.
     """
     facts = kernel.signature(small)
-    body = "\n".join(
-        (
-            _constants(kernel, facts),
-            f"\n{kernel.text.device}\n",
-            f"\n_KERNEL = {kernel.name}\n{_sizes(kernel, facts)}\n",
-            _MEANING.strip(),
-            _ARGUMENTS,
-            f"\ndef _user():\n{_indented(_host(kernel))}\n\n\n_USER = _user()\n",
-            tail.check(kernel.text.device, list(facts.types.values())),
-        )
+    # Up to the reference, a module's text says what executes (``records.modules.code``).
+    body = tail.template("by_hand.py.j2").render(
+        kernel=kernel,
+        constants=_constants(kernel, facts),
+        sizes=_sizes(kernel, facts),
+        user=_indented(_host(kernel)),
+        check=tail.check(kernel.text.device, list(facts.types.values())),
     )
     known = code_hash(body)
     head = f'"""{_summary(kernel)}"""\n\n{_imports(kernel)}\nCODE_HASH = "{known}"\n'
