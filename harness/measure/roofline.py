@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from harness.records.timing import Launch, Timer
-from harness.runtime.device import require
+
+if TYPE_CHECKING:  # only measuring needs it
+    import torch
 
 _BYTES = 4 << 30
 """Of each tensor: reading it takes over a millisecond, so that the timer's floor hides."""
@@ -76,6 +76,8 @@ class Roofline:
 def bytes_written(nbytes: int, args: Sequence[Any], outputs: Sequence[int]) -> int:
     """How many of a kernel's modelled ``nbytes`` are writes: the size of what it writes, each
     tensor once, no more than there are."""
+    import torch
+
     sizes = {
         (a.untyped_storage().data_ptr(), a.storage_offset()): a.numel() * a.element_size()
         for a in (args[i] for i in outputs)
@@ -87,6 +89,10 @@ def bytes_written(nbytes: int, args: Sequence[Any], outputs: Sequence[int]) -> i
 def measure(timer: Timer) -> Roofline:
     """The roofline of the current CUDA device. Uses three eighths of the free memory at most.
     Contents are random: zeros can be faster than data. Raises ``NoDevice``."""
+    import torch
+
+    from harness.runtime.device import require
+
     where = require()
     free, _ = torch.cuda.mem_get_info(where)
     words = max(1 << 20, min(_BYTES, free // 8)) // 4 // 8192 * 8192
@@ -102,6 +108,8 @@ def measure(timer: Timer) -> Roofline:
 
 def _bandwidths(timer: Timer, source: torch.Tensor) -> tuple[float, float, float]:
     """GB/s of copying, reading, writing 32-bit integers, each by its fastest kernel."""
+    import torch
+
     from harness.measure.timer import probes
 
     made: Any = probes
@@ -127,6 +135,8 @@ def _bandwidths(timer: Timer, source: torch.Tensor) -> tuple[float, float, float
 
 def _fp32(timer: Timer, device: torch.device) -> float:
     """Fused multiply-adds in registers; one counts as two operations."""
+    import torch
+
     from harness.measure.timer import probes
 
     made: Any = probes
@@ -141,6 +151,8 @@ def _fp32(timer: Timer, device: torch.device) -> float:
 
 def _tensor(timer: Timer, device: torch.device) -> float:
     """Torch's product of two bf16 matrices of random numbers, which cuBLAS computes."""
+    import torch
+
     shape = (_TENSOR_SIZE, _TENSOR_SIZE)
     a, b = (torch.randn(shape, dtype=torch.bfloat16, device=device) for _ in range(2))
     product = torch.empty_like(a)

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.devices.job import Job, cores
 from harness.devices.pool import Pool
 from harness.heuristics.facts import Config
-from harness.runtime.interpret import shared
+
+if TYPE_CHECKING:  # it imports torch
+    from harness.runtime.interpret import shared
 
 _SECONDS = 300.0
 _ENVIRONMENT = (
@@ -77,6 +79,8 @@ class InterpreterPool(Pool):
 
     def launch(self, module_text: str, args: Sequence[Any], config: Config | None = None) -> None:
         """Run one kernel on CPU tensors; the ones it writes are changed in place."""
-        with shared.Parcel(args) as parcel:
+        from harness.runtime.interpret.shared import Parcel
+
+        with Parcel(args) as parcel:
             written = self.run(LaunchJob(module_text, parcel.package, config))
             parcel.fetch(written)
