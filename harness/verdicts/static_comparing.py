@@ -16,8 +16,10 @@ from harness.heuristics.facts import Config
 from harness.records import metrics
 from harness.records.metrics import Metric, StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
+from harness.records.trials import Resources
 from harness.runtime.compile.static import CompileJob
 from harness.runtime.module import config_from_dict
+from harness.runtime.tune.scaling import resident
 from harness.session.session import with_metrics
 from harness.target import Target
 from harness.verdicts.causes import (
@@ -31,12 +33,6 @@ from harness.verdicts.causes import (
 from harness.verdicts.comparing import Side
 from harness.verdicts.pairing import Match, pair
 
-_MOST_BLOCKS = 32
-"""Blocks that a multiprocessor holds at once, on every device from sm_80 to sm_100 (CUDA C++
-Programming Guide, table of technical specifications)."""
-_REGISTER_UNIT, _SHARED_RESERVED = 256, 1024
-"""Registers are given to a warp in units of 256; a block costs 1 KiB of shared memory beyond its
-own (same guide, sections on occupancy and on shared memory of 8.x and 9.0)."""
 _RESIDENT = 0.25
 """Relative change of the resident warps that decides."""
 
@@ -71,20 +67,11 @@ def resident_warps(kernels: Sequence[KernelRecord], target: Target) -> int | Non
     """Warps that one multiprocessor holds at once; of several kernels the fewest."""
     found = []
     for kernel in kernels:
-        warps = (kernel.config or {}).get("num_warps")
-        needed, shared = kernel.metrics.get("registers"), kernel.metrics.get("shared")
-        if needed is None or shared is None or not warps:
+        needs = Resources(kernel.metrics.get("registers"), None, kernel.metrics.get("shared"))
+        config = _config(kernel)
+        if config is None or needs.registers is None or needs.shared is None:
             return None
-        threads = warps * target.warp_size
-        unit = _REGISTER_UNIT
-        registers = -(-needed * target.warp_size // unit) * unit * warps
-        blocks = min(
-            _MOST_BLOCKS,
-            target.threads_per_multiprocessor // threads,
-            target.registers_per_multiprocessor // max(1, registers),
-            target.shared_per_multiprocessor // (shared + _SHARED_RESERVED),
-        )
-        found.append(blocks * warps)
+        found.append(resident(config, needs, target) * config.num_warps)
     return min(found, default=None)
 
 

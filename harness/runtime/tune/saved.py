@@ -37,11 +37,9 @@ def free_room(device: torch.device) -> int:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Saved:
-    """Copies of the storages of some tensors: (every byte of the storage, its copy).
-    ``host_bytes`` of them went to the host for want of room."""
+    """Copies of the storages of some tensors: (every byte of the storage, its copy)."""
 
     pairs: tuple[tuple[torch.Tensor, torch.Tensor], ...]
-    host_bytes: int = 0
 
     @classmethod
     def of(cls, tensors: Sequence[Any], room: Room = cuda_room) -> Saved:
@@ -56,8 +54,7 @@ class Saved:
             pairs.append((whole, _copy(whole, fits)))
             if fits:
                 left[whole.device] = free - whole.numel()
-        there = sum(whole.numel() for whole, copy in pairs if copy[1])
-        return cls(tuple((whole, copy[0]) for whole, copy in pairs), there)
+        return cls(tuple(pairs))
 
     def restore(self) -> None:
         """Put every byte back."""
@@ -76,18 +73,18 @@ def storages(tensors: Sequence[Any]) -> dict[int, torch.Tensor]:
     return seen
 
 
-def _copy(whole: torch.Tensor, on_device: bool) -> tuple[torch.Tensor, bool]:
-    """A copy, and whether it had to go to the host."""
+def _copy(whole: torch.Tensor, on_device: bool) -> torch.Tensor:
+    """A copy, on the host if there is no room for it."""
     if on_device:
         try:
-            return whole.clone(), False
+            return whole.clone()
         except torch.OutOfMemoryError:
             pass  # fragments: the bytes are free, though not in one piece
     try:
         copy = torch.empty(whole.numel(), dtype=torch.uint8, pin_memory=True)
     except RuntimeError:  # no pinned memory left, or no device to pin for
         copy = torch.empty(whole.numel(), dtype=torch.uint8)
-    return copy.copy_(whole), True
+    return copy.copy_(whole)
 
 
 def reset_zeros(args: Sequence[Any], zeroed: Sequence[int]) -> None:

@@ -56,8 +56,10 @@ def crowded(config: Config, needs: Resources, target: Target, blocks: int) -> bo
 
 
 def resident(config: Config, needs: Resources, target: Target) -> int:
-    """Blocks that one multiprocessor holds at a time, by threads, registers (given out by warp in
-    units of 256) and shared memory; 0 if not even one fits."""
+    """Blocks that one multiprocessor holds at a time, 0 if not even one fits: by threads, by number
+    (32 on every device from sm_80 to sm_100), by registers, given out by warp in units of 256, and
+    by shared memory, of which each block costs 1 KiB beyond its own (CUDA C++ Programming Guide:
+    technical specifications, occupancy, shared memory of 8.x and 9.0)."""
     threads = config.num_warps * target.warp_size
     limits = [target.threads_per_multiprocessor // threads, 32]
     if needs.registers:
