@@ -214,7 +214,7 @@ def _compilers(
     files = find_graphs(options, recorded.suite or "default", chosen)
 
     def open_peers(others: Sequence[str]) -> PeerPool:
-        return PeerPool(others, place.cache, place.jobs)
+        return PeerPool(others, place.cache, place.jobs, processes=effort.processes)
 
     device = find_device(place.cache)
     return confirm_compilers(recorded, names, files, rules, effort, place, device, open_peers)

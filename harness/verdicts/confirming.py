@@ -7,7 +7,7 @@ import contextlib
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import HarnessError, UsageError
@@ -244,27 +244,8 @@ def _times(found: Sequence[Samples]) -> Times:
 
 
 Open = Callable[[Sequence[str]], AbstractContextManager[PeerPool]]
-"""Opens a fresh process that compares ours with the compilers named."""
-
-
-@dataclass(eq=False, slots=True)
-class _Rows:
-    """What is known of a region by compiler: its last row, and the sets of all processes."""
-
-    graph: str
-    work: Comparable
-    rows: dict[str, RegionRecord] = field(default_factory=dict)
-
-    def add(self, process: int, found: Sequence[RegionRecord]) -> None:
-        for row in found:
-            before = self.rows.get(row.compiler)
-            sets = tuple(replace(s, process=process) for s in row.sets)
-            kept = () if before is None else before.sets
-            reason = row.reason or ("" if before is None else before.reason)
-            self.rows[row.compiler] = replace(row, sets=(*kept, *sets), reason=reason)
-
-    def failed(self) -> bool:
-        return any(row.reason for row in self.rows.values())
+"""Opens fresh processes, as many as there are to measure in, that compare ours with the compilers
+named."""
 
 
 def confirm_compilers(
@@ -283,7 +264,7 @@ def confirm_compilers(
     best guess. A region that a compiler cannot run is a row with the reason and is not tried again.
     """
     work = [
-        _Rows(file.name, one)
+        (file.name, one)
         for file in files
         for one in comparables(compile_graph(file.load(), device.target).regions)
     ]
@@ -300,58 +281,52 @@ def confirm_compilers(
         for kernel in graph.kernels
         if kernel.module and kernel.config
     }
-    others = [name for name in names if name != OURS]
-    interrupted = not _measure_regions(work, others, configs, effort, place, open_peers)
-    found = replace(run, graphs=_region_graphs(work, names))
+    regions = _measured_regions(work, names, configs, place, open_peers)
+    found = replace(run, graphs=_region_graphs(work, regions, names))
     sides = [as_of_today(compiler_side(found, name), device, effort.processes) for name in names]
     notes = [
         f"timed interleaved on {device.machine.gpu or device.machine.key}, "
         f"{effort.processes} fresh processes, every region as a CUDA graph"
     ]
-    if interrupted:
+    if len(regions) < len(work):
         notes.append("interrupted: what had been measured is compared")
     pairing = pair(sides[0].run.graphs, sides[1].run.graphs)
     measured = [recorded_times(match, together=True) for match in pairing.matches]
     return assemble(sides[0], sides[1], pairing, measured, rules, paired=True, notes=notes)
 
 
-def _measure_regions(
-    work: Sequence[_Rows],
-    others: Sequence[str],
+def _measured_regions(
+    work: Sequence[tuple[str, Comparable]],
+    names: Sequence[str],
     configs: Mapping[str, Config],
-    effort: Effort,
     place: Workplace,
     open_peers: Open,
-) -> bool:
-    """Every region in every process, in a random order; false if the user ended it early."""
-    total = effort.processes * len(work)
-    with contextlib.suppress(KeyboardInterrupt):
-        for process in range(effort.processes):
-            order = [rows for rows in work if not rows.failed()]
-            random.Random(f"{effort.seed} {process}").shuffle(order)
-            with open_peers(others) as peers:
-                if process == 0:
-                    peers.prepare([rows.work for rows in work])
-                for done, rows in enumerate(order):
-                    place.follow(process * len(work) + done, total)
-                    rows.add(process, peers.compare(rows.work, configs))
-        place.follow(total, total)
-        return True
-    return False
+) -> list[tuple[RegionRecord, ...]]:
+    """A row of each compiler for every region; for fewer regions if the user ended it early."""
+    found: list[tuple[RegionRecord, ...]] = []
+    with (
+        open_peers([name for name in names if name != OURS]) as peers,
+        contextlib.suppress(KeyboardInterrupt),
+    ):
+        peers.prepare([one for _, one in work])
+        for _, one in work:
+            place.follow(len(found), len(work))
+            found.append(peers.compare(one, configs))
+        place.follow(len(work), len(work))
+    return found
 
 
-def _region_graphs(work: Sequence[_Rows], names: Sequence[str]) -> tuple[GraphRecord, ...]:
-    found: dict[str, list[RegionRecord]] = {}
-    for rows in work:
-        missing = [name for name in names if name not in rows.rows]
-        if missing:
-            why = "not timed before the interruption"
-            found.setdefault(rows.graph, []).extend(
-                RegionRecord(rows.work.name, name, reason=why) for name in missing
-            )
-        found.setdefault(rows.graph, []).extend(
-            row for name, row in rows.rows.items() if name in names
-        )
-    if not found:
+def _region_graphs(
+    work: Sequence[tuple[str, Comparable]],
+    measured: Sequence[Sequence[RegionRecord]],
+    names: Sequence[str],
+) -> tuple[GraphRecord, ...]:
+    if not measured:
         raise HarnessError("no region was compared")
+    found: dict[str, list[RegionRecord]] = {}
+    why = "not timed before the interruption"
+    for n, (graph, one) in enumerate(work):
+        left = [RegionRecord(one.name, name, reason=why) for name in names]
+        rows = measured[n] if n < len(measured) else left
+        found.setdefault(graph, []).extend(row for row in rows if row.compiler in names)
     return tuple(GraphRecord(name, regions=tuple(rows)) for name, rows in found.items())
