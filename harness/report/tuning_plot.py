@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from harness.errors import HarnessError, RecordError
 from harness.measure.tuning import KernelTuning
+from harness.records.names import short
+from harness.table import shorten
 
-_ORIGINS = {
-    "heuristics": ("#0072b2", "candidate"),
-    "scaled": ("#009e73", "R block halved"),
-    "descent": ("#e69f00", "tried by the search"),
-    "pinned": ("#cc79a7", "last run's"),
+_MARKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "descent": ("tried by the search", {"color": "#e69f00", "zorder": 1}),
+    "heuristics": ("candidate", {"color": "#0072b2"}),
+    "scaled": ("R block halved", {"color": "#009e73"}),
+    "pinned": ("last run's", {"color": "#cc79a7"}),
+    "first": ("heuristics' first choice", {"facecolors": "none", "edgecolors": "black", "s": 70}),
+    "chosen": ("chosen", {"marker": "x", "color": "black"}),
 }
-"""Where trials came from: Okabe and Ito's colours, which colour-blind readers can tell apart, and
-what they are called."""
+"""What a trial is (where it came from, first of all and chosen), what that is called and how it is
+drawn: Okabe and Ito's colours, which colour-blind readers can tell apart."""
 _FARTHEST = 3.0
 """Slower trials are drawn at the edge: how slow is of no interest."""
 _ROW_INCHES = 0.28
@@ -33,10 +39,22 @@ def draw(tunings: list[KernelTuning], path: Path, title: str) -> None:
             remedy="tune on a machine with a GPU, or show a recorded run with --run",
         )
     figure, axes = _canvas(len(timed))
-    drawn: dict[str, Any] = {}
+    points: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for row, tuning in enumerate(timed):
-        _row(axes, row, tuning, drawn)
-    _finish(axes, timed, title, drawn)
+        for mark, over in _marked(tuning):
+            points[mark].append((min(_FARTHEST, over), row))
+    for mark, (label, style) in _MARKS.items():
+        if points[mark]:
+            axes.scatter(*zip(*points[mark], strict=True), label=label, **{"s": 24, **style})
+    axes.set_yticks(range(len(timed)), [_name(t) for t in timed], fontsize=7)
+    axes.set_xscale("log")
+    ticks = [1.0, 1.05, 1.1, 1.2, 1.5, 2.0, _FARTHEST]
+    axes.set_xticks(ticks, [f"{t:g}" for t in ticks[:-1]] + [f"≥{_FARTHEST:g}"], fontsize=8)
+    axes.minorticks_off()
+    axes.grid(color="#dddddd", linewidth=0.6, zorder=0)
+    axes.set_xlabel("time over the fastest trial of the same kernel", fontsize=8)
+    axes.set_title(f"Tuning of {title}", fontsize=10, loc="left")
+    figure.legend(loc="outside lower center", ncol=3, fontsize=7, frameon=False)
     try:
         figure.savefig(path, bbox_inches="tight", dpi=150)
     except OSError as error:
@@ -51,7 +69,6 @@ def draw(tunings: list[KernelTuning], path: Path, title: str) -> None:
 
 def _canvas(rows: int) -> tuple[Any, Any]:
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
         raise HarnessError(
@@ -61,55 +78,22 @@ def _canvas(rows: int) -> tuple[Any, Any]:
             expected="matplotlib 3.7 or newer",
             remedy="pip install 'harness[plot]', or leave --plot out",
         ) from error
-    figure = Figure(figsize=(9, 1.6 + _ROW_INCHES * rows))
-    FigureCanvasAgg(figure)
+    figure = Figure(figsize=(9, 1.6 + _ROW_INCHES * rows), layout="constrained")
     return figure, figure.add_subplot()
 
 
-def _row(axes: Any, row: int, tuning: KernelTuning, drawn: dict[str, Any]) -> None:
+def _marked(tuning: KernelTuning) -> Iterator[tuple[str, float]]:
+    """What each timed trial is, with its time over the best."""
     best = tuning.best.time if tuning.best and tuning.best.time else 1.0
-    axes.axhline(row, color="#eeeeee", linewidth=0.8, zorder=0)
-    for origin, (colour, label) in _ORIGINS.items():
-        times = [t.time for t in tuning.timed if t.origin.value == origin and t.time]
-        places = [min(_FARTHEST, ms / best) for ms in times]
-        if places:
-            style: dict[str, Any] = {"color": colour, "s": 22, "alpha": 0.75, "linewidths": 0}
-            style["zorder"] = 1 if origin == "descent" else 2
-            drawn[label] = axes.scatter(places, [row] * len(places), **style)
-    first = tuning.first
-    if first is not None and first.time:
-        ring = {"facecolors": "none", "edgecolors": "black", "s": 70, "linewidths": 1.1}
-        at = min(_FARTHEST, first.time / best)
-        drawn["heuristics' first choice"] = axes.scatter([at], [row], zorder=3, **ring)
-    chosen = next((t for t in tuning.timed if t.config == tuning.chosen), None)
-    if chosen is not None and chosen.time:
-        at = min(_FARTHEST, chosen.time / best)
-        cross = {"marker": "x", "color": "black", "s": 26, "linewidths": 1.2, "zorder": 4}
-        drawn["chosen"] = axes.scatter([at], [row], **cross)
+    for trial in tuning.timed:
+        over = (trial.time or best) / best
+        yield trial.origin.value, over
+        if trial == tuning.first:
+            yield "first", over
+        if trial.config == tuning.chosen:
+            yield "chosen", over
 
 
-def _finish(axes: Any, timed: list[KernelTuning], title: str, drawn: dict[str, Any]) -> None:
-    axes.set_yticks(range(len(timed)))
-    labels = []
-    for t in timed:
-        name = t.name.removeprefix("triton_")
-        short = name if len(name) <= 44 else f"{name[:28]}…{name[-15:]}"
-        time = t.best.time * 1000 if t.best and t.best.time else 0.0
-        labels.append(f"{short}  {time:.1f} µs")
-    axes.set_yticklabels(labels, fontsize=7)
-    axes.set_ylim(-0.7, len(timed) - 0.3)
-    axes.set_xscale("log")
-    axes.set_xlim(0.985, _FARTHEST * 1.03)
-    ticks = [1.0, 1.05, 1.1, 1.2, 1.5, 2.0, _FARTHEST]
-    axes.set_xticks(ticks)
-    axes.set_xticklabels([f"{t:g}" for t in ticks[:-1]] + [f"≥{_FARTHEST:g}"], fontsize=8)
-    axes.minorticks_off()
-    axes.grid(axis="x", color="#dddddd", linewidth=0.6, zorder=0)
-    axes.set_xlabel("time over the fastest trial of the same kernel", fontsize=8)
-    axes.set_title(f"Tuning of {title}", fontsize=10, loc="left")
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    below = (0.5, -0.9 / (1.6 + _ROW_INCHES * len(timed)))
-    look = {"ncol": 3, "fontsize": 7, "frameon": False, "loc": "upper center"}
-    axes.legend(drawn.values(), drawn.keys(), bbox_to_anchor=below, **look)
+def _name(tuning: KernelTuning) -> str:
+    time = tuning.best.time * 1000 if tuning.best and tuning.best.time else 0.0
+    return f"{shorten(short(tuning.name), 44)}  {time:.1f} µs"
