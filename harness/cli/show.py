@@ -37,7 +37,9 @@ def show(
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option("--by", help="Sum a run of the corpus up: by all, kind, family or model."),
+        typer.Option(
+            "--by", help="Sum a run of the corpus up: by all, kind, family, model, pattern."
+        ),
     ] = None,
     baseline: Annotated[
         str | None,
@@ -79,11 +81,26 @@ def _summed_up(options: Options, run: Run, by: str, baseline: str | None) -> Rep
         raise UsageError("a run is not summed up by that", got=by, expected=", ".join(rollup.BY))
     folder = corpus_folder(options, run.suite) or options.suites / CORPUS
     corpus = corpora.load(folder)
+    run = _with_others(options, run)
     compilers = {row.compiler for graph in run.graphs for row in graph.regions}
     other: Run | str | None = baseline
     if baseline is not None and baseline not in compilers:
         other = store.load(lookup.find(options.results, baseline))
     return standings_report(rollup.standings(corpus, run, by, other), by, baseline or "")
+
+
+def _with_others(options: Options, run: Run) -> Run:
+    """``run`` and, of graphs that it lacks, what other runs of its commit on its machine found: a
+    corpus is run bit by bit, within a budget or until it is interrupted."""
+    graphs = {graph.name: graph for graph in run.graphs}
+    own = (run.commit, run.dirty, run.machine.key, run.method, run.suite.partition(":")[0])
+    for one in reversed(index.refresh(options.results).readable if run.commit else ()):
+        its = (one.commit, one.dirty, one.machine, one.method, one.suite.partition(":")[0])
+        if its == own and one.id != run.id:
+            other = store.load(options.results / one.file)
+            graphs = {graph.name: graph for graph in other.graphs} | graphs
+            output.note(f"with the graphs of run {one.id}, of the same commit and machine")
+    return replace(run, graphs=tuple(graphs.values()))
 
 
 def chosen(run: Run, only: Sequence[str]) -> Run:

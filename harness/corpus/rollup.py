@@ -17,7 +17,7 @@ from harness.errors import UsageError
 from harness.measure.peers.names import OURS
 from harness.records.run import Check, GraphRecord, Run
 
-BY = ("all", "kind", "family", "model")
+BY = ("all", "kind", "family", "model", "pattern")
 _ALPHA = 0.05
 """Chance that any interval of a table misses its score."""
 
@@ -42,7 +42,8 @@ class Score:
 class Standing:
     """One row: ``covered`` is the share of the group's modelled bytes that was timed, ``ms`` the
     time of all calls of the timed patterns, ``fraction`` the mean share of what the device allows
-    weighted by time, ``failed`` how many patterns are wrong or have no time."""
+    weighted by time, ``failed`` how many patterns are wrong or have no time, ``mean`` the geometric
+    mean over the baseline's ratios, every pattern alike."""
 
     group: str
     patterns: int
@@ -51,12 +52,14 @@ class Standing:
     ms: float
     fraction: float | None
     score: Score | None
+    mean: float | None = None
 
 
 def standings(
     corpus: Corpus, run: Run, by: str, baseline: Run | str | None = None
 ) -> list[Standing]:
-    """The rows of a roll-up, the heaviest group first. ``baseline`` is another run, or the name of
+    """The rows of a roll-up, the heaviest group first; patterns by their ratio to the baseline, the
+    slowest first. ``baseline`` is another run, or the name of
     a compiler that this run was compared with. Raises ``UsageError`` for a run of no pattern."""
     timed = {graph.name: graph for graph in run.graphs}
     if not any(pattern.name in timed for pattern in corpus.patterns):
@@ -80,7 +83,7 @@ def standings(
             calls[group, pattern.name] = calls.get((group, pattern.name), 0) + use.calls
     ordered = sorted(weights, key=lambda group: (-sum(weights[group].values()), group))
     shown = [group for group in ordered if not timed.keys().isdisjoint(weights[group])]
-    return [
+    rows = [
         _standing(
             group,
             weights[group],
@@ -91,6 +94,9 @@ def standings(
         )
         for group in shown
     ]
+    if by == "pattern":
+        rows.sort(key=lambda row: math.inf if row.mean is None else row.mean)
+    return rows
 
 
 def _group(pattern: Pattern, capture: Capture, by: str) -> str:
@@ -99,6 +105,7 @@ def _group(pattern: Pattern, capture: Capture, by: str) -> str:
         "kind": pattern.kind,
         "family": capture.family,
         "model": capture.model,
+        "pattern": pattern.name,
     }[by]
 
 
@@ -123,6 +130,7 @@ def _standing(
         sum(spent.values()),
         sum(fractions[name] * spent[name] for name in fractions) / share if share else None,
         score([(logs[name], weights[name]) for name in logs], alpha),
+        math.exp(sum(logs.values()) / len(logs)) if logs else None,
     )
 
 

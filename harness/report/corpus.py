@@ -135,7 +135,7 @@ def coverage_report(patterns: Sequence[Pattern], supported: Iterable[str]) -> Re
 _STANDINGS = (
     _column("group"),
     *(_column(key, right=True) for key in ("patterns", "failed", "covered", "ms", "of peak")),
-    *(_column(key, right=True) for key in ("score", "interval")),
+    *(_column(key, right=True) for key in ("mean", "score", "interval")),
     _column("verdict"),
 )
 
@@ -150,6 +150,7 @@ def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report
             "covered": f"{row.covered:.1%}",
             "ms": f"{row.ms:.4g}",
             "of peak": "–" if row.fraction is None else f"{row.fraction:.0%}",
+            "mean": "–" if row.mean is None else f"{row.mean:.3f}",
             "score": "–" if row.score is None else f"{row.score.value:.3f}",
             "interval": "–"
             if row.score is None
@@ -160,9 +161,10 @@ def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report
     ]
     said = (
         f"by {by}; covered: share of the modelled bytes that was timed; ms: of all calls of the "
-        "timed patterns; score: weighted geometric mean of "
+        "timed patterns; mean and score: geometric means of "
         + (f"{baseline}'s time over ours" if baseline else "nothing (name a --baseline)")
-        + "; the intervals of a table all hold with 95 %"
+        + ", over patterns and weighted by the models' bytes; the intervals of a table all hold "
+        "with 95 %"
     )
     return Report(
         lambda: [Table(_STANDINGS, shown), Text(), Text(said)],

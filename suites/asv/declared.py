@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from suites.tracking.measure import Wanted, open_cuda
+from suites.tracking.overlay import asked_patterns
 
 WANTED = Wanted(
     graphs=(
@@ -27,6 +28,7 @@ WANTED = Wanted(
         "fp8_rowwise_forward",
         "channels_last_forward",
         "image_preprocess_forward",
+        *asked_patterns(),
     ),
     open_device=open_cuda,
 )

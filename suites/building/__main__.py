@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> str | None:
         if given.what == "try":
             corpus = store.load(given.folder)
             chosen = select(corpus, " ".join(given.names))
-            log = given.log or given.work / f"tried-{corpus.digest}.jsonl"
+            log = given.log or given.work / "tried.jsonl"
             outcome = tried(corpus.texts(p.name for p in chosen), log, given.jobs)
             sys.stdout.write(summary(outcome) + "\n")
             return None

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from harness.corpus.model import digest
 from harness.devices.job import Context, Job, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
@@ -25,12 +26,14 @@ _SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What became of a pattern. ``kernels`` are the hashes of what the kernels for sm_90 execute,
-    ``counts`` how many there are for each target; ``seconds`` is code generation for sm_90.
+    """What became of a pattern, whose two texts have the digest ``of``. ``kernels`` are the hashes
+    of what the kernels for sm_90 execute, ``counts`` how many there are for each target;
+    ``seconds`` is code generation for sm_90, in seconds of a processor.
     ``checked`` kernels of the small counterpart passed, ``wrong`` say what is wrong with others;
     ``failures`` say what could not be generated."""
 
     name: str
+    of: str = ""
     kernels: tuple[str, ...] = ()
     counts: tuple[int, ...] = ()
     seconds: float = 0.0
@@ -60,10 +63,10 @@ def try_job(context: Context, job: TryJob) -> Tried:
     from harness.target import find_target
 
     context.step("compiling")
-    began = time.perf_counter()
+    began = time.process_time()
     graph = loads(job.text)
     full = compile_graph(graph, find_target(job.targets[0]))
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     counts, failures = [len(full.kernels)], [one_line(f.error) for f in full.failures]
     for name in job.targets[1:]:
         other = compile_graph(graph, find_target(name))
@@ -81,6 +84,7 @@ def try_job(context: Context, job: TryJob) -> Tried:
             wrong += [f"{kernel.name}: {found}"] if found else []
     return Tried(
         job.name,
+        digest(job.text + job.small),
         tuple(kernel.module.code_hash for kernel in full.kernels),
         tuple(counts),
         round(seconds, 4),
@@ -112,13 +116,14 @@ def tried(
     targets: Sequence[str] = TARGETS,
     tell: Callable[[Tried, int, int], None] = lambda *_: None,
 ) -> list[Tried]:
-    """Every pattern of ``texts`` (its graph, its small counterpart): those that ``log`` knows as
-    it does, the others as they become known."""
+    """Every pattern of ``texts`` (its graph, its small counterpart): those that ``log`` knows with
+    these texts as it does, the others as they become known."""
     known: dict[str, Tried] = {}
     if log.is_file():
         for line in log.read_text().splitlines():
-            row = json.loads(line)
-            known[row["name"]] = Tried(**{k: _frozen(v) for k, v in row.items()})
+            row = Tried(**{k: _frozen(v) for k, v in json.loads(line).items()})
+            if row.name in texts and row.of == digest("".join(texts[row.name])):
+                known[row.name] = row
     todo = [name for name in texts if name not in known]
     jobs = [
         TryJob(name=name, text=texts[name][0], small=texts[name][1], targets=tuple(targets))
@@ -129,7 +134,8 @@ def tried(
         for done, (index, answer) in enumerate(pool.each(jobs), start=1):
             if isinstance(answer, HarnessError):
                 said = " ".join(f"{answer.what} {answer.got} {answer.step}".split())
-                answer = Tried(todo[index], failures=(said[:300],))
+                of = digest("".join(texts[todo[index]]))
+                answer = Tried(todo[index], of, failures=(said[:300],))
             known[answer.name] = answer
             lines.write(json.dumps(asdict(answer)) + "\n")
             lines.flush()

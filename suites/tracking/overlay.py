@@ -13,6 +13,8 @@ import msgspec
 _OVERLAY = "HARNESS_ASV"
 GRAPHS = "HARNESS_ASV_GRAPHS"
 """Names the graphs to measure, where time does not allow for all that are declared."""
+QUERY = "HARNESS_ASV_QUERY"
+"""Says which patterns of the corpus are declared as well, and measured where no graph is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,19 @@ def overlay(environ: Mapping[str, str] = os.environ) -> Overlay | None:
 
 def asked_graphs() -> tuple[str, ...]:
     """The graphs that the user names; empty: all."""
-    return tuple(os.environ.get(GRAPHS, "").replace(",", " ").split())
+    return tuple(os.environ.get(GRAPHS, "").replace(",", " ").split()) or asked_patterns()
+
+
+def asked_patterns() -> tuple[str, ...]:
+    """The patterns of the corpus that the user's query means, by name; none without one. Raises
+    ``UsageError`` and ``UnknownName`` as ``corpus.selecting.select`` does."""
+    query = os.environ.get(QUERY, "")
+    if not query:
+        return ()
+    from harness.corpus import selecting, store
+
+    folder = Path(__file__).parent.parent / "corpus"
+    return tuple(sorted(p.name for p in selecting.select(store.load(folder), query)))
 
 
 def search_path() -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import math
@@ -15,14 +16,16 @@ import pytest
 import torch
 
 from harness.errors import CheckFailed, CommitUnusable, CompileFailed, UnknownName
+from harness.graph.text import load
 from harness.heuristics.facts import Config
 from harness.history.commits import export as exporter
 from harness.history.commits import tree as commit_tree
 from harness.measure.jobs import Timing
-from harness.options import Options
+from harness.options import Options, current
 from harness.records.timing import Samples
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.session.cuda import CudaDevice
+from suites.asv import declared
 from suites.tracking import machine as asv_machine
 from suites.tracking import measure as asv_measure
 from suites.tracking.measure import Emitted, Wanted, open_cuda
@@ -207,6 +210,21 @@ def test_a_graph_that_the_suite_does_not_declare_is_named(monkeypatch: pytest.Mo
     monkeypatch.setenv("HARNESS_ASV_GRAPHS", "gpt2_forward, lama_forward")
     with pytest.raises(UnknownName, match="llama_forward"):
         asv_measure.chosen_graphs(Wanted(("llama_forward", "gpt2_forward")))
+
+
+def test_a_query_declares_patterns_of_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_ASV_QUERY", "kind=scatter nodes<30 sample=3 seed=1")
+    wanted = importlib.reload(declared).WANTED
+    assert "adamw_step" in wanted.graphs
+    chosen = asv_measure.chosen_graphs(wanted)
+    assert len(chosen) == 3 and wanted.graphs[-3:] == chosen
+    found = asv_measure.graph_files(current(), chosen)
+    assert [load(path).name for path in found.values()] == list(chosen)
+    monkeypatch.setenv("HARNESS_ASV_GRAPHS", "adamw_step")
+    assert asv_measure.chosen_graphs(wanted) == ("adamw_step",)
+    monkeypatch.setenv("HARNESS_ASV_QUERY", "kind=scater")
+    with pytest.raises(UnknownName, match="kind: scatter"):
+        importlib.reload(declared)
 
 
 def test_only_what_is_asked_for_is_measured(

@@ -1,6 +1,12 @@
 from __future__ import annotations
 
+import datetime as dt
+import shutil
+
 import pytest
+
+from harness.history import store
+from harness.records.run import Check, GraphRecord, KernelRecord, Machine, Run
 
 
 def test_patterns_captures_and_coverage_are_listed(harness):
@@ -53,3 +59,39 @@ def test_a_budget_says_what_it_leaves_out(harness):
     assert len(ran.json()["graphs"]) == 1
     assert "1 of " in ran.err and "are left out" in ran.err
     assert harness("run", "--minutes", "1").status == 2
+
+
+def keep(results, names, ms):
+    """A run of patterns, each with one kernel, that has just been made."""
+    graphs = tuple(
+        GraphRecord(one, kernels=(KernelRecord(f"k_{one}", "poi", 8, ms=ms, check=Check.PASSED),))
+        for one in names
+    )
+    number = len(list(results.rglob("*.parquet")))
+    run = Run(
+        f"20260101-00010{number}-abc",
+        dt.datetime.now(dt.UTC).isoformat(),
+        Machine("cpu", "x"),
+        "sm_90",
+        "corpus:kind=pointwise",
+        commit="abc",
+        graphs=graphs,
+    )
+    store.save(results, run)
+
+
+def test_a_run_that_was_cut_short_is_gone_on_with(harness, results):
+    """What was not measured is what a budget picks; a sum takes both runs of the commit."""
+    where = ("--suite", "corpus", "--where", "kind=pointwise nodes<12 bytes<1MB", "--sample", "2")
+    rows = harness("list", *where, "--json").json()["patterns"]
+    first, second = (row["name"] for row in rows)
+    for done, left in ((first, second), (second, first)):
+        shutil.rmtree(results, ignore_errors=True)
+        keep(results, [done], 0.5)
+        chosen = ("--minutes", "0.03", "--no-timing", "--no-record", "-j", "1", "--json")
+        (graph,) = harness("run", *where, *chosen).json()["graphs"]
+        assert graph["name"] == left
+    keep(results, [first], 0.25)
+    summed = harness("show", "latest", "--by", "all", "--json")
+    (row,) = summed.json()["groups"]
+    assert row["patterns"] == 2 and "with the graphs of run 20260101-000100" in summed.err

@@ -15,13 +15,22 @@ CORPUS = store.load(FOLDER / "corpus")
 
 @pytest.mark.slow
 def test_a_sample_of_the_corpus(tmp_path):
-    chosen = select(CORPUS, "small=yes nodes<60 sample=40 seed=3")
+    chosen = select(CORPUS, "small=yes nodes<150 sample=300 seed=3")
     texts = CORPUS.texts(p.name for p in chosen)
     found = tried(texts, tmp_path / "log.jsonl", 2)
     assert not [one for one in found if one.failures or one.wrong], summary(found)
-    assert sum(one.checked for one in found) >= 40
+    assert sum(one.checked for one in found) >= 300
     again = tried(texts, tmp_path / "log.jsonl", 1)
     assert again == found, "a log is gone on with"
+
+
+def test_a_log_of_other_graphs_is_not_gone_on_with(tmp_path):
+    """A pattern keeps its name when another build of the corpus has it at other sizes."""
+    log, wider = tmp_path / "log.jsonl", ROUNDED.replace("36", "40")
+    (one,) = tried({"it": (ROUNDED, "")}, log, 1, ("sm_90",))
+    (other,) = tried({"it": (wider, "")}, log, 1, ("sm_90",))
+    assert one.of != other.of and one.kernels != other.kernels
+    assert tried({"it": (wider, "")}, log, 1) == [other]
 
 
 ROUNDED = """# harness graph 1

@@ -50,6 +50,17 @@ def test_a_result_over_patterns_is_one_over_models(corpus):
     assert families == {"language", "vision"}
 
 
+def test_the_slowest_patterns_come_first_and_every_pattern_counts_alike_in_the_mean(corpus):
+    names = [p.name for p in corpus.patterns]
+    before = run_of(corpus, dict.fromkeys(names, 1.0))
+    now = run_of(corpus, {name: 2.0 if name == names[3] else 1.0 for name in names})
+    rows = rollup.standings(corpus, now, "pattern", before)
+    assert rows[0].group == names[3] and rows[0].mean == pytest.approx(0.5)
+    assert [row.mean for row in rows[1:]] == pytest.approx([1.0] * (len(names) - 1))
+    (whole,) = rollup.standings(corpus, now, "all", before)
+    assert whole.mean == pytest.approx(0.5 ** (1 / len(names)))
+
+
 def test_a_model_that_slowed_down_is_the_one_that_is_named(corpus):
     before = {p.name: 1.0 for p in corpus.patterns}
     after = {
