@@ -339,10 +339,20 @@ class Builder:
         assert isinstance(made, Constant)
         return made
 
-    def load(self, buffer: str, index: sympy.Expr, dtype: DType, indirect: Indirect = ()) -> Value:
-        """A load; ``dtype`` is the buffer's type and the value has its compute type."""
-        key = ("load", buffer, index, tuple((s, id(v)) for s, v in indirect))
-        return self._intern(key, Load(dtype.compute, buffer, index, indirect))
+    def load(
+        self,
+        buffer: str,
+        index: sympy.Expr,
+        dtype: DType,
+        indirect: Indirect = (),
+        *,
+        stored: bool = False,
+    ) -> Value:
+        """A load; ``dtype`` is the buffer's type and the value has its compute type, or, as it is
+        ``stored``, that type itself."""
+        made = dtype if stored else dtype.compute
+        key = ("load", made, buffer, index, tuple((s, id(v)) for s, v in indirect))
+        return self._intern(key, Load(made, buffer, index, indirect))
 
     def index(self, expr: sympy.Expr, dtype: DType, indirect: Indirect = ()) -> Value:
         """An index expression as a value of ``dtype``."""
@@ -393,7 +403,7 @@ def rebuild(value: Value, made: Made, builder: Builder, address: Address) -> Val
             return builder.constant(value.number, value.dtype)
         case Load():
             index, indirect = address(value.index), bindings(value.indirect, made)
-            return builder.load(value.buffer, index, value.dtype, indirect)
+            return builder.load(value.buffer, index, value.dtype, indirect, stored=True)
         case IndexValue():
             index, indirect = address(value.index), bindings(value.indirect, made)
             return builder.index(index, value.dtype, indirect)

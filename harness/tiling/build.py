@@ -30,6 +30,7 @@ from harness.ir.traffic import bytes_moved, bytes_touched
 from harness.schedule.group import FusedGroup, SegmentKind, splits
 from harness.target import Target
 from harness.tiling import choose
+from harness.tiling.copies import with_exact_copies
 from harness.tiling.memory import accesses, arguments, shared_pairs
 from harness.tiling.names import kernel_name
 from harness.tiling.passes import components, loaded_by_segment
@@ -164,7 +165,8 @@ def _segments(
         if not one_scope:
             inliner.forget(in_loop)
         if fresh:
-            result.append(PlanSegment(segment.kind, tuple(fresh)))
+            stores = tuple(with_exact_copies(fresh, dtypes, builder))
+            result.append(PlanSegment(segment.kind, stores))
     return tuple(result) if one_scope else online_softmax(result, builder)
 
 

@@ -379,3 +379,20 @@ def test_a_scatter_keeps_gaps_in_memory(compiler: Compiler, name: str, dynamic: 
 
     assert differences(function, [GAPS[name]], compiler, dynamic=dynamic) == []
     assert [report.fallbacks for report in compiler.reports] == [0]
+
+
+SHORTS = torch.tensor([0x7F81, 0x7FC1, -127, -1, 0x7C01, 0x7E05, 0x3F80], dtype=torch.int16)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_copy_keeps_the_bits_of_a_nan(compiler: Compiler, dtype: torch.dtype) -> None:
+    def function(n: torch.Tensor) -> list[torch.Tensor]:
+        x = n.view(dtype)
+        moved = [
+            x.flip(0), F.pad(x, (1, 2)), torch.cat([x, x.flip(0)]), torch.where(n > 5, x, x[0]),
+            torch.where(n > 5, x, -2), x.sort().values.flip(0)[:1] * 0 + x[:1] * 2,
+        ]  # fmt: skip
+        return [*(one.view(torch.int16) for one in moved[:-1]), *moved, x.abs().float()]
+
+    check(compiler, function, SHORTS)
+    check(compiler, lambda x: (x.view(dtype).flip(0), x * 2), SHORTS)
