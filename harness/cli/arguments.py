@@ -96,6 +96,25 @@ KernelSeconds: TypeAlias = Annotated[
         help="Give up a kernel whose check or timing, tuning included, takes longer: it hangs.",
     ),
 ]
+Devices: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--devices",
+        metavar="all|N,N",
+        help="Spread over these GPUs of the machine, a graph always on the same one. "
+        "Default: the current GPU.",
+        show_default=False,
+    ),
+]
+Workers: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--workers",
+        metavar="ADDRESS",
+        help="Spread over the GPUs of a dask scheduler's workers: tcp://HOST:8786.",
+        show_default=False,
+    ),
+]
 Timing: TypeAlias = Annotated[
     bool | None,
     typer.Option(

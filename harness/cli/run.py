@@ -7,13 +7,14 @@ import dataclasses
 import datetime as dt
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from harness.calibration import store as calibrations
 from harness.cli.arguments import (
     Commit,
+    Devices,
     Graphs,
     Jobs,
     KernelSeconds,
@@ -25,6 +26,7 @@ from harness.cli.arguments import (
     TargetName,
     Timing,
     Where,
+    Workers,
     queried,
 )
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
@@ -40,8 +42,19 @@ from harness.report import output
 from harness.report.kernels import graph_blocks, run_report, summary_report
 
 if TYPE_CHECKING:  # these import torch
-    from harness.session.model import Event
+    from harness.session.model import Event, TimedAgain
     from harness.session.plan import Plan
+
+
+_Against: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COMPILERS",
+        help="Compare with other compilers on the same regions and inputs, commas between "
+        "them: eager, inductor, inductor-tuned, or a backend of torch.compile. Needs a GPU.",
+        show_default=False,
+    ),
+]
 
 
 @command(table=True, only=True, cases=True)
@@ -60,17 +73,11 @@ def run(
     ] = True,
     timing: Timing = None,
     commit: Commit = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COMPILERS",
-            help="Compare with other compilers on the same regions and inputs, commas between "
-            "them: eager, inductor, inductor-tuned, or a backend of torch.compile. Needs a GPU.",
-            show_default=False,
-        ),
-    ] = None,
+    against: _Against = None,
     processes: Processes = 3,
     kernel_seconds: KernelSeconds = 180.0,
+    devices: Devices = "",
+    workers: Workers = "",
 ) -> int:
     """Compile, check and, with a GPU, time the kernels of graphs.
 
@@ -89,6 +96,8 @@ def run(
     harness run --processes 5 --kernel-seconds 60
     harness run --suite corpus --where 'kind=reduction bytes>1MB' --sample 200
     harness run --suite corpus --minutes 20
+    harness run --devices all
+    harness run --workers tcp://farm:8786
     """
     from harness.session.plan import Request, prepare
 
@@ -97,9 +106,8 @@ def run(
     names = tuple(graphs or ())
     suite = queried(suite, where, sample, seed)
     names = names if minutes is None else _within(options, suite, minutes, processes)
-    request = Request(
-        suite, names, target, jobs, timing, others, processes, kernel_seconds, answer.only
-    )
+    asked = (suite, names, target, jobs, timing, others, processes, kernel_seconds)
+    request = Request(*asked, answer.only, devices, workers)
     if record:
         answer.recover()
     with prepare(options, request) as plan:
@@ -156,7 +164,7 @@ def _measure(plan: Plan, answer: Answer, results: Path | None) -> int:
         except (KeyboardInterrupt, NoDevice) as error:
             cause = error
         finally:
-            sink.update(dataclasses.replace(sink.run, state=plan.state()))
+            sink.update(plan.ended(sink.run))
     if not plan.whole and not any(graph.kernels for graph in sink.run.graphs) and not cause:
         raise UnknownName(
             "there is no such graph or kernel",
@@ -215,15 +223,20 @@ class _Follower:
                 self.process = f"process {event.process + 1} of {event.total}"
                 self._say(self.process)
             case model.TimedAgain():
-                self.done += 1
-                self._say(f"{self.process}: {event.graph}")
-                if event.reason:
-                    output.note(f"{event.graph}, {event.kernel}, {self.process}: {event.reason}")
+                self._retimed(event)
+            case model.BoardLost():
+                output.note(str(event))
             case model.GraphDone():
                 self.sink.add_graph(event.record)
                 self.unprinted[event.record.name] = event.record
                 if self.final:
                     self._print()
+
+    def _retimed(self, event: TimedAgain) -> None:
+        self.done += 1
+        self._say(f"{self.process}: {event.graph}")
+        if event.reason:
+            output.note(f"{event.graph}, {event.kernel}, {self.process}: {event.reason}")
 
     def _say(self, text: str) -> None:
         self.bar.update(text, self.done, max(self.total, 1))

@@ -148,6 +148,12 @@ class Pool(Closing):
             raise failed[0]
         return [place.facts for place in self._places if place.gone is None]
 
+    def interrupt(self) -> None:
+        """From another thread than the one that waits for answers: the jobs in hand are lost."""
+        for place in self._places:
+            for process in place.processes:
+                process.kill()
+
     def spare(self) -> None:
         """Start the processes that ``restart`` goes on in, without waiting for them. They do their
         imports meanwhile and leave the devices alone."""

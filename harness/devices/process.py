@@ -116,10 +116,14 @@ class Process:
         self.log.seek(max(0, self.log.tell() - _LOG_CHARACTERS))
         return self.log.read().decode(errors="replace").strip()
 
-    def end(self) -> None:
+    def kill(self) -> None:
         """Kill the process and everything it started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Kill the process and close what leads to it."""
+        self.kill()
         self.process.wait()
         self.forget()
 

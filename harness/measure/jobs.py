@@ -63,9 +63,13 @@ class OpenDevice(Job):
     bandwidths: bool = False
 
 
-def gpu(bandwidths: bool = False, environment: tuple[tuple[str, str], ...] = ()) -> Device:
-    """The current CUDA device."""
-    return Device("cuda", "cuda", environment, (_WORKER,), OpenDevice(bandwidths))
+def gpu(
+    bandwidths: bool = False, environment: tuple[tuple[str, str], ...] = (), board: str = ""
+) -> Device:
+    """The current CUDA device, or the one with the identifier ``board``."""
+    alone = (("CUDA_VISIBLE_DEVICES", board),) if board else ()
+    given = (*environment, *alone)
+    return Device(board or "cuda", "cuda", given, (_WORKER,), OpenDevice(bandwidths))
 
 
 @dataclass(frozen=True, slots=True)

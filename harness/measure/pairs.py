@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.devices.job import Device
 from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice
 from harness.measure.jobs import (
@@ -35,13 +36,14 @@ class KernelPair:
 class PairResults:
     """What the processes measured of each pair, in the order of the processes, or a reason.
     ``interrupted``: the user ended it early, ``lost``: why the device gave out; what had been
-    measured is here."""
+    measured is here. ``notes``: GPUs that gave out whose pairs others timed."""
 
     device: DeviceFacts
     outcomes: tuple[tuple[PairSamples, ...], ...]
     reasons: tuple[str, ...]
     interrupted: bool = False
     lost: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def time_pairs(
@@ -51,17 +53,18 @@ def time_pairs(
     jobs: int,
     follow: Follow = lambda _done, _total: None,
     handlers: Mapping[str, str] | None = None,
+    device: Device | None = None,
 ) -> PairResults:
-    """Time every pair in every process. A pair that hangs or fails is a reason and is not tried in
-    later processes; the others go on. Ctrl-C and a GPU that gives out end it early. Raises
-    ``NoDevice`` where nothing could be measured.
+    """Time every pair in every process, on ``device`` (the current GPU if None). A pair that hangs
+    or fails is a reason and is not tried in later processes; the others go on. Ctrl-C and a GPU
+    that gives out end it early. Raises ``NoDevice`` where nothing could be measured.
     """
     outcomes: list[list[PairSamples]] = [[] for _ in pairs]
     reasons = [""] * len(pairs)
     interrupted, lost = False, ""
-    with Pool([gpu()], effort.job_seconds, cache, handlers) as pool:
-        device: DeviceFacts = pool.open()[0]
-        compile_ahead(_compile_jobs(pairs, device), jobs, cache)
+    with Pool([device or gpu()], effort.job_seconds, cache, handlers) as pool:
+        facts: DeviceFacts = pool.open()[0]
+        compile_ahead(_compile_jobs(pairs, facts), jobs, cache)
         try:
             for process, number, chance in in_fresh_processes(
                 pool, len(pairs), effort, lambda _, number: not reasons[number], follow
@@ -82,7 +85,7 @@ def time_pairs(
             lost = one_line(error)
         except KeyboardInterrupt:
             interrupted = True
-    return PairResults(device, tuple(map(tuple, outcomes)), tuple(reasons), interrupted, lost)
+    return PairResults(facts, tuple(map(tuple, outcomes)), tuple(reasons), interrupted, lost)
 
 
 def find_device(cache: Path) -> DeviceFacts:

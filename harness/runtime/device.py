@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import torch
 
-from harness.errors import NoDevice
+from harness.errors import NoDevice, UsageError
 from harness.target import A100, B200, H100, H200, Target
 
 _NAMED = (("h200", H200), ("h100", H100), ("b200", B200), ("a100", A100))
@@ -29,6 +29,23 @@ def require() -> torch.device:
             remedy="run on a machine with an NVIDIA GPU, or leave timing out",
         )
     return torch.device("cuda", torch.cuda.current_device())
+
+
+def boards(asked: str) -> list[str]:
+    """The identifiers (``GPU-…``) of the CUDA devices ``asked`` for: ``all``, or their numbers with
+    commas between them. Raises ``NoDevice``, and ``UsageError`` for a number that there is not."""
+    require()
+    count = torch.cuda.device_count()
+    numbers = [str(n) for n in range(count)] if asked == "all" else asked.split(",")
+    wrong = [n for n in numbers if not n.isdecimal() or int(n) >= count]
+    if wrong or len(set(numbers)) < len(numbers):
+        raise UsageError(
+            "there is no such GPU" if wrong else "a GPU is named twice",
+            where="--devices",
+            got=wrong[0] if wrong else asked,
+            expected=f"all, or numbers from 0 to {count - 1} with commas between them",
+        )
+    return [f"GPU-{torch.cuda.get_device_properties(int(n)).uuid}" for n in numbers]
 
 
 def current_target(device: torch.device | None = None) -> Target:

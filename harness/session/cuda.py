@@ -9,7 +9,7 @@ from typing import cast
 
 from harness.codegen.source import EmittedModule
 from harness.devices.closing import Closing
-from harness.devices.job import BESIDE_TIMING
+from harness.devices.job import BESIDE_TIMING, Device
 from harness.devices.pool import Pool
 from harness.heuristics.facts import Config
 from harness.measure.jobs import (
@@ -38,8 +38,8 @@ SECONDS = 180.0
 
 
 class CudaDevice(Closing):
-    """The current CUDA device. ``jobs`` processes compile ahead of what is timed; their
-    results, and everything else worth keeping, go below ``cache``.
+    """The current CUDA device, or the one that ``where`` describes. ``jobs`` processes compile
+    ahead of what is timed; their results, and everything else worth keeping, go below ``cache``.
 
     One worker process checks and times. A kernel that takes longer than ``seconds``, or
     after which the device's context is gone, costs its own row: the worker is replaced and
@@ -53,11 +53,12 @@ class CudaDevice(Closing):
         jobs: int,
         seconds: float = SECONDS,
         handlers: Mapping[str, str] | None = None,
+        where: Device | None = None,
     ) -> None:
         self._cache = cache
         self._readings: list[Reading] = []
         self._process = 0
-        self._worker = Pool([gpu(bandwidths=True)], seconds, cache, handlers)
+        self._worker = Pool([where or gpu(bandwidths=True)], seconds, cache, handlers)
         self._pool = CompilePool(jobs, cache, niceness=BESIDE_TIMING)
         try:
             self._facts: DeviceFacts = self._worker.open()[0]
@@ -69,6 +70,15 @@ class CudaDevice(Closing):
         """End the processes."""
         self._worker.close()
         self._pool.close()
+
+    def interrupt(self) -> None:
+        """From another thread: what is being measured is lost, and whoever waits for it goes on."""
+        self._worker.interrupt()
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """The device as the first process found it."""
+        return self._facts
 
     @property
     def target(self) -> Target:
@@ -87,8 +97,13 @@ class CudaDevice(Closing):
         return self._facts.roofline
 
     @property
-    def state(self) -> StateSummary | None:
+    def readings(self) -> Sequence[Reading]:
         """The GPU's state while kernels were timed, in all processes so far."""
+        return self._readings
+
+    @property
+    def state(self) -> StateSummary | None:
+        """The same summed up."""
         return summary(self._readings)
 
     @property

@@ -101,6 +101,24 @@ class TimedAgain:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class BoardLost:
+    """One of several GPUs gave out: others get what it had not finished."""
+
+    board: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.board} was lost, the others go on: {self.reason}"
+
+
 Event = (
-    GraphStarted | GraphCompiled | KernelDone | RegionDone | GraphDone | ProcessStarted | TimedAgain
+    GraphStarted
+    | GraphCompiled
+    | KernelDone
+    | RegionDone
+    | GraphDone
+    | ProcessStarted
+    | TimedAgain
+    | BoardLost
 )

@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import functools
 import queue
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,15 +15,17 @@ import harness
 from harness.devices.queue import Inbox, Queue
 from harness.errors import NoDevice, UsageError
 from harness.options import Options
-from harness.records.run import Machine, Run, StateSummary
+from harness.records.run import Machine, Run
 from harness.runtime.compile.cache import usable
-from harness.session.entries import ChosenKernels, corpus_notes, find_entries
+from harness.session.entries import ChosenKernels, Entry, corpus_notes, find_entries
 from harness.session.session import CheckQueue, Session, StaticQueue
 from harness.target import Target, find_target
 
 if TYPE_CHECKING:
+    from harness.measure.jobs import DeviceFacts
     from harness.measure.peers.pool import PeerPool
     from harness.session.cuda import CudaDevice
+    from harness.session.spread import Fleet, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,9 @@ class Request:
     leaves it alone, None uses it if it is there and fits the target. ``against`` names other
     compilers (``peers.names.parse``), which need a GPU. Every kernel is timed in ``processes``
     fresh processes; one that takes more than ``kernel_seconds`` in one of them is given up.
-    ``only`` are patterns: of graphs, or, where no graph is like that, of kernels.
+    ``only`` are patterns: of graphs, or, where no graph is like that, of kernels. ``devices`` are
+    the GPUs of this machine to spread over (``all``, or numbers), ``workers`` the address of a
+    scheduler of dask.distributed whose workers have one each; empty: the current GPU alone.
     """
 
     suite: str = "default"
@@ -45,20 +49,24 @@ class Request:
     processes: int = 1
     kernel_seconds: float = 180.0
     only: tuple[str, ...] = ()
+    devices: str = ""
+    workers: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A session and the run it will fill; ``timed`` says whether a GPU is used, ``notes`` what
-    the user should know before it starts. ``state`` asks for the GPU's state so far. ``whole`` is
-    false where kernels of a graph are left out: such a run is not one of the graph."""
+    the user should know before it starts. ``ended`` is the run with what is known of its GPUs at
+    the end. ``whole`` is false where kernels of a graph are left out: such a run is not one of the
+    graph. ``places`` are the GPUs where there may be several."""
 
-    session: Session
+    session: Session | Fleet
     run: Run
     timed: bool
     notes: tuple[str, ...] = ()
-    state: Callable[[], StateSummary | None] = lambda: None
+    ended: Callable[[Run], Run] = lambda run: run
     whole: bool = True
+    places: tuple[Place, ...] = ()
 
 
 @contextlib.contextmanager
@@ -74,32 +82,125 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
     with contextlib.ExitStack() as stack:
         cache, note = stack.enter_context(usable(options.kept_cache))
         options = replace(options, cache=cache)
+        if request.devices or request.workers:
+            yield stack.enter_context(_spread(options, request, workers, note))
+            return
         device = open_device(options, request, workers)
         if device is not None:
             stack.enter_context(device)
         target = named if device is None else device.target
-        inbox: Inbox = queue.SimpleQueue()
         peers = None if device is None else open_peers(options, request, workers)
         if peers is not None:
             stack.enter_context(peers)
         entries = find_entries(options, request.suite, request.names, target, request.only)
-        session = Session(
-            entries,
-            target,
-            inbox,
-            static_queue(options, workers, inbox),
-            check_queue(options, workers, inbox),
-            device,
-            peers,
-            request.processes,
+        session = new_session(options, workers, entries, target, device)
+        session.peers, session.processes = peers, request.processes
+        run = new_run(options, request, target, None if device is None else device.facts)
+        whole, notes = _notes(options, request, entries, note)
+        yield Plan(session, run, device is not None, notes, _ended(device), whole)
+
+
+def _notes(
+    options: Options, request: Request, entries: Sequence[Entry], note: str
+) -> tuple[bool, tuple[str, ...]]:
+    """Whether the run is whole, and what to say before it starts."""
+    notes = [*([note] if note else []), *corpus_notes(options, request.suite)]
+    whole = not any(isinstance(entry, ChosenKernels) for entry in entries)
+    if not whole:
+        notes.append(f"only kernels like {' '.join(request.only)}: nothing is recorded")
+    return whole, tuple(notes)
+
+
+def _ended(device: CudaDevice | None) -> Callable[[Run], Run]:
+    return lambda run: replace(run, state=None if device is None else device.state)
+
+
+def new_session(
+    options: Options,
+    workers: int,
+    entries: Sequence[Entry],
+    target: Target,
+    device: CudaDevice | None,
+) -> Session:
+    """A session over ``entries`` on ``device``, with ``workers`` processes beside it."""
+    inbox: Inbox = queue.SimpleQueue()
+    queues = static_queue(options, workers, inbox), check_queue(options, workers, inbox)
+    return Session(entries, target, inbox, *queues, device)
+
+
+@contextlib.contextmanager
+def _spread(options: Options, request: Request, workers: int, note: str) -> Iterator[Plan]:
+    """The plan of a run on several GPUs, here or on other machines."""
+    from harness.measure.timer.state import summary
+    from harness.session.spread import BOARDS, Fleet, Homes, require_one_kind
+
+    _require_alone(request)
+    with contextlib.ExitStack() as stack:
+        if request.workers:
+            from harness.session.workers import remote_boards
+
+            places = stack.enter_context(remote_boards(request.workers, request.kernel_seconds))
+        else:
+            places = stack.enter_context(_boards_here(options, request, workers))
+        require_one_kind(places)
+        facts = places[0].facts
+        wanted = find_target(request.target or facts.target.name)
+        if wanted.capability != facts.target.capability:
+            raise _other_kind(wanted, facts.target)
+        entries = find_entries(options, request.suite, request.names, facts.target, request.only)
+        whole, notes = _notes(options, request, entries, note)
+        homes = Homes(options.results / facts.machine.key / BOARDS if whole else None)
+        fleet = Fleet(entries, facts.target, places, homes, request.processes)
+        run = replace(new_run(options, request, facts.target, facts), machine=fleet.machine())
+
+        def ended(run: Run) -> Run:
+            state = summary([one for place in places for one in place.readings])
+            return replace(run, machine=fleet.machine(), state=state)
+
+        notes = (*notes, f"{len(places)} GPUs: {', '.join(place.name for place in places)}")
+        yield Plan(fleet, run, True, notes, ended, whole, tuple(places))
+
+
+@contextlib.contextmanager
+def _boards_here(options: Options, request: Request, workers: int) -> Iterator[list[Place]]:
+    """The GPUs of this machine that are asked for, each with its share of the processes."""
+    from harness.measure.jobs import gpu
+    from harness.runtime.device import boards
+    from harness.session.cuda import CudaDevice
+    from harness.session.spread import BoardHere
+
+    names = boards(request.devices)
+    share = max(1, workers // len(names))
+
+    def session(device: CudaDevice, entries: Sequence[Entry]) -> Session:
+        return new_session(options, share, entries, device.target, device)
+
+    with contextlib.ExitStack() as stack:
+        found: list[Place] = []
+        for name in names:
+            where = gpu(bandwidths=True, board=name)
+            made = CudaDevice(options.cache, share, request.kernel_seconds, where=where)
+            place = BoardHere(made, gpu(board=name), session, options.cache, share)
+            found.append(stack.enter_context(contextlib.closing(place)))
+        yield found
+
+
+def _require_alone(request: Request) -> None:
+    """Raises ``UsageError`` for what several GPUs cannot do."""
+    others = {
+        "--against": bool(request.against),
+        "--no-timing": request.timing is False,
+        "--devices with --workers": bool(request.devices and request.workers),
+    }
+    wrong = [name for name, given in others.items() if given]
+    if wrong:
+        raise UsageError(
+            "this does not go with several GPUs",
+            where="--workers" if request.workers else "--devices",
+            got=wrong[0],
+            expected="kernels to time",
+            remedy="leave one of the two out",
         )
-        run = new_run(options, request, target, device)
-        notes = [*([note] if note else []), *corpus_notes(options, request.suite)]
-        whole = not any(isinstance(entry, ChosenKernels) for entry in entries)
-        if not whole:
-            notes.append(f"only kernels like {' '.join(request.only)}: nothing is recorded")
-        state = (lambda: None) if device is None else (lambda: device.state)
-        yield Plan(session, run, device is not None, tuple(notes), state, whole)
 
 
 def open_device(options: Options, request: Request, workers: int) -> CudaDevice | None:
@@ -158,7 +259,7 @@ def _other_kind(wanted: Target, here: Target) -> NoDevice:
     )
 
 
-def new_run(options: Options, request: Request, target: Target, device: CudaDevice | None) -> Run:
+def new_run(options: Options, request: Request, target: Target, device: DeviceFacts | None) -> Run:
     """A run that starts now, on this machine, from this checkout."""
     from harness.measure.timer.graph_timer import METHOD
     from harness.records.machine import commit_of, fingerprint
@@ -176,7 +277,7 @@ def new_run(options: Options, request: Request, target: Target, device: CudaDevi
         commit=commit.name,
         dirty=commit.dirty,
         method=METHOD,
-        copy_gbps=None if device is None else device.copy_gbps,
+        copy_gbps=None if limits is None else limits.copy_gbps,
         read_gbps=None if limits is None else limits.read_gbps,
         write_gbps=None if limits is None else limits.write_gbps,
         fp32_tflops=None if limits is None else limits.fp32_tflops,

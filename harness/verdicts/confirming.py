@@ -28,6 +28,7 @@ from harness.records.timing import Samples
 from harness.runtime.compile import binary
 from harness.runtime.module import config_from_dict
 from harness.session.entries import GraphFile
+from harness.session.spread import Place, time_spread
 from harness.target import H100, Target
 from harness.verdicts.bisecting import Made, TimePairs
 from harness.verdicts.causes import is_identical
@@ -43,13 +44,15 @@ they say how far to trust the verdicts on the others."""
 @dataclass(frozen=True, slots=True)
 class Workplace:
     """Where to measure: the cache folder, processes that compile, and who hears of progress.
-    ``triton`` is the version that compiled A's binaries, if it is another one."""
+    ``triton`` is the version that compiled A's binaries, if it is another one; ``places`` are the
+    GPUs to spread pairs over (none: the current one)."""
 
     cache: Path
     jobs: int
     follow: Follow = lambda _done, _total: None
     triton: str = ""
     target: Target = H100
+    places: Sequence[Place] = ()
 
     def keeps(self, kernel: KernelRecord) -> bool:
         """Whether the cache has the binary of ``kernel`` that ``triton`` compiled for ``target``:
@@ -115,7 +118,10 @@ def time_matches(
     pairs = [
         KernelPair(_timed_kernels(matches[n].a, place), _timed_kernels(matches[n].b)) for n in ready
     ]
-    found = time_pairs(pairs, effort, place.cache, place.jobs, place.follow)
+    if place.places:
+        found = time_spread(place.places, pairs, effort, place.follow)
+    else:
+        found = time_pairs(pairs, effort, place.cache, place.jobs, place.follow)
     measured: list[Measured] = ["a module is not recorded"] * len(matches)
     matches = [_without_samples(match) for match in matches]
     for n, outcomes, reason in zip(ready, found.outcomes, found.reasons, strict=True):
@@ -130,6 +136,7 @@ def time_matches(
         *notes,
         f"timed interleaved on {found.device.machine.gpu or found.device.machine.key}, "
         f"{effort.processes} fresh processes, random order ({found.device.method})",
+        *found.notes,
     ]
     ended = "interrupted" if found.interrupted else found.lost and f"{LOST}: {found.lost}"
     if ended:

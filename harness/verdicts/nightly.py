@@ -25,10 +25,10 @@ from harness.records.night import Change, Finding, Night, NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.runtime.module import config_from_dict
 from harness.session.entries import MadeEntry
-from harness.session.model import GraphDone, KernelDone
+from harness.session.model import BoardLost, GraphDone, KernelDone
 from harness.session.plan import Plan, Request, prepare
 from harness.session.session import blank
-from harness.target import Target
+from harness.session.spread import MOVED
 from harness.verdicts import generating
 from harness.verdicts.comparing import Comparison, Row, Side, assemble
 from harness.verdicts.confirming import LOST, NOT_REACHED, Workplace, time_matches
@@ -135,10 +135,10 @@ class _Night:
     def _judged(
         self, sorting: Sorting, plan: Plan, sink: Memory, held: contextlib.ExitStack
     ) -> tuple[Night, Comparison]:
-        found = self._timed(sorting, plan.session.target) if plan.timed else None
+        found = self._timed(sorting, plan) if plan.timed else None
         for graph in sorting.b.graphs:
             sink.add_graph(graph)
-        sink.update(replace(sink.run, state=plan.state()))
+        sink.update(plan.ended(sink.run))
         sink.finish()
         held.close()  # gives the GPU back, makes the run's file
         if sink.refused:
@@ -204,6 +204,8 @@ class _Night:
                         found[event.graph, event.kernel.name] = event.kernel
                         sink.add_kernel(event.graph, event.kernel)
                         self.follow("examining", len(found), len(wanted))
+                    elif isinstance(event, BoardLost):
+                        self.notes.append(str(event))
                     elif isinstance(event, GraphDone):
                         name = event.record.name
                         found |= {(name, k.name): k for k in event.record.kernels}
@@ -233,11 +235,14 @@ class _Night:
             self.say(f"{len(found)} kernels are known from a night that was interrupted")
         return found
 
-    def _timed(self, sorting: Sorting, target: Target) -> Comparison | None:
+    def _timed(self, sorting: Sorting, plan: Plan) -> Comparison | None:
         """Old against new, and once more what looks slower. None where nothing was timed."""
         old = sorting.a.machine.triton
         triton = old if old != sorting.b.machine.triton else ""
-        place = Workplace(self.options.cache, self.options.jobs, triton=triton, target=target)
+        target, places = plan.session.target, plan.places
+        place = Workplace(
+            self.options.cache, self.options.jobs, triton=triton, target=target, places=places
+        )
         controls, wanted = to_time(sorting)
         matches = sorting.pairing.matches
         if triton:  # what the earlier Triton compiled is known by its binary alone
@@ -278,6 +283,7 @@ class _Night:
                 self.trouble.append(f"{LOST} before anything was timed: {one_line(error)}")
                 return None
         self.trouble += [note for note in found.notes if note.startswith(LOST)]
+        self.notes += [note for note in found.notes if MOVED in note]
         if any(note.startswith("interrupted") for note in found.notes):
             raise KeyboardInterrupt
         return found

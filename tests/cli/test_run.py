@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -394,7 +395,8 @@ def test_the_summary_says_how_well_times_are_known_and_how_the_gpu_fared(
     def prepare(*given: object) -> Iterator[plan.Plan]:
         with use(*given) as made:
             run = dataclasses.replace(made.run, read_gbps=3300.0, fp32_tflops=51.0, processes=2)
-            yield dataclasses.replace(made, run=run, state=lambda: state)
+            ended = functools.partial(dataclasses.replace, state=state)
+            yield dataclasses.replace(made, run=run, ended=ended)
 
     monkeypatch.setattr(plan, "prepare", prepare)
     out = " ".join(harness("run", "--no-record").out.split())

@@ -39,7 +39,8 @@ def known(_: Context, job: KnownConfigs) -> tuple[list[Config | None], list[str]
 def take(context: Context, _: OpenDevice | None) -> DeviceFacts:
     """Counts, in the cache folder, how many processes took the device."""
     gbps = context.once(_number) * 1000.0
-    return DeviceFacts(H100, Machine("fake"), "fake/1", Roofline(gbps))
+    machine = Machine("fake", gpu_uuid=os.environ.get("CUDA_VISIBLE_DEVICES"))
+    return DeviceFacts(H100, machine, "fake/1", Roofline(gbps))
 
 
 def _number(context: Context) -> int:

@@ -10,7 +10,16 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from harness.cli.arguments import AckFile, Graphs, Jobs, KernelSeconds, Suite, Timing
+from harness.cli.arguments import (
+    AckFile,
+    Devices,
+    Graphs,
+    Jobs,
+    KernelSeconds,
+    Suite,
+    Timing,
+    Workers,
+)
 from harness.cli.changes import waivers_of
 from harness.cli.command import Answer, command
 from harness.errors import UsageError
@@ -50,6 +59,8 @@ def nightly(
     timing: Timing = None,
     jobs: Jobs = None,
     kernel_seconds: KernelSeconds = 180.0,
+    devices: Devices = "",
+    workers: Workers = "",
 ) -> int:
     """Time what changed since the accepted run, old against new, and say what became slower.
 
@@ -69,7 +80,16 @@ def nightly(
 
     answer.recover()
     names = tuple(graphs or ())
-    request = Request(suite, names, None, jobs, timing, kernel_seconds=kernel_seconds)
+    request = Request(
+        suite,
+        names,
+        None,
+        jobs,
+        timing,
+        kernel_seconds=kernel_seconds,
+        devices=devices,
+        workers=workers,
+    )
     waivers = waivers_of(ack, answer.options.results)
     ask = Ask(request, baseline, budget, waivers, accept_green, _who())
     with answer.progress("starting") as bar:

@@ -1,0 +1,261 @@
+"""Several GPUs: a graph keeps its board, lost boards cost nothing but time, kinds never mix."""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from harness.errors import HarnessError, NoDevice, UsageError
+from harness.measure.jobs import DeviceFacts, Effort, Follow, PairSamples, TimedKernel
+from harness.measure.pairs import KernelPair, PairResults
+from harness.measure.timer.state import Reading
+from harness.options import Options
+from harness.records.run import GraphRecord, Machine
+from harness.records.timing import Samples
+from harness.runtime import device
+from harness.session import cuda, plan
+from harness.session.cuda import CudaDevice
+from harness.session.entries import Entry
+from harness.session.model import BoardLost, Event, GraphDone, ProcessStarted
+from harness.session.spread import Fleet, Homes, require_one_kind, time_spread
+from harness.target import H100
+from tests.measure import fake_device
+from tests.measure.fakes import FakeEntry, RepeatableDevice, compiled, module, session
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class FakePlace:
+    """A board that takes ``seconds`` for a graph and is lost before its graph number ``dies``."""
+
+    name: str
+    seconds: float = 0.0
+    dies: int = 10**9
+    kind: str = "fake-gpu"
+    had: list[str] = field(default_factory=list)
+    interrupted: bool = False
+    readings: Sequence[Reading] = ()
+
+    @property
+    def facts(self) -> DeviceFacts:
+        return DeviceFacts(H100, Machine(self.kind, gpu="g", gpu_uuid=self.name), "fake/1")
+
+    def events(self, entries: Sequence[Entry], processes: int) -> Iterator[Event]:
+        again = RepeatableDevice()
+        for event in session(*entries, device=again, processes=processes).events():  # type: ignore[arg-type]
+            if isinstance(event, GraphDone):
+                if len(self.had) >= self.dies:
+                    raise NoDevice("the GPU cannot be used", got="it fell off the bus")
+                time.sleep(self.seconds)
+                self.had.append(event.record.name)
+            yield event
+
+    def pairs(self, pairs: Sequence[KernelPair], effort: Effort, follow: Follow) -> PairResults:
+        samples = Samples((1.0,) * 3, method=self.name)
+        outcomes: list[tuple[PairSamples, ...]] = []
+        lost = ""
+        for n in range(len(pairs)):
+            follow(n, len(pairs))
+            if n >= self.dies:
+                lost = "it fell off the bus"
+            outcomes.append(() if lost else (PairSamples(samples, samples),) * effort.processes)
+            self.had.append(pairs[n].a[0].module_text)
+            time.sleep(self.seconds)
+        if lost and not self.dies:
+            raise NoDevice("the GPU cannot be used", got=lost)
+        return PairResults(self.facts, tuple(outcomes), ("",) * len(pairs), False, lost)
+
+    def interrupt(self) -> None:
+        self.interrupted = True
+
+    def close(self) -> None:
+        pass
+
+
+def entries(count: int) -> list[FakeEntry]:
+    def kernels(n: int) -> list[str]:
+        return [f"triton_poi_fused_g{n}_{k}" for k in range(1 + n % 3)]
+
+    return [FakeEntry(f"g{n}", compiled(*map(module, kernels(n)))) for n in range(count)]
+
+
+def fleet(places: Sequence[FakePlace], count: int, path: Path | None = None, **more: int) -> Fleet:
+    return Fleet(entries(count), H100, places, Homes(path), **more)  # type: ignore[arg-type]
+
+
+def records(events: Iterator[Event]) -> dict[str, GraphRecord]:
+    return {e.record.name: e.record for e in events if isinstance(e, GraphDone)}
+
+
+def test_graphs_are_spread_evenly_and_stay_on_their_boards(tmp_path: Path) -> None:
+    path = tmp_path / "boards.json"
+    first = [FakePlace("GPU-b"), FakePlace("GPU-a")]
+    assert len(records(fleet(first, 12, path).events())) == 12
+    kernels = [sum(1 + int(g[1:]) % 3 for g in place.had) for place in first]
+    assert sum(kernels) == 24
+    assert abs(kernels[0] - kernels[1]) <= 1
+    # In another order, with more graphs, and some alone: the same boards.
+    again = [FakePlace("GPU-a"), FakePlace("GPU-b")]
+    records(fleet(again, 14, path).events())
+    assert set(first[1].had) <= set(again[0].had)
+    assert set(first[0].had) <= set(again[1].had)
+    alone = [FakePlace("GPU-a"), FakePlace("GPU-b")]
+    records(fleet(alone, 1, path).events())
+    assert alone["g0" in first[0].had].had == ["g0"]
+    assert len(json.loads(path.read_text())["graphs"]) == 14
+
+
+def test_a_new_board_shares_everything_out_anew_and_a_missing_one_lends(tmp_path: Path) -> None:
+    homes = Homes(tmp_path / "boards.json")
+    costs = {f"g{n}": 1.0 for n in range(6)}
+    two = homes.shares(costs, ["GPU-a", "GPU-b"])
+    assert homes.shares(costs, ["GPU-a"]) == {"GPU-a": list(costs)}
+    assert homes.shares(costs, ["GPU-a", "GPU-b"]) == two
+    three = homes.shares(costs, ["GPU-a", "GPU-b", "GPU-c"])
+    assert [len(names) for names in three.values()] == [2, 2, 2]
+    (tmp_path / "boards.json").write_text("{ damaged")
+    assert sum(map(len, homes.shares(costs, ["GPU-a", "GPU-c"]).values())) == 6
+
+
+def test_every_process_is_announced_once_all_are_in_it() -> None:
+    places = [FakePlace("GPU-a", 0.02), FakePlace("GPU-b")]
+    made = fleet(places, 4, processes=3)
+    events = list(made.events())
+    assert [e.process for e in events if isinstance(e, ProcessStarted)] == [1, 2]
+    last = max(n for n, e in enumerate(events) if isinstance(e, ProcessStarted))
+    final = {e.record.name for e in events[last:] if isinstance(e, GraphDone)}
+    assert set(places[0].had) <= final
+    assert all(len(k.sets) == 3 for g in records(iter(events)).values() for k in g.kernels)
+    assert made.machine().gpu_uuid == "GPU-a+GPU-b"
+
+
+def test_a_lost_board_leaves_its_graphs_to_the_others() -> None:
+    places = [FakePlace("GPU-a", dies=2), FakePlace("GPU-b")]
+    made = fleet(places, 9)
+    events = list(made.events())
+    assert len(records(iter(events))) == 9
+    (lost,) = (e for e in events if isinstance(e, BoardLost))
+    assert "GPU-a was lost, the others go on" in str(lost)
+    assert "fell off the bus" in lost.reason
+    assert len(places[0].had) == 2
+    # What was timed is on no board that another run could be on.
+    assert made.machine().gpu_uuid == "GPU-a+GPU-b moved"
+    with pytest.raises(NoDevice):
+        list(fleet([FakePlace("GPU-a", dies=1), FakePlace("GPU-b", dies=0)], 5).events())
+
+
+def test_sixteen_boards_with_losses_and_stragglers() -> None:
+    chance = random.Random(3)
+    places = [
+        FakePlace(f"GPU-{n:02}", chance.choice([0.0, 0.0, 0.05]), 1 if n % 5 == 0 else 10**9)
+        for n in range(16)
+    ]
+    began = time.monotonic()
+    found = records(fleet(places, 80, processes=2).events())
+    assert sorted(found) == sorted(f"g{n}" for n in range(80))
+    assert all(not k.failed for g in found.values() for k in g.kernels)
+    assert time.monotonic() - began < 60
+    assert threading.active_count() < 40
+
+
+def test_leaving_early_interrupts_the_boards() -> None:
+    places = [FakePlace("GPU-a", 0.2), FakePlace("GPU-b", 0.2)]
+    events = fleet(places, 6).events()
+    for event in events:
+        if isinstance(event, GraphDone):
+            break
+    events.close()
+    assert all(place.interrupted for place in places)
+    broken = replace(fleet(places, 1), entries=[FakeEntry("g", HarnessError("no"))])  # type: ignore[list-item]
+    assert records(broken.events())["g"].reason == "HarnessError: no"
+
+
+def test_kinds_are_never_mixed() -> None:
+    with pytest.raises(UsageError, match="several kinds") as error:
+        require_one_kind([FakePlace("GPU-a"), FakePlace("GPU-b", kind="other")])
+    assert error.value.got == "fake-gpu: GPU-a; other: GPU-b"
+
+
+def pairs(count: int) -> list[KernelPair]:
+    return [KernelPair((TimedKernel(f"k{n}"),), (TimedKernel(f"k{n}"),)) for n in range(count)]
+
+
+def heard(_done: int, _total: int) -> None:
+    pass
+
+
+def test_a_pair_is_timed_on_one_board_and_those_of_a_lost_one_on_others() -> None:
+    places = [FakePlace("GPU-a"), FakePlace("GPU-b", dies=1), FakePlace("GPU-c", dies=0)]
+    found = time_spread(places, pairs(10), Effort(3), heard)
+    assert [len(outcomes) for outcomes in found.outcomes] == [3] * 10
+    for outcomes in found.outcomes:
+        assert len({samples.a.method for samples in outcomes}) == 1
+    assert not found.lost
+    assert [note.split()[0] for note in found.notes] == ["GPU-b", "GPU-c"]
+    with pytest.raises(NoDevice):
+        time_spread([FakePlace("GPU-c", dies=0)], pairs(2), Effort(3), heard)
+    half = time_spread([FakePlace("GPU-b", dies=1)], pairs(3), Effort(3), heard)
+    assert "fell off the bus" in half.lost
+    assert [len(outcomes) for outcomes in half.outcomes] == [3, 0, 0]
+
+
+def test_a_run_over_the_boards_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "boards", lambda asked: ["GPU-a", "GPU-b"])
+    monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
+    fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
+    monkeypatch.setattr(cuda, "CudaDevice", fake)
+    monkeypatch.setattr(plan, "find_entries", lambda *_: entries(3))
+    options = Options(tmp_path / "cache", tmp_path / "results", tmp_path, 2)
+    (tmp_path / "cache").mkdir()
+    with plan.prepare(options, plan.Request(devices="all", processes=2)) as made:
+        assert made.timed
+        assert made.run.machine.gpu_uuid == "GPU-a+GPU-b"
+        found = records(made.session.events())
+        run = made.ended(made.run)
+    assert sorted(found) == ["g0", "g1", "g2"]
+    assert all([s.process for s in k.sets] == [0, 1] for g in found.values() for k in g.kernels)
+    assert run.state is not None
+    assert run.state.throttled
+    kept = json.loads((tmp_path / "results" / "fake" / "boards.json").read_text())
+    assert set(kept["graphs"].values()) == {"GPU-a", "GPU-b"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (plan.Request(devices="all", timing=False), "--no-timing"),
+        (plan.Request(devices="0", against=("eager",)), "--against"),
+        (plan.Request(devices="0", workers="tcp://x:1"), "--devices with --workers"),
+    ],
+)
+def test_what_several_boards_cannot_do(asked: plan.Request, said: str, tmp_path: Path) -> None:
+    options = Options(tmp_path, tmp_path, ROOT / "suites", 1)
+    failed = pytest.raises(UsageError, match="does not go with several GPUs")
+    with failed as error, plan.prepare(options, asked):
+        pass
+    assert error.value.got == said
+
+
+def test_boards_are_named_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "require", lambda: None)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    properties = SimpleNamespace(uuid="abc")
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda n: properties)
+    assert len(device.boards("all")) == 3
+    assert device.boards("2,0") == ["GPU-abc"] * 2
+    for wrong in ("3", "0,0", "", "0,x"):
+        with pytest.raises(UsageError, match="GPU"):
+            device.boards(wrong)
