@@ -15,7 +15,7 @@ from harness.ir.nodes import reductions, scans
 from harness.ir.printer import dump, dump_stores
 from harness.ir.program import Program
 from harness.ir.verify import verify
-from harness.schedule.explain import explain, render
+from harness.schedule.explain import render
 from harness.schedule.group import Schedule
 from harness.tiling.plan import KernelPlan
 
@@ -111,7 +111,7 @@ def _text(made: object) -> tuple[str, str]:
         case Program():
             return dump(made), "txt"
         case Schedule():
-            return render(explain(made)), "txt"
+            return render(made), "txt"
         case KernelPlan():
             return "\n".join(_plan(made)) + "\n", "txt"
         case KernelSource() | EmittedModule():

@@ -12,7 +12,6 @@ import typer
 from harness.cli.arguments import GraphName, Suite, TargetName
 from harness.cli.command import FAILED, FINE, Answer, command
 from harness.errors import HarnessError
-from harness.records.run import to_json
 from harness.report import output
 from harness.report.output import Report
 from harness.table import Block, Column, Table, Text
@@ -268,17 +267,24 @@ def _explained(
 
 
 def _region(name: str, schedule: Schedule, nodes: tuple[str, ...]) -> dict[str, Any]:
-    from harness.schedule.explain import explain as explained
+    from harness.schedule.explain import rejections
 
-    found = explained(schedule)
-    kernels = [row for row in found.groups if not nodes or set(nodes) & set(row.origins)]
-    wanted = {row.name for row in kernels}
-    rejections = [r for r in found.rejections if {r.first_group, r.second_group} & wanted]
-    kept = ("name", "numel", "rnumel", "origins")
+    groups = [g for g in schedule.groups if not nodes or set(nodes) & set(g.origins)]
+    wanted, apart = {group.name for group in groups}, rejections(schedule)
     return {
         "name": name,
-        "kernels": [{key: to_json(getattr(row, key)) for key in kept} for row in kernels],
-        "rejections": to_json(rejections if nodes else found.rejections),
+        "kernels": [
+            {
+                "name": group.name,
+                "numel": str(group.numel),
+                "rnumel": str(group.rnumel),
+                "origins": list(group.origins),
+            }
+            for group in groups
+        ],
+        "rejections": [
+            r for r in apart if not nodes or {r["first_group"], r["second_group"]} & wanted
+        ],
     }
 
 

@@ -1,96 +1,31 @@
-"""Why kernels are what they are: for ``harness explain``.
-
-Everything is rows of text, so that a table, a JSON file and a terminal can show the same.
-"""
+"""Why kernels are what they are: for ``harness explain`` and its stage files."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from harness.ir.affine import size_hint
 from harness.ir.nodes import reductions
 from harness.schedule.group import FusedGroup, Schedule, SegmentKind
-from harness.schedule.memory import Traffic, peak_bytes, traffic
+from harness.schedule.memory import peak_bytes, traffic
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRow:
-    """One kernel. ``bytes_moved`` counts every buffer it touches in memory once;
-    ``bytes_inside`` is what its internal buffers would have been (written and read)."""
-
-    name: str
-    numel: str
-    rnumel: str
-    segments: str
-    nests: int
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
-    internal: tuple[str, ...]
-    in_place: tuple[str, ...]
-    bytes_moved: int
-    bytes_inside: int
-    origins: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RejectionRow:
-    """One rejection, with the kernels the two sides ended up in."""
-
-    first: str
-    first_group: str
-    second: str
-    second_group: str
-    condition: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """A schedule in rows. Rejections between nests that came together all the same, by
-    another way, are left out."""
-
-    program: str
-    nests: int
-    groups: tuple[GroupRow, ...]
-    rejections: tuple[RejectionRow, ...]
-    peak_bytes: int
-
-
-def explain(schedule: Schedule) -> Explanation:
-    """The rows of ``schedule``."""
+def rejections(schedule: Schedule) -> list[dict[str, str]]:
+    """Every rejection with the kernels that the two nests ended up in. Those between nests that
+    came together all the same, by another way, are left out."""
     home = {n.name: g.name for g in schedule.groups for n in g.nests}
-    rejections = tuple(
-        RejectionRow(r.first, home[r.first], r.second, home[r.second], r.condition, r.reason)
+    return [
+        {
+            "first": r.first,
+            "first_group": home[r.first],
+            "second": r.second,
+            "second_group": home[r.second],
+            "condition": r.condition,
+            "reason": r.reason,
+        }
         for r in schedule.rejections
         if home[r.first] != home[r.second]
-    )
-    return Explanation(
-        schedule.program.name,
-        len(schedule.program.nests),
-        tuple(_row(schedule, g) for g in schedule.groups),
-        rejections,
-        peak_bytes(schedule),
-    )
-
-
-def _row(schedule: Schedule, group: FusedGroup) -> GroupRow:
-    sizes = {b.name: size_hint(b.numel) * b.dtype.itemsize for b in schedule.program.buffers}
-    touched: Traffic = traffic(group.nests, group.internal)
-    internal = tuple(b.name for b in schedule.program.buffers if b.name in group.internal)
-    return GroupRow(
-        group.name,
-        str(group.numel),
-        str(group.rnumel),
-        _segments(group),
-        len({n.name for n in group.nests}),
-        touched.reads,
-        touched.writes,
-        internal,
-        tuple(f"{new} in {old}" for new, old in group.in_place),
-        sum(sizes[n] for n in (*touched.reads, *touched.writes)),
-        2 * sum(sizes[n] for n in internal),
-        group.origins,
-    )
+    ]
 
 
 def _segments(group: FusedGroup) -> str:
@@ -110,32 +45,35 @@ def _segments(group: FusedGroup) -> str:
     return " ; ".join(parts)
 
 
-def render(explanation: Explanation) -> str:
-    """The explanation as plain text."""
-    kernels = len(explanation.groups)
+def _lines(schedule: Schedule, group: FusedGroup) -> Iterator[str]:
+    """One kernel: what it touches in memory, each buffer once, and what stays inside (which would
+    have been written and read)."""
+    sizes = {b.name: size_hint(b.numel) * b.dtype.itemsize for b in schedule.program.buffers}
+    touched = traffic(group.nests, group.internal)
+    size = f"{group.numel}" if group.rnumel == 1 else f"{group.numel} x {group.rnumel}"
+    moved = sum(sizes[name] for name in (*touched.reads, *touched.writes))
+    yield f"{group.name}: {size} points, {moved} bytes"
+    yield f"  does      {', '.join(group.origins)}"
+    yield f"  segments  {_segments(group)}"
+    yield f"  reads     {', '.join(touched.reads) or '-'}"
+    yield f"  writes    {', '.join(touched.writes) or '-'}"
+    inside = [b.name for b in schedule.program.buffers if b.name in group.internal]
+    if inside:
+        saved = 2 * sum(sizes[name] for name in inside)
+        yield f"  inside    {', '.join(inside)} ({saved} bytes not moved)"
+    if group.in_place:
+        yield f"  in place  {', '.join(f'{new} in {old}' for new, old in group.in_place)}"
+
+
+def render(schedule: Schedule) -> str:
+    """The kernels of ``schedule`` as plain text, and what was not fused."""
+    program, groups = schedule.program, schedule.groups
     lines = [
-        (
-            f"{explanation.program}: {explanation.nests} loop nests in {kernels} kernels, "
-            f"peak memory {explanation.peak_bytes} bytes (modelled)"
-        )
+        f"{program.name}: {len(program.nests)} loop nests in {len(groups)} kernels, "
+        f"peak memory {peak_bytes(schedule)} bytes (modelled)",
+        *(line for group in groups for line in _lines(schedule, group)),
     ]
-    for row in explanation.groups:
-        size = row.numel if row.rnumel == "1" else f"{row.numel} x {row.rnumel}"
-        lines.append(f"{row.name}: {size} points, {row.bytes_moved} bytes")
-        lines.append(f"  does      {', '.join(row.origins)}")
-        lines.append(f"  segments  {row.segments}")
-        lines.append(f"  reads     {', '.join(row.reads) or '-'}")
-        lines.append(f"  writes    {', '.join(row.writes) or '-'}")
-        if row.internal:
-            names = ", ".join(row.internal)
-            lines.append(f"  inside    {names} ({row.bytes_inside} bytes not moved)")
-        if row.in_place:
-            lines.append(f"  in place  {', '.join(row.in_place)}")
-    if explanation.rejections:
-        lines.append("not fused:")
-    lines.extend(
-        f"  {r.first_group} ({r.first}) and {r.second_group} ({r.second}): "
-        f"{r.condition}: {r.reason}"
-        for r in explanation.rejections
-    )
-    return "\n".join(lines) + "\n"
+    apart = rejections(schedule)
+    lines += ["not fused:"] if apart else []
+    row = "  {first_group} ({first}) and {second_group} ({second}): {condition}: {reason}"
+    return "\n".join([*lines, *(row.format(**one) for one in apart)]) + "\n"
