@@ -30,11 +30,9 @@ class Kernel:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Launch:
-    """One launch: the group it carries out, and the kernel with its arguments.
-
-    ``arguments`` are, per kernel parameter, names of the program's buffers: one, or for
-    memory that is taken over the old and the new one; for a size its symbol.
-    """
+    """One launch: the group it carries out, and the kernel with its arguments. ``arguments`` are,
+    per kernel parameter, names of the program's buffers: one, or for memory that is taken over the
+    old and the new one; for a size its symbol."""
 
     group: FusedGroup
     plan: KernelPlan
@@ -87,11 +85,9 @@ class CompiledRegion:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CompiledGraph:
-    """A graph as regions of launches and host calls.
-
-    ``splits`` are the chunk counts of split reductions by node name; ``seconds`` is the wall
-    clock of code generation per stage (Triton not included).
-    """
+    """A graph as regions of launches and host calls. ``splits`` are the chunk counts of split
+    reductions by node name; ``seconds`` is the wall clock of code generation per stage (Triton not
+    included)."""
 
     partition: Partition
     regions: tuple[CompiledRegion, ...]

@@ -38,10 +38,8 @@ kernel counts as not generated."""
 
 
 def verified(step: Step) -> None:
-    """A hook that checks every program, and every schedule: what it does with the program.
-
-    Raises ``InvalidProgram``.
-    """
+    """A hook that checks every program, and every schedule: what it does with the program. Raises
+    ``InvalidProgram``."""
     if isinstance(step.made, Program):
         verify(step.made)
     elif isinstance(step.made, Schedule):

@@ -403,11 +403,9 @@ def _summand(text: str) -> str:
 
 
 def stored_text(text: str, value: Value, dtype: DType) -> str:
-    """The text of a value as it goes to memory of type ``dtype``.
-
-    Beyond the largest number float8_e4m3fn, which has no infinity, saturates in torch (2.13
-    and later) as in Triton; float8_e5m2 becomes infinite in torch but saturates in Triton.
-    """
+    """The text of a value as it goes to memory of type ``dtype``. Beyond the largest number
+    float8_e4m3fn, which has no infinity, saturates in torch (2.13 and later) as in Triton;
+    float8_e5m2 becomes infinite in torch but saturates in Triton."""
     if dtype is not DType.F8E5M2 or _within(value, E5M2_LARGEST):
         return text
     return e5m2_text(text)

@@ -18,12 +18,9 @@ from harness.tiling.workspace import SharedRows, Workspace
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Frame:
-    """What every line of one kernel refers to.
-
-    ``vector`` are the tiles that are dimensions of the kernel's tensors, in order; a
-    tile whose block is pinned to 1 is a scalar instead. ``masked`` are the tiles whose
-    last block may be partly outside.
-    """
+    """What every line of one kernel refers to. ``vector`` are the tiles that are dimensions of the
+    kernel's tensors, in order; a tile whose block is pinned to 1 is a scalar instead. ``masked``
+    are the tiles whose last block may be partly outside."""
 
     plan: KernelPlan
     vector: tuple[str, ...]

@@ -53,11 +53,9 @@ _COMMENT = re.compile(r"  # \w+$", re.MULTILINE)
 
 
 def render(plan: KernelPlan, number: int) -> KernelSource:
-    """The text of ``plan``'s kernel, named ``<plan.name>_<number>``.
-
-    The text contains the combine functions it uses, before the kernel. Raises
-    ``InvalidProgram`` for a plan that uses a reduction before its loop has closed.
-    """
+    """The text of ``plan``'s kernel, named ``<plan.name>_<number>``. The text contains the combine
+    functions it uses, before the kernel. Raises ``InvalidProgram`` for a plan that uses a reduction
+    before its loop has closed."""
     name = f"{plan.name}_{number}"
     shared = plan.workspace
     exchange = Exchange(shared.each) if isinstance(shared, SharedRows) else None

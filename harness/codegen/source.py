@@ -34,11 +34,9 @@ class KernelSource:
 
 @dataclass(frozen=True, slots=True)
 class EmittedModule:
-    """One benchmark module: a Python file that needs only torch and triton.
-
-    ``region`` is the region that it computes ``origins`` of (empty for a hand-written kernel),
-    ``code_hash`` names what it executes, ``signature`` are its arguments with Triton's types.
-    """
+    """One benchmark module: a Python file that needs only torch and triton. ``region`` is the
+    region that it computes ``origins`` of (empty for a hand-written kernel), ``code_hash`` names
+    what it executes, ``signature`` are its arguments with Triton's types."""
 
     name: str
     text: str

@@ -30,11 +30,9 @@ _NARROW = (DType.F8E4M3, DType.F8E5M2)
 
 
 def is_inexact(node: Node) -> bool:
-    """Whether two correct implementations of this call may differ in the last places.
-
-    Whole powers and divisions by a power of two do not count: they are exact wherever
-    their result is representable, and steps over integers rely on that.
-    """
+    """Whether two correct implementations of this call may differ in the last places. Whole powers
+    and divisions by a power of two do not count: they are exact wherever their result is
+    representable, and steps over integers rely on that."""
     if not isinstance(node.type, TensorType) or not node.type.dtype.is_float:
         return False
     name = node.packet

@@ -46,10 +46,8 @@ def is_factory(node: Node) -> bool:
 
 
 def needed_nodes(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> list[Node]:
-    """The nodes that compute ``outputs`` from ``inputs``, in graph order.
-
-    Raises ``GraphError`` when a graph input that is not among ``inputs`` is needed.
-    """
+    """The nodes that compute ``outputs`` from ``inputs``, in graph order. Raises ``GraphError``
+    when a graph input that is not among ``inputs`` is needed."""
     given = set(inputs)
     wanted = set(outputs) - given
     found: list[Node] = []
@@ -79,11 +77,9 @@ def float_names(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> 
 
 
 def call_kwargs(node: Node) -> list[tuple[str, Arg]]:
-    """Keyword arguments, with the element type that a factory leaves to torch's default.
-
-    A graph has no device; one that is written down all the same is left out, because
-    whoever runs the call says where.
-    """
+    """Keyword arguments, with the element type that a factory leaves to torch's default. A graph
+    has no device; one that is written down all the same is left out, because whoever runs the call
+    says where."""
     kwargs = [(key, value) for key, value in node.kwargs if key not in _PLACES]
     given = dict(kwargs).get("dtype") is not None
     if node.op not in FACTORY_DTYPE or given or not isinstance(node.type, TensorType):

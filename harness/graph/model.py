@@ -53,10 +53,8 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A torch constant that is not a number: a memory format or a layout.
-
-    ``name`` is the attribute of ``torch``, e.g. ``channels_last``.
-    """
+    """A torch constant that is not a number: a memory format or a layout. ``name`` is the attribute
+    of ``torch``, e.g. ``channels_last``."""
 
     name: str
 
@@ -111,10 +109,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A graph input. ``role`` is ``data``, ``parameter``, ``buffer``, ``gradient``
-    or ``saved`` (kept by the forward graph for the backward one); ``bound`` is the
-    exclusive upper bound of an integer input that indexes something, if known.
-    """
+    """A graph input. ``role`` is ``data``, ``parameter``, ``buffer``, ``gradient`` or ``saved``
+    (kept by the forward graph for the backward one); ``bound`` is the exclusive upper bound of an
+    integer input that indexes something, if known."""
 
     name: str
     type: TensorType
@@ -136,10 +133,9 @@ CHECKED = ("indices", "checked")
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A functional graph. ``nodes`` are in execution order; ``outputs`` name
-    inputs or nodes (``None`` for an absent output); ``facts`` are pairs of text
-    (where it was captured from, with which versions and options), in file order.
-    """
+    """A functional graph. ``nodes`` are in execution order; ``outputs`` name inputs or nodes
+    (``None`` for an absent output); ``facts`` are pairs of text (where it was captured from, with
+    which versions and options), in file order."""
 
     name: str
     inputs: tuple[Input, ...]
@@ -177,11 +173,8 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A largest fusible piece: a graph of its own, compiled as one unit.
-
-    The names of ``graph``'s inputs and outputs are the names of values in the
-    graph it was cut from.
-    """
+    """A largest fusible piece: a graph of its own, compiled as one unit. The names of ``graph``'s
+    inputs and outputs are the names of values in the graph it was cut from."""
 
     name: str
     graph: Graph

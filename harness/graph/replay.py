@@ -95,11 +95,8 @@ def bound(
     node: Node, values: Mapping[str, Any], device: torch.device, float64: bool = False
 ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
     """The call that ``node`` is, with ``values`` (by name, whatever stands for them) in place:
-    function, arguments, keyword arguments.
-
-    Raises ``UnsupportedOperator`` and ``GraphError`` as ``operator_function`` and
-    ``size_value`` do.
-    """
+    function, arguments, keyword arguments. Raises ``UnsupportedOperator`` and ``GraphError`` as
+    ``operator_function`` and ``size_value`` do."""
 
     def value(arg: Arg) -> Any:
         match arg:
@@ -176,10 +173,8 @@ def laid_out(
 
 
 def materialise(value: Any, node: Node) -> Any:
-    """``value`` in the layout that the graph recorded for ``node``.
-
-    Raises ``GraphError`` if the sizes are not the recorded ones.
-    """
+    """``value`` in the layout that the graph recorded for ``node``. Raises ``GraphError`` if the
+    sizes are not the recorded ones."""
     if not isinstance(node.type, TensorType) or not isinstance(value, torch.Tensor):
         return value
     shape, stride = (tuple(_integers(s, node)) for s in (node.type.shape, node.type.stride))

@@ -97,10 +97,8 @@ class Suite:
     entries: tuple[SuiteEntry, ...]
 
     def entry(self, name: str) -> SuiteEntry:
-        """The entry called ``name``, or that has a graph called so.
-
-        ``UnknownName`` carries the nearest names.
-        """
+        """The entry called ``name``, or that has a graph called so. ``UnknownName`` carries the
+        nearest names."""
         known: dict[str, SuiteEntry] = {}
         for entry in self.entries:
             known[entry.name] = entry
@@ -158,11 +156,9 @@ def load_suite(name: str = "default", folder: Path = FOLDER) -> Suite:
 
 
 def capture_entry(entry: Entry) -> tuple[list[Graph], list[Graph]]:
-    """Capture an entry at its real and at its small sizes, with the same structure.
-
-    The small capture keeps for its backward graph what the real one keeps. Raises
-    ``CaptureFailed`` if operators or names differ between the two.
-    """
+    """Capture an entry at its real and at its small sizes, with the same structure. The small
+    capture keeps for its backward graph what the real one keeps. Raises ``CaptureFailed`` if
+    operators or names differ between the two."""
     from harness.graph.capture.capture import CaptureOptions, capture
 
     options = CaptureOptions(

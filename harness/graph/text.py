@@ -46,11 +46,9 @@ _LINE = 100
 
 
 def dumps(graph: Graph) -> str:
-    """The text of ``graph``; ``loads`` gives an equal graph back.
-
-    Raises ``GraphError`` for what has no text: a name that is no Python identifier,
-    a source or fact that spans lines, an argument of another type than the model's.
-    """
+    """The text of ``graph``; ``loads`` gives an equal graph back. Raises ``GraphError`` for what
+    has no text: a name that is no Python identifier, a source or fact that spans lines, an argument
+    of another type than the model's."""
     return "\n".join(_lines(graph)) + "\n"
 
 

@@ -38,11 +38,9 @@ GETITEM = "getitem"
 
 
 def is_view(node: Node, nodes: Mapping[str, Node]) -> bool:
-    """Whether ``node`` only rearranges its first argument.
-
-    ``nodes`` are the graph's nodes by name; the element access of a view with
-    several results (``aten.split``) is a view too, that of anything else is not.
-    """
+    """Whether ``node`` only rearranges its first argument. ``nodes`` are the graph's nodes by name;
+    the element access of a view with several results (``aten.split``) is a view too, that of
+    anything else is not."""
     if node.op in VIEW_OPS or node.op in MULTIPLE_VIEW_OPS:
         return True
     if node.op != GETITEM:

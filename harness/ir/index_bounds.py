@@ -25,11 +25,9 @@ def tidy(value: Bound) -> Bound:
 
 
 def is_nonnegative(value: Bound) -> bool:
-    """Whether ``value`` is provably at least zero for all sizes of at least one.
-
-    A polynomial in sizes is shifted by ``s = 1 + s'``; it is non-negative if no
-    coefficient of the shifted polynomial is negative. ``False`` means not proved.
-    """
+    """Whether ``value`` is provably at least zero for all sizes of at least one. A polynomial in
+    sizes is shifted by ``s = 1 + s'``; it is non-negative if no coefficient of the shifted
+    polynomial is negative. ``False`` means not proved."""
     if value is None:
         return False
     if isinstance(value, int):

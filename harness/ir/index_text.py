@@ -40,11 +40,8 @@ class IndexPrinter:
     _known: dict[sympy.Expr, tuple[str, int]] = field(default_factory=dict)
 
     def text(self, expr: sympy.Expr) -> str:
-        """``expr`` as text, without outer parentheses.
-
-        Raises ``InvalidProgram`` for anything that is not an integer expression of
-        sums, products, powers, ``//``, ``%``, min and max.
-        """
+        """``expr`` as text, without outer parentheses. Raises ``InvalidProgram`` for anything that
+        is not an integer expression of sums, products, powers, ``//``, ``%``, min and max."""
         return self._write(expr)[0]
 
     def operand(self, expr: sympy.Expr) -> str:

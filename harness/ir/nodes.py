@@ -51,11 +51,9 @@ class ReduceKind(enum.Enum):
 
 
 class ScanKind(enum.Enum):
-    """How values along the reduction axes are combined with all those before them.
-
-    MAX and MIN have components 0 the extreme so far and 1 its position (int64): the last one on
-    ties, the last NaN once there is one. LOGSUMEXP is the logarithm of a sum of exponentials.
-    """
+    """How values along the reduction axes are combined with all those before them. MAX and MIN have
+    components 0 the extreme so far and 1 its position (int64): the last one on ties, the last NaN
+    once there is one. LOGSUMEXP is the logarithm of a sum of exponentials."""
 
     SUM = "sum"
     PROD = "prod"
@@ -86,10 +84,8 @@ class _Typed:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Constant(_Typed):
-    """A number, kept as its exact bits so that 0.0 is not -0.0.
-
-    ``bits`` are the bits of a float64 (floats) or the integer itself.
-    """
+    """A number, kept as its exact bits so that 0.0 is not -0.0. ``bits`` are the bits of a float64
+    (floats) or the integer itself."""
 
     bits: int
 
@@ -308,10 +304,8 @@ def index_exprs(stores: Sequence[Store]) -> list[sympy.Expr]:
 
 
 def buffers_read(nest: Nest) -> tuple[str, ...]:
-    """Names of the buffers a nest loads from, in order of first use.
-
-    An atomic store also reads what is there; it counts as a write only.
-    """
+    """Names of the buffers a nest loads from, in order of first use. An atomic store also reads
+    what is there; it counts as a write only."""
     return tuple(dict.fromkeys(load.buffer for load in loads(nest.stores)))
 
 

@@ -19,11 +19,9 @@ COMPUTE_TYPES = (DType.BOOL, *NUMBERS)
 
 
 class Rule(enum.Enum):
-    """How the result type follows from the operand types.
-
-    Operands of one operation have one type, except the condition of WHERE and the
-    operand of a conversion: lowering writes promotion as CAST.
-    """
+    """How the result type follows from the operand types. Operands of one operation have one type,
+    except the condition of WHERE and the operand of a conversion: lowering writes promotion as
+    CAST."""
 
     FLOAT = "floats of one type give that type"
     NUMBER = "numbers of one type give that type"
@@ -173,11 +171,9 @@ class Op(enum.Enum):
 
 
 def result_dtype(op: Op, dtypes: Sequence[DType]) -> DType:
-    """The compute type ``op`` yields on operands of compute types ``dtypes``.
-
-    Raises ``InvalidProgram`` for operands the operation does not take, and for CAST
-    and BITCAST, whose result type is not a function of the operand's.
-    """
+    """The compute type ``op`` yields on operands of compute types ``dtypes``. Raises
+    ``InvalidProgram`` for operands the operation does not take, and for CAST and BITCAST, whose
+    result type is not a function of the operand's."""
     got = ", ".join(d.short for d in dtypes)
     if len(dtypes) != op.arity:
         raise InvalidProgram(

@@ -29,10 +29,8 @@ from harness.ir.simplify import Simplifier
 
 
 def dump(program: Program) -> str:
-    """The whole program: buffers, then nests with one numbered line per value.
-
-    ``%3 = mul %1, %2 : f32``. Numbers start again in each nest.
-    """
+    """The whole program: buffers, then nests with one numbered line per value. ``%3 = mul %1, %2 :
+    f32``. Numbers start again in each nest."""
     printer = IndexPrinter(Language.PYTHON, Simplifier({}))
     lines = [f"program {program.name}"]
     lines.extend(f"  {_buffer(b, printer)}" for b in program.buffers)

@@ -24,11 +24,9 @@ Terms = dict[sympy.Expr, int]
 
 @dataclass(slots=True)
 class Simplifier:
-    """Simplifies expressions over variables whose exclusive upper bounds are ``ranges``.
-
-    A variable in ``ranges`` is an integer in [0, bound); a bound may use size symbols
-    (positive). Symbols without a range are sizes if positive, otherwise unknown.
-    """
+    """Simplifies expressions over variables whose exclusive upper bounds are ``ranges``. A variable
+    in ``ranges`` is an integer in [0, bound); a bound may use size symbols (positive). Symbols
+    without a range are sizes if positive, otherwise unknown."""
 
     ranges: Mapping[sympy.Symbol, sympy.Expr | int]
     _simple: dict[sympy.Expr, sympy.Expr] = field(default_factory=dict)
@@ -192,10 +190,8 @@ class Simplifier:
     # bounds
 
     def bounds(self, expr: sympy.Expr) -> tuple[sympy.Expr | None, sympy.Expr | None]:
-        """Inclusive bounds over the ranges, over sizes; ``None`` where nothing is known.
-
-        They hold always but need not be attained.
-        """
+        """Inclusive bounds over the ranges, over sizes; ``None`` where nothing is known. They hold
+        always but need not be attained."""
         low, high = self._interval(self.simplify(expr))
         return (
             None if low is None else sympy.sympify(low),

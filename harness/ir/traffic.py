@@ -42,10 +42,8 @@ class _Slice:
 def bytes_moved(
     reads: Iterable[Access], writes: Iterable[Access], sizes: Sizes | None = None
 ) -> int:
-    """Bytes of all distinct elements read plus all distinct elements written.
-
-    ``sizes`` gives unknown sizes; an access whose size stays unknown counts nothing.
-    """
+    """Bytes of all distinct elements read plus all distinct elements written. ``sizes`` gives
+    unknown sizes; an access whose size stays unknown counts nothing."""
     known = dict(sizes or {})
     return _side(reads, known) + _side(writes, known)
 
@@ -56,11 +54,9 @@ def bytes_touched(accesses: Iterable[Access], sizes: Sizes | None = None) -> int
 
 
 def distinct_elements(accesses: Sequence[Access], sizes: Sizes | None = None) -> int:
-    """Distinct elements that accesses to one buffer touch together.
-
-    Equal accesses count once, different slices add up, overlapping ones no further
-    than the span they cover together; the storage is the limit.
-    """
+    """Distinct elements that accesses to one buffer touch together. Equal accesses count once,
+    different slices add up, overlapping ones no further than the span they cover together; the
+    storage is the limit."""
     known = dict(sizes or {})
     found: dict[object, _Slice] = {}
     for access in accesses:

@@ -60,10 +60,8 @@ SHAPES: dict[ReduceKind, tuple[tuple[int, ...], int]] = {
 
 
 def verify(program: Program) -> None:
-    """Check every rule of the intermediate representation.
-
-    Raises ``InvalidProgram`` for the first rule broken.
-    """
+    """Check every rule of the intermediate representation. Raises ``InvalidProgram`` for the first
+    rule broken."""
     buffers = {b.name: b for b in program.buffers}
     _check_buffers(program)
     written = {b.name for b in program.buffers if b.role is Role.INPUT}

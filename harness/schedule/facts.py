@@ -36,10 +36,8 @@ class Edge:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Facts:
-    """A program, indexed. Sets of nests are bit masks over nest numbers.
-
-    ``into[n]`` are the edges that end at nest ``n``.
-    """
+    """A program, indexed. Sets of nests are bit masks over nest numbers. ``into[n]`` are the edges
+    that end at nest ``n``."""
 
     program: Program
     buffers: dict[str, Buffer]

@@ -13,12 +13,9 @@ from harness.ir.program import Program
 
 
 class SegmentKind(enum.Enum):
-    """How a run of nests goes over the kernel's points.
-
-    FLAT: over the parallel points, after the loops before it are closed. LOOP: over the
-    parallel and the reduced points, inside one reduction loop (reductions, and pointwise
-    nests of the full size).
-    """
+    """How a run of nests goes over the kernel's points. FLAT: over the parallel points, after the
+    loops before it are closed. LOOP: over the parallel and the reduced points, inside one reduction
+    loop (reductions, and pointwise nests of the full size)."""
 
     FLAT = "flat"
     LOOP = "loop"

@@ -96,11 +96,9 @@ def _in_order(dimensions: Sequence[int], candidate: Candidate) -> list[_Part]:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The dimensions of two candidates that have to be paired, class by class.
-
-    ``classes`` are pairs of dimension positions that must map onto each other;
-    ``alone`` are reduced dimensions of the first candidate that the second, flat one lacks.
-    """
+    """The dimensions of two candidates that have to be paired, class by class. ``classes`` are
+    pairs of dimension positions that must map onto each other; ``alone`` are reduced dimensions of
+    the first candidate that the second, flat one lacks."""
 
     first: Candidate
     second: Candidate

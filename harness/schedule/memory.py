@@ -40,12 +40,9 @@ def traffic(nests: Iterable[Nest], internal: frozenset[str]) -> Traffic:
 def launch_order(
     members: Sequence[int], touched: Sequence[Traffic], facts: Facts
 ) -> tuple[int, ...]:
-    """An order of kernels that respects every hazard and keeps the peak low.
-
-    ``members[k]`` is the mask of kernel ``k``'s nests. Two orders are compared: program
-    order, and a greedy one which always runs the ready kernel that frees most. The lower
-    peak wins, program order on a tie.
-    """
+    """An order of kernels that respects every hazard and keeps the peak low. ``members[k]`` is the
+    mask of kernel ``k``'s nests. Two orders are compared: program order, and a greedy one which
+    always runs the ready kernel that frees most. The lower peak wins, program order on a tie."""
     owner: dict[int, int] = {}
     for kernel, mask in enumerate(members):
         owner.update((n, kernel) for n in bits(mask))

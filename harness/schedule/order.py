@@ -30,11 +30,8 @@ def internal(candidate: Candidate, facts: Facts) -> frozenset[str]:
 
 
 def segments(candidate: Candidate, facts: Facts) -> tuple[Ordered, ...]:
-    """The candidate's segments in order.
-
-    A pointwise candidate is one flat segment. Raises nothing: whether the order is safe
-    for mutated buffers is ``overwritten_too_early``'s question.
-    """
+    """The candidate's segments in order. A pointwise candidate is one flat segment. Raises nothing:
+    whether the order is safe for mutated buffers is ``overwritten_too_early``'s question."""
     if not any(candidate.reduced):
         return (Ordered(SegmentKind.FLAT, tuple(v.number for v in candidate.views)),)
     levels = _levels(candidate, facts)

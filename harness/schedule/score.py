@@ -29,11 +29,9 @@ def _named(candidate: Candidate) -> tuple[set[str], set[str]]:
 
 
 def saved(first: Candidate, joined: Candidate, facts: Facts) -> int:
-    """Bytes that the joined candidate moves less than the two apart.
-
-    A value produced on one side is not read by the other; if nobody else reads it, it
-    is not written either; an element both sides read is read once.
-    """
+    """Bytes that the joined candidate moves less than the two apart. A value produced on one side
+    is not read by the other; if nobody else reads it, it is not written either; an element both
+    sides read is read once."""
     left = {v.number for v in first.views}
     touched: dict[str, tuple[list[_Touch], list[_Touch]]] = {}
     for view in joined.views:

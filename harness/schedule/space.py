@@ -59,12 +59,9 @@ class Use(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class AffineAccess:
-    """One address over a candidate's dimensions.
-
-    ``name`` is the buffer (LOAD, STORE, ATOMIC) or the loop variable (AXIS). ``exact``
-    is false for an address that depends on loaded values or is not linear: of such an access
-    only the linear part is known, and it equals no other.
-    """
+    """One address over a candidate's dimensions. ``name`` is the buffer (LOAD, STORE, ATOMIC) or
+    the loop variable (AXIS). ``exact`` is false for an address that depends on loaded values or is
+    not linear: of such an access only the linear part is known, and it equals no other."""
 
     use: Use
     name: str
@@ -83,12 +80,9 @@ class AffineAccess:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NestView:
-    """A nest over a candidate's dimensions.
-
-    ``accesses`` has every address once; ``of_index`` finds the access of an index expression.
-    Loop variables that occur in addresses that are not linear have an AXIS access.
-    ``reads`` and ``writes`` name the buffers.
-    """
+    """A nest over a candidate's dimensions. ``accesses`` has every address once; ``of_index`` finds
+    the access of an index expression. Loop variables that occur in addresses that are not linear
+    have an AXIS access. ``reads`` and ``writes`` name the buffers."""
 
     number: int
     nest: Nest
@@ -103,9 +97,7 @@ class NestView:
 @dataclass(frozen=True, eq=False, slots=True)
 class Candidate:
     """A kernel in the making. ``reduced[k]`` says whether dimension ``k`` is reduced over.
-
-    ``views`` are in program order. ``reduced`` dimensions of a pointwise candidate do not exist.
-    """
+    ``views`` are in program order. ``reduced`` dimensions of a pointwise candidate do not exist."""
 
     sizes: tuple[Size, ...]
     reduced: tuple[bool, ...]

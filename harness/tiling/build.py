@@ -55,12 +55,9 @@ _ELEMENTS_PER_THREAD = {DType.F8E5M2: 4, DType.F8E4M3: 2}
 def plan(
     program: Program, group: FusedGroup, target: Target, decisions: Decisions = UNDECIDED
 ) -> KernelPlan:
-    """Everything about the kernel for ``group``, short of its text.
-
-    Whether a reduction runs in a loop or in one block is its size's and direction's to say where
-    ``decisions`` do not. Raises ``InvalidProgram`` for a group
-    whose loads of internal buffers match no store.
-    """
+    """Everything about the kernel for ``group``, short of its text. Whether a reduction runs in a
+    loop or in one block is its size's and direction's to say where ``decisions`` do not. Raises
+    ``InvalidProgram`` for a group whose loads of internal buffers match no store."""
     space = iteration_space(program, group)
     category = _category(group, space, target, decisions.looped(group.reduced))
     segments = _segments(program, group, space, category is not Category.REDUCTION)

@@ -66,11 +66,9 @@ def mergeable(
 def merge(
     chain: Sequence[Split], exprs: Iterable[sympy.Expr]
 ) -> tuple[list[Split], dict[sympy.Symbol, sympy.Expr]]:
-    """Merge neighbouring splits that ``exprs`` never tell apart.
-
-    Returns the remaining splits and the substitution to apply to the expressions: a merged
-    low variable now runs over the product, the high one becomes 0.
-    """
+    """Merge neighbouring splits that ``exprs`` never tell apart. Returns the remaining splits and
+    the substitution to apply to the expressions: a merged low variable now runs over the product,
+    the high one becomes 0."""
     todo = list(dict.fromkeys(exprs))
     zeros: dict[sympy.Symbol, sympy.Expr] = {}
     merged: list[Split] = []

@@ -32,10 +32,8 @@ from harness.ir.ops import Op
 
 @dataclass(slots=True)
 class Inliner:
-    """Rewrites stores segment by segment and remembers what they stored.
-
-    ``dtypes`` are the buffers' element types, ``internal`` the buffers without memory.
-    """
+    """Rewrites stores segment by segment and remembers what they stored. ``dtypes`` are the
+    buffers' element types, ``internal`` the buffers without memory."""
 
     builder: Builder
     dtypes: Mapping[str, DType]

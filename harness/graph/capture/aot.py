@@ -58,11 +58,9 @@ class Traced:
 
 @dataclass
 class Exported:
-    """An exported module: its state by name, and a way to run it on flat arguments.
-
-    ``run(state, leaves)`` runs the exported program on other tensors and hands each
-    operator's source line on to whatever traces it.
-    """
+    """An exported module: its state by name, and a way to run it on flat arguments. ``run(state,
+    leaves)`` runs the exported program on other tensors and hands each operator's source line on to
+    whatever traces it."""
 
     parameters: list[tuple[str, torch.Tensor]]
     buffers: list[tuple[str, torch.Tensor]]
@@ -113,11 +111,9 @@ def _unguarded(program: torch.export.ExportedProgram) -> fx.GraphModule:
 
 
 class _Unread(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Answers with zero when a model asks for a value while it is built.
-
-    Initialisation schemes look at the numbers they have drawn, and rates are read off
-    ``torch.linspace``; neither matters for the graph.
-    """
+    """Answers with zero when a model asks for a value while it is built. Initialisation schemes
+    look at the numbers they have drawn, and rates are read off ``torch.linspace``; neither matters
+    for the graph."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is _aten._local_scalar_dense.default:
@@ -371,11 +367,9 @@ def _for_gpu(gm: fx.GraphModule) -> None:
 
 
 def normalise(gm: fx.GraphModule) -> None:
-    """Spell operators one way, compute equal calls once, drop what nobody uses.
-
-    What the caller gets stays what it is: two results share memory if and only if one was a
-    view of the other, and a constant's copy is a copy.
-    """
+    """Spell operators one way, compute equal calls once, drop what nobody uses. What the caller
+    gets stays what it is: two results share memory if and only if one was a view of the other, and
+    a constant's copy is a copy."""
     gather_seeds(gm)
     returned = _returned(gm)
     for node in list(gm.graph.nodes):

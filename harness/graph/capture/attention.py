@@ -30,11 +30,9 @@ _EFFICIENT_SEEDS = (2, 3)
 
 
 def attention_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
-    """Decompositions of the CPU's attention kernels into the GPU's.
-
-    The backward calls get stand-ins for the generator's state; ``link_attention``
-    puts the forward calls' results in their place.
-    """
+    """Decompositions of the CPU's attention kernels into the GPU's. The backward calls get
+    stand-ins for the generator's state; ``link_attention`` puts the forward calls' results in their
+    place."""
     return {
         _aten._scaled_dot_product_flash_attention_for_cpu.default: _forward,
         _aten._scaled_dot_product_flash_attention_for_cpu_backward.default: _backward,
@@ -90,12 +88,9 @@ def _backward(
 
 
 def link_attention(gm: fx.GraphModule) -> None:
-    """Finish what ``attention_rules`` began, in place.
-
-    Backward calls take the generator's state from the forward call whose result they
-    are given; forward calls of which only the result is used become
-    ``scaled_dot_product_attention``.
-    """
+    """Finish what ``attention_rules`` began, in place. Backward calls take the generator's state
+    from the forward call whose result they are given; forward calls of which only the result is
+    used become ``scaled_dot_product_attention``."""
     for node in list(gm.graph.nodes):
         if node.target in (_FLASH, _EFFICIENT):
             if {user.args[1] for user in node.users} <= {0}:
@@ -107,10 +102,8 @@ def link_attention(gm: fx.GraphModule) -> None:
 
 
 def _link(gm: fx.GraphModule, node: fx.Node, out: int, seeds: tuple[int, int], first: int) -> None:
-    """Replace arguments ``first`` and ``first + 1`` of a backward call.
-
-    Its argument ``out`` is the forward call's result.
-    """
+    """Replace arguments ``first`` and ``first + 1`` of a backward call. Its argument ``out`` is the
+    forward call's result."""
     result_of: Any = node.args[out]
     forward: fx.Node = result_of.args[0]
     after = next(iter(forward.users))

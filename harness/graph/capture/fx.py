@@ -443,11 +443,9 @@ def op_name(target: object, node: fx.Node) -> str:
 
 
 def source_of(node: fx.Node) -> str:
-    """``file.py:line in function: code`` of the model line a node came from.
-
-    The innermost frame outside torch, because ``functional.py: return torch.…`` says
-    nothing about the model; empty if no line was recorded.
-    """
+    """``file.py:line in function: code`` of the model line a node came from. The innermost frame
+    outside torch, because ``functional.py: return torch.…`` says nothing about the model; empty if
+    no line was recorded."""
     lines = str(node.meta.get("stack_trace") or "").splitlines()
     found = ""
     for number, line in enumerate(lines):

@@ -238,11 +238,9 @@ def native_layer_norm(
     bias: Tensor | None,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Layer norm whose statistics stay in float32, as on a GPU.
-
-    torch's rule, traced on a CPU, rounds mean and reciprocal deviation to the input's
-    16-bit type before they are kept for the backward pass.
-    """
+    """Layer norm whose statistics stay in float32, as on a GPU. torch's rule, traced on a CPU,
+    rounds mean and reciprocal deviation to the input's 16-bit type before they are kept for the
+    backward pass."""
     dims = list(range(x.dim() - len(normalized_shape), x.dim()))
     wide = _wide(x)
     variance, mean = torch.var_mean(wide, dims, correction=0, keepdim=True)
@@ -265,11 +263,8 @@ def native_group_norm(
     groups: int,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Group norm as (x - mean) · rstd · weight + bias, as on a GPU.
-
-    torch's rule, traced on a CPU, folds weight and deviation into one factor per
-    channel through ``as_strided``.
-    """
+    """Group norm as (x - mean) · rstd · weight + bias, as on a GPU. torch's rule, traced on a CPU,
+    folds weight and deviation into one factor per channel through ``as_strided``."""
     wide = _wide(x)
     grouped = wide.reshape(batch, groups, channels // groups, inner)
     variance, mean = torch.var_mean(grouped, [2, 3], correction=0, keepdim=True)
@@ -291,11 +286,8 @@ def embedding_dense_backward(
     padding_idx: int,
     scale_grad_by_freq: bool,
 ) -> Tensor:
-    """Rows of the gradient added up by index, in float32 for 16-bit gradients.
-
-    torch's own rule also guards against indices out of range, which an embedding
-    cannot have been given.
-    """
+    """Rows of the gradient added up by index, in float32 for 16-bit gradients. torch's own rule
+    also guards against indices out of range, which an embedding cannot have been given."""
     if scale_grad_by_freq:
         return NotImplemented
     rows = _wide(grad_output)
@@ -330,10 +322,8 @@ def unbind(x: Tensor, dim: int = 0) -> list[Tensor]:
 def _factors(
     inner: Sequence[int], outer: Sequence[int], scales: Sequence[float | None]
 ) -> tuple[int, int] | None:
-    """Whole-number factors of an upsampling, or ``None`` if they are not whole.
-
-    torch divides by the given scale where there is one, so it must be the same.
-    """
+    """Whole-number factors of an upsampling, or ``None`` if they are not whole. torch divides by
+    the given scale where there is one, so it must be the same."""
     factors = []
     for small, large, scale in zip(inner, outer, scales, strict=True):
         if small == 0 or large % small or (scale is not None and scale != large // small):

@@ -14,11 +14,9 @@ __all__ = ["lower", "supports", "supports_node"]
 
 
 def lower(graph: Graph, name: str | None = None) -> Program:
-    """The program of ``graph``, called ``name`` (the graph's own name if not given).
-
-    Every buffer holds one value of the graph and is called after it. Raises
-    ``UnsupportedOperator`` with the node, its source line and a remedy.
-    """
+    """The program of ``graph``, called ``name`` (the graph's own name if not given). Every buffer
+    holds one value of the graph and is called after it. Raises ``UnsupportedOperator`` with the
+    node, its source line and a remedy."""
     return lower_with(graph, RULES, name)
 
 

@@ -409,8 +409,6 @@ class Lowering:
 
 
 def lower_with(graph: Graph, rules: Rules, name: str | None = None) -> Program:
-    """``graph`` as a program, by the given rules.
-
-    Raises ``UnsupportedOperator`` naming the node and its source line.
-    """
+    """``graph`` as a program, by the given rules. Raises ``UnsupportedOperator`` naming the node
+    and its source line."""
     return Lowering(graph, rules, analyse(graph, rules)).run(name or graph.name)

@@ -39,10 +39,8 @@ class _Sets:
 
 
 def connect(layout: Layout, anchored: Iterable[str]) -> list[Unit]:
-    """The regions in the order of their first nodes.
-
-    ``anchored`` are free values that the host needs; each becomes a region of its own.
-    """
+    """The regions in the order of their first nodes. ``anchored`` are free values that the host
+    needs; each becomes a region of its own."""
     names = [n.name for n in layout.graph.nodes if layout.kind[n.name] is Kind.FUSIBLE]
     sets = _Sets(names)
     reader: dict[tuple[str, int], str] = {}

@@ -106,10 +106,8 @@ def _wanted_by_host(layout: Layout, host: list[str]) -> frozenset[str]:
 
 @dataclass(slots=True)
 class _Plan:
-    """Steps in the making: units, then host nodes, then late mutations, by number.
-
-    ``after[s]`` are the steps that must run after step ``s``.
-    """
+    """Steps in the making: units, then host nodes, then late mutations, by number. ``after[s]`` are
+    the steps that must run after step ``s``."""
 
     layout: Layout
     units: list[Unit]

@@ -14,11 +14,9 @@ from harness.graph.passes.cleanup import kept_names
 
 
 def sink(layout: Layout, homes: Mapping[str, frozenset[str]] | None = None) -> None:
-    """Raise the levels of nodes in ``layout`` that are better computed later.
-
-    ``homes`` (``Decisions.regions``: the nodes that share a region with a node) replaces the
-    comparison of bytes for the nodes that it knows.
-    """
+    """Raise the levels of nodes in ``layout`` that are better computed later. ``homes``
+    (``Decisions.regions``: the nodes that share a region with a node) replaces the comparison of
+    bytes for the nodes that it knows."""
     by_level: dict[int, list[str]] = {}
     for node in layout.graph.nodes:
         if layout.kind[node.name] is Kind.FUSIBLE:

@@ -153,11 +153,8 @@ def remove_no_ops(graph: Graph) -> Graph:
 
 
 def merge_common(graph: Graph) -> Graph:
-    """Equal calls on equal arguments are made once; the first one stays.
-
-    Random operators are not equal to anything; a call whose name must be kept
-    is not removed.
-    """
+    """Equal calls on equal arguments are made once; the first one stays. Random operators are not
+    equal to anything; a call whose name must be kept is not removed."""
     keep = _with_own_memory(graph)
     seen: dict[object, str] = {}
     renamed: dict[str, str] = {}

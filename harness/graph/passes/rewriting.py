@@ -21,11 +21,9 @@ def contiguous(dtype: DType, shape: Sequence[sympy.Expr | int]) -> TensorType:
 
 
 class Emitter:
-    """Collects the nodes that replace ``node``.
-
-    A new node called ``label`` gets the name ``<node>_<label>`` (made unique against
-    ``taken``, which grows); the one with an empty label gets the old name and type.
-    """
+    """Collects the nodes that replace ``node``. A new node called ``label`` gets the name
+    ``<node>_<label>`` (made unique against ``taken``, which grows); the one with an empty label
+    gets the old name and type."""
 
     def __init__(self, node: Node, types: dict[str, ValueType], taken: set[str]) -> None:
         self._node = node

@@ -111,11 +111,9 @@ def _before(
 def advanced_index(
     call: Call, shape: Shape, indices: list[Tensor | None], out: Shape
 ) -> tuple[sympy.Expr, ...]:
-    """Where an element of the indexed tensor of ``shape`` lies for each point of ``out``.
-
-    Index tensors broadcast against each other; their common dimensions stand where the
-    first of them does if they are next to each other, else in front.
-    """
+    """Where an element of the indexed tensor of ``shape`` lies for each point of ``out``. Index
+    tensors broadcast against each other; their common dimensions stand where the first of them does
+    if they are next to each other, else in front."""
     given = [d for d, t in enumerate(indices) if t is not None]
     rank = max(t.rank for t in indices if t is not None)
     together = given == list(range(given[0], given[-1] + 1))
