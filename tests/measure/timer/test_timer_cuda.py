@@ -30,8 +30,13 @@ def test_cold_is_cold_and_the_check_would_notice(
     found = coldness.examine(timer, l2, device, coldness.probe_read)
     assert found.cold, found
     assert found.telling, found
-    # As busy as before: an idle device would show what a replay costs to start.
-    monkeypatch.setattr(type(timer.engine), "flush", lambda _: torch.cuda._sleep(200_000))
+
+    def sleep(_: object) -> int:
+        """As busy as before: an idle device would show what a replay costs to start."""
+        torch.cuda._sleep(200_000)
+        return 0  # the number of a note of the clocks
+
+    monkeypatch.setattr(type(timer.engine), "flush", sleep)
     without = coldness.examine(timer, l2, device, coldness.probe_read)
     assert not without.cold, without
 
