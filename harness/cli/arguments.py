@@ -13,43 +13,36 @@ Graphs: TypeAlias = Annotated[
         metavar="GRAPH",
         help="Graphs by name or pattern (see `harness list`), graph files, folders of them. "
         "Default: the whole suite.",
-        show_default=False,
     ),
 ]
 GraphName: TypeAlias = Annotated[
     str, typer.Argument(metavar="GRAPH", help="A graph by name (see `harness list`) or its file.")
 ]
-Suite: TypeAlias = Annotated[str, typer.Option("--suite", help="Which suite the names are from.")]
+Suite: TypeAlias = Annotated[str, typer.Option(help="Which suite the names are from.")]
 Where: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--where",
         metavar="QUERY",
         help="Of a corpus the patterns like this: 'model=llama* kind=reduction bytes>1MB'.",
-        show_default=False,
     ),
 ]
 Sample: TypeAlias = Annotated[
     int | None,
     typer.Option(
-        "--sample",
         min=1,
         metavar="N",
         help="Of a corpus N patterns at random, spread over kinds, sizes and families.",
-        show_default=False,
     ),
 ]
-Seed: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="Which sample.")]
+Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Which sample.")]
 
 Minutes: TypeAlias = Annotated[
     float | None,
     typer.Option(
-        "--minutes",
         min=0.01,
         metavar="M",
         help="Of a corpus the patterns that tell most in that time: by weight and by how long ago "
         "they were last measured.",
-        show_default=False,
     ),
 ]
 
@@ -65,22 +58,16 @@ def queried(suite: str, where: str | None, sample: int | None, seed: int) -> str
 TargetName: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--target",
         help="Device kind to compile for (sm_80, sm_90, sm_100, a100, h100, …). "
-        "Default: the GPU here, else $HARNESS_TARGET or sm_90.",
-        show_default=False,
+        "Default: the GPU here, else $HARNESS_TARGET or sm_90."
     ),
 ]
 Jobs: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs", "-j", min=1, help="Worker processes. Default: the cores.", show_default=False
-    ),
+    int | None, typer.Option("--jobs", "-j", min=1, help="Worker processes. Default: the cores.")
 ]
 Processes: TypeAlias = Annotated[
     int,
     typer.Option(
-        "--processes",
         min=1,
         max=64,
         help="Fresh processes to time every kernel in, one after the other; what differs between "
@@ -90,7 +77,6 @@ Processes: TypeAlias = Annotated[
 KernelSeconds: TypeAlias = Annotated[
     float,
     typer.Option(
-        "--kernel-seconds",
         min=1.0,
         metavar="SECONDS",
         help="Give up a kernel whose check or timing, tuning included, takes longer: it hangs.",
@@ -99,20 +85,16 @@ KernelSeconds: TypeAlias = Annotated[
 Devices: TypeAlias = Annotated[
     str,
     typer.Option(
-        "--devices",
         metavar="all|N,N",
         help="Spread over these GPUs of the machine, a graph always on the same one. "
         "Default: the current GPU.",
-        show_default=False,
     ),
 ]
 Workers: TypeAlias = Annotated[
     str,
     typer.Option(
-        "--workers",
         metavar="ADDRESS",
         help="Spread over the GPUs of a dask scheduler's workers: tcp://HOST:8786.",
-        show_default=False,
     ),
 ]
 Timing: TypeAlias = Annotated[
@@ -120,23 +102,19 @@ Timing: TypeAlias = Annotated[
     typer.Option(
         "--timing/--no-timing",
         help="Demand a GPU and time on it, or leave it alone. Default: use it if there is one.",
-        show_default=False,
     ),
 ]
 
 Commit: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--commit",
         metavar="SHA",
         help="Record under this commit (SHA-dirty: a tree that differs from it) "
         "where there is no checkout to ask. HARNESS_COMMIT means the same.",
-        show_default=False,
     ),
 ]
 Everything: TypeAlias = Annotated[
-    bool,
-    typer.Option("--all", help="Print rows that are SAME; time kernels that are equal, too."),
+    bool, typer.Option("--all", help="Print rows that are SAME; time kernels that are equal, too.")
 ]
 Alpha: TypeAlias = Annotated[
     float,
@@ -148,15 +126,13 @@ Margin: TypeAlias = Annotated[
 AckFile: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        "--ack",
-        help="The file of waived changes. Default: acknowledged.txt in the results folder.",
+        help="The file of waived changes. Default: acknowledged.txt in the results folder."
     ),
 ]
 Order: TypeAlias = Annotated[
     Literal["history", "time"],
-    typer.Option("--order", help="history: first parents of HEAD; time: when the runs began."),
+    typer.Option(help="history: first parents of HEAD; time: when the runs began."),
 ]
 Repository: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--repository", help="Whose history. Default: that of the working directory."),
+    Path | None, typer.Option(help="Whose history. Default: that of the working directory.")
 ]

@@ -29,10 +29,7 @@ Processes = Annotated[int, typer.Option(min=2, max=100, help="Fresh processes to
 Budget = Annotated[
     float, typer.Option(min=1.0, help="Milliseconds for a kernel in a process, at most.")
 ]
-Seconds = Annotated[
-    float | None,
-    typer.Option(min=1.0, help="Begin no kernel after so long.", show_default=False),
-]
+Seconds = Annotated[float | None, typer.Option(min=1.0, help="Begin no kernel after so long.")]
 Sessions = Annotated[
     int | None,
     typer.Option(
@@ -40,7 +37,6 @@ Sessions = Annotated[
         max=1000,
         help="Measure so often, as a whole and slowing nothing down, and state the false tables "
         "between all that is recorded; 0: measure nothing.",
-        show_default=False,
     ),
 ]
 Every = Annotated[

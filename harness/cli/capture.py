@@ -27,7 +27,6 @@ _Sizes = Annotated[
         "-s",
         metavar="NAME=VALUE",
         help="An option of the model or its inputs; may be repeated.",
-        show_default=False,
     ),
 ]
 _SmallSizes = Annotated[
@@ -36,7 +35,6 @@ _SmallSizes = Annotated[
         metavar="NAME=VALUE",
         help="Capture again at this size into small/ beside the file, for checks without "
         "a GPU; may be repeated.",
-        show_default=False,
     ),
 ]
 
@@ -56,10 +54,7 @@ def capture(
         ),
     ],
     file: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="File to write; a folder for several graphs.", show_default=False
-        ),
+        Path, typer.Option("--output", "-o", help="File to write; a folder for several graphs.")
     ],
     training: Annotated[
         bool, typer.Option("--training", help="Forward and backward graphs.")

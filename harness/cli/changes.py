@@ -23,7 +23,7 @@ _Metrics = Annotated[
     list[str] | None,
     typer.Option(
         help=f"{', '.join(metrics.names())}; repeatable. Default: ms, and peers "
-        "(other compilers) if there are any; the static ones where nothing was timed.",
+        "(other compilers) if there are any; the static ones where nothing was timed."
     ),
 ]
 

@@ -122,7 +122,6 @@ _ONLY = Annotated[
         metavar="PATTERN",
         help="Only graphs or kernels like this: a part of the name, or a pattern with * and ?; "
         "may be repeated.",
-        show_default=False,
     ),
 ]
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Sorted: TypeAlias = Annotated[
     Literal["us", "ratio"],
-    typer.Option("--sort", help="What comes first: most microseconds of all launches, or most %."),
+    typer.Option(help="What comes first: most microseconds of all launches, or most %."),
 ]
 _SIDE = (
     "`latest`, a run file, the beginning of a run's name, a commit, an emitted module or a "
@@ -112,7 +112,6 @@ def confirm(
             metavar="KERNEL",
             help="Kernels by name or pattern ('*softmax*'), or graphs. Default: all whose code or "
             "configuration differs, and some that do not as controls.",
-            show_default=False,
         ),
     ] = None,
     processes: Annotated[int, typer.Option(min=1, max=100, help="Fresh processes to time in.")] = 5,

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 _JOBS = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Worker processes.")]
 _JOURNAL = Annotated[
-    Path | None,
-    typer.Option(help="Go on where an earlier run stopped: its rows are in this file."),
+    Path | None, typer.Option(help="Go on where an earlier run stopped: its rows are in this file.")
 ]
 _SECONDS = Annotated[float, typer.Option(min=1.0, help="How long to go on.")]
 _DEVICE = Annotated[str, typer.Option(help="Where tensors are: cpu (the interpreter), or cuda.")]

@@ -29,17 +29,14 @@ if TYPE_CHECKING:
 def emit(
     answer: Answer,
     graph: GraphName,
-    folder: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder to write to.", show_default=False)
-    ],
+    folder: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")],
     suite: Suite = "default",
     target: TargetName = None,
     small: Annotated[
         bool, typer.Option("--small", help="The small capture, for the interpreter.")
     ] = False,
     binaries: Annotated[
-        bool,
-        typer.Option("--binaries", help="Also each kernel compiled, with what launches it."),
+        bool, typer.Option("--binaries", help="Also each kernel compiled, with what launches it.")
     ] = False,
 ) -> int:
     """Write the kernels of a graph, one file each, identical ones once.

@@ -26,12 +26,10 @@ def gc(
     ] = False,
     days: Annotated[
         float,
-        typer.Option(
-            "--days", min=0, help="Age of interrupted runs and of trees with uncommitted changes."
-        ),
+        typer.Option(min=0, help="Age of interrupted runs and of trees with uncommitted changes."),
     ] = 90,
     repeats: Annotated[
-        int, typer.Option("--repeats", min=1, help="Runs of one commit that stay, the newest.")
+        int, typer.Option(min=1, help="Runs of one commit that stay, the newest.")
     ] = 5,
     ack: AckFile = None,
 ) -> None:

@@ -52,7 +52,6 @@ _Against: TypeAlias = Annotated[
         metavar="COMPILERS",
         help="Compare with other compilers on the same regions and inputs, commas between "
         "them: eager, inductor, inductor-tuned, or a backend of torch.compile. Needs a GPU.",
-        show_default=False,
     ),
 ]
 

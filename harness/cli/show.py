@@ -37,13 +37,10 @@ def show(
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(
-            "--by", help="Sum a run of the corpus up: by all, kind, family, model, pattern."
-        ),
+        typer.Option(help="Sum a run of the corpus up: by all, kind, family, model, pattern."),
     ] = None,
     baseline: Annotated[
-        str | None,
-        typer.Option("--baseline", help="With --by: another run, or a compiler of --against."),
+        str | None, typer.Option(help="With --by: another run, or a compiler of --against.")
     ] = None,
 ) -> int:
     """Print a recorded run.

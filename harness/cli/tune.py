@@ -46,8 +46,7 @@ def tune(
         ),
     ] = "guided",
     run: Annotated[
-        str | None,
-        typer.Option(help="Show what this recorded run's tunings tried; tune nothing."),
+        str | None, typer.Option(help="Show what this recorded run's tunings tried; tune nothing.")
     ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Tune again what is in the tuning cache.")
@@ -62,8 +61,7 @@ def tune(
         Path | None, typer.Option(help="Draw every trial to this file (png, svg, pdf).")
     ] = None,
     save_table: Annotated[
-        Path | None,
-        typer.Option(help="Write the choices as a table for HARNESS_TUNING_TABLE."),
+        Path | None, typer.Option(help="Write the choices as a table for HARNESS_TUNING_TABLE.")
     ] = None,
     target: TargetName = None,
     jobs: Jobs = None,

@@ -35,9 +35,7 @@ _Kernel = Annotated[
 _Graph = Annotated[
     str | None,
     typer.Option(
-        "--graph",
-        help="The graph that has the kernel. Default: that of the newest run with such a kernel.",
-        show_default=False,
+        help="The graph that has the kernel. Default: that of the newest run with such a kernel."
     ),
 ]
 _END = "A commit, or a run of one; with --environment a NAME."
@@ -219,21 +217,18 @@ class _Asked:
 
 
 _By = Annotated[
-    str, typer.Option("--by", help="time, or a figure without noise: bytes, registers, spills …")
+    str, typer.Option(help="time, or a figure without noise: bytes, registers, spills …")
 ]
 _Environment = Annotated[
     list[str] | None,
     typer.Option(
-        "--environment",
         metavar="NAME=PYTHON",
         help="Search interpreters instead of commits, in this order (repeat it).",
-        show_default=False,
     ),
 ]
 _ConfigsFrom = Annotated[
     str | None,
     typer.Option(
-        "--configs-from",
         metavar="RUN",
         help="Time in the configuration that this run recorded, not in the module's default.",
     ),
