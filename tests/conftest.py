@@ -42,10 +42,12 @@ _MOST_KEPT = 1 << 30
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """How many processes `make test` runs tests in: one where they share a GPU that they time."""
+    """How many processes `make test` runs tests in: one where they share a GPU that they time; else
+    one more than there are cores, because one in ten seconds a test waits for a process that it
+    started, or for a deadline."""
     if Path("/dev/nvidiactl").exists():
         return 0
-    return min(_MOST_WORKERS, len(os.sched_getaffinity(0)))
+    return min(_MOST_WORKERS, len(os.sched_getaffinity(0)) + 1)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
