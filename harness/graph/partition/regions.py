@@ -229,10 +229,12 @@ def _host_call(layout: Layout, node: Node) -> HostCall:
 def _why_library(layout: Layout, node: Node) -> str:
     if node.op == "harness.seeds.default":
         return "seeds are drawn from torch's generator"
+    from harness.graph.lowering import supports
+
     kinds = [layout.types[name] for name in node.refs()] + [node.type]
     parts = [part for kind in kinds for part in (kind if isinstance(kind, tuple) else (kind,))]
     opaque = next((p.dtype for p in parts if p is not None and p.dtype.is_opaque), None)
-    if opaque is None:
+    if opaque is None or not supports(node.op):
         left = node.packet in _SORTING
         return f"{NO_LOWERING} for {node.op}{LEFT_WHOLE if left else ''}"
     return f"the targets have no arithmetic on {opaque.torch_name} for {node.op}"

@@ -14,6 +14,7 @@ from harness.graph.model import Graph, HostCall, Partition, Region
 from harness.graph.partition.regions import partition
 from harness.graph.passes.cleanup import clean
 from harness.graph.replay import random_inputs, replay
+from harness.graph.text import loads
 from tests.graph.building import GraphBuilder, assert_close, supports
 from tests.running import prepare_partition
 
@@ -281,3 +282,21 @@ def test_what_capture_would_take_apart_is_a_library_call_or_a_view_of_the_host()
         "both": "no lowering for aten.stack.default",
         "out": "no lowering for aten.gelu.default",
     }
+
+
+def test_a_type_is_the_reason_only_where_the_operator_has_a_lowering() -> None:
+    """Attention that also returns its generator's state is no kernel for another reason."""
+    cut = partition(
+        loads("""# harness graph 1
+def complexes(
+    x: "c64[4, 4]",
+):
+    product: "c64[4, 4]" = aten.mm.default(x, x)
+    out: "c64[4, 4]" = aten.exp.default(product)
+    return (out,)
+""")
+    )
+    assert [call.reason for call in cut.library_calls] == [
+        "no lowering for aten.mm.default",
+        "the targets have no arithmetic on complex64 for aten.exp.default",
+    ]
