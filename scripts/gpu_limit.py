@@ -1,0 +1,506 @@
+"""Kernels bound by memory against a copy: ours untuned and tuned, Inductor by itself and tuned.
+
+    python scripts/gpu_limit.py --out DIR [--seconds 165] [CASE …]
+
+One process times everything on the same inputs, each way recorded as a CUDA graph, the L2 cache
+cold for all but the small cases. Before that, processes side by side compile it all into caches;
+nothing that they chose is kept. A figure is the share of a copy's bandwidth at the bytes that have
+to be moved: every input read once, every output written once. Then whole steps of two models.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import torch  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+from harness.backend import Compiler, Devices  # noqa: E402
+from harness.measure.timer.graph_timer import CudaTimer  # noqa: E402
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+ELEMENTS = 1 << 27
+WARMERS = 15
+TUNED = {"max_autotune_pointwise": True, "autotune_local_cache": False}
+COMBO = {"combo_kernels": True, "autotune_local_cache": False}
+WAYS = ("untuned", "tuned", "inductor", "inductor tuned")
+SMALL = 1 << 24
+"""Bytes below which a kernel is timed many times in a row, with what the cache holds."""
+aten: Any = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function with its inputs, and the bytes that it has to move (0: inputs and outputs)."""
+
+    family: str
+    label: str
+    function: Callable[..., Any]
+    inputs: Callable[[], Sequence[Any]]
+    moved: int = 0
+
+    @property
+    def name(self) -> str:
+        """What a row is called."""
+        return f"{self.family} {self.label}"
+
+
+def random(*shape: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
+    """Normal numbers on the device."""
+    return torch.randn(shape, device=DEVICE).to(dtype)
+
+
+def cross_entropy(x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+    """By row."""
+    return functional.cross_entropy(x.float(), t, reduction="none")
+
+
+def loss_step(x: torch.Tensor, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cross entropy with its gradient."""
+    wide = x.float()
+    total = wide.logsumexp(-1, keepdim=True)
+    loss = total - wide.gather(-1, t[:, None])
+    hot = torch.arange(x.shape[1], device=x.device) == t[:, None]
+    return loss, ((wide - total).exp() - hot.float()).to(x.dtype)
+
+
+def rms_backward(
+    dy: torch.Tensor, x: torch.Tensor, w: torch.Tensor, r: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Gradients of the input and of the weight."""
+    normal, grad = x.float() * r, dy.float()
+    scaled = grad * w.float()
+    dx = r * (scaled - normal * (scaled * normal).mean(-1, keepdim=True))
+    return dx.to(x.dtype), (grad * normal).sum(0).to(w.dtype)
+
+
+def layer_backward(
+    dy: torch.Tensor,
+    x: torch.Tensor,
+    mean: torch.Tensor,
+    r: torch.Tensor,
+    w: torch.Tensor,
+    b: torch.Tensor,
+) -> Any:
+    """Gradients of the input, of the weight and of the bias."""
+    every = [True, True, True]
+    return aten.native_layer_norm_backward(dy, x, [x.shape[1]], mean, r, w, b, every)
+
+
+def rows(n: int) -> Iterator[Case]:
+    """Everything along rows of ``n``."""
+    m, label = ELEMENTS // n, f"{n // 1024}k" if n % 1024 == 0 else str(n)
+
+    def norm(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return functional.rms_norm(x, (n,), w, 1e-6)
+
+    def layer(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return functional.layer_norm(x, (n,), w, b)
+
+    def targets() -> list[torch.Tensor]:
+        return [random(m, n), torch.randint(0, n, (m,), device=DEVICE)]
+
+    def probabilities() -> list[torch.Tensor]:
+        return [random(m, n), random(m, n).softmax(-1)]
+
+    yield Case("softmax", label, softmax, lambda: [random(m, n)])
+    yield Case("cross entropy", label, cross_entropy, targets)
+    if n != 50257:
+        yield Case("rms norm", label, norm, lambda: [random(m, n), random(n)])
+        yield Case("layer norm", label, layer, lambda: [random(m, n), random(n), random(n)])
+    if n in (16384, 262144):
+        return
+    yield Case("loss and gradient", label, loss_step, targets)
+    if n == 50257:
+        return
+    one = functools.partial(random, m, 1, dtype=torch.float32)
+    yield Case("softmax backward", label, softmax_backward, probabilities)
+    yield Case(
+        "rms backward", label, rms_backward, lambda: [random(m, n), random(m, n), random(n), one()]
+    )
+    yield Case(
+        "layer backward",
+        label,
+        layer_backward,
+        lambda: [random(m, n), random(m, n), one(), one(), random(n), random(n)],
+    )
+
+
+def softmax(x: torch.Tensor) -> torch.Tensor:
+    """Along rows."""
+    return torch.softmax(x, -1)
+
+
+def softmax_backward(dy: torch.Tensor, y: torch.Tensor) -> Any:
+    """Along rows."""
+    return aten._softmax_backward_data(dy, y, -1, y.dtype)
+
+
+def gpt2_sizes(layers: int) -> list[tuple[int, ...]]:
+    """The parameters of a GPT-2."""
+    w = 768
+    layer = [(w,), (w,), (w, 3 * w), (3 * w,), (w, w), (w,)]
+    layer += [(w,), (w,), (w, 4 * w), (4 * w,), (4 * w, w), (w,)]
+    return [(50257, w), (1024, w), *layer * layers, (w,), (w,)]
+
+
+def adamw(ps: Any, gs: Any, ms: Any, vs: Any) -> Any:
+    """One step, in place, by foreach operators."""
+    torch._foreach_mul_(ps, 1 - 1e-3 * 0.01)
+    torch._foreach_lerp_(ms, gs, 0.1)
+    torch._foreach_mul_(vs, 0.999)
+    torch._foreach_addcmul_(vs, gs, gs, 0.001)
+    roots = torch._foreach_sqrt(vs)
+    torch._foreach_div_(roots, 0.5)
+    torch._foreach_add_(roots, 1e-8)
+    torch._foreach_addcdiv_(ps, ms, roots, -1e-3)
+    return ps
+
+
+def clip(gs: Any) -> Any:
+    """Gradients scaled to a norm of at most 1, in place."""
+    total = torch.stack(torch._foreach_norm(gs)).norm()
+    torch._foreach_mul_(gs, (1.0 / (total + 1e-6)).clamp(max=1.0))
+    return gs
+
+
+def small_nodes(xs: Any) -> Any:
+    """Work on many small tensors that have nothing to do with each other."""
+    return [torch.tanh(x) * 0.5 + 1.0 for x in xs]
+
+
+def pool(x: torch.Tensor) -> torch.Tensor:
+    """3x3, stride 2."""
+    return functional.max_pool2d(x, 3, 2, 1)
+
+
+def embedding_backward(grad: torch.Tensor, index: torch.Tensor) -> Any:
+    """Into a table of GPT-2's vocabulary."""
+    return aten.embedding_dense_backward(grad, index, 50257, -1, False)
+
+
+def relative_bias(table: torch.Tensor) -> torch.Tensor:
+    """T5's bias between 512 positions."""
+    place = torch.arange(512, device=table.device)
+    far = place[:, None] - place[None, :]
+    near = far.abs().clamp(min=1)
+    log = 8 + (torch.log(near.float() / 8) / 2.772588722239781 * 8).to(torch.int64)
+    bucket = torch.where(near < 8, near, log.clamp(max=15)) + (far < 0).to(torch.int64) * 16
+    return table[bucket].permute(2, 0, 1).contiguous()
+
+
+def gate(x: torch.Tensor) -> Any:
+    """The best two of 8 experts and their shares."""
+    shares, chosen = torch.softmax(x.float(), -1).topk(2, -1)
+    return (shares / shares.sum(-1, keepdim=True)).to(x.dtype), chosen
+
+
+def lists(*count: int, sizes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """Lists of float32 tensors, positive so that roots are defined."""
+    return [[random(*s, dtype=torch.float32).abs() for s in sizes] for _ in range(*count)]
+
+
+def cases() -> list[Case]:
+    """Everything, in the order in which it is timed."""
+    parameters = gpt2_sizes(6)
+    numel = sum(functools.reduce(int.__mul__, s) for s in parameters)
+    hidden = [(64, 256)] * 200
+    found = [
+        Case("adamw", "gpt2", adamw, lambda: lists(4, sizes=parameters), 28 * numel),
+        Case("clip", "gpt2", clip, lambda: lists(1, sizes=parameters), 12 * numel),
+        Case("200 small", "", small_nodes, lambda: lists(1, sizes=hidden)),
+    ]
+    for n in (4096, 65536, 16384, 50257, 262144):
+        found += rows(n)
+    found += [
+        Case("max-pool", "", pool, lambda: [random(64, 64, 112, 112)]),
+        Case(
+            "embedding backward",
+            "",
+            embedding_backward,
+            lambda: [random(32768, 768), torch.randint(0, 50257, (32768,), device=DEVICE)],
+        ),
+        Case("relative bias", "", relative_bias, lambda: [random(32, 12)]),
+        Case("gate", "", gate, lambda: [random(16384, 8)]),
+    ]
+    return found
+
+
+def compiled(case: Case, way: str, cache: Path, jobs: int) -> Callable[..., Any]:
+    """The case's function by way of ``way``."""
+    torch.compiler.reset()
+    if way == "untuned" or way == "tuned":
+        timer = CudaTimer() if way == "tuned" else None
+        backend = Compiler(devices=Devices(timer, cache, jobs))
+        return torch.compile(case.function, backend=backend, dynamic=False)
+    options: dict[str, Any] = TUNED if way == "inductor tuned" else {"autotune_local_cache": False}
+    if way == "inductor tuned" and case.family in ("adamw", "clip", "200 small"):
+        options = COMBO
+    return torch.compile(case.function, options=options, dynamic=False)
+
+
+def tensors(value: Any) -> list[torch.Tensor]:
+    """All tensors of a structure."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [t for item in value for t in tensors(item)] if isinstance(value, list | tuple) else []
+
+
+def milliseconds(run: Callable[[], Any], moved: int) -> float:
+    """One call, replayed."""
+    cuda: Any = torch.cuda
+    times = 20 if moved < SMALL else 1
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        for _ in range(times):
+            run()
+    flush = torch.empty(1 << 28, dtype=torch.int8, device=DEVICE)
+    found = []
+    for _ in range(7):
+        first, last = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+        if times == 1:
+            flush.zero_()
+        first.record()
+        graph.replay()
+        last.record()
+        cuda.synchronize()
+        found.append(first.elapsed_time(last) / times)
+    return statistics.median(found)
+
+
+def copied() -> float:
+    """GB/s of a copy."""
+    x = random(ELEMENTS)
+    y = torch.empty_like(x)
+    return 4 * ELEMENTS / milliseconds(lambda: y.copy_(x), 4 * ELEMENTS) / 1e6
+
+
+def deviation(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> float:
+    """The largest difference over the largest value of a tensor."""
+    worst = 0.0 if len(got) == len(want) else float("inf")
+    for a, b in zip(got, want, strict=False):
+        scale = float(b.abs().max()) or 1.0
+        worst = max(worst, float((a.float() - b.float()).abs().max()) / scale)
+    return worst
+
+
+def timed(case: Case, copy: float, cache: Path) -> dict[str, Any]:
+    """A row: milliseconds, share of a copy and deviation from eager mode, by way."""
+    torch.manual_seed(0)
+    inputs = case.inputs()
+    in_place = case.family in ("adamw", "clip")
+    fresh = [[t.clone() for t in tensors(inputs)]] if in_place else []
+    want = [t.clone() for t in tensors(case.function(*inputs))]
+    moved = case.moved or sum(t.nbytes for t in (*tensors(inputs), *want))
+    row: dict[str, Any] = {"case": case.name, "bytes": moved, "ms": {}, "share": {}, "off": {}}
+    for way in WAYS:
+        try:
+            function = compiled(case, way, cache, 8)
+            function(*inputs)  # compiles, tunes; in place: once more from the start
+            for kept in fresh:
+                for t, old in zip(tensors(inputs), kept, strict=True):
+                    t.copy_(old)
+            row["off"][way] = deviation(tensors(function(*inputs)), want)
+            ms = row["ms"][way] = milliseconds(lambda f=function: f(*inputs), moved)  # type: ignore[misc]
+            row["share"][way] = moved / ms / 1e6 / copy
+        except Exception as error:  # noqa: BLE001 - one way's failure must not end the rest
+            row["off"][way] = f"{type(error).__name__}: {error}"[:300]
+    print(json.dumps(row), flush=True)
+    return row
+
+
+def warm(number: int, cache: Path, chosen: Sequence[Case]) -> None:
+    """Compile every ``WARMERS``-th case in every way."""
+    for case in chosen[number::WARMERS]:
+        inputs = case.inputs()
+        for way in WAYS:
+            try:
+                compiled(case, way, cache, 1)(*inputs)
+            except Exception as error:  # noqa: BLE001 - the process that times says it again
+                print(case.name, way, str(error)[:200], file=sys.stderr)
+        del inputs
+        torch.cuda.empty_cache()
+
+
+def bert() -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
+    """Four layers of BERT with its vocabulary of 30522."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    model = BertForMaskedLM(BertConfig(num_hidden_layers=4)).cuda().bfloat16()
+    tokens = torch.randint(0, 30522, (16, 512), device=DEVICE)
+    return model, {"input_ids": tokens, "labels": tokens}
+
+
+def gpt2() -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
+    """Four layers of GPT-2 with its vocabulary of 50257."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(n_layer=4, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False)
+    model = GPT2LMHeadModel(config).cuda().bfloat16()
+    tokens = torch.randint(0, 50257, (4, 512), device=DEVICE)
+    return model, {"input_ids": tokens, "labels": tokens}
+
+
+def step_of(make: Callable[[], Any], way: str, cache: Path) -> Callable[[], None]:
+    """A training step of a model, without an optimizer."""
+    torch.manual_seed(0)
+    torch.compiler.reset()
+    model, inputs = make()
+    run: Any = model
+    if way == "inductor":
+        run = torch.compile(model, options={"autotune_local_cache": False})
+    elif way == "untuned":
+        run = torch.compile(model, backend=Compiler(devices=Devices(None, cache, 8)))
+
+    def step() -> None:
+        model.zero_grad()
+        run(**inputs).loss.backward()
+
+    return step
+
+
+def steps(out: Path, cache: Path, until: float) -> None:
+    """Times and profiles of whole steps."""
+    cuda: Any = torch.cuda
+    from torch.profiler import ProfilerActivity, profile
+
+    with (out / "steps.txt").open("w") as file:
+        for make in (bert, gpt2):
+            for way in ("eager", "untuned", "inductor"):
+                if time.time() > until:
+                    return
+                step = step_of(make, way, cache)
+                for _ in range(3):
+                    step()
+                first, last = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+                cuda.synchronize()
+                began = time.perf_counter()
+                first.record()
+                for _ in range(5):
+                    step()
+                last.record()
+                host = (time.perf_counter() - began) * 200
+                cuda.synchronize()
+                whole = first.elapsed_time(last) / 5
+                with profile(activities=[ProfilerActivity.CUDA]) as seen:
+                    step()
+                    cuda.synchronize()
+                averages = seen.key_averages()
+                busy = sum(a.self_device_time_total for a in averages) / 1e3
+                line = f"{make.__name__} {way}: {whole:.2f} ms, host {host:.2f}, kernels {busy:.2f}"
+                print("STEP", line, flush=True)
+                table = averages.table("self_device_time_total", 40, 110)
+                print(line, table, sep="\n", file=file, flush=True)
+
+
+def table(found: Sequence[dict[str, Any]]) -> list[str]:
+    """A line for each family: by size, the shares of a copy in every way."""
+    lines: dict[str, list[str]] = {}
+    for row in found:
+        label = row["case"].split()[-1]
+        share = row["share"]
+        shown = "/".join(f"{share[w]:.2f}" if w in share else "–" for w in WAYS)
+        wrong = any(isinstance(o, float) and not o < 3e-2 for o in row["off"].values())
+        family = row["case"] if row["bytes"] < SMALL else row["case"].removesuffix(label).strip()
+        shown += f" {row['ms'].get('untuned', 0):.4f} ms" if row["bytes"] < SMALL else ""
+        text = f"{label} {shown}{' OFF' if wrong else ''}"
+        lines.setdefault(family or row["case"], []).append(text)
+    return [f"{name}: {'  '.join(parts)}" for name, parts in lines.items()]
+
+
+def main() -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("cases", nargs="*", help="parts of cases' names (default: all)")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seconds", type=float, default=165.0)
+    parser.add_argument("--warm", type=int)
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.mkdtemp(prefix="limit-")))
+    parser.add_argument("--step", action="store_true")
+    given = parser.parse_args()
+    began = time.time()
+    warnings.filterwarnings("ignore")
+    cache = given.cache
+    chosen = [c for c in cases() if not given.cases or any(p in c.name for p in given.cases)]
+    if given.warm is not None:
+        warm(given.warm, cache, chosen)
+        return 0
+    if given.step:
+        steps(given.out, cache, began + given.seconds)
+        return 0
+    given.out.mkdir(parents=True, exist_ok=True)
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(cache / "inductor")
+    warmed = began + given.seconds * 0.5
+    workers = start(given, cache)
+    while time.time() < warmed and any(w.poll() is None for w in workers):
+        time.sleep(0.5)
+    for worker in workers:
+        worker.kill()
+        worker.wait()
+    shutil.rmtree(cache / "tuned", ignore_errors=True)
+    print(f"compiled after {time.time() - began:.0f} s", flush=True)
+    copy = copied()
+    found: list[dict[str, Any]] = []
+    for case in chosen:
+        if time.time() < began + given.seconds * (0.8 if not given.cases else 1.0):
+            found.append(timed(case, copy, cache))
+            torch.cuda.empty_cache()
+            head = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+            text = json.dumps({**head, "copy_gbps": copy, "ways": WAYS, "rows": found}, indent=0)
+            (given.out / "limit.json").write_text(text + "\n")
+    left = began + given.seconds - time.time()
+    if not given.cases and left > 10:
+        command = [
+            sys.executable,
+            __file__,
+            "--out",
+            str(given.out),
+            "--cache",
+            str(cache),
+            "--step",
+        ]
+        subprocess.run([*command, "--seconds", str(left - 8)], check=False, timeout=left)
+    print(f"copy {copy:.0f} GB/s; {' / '.join(WAYS)}", *table(found), sep="\n")
+    return 0
+
+
+def start(given: argparse.Namespace, cache: Path) -> list[subprocess.Popen[bytes]]:
+    """Processes that fill the caches."""
+    found = []
+    alone = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    command = [
+        sys.executable,
+        __file__,
+        *given.cases,
+        "--out",
+        str(given.out),
+        "--cache",
+        str(cache),
+    ]
+    for number in range(WARMERS):
+        with (cache / f"warm{number}.txt").open("w") as log:
+            full = [*command, "--warm", str(number)]
+            env = {**os.environ, **alone}
+            found.append(subprocess.Popen(full, env=env, stdout=log, stderr=log))
+    return found
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
