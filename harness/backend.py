@@ -28,6 +28,7 @@ from torch import fx
 
 from harness import options as settings
 from harness.codegen.source import EmittedModule
+from harness.combining import combined
 from harness.compiled import CompiledGraph, Report, mixed_layouts
 from harness.errors import (
     FallbackWarning,
@@ -49,7 +50,7 @@ from harness.records.timing import Timer
 from harness.runtime.compile.cache import usable
 from harness.runtime.device import current_target
 from harness.runtime.interpret.interpreter import InterpreterPool
-from harness.runtime.launch.host import SideStream, raw_stream
+from harness.runtime.launch.host import raw_stream
 from harness.runtime.launch.observing import Asserted, Bandwidth, LaunchOn, Traced
 from harness.runtime.launch.selecting import SelectedKernel, SelectedKernels
 from harness.runtime.tune.tuning_cache import TuningCache, device_identity
@@ -71,7 +72,8 @@ def backend(
     """What ``torch.compile(…, backend="harness", options={…})`` calls.
 
     Options are the switches of a ``Compiler``: ``fail_on_fallback``, ``eager_random``,
-    ``unchecked_indices``, ``assert_no_nan``, ``assert_finite``, ``warn_layouts``. Its compile
+    ``unchecked_indices``, ``assert_no_nan``, ``assert_finite``, ``warn_layouts``,
+    ``combo_kernels``. Its compile
     reports are not kept; pass a ``Compiler`` to have them.
     """
     given: dict[str, Any] = {name: bool(value) for name, value in (options or {}).items()}
@@ -173,9 +175,7 @@ class Devices:
             watch, finished = timed.watch, timed.finished
         if options.trace:
             watch = _traced(watch)
-        # What is timed must have the device to itself.
-        side = SideStream() if options.bandwidth is None else None
-        return Launches(lambda m: watch(kernels.get(m.text)), raw_stream(), finished, side)
+        return Launches(lambda m: watch(kernels.get(m.text)), raw_stream(), finished)
 
     def _on_cuda(self, device: torch.device) -> SelectedKernels:
         kernels = self._kernels.get(device)
@@ -224,7 +224,7 @@ class Compiler:
     reads, before, and writes, after, and raises ``NotFinite``; ``assert_finite`` for infinities
     too; both wait for the device at every launch and look at nothing while a CUDA graph is being
     captured. ``warn_layouts`` gives a ``LayoutWarning`` for a kernel whose inputs of one shape
-    lie in memory in different orders.
+    lie in memory in different orders. Without ``combo_kernels`` every kernel is launched by itself.
     """
 
     target: Target | None = None
@@ -237,6 +237,7 @@ class Compiler:
     assert_no_nan: bool = False
     assert_finite: bool = False
     warn_layouts: bool = False
+    combo_kernels: bool = True
 
     @property
     def reports(self) -> list[Report]:
@@ -300,6 +301,8 @@ class Compiler:
         if not (self.unchecked_indices or options.unchecked_indices):
             graph = replace(graph, facts=(*graph.facts, CHECKED))
         compiled = compile_graph(graph, target)
+        if self.combo_kernels:
+            compiled = combined(compiled, target)
         failures = compiled.report().failures
         if failures and converted.sizes and kind != "backward":
             raise _NotForEverySize(failures[0])
@@ -352,7 +355,7 @@ def _asserted(graph: Graph, infinite: bool, module: EmittedModule, launch: Launc
 def _looking(launches: Launches, looks: Look | None) -> Launches:
     if looks is None:
         return launches
-    return replace(launches, kernel=lambda m: looks(m, launches.kernel(m)), side=None)
+    return replace(launches, kernel=lambda m: looks(m, launches.kernel(m)))
 
 
 def _boxed(

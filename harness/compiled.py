@@ -84,16 +84,41 @@ class CompiledRegion:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Combo:
+    """Launches that have nothing to do with each other, as one of ``module``: by the name of their
+    region and their place in it, in the order of its arguments."""
+
+    module: EmittedModule
+    launches: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """``regions`` that stand side by side and do not depend on each other, run as ``combos``."""
+
+    regions: tuple[str, ...]
+    combos: tuple[Combo, ...]
+
+
+def alone(region: CompiledRegion) -> Bundle:
+    """A region's launches one after the other."""
+    name = region.region.name
+    each = (Combo(la.kernel.module, ((name, n),)) for n, la in enumerate(region.launches))
+    return Bundle((name,), tuple(each))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class CompiledGraph:
     """A graph as regions of launches and host calls. ``splits`` are the chunk counts of split
     reductions by node name; ``seconds`` is the wall clock of code generation per stage (Triton not
-    included)."""
+    included). ``bundles`` are regions whose launches the backend combines (``combos.choosing``)."""
 
     partition: Partition
     regions: tuple[CompiledRegion, ...]
     kernels: tuple[Kernel, ...]
     splits: tuple[tuple[str, int], ...]
     seconds: tuple[tuple[str, float], ...]
+    bundles: tuple[Bundle, ...] = ()
 
     @property
     def name(self) -> str:
@@ -116,9 +141,16 @@ class CompiledGraph:
         return tuple(failure for region in self.regions for failure in region.failures)
 
     def distinct(self) -> Iterator[tuple[EmittedModule, int]]:
-        """Each distinct kernel's module and how often it is launched, first launch first."""
-        counts = Counter(launch.kernel.name for launch in self.launches)
-        return ((kernel.module, counts[kernel.name]) for kernel in self.kernels)
+        """Each distinct kernel's module and how often it is launched: combos first, then what is
+        launched by itself, first launch first."""
+        bundled = {name for bundle in self.bundles for name in bundle.regions}
+        own = [la for r in self.regions if r.region.name not in bundled for la in r.launches]
+        modules = {kernel.module.name: kernel.module for kernel in self.kernels}
+        counts = Counter(launch.kernel.name for launch in own)
+        for combo in (combo for bundle in self.bundles for combo in bundle.combos):
+            modules.setdefault(combo.module.name, combo.module)
+            counts[combo.module.name] += 1
+        return ((module, counts[name]) for name, module in modules.items() if counts[name])
 
     @property
     def decisions(self) -> Decisions:
@@ -149,7 +181,7 @@ class CompiledGraph:
             name=self.name,
             regions=len(self.regions),
             kernels=len(self.kernels),
-            launches=len(self.launches),
+            launches=sum(count for _, count in self.distinct()),
             library_calls=tuple((op, n, why) for (op, why), n in sorted(calls.items())),
             failures=tuple(f.described(regions[f.region].graph) for f in self.failures),
             seconds=self.seconds,
@@ -158,7 +190,8 @@ class CompiledGraph:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of a graph. ``library_calls`` are (operator, count, reason): work that no
+    """What became of a graph: distinct kernels, and launches once they are combined.
+    ``library_calls`` are (operator, count, reason): work that no
     generated kernel does; ``failures`` are regions that torch runs because code generation
     failed; ``eager`` says why torch runs the whole graph, if it does; ``seconds`` per stage."""
 

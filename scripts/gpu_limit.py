@@ -41,6 +41,8 @@ WARMERS = 15
 TUNED = {"max_autotune_pointwise": True, "autotune_local_cache": False}
 COMBO = {"combo_kernels": True, "autotune_local_cache": False}
 WAYS = ("untuned", "tuned", "inductor", "inductor tuned")
+FOREACH = ("adamw", "clip", "200 small")
+"""Families of many launches: timed with combos left out too, as ``separate``."""
 SMALL = 1 << 24
 """Bytes below which a kernel is timed many times in a row, with what the cache holds."""
 aten: Any = torch.ops.aten
@@ -243,15 +245,20 @@ def cases() -> list[Case]:
     return found
 
 
+def ways(case: Case) -> tuple[str, ...]:
+    """How the case is run."""
+    return (*WAYS, "separate") if case.family in FOREACH else WAYS
+
+
 def compiled(case: Case, way: str, cache: Path, jobs: int) -> Callable[..., Any]:
     """The case's function by way of ``way``."""
     torch.compiler.reset()
-    if way == "untuned" or way == "tuned":
+    if not way.startswith("inductor"):
         timer = CudaTimer() if way == "tuned" else None
-        backend = Compiler(devices=Devices(timer, cache, jobs))
+        backend = Compiler(devices=Devices(timer, cache, jobs), combo_kernels=way != "separate")
         return torch.compile(case.function, backend=backend, dynamic=False)
     options: dict[str, Any] = TUNED if way == "inductor tuned" else {"autotune_local_cache": False}
-    if way == "inductor tuned" and case.family in ("adamw", "clip", "200 small"):
+    if way == "inductor tuned" and case.family in FOREACH:
         options = COMBO
     return torch.compile(case.function, options=options, dynamic=False)
 
@@ -310,7 +317,7 @@ def timed(case: Case, copy: float, cache: Path) -> dict[str, Any]:
     want = [t.clone() for t in tensors(case.function(*inputs))]
     moved = case.moved or sum(t.nbytes for t in (*tensors(inputs), *want))
     row: dict[str, Any] = {"case": case.name, "bytes": moved, "ms": {}, "share": {}, "off": {}}
-    for way in WAYS:
+    for way in ways(case):
         try:
             function = compiled(case, way, cache, 8)
             function(*inputs)  # compiles, tunes; in place: once more from the start
@@ -330,7 +337,7 @@ def warm(number: int, cache: Path, chosen: Sequence[Case]) -> None:
     """Compile every ``WARMERS``-th case in every way."""
     for case in chosen[number::WARMERS]:
         inputs = case.inputs()
-        for way in WAYS:
+        for way in ways(case):
             try:
                 compiled(case, way, cache, 1)(*inputs)
             except Exception as error:  # noqa: BLE001 - the process that times says it again
@@ -416,7 +423,9 @@ def table(found: Sequence[dict[str, Any]]) -> list[str]:
     for row in found:
         label = row["case"].split()[-1]
         share = row["share"]
-        shown = "/".join(f"{share[w]:.2f}" if w in share else "–" for w in WAYS)
+        shown = "/".join(
+            f"{share[w]:.2f}" if w in share else "–" for w in (*WAYS, *share.keys() - set(WAYS))
+        )
         wrong = any(isinstance(o, float) and not o < 3e-2 for o in row["off"].values())
         family = row["case"] if row["bytes"] < SMALL else row["case"].removesuffix(label).strip()
         shown += f" {row['ms'].get('untuned', 0):.4f} ms" if row["bytes"] < SMALL else ""

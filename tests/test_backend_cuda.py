@@ -142,8 +142,8 @@ def test_dropout_is_the_same_in_both_directions(compiler: Compiler) -> None:
     assert 0.4 < float((y == 0).float().mean()) < 0.6
 
 
-def test_an_optimizer_on_two_streams(compiler: Compiler) -> None:
-    """Many independent small kernels, launched in turns, and recorded so."""
+def test_an_optimizer_in_combos(compiler: Compiler) -> None:
+    """Many independent small kernels, launched together, and recorded so."""
     torch.manual_seed(1)
     parameters = [nn.Parameter(torch.randn(1 << 20, device="cuda")) for _ in range(20)]
     twins = [nn.Parameter(p.detach().clone()) for p in parameters]
@@ -158,7 +158,7 @@ def test_an_optimizer_on_two_streams(compiler: Compiler) -> None:
     for _ in range(5):
         run()
         optimizers[1].step()
-    assert "side = fork" in graph_text(compiler)
+    assert sum(count for _, count in compiler.compiled[-1].distinct()) == 2
     torch.cuda.synchronize()
     recorded = torch.cuda.CUDAGraph()
     with torch.cuda.graph(recorded):
@@ -168,18 +168,6 @@ def test_an_optimizer_on_two_streams(compiler: Compiler) -> None:
         optimizers[1].step()
     for ours, theirs in zip(parameters, twins, strict=True):
         close(ours, theirs)
-
-
-def graph_text(compiler: Compiler) -> str:
-    from harness.executor import prepare_graph
-    from harness.runtime.launch.host import SideStream
-
-    device = torch.device("cuda", 0)
-    launches = compiler.devices.launches(device)
-    assert isinstance(launches.side, SideStream)
-    run: Any = prepare_graph(compiler.compiled[-1], launches, device)
-    text: str = run.text
-    return text
 
 
 def test_a_product_with_odd_rows(compiler: Compiler) -> None:

@@ -20,12 +20,14 @@ from harness.tiling.workspace import SharedRows, Workspace
 class Frame:
     """What every line of one kernel refers to. ``vector`` are the tiles that are dimensions of the
     kernel's tensors, in order; a tile whose block is pinned to 1 is a scalar instead. ``masked``
-    are the tiles whose last block may be partly outside."""
+    are the tiles whose last block may be partly outside. ``program`` is the text of the program's
+    number in x."""
 
     plan: KernelPlan
     vector: tuple[str, ...]
     masked: frozenset[str]
     printer: IndexPrinter
+    program: str = "tl.program_id(0)"
 
     def axis(self, prefix: str) -> int:
         """The dimension of tile ``prefix``."""
@@ -125,7 +127,7 @@ def parallel_lines(frame: Frame, used: frozenset[sympy.Symbol]) -> list[str]:
 def _program(frame: Frame, tile: Tile) -> str:
     """The text of this program's block number along ``tile``."""
     first = tile.prefix == "x" and not isinstance(frame.plan.workspace, Workspace)
-    number = "tl.program_id(0)" if first else "tl.program_id(1)"
+    number = frame.program if first else "tl.program_id(1)"
     if is_layered(tile):
         number = "(tl.program_id(1) + tl.program_id(2) * tl.num_programs(1))"
     if frame.plan.index_dtype is DType.I64:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import sympy
 
@@ -45,7 +45,7 @@ from harness.tiling.passes import (
     reduction_key,
     walk_until,
 )
-from harness.tiling.plan import ArgumentKind, KernelPlan, PlanSegment, Tile
+from harness.tiling.plan import ArgumentKind, KernelPlan, PlanSegment
 from harness.tiling.workspace import SharedRows, Workspace
 
 _INDENT = "    "
@@ -57,29 +57,37 @@ def render(plan: KernelPlan, number: int) -> KernelSource:
     functions it uses, before the kernel. Raises ``InvalidProgram`` for a plan that uses a reduction
     before its loop has closed."""
     name = f"{plan.name}_{number}"
-    shared = plan.workspace
-    exchange = Exchange(shared.each) if isinstance(shared, SharedRows) else None
-    kernel = _Kernel(plan, build_frame(plan), exchange=exchange)
-    lines = kernel.lines()
-    known = {**HELPERS, **SCAN_HELPERS, **op_triton.HELPERS}
-    used = {h: known[h] for h in kernel.helpers} | (exchange.helpers if exchange else {})
-    helpers = [used[h] + "\n\n" for h in sorted(used)]
-    parameters = [a.name for a in plan.arguments]
-    parameters += [f"{block_name(t.prefix)}: tl.constexpr" for t in _blocks_in_order(plan)]
-    parameters += [f"{name}: tl.constexpr" for name in (RSPLIT, PROGRAMS) if exchange]
-    body = "".join(f"{_INDENT}{line}\n" for line in lines)
-    tail = f"({', '.join(parameters)}):\n{body}"
+    helpers, tail = function(plan)
     # Assertions are compiled only where a kernel asks for it.
-    asserts = "(debug=True)" if "tl.device_assert(" in body else ""
-    text = "".join((*helpers, f"@triton.jit{asserts}\ndef {name}", tail))
-    executed = _COMMENT.sub("", "".join((*helpers, tail)))  # not where it came from
+    asserts = "(debug=True)" if "tl.device_assert(" in tail else ""
+    above = [helpers[h] + "\n\n" for h in sorted(helpers)]
+    text = "".join((*above, f"@triton.jit{asserts}\ndef {name}", tail))
+    executed = _COMMENT.sub("", "".join((*above, tail)))  # not where it came from
     digest = hashlib.sha256(executed.encode()).hexdigest()
     return KernelSource(name, text, digest, launch_grid(plan), plan)
 
 
-def _blocks_in_order(plan: KernelPlan) -> list[Tile]:
-    """Tiles as their block sizes are passed: x, y, z, then reductions."""
-    return sorted(plan.tiles, key=lambda t: (t.is_reduction, t.prefix))
+def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, str], str]:
+    """The functions that ``plan``'s kernel calls, by name, and its own text from the parameters
+    on. ``program``: the last parameter before the block sizes, which tells the program's number."""
+    shared = plan.workspace
+    exchange = Exchange(shared.each) if isinstance(shared, SharedRows) else None
+    frame = build_frame(plan)
+    kernel = _Kernel(plan, replace(frame, program=program or frame.program), exchange=exchange)
+    lines = kernel.lines()
+    known = {**HELPERS, **SCAN_HELPERS, **op_triton.HELPERS}
+    used = {h: known[h] for h in kernel.helpers} | (exchange.helpers if exchange else {})
+    parameters = [a.name for a in plan.arguments] + ([program] if program else [])
+    parameters += [f"{name}: tl.constexpr" for name in block_names(plan)]
+    parameters += [f"{name}: tl.constexpr" for name in (RSPLIT, PROGRAMS) if exchange]
+    body = "".join(f"{_INDENT}{line}\n" for line in lines)
+    return used, f"({', '.join(parameters)}):\n{body}"
+
+
+def block_names(plan: KernelPlan) -> list[str]:
+    """Block sizes in the order in which they are passed: x, y, z, then reductions."""
+    in_order = sorted(plan.tiles, key=lambda t: (t.is_reduction, t.prefix))
+    return [block_name(tile.prefix) for tile in in_order]
 
 
 @dataclass(slots=True)

@@ -29,14 +29,14 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
     with the region's calls."""
     plan = source.plan
     reference = reference_of(plan, graph)
-    signature = _signature(plan)
+    signature = signature_of(plan)
     rows = _arguments(plan, graph)
     body = "\n".join(
         (
             _origin(source, graph) + _constants(source, reference, signature, target) + rows,
             f"\n{source.text}",
             f"\n{_grid(source)}",
-            f"\n{_reference(reference, plan)}",
+            f"\n{reference_text(reference, plan)}",
             tail.arguments(source.name, bool(plan.sizes), rows, source.text),
             tail.check(source.text, list(signature.values())),
         )
@@ -77,7 +77,7 @@ def _origin(source: KernelSource, graph: Graph) -> str:
     """Which kernel this is, and of what."""
     return (
         f'REGION = "{graph.name}"\n'
-        f"NODES = {_tuple_text(source.plan.origins)}\n"
+        f"NODES = {tuple_text(source.plan.origins)}\n"
         f'KERNEL = "{source.name}"\n'
     )
 
@@ -86,33 +86,33 @@ def _constants(
     source: KernelSource, reference: Reference, signature: Mapping[str, str], target: Target
 ) -> str:
     plan, facts = source.plan, source.facts
-    configs = "".join(f"    {_dict_text(config_dict(c))},\n" for c in candidates(facts, target))
+    configs = "".join(f"    {dict_text(config_dict(c))},\n" for c in candidates(facts, target))
     written = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
     types = [signature[plan.arguments[n].name] for n in written]
-    reduced = _reduced(plan)
+    reduced = reduced_elements(plan)
     counted = "modelled, for UNKNOWN_SIZES" if plan.sizes else "modelled"
     lines = [
         f'CATEGORY = "{plan.category.value}"',
         f"BYTES = {plan.bytes_moved}  # bytes one launch moves ({counted})",
         f"FLOPS = {floating_operations(plan)}  # floating-point operations of one (modelled)",
         f"CONFIGS = [  # candidates for {target.name}, best guess first\n{configs}]",
-        f"POINTS = {_dict_text(dict(facts.sizes))}  # points by tile: what blocks may grow to",
-        f"PINNED = {_dict_text(dict(facts.fixed_blocks))}  # blocks that the kernel's text fixes",
+        f"POINTS = {dict_text(dict(facts.sizes))}  # points by tile: what blocks may grow to",
+        f"PINNED = {dict_text(dict(facts.fixed_blocks))}  # blocks that the kernel's text fixes",
         f"LEAST_PER_THREAD = {facts.min_elements_per_thread}  # elements a thread must own",
-        f"SIGNATURE = {_dict_text(signature)}",
-        f"DIVISIBLE_BY_16 = {_tuple_text([a.name for a in plan.arguments])}",
-        f"OUTPUTS = {_tuple_text(written)}  # positions in args that the kernel writes",
-        f"KEPT = {_tuple_text(reference.kept)}  # outputs whose old contents it needs",
+        f"SIGNATURE = {dict_text(signature)}",
+        f"DIVISIBLE_BY_16 = {tuple_text([a.name for a in plan.arguments])}",
+        f"OUTPUTS = {tuple_text(written)}  # positions in args that the kernel writes",
+        f"KEPT = {tuple_text(reference.kept)}  # outputs whose old contents it needs",
         f"REDUCED = {reduced}  # elements that one output element sums up",
         f"STEPS = {reference.steps}  # whether results jump somewhere: floor, comparisons ...",
-        tail.allowed_errors(
-            types, reduced, reference.floating, rounded=sorted(map(triton_signature, rounded(plan)))
+        tail.allowed_line(
+            tail.allowed_pairs(types, reduced, reference.floating, rounded=rounded_types(plan))
         ),
     ]
     return "\n".join(lines)
 
 
-def _signature(plan: KernelPlan) -> dict[str, str]:
+def signature_of(plan: KernelPlan) -> dict[str, str]:
     """Triton's type name of each argument, in order."""
     return {
         a.name: "i64" if a.kind is ArgumentKind.SIZE else triton_signature(a.dtype)
@@ -120,14 +120,21 @@ def _signature(plan: KernelPlan) -> dict[str, str]:
     }
 
 
-def _reduced(plan: KernelPlan) -> int:
+def rounded_types(plan: KernelPlan) -> list[str]:
+    """Triton's types of what the kernel rounds, or reads again once it is stored."""
+    return sorted(map(triton_signature, rounded(plan)))
+
+
+def reduced_elements(plan: KernelPlan) -> int:
+    """Elements that one element of an output sums up."""
     for tile in plan.tiles:
         if tile.is_reduction and tile.numel.is_Integer:
             return int(tile.numel)
     return 1
 
 
-def _dict_text(pairs: Mapping[str, object]) -> str:
+def dict_text(pairs: Mapping[str, object]) -> str:
+    """A dictionary as modules write it."""
     inside = (
         f'"{name}": ' + (f'"{value}"' if isinstance(value, str) else str(value))
         for name, value in pairs.items()
@@ -135,7 +142,8 @@ def _dict_text(pairs: Mapping[str, object]) -> str:
     return "{" + ", ".join(inside) + "}"
 
 
-def _tuple_text(items: Sequence[object]) -> str:
+def tuple_text(items: Sequence[object]) -> str:
+    """A tuple as modules write it."""
     inside = ", ".join(f'"{i}"' if isinstance(i, str) else str(i) for i in items)
     return f"({inside},)" if len(items) == 1 else f"({inside})"
 
@@ -181,7 +189,8 @@ def _size_lines(plan: KernelPlan) -> list[str]:
     return [f"    {size} = args[{first + n}]" for n, size in enumerate(plan.sizes)]
 
 
-def _reference(reference: Reference, plan: KernelPlan) -> str:
+def reference_text(reference: Reference, plan: KernelPlan, name: str = "reference") -> str:
+    """The module's function that computes the outputs."""
     calls_philox = any("philox(" in line for line in reference.lines)
     lines = [
         *(
@@ -189,7 +198,7 @@ def _reference(reference: Reference, plan: KernelPlan) -> str:
             if calls_philox
             else ()
         ),
-        "def reference(args, wide=False, nudge=1.0):",
+        f"def {name}(args, wide=False, nudge=1.0):",
         '    """The outputs by plain torch; ``wide``: float64; ``nudge``: of inexact calls."""',
         *([_DEVICE] if any("device=device" in line for line in reference.lines) else ()),
         *_size_lines(plan),

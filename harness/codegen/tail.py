@@ -37,14 +37,14 @@ another order moves by about 1e-6 of its size, and with it about that share of c
 sides; no reference can tell which."""
 
 
-def allowed_errors(
+def allowed_pairs(
     written: Sequence[str],
     reduced: int,
     floating: bool,
     declared: float | None = None,
     rounded: Sequence[str] = (),
-) -> str:
-    """``ALLOWED`` of a module whose outputs have the types ``written`` (``*bf16``), for sums of
+) -> list[str]:
+    """Pairs in ``ALLOWED`` of a module whose outputs are ``written`` (``*bf16``), for sums of
     ``reduced`` elements; ``floating`` as in ``Reference``, ``declared`` is a user's own limit.
     ``rounded`` are the types that the kernel rounds to on the way. It need not round wherever the
     graph does, so no reference may agree with it, and what follows is as exact as they are.
@@ -59,6 +59,11 @@ def allowed_errors(
             limit = max(least, limit * max(1.0, math.log2(max(2, reduced))))
         usual = limit if declared is not None else _USUAL_ERRORS.get(name, limit)
         pairs.append(f"({limit:.3g}, {usual:.3g})")
+    return pairs
+
+
+def allowed_line(pairs: Sequence[str]) -> str:
+    """``ALLOWED``, of the ``pairs`` of all outputs."""
     return (
         f"ALLOWED = ({', '.join(pairs)}{',' * (len(pairs) == 1)})"
         "  # error of an output's elements: of any; of all but 4 and 1 in 1000\n"

@@ -6,22 +6,20 @@ run costs the host little more than its launches. Its text is the function's ``t
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
 
 from harness.codegen.source import EmittedModule
-from harness.compiled import CompiledGraph, CompiledRegion
+from harness.compiled import CompiledGraph, CompiledRegion, alone
 from harness.executor.graphs import NO_SIZES, GraphWriter, Sizes
 from harness.executor.hosttext import HostText
-from harness.executor.lanes import has_lanes
 from harness.executor.layouts import Host
-from harness.executor.regions import LaunchOn, RegionWriter, Value
+from harness.executor.regions import LaunchOn, RegionWriter, Value, write_launches
 from harness.graph.model import Partition, Region
-from harness.runtime.launch.host import SideStream, allocator, no_stream, reinterpreter
+from harness.runtime.launch.host import allocator, no_stream, reinterpreter
 
 PrepareKernel: TypeAlias = "Callable[[EmittedModule], Callable[[list[Any]], None]]"
 """Makes what runs an emitted module's kernel, given its arguments."""
@@ -32,14 +30,11 @@ RunGraph: TypeAlias = "Callable[[list[Any]], list[torch.Tensor | None]]"
 @dataclass(frozen=True, slots=True)
 class Launches:
     """How a host function launches: ``kernel(module)`` gives ``launch(stream, *args)``, and
-    ``stream(device number)`` the current stream. ``side`` is a second stream for regions that
-    have nothing to do with each other; ``finished`` is called at the end of a graph; either is
-    optional."""
+    ``stream(device number)`` the current stream; ``finished`` is called at the end of a graph."""
 
     kernel: Callable[[EmittedModule], LaunchOn]
     stream: Callable[[int], int] = no_stream
     finished: Callable[[], None] | None = None
-    side: SideStream | None = None
 
 
 def launches_of(kernel: PrepareKernel | Launches) -> Launches:
@@ -71,6 +66,8 @@ def prepare_graph(
     launches, where = launches_of(kernel), torch.device(device)
     text, host = HostText(), _host(where)
     by_name = {region.region.name: region for region in compiled.regions}
+    bundles = {name: bundle for bundle in compiled.bundles for name in bundle.regions}
+    written: dict[str, list[str]] = {}
     # One callable per kernel, however often it is launched.
     made: dict[str, LaunchOn] = {}
 
@@ -79,30 +76,28 @@ def prepare_graph(
             made[module.text] = launches.kernel(module)
         return made[module.text]
 
-    if launches.side is not None and not has_lanes(compiled):
-        launches = replace(launches, side=None)
-    lanes = itertools.cycle(("stream",) if launches.side is None else ("stream", "side"))
-
-    def write_region(region: Region, values: list[Value]) -> list[Value] | None:
+    def write_region(region: Region, given: Callable[[Region], list[Value]]) -> list[Value] | None:
         found = by_name.get(region.name)
         if found is None or not found.complete or found.program is None:
             return None
-        writer = RegionWriter(text, host, found, found.program, one_kernel, values, next(lanes))
-        return [Value(variable, sure=True) for variable in writer.write()]
+        if region.name not in written:
+            bundle = bundles.get(region.name) or alone(found)
+            writers = {}
+            for name in bundle.regions:
+                one = by_name[name]
+                assert one.program is not None, "what is incomplete is in no bundle"
+                values = given(one.region)
+                writers[name] = RegionWriter(text, host, one, one.program, values, stream)
+            written.update(write_launches(writers, bundle.combos, one_kernel))
+        return [Value(variable, sure=True) for variable in written[region.name]]
 
-    for taken in ("stream", "side", "fine"):
-        text.fresh(taken)
-    number, side = where.index or 0, launches.side
-    before = [f"stream = {text.bind(launches.stream, 'current_stream')}({number})"]
+    stream = text.fresh("stream")
+    text.fresh("fine")
+    before = [f"{stream} = {text.bind(launches.stream, 'current_stream')}({where.index or 0})"]
     after = []
-    if side is not None:
-        # Copies of inputs that are not where kernels can read them are made on one stream.
-        before.append(f"side = {text.bind(side.fork, 'fork')}({number}) if fine else stream")
-        after.append(f"if side != stream: {text.bind(side.join, 'join')}({number})")
     if launches.finished is not None:
         after.append(f"{text.bind(launches.finished, 'finished')}()")
-    writer = GraphWriter(text, host, compiled.partition, write_region, side is not None, sizes)
-    writer.write(before, after)
+    GraphWriter(text, host, compiled.partition, write_region, sizes).write(before, after)
     return text.function("run", compiled.name)
 
 

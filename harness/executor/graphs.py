@@ -42,9 +42,10 @@ from harness.graph.replay import (
     torch_dtype,
 )
 
-WriteRegion: TypeAlias = "Callable[[Region, list[Value]], list[Value] | None]"
-"""Adds a region's lines, from its inputs' values to its outputs'; None if torch is to run it,
-operator after operator."""
+WriteRegion: TypeAlias = "Callable[[Region, Callable[[Region], list[Value]]], list[Value] | None]"
+"""Adds a region's lines and gives its outputs' values, once it has asked for those of its inputs,
+and of other regions' that it runs together with; None if torch is to run it, operator after
+operator."""
 
 _QUICK: dict[str, Callable[..., Any]] = {
     "aten.addmm.default": torch.addmm,
@@ -83,14 +84,12 @@ NO_SIZES = Sizes()
 @dataclass(eq=False, slots=True)
 class GraphWriter:
     """Writes ``partition`` into ``text``: regions by ``region``, everything else as calls of
-    torch on ``host``'s device. ``holds``: everything is kept until the end, because more than
-    one stream uses it."""
+    torch on ``host``'s device."""
 
     text: HostText
     host: Host
     partition: Partition
     region: WriteRegion
-    holds: bool = False
     sizes: Sizes = NO_SIZES
     _plan: ViewPlan = field(init=False)
     _values: dict[str, Value] = field(default_factory=dict)
@@ -115,8 +114,7 @@ class GraphWriter:
         self._originals = {m.input: self._values[m.input].variable for m in graph.mutations}
         for step, dead in zip(self.partition.steps, self._plan.last_uses(), strict=True):
             self._step(step)
-            if not self.holds:
-                self._drop(name for name in dead if name not in kept)
+            self._drop(name for name in dead if name not in kept)
         self.text.add(*after)
         outputs = [
             "None" if n is None else self._returned.get(n) or self._values[n].variable
@@ -157,9 +155,8 @@ class GraphWriter:
 
     def _step(self, step: Region | HostCall) -> None:
         if isinstance(step, Region):
-            given = [self._values[item.name] for item in step.graph.inputs]
             names = [name for name in step.graph.outputs if name is not None]
-            found = self.region(step, given)
+            found = self.region(step, self._given)
             if found is None:
                 self._by_torch(step, names)
             else:
@@ -171,6 +168,9 @@ class GraphWriter:
                 self._view(step.node.name, self._plan.views[step.node.name])
         else:
             self._call(step.node)
+
+    def _given(self, region: Region) -> list[Value]:
+        return [self._values[item.name] for item in region.graph.inputs]
 
     def _by_torch(self, region: Region, names: Sequence[str]) -> None:
         """A region operator after operator. Its names are its own: a view may stand outside too."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from harness.codegen.source import EmittedModule
-from harness.compiled import CompiledRegion, Launch
+from harness.compiled import Combo, CompiledRegion, Launch
 from harness.errors import GraphError
 from harness.executor.hosttext import HostText
 from harness.executor.layouts import Host, Layout
@@ -30,39 +30,47 @@ class Value:
 
 @dataclass(eq=False, slots=True)
 class RegionWriter:
-    """Writes one region into ``text``. ``inputs`` are its inputs' values in order; ``stream``
+    """What one region adds to ``text``. ``inputs`` are its inputs' values in order; ``stream``
     is the text of the current one."""
 
     text: HostText
     host: Host
     compiled: CompiledRegion
     program: Program
-    kernel: Callable[[EmittedModule], LaunchOn]
     inputs: Sequence[Value]
     stream: str
     _layouts: dict[str, Layout] = field(default_factory=dict)
     _variables: dict[str, str] = field(default_factory=dict)
     _here: dict[str, tuple[str, str]] = field(default_factory=dict)
     _made: list[str] = field(default_factory=list)
+    _allocations: list[list[str]] = field(default_factory=list)
+    arguments: list[list[str]] = field(default_factory=list)
 
-    def write(self) -> list[str]:
-        """Add the region's lines; the variables of its outputs."""
+    def begin(self) -> None:
+        """Add the lines that make inputs usable; afterwards ``arguments`` are those of every
+        launch."""
         self._layouts = {b.name: Layout.of(b) for b in self.program.buffers}
         self._take_inputs()
-        kept = {*self._variables.values()}
-        launches = self.compiled.launches
-        arguments, made = [], []
-        for launch in launches:
-            arguments.append(self._arguments(launch))
-            made.append(self._made)
+        for launch in self.compiled.launches:
+            self.arguments.append(self._arguments(launch))
+            self._allocations.append(self._made)
             self._made = []
+
+    def allocate(self, number: int) -> None:
+        """Add the lines that allocate what launch ``number`` is the first to write."""
+        self.text.add(*self._allocations[number])
+
+    @property
+    def kept(self) -> set[str]:
+        """Variables that outlive the launches: inputs, which are the caller's, and outputs."""
+        given = {value.variable for value in self.inputs} | {
+            here for _, here in self._here.values()
+        }
+        return given | {self._tensor(name) for name in self.program.outputs}
+
+    def end(self) -> list[str]:
+        """Add the lines after the last launch; the variables of the region's outputs."""
         outputs = [self._tensor(name) for name in self.program.outputs]
-        kept.update(outputs)
-        steps = zip(launches, made, arguments, last_uses(arguments), strict=True)
-        for launch, lines, given, dead in steps:
-            run = self.text.bind(self.kernel(launch.kernel.module), launch.kernel.name)
-            self.text.add(*lines, f"{run}({', '.join([self.stream, *given])})")
-            self.text.drop(name for name in dead if name not in kept)
         self.text.add(*self._made)
         self._give_back(outputs)
         return outputs
@@ -152,3 +160,27 @@ class RegionWriter:
         if layout is None:
             raise GraphError("a kernel names a buffer that does not exist", got=name)
         return layout
+
+
+def write_launches(
+    writers: Mapping[str, RegionWriter],
+    combos: Sequence[Combo],
+    kernel: Callable[[EmittedModule], LaunchOn],
+) -> dict[str, list[str]]:
+    """Add the lines of regions that run together: ``combos`` in order. The variables of their
+    outputs, by region."""
+    for writer in writers.values():
+        writer.begin()
+    kept = set().union(*(writer.kept for writer in writers.values()))
+    given = [
+        [name for region, number in combo.launches for name in writers[region].arguments[number]]
+        for combo in combos
+    ]
+    for combo, arguments, dead in zip(combos, given, last_uses(given), strict=True):
+        for region, number in combo.launches:
+            writers[region].allocate(number)
+        first = writers[combo.launches[0][0]]
+        run = first.text.bind(kernel(combo.module), combo.module.name)
+        first.text.add(f"{run}({', '.join([first.stream, *arguments])})")
+        first.text.drop(name for name in dead if name not in kept)
+    return {name: writer.end() for name, writer in writers.items()}

@@ -63,7 +63,7 @@ def _constants(kernel: UserKernel, facts: Signature) -> str:
     configs = "".join(f"    {config!r},\n" for config in kernel.configs)
     kinds = [list(facts.types.values())[n] for n in facts.outputs]
     tolerance = kernel.declaration.tolerance
-    allowed = tail.allowed_errors(kinds, facts.reduced, facts.floating, tolerance)
+    allowed = tail.allowed_line(tail.allowed_pairs(kinds, facts.reduced, facts.floating, tolerance))
     return f"CONFIGS = [\n{configs}]\n{allowed}" + _assigned(
         REGION="",
         NODES=(kernel.name,),

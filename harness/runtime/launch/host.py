@@ -8,7 +8,6 @@ and where this torch has none of that name the public way is taken, if there is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,30 +17,6 @@ Empty = Callable[[tuple[int, ...], tuple[int, ...], torch.dtype], torch.Tensor]
 
 Reinterpret = Callable[[torch.Tensor, tuple[int, ...], tuple[int, ...], int], torch.Tensor]
 """The memory of a tensor in another layout, from so many elements after its first."""
-
-
-@dataclass(eq=False, slots=True)
-class SideStream:
-    """A second stream of a CUDA device, which can be part of a recorded graph."""
-
-    _stream: Any = None
-    _events: Any = None
-
-    def fork(self, device: int) -> int:
-        """Let it wait for what the current stream of ``device`` has; its handle."""
-        if self._stream is None:
-            cuda: Any = torch.cuda
-            self._stream = cuda.Stream(device)
-            self._events = cuda.Event(), cuda.Event()
-        self._events[0].record(torch.cuda.current_stream(device))
-        self._stream.wait_event(self._events[0])
-        handle: int = self._stream.cuda_stream
-        return handle
-
-    def join(self, device: int) -> None:
-        """Let the current stream of ``device`` wait for it."""
-        self._events[1].record(self._stream)
-        torch.cuda.current_stream(device).wait_event(self._events[1])
 
 
 def raw_stream() -> Callable[[int], int]:

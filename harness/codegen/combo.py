@@ -1,0 +1,255 @@
+"""Kernels that have nothing to do with each other as one: a combo.
+
+Its programs are those of one kernel after those of another. A kernel that is launched several
+times is in it once: a program finds out which launch it belongs to and takes that one's pointers.
+Every kernel keeps its own block sizes (``XBLOCK_0``, ``R0_BLOCK_1`` ...); warps are common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.codegen import tail
+from harness.codegen.inputs import argument_rows
+from harness.codegen.kernel import block_names, function
+from harness.codegen.module import (
+    dict_text,
+    reduced_elements,
+    reference_text,
+    rounded_types,
+    signature_of,
+    tuple_text,
+)
+from harness.codegen.operations import floating_operations
+from harness.codegen.reference import Reference, reference_of
+from harness.codegen.source import EmittedModule
+from harness.errors import InvalidProgram
+from harness.graph.model import Graph
+from harness.heuristics.facts import Config
+from harness.heuristics.limits import MAX_GRID_X
+from harness.heuristics.registry import candidates
+from harness.records.modules import code_hash
+from harness.runtime.module import config_dict
+from harness.target import Target
+from harness.tiling.plan import KernelPlan
+
+_INDENT = "    "
+_PROGRAM = "program"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Part:
+    """A kernel, launched ``count`` times; ``graph`` is the region that its buffers speak of."""
+
+    plan: KernelPlan
+    graph: Graph
+    count: int
+
+
+def can_combine(plan: KernelPlan) -> bool:
+    """Whether a combo takes the kernel: programs numbered in one direction, every size known, no
+    workspace."""
+    parallel = [tile for tile in plan.tiles if not tile.is_reduction]
+    return (
+        len(parallel) == 1 and parallel[0].prefix == "x" and not plan.sizes and not plan.workspace
+    )
+
+
+def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedModule:
+    """The module of one launch that does what ``parts`` do; its arguments are those of each
+    part's launches, part after part. Raises ``InvalidProgram`` for a kernel that cannot be in one,
+    ``GraphError`` as ``emit`` does."""
+    unfit = next((p.plan.name for p in parts if not can_combine(p.plan)), None)
+    if unfit is not None:
+        raise InvalidProgram("a kernel cannot be part of a combo", where=unfit)
+    heaviest = max(parts, key=lambda part: part.count * part.plan.bytes_moved)
+    operators = heaviest.plan.name.partition("_fused_")[2]
+    name = f"triton_for_fused_{operators}_{number}"
+    references = [reference_of(part.plan, part.graph) for part in parts]
+    signature = {
+        f"{argument}_{n}_{copy}": kind
+        for n, part in enumerate(parts)
+        for copy in range(part.count)
+        for argument, kind in signature_of(part.plan).items()
+    }
+    rows = [r for part in parts for r in argument_rows(part.plan, part.graph) * part.count]
+    described = "".join(f"    {row},\n" for row in rows)
+    listed = f"ARGS = [  # shape, stride, dtype, kind of contents, bound\n{described}]\n"
+    text = _kernel(parts, name, list(signature))
+    origins = tuple(dict.fromkeys(o for part in parts for o in part.plan.origins))
+    regions = tuple(dict.fromkeys(part.graph.name for part in parts))
+    moved = sum(part.count * part.plan.bytes_moved for part in parts)
+    body = "\n".join(
+        (
+            f'REGION = "{regions[0]}"\nNODES = {tuple_text(origins)}\nKERNEL = "{name}"',
+            _constants(parts, references, signature, heaviest, moved, target) + listed,
+            f"\n{text}",
+            f"\n{_grid(parts)}",
+            f"\n{_reference(parts, references)}",
+            tail.arguments(name, False, listed, text),
+            tail.check(text, list(signature.values())),
+        )
+    )
+    known = code_hash(body)
+    launches = sum(part.count for part in parts)
+    head = f'"""{name}: {launches} launches of {len(parts)} kernels as one."""\n\n'
+    return EmittedModule(
+        name=name,
+        text=f'{head}{tail.imports(text)}\nCODE_HASH = "{known}"  # of what executes\n{body}',
+        bytes_moved=moved,
+        facts=None,
+        category="for",
+        origins=origins,
+        region=regions[0],
+        code_hash=known,
+        signature=tuple(signature.items()),
+    )
+
+
+def _blocks(part: Part, number: int) -> list[str]:
+    """The names of the part's block sizes in the combo."""
+    return [f"{name}_{number}" for name in block_names(part.plan)]
+
+
+def _points(part: Part) -> int:
+    (tile,) = (tile for tile in part.plan.tiles if not tile.is_reduction)
+    return int(tile.numel)
+
+
+def _kernel(parts: Sequence[Part], name: str, arguments: Sequence[str]) -> str:
+    """The functions of all parts, and the kernel that calls them."""
+    helpers: dict[str, str] = {}
+    functions, lines = [], [f"{_PROGRAM} = tl.program_id(0)", "first_0: tl.constexpr = 0"]
+    for number, part in enumerate(parts):
+        used, rest = function(part.plan, _PROGRAM)
+        helpers |= used
+        functions.append(f"@triton.jit\ndef _part_{number}{rest}\n\n")
+        block, first = f"XBLOCK_{number}", f"first_{number}"
+        blocks = f"({_points(part)} + {block} - 1) // {block}"
+        lines.append(f"blocks_{number}: tl.constexpr = {blocks}")
+        lines.append(f"first_{number + 1}: tl.constexpr = {first} + {part.count} * blocks_{number}")
+    for number, part in enumerate(parts):
+        word = "if" if number == 0 else "elif"
+        last = number == len(parts) - 1
+        lines.append("else:" if last and number else f"{word} {_PROGRAM} < first_{number + 1}:")
+        lines += [_INDENT + line for line in _called(part, number)]
+    parameters = [
+        *arguments,
+        *(f"{b}: tl.constexpr" for n, p in enumerate(parts) for b in _blocks(p, n)),
+    ]
+    above = "".join(helpers[h] + "\n\n" for h in sorted(helpers)) + "".join(functions)
+    body = "".join(f"{_INDENT}{line}\n" for line in lines)
+    return f"{above}@triton.jit\ndef {name}({', '.join(parameters)}):\n{body}"
+
+
+def _called(part: Part, number: int) -> list[str]:
+    """The lines of a program of ``part``: which launch it is of, and the call."""
+    names = [argument.name for argument in part.plan.arguments]
+    lines = [f"own_{number} = {_PROGRAM} - first_{number}"]
+    lines.append(f"copy_{number} = own_{number} // blocks_{number}")
+    lines += _choice(names, number, 0, part.count)
+    given = [*(f"{name}_{number}" for name in names), f"own_{number} % blocks_{number}"]
+    return [*lines, f"_part_{number}({', '.join([*given, *_blocks(part, number)])})"]
+
+
+def _choice(names: Sequence[str], number: int, first: int, stop: int) -> list[str]:
+    """The pointers of the launch that a program belongs to, found by halving."""
+    if stop - first == 1:
+        return [f"{name}_{number} = {name}_{number}_{first}" for name in names]
+    middle = (first + stop) // 2
+    below, above = _choice(names, number, first, middle), _choice(names, number, middle, stop)
+    return [
+        f"if copy_{number} < {middle}:",
+        *(_INDENT + line for line in below),
+        "else:",
+        *(_INDENT + line for line in above),
+    ]
+
+
+def _configs(parts: Sequence[Part], heaviest: Part, target: Target) -> list[Config]:
+    """A configuration for each candidate of the heaviest part: the others take the candidate of
+    their own that is nearest in warps."""
+    every = [candidates(part.plan.facts, target) for part in parts]
+    found = []
+    for leading in every[parts.index(heaviest)]:
+        blocks: list[tuple[str, int]] = []
+        for number, (part, own) in enumerate(zip(parts, every, strict=True)):
+            near = min(
+                own, key=lambda c: abs(c.num_warps.bit_length() - leading.num_warps.bit_length())
+            )
+            chosen = leading if part is heaviest else near
+            blocks += [(f"{name}_{number}", chosen.block(name)) for name in block_names(part.plan)]
+        if _programs(parts, dict(blocks)) <= MAX_GRID_X:
+            found.append(Config(tuple(blocks), leading.num_warps, leading.num_stages))
+    return list(dict.fromkeys(found))
+
+
+def _programs(parts: Sequence[Part], blocks: dict[str, int]) -> int:
+    return sum(p.count * -(-_points(p) // blocks[f"XBLOCK_{n}"]) for n, p in enumerate(parts))
+
+
+def _constants(
+    parts: Sequence[Part],
+    references: Sequence[Reference],
+    signature: dict[str, str],
+    heaviest: Part,
+    moved: int,
+    target: Target,
+) -> str:
+    configs = _configs(parts, heaviest, target)
+    written, kept, allowed, first = [], [], [], 0
+    for part, reference in zip(parts, references, strict=True):
+        plan, types = part.plan, list(signature_of(part.plan).values())
+        own = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
+        for _ in range(part.count):
+            written += [first + n for n in own]
+            kept += [first + n for n in reference.kept]
+            first += len(types)
+        allowed += part.count * tail.allowed_pairs(
+            [types[n] for n in own],
+            reduced_elements(plan),
+            reference.floating,
+            rounded=rounded_types(plan),
+        )
+    flops = sum(part.count * floating_operations(part.plan) for part in parts)
+    lines = [
+        'CATEGORY = "for"',
+        f"BYTES = {moved}  # bytes one launch moves (modelled)",
+        f"FLOPS = {flops}  # floating-point operations of one (modelled)",
+        f"CONFIGS = [  # candidates for {target.name}, best guess first",
+        *(f"    {dict_text(config_dict(config))}," for config in configs),
+        "]",
+        f"SIGNATURE = {dict_text(signature)}",
+        f"DIVISIBLE_BY_16 = {tuple_text(list(signature))}",
+        f"OUTPUTS = {tuple_text(written)}  # positions in args that the kernel writes",
+        f"KEPT = {tuple_text(kept)}  # outputs whose old contents it needs",
+        f"REDUCED = {max(reduced_elements(part.plan) for part in parts)}",
+        f"STEPS = {any(reference.steps for reference in references)}  # whether results jump",
+        tail.allowed_line(allowed),
+    ]
+    return "\n".join(lines)
+
+
+def _grid(parts: Sequence[Part]) -> str:
+    each = [f'{p.count} * -(-{_points(p)} // config["XBLOCK_{n}"])' for n, p in enumerate(parts)]
+    total = "\n        + ".join(each)
+    head = 'def grid(config):\n    """Programs in x, y, z."""\n    total = (\n        '
+    return f"{head}{total}\n    )\n    return (total, 1, 1)\n"
+
+
+def _reference(parts: Sequence[Part], references: Sequence[Reference]) -> str:
+    lines = [
+        "def reference(args, wide=False, nudge=1.0):",
+        '    """The outputs by plain torch; ``wide``: float64; ``nudge``: of inexact calls."""',
+        "    args, found = list(args), []",
+    ]
+    for number, part in enumerate(parts):
+        width = len(part.plan.arguments)
+        lines.append(f"    for _ in range({part.count}):")
+        lines.append(f"        found += _reference_{number}(args[:{width}], wide, nudge)")
+        lines.append(f"        del args[:{width}]")
+    lines.append("    return found\n")
+    pairs = enumerate(zip(parts, references, strict=True))
+    texts = [reference_text(r, part.plan, f"_reference_{n}") for n, (part, r) in pairs]
+    return "\n\n".join(["\n".join(lines), *texts])

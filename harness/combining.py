@@ -1,0 +1,185 @@
+"""Which launches of a compiled graph become one (``codegen.combo``).
+
+Regions that stand side by side in a graph's order and do not depend on each other (an optimizer's
+parameters, say) are a bundle; so is a region alone. Launches of a bundle that wait for the same
+number of others and are of one kind share a combo: pointwise kernels, reductions that fit a block
+of 2048, and larger ones apart, for they want other numbers of warps and registers. Memory that a
+bundle allocates lives until its end, so regions that allocate much stay alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from harness.codegen.combo import Part, can_combine, emit_combo
+from harness.compiled import Bundle, Combo, CompiledGraph, CompiledRegion, Launch
+from harness.errors import HarnessError
+from harness.graph.model import Graph, Region
+from harness.graph.views import node_table, root_name
+from harness.ir.affine import size_hint
+from harness.ir.program import Role
+from harness.target import Target
+from harness.tiling.plan import ArgumentKind, Category
+
+MOST_ARGUMENTS = 480
+"""Parameters of a kernel: CUDA guarantees 4096 bytes, and Triton adds two pointers."""
+MOST_KERNELS = 16
+"""Distinct kernels in a combo: each is in its text once, and its registers are all programs'."""
+MOST_ALLOCATED = 1 << 20
+"""Bytes that a region of a bundle may allocate."""
+_SHORT = 2048
+
+_Place = tuple[str, int]
+_Found = dict[_Place, Launch]
+
+
+def combined(compiled: CompiledGraph, target: Target) -> CompiledGraph:
+    """``compiled`` with the bundles that save launches."""
+    by_name = {region.region.name: region for region in compiled.regions}
+    bundles, made = [], 0
+    for regions in _side_by_side(compiled, by_name):
+        combos: list[Combo] = []
+        for places, launches in _chosen(regions):
+            combo = _combo(places, launches, by_name, made, target)
+            made += combo is not None
+            alone = (Combo(la.kernel.module, (p,)) for p, la in zip(places, launches, strict=True))
+            combos += [combo] if combo is not None else alone
+        if len(combos) < sum(len(region.launches) for region in regions):
+            bundles.append(Bundle(tuple(r.region.name for r in regions), tuple(combos)))
+    return replace(compiled, bundles=tuple(bundles))
+
+
+def _side_by_side(
+    compiled: CompiledGraph, by_name: dict[str, CompiledRegion]
+) -> Iterator[list[CompiledRegion]]:
+    """Regions in a row that may run in any order, as many as possible."""
+    nodes = node_table(compiled.partition.graph)
+    found: list[CompiledRegion] = []
+    touched: set[str] = set()
+    written: set[str] = set()
+    for step in compiled.partition.steps:
+        region = by_name.get(step.name) if isinstance(step, Region) else None
+        fits = region is not None and region.complete and _allocated(region) <= MOST_ALLOCATED
+        graph = region.region.graph if region is not None else None
+        uses = {root_name(item.name, nodes) for item in graph.inputs} if graph else set()
+        changes = {root_name(name, nodes) for name in _written(graph)} if graph else set()
+        if found and (not fits or uses & written or changes & touched):
+            yield found
+            found, touched, written = [], set(), set()
+        if region is not None and fits:
+            found.append(region)
+            touched |= uses | changes
+            written |= changes
+    if found:
+        yield found
+
+
+def _written(graph: Graph) -> set[str]:
+    return {m.input for m in graph.mutations} | {name for name in graph.outputs if name is not None}
+
+
+def _allocated(region: CompiledRegion) -> int:
+    """Bytes of the buffers that live in no input's memory."""
+    if region.program is None:
+        return MOST_ALLOCATED + 1
+    reused = {
+        names[-1] for launch in region.launches for names in launch.arguments if len(names) > 1
+    }
+    internal = {name for launch in region.launches for name in launch.plan.internal}
+    return sum(
+        buffer.dtype.itemsize * size_hint(buffer.numel)
+        for buffer in region.program.buffers
+        if buffer.role is not Role.INPUT and buffer.name not in reused | internal
+    )
+
+
+def _chosen(regions: Sequence[CompiledRegion]) -> Iterator[tuple[list[_Place], list[Launch]]]:
+    """All launches in an order in which they can run: those that become one together."""
+    levels: dict[int, dict[str, _Found]] = {}
+    for region in regions:
+        for number, (launch, level) in enumerate(
+            zip(region.launches, _levels(region), strict=True)
+        ):
+            kinds = levels.setdefault(level, {})
+            kinds.setdefault(_kind(launch), {})[region.region.name, number] = launch
+    for level in sorted(levels):
+        for kind, found in levels[level].items():
+            for places in _packed(found) if kind else ([place] for place in found):
+                yield places, [found[place] for place in places]
+
+
+def _kind(launch: Launch) -> str:
+    """Launches of one kind can share a combo; the empty kind cannot."""
+    if not can_combine(launch.plan) or "tl.device_assert(" in launch.kernel.source.text:
+        return ""
+    category = launch.plan.category
+    short = category is Category.PERSISTENT and launch.plan.facts.reduced <= _SHORT
+    return "short" if short else category.value if category is not Category.PERSISTENT else "long"
+
+
+def _levels(region: CompiledRegion) -> list[int]:
+    """How many launches of the region have to come before each, one after the other."""
+    memory: dict[str, str] = {}
+    readers: dict[str, int] = {}
+    writers: dict[str, int] = {}
+    found = []
+    for launch in region.launches:
+        reads: set[str] = set()
+        writes: set[str] = set()
+        for argument, names in zip(launch.plan.arguments, launch.arguments, strict=True):
+            if argument.kind in (ArgumentKind.SIZE, ArgumentKind.WORKSPACE):
+                continue
+            place = memory.setdefault(names[-1], memory.get(names[0], names[0]))
+            (reads if argument.kind is ArgumentKind.INPUT else writes).add(place)
+        before = [writers.get(place, -1) for place in reads | writes]
+        before += [readers.get(place, -1) for place in writes]
+        level = 1 + max(before, default=-1)
+        readers |= {place: max(level, readers.get(place, -1)) for place in reads}
+        writers |= dict.fromkeys(writes, level)
+        found.append(level)
+    return found
+
+
+def _packed(found: _Found) -> Iterator[list[_Place]]:
+    """Launches in as few combos as their arguments and kernels allow, equal kernels together."""
+    order: dict[str, list[_Place]] = {}
+    for place, launch in found.items():
+        order.setdefault(launch.kernel.name, []).append(place)
+    taken: list[_Place] = []
+    kernels: set[str] = set()
+    width = 0
+    for name, places in order.items():
+        for place in places:
+            more = len(found[place].arguments)
+            full = width + more > MOST_ARGUMENTS or len(kernels | {name}) > MOST_KERNELS
+            if taken and full:
+                yield taken
+                taken, kernels, width = [], set(), 0
+            taken.append(place)
+            kernels.add(name)
+            width += more
+    yield taken
+
+
+def _combo(
+    places: Sequence[_Place],
+    launches: Sequence[Launch],
+    by_name: dict[str, CompiledRegion],
+    number: int,
+    target: Target,
+) -> Combo | None:
+    """The launches as one; none for a single launch, or if no module can be made of them."""
+    if len(launches) == 1:
+        return None
+    counts: dict[str, int] = {}
+    first: dict[str, Part] = {}
+    for (name, _), launch in zip(places, launches, strict=True):
+        kernel = launch.kernel
+        counts[kernel.name] = counts.get(kernel.name, 0) + 1
+        first.setdefault(kernel.name, Part(launch.plan, by_name[name].compiled_as, 1))
+    parts = [replace(part, count=counts[name]) for name, part in first.items()]
+    try:
+        return Combo(emit_combo(parts, number, target), tuple(places))
+    except HarnessError:
+        return None  # launched one by one, as without combos

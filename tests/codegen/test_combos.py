@@ -1,0 +1,108 @@
+"""Combos: modules of several kernels, checked in Triton's interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.codegen.combo import Part, can_combine, emit_combo
+from harness.dtypes import DType
+from harness.errors import InvalidProgram
+from harness.graph.model import Graph
+from harness.runtime import module as loading
+from harness.target import H100
+from harness.tiling.plan import Category
+from tests.codegen.kernels import sources
+from tests.codegen.test_interpreted import failures
+from tests.graph.building import GraphBuilder
+from tests.operator_cases import graph_of
+from tests.operator_table import CASES
+
+
+def pointwise(n: int) -> Graph:
+    b = GraphBuilder()
+    x, y = b.input("x", (n,)), b.input("y", (n,))
+    return b.graph(b.call("aten.add.Tensor", b.call("aten.mul.Tensor", x, y), 1.5))
+
+
+def rows(m: int, n: int) -> Graph:
+    """Mixed types, a sum along rows."""
+    b = GraphBuilder()
+    x, y = b.input("x", (m, n), DType.BF16), b.input("y", (m, n))
+    total = b.call("aten.sum.dim_IntList", b.call("aten.exp.default", y), (1,), True)
+    wide = b.call("aten._to_copy.default", x, dtype=DType.F32)
+    return b.graph(b.call("aten.div.Tensor", wide, total))
+
+
+def transposed() -> Graph:
+    """Two tiles."""
+    b = GraphBuilder()
+    x, y = b.input("x", (64, 96)), b.input("y", (96, 64))
+    return b.graph(b.call("aten.add.Tensor", b.call("aten.permute.default", x, (1, 0)), y))
+
+
+def parts(*graphs: tuple[Graph, int], looped: bool | None = None) -> list[Part]:
+    return [Part(s.plan, g, count) for g, count in graphs for s in sources(g, looped)]
+
+
+def checked(found: Sequence[Part], cache: Path) -> loading.LoadedModule:
+    """The module of ``found``, right in each of its configurations."""
+    module = emit_combo(found, 0, H100)
+    loaded = loading.load(module.text, cache)
+    for config in loaded.configs:
+        assert failures({module.name: module}, cache, config) == []
+    return loaded
+
+
+def test_pointwise_kernels_of_many_sizes_keep_their_blocks(tmp_path: Path) -> None:
+    graphs = [(pointwise(n), count) for n, count in ((3000, 1), (8, 5), (777, 3), (1, 2))]
+    loaded = checked(parts(*graphs), tmp_path)
+    assert len(loaded.signature) == 3 * (1 + 5 + 3 + 2)
+    assert loaded.bytes_moved == 12 * (3000 + 5 * 8 + 3 * 777 + 2)
+    names = [name for name, _ in loaded.configs[0].blocks]
+    assert names == ["XBLOCK_0", "XBLOCK_1", "XBLOCK_2", "XBLOCK_3"]
+    blocks = dict(loaded.configs[0].blocks)
+    programs = -(-3000 // blocks["XBLOCK_0"]) + 5 * -(-8 // blocks["XBLOCK_1"])
+    programs += 3 * -(-777 // blocks["XBLOCK_2"]) + 2 * -(-1 // blocks["XBLOCK_3"])
+    assert loaded.grid(loaded.configs[0]) == (programs, 1, 1)
+
+
+@pytest.mark.parametrize("looped", [False, True])
+def test_reductions_and_pointwise_kernels_together(looped: bool, tmp_path: Path) -> None:
+    reduced = [(rows(5, 100), 2), (rows(3, 33), 1)]
+    found = [*parts(*reduced, looped=looped), *parts((pointwise(500), 2))]
+    kind = Category.REDUCTION if looped else Category.PERSISTENT
+    assert [part.plan.category for part in found] == [kind, kind, Category.POINTWISE]
+    checked(found, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 23))]
+)
+def test_operators_in_combos_compute_what_torch_does(first: int, tmp_path: Path) -> None:
+    """A dozen kernels of the operator table at a time, each launched once or twice."""
+    fit = [
+        Part(source.plan, graph, 1 + n % 2)
+        for n, case in enumerate(CASES[first::23])
+        for graph in [graph_of(case)]
+        for source in sources(graph)
+        if can_combine(source.plan) and "device_assert" not in source.text
+    ]
+    assert len(fit) > 12
+    found = [emit_combo(fit[n : n + 12], n, H100) for n in range(0, len(fit), 12)]
+    assert failures({m.name: m for m in found}, tmp_path) == []
+
+
+def test_what_cannot_be_in_a_combo_is_refused() -> None:
+    (found,) = parts((transposed(), 2))
+    assert not can_combine(found.plan)
+    with pytest.raises(InvalidProgram, match="combo"):
+        emit_combo([found], 0, H100)
+
+
+def test_the_text_is_the_same_however_often_it_is_made() -> None:
+    graphs = [(pointwise(n), 2) for n in (64, 48)]
+    one, other = (emit_combo(parts(*graphs), 0, H100) for _ in range(2))
+    assert one == other and one.code_hash in one.text

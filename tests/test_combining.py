@@ -1,0 +1,175 @@
+"""Which launches become one, and graphs that run so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from harness.backend import Compiler
+from harness.codegen.source import EmittedModule
+from harness.combining import MOST_ARGUMENTS, combined
+from harness.compiled import CompiledGraph
+from harness.executor import Launches, prepare_graph
+from harness.graph.model import Graph
+from harness.graph.replay import random_inputs, replay
+from harness.pipeline import compile_graph
+from harness.target import H100
+from tests.graph.building import GraphBuilder
+from tests.test_executor import launches_of_torch
+
+Sizes = list[tuple[int, ...]]
+
+
+def states(sizes: Sizes, shared: bool = False, allocates: int = 0) -> Graph:
+    """States of ``sizes``, each changed by its own input. ``shared``: two of them meet;
+    ``allocates``: one makes so many numbers besides."""
+    b = GraphBuilder()
+    mutations, outputs = [], []
+    inputs = [
+        (b.input(f"s{n}", size, role="buffer"), b.input(f"c{n}", size))
+        for n, size in enumerate(sizes)
+    ]
+    for n, (state, change) in enumerate(inputs):
+        new = b.call("aten.add.Tensor", state, change, name=f"new{n}")
+        mutations.append((state, new))
+    if shared:
+        outputs.append(b.call("aten.exp.default", inputs[0][0], name="e"))
+        outputs.append(b.call("aten.mul.Tensor", inputs[0][1], inputs[1][1], name="t"))
+    if allocates:
+        wide = b.input("w", (allocates,))
+        outputs.append(b.call("aten.exp.default", wide, name="out"))
+    return b.graph(*outputs, mutations=tuple(mutations))
+
+
+def run_both(graph: Graph, turned: bool = False) -> tuple[CompiledGraph, list[str]]:
+    """``graph`` with its launches combined, which computes what torch does; what was launched."""
+    compiled = combined(compile_graph(graph, H100), H100)
+    seen: list[str] = []
+    kernel = launches_of_torch(compiled)
+
+    def on(module: EmittedModule) -> Any:
+        launch = kernel(module)
+
+        def run(_stream: int, *args: Any) -> None:
+            seen.append(module.name)
+            launch(list(args))
+
+        return run
+
+    run = prepare_graph(compiled, Launches(on), "cpu")
+    inputs = random_inputs(graph, "cpu", 4)
+    wanted = [t.clone() for t in inputs]
+    outputs = replay(graph, wanted, "cpu")
+    given = [t.t().contiguous().t() if turned and t.dim() == 2 else t.clone() for t in inputs]
+    torch.testing.assert_close(run([*given]), outputs)
+    torch.testing.assert_close(given, wanted)
+    assert len(seen) == sum(count for _, count in compiled.distinct())
+    assert compiled.report().launches == len(seen)
+    return compiled, seen
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_states_of_many_sizes_change_in_one_launch(turned: bool) -> None:
+    compiled, seen = run_both(states([(4, 3), (5, 6), (4, 3), (7, 7), (4, 3)]), turned)
+    assert len(compiled.launches) == 5
+    assert len(seen) == 1
+
+
+def test_a_combo_has_so_many_arguments_and_no_more() -> None:
+    compiled, seen = run_both(states([(4, 3)] * 250))
+    assert len(seen) == 2
+    assert all(len(m.signature) <= MOST_ARGUMENTS for m, _ in compiled.distinct())
+
+
+def test_regions_on_both_sides_of_a_library_call_are_not_side_by_side() -> None:
+    b = GraphBuilder()
+    x, w = b.input("x", (4, 4)), b.input("w", (4, 4))
+    product = b.call("aten.mm.default", b.call("aten.exp.default", x), w)
+    state = b.input("s", (4, 4), role="buffer")
+    view = b.call("aten.view.default", state, (2, 8))
+    seen = b.call("aten.mul.Tensor", view, 2.0)
+    new = b.call("aten.add.Tensor", state, product)
+    other = b.call("aten.relu.default", b.input("y", (3,)))
+    compiled, _ = run_both(b.graph(seen, other, mutations=((state, new),)))
+    where = {
+        r.name: n
+        for n, b in enumerate(compiled.bundles)
+        for r in compiled.partition.regions
+        if r.name in b.regions
+    }
+    for region in compiled.partition.regions:
+        changed = {m.input for m in region.graph.mutations}
+        for one in compiled.partition.regions:
+            if one is not region and changed & {i.name for i in one.graph.inputs}:
+                assert where.get(region.name, -1) != where.get(one.name, -2)
+
+
+def test_regions_that_share_inputs() -> None:
+    run_both(states([(4, 3)] * 4, shared=True))
+
+
+def test_memory_in_quantity_keeps_a_region_alone() -> None:
+    few, _ = run_both(states([(4, 3)] * 3, allocates=1 << 10))
+    many, _ = run_both(states([(4, 3)] * 3, allocates=1 << 20))
+    assert max(len(bundle.regions) for bundle in few.bundles) == 4
+    assert max(len(bundle.regions) for bundle in many.bundles) == 3
+
+
+def norms(sizes: Sizes) -> Graph:
+    """Gradients divided by the norm of them all: a region whose launches depend on each other."""
+    b = GraphBuilder()
+    gradients = [b.input(f"g{n}", size) for n, size in enumerate(sizes)]
+    squares = [b.call("aten.mul.Tensor", g, g) for g in gradients]
+    sums = [b.call("aten.sum.default", s) for s in squares]
+    total = sums[0]
+    for one in sums[1:]:
+        total = b.call("aten.add.Tensor", total, one)
+    root = b.call("aten.sqrt.default", total)
+    return b.graph(*(b.call("aten.div.Tensor", g, root) for g in gradients))
+
+
+def test_launches_of_a_region_wait_for_those_they_need() -> None:
+    compiled, seen = run_both(norms([(40, 30), (500,), (30, 30), (20, 10)]))
+    assert len(compiled.launches) == 8  # the last sum makes the total too
+    assert len(seen) < 5 and "_for_" in seen[-1]
+
+
+def test_an_optimizer_by_torch_compile() -> None:
+    torch.manual_seed(0)
+    sizes = [(3, 5), (7,), (3, 5), (64, 2)]
+    parameters, twins = ([torch.nn.Parameter(torch.ones(s) * 2) for s in sizes] for _ in range(2))
+    optimizers = [
+        torch.optim.AdamW(group, lr=0.1, capturable=False, foreach=True)
+        for group in (parameters, twins)
+    ]
+    compiler = Compiler(fail_on_fallback=True)
+    run: Any = torch.compile(optimizers[0].step, backend=compiler)
+    try:
+        for _ in range(3):
+            for ours, theirs in zip(parameters, twins, strict=True):
+                ours.grad = torch.randn_like(ours)
+                theirs.grad = ours.grad.clone()
+            run()
+            optimizers[1].step()
+        for ours, theirs in zip(parameters, twins, strict=True):
+            torch.testing.assert_close(ours, theirs)
+        assert compiler.compiled[-1].bundles
+    finally:
+        compiler.close()
+
+
+def test_combos_can_be_left_out() -> None:
+    compiler = Compiler(combo_kernels=False)
+    a, b = torch.ones(5), torch.ones(9)
+
+    def both(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x + 1, y * 2
+
+    run: Any = torch.compile(both, backend=compiler)
+    try:
+        torch.testing.assert_close(run(a, b), (a + 1, b * 2))
+        assert compiler.reports[-1].launches == 2
+    finally:
+        compiler.close()
