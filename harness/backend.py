@@ -28,7 +28,7 @@ from torch import fx
 
 from harness import options as settings
 from harness.codegen.source import EmittedModule
-from harness.combining import combined
+from harness.combos.choosing import combined
 from harness.compiled import CompiledGraph, Report, mixed_layouts
 from harness.errors import (
     FallbackWarning,

@@ -346,77 +346,6 @@ def warm(number: int, cache: Path, chosen: Sequence[Case]) -> None:
         torch.cuda.empty_cache()
 
 
-def bert() -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
-    """Four layers of BERT with its vocabulary of 30522."""
-    from transformers import BertConfig, BertForMaskedLM
-
-    model = BertForMaskedLM(BertConfig(num_hidden_layers=4)).cuda().bfloat16()
-    tokens = torch.randint(0, 30522, (16, 512), device=DEVICE)
-    return model, {"input_ids": tokens, "labels": tokens}
-
-
-def gpt2() -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
-    """Four layers of GPT-2 with its vocabulary of 50257."""
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    config = GPT2Config(n_layer=4, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False)
-    model = GPT2LMHeadModel(config).cuda().bfloat16()
-    tokens = torch.randint(0, 50257, (4, 512), device=DEVICE)
-    return model, {"input_ids": tokens, "labels": tokens}
-
-
-def step_of(make: Callable[[], Any], way: str, cache: Path) -> Callable[[], None]:
-    """A training step of a model, without an optimizer."""
-    torch.manual_seed(0)
-    torch.compiler.reset()
-    model, inputs = make()
-    run: Any = model
-    if way == "inductor":
-        run = torch.compile(model, options={"autotune_local_cache": False})
-    elif way == "untuned":
-        run = torch.compile(model, backend=Compiler(devices=Devices(None, cache, 8)))
-
-    def step() -> None:
-        model.zero_grad()
-        run(**inputs).loss.backward()
-
-    return step
-
-
-def steps(out: Path, cache: Path, until: float) -> None:
-    """Times and profiles of whole steps."""
-    cuda: Any = torch.cuda
-    from torch.profiler import ProfilerActivity, profile
-
-    with (out / "steps.txt").open("w") as file:
-        for make in (bert, gpt2):
-            for way in ("eager", "untuned", "inductor"):
-                if time.time() > until:
-                    return
-                step = step_of(make, way, cache)
-                for _ in range(3):
-                    step()
-                first, last = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
-                cuda.synchronize()
-                began = time.perf_counter()
-                first.record()
-                for _ in range(5):
-                    step()
-                last.record()
-                host = (time.perf_counter() - began) * 200
-                cuda.synchronize()
-                whole = first.elapsed_time(last) / 5
-                with profile(activities=[ProfilerActivity.CUDA]) as seen:
-                    step()
-                    cuda.synchronize()
-                averages = seen.key_averages()
-                busy = sum(a.self_device_time_total for a in averages) / 1e3
-                line = f"{make.__name__} {way}: {whole:.2f} ms, host {host:.2f}, kernels {busy:.2f}"
-                print("STEP", line, flush=True)
-                table = averages.table("self_device_time_total", 40, 110)
-                print(line, table, sep="\n", file=file, flush=True)
-
-
 def table(found: Sequence[dict[str, Any]]) -> list[str]:
     """A line for each family: by size, the shares of a copy in every way."""
     lines: dict[str, list[str]] = {}
@@ -442,7 +371,6 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=165.0)
     parser.add_argument("--warm", type=int)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.mkdtemp(prefix="limit-")))
-    parser.add_argument("--step", action="store_true")
     given = parser.parse_args()
     began = time.time()
     warnings.filterwarnings("ignore")
@@ -450,9 +378,6 @@ def main() -> int:
     chosen = [c for c in cases() if not given.cases or any(p in c.name for p in given.cases)]
     if given.warm is not None:
         warm(given.warm, cache, chosen)
-        return 0
-    if given.step:
-        steps(given.out, cache, began + given.seconds)
         return 0
     given.out.mkdir(parents=True, exist_ok=True)
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(cache / "inductor")
@@ -468,24 +393,12 @@ def main() -> int:
     copy = copied()
     found: list[dict[str, Any]] = []
     for case in chosen:
-        if time.time() < began + given.seconds * (0.8 if not given.cases else 1.0):
+        if time.time() < began + given.seconds:
             found.append(timed(case, copy, cache))
             torch.cuda.empty_cache()
             head = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
             text = json.dumps({**head, "copy_gbps": copy, "ways": WAYS, "rows": found}, indent=0)
             (given.out / "limit.json").write_text(text + "\n")
-    left = began + given.seconds - time.time()
-    if not given.cases and left > 10:
-        command = [
-            sys.executable,
-            __file__,
-            "--out",
-            str(given.out),
-            "--cache",
-            str(cache),
-            "--step",
-        ]
-        subprocess.run([*command, "--seconds", str(left - 8)], check=False, timeout=left)
     print(f"copy {copy:.0f} GB/s; {' / '.join(WAYS)}", *table(found), sep="\n")
     return 0
 

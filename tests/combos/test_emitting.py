@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.codegen.combo import Part, can_combine, emit_combo
+from harness.combos.emitting import Part, can_combine, emit_combo
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.graph.model import Graph

@@ -1,4 +1,4 @@
-"""Which launches of a compiled graph become one (``codegen.combo``).
+"""Which launches of a compiled graph become one (``combos.emitting``).
 
 Regions that stand side by side in a graph's order and do not depend on each other (an optimizer's
 parameters, say) are a bundle; so is a region alone. Launches of a bundle that wait for the same
@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from harness.codegen.combo import Part, can_combine, emit_combo
+from harness.combos.emitting import Part, can_combine, emit_combo
 from harness.compiled import Bundle, Combo, CompiledGraph, CompiledRegion, Launch
 from harness.errors import HarnessError
 from harness.graph.model import Graph, Region
-from harness.graph.views import node_table, root_name
+from harness.graph.views import root_name
 from harness.ir.affine import size_hint
 from harness.ir.program import Role
 from harness.target import Target
@@ -54,7 +54,7 @@ def _side_by_side(
     compiled: CompiledGraph, by_name: dict[str, CompiledRegion]
 ) -> Iterator[list[CompiledRegion]]:
     """Regions in a row that may run in any order, as many as possible."""
-    nodes = node_table(compiled.partition.graph)
+    nodes = {node.name: node for node in compiled.partition.graph.nodes}
     found: list[CompiledRegion] = []
     touched: set[str] = set()
     written: set[str] = set()

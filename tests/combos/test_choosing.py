@@ -9,7 +9,7 @@ import torch
 
 from harness.backend import Compiler
 from harness.codegen.source import EmittedModule
-from harness.combining import MOST_ARGUMENTS, combined
+from harness.combos.choosing import MOST_ARGUMENTS, combined
 from harness.compiled import CompiledGraph
 from harness.executor import Launches, prepare_graph
 from harness.graph.model import Graph
