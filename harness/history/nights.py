@@ -40,7 +40,7 @@ def accept(folder: Path, accepted: Accepted) -> Accepted:
     ``RecordError``."""
     before = read_baseline(folder)
     kept = () if before is None else (replace(before, earlier=()), *before.earlier)
-    made = replace(accepted, earlier=kept)
+    made = replace(accepted, earlier=tuple(one for one in kept if one.run != accepted.run))
     data = msgspec.json.format(msgspec.json.encode(made), indent=1)
     write_atomically(folder / BASELINE, data + b"\n", mode=0o644, durable=True)
     return made

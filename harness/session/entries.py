@@ -329,7 +329,7 @@ class ChosenKernels:
 class MadeEntry:
     """An entry that is compiled already, with those kernels of ``made`` that are wanted."""
 
-    entry: FileEntry | UserEntry | ChosenKernels | MadeEntry
+    entry: FileEntry | UserEntry | ChosenKernels | MadeEntry | ExportedEntry
     made: Compiled
 
     @property
@@ -346,7 +346,24 @@ class MadeEntry:
         return self.entry.compile_small()
 
 
-Entry = FileEntry | UserEntry | ChosenKernels | MadeEntry
+@dataclass(frozen=True, slots=True)
+class ExportedEntry:
+    """A graph as the compiler of another commit made it, or why that made nothing of it."""
+
+    name: str
+    made: Compiled | HarnessError
+
+    def compile(self) -> Compiled:
+        """What was made of it. Raises ``HarnessError``."""
+        if isinstance(self.made, HarnessError):
+            raise self.made
+        return self.made
+
+    def compile_small(self) -> None:
+        """Nothing: only the commit could say."""
+
+
+Entry = FileEntry | UserEntry | ChosenKernels | MadeEntry | ExportedEntry
 """What a session compiles: at full size, and small for the interpreter (None without sizes)."""
 
 

@@ -10,12 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.history import index
+from harness.measure.noise.judge import Verdict
 from harness.records import modules
 from harness.records.night import Change
 from harness.records.run import Check, KernelRecord, Run
 from harness.verdicts.causes import has_same_code, settings
+from harness.verdicts.comparing import Comparison, Row
 from harness.verdicts.night_record import toolchain
 from harness.verdicts.pairing import Match, Pairing, pair
+from harness.verdicts.totals import Rollup, scopes
 
 CONTROLS = 24
 """Unchanged kernels that are timed all the same: they show the noise of the night, and whether the
@@ -23,6 +26,7 @@ machine can be trusted."""
 DETECT, CONFIRM = 3, 8
 """Fresh processes in which every pair is timed, and in which what looks slower is timed once more
 (docs/measurements/nightly.md has the rates)."""
+UNCONFIRMED = "looks slower; no further processes confirmed it"
 _START_S, _PAIR_S, _EXAMINE_S, _OPEN_S = 5.0, 0.25, 1.6, 10.0
 """Seconds by estimate: a fresh process; a pair in one (150 ms of samples at most, and what
 docs/measurements/timer.md gives for loading and arguments); checking and tuning a kernel
@@ -162,3 +166,51 @@ def with_known_times(run: Run, results: Path) -> Run:
 
     graphs = (replace(g, kernels=tuple(map(timed, g.kernels))) for g in run.graphs)
     return replace(run, graphs=tuple(graphs))
+
+
+def key_of(match: Match) -> str:
+    """What tells a match from the others, whatever was measured of it."""
+    return f"{match.graph}/{' + '.join(kernel.name for kernel in match.b)}"
+
+
+def _looks_slower(row: Row) -> bool:
+    decided = row.identical or row.verdict is Verdict.SAME
+    return row.effect is not None and row.effect.low > 1 and not decided
+
+
+def doubted(sorting: Sorting, found: Comparison, wanted: Sequence[int]) -> list[int]:
+    """Which matches look slower by their own interval, and everything in a graph whose sum does."""
+    slower = {key_of(row.match) for row in found.rows if _looks_slower(row)}
+    sums = [one for one in found.rollups if one.level == "graph" and one.effect.low > 1]
+    graphs = {one.name for one in sums if one.verdict is not Verdict.SAME} & sorting.restructured
+    matches = sorting.pairing.matches
+    return [n for n in wanted if key_of(matches[n]) in slower or matches[n].graph in graphs]
+
+
+def after_confirming(
+    first: Comparison, again: Comparison | None, restructured: frozenset[str]
+) -> tuple[Comparison, frozenset[str]]:
+    """``first``, what looked slower as fresh processes say it (UNSURE without them), and what they
+    were asked about. Of the graphs that are ``restructured`` all was timed again."""
+    rows = {key_of(row.match): row for row in (again.rows if again else ()) if row.effect}
+    sums = {one.name: one for one in (again.rollups if again else ()) if one.level == "graph"}
+    told = (
+        rows.get(key_of(row.match), replace(row, verdict=Verdict.UNSURE, reason=UNCONFIRMED))
+        if _looks_slower(row)
+        else row
+        for row in first.rows
+    )
+    slower = [row.match for row in rows.values() if row.verdict is Verdict.SLOWER]
+    held = {scope for match in slower for scope in scopes(match.graph, match.region)}
+
+    def summed(one: Rollup) -> Rollup:
+        """As fresh processes say it; a sum is slower, too, where they say so of a kernel in it."""
+        if one.verdict is not Verdict.SLOWER:
+            return one
+        if (one.level, one.name) in held and one.name not in restructured:
+            return one
+        return sums.get(one.name, replace(one, reason=UNCONFIRMED))
+
+    rollups = map(summed, first.rollups)
+    asked = frozenset({*rows, *sums})
+    return replace(first, rows=tuple(told), rollups=tuple(rollups)), asked

@@ -19,7 +19,7 @@ from harness.history.commits import order
 from harness.history.journal import Journal, Memory
 from harness.measure.jobs import Effort
 from harness.measure.noise.judge import Rules, Verdict
-from harness.options import Options
+from harness.options import Options, project_root
 from harness.records import night as records
 from harness.records.night import Change, Finding, Night, NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
@@ -30,14 +30,17 @@ from harness.session.plan import Plan, Request, prepare
 from harness.session.session import blank
 from harness.session.spread import MOVED
 from harness.verdicts import generating
-from harness.verdicts.comparing import Comparison, Row, Side, assemble
+from harness.verdicts.comparing import Comparison, Side, assemble
 from harness.verdicts.confirming import LOST, NOT_REACHED, Workplace, time_matches
 from harness.verdicts.night_plan import (
     CONFIRM,
     DETECT,
     Sorting,
+    after_confirming,
     carried_over,
+    doubted,
     estimate_seconds,
+    key_of,
     sort,
     to_examine,
     to_time,
@@ -47,6 +50,7 @@ from harness.verdicts.night_plan import (
 from harness.verdicts.night_record import night_of, suite_us, sum_finding
 from harness.verdicts.pairing import Match
 from harness.verdicts.problems import broken_in
+from harness.verdicts.sides import resolve_commit, where_commits_are
 
 FINE, REGRESSED, UNUSABLE, BROKEN, NOTHING_JUDGED, STATIC = range(6)
 """Exit statuses: those of ``harness compare``, and that of a night without a GPU in which something
@@ -54,7 +58,6 @@ changed."""
 CONFIRMING = Rules(alpha=0.005)
 """A night in which nothing changed its speed is red once in 200 nights at most: what is SLOWER is
 so by fresh processes alone, which did not choose it."""
-UNCONFIRMED = "looks slower; no further processes confirmed it"
 _NO_GPU = "no GPU here: compared by text and binary, nothing is timed"
 _EXAMINING, _DETECTING = 0.6, 0.9
 """Shares of the budget: when no more new kernels are looked at, and when no more pairs are timed
@@ -65,7 +68,8 @@ for the first time. What is left confirms."""
 class Ask:
     """What a night is asked for. ``baseline``: a run instead of the accepted one; ``minutes``: the
     budget; ``waivers`` are known changes; ``accept_green``: a night in which nothing became slower
-    moves the baseline, for ``who``."""
+    moves the baseline, for ``who``. ``at``: a commit whose compiler is judged, instead of the one
+    at hand."""
 
     request: Request
     baseline: str | None = None
@@ -73,6 +77,7 @@ class Ask:
     waivers: tuple[Waiver, ...] = ()
     accept_green: bool = False
     who: str = ""
+    at: str = ""
 
 
 Follow = Callable[[str, int, int], None]
@@ -114,6 +119,7 @@ class _Night:
         """From the graphs to the night's file."""
         with contextlib.ExitStack() as stack:
             plan = stack.enter_context(prepare(self.options, self.ask.request))
+            plan = _at(self.ask.at, plan) if self.ask.at else plan
             self.notes += [*plan.notes, *([] if plan.timed else [_NO_GPU])]
             results, machine = self.options.results, plan.run.machine
             folder = results / machine.key
@@ -254,14 +260,14 @@ class _Night:
         self.estimated += estimate_seconds(0, len(controls) + len(wanted), 0)
         effort = Effort(DETECT, seconds=self._remaining(_DETECTING), seed=DETECT)
         first = self._interleaved("time", sorting, controls + wanted, place, effort, Rules())
-        doubted = first and _doubted(sorting, first, wanted)
-        if first is None or not doubted:
+        suspects = first and doubted(sorting, first, wanted)
+        if first is None or not suspects:
             return first
-        self.estimated += estimate_seconds(0, 0, len(doubted))
+        self.estimated += estimate_seconds(0, 0, len(suspects))
         effort = Effort(CONFIRM, seconds=self._remaining(), seed=CONFIRM)
-        chosen = controls[: (len(controls) + 1) // 2] + doubted
+        chosen = controls[: (len(controls) + 1) // 2] + suspects
         again = self._interleaved("confirm", sorting, chosen, place, effort, CONFIRMING)
-        found, self.confirmed = _after_confirming(first, again)
+        found, self.confirmed = after_confirming(first, again, sorting.restructured)
         return found
 
     def _interleaved(
@@ -293,16 +299,16 @@ class _Night:
     ) -> tuple[Night, Comparison]:
         """Everything as one record, and what was not the same as a comparison."""
         a, b = _sides(sorting)
-        changes = {_key(match): change for match, change in sorting}
-        timed = {_key(row.match) for row in found.rows} if found else set()
-        rest = [m for m, change in sorting if change and _key(m) not in timed]
-        reasons = [_untimed(m, changes[_key(m)], plan.timed) for m in rest]
+        changes = {key_of(match): change for match, change in sorting}
+        timed = {key_of(row.match) for row in found.rows} if found else set()
+        rest = [m for m, change in sorting if change and key_of(m) not in timed]
+        reasons = [_untimed(m, changes[key_of(m)], plan.timed) for m in rest]
         pairing = replace(sorting.pairing, matches=tuple(rest))
         bare = assemble(a, b, pairing, reasons, Rules(), paired=True)
         whole = replace(found or bare, rows=(*(found.rows if found else ()), *bare.rows))
         whole = replace(whole, notes=(), broken=broken_in(a, b, sorting.pairing.matches))
         commits = self._commits(a.run.commit, b.run.commit)
-        night = night_of(whole, commits, lambda row: changes[_key(row.match)])
+        night = night_of(whole, commits, lambda row: changes[key_of(row.match)])
         findings = [self._finding(one) for one in night.findings if sorting.a.graphs]
         sums = [r for r in found.rollups if r.level == "graph"] if found else []
         of_graphs = [sum_finding(r) for r in sums if r.name in sorting.restructured]
@@ -339,7 +345,7 @@ class _Night:
         of_waived = {f"{one.graph}/{one.kernel}" for one in waived if one.waived}
         rows = (
             replace(row, verdict=Verdict.UNSURE, reason="waived")
-            if _key(row.match) in of_waived
+            if key_of(row.match) in of_waived
             else row
             for row in whole.rows
         )
@@ -402,6 +408,24 @@ class _Night:
         return night
 
 
+def _at(name: str, plan: Plan) -> Plan:
+    """``plan`` with what the compiler of the commit called ``name`` makes of its graphs."""
+    root = project_root(Path.cwd())
+    commit = resolve_commit(root, name)
+    if commit is None:
+        raise UsageError(
+            "git knows no such commit",
+            where="--at",
+            got=name,
+            remedy=f"{where_commits_are(root)}name one of git log",
+        )
+    session = plan.session
+    session.entries = generating.entries_at(root, commit, session.entries, session.target.name)
+    second = "-".join(plan.run.id.split("-")[:2])
+    run = replace(plan.run, id=f"{second}-{commit[:12]}", commit=commit, dirty=False)
+    return replace(plan, run=run)
+
+
 def _require_modules(base: Run) -> None:
     if base.graphs and not any(k.module for graph in base.graphs for k in graph.kernels):
         raise UsageError(
@@ -426,48 +450,6 @@ def _part(made: MadeEntry, configs: dict[str, dict[str, int] | None]) -> MadeEnt
 def _sides(sorting: Sorting) -> tuple[Side, Side]:
     a, b = (replace(run, complete=True) for run in (sorting.a, sorting.b))
     return Side("baseline", a), Side("tonight", b)
-
-
-def _key(match: Match) -> str:
-    """What tells a match from the others, whatever was measured of it."""
-    return f"{match.graph}/{' + '.join(kernel.name for kernel in match.b)}"
-
-
-def _looks_slower(row: Row) -> bool:
-    decided = row.identical or row.verdict is Verdict.SAME
-    return row.effect is not None and row.effect.low > 1 and not decided
-
-
-def _doubted(sorting: Sorting, found: Comparison, wanted: Sequence[int]) -> list[int]:
-    """Which matches look slower by their own interval, and everything in a graph whose sum does."""
-    slower = {_key(row.match) for row in found.rows if _looks_slower(row)}
-    sums = [one for one in found.rollups if one.level == "graph" and one.effect.low > 1]
-    graphs = {one.name for one in sums if one.verdict is not Verdict.SAME} & sorting.restructured
-    matches = sorting.pairing.matches
-    return [n for n in wanted if _key(matches[n]) in slower or matches[n].graph in graphs]
-
-
-def _after_confirming(
-    first: Comparison, again: Comparison | None
-) -> tuple[Comparison, frozenset[str]]:
-    """``first``, what looked slower as fresh processes say it (UNSURE without them), and what they
-    were asked about."""
-    rows = {_key(row.match): row for row in (again.rows if again else ()) if row.effect}
-    sums = {one.name: one for one in (again.rollups if again else ()) if one.level == "graph"}
-    told = (
-        rows.get(_key(row.match), replace(row, verdict=Verdict.UNSURE, reason=UNCONFIRMED))
-        if _looks_slower(row)
-        else row
-        for row in first.rows
-    )
-    rollups = (
-        sums.get(one.name, replace(one, reason=UNCONFIRMED))
-        if one.verdict is Verdict.SLOWER
-        else one
-        for one in first.rollups
-    )
-    asked = frozenset({*rows, *sums})
-    return replace(first, rows=tuple(told), rollups=tuple(rollups)), asked
 
 
 def _untimed(match: Match, change: Change | None, timed: bool) -> str:

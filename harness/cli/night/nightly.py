@@ -38,6 +38,9 @@ _Budget: TypeAlias = Annotated[
     float | None,
     typer.Option(min=0.1, metavar="MINUTES", help="Likely worst first; what is left out is said."),
 ]
+_At: TypeAlias = Annotated[
+    str, typer.Option(metavar="COMMIT", help="Judge this commit's compiler, not the one at hand.")
+]
 _Green: TypeAlias = Annotated[
     bool, typer.Option("--accept-green", help="Move the baseline if nothing became slower.")
 ]
@@ -61,6 +64,7 @@ def nightly(
     kernel_seconds: KernelSeconds = 180.0,
     devices: Devices = "",
     workers: Workers = "",
+    at: _At = "",
 ) -> int:
     """Time what changed since the accepted run, old against new, and say what became slower.
 
@@ -72,6 +76,7 @@ def nightly(
     \b
     harness nightly --budget 30
     harness nightly --markdown > "$GITHUB_STEP_SUMMARY"
+    harness nightly --at HEAD~3
     harness nightly --metrics /var/lib/node_exporter/harness.prom
     """
     from harness.session.plan import Request
@@ -91,7 +96,7 @@ def nightly(
         workers=workers,
     )
     waivers = waivers_of(ack, answer.options.results)
-    ask = Ask(request, baseline, budget, waivers, accept_green, _who())
+    ask = Ask(request, baseline, budget, waivers, accept_green, _who(), at)
     with answer.progress("starting") as bar:
         night, found = make(answer.options, ask, answer.note, bar.update)
     answer.tell(night_report(night, found))
