@@ -55,7 +55,7 @@ def digests(seed: str) -> list[str]:
     """A line for every text: those that the default suite is compiled to among others."""
     done = subprocess.run(
         [sys.executable, "-c", DIGESTS, str(GRAPHS)],
-        # Other tests verify the programs, which takes a third of the time.
+        # Other tests verify the programs.
         env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT), "HARNESS_VERIFY": ""},
         capture_output=True,
         text=True,
