@@ -85,7 +85,7 @@ def _origin(source: KernelSource, graph: Graph) -> str:
 def _constants(
     source: KernelSource, reference: Reference, signature: Mapping[str, str], target: Target
 ) -> str:
-    plan, facts = source.plan, source.facts
+    plan, facts = source.plan, source.plan.facts
     configs = "".join(f"    {dict_text(config_dict(c))},\n" for c in candidates(facts, target))
     written = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
     types = [signature[plan.arguments[n].name] for n in written]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.heuristics.facts import Facts
 from harness.runtime.grid import Grid
-from harness.tiling.plan import Argument, KernelPlan
+from harness.tiling.plan import KernelPlan
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -20,16 +20,6 @@ class KernelSource:
     body_hash: str
     grid: Grid
     plan: KernelPlan
-
-    @property
-    def arguments(self) -> tuple[Argument, ...]:
-        """Kernel parameters in order, constexpr block sizes not included."""
-        return self.plan.arguments
-
-    @property
-    def facts(self) -> Facts:
-        """What the heuristics need."""
-        return self.plan.facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ class RegionWriter:
         found = []
         # As the plan (not the fused group) says: of the pairs that could share memory,
         # planning drops those whose old contents are read again.
-        pairs = zip(launch.kernel.source.arguments, launch.arguments, strict=True)
+        pairs = zip(launch.plan.arguments, launch.arguments, strict=True)
         for argument, names in pairs:
             if argument.kind is ArgumentKind.SIZE:
                 found.append(self.text.size(symbols[names[0]]))

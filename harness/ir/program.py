@@ -69,10 +69,3 @@ class Program:
     nests: tuple[Nest, ...]
     outputs: tuple[str, ...]
     mutated: tuple[str, ...] = ()
-
-    def buffer(self, name: str) -> Buffer:
-        """The buffer called ``name``; ``KeyError`` if there is none."""
-        for buffer in self.buffers:
-            if buffer.name == name:
-                return buffer
-        raise KeyError(name)

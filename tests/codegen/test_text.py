@@ -14,7 +14,7 @@ from tests.codegen.kernels import modules, only, sources
 def test_persistent_softmax_has_one_row_per_program_and_loads_it_once() -> None:
     source = only(graphs.SOFTMAX)
     assert source.plan.category is Category.PERSISTENT
-    assert source.facts.fixed_blocks == (("XBLOCK", 1), ("R0_BLOCK", 1024))
+    assert source.plan.facts.fixed_blocks == (("XBLOCK", 1), ("R0_BLOCK", 1024))
     assert source.text.count("tl.load") == 1
     assert "xmask" not in source.text
     assert "for " not in source.text
@@ -54,7 +54,7 @@ def test_contiguous_access_is_not_hidden_behind_a_split() -> None:
 
 def test_a_mutated_parameter_is_one_argument() -> None:
     source = only(graphs.STEP)
-    kinds = [(a.name, a.kind) for a in source.arguments]
+    kinds = [(a.name, a.kind) for a in source.plan.arguments]
     assert kinds == [
         ("in_out_ptr0", ArgumentKind.IN_OUT),
         ("in_ptr0", ArgumentKind.INPUT),

@@ -316,15 +316,8 @@ class Lowering:
             if buffer.role is Role.TEMPORARY:
                 self.buffers[root] = replace(buffer, role=Role.OUTPUT)
             return root
-        copy = f"{root}_before" if buffer is not None else root
-        if copy not in self.buffers:
-            kind = self.types[root]
-            made = Buffer(copy, kind.dtype, kind.shape, layout_of(kind), Role.OUTPUT, root)
-            self.buffers[copy] = made
-            self.maker.fill(made, self.tensors[root], self.origins[root] | {name})
-            if buffer is None:
-                self._stored(made)
-        return copy
+        own = root if buffer is None else f"{root}_before"
+        return self._filled(root, own, Role.OUTPUT, self.origins[root] | {name})
 
     def _mutate(self) -> tuple[str, ...]:
         """Stores into inputs, after every read of their old contents."""
@@ -337,7 +330,8 @@ class Lowering:
         targets = {m.input for m, _ in pending}
         for position, (mutation, root) in enumerate(stuck):
             if root in targets:
-                stuck[position] = mutation, self._saved(root)
+                copy = self._filled(root, f"{root}_before", Role.TEMPORARY, frozenset())
+                stuck[position] = mutation, copy
             elif root not in self.buffers:
                 self._realise(root, self.types[root], self.tensors[root])
         for mutation, root in (*ordered, *stuck):
@@ -380,19 +374,15 @@ class Lowering:
             for part in walk([self.tensors[root].value])
         )
 
-    def _saved(self, name: str) -> str:
-        """A copy of an input that is about to be overwritten."""
-        copy = f"{name}_before"
-        if copy not in self.buffers:
+    def _filled(self, name: str, own: str, role: Role, origins: frozenset[str]) -> str:
+        """The buffer ``own``, which holds what ``name`` does now; filled once."""
+        if own not in self.buffers:
             kind = self.types[name]
-            buffer = Buffer(copy, kind.dtype, kind.shape, layout_of(kind), Role.TEMPORARY, name)
-            self.buffers[copy] = buffer
-            self.maker.fill(buffer, self.tensors[name], frozenset())
-            self.tensors[copy] = self.context.stored(
-                copy, buffer.dtype, buffer.shape, buffer.stride
-            )
-            self.origins[copy] = frozenset()
-        return copy
+            made = Buffer(own, kind.dtype, kind.shape, layout_of(kind), role, name)
+            self.buffers[own] = made
+            self.maker.fill(made, self.tensors[name], origins)
+            self._stored(made)
+        return own
 
     def _overwrite(self, mutation: Mutation, root: str) -> None:
         buffer = self.buffers[mutation.input]

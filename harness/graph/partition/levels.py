@@ -38,8 +38,9 @@ class Kind(enum.Enum):
 
 @dataclass(slots=True)
 class Layout:
-    """Working state of the partitioner. Dictionaries are keyed by value name;
-    ``users`` lists using nodes in graph order, ``level`` holds values and inputs alike."""
+    """Working state of the partitioner. Dictionaries are keyed by value name; ``users`` lists using
+    nodes in graph order, ``level`` holds values and inputs alike, ``nbytes`` is a guess where sizes
+    are not known."""
 
     graph: Graph
     nodes: dict[str, Node]
@@ -47,7 +48,7 @@ class Layout:
     kind: dict[str, Kind]
     users: dict[str, list[str]]
     level: dict[str, int]
-    sizes: dict[str, int]
+    nbytes: dict[str, int]
     types: dict[str, ValueType]
 
     def root(self, name: str) -> str:
@@ -71,10 +72,6 @@ class Layout:
                 stack.extend(self.users.get(user, ()))
             else:
                 yield user
-
-    def nbytes(self, name: str) -> int:
-        """Bytes of the value ``name`` (a guess where sizes are not known)."""
-        return self.sizes[name]
 
     def is_cheap(self, name: str) -> bool:
         """Whether computing ``name`` again costs no more than reading its operands."""

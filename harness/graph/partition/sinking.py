@@ -106,7 +106,7 @@ def _saving(layout: Layout, cone: list[str], target: int) -> int:
     inside = set(cone)
     level = layout.level[cone[0]]
     before = sum(
-        2 * layout.nbytes(name)
+        2 * layout.nbytes[name]
         for name in cone
         if any(user not in inside for user in layout.readers(name))
     )
@@ -119,12 +119,12 @@ def _saving(layout: Layout, cone: list[str], target: int) -> int:
         read_at = {layout.level[u] for u in readers if layout.kind[u] is Kind.FUSIBLE}
         computed_here = layout.kind.get(value) is Kind.FUSIBLE and layout.level[value] == level
         if not computed_here and level not in read_at:
-            before += layout.nbytes(value)
+            before += layout.nbytes[value]
         if target not in read_at:
-            after += layout.nbytes(value)
+            after += layout.nbytes[value]
         leaves = any(
             layout.kind[u] is not Kind.FUSIBLE or layout.level[u] != level for u in readers
         )
         if computed_here and not leaves:
-            after += layout.nbytes(value)
+            after += layout.nbytes[value]
     return before - after

@@ -11,7 +11,7 @@ from harness.graph.lowering import lower, supports, supports_node
 from harness.graph.model import Graph, Input, Node, Ref, TensorType
 from harness.ir.index import FloorDiv, Mod, size_symbol
 from harness.ir.nodes import Load, Reduce, ReduceKind, store_roots, walk
-from harness.ir.program import Program, Role
+from harness.ir.program import Buffer, Program, Role
 from harness.ir.verify import verify
 from tests.graph.building import GraphBuilder
 from tests.graph.lowering.comparing import check, nest_of, stored
@@ -107,18 +107,22 @@ def test_merging_and_splitting_dimensions_leaves_linear_indices() -> None:
     assert not load.index.has(FloorDiv, Mod)
 
 
+def named(program: Program, name: str) -> Buffer:
+    return next(buffer for buffer in program.buffers if buffer.name == name)
+
+
 def test_channels_last_loops_follow_the_strides() -> None:
     b = GraphBuilder()
     x = b.input("x", (2, 3, 4, 5), stride=(60, 1, 15, 3))
     program = check(b.graph(b.call("aten.exp.default", x, name="y")))
     assert [str(a.var) for a in program.nests[0].axes] == ["i0", "i2", "i3", "i1"]
-    assert program.buffer("y").stride == tuple(map(sympy.Integer, (60, 1, 15, 3)))
+    assert named(program, "y").stride == tuple(map(sympy.Integer, (60, 1, 15, 3)))
 
 
 def test_an_expanded_output_becomes_contiguous() -> None:
     b = GraphBuilder()
     y = b.call("aten.expand.default", b.input("x", (1, 4)), (3, 4), name="y")
-    assert check(b.graph(y)).buffer("y").stride == (4, 1)
+    assert named(check(b.graph(y)), "y").stride == (4, 1)
 
 
 def test_outputs_that_are_inputs_or_repeat_need_no_nests() -> None:
@@ -146,7 +150,7 @@ def test_a_value_made_from_nothing_is_an_output_too() -> None:
     x = b.input("x", (3,))
     ones = b.call("aten.full_like.default", x, 1.0, name="ones")
     program = check(b.graph(ones))
-    assert program.buffer("ones").role is Role.OUTPUT
+    assert named(program, "ones").role is Role.OUTPUT
 
 
 def test_swapped_inputs_are_saved_first() -> None:
@@ -176,6 +180,13 @@ def test_an_output_that_is_overwritten_keeps_its_old_contents() -> None:
     x = b.input("x", (3, 4))
     program = check(b.graph(x, mutations=((x, b.call("aten.mul.Tensor", x, 2.0)),)))
     assert program.outputs != ("x",)
+
+
+def test_inputs_that_change_places_are_outputs_as_they_were() -> None:
+    b = GraphBuilder()
+    x, y = b.input("x", (3, 4)), b.input("y", (3, 4))
+    program = check(b.graph(x, y, mutations=((x, y), (y, x))))
+    assert program.outputs == ("x_before", "y_before")
 
 
 def test_a_chain_of_updates_that_read_each_other() -> None:
