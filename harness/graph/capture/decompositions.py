@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
+from harness.graph.capture.pooling import pooling_rules
 from harness.graph.capture.random import random_rules
 from harness.graph.capture.rules import huber_loss, own_rules, vector_norm
 from harness.graph.capture.scattering import scattering_rules
@@ -69,6 +70,7 @@ def decompositions(eager_random: bool = False) -> DecompositionTable:
     table[norm] = functools.partial(vector_norm, table[norm])
     huber = torch.ops.aten.huber_loss.default
     table[huber] = functools.partial(huber_loss, table[huber])
+    table.update(pooling_rules())
     table.update(scattering_rules())
     table.update(sorting_rules())
     kept = {f"aten::{name}" for name in (*KEPT, *RANDOM)}

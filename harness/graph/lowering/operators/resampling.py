@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -17,33 +18,36 @@ from harness.ir.index import FloorDiv
 from harness.ir.nodes import ReduceKind, Value
 from harness.ir.ops import Op
 
+Sizes = tuple[int, ...]
+
 # Windows of more elements than this are left to the library: every element of the window
 # is one load in the nest.
-LARGEST_WINDOW = 25
+LARGEST_WINDOW = 27
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A pooling window over the last two dimensions."""
+    """A pooling window over the last two or three dimensions."""
 
     call: Call
     tensor: Tensor
-    kernel: tuple[int, int]
-    stride: tuple[int, int]
-    padding: tuple[int, int]
-    dilation: tuple[int, int]
+    kernel: Sizes
+    stride: Sizes
+    padding: Sizes
+    dilation: Sizes
 
-    def elements(self) -> Iterator[tuple[Value, tuple[sympy.Expr, ...]]]:
+    def elements(self) -> Iterator[tuple[Value, Value, tuple[sympy.Expr, ...]]]:
         """For every element of the window in row-major order: whether it lies inside the
-        tensor, and its index."""
+        tensor, whether inside the tensor with its padding, and its index."""
         call, context = self.call, self.call.context
         shape = call.result_type(0).shape
         out, simplifier = canonical(shape), context.simplifier(shape)
         for offsets in product(*(range(k) for k in self.kernel)):
             index = list(out)
             mask: Value = call.scalar.constant(True, DType.BOOL)
+            padded = mask
             for axis, offset in enumerate(offsets):
-                dim = self.tensor.rank - 2 + axis
+                dim = self.tensor.rank - len(self.kernel) + axis
                 size = self.tensor.shape[dim]
                 place = out[dim] * self.stride[axis] - self.padding[axis]
                 index[dim] = place = simplifier.simplify(place + offset * self.dilation[axis])
@@ -51,45 +55,47 @@ class Window:
                 high = None if simplifier.is_less(place, size) else size
                 inside = context.inside(place, shape, low, high)
                 mask = call.scalar.both(mask, inside)
-            yield mask, tuple(index)
+                end = size + self.padding[axis]
+                if not simplifier.is_less(place, end):
+                    padded = call.scalar.both(padded, context.inside(place, shape, None, end))
+            yield mask, padded, tuple(index)
 
 
-def _pair(call: Call, position: int, name: str, default: tuple[int, int]) -> tuple[int, int]:
+def _sizes(call: Call, position: int, name: str, default: Sizes) -> Sizes:
+    """One number for each dimension of a window; ``default`` has as many."""
     sizes = call.sizes(position, name, ()) if call.raw(position, name, None) is not None else ()
     numbers = tuple(int(s) for s in sizes)
-    if not numbers:
-        return default
-    return (numbers[0], numbers[-1])
+    return numbers * len(default) if len(numbers) == 1 else numbers or default
 
 
-def _window(call: Call, dilation_at: int | None) -> Window:
-    kernel = _pair(call, 1, "kernel_size", (1, 1))
-    if kernel[0] * kernel[1] > LARGEST_WINDOW:
-        raise call.reject(
-            f"a window of {kernel[0]} × {kernel[1]}", f"at most {LARGEST_WINDOW} elements"
-        )
-    stride = _pair(call, 2, "stride", kernel)
-    padding = _pair(call, 3, "padding", (0, 0))
-    dilation = (1, 1) if dilation_at is None else _pair(call, dilation_at, "dilation", (1, 1))
+def _window(call: Call, rank: int, dilation_at: int | None) -> Window:
+    one = (1,) * rank
+    kernel = _sizes(call, 1, "kernel_size", one)
+    if math.prod(kernel) > LARGEST_WINDOW:
+        shape = " × ".join(map(str, kernel))
+        raise call.reject(f"a window of {shape}", f"at most {LARGEST_WINDOW} elements")
+    stride = _sizes(call, 2, "stride", kernel)
+    padding = _sizes(call, 3, "padding", (0,) * rank)
+    dilation = one if dilation_at is None else _sizes(call, dilation_at, "dilation", one)
     return Window(call, call.tensor(0), kernel, stride, padding, dilation)
 
 
-def max_pool(call: Call) -> Lowered:
-    """``max_pool2d_with_indices``: values, and flat positions within a plane."""
-    window = _window(call, 4)
+def max_pool(rank: int, call: Call) -> Lowered:
+    """``max_pool2d_with_indices`` and ``3d``: values, and flat positions within a plane."""
+    window = _window(call, rank, 4)
     scalar, context = call.scalar, call.context
     kind = call.result_type(0)
     best: Value | None = None
     where: Value | None = None
     lowest = -float("inf") if kind.dtype.is_float else kind.dtype.least
-    for mask, index in window.elements():
+    for mask, _, index in window.elements():
         value = call.read(window.tensor, index, kind.shape)
         value = context.masked(mask, value, scalar.like(lowest, value))
         if best is None or where is None:
             # A window that holds nothing larger than -inf reports its first element.
-            best, where = value, _flat(call, [sympy.Max(i, 0) for i in index[-2:]], window)
+            best, where = value, _flat(call, [sympy.Max(i, 0) for i in index[-rank:]], window)
             continue
-        flat = _flat(call, index[-2:], window)
+        flat = _flat(call, index[-rank:], window)
         better = scalar.compare(Op.GT, value, best)
         if kind.dtype.is_float:
             better = scalar.compare(Op.LOGICAL_OR, better, scalar.compare(Op.ISNAN, value))
@@ -101,26 +107,29 @@ def max_pool(call: Call) -> Lowered:
 def _flat(call: Call, index: Sequence[sympy.Expr], window: Window) -> Value:
     """The position within a plane of the window's tensor, as a number."""
     simplifier = call.context.simplifier(call.result_type(0).shape)
-    width = window.tensor.shape[-1]
-    return call.context.index_value(simplifier.simplify(index[0] * width + index[1]))
+    place: sympy.Expr = sympy.S.Zero
+    for size, at in zip(window.tensor.shape[-len(index) :], index, strict=True):
+        place = place * size + at
+    return call.context.index_value(simplifier.simplify(place))
 
 
-def average_pool(call: Call) -> Lowered:
-    """``avg_pool2d`` without ``ceil_mode``."""
-    if call.flag(4, "ceil_mode"):
-        raise call.reject("ceil_mode", "sizes rounded down")
-    window = _window(call, None)
+def average_pool(rank: int, call: Call) -> Lowered:
+    """``avg_pool2d`` and ``3d``. With ``ceil_mode`` a window may reach beyond the padding; what
+    lies there never counts."""
+    beyond = call.flag(4, "ceil_mode")
+    window = _window(call, rank, None)
     scalar, context = call.scalar, call.context
     total: Value = scalar.constant(0, call.dtype)
     count: Value = scalar.constant(0, call.dtype)
     zero, one = scalar.constant(0, call.dtype), scalar.constant(1, call.dtype)
-    for mask, index in window.elements():
+    with_padding = call.flag(5, "count_include_pad", True) or not any(window.padding)
+    for mask, padded, index in window.elements():
         value = call.read(window.tensor, index, call.shape)
         total = scalar.add(total, context.masked(mask, value, zero))
-        count = scalar.add(count, scalar.where(mask, one, zero))
+        count = scalar.add(count, scalar.where(padded if with_padding else mask, one, zero))
     divisor = call.maybe_number(6, "divisor_override")
-    if divisor is None and (call.flag(5, "count_include_pad", True) or not any(window.padding)):
-        divisor = window.kernel[0] * window.kernel[1]
+    if divisor is None and with_padding and not beyond:
+        divisor = math.prod(window.kernel)
     divide = scalar.div if call.dtype.is_float else functools.partial(scalar.op, Op.TRUNC_DIV)
     return call.result(divide(total, count if divisor is None else scalar.like(divisor, total)))
 
@@ -128,9 +137,9 @@ def average_pool(call: Call) -> Lowered:
 def average_pool_backward(call: Call) -> Lowered:
     """``avg_pool2d_backward``: every input element collects its share of the gradients of
     the windows over it."""
-    kernel = _pair(call, 2, "kernel_size", (1, 1))
-    stride = _pair(call, 3, "stride", kernel)
-    padding = _pair(call, 4, "padding", (0, 0))
+    kernel = _sizes(call, 2, "kernel_size", (1, 1))
+    stride = _sizes(call, 3, "stride", kernel)
+    padding = _sizes(call, 4, "padding", (0, 0))
     if call.flag(5, "ceil_mode") or (any(padding) and not call.flag(6, "count_include_pad")):
         raise call.reject("windows of different sizes", "windows that all count the same")
     reach = [-(-k // s) for k, s in zip(kernel, stride, strict=True)]
@@ -188,8 +197,14 @@ def adaptive_average_pool(call: Call) -> Lowered:
 
 
 RULES: Rules = {
-    "aten.max_pool2d_with_indices.default": Rule(max_pool, rereads=True, partial=True),
-    "aten.avg_pool2d.default": Rule(average_pool, rereads=True, partial=True),
+    "aten.max_pool2d_with_indices.default": Rule(
+        functools.partial(max_pool, 2), rereads=True, partial=True
+    ),
+    "aten.max_pool3d_with_indices.default": Rule(
+        functools.partial(max_pool, 3), rereads=True, partial=True
+    ),
+    "aten.avg_pool2d.default": Rule(functools.partial(average_pool, 2), rereads=True, partial=True),
+    "aten.avg_pool3d.default": Rule(functools.partial(average_pool, 3), rereads=True, partial=True),
     "aten.avg_pool2d_backward.default": Rule(average_pool_backward, rereads=True, partial=True),
     "aten._adaptive_avg_pool2d.default": Rule(adaptive_average_pool, partial=True),
 }

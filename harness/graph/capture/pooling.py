@@ -1,0 +1,157 @@
+"""Pooling over windows of different sizes, as reductions over what an index picks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_aten = torch.ops.aten
+
+
+def pooling_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
+    """Operator overload → decomposition."""
+    return {
+        _aten._adaptive_avg_pool2d.default: adaptive_average_pool,
+        _aten._adaptive_avg_pool3d.default: adaptive_average_pool,
+        _aten._adaptive_avg_pool2d_backward.default: partial(adaptive_average_pool_backward, 2),
+        _aten._adaptive_avg_pool3d_backward.default: partial(adaptive_average_pool_backward, 3),
+        _aten.adaptive_max_pool2d.default: adaptive_max_pool,
+        _aten.adaptive_max_pool3d.default: adaptive_max_pool,
+        _aten.adaptive_max_pool2d_backward.default: partial(max_pool_backward, 2),
+        _aten.adaptive_max_pool3d_backward.default: partial(max_pool_backward, 3),
+    }
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """The windows of one dimension: ``places`` in the input, shape (windows, longest), and which
+    of them count; all of them if ``inside`` is None."""
+
+    places: Tensor
+    inside: Tensor | None
+
+    def count(self) -> Tensor | int:
+        """Elements of every window."""
+        return self.places.shape[1] if self.inside is None else self.inside.sum(1)
+
+
+def _adaptive(size: int, wanted: int, device: torch.device) -> _Windows:
+    """Window ``i`` of ``wanted`` goes from ``floor(i * size / wanted)`` to ``ceil((i + 1) * size /
+    wanted)``."""
+    bounds = [(i * size // wanted, -(-(i + 1) * size // wanted)) for i in range(wanted)]
+    longest = max(end - start for start, end in bounds)
+    number = torch.arange(wanted, device=device).unsqueeze(1)
+    places = number * size // wanted + torch.arange(longest, device=device)
+    if all(end - start == longest for start, end in bounds):
+        return _Windows(places, None)
+    ends = ((number + 1) * size + wanted - 1) // wanted
+    return _Windows(places.clamp(max=size - 1), places < ends)
+
+
+def _spread(x: Tensor, windows: Sequence[_Windows], filling: float) -> Tensor:
+    """``x`` with each of its last dimensions replaced by two: the window, and the element in it;
+    ``filling`` outside windows."""
+    for k, window in enumerate(reversed(windows)):
+        dim = x.dim() - 1 - 2 * k
+        count, longest = window.places.shape
+        if x.shape[dim] == count * longest and window.inside is None:
+            x = _split(x, dim, count, longest)
+            continue
+        x = _split(x.index_select(dim, window.places.reshape(-1)), dim, count, longest)
+        if window.inside is not None:
+            inside = window.inside.view(count, longest, *[1] * (2 * k))
+            x = torch.where(inside, x, filling)
+    return x
+
+
+def _split(x: Tensor, dim: int, outer: int, inner: int) -> Tensor:
+    return x.reshape(*x.shape[:dim], outer, inner, *x.shape[dim + 1 :])
+
+
+def _are_known(*sizes: int) -> bool:
+    return all(type(n) is int and n > 0 for n in sizes)
+
+
+def _elements(rank: int) -> list[int]:
+    """The dimensions of elements that ``_spread`` made of the last ``rank`` ones."""
+    return [-1 - 2 * k for k in range(rank)]
+
+
+def adaptive_average_pool(x: Tensor, output_size: Sequence[int]) -> Any:
+    """``_adaptive_avg_pool2d`` and ``3d``: means."""
+    rank = len(output_size)
+    sizes = x.shape[-rank:]
+    if not _are_known(*sizes, *output_size):
+        return NotImplemented
+    if rank == 2 and not any(n % m for n, m in zip(sizes, output_size, strict=True)):
+        return NotImplemented  # as it stands: equal tiles
+    windows = [_adaptive(n, m, x.device) for n, m in zip(sizes, output_size, strict=True)]
+    wide = x.float() if x.dtype.itemsize < 4 else x
+    total = _spread(wide, windows, 0.0).sum(_elements(rank))
+    return _shared(total, windows).to(x.dtype)
+
+
+def _shared(total: Tensor, windows: Sequence[_Windows]) -> Tensor:
+    """``total`` divided by the number of elements of its window."""
+    for k, window in enumerate(reversed(windows)):
+        count = window.count()
+        total = total / (count.view(-1, *[1] * k) if isinstance(count, Tensor) else count)
+    return total
+
+
+def adaptive_average_pool_backward(rank: int, grad: Tensor, x: Tensor) -> Any:
+    """Every element collects from the windows that it is in, which are windows of the gradient
+    made by the same rule with the sizes exchanged."""
+    sizes, outs = x.shape[-rank:], grad.shape[-rank:]
+    if not _are_known(*sizes, *outs):
+        return NotImplemented
+    pairs = list(zip(sizes, outs, strict=True))
+    wide = grad.float() if grad.dtype.itemsize < 4 else grad
+    shares = _shared(wide, [_adaptive(n, m, x.device) for n, m in pairs])
+    spread = _spread(shares, [_adaptive(m, n, x.device) for n, m in pairs], 0.0)
+    return spread.sum(_elements(rank)).to(x.dtype)
+
+
+def adaptive_max_pool(x: Tensor, output_size: Sequence[int]) -> Any:
+    """``adaptive_max_pool2d`` and ``3d``."""
+    rank = len(output_size)
+    sizes = x.shape[-rank:]
+    if not _are_known(*sizes, *output_size) or not x.is_floating_point():
+        return NotImplemented
+    windows = [_adaptive(n, m, x.device) for n, m in zip(sizes, output_size, strict=True)]
+    return _largest(_spread(x, windows, -math.inf), sizes, windows)
+
+
+def _largest(
+    spread: Tensor, sizes: Sequence[int], windows: Sequence[_Windows]
+) -> tuple[Tensor, Tensor]:
+    """The largest element of every window, and its place counted over all ``sizes``: the first of
+    equal ones, and the last NaN, as in eager mode."""
+    elements = _elements(len(sizes))
+    place: Any = 0
+    counts: Any = True
+    for k, window in enumerate(windows):
+        after = [1] * (2 * (len(sizes) - 1 - k))
+        place = place * sizes[k] + window.places.view(*window.places.shape, *after)
+        if window.inside is not None:
+            counts = window.inside.view(*window.places.shape, *after) & counts
+    best = spread.amax(elements, keepdim=True)
+    first = torch.where((spread == best) & counts, place, math.prod(sizes)).amin(elements)
+    strange = torch.where(spread.isnan(), place, -1).amax(elements)
+    for dim in sorted(elements):
+        best = best.squeeze(dim)
+    return best, torch.where(strange >= 0, strange, first)
+
+
+def max_pool_backward(rank: int, grad: Tensor, x: Tensor, indices: Tensor) -> Tensor:
+    """Every gradient is added where the largest element stood."""
+    planes = x.shape[: x.dim() - rank]
+    lines = [t.reshape(*planes, -1) for t in (grad, indices)]
+    zeros = grad.new_zeros(x.shape).reshape(*planes, -1)
+    return _aten.scatter_add(zeros, x.dim() - rank, lines[1], lines[0]).reshape(x.shape)

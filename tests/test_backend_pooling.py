@@ -1,0 +1,84 @@
+"""Pooling and modes through torch.compile in the interpreter, against eager mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+
+from tests.test_backend_scatter import _generated, compiler
+
+__all__ = ["compiler"]
+
+
+def _gradients(function: Callable[..., torch.Tensor], x: torch.Tensor) -> Any:
+    leaf = x.detach().requires_grad_()
+    made = function(leaf)
+    weights = torch.arange(made.numel()).reshape(made.shape).to(made.dtype) % 7
+    return made.detach(), torch.autograd.grad((made * weights).sum(), leaf)[0]
+
+
+@pytest.mark.parametrize("size", [(7, 5), (4, 6), (1, 9), (8, 10)], ids=str)
+def test_adaptive_means_and_their_gradients(compiler: Any, size: tuple[int, int]) -> None:
+    x = torch.randn(2, 3, 8, 10)
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        return functional.adaptive_avg_pool2d(x, size) * 2
+
+    wanted = _gradients(run, x)
+    torch.compiler.reset()
+    torch.testing.assert_close(
+        _gradients(torch.compile(run, backend=compiler, dynamic=False), x), wanted
+    )
+    assert not any(report.library_calls for report in compiler.reports[-2:])
+
+
+def test_windows_of_other_sizes(compiler: Any) -> None:
+    x = torch.randn(2, 3, 5, 8, 7)
+    x[0, 1, 2, 3:6, 2] = torch.nan
+    x[1, 1, 3, :, :] = -torch.inf
+    x[1, 2] = 1.5
+
+    def run(x: torch.Tensor) -> Any:
+        plane = x[:, :, 2]
+        return (
+            *functional.adaptive_max_pool2d(plane, (3, 5), return_indices=True),
+            *functional.adaptive_max_pool2d(plane, (4, 7), return_indices=True),
+            *functional.adaptive_max_pool3d(x, (2, 3, 7), return_indices=True),
+            functional.adaptive_avg_pool3d(x, (3, 4, 2)),
+            functional.avg_pool2d(plane, 3, 2, 1, ceil_mode=True),
+            functional.avg_pool3d(x, (2, 3, 2), 2, (1, 1, 0), ceil_mode=True),
+            *functional.max_pool3d(x, 3, 2, 1, ceil_mode=True, return_indices=True),
+        )
+
+    _generated(compiler, run, x)
+
+
+def test_gradients_go_to_the_largest(compiler: Any) -> None:
+    x = torch.randn(2, 3, 8, 7)
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        return functional.adaptive_max_pool2d(x, (3, 4)).sin()
+
+    wanted = _gradients(run, x)
+    torch.compiler.reset()
+    torch.testing.assert_close(
+        _gradients(torch.compile(run, backend=compiler, dynamic=False), x), wanted
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bfloat16], ids=str)
+def test_the_most_frequent_value(compiler: Any, dtype: torch.dtype) -> None:
+    x = torch.randint(-3, 4, (5, 9, 4), generator=torch.Generator().manual_seed(1)).to(dtype)
+
+    def run(x: torch.Tensor) -> Any:
+        # where it stands: any of the equal ones
+        values = [x.mode(dim).values for dim in (0, 1, -1)]
+        return (*values, *x.mode(1, keepdim=True)[:1], x[0, 0, 0].mode().values)
+
+    _generated(compiler, run, x)
+    value, place = torch.compile(lambda x: x.mode(1), backend=compiler, dynamic=False)(x)
+    torch.testing.assert_close(x.gather(1, place.unsqueeze(1)).squeeze(1), value, equal_nan=True)
