@@ -41,8 +41,9 @@ from harness.errors import (
 )
 from harness.executor import Launches, launches_of, prepare_graph
 from harness.executor.graphs import Sizes
+from harness.executor.recording import CudaRecorder, Recorded, Recorder
 from harness.graph.bounds import with_bounds
-from harness.graph.capture.aot import RestartAnalysis, compile_joint, run_eagerly
+from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.fx import Conversion, Naming, convert
 from harness.graph.model import CHECKED, Graph
 from harness.pipeline import compile_graph
@@ -50,7 +51,7 @@ from harness.records.timing import Timer
 from harness.runtime.compile.cache import usable
 from harness.runtime.device import current_target
 from harness.runtime.interpret.interpreter import InterpreterPool
-from harness.runtime.launch.host import raw_stream
+from harness.runtime.launch.host import on_device, raw_stream
 from harness.runtime.launch.observing import Asserted, Bandwidth, LaunchOn, Traced
 from harness.runtime.launch.selecting import SelectedKernel, SelectedKernels
 from harness.runtime.tune.tuning_cache import TuningCache, device_identity
@@ -67,16 +68,21 @@ def backend(
     example_inputs: Sequence[Any],
     *,
     options: Mapping[str, Any] | None = None,
+    mode: str | None = None,
     **other: Any,
 ) -> Runner:
     """What ``torch.compile(…, backend="harness", options={…})`` calls.
 
     Options are the switches of a ``Compiler``: ``fail_on_fallback``, ``eager_random``,
     ``unchecked_indices``, ``assert_no_nan``, ``assert_finite``, ``warn_layouts``,
-    ``combo_kernels``. Its compile
+    ``combo_kernels``, ``reduce_overhead`` (which ``mode="reduce-overhead"`` sets too). Its compile
     reports are not kept; pass a ``Compiler`` to have them.
     """
     given: dict[str, Any] = {name: bool(value) for name, value in (options or {}).items()}
+    if mode == "reduce-overhead":
+        given.setdefault("reduce_overhead", True)
+    elif mode not in (None, "default"):
+        other = {**other, f"mode={mode}": mode}
     if other or not given.keys() <= set(_SWITCHES):
         raise UsageError(
             "the backend does not know this option",
@@ -225,6 +231,10 @@ class Compiler:
     too; both wait for the device at every launch and look at nothing while a CUDA graph is being
     captured. ``warn_layouts`` gives a ``LayoutWarning`` for a kernel whose inputs of one shape
     lie in memory in different orders. Without ``combo_kernels`` every kernel is launched by itself.
+
+    With ``reduce_overhead`` graphs on CUDA are recorded as CUDA graphs at their third call and
+    replayed from then on, where that is right (``executor.recording``): one launch for the host,
+    for more memory. ``recordings`` says of each how it went.
     """
 
     target: Target | None = None
@@ -238,6 +248,9 @@ class Compiler:
     assert_finite: bool = False
     warn_layouts: bool = False
     combo_kernels: bool = True
+    reduce_overhead: bool = False
+    recordings: dict[str, Recorded] = field(default_factory=dict)
+    recorder: Recorder = field(default_factory=CudaRecorder)
 
     @property
     def reports(self) -> list[Report]:
@@ -320,7 +333,19 @@ class Compiler:
         infinite = self.assert_finite or options.assert_finite
         asserted = infinite or self.assert_no_nan or options.assert_no_nan
         looks = functools.partial(_asserted, converted.graph, infinite) if asserted else None
-        return _boxed(converted, compiled, self.devices, device, rescue, bases, looks)
+        kept = gm.meta.get(KEPT_OUTPUTS) if kind == "forward" else 0 if kind == "backward" else None
+        records = self.reduce_overhead and not asserted and not converted.sizes
+        wrap = functools.partial(self._recorded, compiled, kept) if records else None
+        return _boxed(converted, compiled, self.devices, device, rescue, bases, looks, wrap)
+
+    def _recorded(
+        self, compiled: CompiledGraph, kept: int | None, run: Callable[[list[Any]], list[Any]]
+    ) -> Callable[[list[Any]], list[Any]]:
+        graph = compiled.partition.graph
+        names = {mutation.input for mutation in graph.mutations}
+        changed = frozenset(n for n, item in enumerate(graph.inputs) if item.name in names)
+        made = self.recordings[graph.name] = Recorded(run, self.recorder, changed, kept)
+        return made
 
 
 _SWITCHES = tuple(f.name for f in fields(Compiler) if f.type == "bool")
@@ -366,16 +391,19 @@ def _boxed(
     rescue: Callable[[HarnessError], Runner],
     bases: Sequence[tuple[int, int]],
     looks: Look | None,
+    wrap: Callable[[Runner], Runner] | None = None,
 ) -> Runner:
     """A function of a list of arguments, which it empties, as AOTAutograd calls it. If a kernel
     cannot be run the first time, what ``rescue`` gives runs the graph, then and from then on;
     not if the graph changes its inputs, which may have happened in part. ``bases`` as of
-    ``_bases``."""
+    ``_bases``; ``wrap`` makes what is called of what runs the graph."""
     launches = devices.launches(
         device, (module for module, _ in compiled.distinct()), compiled.name
     )
     sizes = Sizes(tuple(converted.sizes), converted.literals)
-    run_graph = prepare_graph(compiled, _looking(launches, looks), device, sizes)
+    run_graph: Runner = prepare_graph(compiled, _looking(launches, looks), device, sizes)
+    if wrap is not None:
+        run_graph = wrap(run_graph)
     positions, numbers = converted.positions, tuple(converted.sizes.values())
     constants: list[torch.Tensor] = []
     everything = len(converted.constants)
@@ -410,7 +438,7 @@ def _boxed(
             tensors[number] = tensors[number][:length]
         return run_graph(tensors)
 
-    wrapped = _on_device(run, device)
+    wrapped = on_device(run, device)
     wrapped._boxed_call = True  # type: ignore[attr-defined]
     return wrapped
 
@@ -430,25 +458,6 @@ def _bases(graph: Graph) -> list[tuple[int, int]]:
     if not all(numel.is_Integer for _, numel in found):
         raise _NotForEverySize("inputs of unknown sizes share memory")
     return [(number, int(numel)) for number, numel in found]
-
-
-def _on_device(run: Runner, device: torch.device) -> Runner:
-    """``run`` with ``device`` current, as launching a kernel needs it, and without gradients;
-    what is so already (the usual case) is left alone, which is quicker."""
-    grad_enabled = torch.is_grad_enabled
-    current = torch.cuda.current_device
-    number = device.index if device.type == "cuda" else None
-
-    def guarded(args: list[Any]) -> list[Any]:
-        if grad_enabled():
-            with torch.no_grad():
-                return guarded(args)
-        if number is not None and current() != number:
-            with torch.cuda.device(device):
-                return run(args)
-        return run(args)
-
-    return guarded
 
 
 def _reason(error: Exception) -> str:

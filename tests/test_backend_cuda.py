@@ -209,3 +209,23 @@ def test_an_index_out_of_range_stops_the_device(index: int, fine: bool) -> None:
     assert (done.returncode == 0) == fine, done.stderr[-2000:]
     if not fine:
         assert "device-side assert" in done.stderr and "index is out of range" in done.stderr
+
+
+def test_recorded_graphs_train_as_plain_ones_do() -> None:
+    """The loss of the step before is alive, inputs move, gradients are accumulated once."""
+    torch.manual_seed(0)
+    models = [nn.Sequential(nn.Linear(64, 96), nn.GELU(), nn.Linear(96, 8)).cuda() for _ in "ab"]
+    models[1].load_state_dict(models[0].state_dict())
+    compiler = Compiler(reduce_overhead=True)
+    run: Any = torch.compile(models[0], backend=compiler)
+    for step in range(10):
+        x = torch.randn(32, 64, device="cuda")
+        for model, call in zip(models, (run, models[1]), strict=True):
+            if step != 5:
+                model.zero_grad()
+            loss = call(x).square().mean()
+            loss.backward()
+        for ours, eager in zip(models[0].parameters(), models[1].parameters(), strict=True):
+            close(ours.grad, eager.grad)
+    assert all(found.replays for found in compiler.recordings.values())
+    compiler.close()

@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import CheckpointPolicy
 
 from harness.errors import CaptureFailed
-from harness.graph.capture.attention import attention_rules, link_attention
+from harness.graph.capture.attention import attention_rules, dense_masks, link_attention
 from harness.graph.capture.decompositions import decompositions
 from harness.graph.capture.random import gather_seeds
 from harness.graph.capture.rules import rules_of_device
@@ -33,6 +33,9 @@ from harness.graph.capture.strides import follow_eager
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
 
+KEPT_OUTPUTS = "kept_outputs"
+"""In the ``meta`` of a forward graph: how many of its outputs, the first, are not for the backward
+graph alone."""
 _aten = torch.ops.aten
 _with_effects = torch.ops.higher_order.with_effects
 _TOKENS = (torch.ops.prims._sink_tokens.default, torch.ops.prims._make_token.default)
@@ -206,13 +209,17 @@ def compile_joint(
     """
     from torch._dynamo.backends.common import aot_autograd as through_autograd
 
+    dense_masks(gm)
+
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
         normalise(joint)
         follow_eager(joint)
         _recompute_random(joint)
-        return partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
+        cut = partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
+        cut[0].meta[KEPT_OUTPUTS] = options["num_fwd_outputs"]
+        return cut
 
     def part(compile_part: Callable[..., Any], *, whole: bool = False) -> Callable[..., Any]:
         def compiled_part(graph: fx.GraphModule, graph_inputs: Sequence[Any]) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ and where this torch has none of that name the public way is taken, if there is 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,25 @@ def raw_stream() -> Callable[[int], int]:
     """What gives the current stream of a CUDA device as the driver's handle."""
     found: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     return found or (lambda device: torch.cuda.current_stream(device).cuda_stream)
+
+
+def on_device(run: Callable[..., Any], device: torch.device) -> Callable[..., Any]:
+    """``run`` with ``device`` current, as launching a kernel needs it, and without gradients;
+    what is so already (the usual case) is left alone, which is quicker."""
+    grad_enabled = torch.is_grad_enabled
+    current = torch.cuda.current_device
+    number = device.index if device.type == "cuda" else None
+
+    def guarded(args: list[Any]) -> list[Any]:
+        if grad_enabled():
+            with torch.no_grad():
+                return guarded(args)
+        if number is not None and current() != number:
+            with torch.cuda.device(device):
+                return run(args)
+        return run(args)
+
+    return guarded
 
 
 def no_stream(device: int) -> int:
@@ -52,6 +72,17 @@ def _reinterpret(
     tensor: torch.Tensor, shape: tuple[int, ...], stride: tuple[int, ...], offset: int
 ) -> torch.Tensor:
     return tensor.as_strided(shape, stride, tensor.storage_offset() + offset)
+
+
+def storage_uses(tensor: torch.Tensor) -> int:
+    """How many tensors (views and what gradients are kept for included) hold the memory of
+    ``tensor``, give or take what is always there. Without torch's count, another number at every
+    call, so that memory always seems to be in use."""
+    count: Any = getattr(torch._C, "_storage_Use_Count", None)
+    if count is None:
+        return time.monotonic_ns()
+    found: int = count(tensor.untyped_storage()._cdata)
+    return found
 
 
 def forget_recording(device: int, pool: tuple[int, int]) -> None:

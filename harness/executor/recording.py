@@ -1,0 +1,167 @@
+"""Graphs recorded as CUDA graphs and replayed, so that a call costs the host one launch.
+
+A recording reads its inputs where they were when it was made and writes its outputs to memory of
+its own. So a replay is a run only if
+
+* every input is where it was. One that moves from call to call is copied to a place of its own
+  first; other moves (an input that a recording before this one makes) have it recorded again;
+* nobody still uses what the last replay returned. Otherwise the call runs as if nothing was
+  recorded. The first outputs, which callers keep, are copies.
+
+What is wrong for a recording (inputs elsewhere than on the device, a changed input that moves, an
+output in an input's memory) ends recording for good, with the reason in ``refused``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+
+from harness.runtime.launch.host import storage_uses
+
+Run = Callable[[list[Any]], list[Any]]
+
+_WARM = 2
+"""Calls before the first recording: kernels are compiled and tuned, libraries choose theirs."""
+_MOST = 6
+"""Recordings of one graph."""
+_MOVES = 2
+"""After so many moves an input is copied."""
+
+
+class Recorder(Protocol):
+    """Records what a function does on the device."""
+
+    def record(self, run: Callable[[], list[Any]]) -> tuple[list[Any], Callable[[], None]]:
+        """What ``run`` returns, undefined until it has been replayed, and what replays it."""
+        ...
+
+
+class CudaRecorder:
+    """Recordings as CUDA graphs, each with memory of its own."""
+
+    def record(self, run: Callable[[], list[Any]]) -> tuple[list[Any], Callable[[], None]]:
+        """Raises what a call that cannot be recorded raises."""
+        graph: Any = torch.cuda.CUDAGraph()
+        # Other threads go on: a data loader may allocate meanwhile.
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            outputs = run()
+        return outputs, graph.replay
+
+
+_Place = tuple[int, tuple[int, ...]]
+
+
+def _place(tensor: torch.Tensor) -> _Place:
+    """Where a tensor is, and how it lies there."""
+    return tensor.data_ptr(), tensor.stride()
+
+
+@dataclass(eq=False, slots=True)
+class _Recording:
+    replay: Callable[[], None]
+    outputs: list[Any]
+    passed: dict[int, int]  # outputs that are inputs
+    places: list[_Place]
+    copies: dict[int, torch.Tensor]
+    idle: list[int] = field(default_factory=list)  # uses of outputs that nobody else has
+
+
+@dataclass(eq=False, slots=True)
+class Recorded:
+    """``run`` recorded by ``recorder``. ``changed`` are positions of inputs that it writes; the
+    first ``kept`` outputs are the caller's (None: all). ``replays`` and ``plain`` count calls."""
+
+    run: Run
+    recorder: Recorder
+    changed: frozenset[int] = frozenset()
+    kept: int | None = None
+    refused: str = ""
+    replays: int = 0
+    plain: int = 0
+    _recordings: int = 0
+    _moves: dict[int, int] = field(default_factory=dict)
+    _made: _Recording | None = None
+
+    def __call__(self, args: list[Any]) -> list[Any]:
+        """The outputs; ``args`` is emptied."""
+        if not self.refused and self.plain >= _WARM:
+            made = self._fitting(args)
+            if made is not None and not self._is_used(made):
+                return self._replayed(made, args)
+        self.plain += 1
+        return self.run(args)
+
+    def _fitting(self, args: list[Any]) -> _Recording | None:
+        """A recording that reads ``args``."""
+        if self._made is not None:
+            pairs = enumerate(zip(args, self._made.places, strict=True))
+            copies = self._made.copies
+            moved = [n for n, (a, at) in pairs if n not in copies and _place(a) != at]
+            if not moved:
+                return self._made
+            for number in moved:
+                self._moves[number] = self._moves.get(number, 0) + 1
+            self._made = None
+        copied = {n for n, moves in self._moves.items() if moves >= _MOVES}
+        self.refused = self._reason(args, copied)
+        if not self.refused:
+            try:
+                self._made = self._recorded(args, copied)
+                if self._made is not None:
+                    self._made.idle = self._uses(self._made)
+            except (RuntimeError, torch.AcceleratorError) as error:
+                self.refused = f"the device refuses: {error}"
+        return self._made
+
+    def _reason(self, args: Iterable[Any], copied: set[int]) -> str:
+        if self._recordings >= _MOST:
+            return f"its inputs move: {_MOST} recordings were made"
+        if copied & self.changed:
+            return "an input that it changes moves"
+        devices = {a.device if isinstance(a, torch.Tensor) else None for a in args}
+        if len(devices) > 1 or None in devices:
+            return "its inputs are not all on one device"
+        return ""
+
+    def _recorded(self, args: list[Any], copied: set[int]) -> _Recording | None:
+        self._recordings += 1
+        copies = {n: args[n].clone(memory_format=torch.preserve_format) for n in copied}
+        given = [copies.get(n, a) for n, a in enumerate(args)]
+        outputs, replay = self.recorder.record(lambda: self.run([*given]))
+        passed = {n: at for n, o in enumerate(outputs) for at, a in enumerate(given) if o is a}
+        own = [o for n, o in enumerate(outputs) if o is not None and n not in passed]
+        inputs = {a.untyped_storage().data_ptr() for a in given}
+        if any(o.untyped_storage().data_ptr() in inputs and o.numel() for o in own):
+            self.refused = "an output lies in an input's memory"
+            return None
+        places = [_place(a) for a in args]
+        outputs = [None if n in passed else o for n, o in enumerate(outputs)]
+        return _Recording(replay, outputs, passed, places, copies)
+
+    def _uses(self, made: _Recording) -> list[int]:
+        return [storage_uses(o) for o in made.outputs if o is not None]
+
+    def _is_used(self, made: _Recording) -> bool:
+        return self._uses(made) != made.idle
+
+    def _replayed(self, made: _Recording, args: list[Any]) -> list[Any]:
+        for number, copy in made.copies.items():
+            copy.copy_(args[number])
+        made.replay()
+        self.replays += 1
+        found: list[Any] = []
+        for number, output in enumerate(made.outputs):
+            if number in made.passed:
+                found.append(args[made.passed[number]])
+            elif output is None:
+                found.append(None)
+            elif self.kept is None or number < self.kept:
+                found.append(output.clone(memory_format=torch.preserve_format))
+            else:
+                found.append(output.detach())
+        args.clear()
+        return found

@@ -1,0 +1,156 @@
+"""Recorded graphs: replays give what runs give, whoever keeps what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from harness.backend import Compiler
+from harness.executor.recording import Recorded
+
+
+class Replayer:
+    """A CUDA graph of a CPU: a replay runs again, into the memory of the first outputs. Recording
+    leaves the ``states`` as they are."""
+
+    def __init__(self, *states: torch.Tensor) -> None:
+        self.states = states
+
+    def record(self, run: Callable[[], list[Any]]) -> tuple[list[Any], Callable[[], None]]:
+        before = [state.clone() for state in self.states]
+        outputs = run()
+        for state, old in zip(self.states, before, strict=True):
+            state.copy_(old)
+
+        def replay() -> None:
+            for old, new in zip(outputs, run(), strict=True):
+                if old is not None and old is not new:
+                    old.copy_(new)
+
+        return outputs, replay
+
+
+def doubled(kept: int | None) -> Recorded:
+    return Recorded(lambda args: [args[0] * 2, args[0] + args[1]], Replayer(), kept=kept)
+
+
+@pytest.mark.parametrize("kept", [None, 0, 1])
+def test_what_callers_keep_stays_what_it_was(kept: int | None) -> None:
+    run, every = doubled(kept), []
+    x, y = torch.zeros(5), torch.ones(5)
+    for n in range(12):
+        x.fill_(n)
+        every.append((n, run([x, y])))
+        for number, outputs in every:
+            assert outputs[0].tolist() == [2.0 * number] * 5
+            assert outputs[1].tolist() == [number + 1.0] * 5
+    assert run.replays == (10 if kept is None else 1)
+
+
+def test_a_view_of_an_output_keeps_it() -> None:
+    run, x = doubled(0), torch.ones(4)
+    for _ in range(3):
+        outputs = run([x, x])
+    row = outputs[0][1:3]
+    del outputs
+    before = run.replays
+    run([x.zero_(), x])
+    assert run.replays == before and row.tolist() == [2.0, 2.0]
+
+
+def test_an_input_that_moves_is_copied_and_one_that_stays_is_not() -> None:
+    run, weight = doubled(None), torch.randn(64)
+    alive = []
+    for n in range(20):
+        alive.append(torch.full((64,), float(n)))
+        got = run([alive[-1], weight])
+        torch.testing.assert_close(got, [alive[-1] * 2, alive[-1] + weight])
+    assert run._made is not None and list(run._made.copies) == [0]
+    assert run._recordings == 3 and run.replays == 18
+
+
+def test_the_same_memory_in_another_layout_is_another_input() -> None:
+    run = Recorded(lambda args: [args[0].contiguous() + 0], Replayer())
+    x = torch.arange(9.0).view(3, 3)
+    for n in range(10):
+        given = x if n % 2 else x.t()
+        assert run([given])[0].tolist() == given.tolist()
+
+
+def test_inputs_that_are_changed_and_returned() -> None:
+    def change(args: list[Any]) -> list[Any]:
+        args[0].add_(args[1])
+        return [None, args[0]]
+
+    state, step = torch.zeros(3), torch.ones(3)
+    others = [torch.full((3,), float(n)) for n in range(6)]
+    run = Recorded(change, Replayer(state, *others), frozenset({0}))
+    for _ in range(6):
+        outputs = run([state, step])
+    assert outputs[0] is None and outputs[1] is state
+    assert state.tolist() == [6.0] * 3 and run.replays == 4
+    for n, other in enumerate(others):  # moves again and again: runs as it is then
+        run([other, step])
+        assert other.tolist() == [n + 1.0] * 3
+    assert "moves" in run.refused
+
+
+def test_what_cannot_be_recorded_runs_as_it_is() -> None:
+    class Refuses:
+        def record(self, run: Any) -> Any:
+            raise RuntimeError("not while capturing")
+
+    run = Recorded(lambda args: [args[0] + 1], Refuses())
+    for n in range(5):
+        assert run([torch.full((2,), float(n))])[0].tolist() == [n + 1.0] * 2
+    assert "not while capturing" in run.refused and run.plain == 5
+    mixed = Recorded(lambda args: [args[0] + 1], Replayer())
+    for _ in range(4):
+        mixed([torch.ones(2), 3])
+    assert "device" in mixed.refused
+
+
+def test_training_by_torch_compile() -> None:
+    """The gradients of every step, with the loss of the step before still there."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 3))
+    twin = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 3))
+    twin.load_state_dict(model.state_dict())
+    compiler = Compiler(reduce_overhead=True, recorder=Replayer(), fail_on_fallback=True)
+    run: Any = torch.compile(model, backend=compiler)
+    try:
+        losses = []
+        for _ in range(9):
+            x = torch.randn(4, 6)
+            for module, call in ((model, run), (twin, twin)):
+                module.zero_grad()
+                loss = call(x).square().sum()
+                loss.backward()
+                losses.append(loss)
+            for ours, eager in zip(model.parameters(), twin.parameters(), strict=True):
+                torch.testing.assert_close(ours.grad, eager.grad, rtol=1e-4, atol=1e-5)
+            with torch.no_grad():
+                for ours, eager in zip(model.parameters(), twin.parameters(), strict=True):
+                    ours -= 0.01 * eager.grad
+                    eager -= 0.01 * eager.grad
+        torch.testing.assert_close(losses[::2], losses[1::2], rtol=1e-4, atol=1e-5)
+        assert len(compiler.recordings) == 2
+        assert all(found.replays >= 3 for found in compiler.recordings.values())
+    finally:
+        compiler.close()
+
+
+def test_the_mode_of_torch_compile() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    run: Any = torch.compile(f, backend="harness", mode="reduce-overhead")
+    assert run(torch.ones(2)).tolist() == [2.0, 2.0]
+    torch.compiler.reset()
+    wrong: Any = torch.compile(f, backend="harness", mode="max-autotune")
+    with pytest.raises(Exception, match="max-autotune"):
+        wrong(torch.ones(2))
