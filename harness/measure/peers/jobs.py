@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from harness.compiled import CompiledRegion
 from harness.devices.job import Job
-from harness.graph.model import Graph
 from harness.heuristics.facts import Config
 from harness.records.timing import Samples
+
+if TYPE_CHECKING:
+    from harness.compiled import CompiledRegion
+    from harness.graph.model import Graph
 
 TIMING = "timing"
 """The step of a ``CompareJob`` at which all compilers are timed, interleaved."""
