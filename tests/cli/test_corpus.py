@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from harness.corpus import store as corpora
+from harness.graph.suite import FOLDER
 from harness.history import store
 from harness.records.run import Check, GraphRecord, KernelRecord, Machine, Run
 
@@ -95,3 +97,23 @@ def test_a_run_that_was_cut_short_is_gone_on_with(harness, results):
     summed = harness("show", "latest", "--by", "all", "--json")
     (row,) = summed.json()["groups"]
     assert row["patterns"] == 2 and "with the graphs of run 20260101-000100" in summed.err
+
+
+def test_a_damaged_file_is_named_and_the_rest_runs(harness, tmp_path, monkeypatch):
+    suites = tmp_path / "suites"
+    shutil.copytree(FOLDER / "corpus", suites / "corpus")
+    monkeypatch.setenv("HARNESS_SUITES", str(suites))
+    rows = harness("list", "--suite", "corpus", "--where", "nodes<12", "--json").json()["patterns"]
+    parts = corpora.load(suites / "corpus").tables
+    inside = set(parts[1].column("name").to_pylist())
+    lost, kept = (
+        next(r["name"] for r in rows if (r["name"] in inside) is x) for x in (True, False)
+    )
+    path = suites / "corpus" / "patterns-2-of-4.parquet"
+    path.write_bytes(path.read_bytes()[:-100])
+    for command in (["list"], ["run", "--no-timing", "--no-record", "-j", "1"]):
+        answer = harness(*command, "--suite", "corpus", "--where", f"name={kept}", "--json")
+        assert answer.status == 0 and kept in answer.out, answer.err
+        assert str(path) in answer.err and "cannot be used" in answer.err
+    answer = harness("run", lost, "--suite", "corpus", "--no-timing", "--no-record")
+    assert answer.status == 2 and lost in answer.err

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from harness.corpus.model import is_pattern_name
 from harness.errors import CheckFailed, UsageError
 from harness.measure.roofline import Limit, Roofline
 from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, ManualClock, Row, section
@@ -215,6 +216,7 @@ def test_suites_time_code_generation_and_skip_kernels_without_a_gpu() -> None:
         ("--harness-graphs", "moe_ruoter_forward", "moe_router_forward"),
         ("--harness-against", "inducter", "inductor"),
         ("--harness-target", "sm_9", "sm_90"),
+        ("--harness-suite", "corpus:kind=scater", "kind: scatter"),
     ],
 )
 def test_what_does_not_exist_is_one_sentence(option: str, given: str, meant: str) -> None:
@@ -224,7 +226,19 @@ def test_what_does_not_exist_is_one_sentence(option: str, given: str, meant: str
     asked: Any = SimpleNamespace(config=config, fixturenames=["suite_graph"])
     with pytest.raises(pytest.UsageError, match=meant) as caught:
         parametrize(asked)
-    assert given in str(caught.value)
+    assert given.partition(":")[2] in str(caught.value)
+
+
+def test_a_query_of_the_corpus_is_a_suite() -> None:
+    query = "corpus:kind=scatter nodes<30 sample=2 seed=1"
+    options = {"--harness-suite": query, "--harness-graphs": "", "--harness-target": ""}
+    options["--harness-against"] = "eager"
+    config = SimpleNamespace(stash=pytest.Stash(), getoption=options.__getitem__)
+    asked: Any = SimpleNamespace(config=config, fixturenames=["suite_graph"])
+    asked.parametrize = lambda _, names, indirect: given.extend(names)
+    given: list[str] = []
+    parametrize(asked)
+    assert len(given) == 2 and all(is_pattern_name(name) for name in given)
 
 
 FAKE_SUITE = """
