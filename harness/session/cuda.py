@@ -111,12 +111,10 @@ class CudaDevice(Closing):
         """The machine, clocks under load."""
         return self._facts.machine
 
-    def prepare(
-        self, modules: Sequence[EmittedModule], given: Mapping[str, Config] | None = None
-    ) -> None:
+    def prepare(self, modules: Sequence[EmittedModule]) -> None:
         """Compile in parallel what checking and timing ``modules`` needs. What fails here fails
         again, with its reason, when it is timed."""
-        self.compile(self.missing(modules, given or {}))
+        self.compile(self.missing(modules, {}))
 
     def missing(
         self, modules: Sequence[EmittedModule], given: Mapping[str, Config]

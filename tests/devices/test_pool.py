@@ -208,6 +208,39 @@ def test_a_closed_pool_says_so_and_a_left_iteration_is_abandoned() -> None:
         pool.run(Do("a"))
 
 
+def test_a_pool_that_is_closed_gives_up_its_list_of_jobs(tmp_path: Path) -> None:
+    made, told, never = (tmp_path / name for name in ("made", "told", "never"))
+    jobs = [Do(("make", str(made))), Do(("after", str(told))), Do(("make", str(never)))]
+    said: list[str] = []
+
+    def work(pool: Pool) -> None:
+        try:
+            pool.all(jobs)
+        except HarnessError as error:
+            said.append(error.what)
+
+    pool = Pool(cores(1), 60.0)
+    working = threading.Thread(target=work, args=(pool,))
+    closing = threading.Thread(target=pool.close)
+    working.start()
+    while not made.exists():
+        time.sleep(0.01)
+    closing.start()
+    while not pool._closed:
+        time.sleep(0.01)
+    told.touch()
+    working.join()
+    closing.join()
+    assert said == ["the worker pool is closed"] and not never.exists()
+
+
+def test_a_device_may_stand_back() -> None:
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    with Pool(cores(1, niceness=3), 60.0) as pool:
+        _, pid = pool.run(Do("where"))
+        assert os.getpriority(os.PRIO_PROCESS, pid) == min(usual + 3, 19)
+
+
 def test_threads_wait_for_each_other(two: Pool) -> None:
     found: list[object] = []
     threads = [
