@@ -1,5 +1,10 @@
-"""Compiling ahead: while the device checks and times one block of graphs, the next block's kernels
-are compiled, ours and the other compilers', by as many processes as there are."""
+"""Compiling ahead, in blocks of graphs, by as many processes as there are: while the device checks
+and times one block, the next one's kernels are compiled.
+
+Other compilers load what they compile onto the device. For seconds after another process had it,
+the device launches kernels at another interval, and what is timed then has to wait; so those
+compile a block between two blocks, while nothing is timed.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from harness.errors import HarnessError
-from harness.session.model import Compiled
+from harness.session.model import Compiled, CompiledKernel
 
 if TYPE_CHECKING:
     from harness.measure.peers.pool import PeerPool
@@ -18,6 +23,8 @@ if TYPE_CHECKING:
 _KERNELS = 32
 """In a block: enough that a slow compilation at its end keeps few processes waiting, few enough
 that the device, which waits for the first block, starts soon."""
+_KERNELS_COMPARED = 128
+"""In a block with other compilers: a minute or two of timing to some ten seconds of waiting."""
 
 Made = tuple["Entry", "Compiled | HarnessError"]
 """A graph and its kernels, or why there are none."""
@@ -25,19 +32,21 @@ Made = tuple["Entry", "Compiled | HarnessError"]
 
 def compiled_ahead(
     entries: Sequence[Entry], device: CudaDevice, peers: PeerPool | None
-) -> Iterator[Made]:
+) -> Iterator[list[Made]]:
     """Every graph once its kernels are compiled, in the order of ``entries``. A kernel that does
     not compile fails again, with its reason, when it is timed. Raises ``HarnessError`` where no
     process can compile."""
     left = map(generated, entries)
-    threads = ThreadPoolExecutor(2)
+    threads = ThreadPoolExecutor(1)
+    size = _KERNELS if peers is None else _KERNELS_COMPARED
     try:
-        block, compiling = _begun(left, device, peers, threads)
+        block, compiling = _begun(left, size, device, threads)
         while block:
-            following = _begun(left, device, peers, threads)
-            for done in compiling:
-                done.result()
-            yield from block
+            if peers is not None:
+                peers.prepare([region for graph in _graphs(block) for region in graph.regions])
+            compiling.result()
+            following = _begun(left, size, device, threads)
+            yield block
             block, compiling = following
     finally:
         # After Ctrl-C nobody waits for compilers: a pool that is closed gives up.
@@ -53,21 +62,19 @@ def generated(entry: Entry) -> Made:
 
 
 def _begun(
-    left: Iterator[Made], device: CudaDevice, peers: PeerPool | None, threads: ThreadPoolExecutor
-) -> tuple[list[Made], list[Future[None]]]:
-    """The next graphs, their code generated here and now, and their compilers at work."""
+    left: Iterator[Made], size: int, device: CudaDevice, threads: ThreadPoolExecutor
+) -> tuple[list[Made], Future[None]]:
+    """The next graphs with ``size`` kernels, their code generated here and now, and the compilation
+    of their kernels, which goes on."""
     block: list[Made] = []
-    graphs: list[Compiled] = []
-    for entry, made in left:
-        block.append((entry, made))
-        graphs += [] if isinstance(made, HarnessError) else [made]
-        if sum(len(graph.kernels) for graph in graphs) >= _KERNELS:
-            break
-    kernels = [kernel for graph in graphs for kernel in graph.kernels]
+    kernels: list[CompiledKernel] = []
+    while len(kernels) < size and (made := next(left, None)) is not None:
+        block.append(made)
+        kernels = [kernel for graph in _graphs(block) for kernel in graph.kernels]
     given = {k.module.text: k.config for k in kernels if k.config is not None}
     jobs = device.missing([kernel.module for kernel in kernels], given)
-    compiling = [threads.submit(device.compile, jobs)] if jobs else []
-    if peers is not None and kernels:
-        regions = [region for graph in graphs for region in graph.regions]
-        compiling.append(threads.submit(peers.prepare, regions))
-    return block, compiling
+    return block, threads.submit(device.compile, jobs)
+
+
+def _graphs(block: Sequence[Made]) -> list[Compiled]:
+    return [made for _, made in block if not isinstance(made, HarnessError)]

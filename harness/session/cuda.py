@@ -41,7 +41,7 @@ class CudaDevice(Closing):
     """The current CUDA device, or the one that ``where`` describes. ``jobs`` processes compile
     ahead of what is timed; their results, and everything else worth keeping, go below ``cache``.
 
-    One worker process checks and times. A kernel that takes longer than ``seconds``, or
+    One process, ``worker``, checks and times. A kernel that takes longer than ``seconds``, or
     after which the device's context is gone, costs its own row: the worker is replaced and
     measures its copy bandwidth anew. Raises ``NoDevice`` where the GPU cannot be used, also
     when it cannot be any more.
@@ -58,22 +58,22 @@ class CudaDevice(Closing):
         self._cache = cache
         self._readings: list[Reading] = []
         self._process = 0
-        self._worker = Pool([where or gpu(bandwidths=True)], seconds, cache, handlers)
+        self.worker = Pool([where or gpu(bandwidths=True)], seconds, cache, handlers)
         self._pool = CompilePool(jobs, cache, niceness=BESIDE_TIMING)
         try:
-            self._facts: DeviceFacts = self._worker.open()[0]
+            self._facts: DeviceFacts = self.worker.open()[0]
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """End the processes."""
-        self._worker.close()
+        self.worker.close()
         self._pool.close()
 
     def interrupt(self) -> None:
         """From another thread: what is being measured is lost, and whoever waits for it goes on."""
-        self._worker.interrupt()
+        self.worker.interrupt()
 
     @property
     def facts(self) -> DeviceFacts:
@@ -122,7 +122,7 @@ class CudaDevice(Closing):
         """What ``compile`` has to do for ``modules``: every candidate, of a module that was tuned
         before its winner alone, of a text with a ``given`` configuration that one."""
         texts = [m.text for m in modules if m.text not in given]
-        known, notes = self._worker.run(KnownConfigs(tuple(texts)))
+        known, notes = self.worker.run(KnownConfigs(tuple(texts)))
         for note in notes:
             warn_once(note)
         known_jobs = [CompileJob(t, self.target, c) for t, c in zip(texts, known, strict=True) if c]
@@ -136,12 +136,12 @@ class CudaDevice(Closing):
 
     def check(self, module: EmittedModule) -> CheckResult:
         """Run with poisoned outputs and compare with plain torch in float64."""
-        return cast(CheckResult, self._worker.run(CheckKernel(module.text)))
+        return cast(CheckResult, self.worker.run(CheckKernel(module.text)))
 
     def time(self, module: EmittedModule) -> Timing:
         """Time every candidate and keep the fastest. Raises ``HarnessError`` with the reason
         for a kernel that cannot be timed."""
-        return self._timing(self._worker.run(TimeKernel(module.text)))
+        return self._timing(self.worker.run(TimeKernel(module.text)))
 
     def again(
         self,
@@ -152,11 +152,11 @@ class CudaDevice(Closing):
     ) -> Timing:
         """Time a kernel under a configuration that is known, ``launches`` to a sample (the
         timer finds how many if None). Raises as ``time`` does."""
-        return self._timing(self._worker.run(TimeKernel(module_text, config, launches)))
+        return self._timing(self.worker.run(TimeKernel(module_text, config, launches)))
 
     def restart(self) -> None:
         """Go on in a fresh process."""
-        self._worker.restart()
+        self.worker.restart()
         self._process += 1
 
     def _timing(self, found: Timing) -> Timing:
@@ -166,11 +166,11 @@ class CudaDevice(Closing):
     def compilers(self, jobs: int) -> None:
         """Have the worker start ``jobs`` processes of its own, which compile what a search asks
         for; they take seconds to start, so say it early."""
-        self._worker.run(StartCompilers(jobs))
+        self.worker.run(StartCompilers(jobs))
 
     def tune(self, job: TuneKernel) -> Tuned:
         """Choose a configuration as ``job`` asks. Raises ``HarnessError`` with the reason."""
-        return cast(Tuned, self._worker.run(job))
+        return cast(Tuned, self.worker.run(job))
 
 
 def warm_jobs(module_texts: Sequence[str], target: Target, cache: Path | None) -> list[CompileJob]:

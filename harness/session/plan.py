@@ -89,7 +89,7 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         if device is not None:
             stack.enter_context(device)
         target = named if device is None else device.target
-        peers = None if device is None else open_peers(options, request, workers)
+        peers = None if device is None else open_peers(options, request, workers, device)
         if peers is not None:
             stack.enter_context(peers)
         entries = find_entries(options, request.suite, request.names, target, request.only)
@@ -216,9 +216,12 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
         require()
     elif not is_available():
         return None
+    from harness.measure.jobs import gpu
+    from harness.measure.peers.pool import environment
     from harness.session.cuda import CudaDevice
 
-    device = CudaDevice(options.cache, workers, request.kernel_seconds)
+    where = gpu(True, environment(options.cache))
+    device = CudaDevice(options.cache, workers, request.kernel_seconds, where=where)
     if request.target is not None:
         wanted = find_target(request.target)
         if wanted.capability != device.target.capability:
@@ -229,13 +232,16 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
     return device
 
 
-def open_peers(options: Options, request: Request, workers: int) -> PeerPool | None:
+def open_peers(
+    options: Options, request: Request, workers: int, device: CudaDevice
+) -> PeerPool | None:
     """Other compilers, if any are asked for."""
     if not request.against:
         return None
     from harness.measure.peers.pool import PeerPool
 
-    return PeerPool(request.against, options.cache, workers, processes=request.processes)
+    processes, first = request.processes, device.worker
+    return PeerPool(request.against, options.cache, workers, processes=processes, first=first)
 
 
 def _require_timing(request: Request) -> None:

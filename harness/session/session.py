@@ -8,6 +8,7 @@ arrived. Nothing here prints or stores: the caller does, event by event.
 
 from __future__ import annotations
 
+import itertools
 import queue
 from collections.abc import Generator, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -109,20 +110,24 @@ class Session:
 
     def _examined(self) -> Generator[Event, None, None]:
         try:
-            for position, (entry, compiled) in enumerate(self._compiled(), start=1):
-                yield GraphStarted(entry.name, position, len(self.entries))
-                yield from self._start(entry, compiled)
-                yield from self._arrived(wait=False)
+            positions = itertools.count(1)
+            for block in self._compiled():
+                for entry, compiled in block:
+                    yield GraphStarted(entry.name, next(positions), len(self.entries))
+                    yield from self._start(entry, compiled)
+                    yield from self._arrived(wait=False)
+                if self.peers is not None:
+                    yield from self._compared(self.peers, block)
             while self._flight:
                 yield from self._arrived(wait=True)
         finally:
             self.static.stop()
             self.check.stop()
 
-    def _compiled(self) -> Iterator[Made]:
+    def _compiled(self) -> Iterator[list[Made]]:
         """Every graph after code generation; with a device its binaries are there as well."""
         if self.device is None:
-            return map(generated, self.entries)
+            return ([generated(entry)] for entry in self.entries)
         return compiled_ahead(self.entries, self.device, self.peers)
 
     def _start(self, entry: Entry, compiled: Compiled | HarnessError) -> Iterator[Event]:
@@ -188,8 +193,14 @@ class Session:
             # The metrics recorded are those of the configuration that was timed.
             self.static.put((name, number), CompileJob(kernel.module.text, self.target, config))
             yield from self._arrived(wait=False)
-        if self.peers is not None:
-            yield from self._compare(self.peers, compiled, progress)
+
+    def _compared(self, peers: PeerPool, block: Sequence[Made]) -> Iterator[Event]:
+        """Other compilers on the graphs of a block, all of whose kernels have been timed."""
+        for entry, compiled in block:
+            progress = self._flight.get(entry.name)
+            if progress is not None and not isinstance(compiled, HarnessError):
+                yield from self._compare(peers, compiled, progress)
+                yield from self._landed(entry.name)
 
     def _compare(self, peers: PeerPool, compiled: Compiled, progress: _Progress) -> Iterator[Event]:
         name, total = progress.record.name, len(compiled.regions)

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from harness.codegen.source import EmittedModule
 from harness.errors import CheckFailed, CompileFailed, UnsupportedOperator, WorkerDied
+from harness.heuristics.facts import Config
 from harness.measure.jobs import Timing
 from harness.measure.peers.regions import Comparable
 from harness.records.metrics import read_static
@@ -260,9 +262,38 @@ def test_the_next_graphs_are_compiled_while_one_is_timed(
             return super().time(module)
 
     entries = [FakeEntry("x", compiled(A)), FakeEntry("bad", CompileFailed("no"))]
-    run = session(*entries, FakeEntry("y", compiled(B)), device=Device(), peers=FakePeers())
+    run = session(*entries, FakeEntry("y", compiled(B)), device=Device())
     assert list(finished(run)) == ["x", "bad", "y"] and compiling.is_set()
     assert seen == [(A.name, True), (B.name, True)]
+
+
+def test_other_compilers_come_between_blocks_and_not_while_kernels_are_timed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ahead, "_KERNELS_COMPARED", 2)
+    log: list[str] = []
+
+    class Device(FakeDevice):
+        def time(self, module: EmittedModule) -> Timing:
+            log.append(f"time {module.name}")
+            return super().time(module)
+
+    class Peers(FakePeers):
+        def prepare(self, work: Sequence[Comparable]) -> None:
+            log.append(f"prepare {len(work)}")
+
+        def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[Any, ...]:
+            log.append(f"compare {one.name}")
+            return super().compare(one, configs)
+
+    entries = [
+        FakeEntry(name, replace(compiled(made), regions=(Comparable(name, made.text),)))
+        for name, made in (("x", A), ("y", B), ("z", SMALL_A))
+    ]
+    graphs = finished(session(*entries, device=Device(), peers=Peers()))
+    first = ["prepare 2", f"time {A.name}", f"time {B.name}", "compare x", "compare y"]
+    assert log == [*first, "prepare 1", f"time {SMALL_A.name}", "compare z"]
+    assert [len(graph.regions) for graph in graphs.values()] == [3, 3, 3]
 
 
 def test_a_compiler_that_cannot_start_ends_the_session() -> None:

@@ -26,7 +26,7 @@ from harness.records.run import Check, RegionRecord, one_line
 
 _SECONDS = 300.0
 """What comparing one region may take, compiling and tuning by every compiler included."""
-_MOST_WARMING = 8
+_MOST_WARMING = 16
 """Processes that compile ahead, each of which holds a context on the device."""
 _TIMING_FAILED = "the process was lost while all compilers were timed, interleaved"
 
@@ -34,7 +34,9 @@ _TIMING_FAILED = "the process was lost while all compilers were timed, interleav
 class PeerPool(Closing):
     """Compares the compilers ``against`` with ours, in each of ``processes`` fresh processes.
     ``jobs`` processes compile ahead; everything worth keeping goes below ``cache``. Comparing a
-    region may take ``seconds`` in one process.
+    region may take ``seconds`` in one process. ``first`` is a process that times other things as
+    well, with the ``environment`` of peers: one that takes turns with another process on a device
+    finds it disturbed for seconds each time.
 
     A compiler that fails, crashes or hangs costs its own row. Raises ``NoDevice`` where the
     GPU cannot be used any more.
@@ -48,13 +50,16 @@ class PeerPool(Closing):
         seconds: float = _SECONDS,
         handlers: Mapping[str, str] | None = None,
         processes: int = 1,
+        first: Pool | None = None,
     ) -> None:
         self.against = tuple(against)
-        kept = (("TORCHINDUCTOR_CACHE_DIR", str(cache / "inductor")),)
+        self._seconds = seconds
+        kept = environment(cache)
         # Compiling ahead is what runs in parallel, so each process compiles alone.
         alone = (*kept, ("TORCHINDUCTOR_COMPILE_THREADS", "1"), ("OMP_NUM_THREADS", "1"))
-        device = gpu(environment=kept)
-        self._workers = [Pool([device], seconds, cache, handlers) for _ in range(processes)]
+        own = range(processes if first is None else processes - 1)
+        self._workers = [] if first is None else [first]
+        self._workers += [Pool([gpu(environment=kept)], seconds, cache, handlers) for _ in own]
         warming = cores(min(jobs, _MOST_WARMING), alone, niceness=BESIDE_TIMING)
         self._warming = Pool(warming, seconds, cache, handlers)
 
@@ -95,7 +100,7 @@ class PeerPool(Closing):
         lost: dict[str, Peer] = {}
         while left := [name for name in names if name not in lost]:
             try:
-                job = CompareJob(one.work, tuple(left), dict(configs))
+                job = CompareJob(one.work, tuple(left), dict(configs), seconds=self._seconds)
                 found: dict[str, Peer] = worker.run(job)
                 return found | lost
             except NoDevice:
@@ -103,6 +108,11 @@ class PeerPool(Closing):
             except HarnessError as error:
                 lost.update(_blamed(left, error))
         return lost
+
+
+def environment(cache: Path) -> tuple[tuple[str, str], ...]:
+    """What a process that runs other compilers has in its environment."""
+    return (("TORCHINDUCTOR_CACHE_DIR", str(cache / "inductor")),)
 
 
 def _blamed(left: Sequence[str], error: HarnessError) -> dict[str, Peer]:

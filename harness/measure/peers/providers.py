@@ -78,9 +78,14 @@ def inductor(
     """Inductor with its default options, and ``options``. ``example`` fixes sizes, strides and
     device."""
     from torch._inductor import compile as compile_graph
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     module = graph_module(graph, _device(example))
-    compiled = compile_graph(module, list(example), options=dict(options) if options else None)
+    # Without an environment for shapes Inductor keeps nothing of what it compiles in its cache.
+    fake = FakeTensorMode(shape_env=ShapeEnv())
+    given: list[Any] = [fake.from_tensor(one, static_shapes=True) for one in example]
+    compiled = compile_graph(module, given, options=dict(options) if options else None)
     return lambda tensors: listed(compiled(*tensors))
 
 

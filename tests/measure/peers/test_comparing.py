@@ -149,6 +149,17 @@ def test_backends_of_torch_compile_by_name_in_the_real_worker(graph: Graph, tmp_
         assert (found[name].ms, found[name].check) == (len(name), Check.PASSED), found[name]
 
 
+@pytest.mark.slow
+def test_what_inductor_compiles_is_kept_for_the_process_that_compares(
+    graph: Graph, tmp_path: Path
+) -> None:
+    (work,) = comparables(compile_graph(graph, H100).regions)
+    with PeerPool(("inductor",), tmp_path, 1, handlers=HANDLERS) as pool:
+        (_, row) = pool.compare(work, {})
+    assert row.check is Check.PASSED, row
+    assert list((tmp_path / "inductor" / "fxgraph").glob("*/*/*"))
+
+
 def test_torch_graph_computes_the_same(graph: Graph) -> None:
     inputs = random_inputs(graph, CPU)
     made = graph_module(graph, CPU)(*[t.clone() for t in inputs])

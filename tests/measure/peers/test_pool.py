@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.compiled import CompiledGraph
+from harness.devices.pool import Pool
 from harness.errors import NoDevice
 from harness.graph.text import load
+from harness.measure.jobs import gpu
 from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.regions import Comparable, comparables
 from harness.pipeline import compile_graph
@@ -58,6 +60,18 @@ def test_fresh_processes_are_sets_and_failures_are_not_tried_again(tmp_path: Pat
     assert crashed.sets == ()
     assert "exit status 7" in crashed.reason
     assert (tmp_path / "started").read_text() == "x" * 4
+
+
+def test_the_first_process_can_be_one_that_times_other_things(tmp_path: Path) -> None:
+    """Two processes that take turns on a device disturb what each other times."""
+    against = ("eager", "crashes")
+    with (
+        Pool([gpu()], 1e-3, tmp_path, HANDLERS) as first,
+        PeerPool(against, tmp_path, 1, 60.0, HANDLERS, processes=2, first=first) as pool,
+    ):
+        _, eager, crashed = pool.compare(Comparable("g.r0", "# text of a kernel"), {})
+    assert [s.process for s in eager.sets] == [0, 1] and "exit status 7" in crashed.reason
+    assert (tmp_path / "started").read_text() == "x" * 3, "the second process, and one more first"
 
 
 def test_two_that_crash_cost_two_rows(tmp_path: Path) -> None:
