@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _KERNELS = 32
 """In a block: enough that a slow compilation at its end keeps few processes waiting, few enough
 that the device, which waits for the first block, starts soon."""
-_KERNELS_COMPARED = 128
-"""In a block with other compilers: a minute or two of timing to some ten seconds of waiting."""
+_KERNELS_COMPARED = 64
+"""In a block with other compilers: about a minute of timing to some ten seconds of waiting."""
 
 Made = tuple["Entry", "Compiled | HarnessError"]
 """A graph and its kernels, or why there are none."""
