@@ -181,20 +181,10 @@ class Pool(Closing):
         """Every job's answer in order; a failed job's answer is its ``HarnessError``."""
         return [answer for _, answer in sorted(self.each(jobs), key=lambda found: found[0])]
 
-    def each(self, jobs: Sequence[Job], *, ordered: bool = False) -> Iterator[Answer]:
-        """(index, answer) of every job as they finish, or in the order of the jobs; a failed job's
-        answer is its ``HarnessError``. Jobs still running when the iteration is left are
-        abandoned."""
-        if not ordered:
-            yield from self._each(jobs, {})
-            return
-        early: dict[int, Any] = {}
-        due = 0
-        for index, answer in self._each(jobs, {}):
-            early[index] = answer
-            while due in early:
-                yield due, early.pop(due)
-                due += 1
+    def each(self, jobs: Sequence[Job]) -> Iterator[Answer]:
+        """(index, answer) of every job as they finish; a failed job's answer is its
+        ``HarnessError``. Jobs still running when the iteration is left are abandoned."""
+        return self._each(jobs, {})
 
     def _each(self, jobs: Sequence[Job], homes: dict[str, _Place]) -> Iterator[Answer]:
         self._require_own()

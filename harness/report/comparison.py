@@ -241,10 +241,10 @@ def _launched(name: str, launches: int) -> str:
     return f"{name} ×{launches}" if launches > 1 else name
 
 
-def verdict_column(key: str, least: int, head: str = "verdict") -> Column:
+def verdict_column(key: str, least: int) -> Column:
     """The column of what was found, in its colour."""
     return Column(
-        head, lambda row: row[key], least=least, style=lambda row: _STYLES.get(row[key], "")
+        "verdict", lambda row: row[key], least=least, style=lambda row: _STYLES.get(row[key], "")
     )
 
 

@@ -58,8 +58,8 @@ def test_answers_come_as_they_finish_or_in_order(two: Pool, tmp_path: Path) -> N
         if len(found) == 2:
             Path(told).touch()
     assert found == [(1, "a"), (2, "b"), (0, ("after", told))]
-    crossed = list(two.each([Do(("after", made)), Do(("make", made))], ordered=True))
-    assert crossed == [(0, ("after", made)), (1, ("make", made))]
+    crossed = two.all([Do(("after", made)), Do(("make", made))])
+    assert crossed == [("after", made), ("make", made)]
     assert two.all([Do(n) for n in range(20)]) == list(range(20))
 
 
