@@ -33,6 +33,17 @@ def contiguous_strides(shape: Sequence[sympy.Expr]) -> tuple[sympy.Expr, ...]:
     return tuple(reversed(strides))
 
 
+def broadcast(shapes: Sequence[Sequence[sympy.Expr]]) -> tuple[sympy.Expr, ...]:
+    """The sizes that ``shapes`` broadcast to."""
+    rank = max(len(shape) for shape in shapes)
+    result: list[sympy.Expr] = [sympy.S.One] * rank
+    for shape in shapes:
+        for dim, size in enumerate(shape, start=rank - len(shape)):
+            if size != 1:
+                result[dim] = size
+    return tuple(result)
+
+
 def print_type(kind: TensorType) -> str:
     """``bf16[4, 8]``, with strides in braces unless they are row-major."""
     text = f"{kind.dtype.short}[{_print_list(kind.shape)}]"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 
 import sympy
 
@@ -108,22 +109,17 @@ def _sorted(
     before: Sequence[set[int]], residents: _Residents, by_memory: bool
 ) -> tuple[tuple[int, ...], int]:
     """A topological order and its peak in bytes."""
-    after: list[list[int]] = [[] for _ in before]
-    missing = [len(earlier) for earlier in before]
-    for kernel, earlier in enumerate(before):
-        for first in earlier:
-            after[first].append(kernel)
-    ready = [k for k, count in enumerate(missing) if count == 0]
+    sorter = TopologicalSorter(dict(enumerate(before)))
+    sorter.prepare()
+    ready: set[int] = set()
     order: list[int] = []
-    while ready:
+    while sorter.is_active():
+        ready.update(sorter.get_ready())
         chosen = min(ready, key=lambda k: (residents.growth(k) if by_memory else 0, k))
         ready.remove(chosen)
         residents.run(chosen)
         order.append(chosen)
-        for later in after[chosen]:
-            missing[later] -= 1
-            if missing[later] == 0:
-                ready.append(later)
+        sorter.done(chosen)
     return tuple(order), residents.peak
 
 

@@ -21,6 +21,7 @@ import heapq
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 
 from harness.decisions import UNDECIDED, Decisions
 from harness.graph.model import (
@@ -245,19 +246,17 @@ def _order(plan: _Plan) -> list[int]:
     (a region counts as its last node)."""
     position = [plan.layout.order[unit.members[-1]] for unit in plan.units]
     position.extend(plan.layout.order[name] for name in plan.host)
-    waiting = [0] * len(plan.after)
-    for later in plan.after:
-        for step in later:
-            waiting[step] += 1
-    ready = [(position[s], s) for s, count in enumerate(waiting) if count == 0]
-    heapq.heapify(ready)
+    sorter: TopologicalSorter[int] = TopologicalSorter()
+    for step, later in enumerate(plan.after):
+        sorter.add(step)
+        for following in later:
+            sorter.add(following, step)
+    sorter.prepare()
+    ready: list[tuple[int, int]] = []
     done: list[int] = []
-    while ready:
-        step = heapq.heappop(ready)[1]
-        done.append(step)
-        for following in plan.after[step]:
-            waiting[following] -= 1
-            if waiting[following] == 0:
-                heapq.heappush(ready, (position[following], following))
-    assert len(done) == len(plan.after), "the steps of a partition depend on each other"
+    while sorter.is_active():
+        for step in sorter.get_ready():
+            heapq.heappush(ready, (position[step], step))
+        done.append(heapq.heappop(ready)[1])
+        sorter.done(done[-1])
     return done

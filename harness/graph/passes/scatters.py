@@ -17,6 +17,7 @@ import sympy
 from harness.graph.model import Graph, Node, Ref, TensorType, ValueType
 from harness.graph.passes.cleanup import remove_dead
 from harness.graph.passes.rewriting import Emitter, contiguous
+from harness.graph.sizes import broadcast
 
 ChooseCopies = Callable[[str, int], int]
 """Given a node's name and the default number of copies (1: none) the number wanted."""
@@ -100,17 +101,11 @@ def _parse(node: Node, types: dict[str, ValueType]) -> _Scatter | None:
     tensors = [kind, *(k for k in kinds if isinstance(k, TensorType))]
     if not all(n.is_Integer for t in tensors for n in t.shape) or 0 in kind.shape:
         return None
-    points = _broadcast([tuple(int(n) for n in t.shape) for t in tensors[1:]])
+    points = tuple(map(int, broadcast([t.shape for t in tensors[1:]])))
     if not points:
         return None
     rest = math.prod(int(n) for n in kind.shape[len(refs) :])
     return _Scatter(source, kind, refs, values, points, math.prod(points) * rest)
-
-
-def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
-    rank = max(len(s) for s in shapes)
-    padded = [(1,) * (rank - len(s)) + s for s in shapes]
-    return tuple(max(column) if 0 not in column else 0 for column in zip(*padded, strict=True))
 
 
 def _default(found: _Scatter) -> int:

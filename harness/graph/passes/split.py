@@ -134,18 +134,13 @@ def _possible(reduction: Reduction) -> Iterator[Chunks]:
     count = 1
     for dim in reduction.by_stride:
         size = reduction.shape[dim]
-        for factor in _divisors(size):
+        for factor in sympy.divisors(size):
             if 1 < factor < size:
                 yield Chunks(count * factor, whole, dim, factor)
         count *= size
         whole = (*whole, dim)
         if size > 1 and count < reduction.reduced:
             yield Chunks(count, whole)
-
-
-def _divisors(number: int) -> list[int]:
-    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
-    return sorted({*small, *(number // d for d in small)})
 
 
 def _rewrite(

@@ -10,6 +10,7 @@ from harness.graph.lowering.rule import Call, Rule, Rules, reading
 from harness.graph.lowering.scalar import promote
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
 from harness.graph.model import Ref
+from harness.graph.sizes import broadcast
 from harness.ir.nodes import Value
 from harness.ir.ops import Op
 
@@ -108,16 +109,20 @@ def _before(
     return found
 
 
+def common_dimensions(indices: list[Tensor | None]) -> tuple[int, Shape]:
+    """Where the common dimensions of index tensors stand in a result (where the first of them does
+    if they are next to each other, else in front), and what they broadcast to."""
+    given = [d for d, t in enumerate(indices) if t is not None]
+    together = given == list(range(given[0], given[-1] + 1))
+    return given[0] if together else 0, broadcast([t.shape for t in indices if t is not None])
+
+
 def advanced_index(
     call: Call, shape: Shape, indices: list[Tensor | None], out: Shape
 ) -> tuple[sympy.Expr, ...]:
-    """Where an element of the indexed tensor of ``shape`` lies for each point of ``out``. Index
-    tensors broadcast against each other; their common dimensions stand where the first of them does
-    if they are next to each other, else in front."""
-    given = [d for d, t in enumerate(indices) if t is not None]
-    rank = max(t.rank for t in indices if t is not None)
-    together = given == list(range(given[0], given[-1] + 1))
-    front = given[0] if together else 0
+    """Where an element of the indexed tensor of ``shape`` lies for each point of ``out``."""
+    front, sizes = common_dimensions(indices)
+    rank = len(sizes)
     variables = canonical(out)
     common = variables[front : front + rank]
     whole = iter(variables[:front] + variables[front + rank :])

@@ -11,7 +11,12 @@ from __future__ import annotations
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.lowering.operators.indexing import advanced_index, index_tensors, position
+from harness.graph.lowering.operators.indexing import (
+    advanced_index,
+    common_dimensions,
+    index_tensors,
+    position,
+)
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Scattered, Shape, Tensor, canonical
 from harness.graph.model import Ref
@@ -146,22 +151,9 @@ def _masked_put(call: Call, mask: Tensor, values: Tensor, accumulate: bool) -> L
 
 def _put_shape(shape: Shape, indices: list[Tensor | None]) -> Shape:
     """The shape of ``self[indices]``: what the values broadcast to."""
-    given = [d for d, t in enumerate(indices) if t is not None]
-    common = _broadcast([t.shape for t in indices if t is not None])
-    together = given == list(range(given[0], given[-1] + 1))
-    front = given[0] if together else 0
-    whole = [n for d, n in enumerate(shape) if d not in given]
+    front, common = common_dimensions(indices)
+    whole = [n for d, n in enumerate(shape) if d >= len(indices) or indices[d] is None]
     return (*whole[:front], *common, *whole[front:])
-
-
-def _broadcast(shapes: list[Shape]) -> Shape:
-    rank = max(len(s) for s in shapes)
-    result: list[sympy.Expr] = [sympy.S.One] * rank
-    for shape in shapes:
-        for dim, size in enumerate(shape, start=rank - len(shape)):
-            if size != 1:
-                result[dim] = size
-    return tuple(result)
 
 
 RULES: Rules = {
