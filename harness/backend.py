@@ -45,7 +45,7 @@ from harness.executor.recording import CudaRecorder, Recorded, Recorder
 from harness.graph.bounds import with_bounds
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.fx import Conversion, Naming, convert
-from harness.graph.model import CHECKED, Graph
+from harness.graph.model import CHECKED, Graph, tensors_of
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
 from harness.runtime.compile.cache import usable
@@ -467,12 +467,11 @@ def _reason(error: Exception) -> str:
 def _require_sizes(graph: Graph) -> None:
     """Raise ``_NotForEverySize`` if a number that may be negative has part in a layout: what
     is known of sizes is not known of it."""
-    for kind in graph.types().values():
-        for one in kind if isinstance(kind, tuple) else (kind,):
-            numbers = () if one is None else (*one.shape, *one.stride)
-            odd = sorted(str(s) for n in numbers for s in n.free_symbols if not s.is_positive)
-            if odd:
-                raise _NotForEverySize(f"{odd[0]}, which may be any number, is part of a size")
+    for kind in tensors_of(*graph.types().values()):
+        symbols = (s for n in (*kind.shape, *kind.stride) for s in n.free_symbols)
+        odd = sorted(str(s) for s in symbols if not s.is_positive)
+        if odd:
+            raise _NotForEverySize(f"{odd[0]}, which may be any number, is part of a size")
 
 
 def _is_dynamic(value: Any) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.model import Graph, Node, TensorType
+from harness.graph.model import Graph, Node, TensorType, tensors_of
 
 _INEXACT = frozenset(
     "acos acosh asin asinh atan atan2 atanh cos cosh div erf erfc erfinv exp exp2 expm1 gelu"
@@ -66,11 +66,7 @@ def jumps(nodes: Iterable[Node], graph: Graph) -> bool:
             continue
         if node.packet in _JUMPING or node.op.startswith("aten.div.Tensor_mode"):
             return True
-        results = node.type if isinstance(node.type, tuple) else (node.type,)
-        if any(r is not None and _is_stepped(r.dtype) for r in results):
+        dtypes = [result.dtype for result in tensors_of(node.type)]
+        if any(not dtype.is_float or dtype in _NARROW for dtype in dtypes):
             return True
     return False
-
-
-def _is_stepped(dtype: DType) -> bool:
-    return not dtype.is_float or dtype in _NARROW

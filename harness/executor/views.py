@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
-import sympy
 import torch
 
 from harness.errors import HarnessError
@@ -109,11 +108,7 @@ class ViewPlan:
 
 def known_layout(kind: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Shape and strides of a tensor type whose sizes are known."""
-    if not isinstance(kind, TensorType):
-        return None
-    if not all(isinstance(n, sympy.Integer) for n in (*kind.shape, *kind.stride)):
-        return None
-    return tuple(map(int, kind.shape)), tuple(map(int, kind.stride))
+    return kind.layout if isinstance(kind, TensorType) else None
 
 
 def _reads(step: Region | HostCall) -> Iterable[str]:

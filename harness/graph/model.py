@@ -39,9 +39,22 @@ class TensorType:
         """Number of elements."""
         return sympy.Mul(*self.shape)
 
+    @property
+    def layout(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Sizes and strides as numbers; None if one of them is not known."""
+        if not all(n.is_Integer for n in (*self.shape, *self.stride)):
+            return None
+        return tuple(map(int, self.shape)), tuple(map(int, self.stride))
+
 
 ValueType: TypeAlias = "TensorType | tuple[TensorType | None, ...] | None"
 """What a node yields: a tensor, several tensors (some absent), or nothing tensor-like."""
+
+
+def tensors_of(*kinds: ValueType) -> Iterator[TensorType]:
+    """The tensors among values of these ``kinds``."""
+    for kind in kinds:
+        yield from filter(None, kind if isinstance(kind, tuple) else (kind,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,12 +135,9 @@ def stand_in(kind: ValueType) -> Any:
     """A tensor of that type on ``META``, a tuple of them; None for none, or one of unknown size."""
     if isinstance(kind, tuple):
         return tuple(map(stand_in, kind))
-    if kind is None or not all(n.is_Integer for n in (*kind.shape, *kind.stride)):
+    if kind is None or kind.layout is None:
         return None
-    shape, stride = map(int, kind.shape), map(int, kind.stride)
-    return torch.empty_strided(
-        tuple(shape), tuple(stride), dtype=torch_dtype(kind.dtype), device=META
-    )
+    return torch.empty_strided(*kind.layout, dtype=torch_dtype(kind.dtype), device=META)
 
 
 def _integers(sizes: Iterable[sympy.Expr], node: Node | Input) -> list[int]:

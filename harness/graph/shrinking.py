@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from harness.dtypes import DType
 from harness.errors import HarnessError
 from harness.graph.bounds import with_bounds
 from harness.graph.lowering.operators.views import matched
-from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, ValueType
+from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, ValueType, tensors_of
 from harness.graph.replay import META, call_node, random_inputs, replay, stand_in
 
 _DOMAINS = (
@@ -60,7 +60,7 @@ class _Demand:
 
 def shrunk(graph: Graph) -> tuple[Graph | None, str]:
     """``graph`` at small sizes, or None and why there is none."""
-    if not all(n.is_Integer for kind in _tensors(graph.types().values()) for n in kind.shape):
+    if not all(n.is_Integer for kind in tensors_of(*graph.types().values()) for n in kind.shape):
         return None, "it has sizes that only a launch knows"
     reason = "no small sizes meet what its views and slices demand"
     for kept, domain in _DOMAINS:
@@ -104,7 +104,7 @@ class _Extents:
     def solved(self, kept: int, domain: Sequence[int]) -> dict[int, int] | None:
         """A small size for every size above ``kept``; None if the search finds none."""
         types = self.graph.types()
-        shapes = [kind.shape for kind in _tensors(types.values())]
+        shapes = [kind.shape for kind in tensors_of(*types.values())]
         for node in self.graph.nodes:
             self._demand(node, types)
         known = {int(n) for shape in shapes for n in shape}
@@ -125,7 +125,7 @@ class _Extents:
                 self._add(left + right, partial(_same_product, left, right))
         elif name == "cat" and isinstance(first, tuple):
             dim = _number(node.args[1]) if len(node.args) > 1 else 0
-            parts = _tensors(types[one.name] for one in first if isinstance(one, Ref))
+            parts = tensors_of(*(types[one.name] for one in first if isinstance(one, Ref)))
             pieces, whole = tuple(int(part.shape[dim]) for part in parts), int(kind.shape[dim])
             self._add((*pieces, whole), partial(_sums_up, pieces, whole))
         elif name == "constant_pad_nd" and isinstance(source, TensorType):
@@ -297,13 +297,6 @@ class _Rebuilt:
 
 def _stand_ins(node: Node, types: Mapping[str, ValueType]) -> dict[str, Any]:
     return {name: stand_in(types[name]) for name in node.refs()}
-
-
-def _tensors(kinds: Iterable[ValueType]) -> Iterator[TensorType]:
-    for kind in kinds:
-        for one in kind if isinstance(kind, tuple) else (kind,):
-            if one is not None:
-                yield one
 
 
 def _ints(sizes: Iterable[sympy.Expr]) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from harness.errors import UnsupportedOperator
 from harness.graph.lowering.lower import lower_with
 from harness.graph.lowering.operators import RULES
-from harness.graph.model import Graph, Input, Node, Ref, TensorType, ValueType
+from harness.graph.model import Graph, Input, Node, Ref, TensorType, ValueType, tensors_of
 from harness.ir.program import Program
 
 __all__ = ["lower", "supports", "supports_node"]
@@ -25,12 +25,6 @@ def supports(op: str) -> bool:
     return op == "getitem" or op in RULES
 
 
-def _has_no_arithmetic(kind: ValueType) -> bool:
-    """Whether kernels cannot work on a value's elements."""
-    kinds = kind if isinstance(kind, tuple) else (kind,)
-    return any(one is not None and one.dtype.is_opaque for one in kinds)
-
-
 def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:
     """Whether this call of an operator has a lowering, its arguments considered.
 
@@ -38,9 +32,8 @@ def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:
     alone; some have forms that stay library calls (accumulation in 16 bits, a window
     that is too large, a view of a tensor with gaps).
     """
-    if not supports(node.op) or any(_has_no_arithmetic(types[name]) for name in node.refs()):
-        return False
-    if _has_no_arithmetic(node.type):
+    touched = tensors_of(*(types[name] for name in node.refs()), node.type)
+    if not supports(node.op) or any(kind.dtype.is_opaque for kind in touched):
         return False
     if node.op == "getitem" or not RULES[node.op].partial:
         return True

@@ -20,7 +20,16 @@ from harness.graph.lowering.tensor import (
     Tensor,
     canonical,
 )
-from harness.graph.model import CHECKED, Graph, Mutation, Node, Ref, TensorType, ValueType
+from harness.graph.model import (
+    CHECKED,
+    Graph,
+    Mutation,
+    Node,
+    Ref,
+    TensorType,
+    ValueType,
+    tensors_of,
+)
 from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
 from harness.ir.nodes import Load, walk
@@ -40,8 +49,7 @@ class Uses:
 
 
 def _points(kind: ValueType) -> int:
-    kinds = kind if isinstance(kind, tuple) else (kind,)
-    return max((size_hint(k.numel) for k in kinds if isinstance(k, TensorType)), default=1)
+    return max((size_hint(one.numel) for one in tensors_of(kind)), default=1)
 
 
 def analyse(graph: Graph, rules: Rules) -> Uses:

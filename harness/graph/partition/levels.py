@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from harness.graph.model import Graph, Node, TensorType, ValueType
+from harness.graph.model import Graph, Node, TensorType, ValueType, tensors_of
 from harness.graph.passes.cleanup import RANDOM_NAMES
 from harness.graph.views import GETITEM, base_name, is_view, root_name
 from harness.ir.affine import size_hint
@@ -110,12 +110,8 @@ def analyse(graph: Graph, supports: Callable[[Node], bool]) -> Layout:
     return layout
 
 
-def _nbytes(value: object) -> int:
-    if isinstance(value, TensorType):
-        return size_hint(value.numel) * value.dtype.itemsize
-    if isinstance(value, tuple):
-        return sum(_nbytes(item) for item in value)
-    return 0
+def _nbytes(kind: ValueType) -> int:
+    return sum(size_hint(one.numel) * one.dtype.itemsize for one in tensors_of(kind))
 
 
 def _kind(

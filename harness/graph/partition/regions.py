@@ -32,6 +32,7 @@ from harness.graph.model import (
     Partition,
     Ref,
     Region,
+    tensors_of,
 )
 from harness.graph.partition.levels import Kind, Layout, analyse
 from harness.graph.partition.members import Unit, connect, fill, region_graph
@@ -232,9 +233,8 @@ def _why_library(layout: Layout, node: Node) -> str:
         return "seeds are drawn from torch's generator"
     from harness.graph.lowering import supports
 
-    kinds = [layout.types[name] for name in node.refs()] + [node.type]
-    parts = [part for kind in kinds for part in (kind if isinstance(kind, tuple) else (kind,))]
-    opaque = next((p.dtype for p in parts if p is not None and p.dtype.is_opaque), None)
+    parts = tensors_of(*(layout.types[name] for name in node.refs()), node.type)
+    opaque = next((part.dtype for part in parts if part.dtype.is_opaque), None)
     if opaque is None or not supports(node.op):
         left = node.packet in _SORTING
         return f"{NO_LOWERING} for {node.op}{LEFT_WHOLE if left else ''}"

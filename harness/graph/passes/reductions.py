@@ -80,9 +80,9 @@ def parse_reduction(
     value, result = types[source.name], _result(node)
     if not isinstance(value, TensorType) or result is None:
         return None
-    if not all(n.is_Integer for n in (*value.shape, *value.stride)):
+    if value.layout is None:
         return None
-    shape = tuple(int(n) for n in value.shape)
+    shape, stride = value.layout
     dims = _dims(node.argument(1, "dim"), len(shape), node.op)
     correction = _number(dict(node.kwargs).get("correction", 1))
     reduced = math.prod(shape[d] for d in dims)
@@ -90,7 +90,6 @@ def parse_reduction(
         return None
     if op == "aten.prod.dim_int" and len(dims) != 1:
         return None
-    stride = [int(s) for s in value.stride]
     real = [d for d in range(len(shape)) if shape[d] > 1 and stride[d] > 0]
     innermost = min(real, key=lambda d: (stride[d], -d), default=0)
     return Reduction(
