@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
 from harness.codegen import tail
 from harness.codegen.inputs import argument_rows
@@ -30,14 +30,35 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
     plan = source.plan
     reference = reference_of(plan, graph)
     signature = signature_of(plan)
-    rows = _arguments(plan, graph)
+    rows = argument_rows(plan, graph)
+    written = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
+    types = [signature[plan.arguments[n].name] for n in written]
+    reduced, rounds = reduced_elements(plan), rounded_types(plan)
+    allowed = tail.allowed_pairs(types, reduced, reference.floating, rounded=rounds)
+    own = tail.template("kernel.py.j2").render(
+        source=source,
+        plan=plan,
+        facts=plan.facts,
+        target=target,
+        region=graph.name,
+        reference=reference,
+        operations=floating_operations(plan),
+        configs=[config_dict(config) for config in candidates(plan.facts, target)],
+        signature=signature,
+        written=written,
+        reduced=reduced,
+        allowed=tail.allowed_line(allowed),
+        assumed=dict.fromkeys(map(str, plan.sizes), UNKNOWN_SIZE),
+        rows=rows,
+        size_lines=_size_lines(plan),
+        mapping=dict_text,
+        sequence=tuple_text,
+    )
     body = "\n".join(
         (
-            _origin(source, graph) + _constants(source, reference, signature, target) + rows,
-            f"\n{source.text}",
-            f"\n{_grid(source)}",
+            own,
             f"\n{reference_text(reference, plan)}",
-            tail.arguments(source.name, bool(plan.sizes), rows, source.text),
+            tail.arguments(source.name, bool(plan.sizes), "".join(rows), source.text),
             tail.check(source.text, list(signature.values())),
         )
     )
@@ -73,45 +94,6 @@ def _summary(source: KernelSource, graph: Graph) -> str:
     return f"{text}\n"
 
 
-def _origin(source: KernelSource, graph: Graph) -> str:
-    """Which kernel this is, and of what."""
-    return (
-        f'REGION = "{graph.name}"\n'
-        f"NODES = {tuple_text(source.plan.origins)}\n"
-        f'KERNEL = "{source.name}"\n'
-    )
-
-
-def _constants(
-    source: KernelSource, reference: Reference, signature: Mapping[str, str], target: Target
-) -> str:
-    plan, facts = source.plan, source.plan.facts
-    configs = "".join(f"    {dict_text(config_dict(c))},\n" for c in candidates(facts, target))
-    written = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
-    types = [signature[plan.arguments[n].name] for n in written]
-    reduced = reduced_elements(plan)
-    counted = "modelled, for UNKNOWN_SIZES" if plan.sizes else "modelled"
-    lines = [
-        f'CATEGORY = "{plan.category.value}"',
-        f"BYTES = {plan.bytes_moved}  # bytes one launch moves ({counted})",
-        f"FLOPS = {floating_operations(plan)}  # floating-point operations of one (modelled)",
-        f"CONFIGS = [  # candidates for {target.name}, best guess first\n{configs}]",
-        f"POINTS = {dict_text(dict(facts.sizes))}  # points by tile: what blocks may grow to",
-        f"PINNED = {dict_text(dict(facts.fixed_blocks))}  # blocks that the kernel's text fixes",
-        f"LEAST_PER_THREAD = {facts.min_elements_per_thread}  # elements a thread must own",
-        f"SIGNATURE = {dict_text(signature)}",
-        f"DIVISIBLE_BY_16 = {tuple_text([a.name for a in plan.arguments])}",
-        f"OUTPUTS = {tuple_text(written)}  # positions in args that the kernel writes",
-        f"KEPT = {tuple_text(reference.kept)}  # outputs whose old contents it needs",
-        f"REDUCED = {reduced}  # elements that one output element sums up",
-        f"STEPS = {reference.steps}  # whether results jump somewhere: floor, comparisons ...",
-        tail.allowed_line(
-            tail.allowed_pairs(types, reduced, reference.floating, rounded=rounded_types(plan))
-        ),
-    ]
-    return "\n".join(lines)
-
-
 def signature_of(plan: KernelPlan) -> dict[str, str]:
     """Triton's type name of each argument, in order."""
     return {
@@ -133,54 +115,19 @@ def reduced_elements(plan: KernelPlan) -> int:
     return 1
 
 
-def dict_text(pairs: Mapping[str, object]) -> str:
+def dict_text(pairs: Mapping[str, object] | Iterable[tuple[str, object]]) -> str:
     """A dictionary as modules write it."""
     inside = (
         f'"{name}": ' + (f'"{value}"' if isinstance(value, str) else str(value))
-        for name, value in pairs.items()
+        for name, value in dict(pairs).items()
     )
     return "{" + ", ".join(inside) + "}"
 
 
-def tuple_text(items: Sequence[object]) -> str:
+def tuple_text(items: Collection[object]) -> str:
     """A tuple as modules write it."""
     inside = ", ".join(f'"{i}"' if isinstance(i, str) else str(i) for i in items)
     return f"({inside},)" if len(items) == 1 else f"({inside})"
-
-
-def _arguments(plan: KernelPlan, graph: Graph) -> str:
-    """What the arguments look like: rows, or a function of the sizes that are not known."""
-    what = "# shape, stride, dtype, kind of contents, bound"
-    rows = argument_rows(plan, graph)
-    if not plan.sizes:
-        return "".join([f"ARGS = [  {what}\n", *(f"    {row},\n" for row in rows), "]\n"])
-    names = ", ".join(str(size) for size in plan.sizes)
-    defaults = ", ".join(f'"{size}": {UNKNOWN_SIZE}' for size in plan.sizes)
-    lines = [
-        f"UNKNOWN_SIZES = {{{defaults}}}  # known at a launch; get_args takes these by default",
-        "",
-        "",
-        f"def arg_rows({names}):",
-        f"    return [  {what}",
-        *(f"        {row}," for row in rows),
-        "    ]",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _grid(source: KernelSource) -> str:
-    plan = source.plan
-    names = [f'    {name} = config["{name}"]' for name in source.grid.names]
-    if plan.sizes:
-        head = [
-            "def grid(config, args):",
-            '    """Programs in x, y, z, for the sizes in ``args``."""',
-        ]
-    else:
-        head = ["def grid(config):", '    """Programs in x, y, z."""']
-    lines = [*head, *_size_lines(plan), *names, f"    return {source.grid.text}", ""]
-    return "\n".join(lines)
 
 
 def _size_lines(plan: KernelPlan) -> list[str]:
