@@ -148,6 +148,11 @@ class Pool(Closing):
             raise failed[0]
         return [place.facts for place in self._places if place.gone is None]
 
+    @property
+    def found(self) -> list[Any]:
+        """What those devices that have been taken answered first."""
+        return [place.facts for place in self._places if place.facts is not None]
+
     def interrupt(self) -> None:
         """From another thread than the one that waits for answers: the jobs in hand are lost."""
         for place in self._places:

@@ -44,7 +44,8 @@ class CudaDevice(Closing):
     One process, ``worker``, checks and times. A kernel that takes longer than ``seconds``, or
     after which the device's context is gone, costs its own row: the worker is replaced and
     measures its copy bandwidth anew. Raises ``NoDevice`` where the GPU cannot be used, also
-    when it cannot be any more.
+    when it cannot be any more. A device that was ``seen`` without being taken is taken by its
+    first job.
     """
 
     def __init__(
@@ -54,14 +55,17 @@ class CudaDevice(Closing):
         seconds: float = SECONDS,
         handlers: Mapping[str, str] | None = None,
         where: Device | None = None,
+        seen: DeviceFacts | None = None,
     ) -> None:
         self._cache = cache
         self._readings: list[Reading] = []
         self._process = 0
         self.worker = Pool([where or gpu(bandwidths=True)], seconds, cache, handlers)
         self._pool = CompilePool(jobs, cache, niceness=BESIDE_TIMING)
+        self._seen = seen
         try:
-            self._facts: DeviceFacts = self.worker.open()[0]
+            if seen is None:
+                self.worker.open()
         except BaseException:
             self.close()
             raise
@@ -77,24 +81,28 @@ class CudaDevice(Closing):
 
     @property
     def facts(self) -> DeviceFacts:
-        """The device as the first process found it."""
-        return self._facts
+        """The device as the first process found it, or as it was ``seen`` before there is one."""
+        found = self.worker.found
+        if not found and self._seen is not None:
+            return self._seen
+        facts: DeviceFacts = found[0]
+        return facts
 
     @property
     def target(self) -> Target:
         """The device as a target."""
-        return self._facts.target
+        return self.facts.target
 
     @property
     def copy_gbps(self) -> float:
         """Copy bandwidth in the first worker's process; a timing says its own."""
-        assert self._facts.roofline is not None
-        return self._facts.roofline.copy_gbps
+        assert self.facts.roofline is not None
+        return self.facts.roofline.copy_gbps
 
     @property
     def roofline(self) -> Roofline | None:
         """What the device can do, measured in the first worker's process."""
-        return self._facts.roofline
+        return self.facts.roofline
 
     @property
     def readings(self) -> Sequence[Reading]:
@@ -109,7 +117,7 @@ class CudaDevice(Closing):
     @property
     def machine(self) -> Machine:
         """The machine, clocks under load."""
-        return self._facts.machine
+        return self.facts.machine
 
     def prepare(self, modules: Sequence[EmittedModule]) -> None:
         """Compile in parallel what checking and timing ``modules`` needs. What fails here fails

@@ -73,6 +73,11 @@ class FileEntry:
         self._full = compile_graph(self.file.load(), self.target)
         return summarise(self._full)
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether it was compiled at full size here."""
+        return self._full is not None
+
     def compile_small(self) -> Compiled | None:
         """At small sizes, with the decisions made at full size; None before there are some.
 
@@ -343,6 +348,8 @@ class MadeEntry:
 
     def compile_small(self) -> Compiled | None:
         """At small sizes, where every kernel may be a part of a wanted one."""
+        if isinstance(self.entry, FileEntry) and not self.entry.is_decided:
+            self.entry.compile()  # another process made it: what it decided is not known here
         return self.entry.compile_small()
 
 

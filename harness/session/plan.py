@@ -38,6 +38,7 @@ class Request:
     ``only`` are patterns: of graphs, or, where no graph is like that, of kernels. ``devices`` are
     the GPUs of this machine to spread over (``all``, or numbers), ``workers`` the address of a
     scheduler of dask.distributed whose workers have one each; empty: the current GPU alone.
+    ``patient``: that one is taken once there is something to measure.
     """
 
     suite: str = "default"
@@ -51,6 +52,7 @@ class Request:
     only: tuple[str, ...] = ()
     devices: str = ""
     workers: str = ""
+    patient: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,25 @@ def _notes(
 
 
 def _ended(device: CudaDevice | None) -> Callable[[Run], Run]:
-    return lambda run: replace(run, state=None if device is None else device.state)
+    if device is None:
+        return lambda run: run
+    return lambda run: replace(_limits(run, device.facts), state=device.state)
+
+
+def _limits(run: Run, device: DeviceFacts | None) -> Run:
+    """``run`` on a device as it was found, with what that can do."""
+    if device is None or device.roofline is None:
+        return run
+    can = device.roofline
+    return replace(
+        run,
+        machine=device.machine,
+        copy_gbps=can.copy_gbps,
+        read_gbps=can.read_gbps,
+        write_gbps=can.write_gbps,
+        fp32_tflops=can.fp32_tflops,
+        tensor_tflops=can.tensor_tflops,
+    )
 
 
 def new_session(
@@ -220,8 +240,8 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
     from harness.measure.peers.pool import environment
     from harness.session.cuda import CudaDevice
 
-    where = gpu(True, environment(options.cache))
-    device = CudaDevice(options.cache, workers, request.kernel_seconds, where=where)
+    where, seen = gpu(True, environment(options.cache)), _seen() if request.patient else None
+    device = CudaDevice(options.cache, workers, request.kernel_seconds, where=where, seen=seen)
     if request.target is not None:
         wanted = find_target(request.target)
         if wanted.capability != device.target.capability:
@@ -230,6 +250,16 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
                 raise _other_kind(wanted, device.target)
             return None
     return device
+
+
+def _seen() -> DeviceFacts:
+    """The GPU as the driver describes it, without a process on it."""
+    from harness.measure.jobs import DeviceFacts
+    from harness.measure.timer.graph_timer import METHOD
+    from harness.records.machine import fingerprint
+    from harness.runtime.device import current_target
+
+    return DeviceFacts(current_target(), fingerprint(), METHOD)
 
 
 def open_peers(
@@ -273,8 +303,7 @@ def new_run(options: Options, request: Request, target: Target, device: DeviceFa
     commit = commit_of(Path(harness.__path__[0]).parent, options.commit)
     now = dt.datetime.now(dt.UTC).replace(microsecond=0)
     machine: Machine = fingerprint() if device is None else device.machine
-    limits = None if device is None else device.roofline
-    return Run(
+    run = Run(
         id=f"{now:%Y%m%d-%H%M%S}-{commit.name[:12] or 'no-commit'}",
         created=now.isoformat(),
         machine=machine,
@@ -283,13 +312,9 @@ def new_run(options: Options, request: Request, target: Target, device: DeviceFa
         commit=commit.name,
         dirty=commit.dirty,
         method=METHOD,
-        copy_gbps=None if limits is None else limits.copy_gbps,
-        read_gbps=None if limits is None else limits.read_gbps,
-        write_gbps=None if limits is None else limits.write_gbps,
-        fp32_tflops=None if limits is None else limits.fp32_tflops,
-        tensor_tflops=None if limits is None else limits.tensor_tflops,
         processes=1 if device is None else request.processes,
     )
+    return _limits(run, device)
 
 
 def static_queue(options: Options, workers: int, inbox: Inbox) -> StaticQueue:

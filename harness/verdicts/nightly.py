@@ -25,6 +25,7 @@ from harness.records.night import Change, Finding, Night, NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.runtime.module import config_from_dict
 from harness.session.entries import MadeEntry
+from harness.session.generate import generated
 from harness.session.model import BoardLost, GraphDone, KernelDone
 from harness.session.plan import Plan, Request, prepare
 from harness.session.session import blank
@@ -118,7 +119,8 @@ class _Night:
     def run(self) -> tuple[Night, Comparison]:
         """From the graphs to the night's file."""
         with contextlib.ExitStack() as stack:
-            plan = stack.enter_context(prepare(self.options, self.ask.request))
+            request = replace(self.ask.request, patient=True)
+            plan = stack.enter_context(prepare(self.options, request))
             plan = _at(self.ask.at, plan) if self.ask.at else plan
             self.notes += [*plan.notes, *([] if plan.timed else [_NO_GPU])]
             results, machine = self.options.results, plan.run.machine
@@ -168,17 +170,20 @@ class _Night:
     def _generated(self, plan: Plan) -> tuple[Run, dict[str, MadeEntry]]:
         """What the compiler makes of the suite."""
         graphs, made = [], {}
-        for number, entry in enumerate(plan.session.entries):
-            self.follow(f"generating {entry.name}", number, len(plan.session.entries))
-            try:
-                done = entry.compile()
-            except HarnessError as error:
-                graphs.append(GraphRecord(entry.name, reason=f"{type(error).__name__}: {error}"))
+        entries = plan.session.entries
+        jobs = self.ask.request.jobs or self.options.jobs
+        every = generated(entries, jobs, self.options.kept_cache)
+        for number, (entry, done) in enumerate(every):
+            self.follow(f"generating {entry.name}", number, len(entries))
+            if isinstance(done, HarnessError):
+                graphs.append(GraphRecord(entry.name, reason=f"{type(done).__name__}: {done}"))
                 continue
             made[entry.name] = MadeEntry(entry, replace(done, failures=(), regions=()))
             kernels = (*map(blank, done.kernels), *done.failures)
             seconds = round(done.seconds, 6)
             graphs.append(GraphRecord(entry.name, done.library_calls, kernels, seconds))
+        place = {entry.name: number for number, entry in enumerate(entries)}
+        graphs.sort(key=lambda graph: place[graph.name])
         return replace(plan.run, graphs=tuple(graphs)), made
 
     def _examined(

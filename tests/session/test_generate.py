@@ -1,0 +1,90 @@
+"""Code generation in several processes, before the GPU is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import DamagedGraph
+from harness.measure.jobs import DeviceFacts
+from harness.options import Options
+from harness.records.run import Machine
+from harness.runtime import device as devices
+from harness.session import cuda, generate, plan
+from harness.session.cuda import CudaDevice
+from harness.session.entries import Entry, FileEntry, GraphFile, MadeEntry
+from harness.target import H100
+from tests.measure import fake_device
+from tests.measure.fakes import module
+
+ROOT = Path(__file__).resolve().parents[2]
+GRAPHS = ROOT / "suites" / "graphs" / "small"
+
+
+def entries(tmp_path: Path) -> list[Entry]:
+    names = ("channels_last_forward", "fp8_rowwise_forward", "image_preprocess_forward")
+    files = [GraphFile(name, GRAPHS / f"{name}.py", None) for name in names]
+    damaged = tmp_path / "damaged.py"
+    damaged.write_text("this is no graph\n")
+    files.insert(1, GraphFile("damaged", damaged, None))
+    return [FileEntry(file, H100) for file in files]
+
+
+def test_many_graphs_are_generated_in_parallel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = list(generate.generated(entries(tmp_path), 2, tmp_path))
+    monkeypatch.setattr(generate, "FEW", 2)
+    work = entries(tmp_path)
+    found = sorted(generate.generated(work, 2, tmp_path), key=lambda one: work.index(one[0]))
+    assert [entry for entry, _ in found] == work
+    assert isinstance(found[1][1], DamagedGraph)
+    for (_, one), (_, other) in zip(alone, found, strict=True):
+        if not isinstance(one, DamagedGraph):
+            assert [k.module for k in one.kernels] == [k.module for k in other.kernels]  # type: ignore[union-attr]
+            assert one.nodes == other.nodes  # type: ignore[union-attr]
+
+
+def test_what_another_process_generated_has_its_small_sizes(tmp_path: Path) -> None:
+    (entry,) = (e for e in entries(tmp_path) if e.name == "fp8_rowwise_forward")
+    assert isinstance(entry, FileEntry)
+    elsewhere = generate.generate(None, generate.Generate(entry=FileEntry(entry.file, H100)))  # type: ignore[arg-type]
+    assert not entry.is_decided
+    assert MadeEntry(entry, elsewhere).compile_small() is not None
+
+
+def test_a_gpu_that_was_seen_is_taken_by_its_first_job(tmp_path: Path) -> None:
+    seen = DeviceFacts(H100, Machine("fake", gpu="seen"), "fake/1")
+    with CudaDevice(tmp_path, 1, handlers=fake_device.HANDLERS, seen=seen) as made:
+        assert made.machine.gpu == "seen"
+        assert not (tmp_path / "taken").exists()
+        made.check(module("k"))
+        assert (tmp_path / "taken").read_text() == "x"
+        assert made.machine.gpu is None
+        assert made.copy_gbps == 1000.0
+
+
+def test_a_patient_plan_leaves_the_gpu_alone_until_something_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "is_available", lambda: True)
+    monkeypatch.setattr(plan, "_seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
+    made: list[dict[str, object]] = []
+
+    class Device(CudaDevice):
+        def __init__(self, *given: object, **more: object) -> None:
+            made.append(more)
+            super().__init__(*given, handlers=fake_device.HANDLERS, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(cuda, "CudaDevice", Device)
+    options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
+    asked = plan.Request(names=("fp8_rowwise_forward",), patient=True)
+    with plan.prepare(options, asked) as found:
+        assert found.timed
+        assert found.run.copy_gbps is None
+        assert found.ended(found.run).copy_gbps is None
+        assert not (tmp_path / "cache" / "taken").exists()
+        found.session.device.check(module("k"))  # type: ignore[union-attr]
+        assert found.ended(found.run).copy_gbps == 1000.0
+    assert made[0]["seen"] is not None
