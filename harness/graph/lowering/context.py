@@ -171,18 +171,11 @@ class Context:
         bounds = [*known, *(b for b in (low, high) if b is not None)]
         narrow = all(b is not None and b.is_Integer and abs(b) < 2**31 for b in bounds)
         dtype = DType.I32 if narrow else DType.I64
-        tests = []
-        if low is not None:
-            tests.append(
-                scalar.compare(Op.GE, self.index_value(expr, dtype), self.index_value(low, dtype))
-            )
-        if high is not None:
-            tests.append(
-                scalar.compare(Op.LT, self.index_value(expr, dtype), self.index_value(high, dtype))
-            )
         result: Value = scalar.constant(True, DType.BOOL)
-        for test in tests:
-            result = scalar.both(result, test)
+        for op, bound in ((Op.GE, low), (Op.LT, high)):
+            if bound is not None:
+                here, there = self.index_value(expr, dtype), self.index_value(bound, dtype)
+                result = scalar.both(result, scalar.compare(op, here, there))
         return result
 
     def position(self, value: Value, size: sympy.Expr, shape: Shape) -> Value:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import sympy
 
@@ -32,17 +33,11 @@ _BOOLEAN_FORM = {
 
 # Integer arithmetic on positions stays an index expression, so that a position computed
 # by the model (``arange(n) + 1``) can address memory linearly.
-_INDEX_FORM: dict[Op, Callable[..., sympy.Expr]] = {
-    Op.ADD: lambda a, b: a + b,
-    Op.SUB: lambda a, b: a - b,
-    Op.MUL: lambda a, b: a * b,
-    Op.NEG: lambda a: -a,
-}
-
+_OF_POSITIONS = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG))
 
 # Operations on constants, done when compiling, in float64: at least as exact as in the
 # operands' own type, and what torch does with the Python numbers of a model.
-_FOLDED: dict[Op, Callable[..., Number]] = {
+_FOLDED: dict[Op, Callable[..., Any]] = {
     Op.ADD: lambda a, b: a + b,
     Op.SUB: lambda a, b: a - b,
     Op.MUL: lambda a, b: a * b,
@@ -118,10 +113,10 @@ class Scalar:
         dtype = args[0].dtype
         if dtype is DType.BOOL:
             op = _BOOLEAN_FORM.get(op, op)
-        elif dtype.is_integer and op in _INDEX_FORM:
+        elif dtype.is_integer and op in _OF_POSITIONS:
             exprs = [_position(a) for a in args]
             if None not in exprs:
-                return self.index(_INDEX_FORM[op](*exprs), dtype)
+                return self.index(_FOLDED[op](*exprs), dtype)
         return self._folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
 
     def compare(self, op: Op, *args: Value) -> Value:
@@ -181,18 +176,13 @@ class Scalar:
         return self.op(Op.TRUE_DIV, left, right)
 
 
-_CATEGORY = {DType.BOOL: 0}
-
-
 def _category(dtype: DType) -> int:
-    return _CATEGORY.get(dtype, 2 if dtype.is_float else 1)
+    return 0 if dtype is DType.BOOL else 2 if dtype.is_float else 1
 
 
-_INTEGER_LATTICE = {
-    (DType.U8, DType.I8): DType.I16,
-    (DType.I8, DType.U8): DType.I16,
-    (DType.F16, DType.BF16): DType.F32,
-    (DType.BF16, DType.F16): DType.F32,
+_WIDER_THAN_BOTH = {
+    frozenset((DType.U8, DType.I8)): DType.I16,
+    frozenset((DType.F16, DType.BF16)): DType.F32,
 }
 
 
@@ -202,10 +192,8 @@ def promote(left: DType, right: DType) -> DType:
         return left
     if _category(left) != _category(right):
         return left if _category(left) > _category(right) else right
-    pair = _INTEGER_LATTICE.get((left, right))
-    if pair is not None:
-        return pair
-    return left if left.itemsize >= right.itemsize else right
+    wider = left if left.itemsize >= right.itemsize else right
+    return _WIDER_THAN_BOTH.get(frozenset((left, right)), wider)
 
 
 _DEFAULT_OF_CATEGORY = (DType.BOOL, DType.I64, DType.F32)
