@@ -119,7 +119,10 @@ def recorded(results: Path) -> Iterator[Measurement]:
         if not run.dirty and not lookup.is_imported(path) and kernels:
             where = _environment(run.machine, run.method)
             yield Measurement(run.id, run.created, where, run.machine.gpu_uuid or "", kernels)
-    for path in sorted(results.glob(f"*/{calibrations.PREFIX}*{calibrations.SUFFIX}")):
+    name = f"{calibrations.PREFIX}*{calibrations.SUFFIX}"
+    for path in sorted(
+        (*results.glob(f"*/{name}"), *results.glob(f"*/{calibrations.SESSIONS}/{name}"))
+    ):
         try:
             found = calibrations.load(path)
         except RecordError:

@@ -2,7 +2,8 @@
 
 ``results/<machine>/calibration-<id>.json`` is a finished one; ``calibration-<id>.jsonl`` holds the
 cells of one in progress, a line each, written before the next is measured. An interrupted
-one keeps its journal, from which it can be resumed.
+one keeps its journal, from which it can be resumed. Repeated measurements that slow nothing down
+lie in ``sessions/`` beside them: they say nothing of power, and are never resumed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from harness.history.lines import LineWriter, known_version, read_lines
 from harness.records.run import from_json, to_json
 
 PREFIX, SUFFIX, JOURNAL = "calibration-", ".json", ".jsonl"
+SESSIONS = "sessions"
 
 
 @dataclass(eq=False, slots=True)
@@ -44,9 +46,10 @@ class CalibrationJournal(Closing):
     _lines: LineWriter
 
     @classmethod
-    def start(cls, results: Path, header: Calibration) -> CalibrationJournal:
-        """A new journal below ``results``. Raises ``RecordError`` if it cannot be written."""
-        path = results / header.machine.key / f"{PREFIX}{header.id}{JOURNAL}"
+    def start(cls, results: Path, header: Calibration, folder: str = "") -> CalibrationJournal:
+        """A new journal below ``results``, in the machine's ``folder``. Raises ``RecordError`` if it
+        cannot be written."""
+        path = results / header.machine.key / folder / f"{PREFIX}{header.id}{JOURNAL}"
         with _writing(path.parent):
             LineWriter.start(path, {"calibration": to_json(header)}).close()
         return cls.open(path)

@@ -170,7 +170,8 @@ def _calibrate(
         if journal is None:
             commit = commit_of(Path(harness.__path__[0]).parent, options.commit).name
             head = run.header(device.machine, device.method, suite, commit, effort, rules)
-            journal = CalibrationJournal.start(options.results, head)
+            folder = "" if slowed else calibrations.SESSIONS
+            journal = CalibrationJournal.start(options.results, head, folder)
         else:
             _require_same(journal, device)
         return journal

@@ -237,6 +237,7 @@ def test_whole_measurements_are_repeated_and_held_against_each_other(
     found = calibrations.load(kept(results)[0])
     assert found.complete
     assert not any(mode.power for mode in found.modes), "nothing is slowed down"
+    assert calibrations.newest(results, "fake-gpu", "fake/1") is None, "it says nothing of power"
     assert len([s for s in slept if s > 7000]) == 2
     said = " ".join(answer.out.split())
     assert "3 whole measurements on 1 boards" in said
