@@ -47,8 +47,8 @@ class CalibrationJournal(Closing):
 
     @classmethod
     def start(cls, results: Path, header: Calibration, folder: str = "") -> CalibrationJournal:
-        """A new journal below ``results``, in the machine's ``folder``. Raises ``RecordError`` if it
-        cannot be written."""
+        """A new journal below ``results``, in the machine's ``folder``. Raises ``RecordError`` if
+        it cannot be written."""
         path = results / header.machine.key / folder / f"{PREFIX}{header.id}{JOURNAL}"
         with _writing(path.parent):
             LineWriter.start(path, {"calibration": to_json(header)}).close()

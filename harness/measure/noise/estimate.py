@@ -182,9 +182,13 @@ def _table(pairs: Sequence[Pair], same: NDArray[np.bool_], *, paired: bool) -> _
         if raw
         else (np.zeros(0),) * 4
     )
-    seen = _modes(pairs, ms, np.where(df > 0, own, np.nan), same, paired=paired)
-    medians = [float(np.log(np.median(p.b.ms) / np.median(p.a.ms))) for p in pairs]
-    return _Table(ms, difference, own, df, share, seen, _errors(pairs), np.array(medians))
+    medians = np.array([float(np.log(np.median(p.b.ms) / np.median(p.a.ms))) for p in pairs])
+    apart = np.zeros_like(ms)
+    if not paired and int(same.sum()) >= LEAST:
+        # What moved all kernels between the sides is no mode of any.
+        apart = controls.fit_offset(ms[same], medians[same]).at(ms)
+    seen = _modes(pairs, ms, np.where(df > 0, own, np.nan), same, apart, paired=paired)
+    return _Table(ms, difference, own, df, share, seen, _errors(pairs), medians)
 
 
 def _median_shift(pairs: Sequence[Pair], same: NDArray[np.bool_]) -> float | None:
@@ -268,12 +272,22 @@ def _prior(table: _Table, method: str) -> tuple[Prior, Source]:
 
 
 def _modes(
-    pairs: Sequence[Pair], ms: Floats, own: Floats, same: NDArray[np.bool_], *, paired: bool
+    pairs: Sequence[Pair],
+    ms: Floats,
+    own: Floats,
+    same: NDArray[np.bool_],
+    apart: Floats,
+    *,
+    paired: bool,
 ) -> modes.Modes:
     """``modes.find`` of a table. Kernels that are identical on both sides show their modes
-    between the sides as well; of others only a side's own scatter counts (NaN: unknown)."""
+    between the sides as well, ``apart`` (log) as all kernels are there; of others only a side's own
+    scatter counts (NaN: unknown)."""
     together = same & (not paired)
-    every = [np.log((*p.a.ms, *p.b.ms)) for p in pairs]
+    every = [
+        np.log((*p.a.ms, *(np.array(p.b.ms) * np.exp(-by))))
+        for p, by in zip(pairs, apart, strict=True)
+    ]
     whole = [float(np.var(logs, ddof=1)) for logs in every]
     taken = [
         modes.Processes(

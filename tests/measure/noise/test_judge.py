@@ -175,6 +175,33 @@ def test_few_unchanged_kernels_say_nothing_of_a_change_but_earlier_runs_do() -> 
     assert flagged(judge(rough, RULES)) == 0
 
 
+def between_runs(seed: int, own: float, short: float = 0.0, change: float = 0.0) -> list[Pair]:
+    """60 kernels of 2 to 500 µs in three processes a side that agree to 0.05 %; between the runs
+    each moves by ``own`` and the short ones by up to ``short``. Every tenth may have changed, and
+    has by ``change``."""
+    rng, pairs = np.random.default_rng(seed), []
+    for n, ms in enumerate(np.geomspace(0.002, 0.5, 60).tolist()):
+        moved = rng.normal(0, own) + short * np.exp(-ms / 0.015) + change * (n % 10 == 5)
+        a, b = np.exp(rng.normal(0, 0.0005, (2, 3)) + np.array([[0.0], [moved]])) * ms
+        pairs.append(Pair(Times(tuple(a)), Times(tuple(b)), identical=n % 10 != 5))
+    return pairs
+
+
+def test_what_depends_on_duration_between_two_boards_is_taken_out() -> None:
+    chosen = slice(5, None, 10)
+    found = estimate(between_runs(1, 0.001, 0.03), paired=False)[0]
+    assert flagged(judge(found[chosen], RULES)) == 0
+    assert max(abs(e.log_ratio) for e in found[chosen]) < 0.006, "3 % at the shortest are gone"
+    slower = estimate(between_runs(1, 0.001, 0.03, 0.02), paired=False)[0]
+    assert {e.verdict for e in judge(slower[chosen], RULES)} == {Verdict.SLOWER}
+
+
+def test_what_is_detectable_contains_what_moves_kernels_between_runs() -> None:
+    quiet, moved = (effects(between_runs(2, own)) for own in (0.0, 0.01))
+    assert float(np.median([e.mde for e in quiet])) < 0.005
+    assert float(np.median([e.mde for e in moved])) > 0.04
+
+
 def test_a_small_interleaved_table_is_judged_by_what_its_method_is_known_for() -> None:
     pairs = [Pair(Times((0.0100, 0.01001, 0.00999)), Times((0.0102, 0.01021, 0.01019)))]
     old, new = (estimate(pairs, paired=True, method=m)[0][0] for m in (OLD_METHOD, "later"))
