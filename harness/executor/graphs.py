@@ -14,7 +14,7 @@ import torch
 from harness.dtypes import DType
 from harness.executor.hosttext import HostText, listing, unpacking
 from harness.executor.layouts import Host, Layout
-from harness.executor.products import Memory, Product, products
+from harness.executor.products import Copy, Product, products
 from harness.executor.regions import Value
 from harness.executor.views import Viewed, ViewPlan
 from harness.graph.calltext import call_kwargs, is_factory
@@ -97,7 +97,7 @@ class GraphWriter:
     _returned: dict[str, str] = field(default_factory=dict)
     _updating: bool = False
     _products: dict[str, Product] = field(default_factory=dict)
-    _long: dict[Memory, str] = field(default_factory=dict)
+    _larger: dict[Copy, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._plan = ViewPlan(self.partition)
@@ -264,29 +264,28 @@ class GraphWriter:
         return outputs.count(node.name) == 1 and not graph.mutations and node.name not in views
 
     def _product(self, result: str, node: Node, product: Product) -> None:
-        """A matrix product by way of copies with longer rows."""
+        """A matrix product by way of larger copies."""
+        larger = self.text.bind(self.host.larger, "larger")
         operands = []
-        long_rows = self.text.bind(self.host.long_rows, "long_rows")
         for place, name in enumerate(node.refs()):
             variable = self._values[name].variable
-            operand = product.copied.get(place)
+            operand, size = product.copied.get(place, (None, None))
             if operand is None:
-                operands.append(variable)
+                padded = place == 0 and product.bias is not None
+                operands.append(f"{larger}({variable}, ({product.bias},))" if padded else variable)
                 continue
-            if operand.memory not in self._long:
-                made = self._long[operand.memory] = self.text.fresh(f"{variable}_rows")
+            assert size is not None
+            copy = operand.memory, size
+            if copy not in self._larger:
+                made = self._larger[copy] = self.text.fresh(f"{variable}_larger")
                 matrix = f"{variable}.t()" if operand.turned else variable
-                self.text.add(f"{made} = {long_rows}({matrix})")
-            copy = self._long[operand.memory]
-            operands.append(f"{copy}.t()" if operand.turned else copy)
-        if product.row is not None:
-            assert isinstance(node.type, TensorType)
-            layout = Layout.of(node.type)
-            dtype, empty = self.text.dtype(layout.dtype), self.text.bind(self.host.empty, "empty")
-            operands.append(f"out={empty}({layout.shape}, ({product.row}, 1), {dtype})")
-        self.text.add(f"{result} = {self.text.bind(torch.mm, 'mm')}({', '.join(operands)})")
-        for memory in product.last:
-            self.text.drop([self._long.pop(memory)])
+                self.text.add(f"{made} = {larger}({matrix}, {size})")
+            operands.append(f"{self._larger[copy]}.t()" if operand.turned else self._larger[copy])
+        own = "" if product.result is None else "[:{}, :{}]".format(*product.result)
+        function = self.text.bind(_QUICK[node.op], node.packet)
+        self.text.add(f"{result} = {function}({', '.join(operands)}){own}")
+        for copy in product.last:
+            self.text.drop([self._larger.pop(copy)])
 
     def _argument(self, arg: Arg, node: Node, given: Mapping[str, str]) -> str:
         match arg:

@@ -10,7 +10,6 @@ import sympy
 import torch
 
 from harness.errors import GraphError
-from harness.executor.products import row_length
 from harness.graph.model import TensorType
 from harness.graph.replay import same_layout, torch_dtype
 from harness.ir.program import Buffer
@@ -69,7 +68,7 @@ class Layout:
 @dataclass(frozen=True, slots=True)
 class Host:
     """What generated host functions call besides torch. ``pads_rows``: whether matrix products
-    may go through copies with longer rows (``products``); ``workspaces`` by words and stream."""
+    may go through larger copies (``products``); ``workspaces`` by words and stream."""
 
     device: torch.device
     empty: Empty
@@ -77,11 +76,15 @@ class Host:
     pads_rows: bool = False
     workspaces: dict[tuple[int, int], torch.Tensor] = field(default_factory=dict, compare=False)
 
-    def long_rows(self, matrix: torch.Tensor) -> torch.Tensor:
-        """A copy of ``matrix`` whose rows start at multiples of 16 bytes."""
-        rows, columns = matrix.shape
-        row = row_length(columns, matrix.element_size())
-        return self.empty((rows, columns), (row, 1), matrix.dtype).copy_(matrix)
+    def larger(self, tensor: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+        """A dense copy of ``tensor`` with zeros behind in every dimension, up to ``shape``."""
+        strides = (shape[-1], 1)[-len(shape) :]
+        made = self.empty(shape, strides, tensor.dtype)
+        for axis, (size, whole) in enumerate(zip(tensor.shape, shape, strict=True)):
+            if size < whole:
+                made.narrow(axis, size, whole - size).zero_()
+        made[tuple(map(slice, tensor.shape))].copy_(tensor)
+        return made
 
     def adapted(self, tensor: torch.Tensor, layout: Layout) -> torch.Tensor:
         """``tensor`` if kernels can read it where it is, otherwise a copy that they can."""

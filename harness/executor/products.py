@@ -1,12 +1,13 @@
-"""Matrix products whose rows start at odd addresses, through copies whose rows do not.
+"""Matrix products with odd sizes, through copies with larger ones.
 
 The libraries' fast kernels for 16-bit matrices need rows that start at multiples of 16 bytes
-(cuBLAS's documentation, "Tensor Core Usage"). A vocabulary of 50257 gives none. Where that
-costs more than copying, the host function copies operands into memory with longer rows, and
-has the result written to such memory.
+(cuBLAS's documentation, "Tensor Core Usage"), and sizes to match: rows that are longer than they
+have elements are not enough (measured on an H200). A vocabulary of 50257 gives neither. Where that
+costs more than copying, the host function copies operands into larger matrices, with zeros behind,
+and takes the result out of a larger one.
 
-Measured on an H100: 95 to 143 TFLOP/s with odd rows. The other two figures below are
-assumptions; what the copies gave in all is in docs/measurements/backend.md.
+Measured on an H100: 95 to 143 TFLOP/s with odd rows; on an H200: 94 to 238, and 800 with sizes that
+are multiples of 8. What is saved is docs/measurements/limit.md's.
 """
 
 from __future__ import annotations
@@ -26,10 +27,14 @@ _COPIED = 2.5e12
 """Bytes read and written per second by a copy."""
 _WORTH = 1.5
 """How much more than the copies cost must be saved, for the figures are another device's."""
-_PRODUCTS = ("aten.mm.default",)
+_PRODUCTS = ("aten.mm.default", "aten.addmm.default")
 
 Memory: TypeAlias = "tuple[str, int, int, int]"
 """A matrix wherever it is read: root value, offset, rows, columns."""
+Larger: TypeAlias = "tuple[int, int]"
+"""Rows and columns."""
+Copy: TypeAlias = "tuple[Memory, Larger]"
+"""A copy of a matrix and its size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +56,20 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """One product. ``copied`` are its operands that are copied first, by position; ``row`` is
-    the length of the result's rows in elements if it is written to longer ones; ``last`` the
-    copies that no later product reads."""
+    """One product. ``copied`` are its operands that are copied first, by position, with the rows
+    and columns of the copy; ``result`` are the result's own rows and columns where it is taken out
+    of a larger one, ``bias`` the length of an added vector; ``last`` the copies that no later
+    product reads."""
 
-    copied: dict[int, Operand]
-    row: int | None
-    last: tuple[Memory, ...] = ()
+    copied: dict[int, tuple[Operand, Larger]]
+    result: Larger | None
+    bias: int | None = None
+    last: tuple[Copy, ...] = ()
+
+    @property
+    def copies(self) -> list[Copy]:
+        """The copies that it reads."""
+        return [(operand.memory, size) for operand, size in self.copied.values()]
 
 
 def row_length(columns: int, itemsize: int) -> int:
@@ -71,52 +83,48 @@ def products(plan: ViewPlan) -> dict[str, Product]:
     types = plan.partition.graph.types()
     calls = [s.node for s in plan.partition.steps if isinstance(s, HostCall)]
     found: dict[str, Product] = {}
-    already: set[Memory] = set()
+    already: set[Copy] = set()
     for node in calls:
         if node.op in _PRODUCTS:
             made = _product(node, types, plan, already)
             if made is not None:
                 found[node.name] = made
-                already.update(operand.memory for operand in made.copied.values())
-    last = last_uses([[o.memory for o in one.copied.values()] for one in found.values()])
+                already.update(made.copies)
+    last = last_uses([one.copies for one in found.values()])
     pairs = zip(found.items(), last, strict=True)
     return {name: replace(one, last=tuple(copies)) for (name, one), copies in pairs}
 
 
 def _product(
-    node: Node,
-    types: Mapping[str, object],
-    plan: ViewPlan,
-    already: set[Memory],
+    node: Node, types: Mapping[str, object], plan: ViewPlan, already: set[Copy]
 ) -> Product | None:
     """``node`` if it gains from copies; ``already`` are copies that exist anyhow."""
     result = known_layout(node.type)
     if result is None or not isinstance(node.type, TensorType) or not node.type.dtype.is_float:
         return None
     size = node.type.dtype.itemsize
-    operands = [_operand(arg.name, types, plan) for arg in node.args if isinstance(arg, Ref)]
-    if size != 2 or len(operands) != 2 or None in operands:
+    names = [arg.name for arg in node.args if isinstance(arg, Ref)]
+    first, second = (_operand(name, types, plan) for name in names[-2:])
+    if size != 2 or first is None or second is None or node.kwargs:
         return None
-    copied = {n: o for n, o in enumerate(operands) if o is not None and _odd(o.columns, size)}
-    (m, n), (row, last) = result
-    odd_result = last == 1 and row == n and _odd(n, size)
-    copies = {o.memory for o in copied.values()} - already
-    moved = sum(2 * size * rows * columns for _, _, rows, columns in copies)
-    moved += 2 * size * m * n if odd_result else 0
-    depth = _depth(operands[0])
-    gained = 2 * m * n * depth * (1 / _SLOW - 1 / _FAST)
-    if not (copied or odd_result) or gained < _WORTH * moved / _COPIED:
+    (m, n), stride = result
+    added = len(names) == 3
+    if stride != (n, 1) or (added and known_layout(types[names[0]]) != ((n,), (1,))):
         return None
-    return Product(copied, row_length(n, size) if odd_result else None)
-
-
-def _odd(columns: int, itemsize: int) -> bool:
-    return columns * itemsize % _ALIGNED_BYTES != 0
-
-
-def _depth(first: Operand | None) -> int:
-    assert first is not None
-    return first.rows if first.turned else first.columns
+    k = first.rows if first.turned else first.columns
+    large = {m: m, n: n, k: k}
+    large |= {d: row_length(d, size) for d in (first.columns, second.columns, n)}
+    copied = {
+        place: (operand, (large[operand.rows], large[operand.columns]))
+        for place, operand in enumerate((first, second), len(names) - 2)
+        if (large[operand.rows], large[operand.columns]) != (operand.rows, operand.columns)
+    }
+    bias = large[n] if added and large[n] != n else None
+    made = Product(copied, (m, n) if (large[m], large[n]) != (m, n) else None, bias)
+    moved = sum(2 * size * rows * columns for _, (rows, columns) in {*made.copies} - already)
+    moved += 2 * size * m * n if large[n] != n else 0
+    gained = 2 * m * n * k * (1 / _SLOW - 1 / _FAST)
+    return made if copied and gained >= _WORTH * moved / _COPIED else None
 
 
 def _operand(name: str, types: Mapping[str, object], plan: ViewPlan) -> Operand | None:
