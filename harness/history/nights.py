@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import socket
 from collections.abc import Iterator
@@ -12,11 +13,14 @@ from pathlib import Path
 
 import msgspec
 
+from harness.devices.closing import Closing
 from harness.errors import RecordError, UsageError
 from harness.files import write_atomically, write_error
 from harness.history import lookup, store
-from harness.records.night import FOLDER
-from harness.records.run import Machine, Run
+from harness.history.lines import LineWriter, read_lines
+from harness.measure.jobs import PairSamples
+from harness.records.night import FOLDER, Toolchain
+from harness.records.run import Machine, Run, from_json, to_json
 
 BASELINE = "baseline.json"
 
@@ -116,3 +120,44 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
         file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
         file.flush()
         yield
+
+
+def kept_pairs(folder: Path, run: Run, made_by: Toolchain) -> KeptPairs:
+    """What an interrupted night of the commit of ``run``, under the same toolchain, measured."""
+    said = repr((run.commit, made_by)).encode()
+    return KeptPairs(folder / FOLDER / f"pairs-{hashlib.sha256(said).hexdigest()[:16]}.jsonl")
+
+
+class KeptPairs(Closing):
+    """What a night has measured of its pairs, in the file ``path`` until the night is over: one
+    that was killed goes on from there. What cannot be read or written is measured again."""
+
+    def __init__(self, path: Path) -> None:
+        self._known: dict[str, PairSamples] = {}
+        self._lines: LineWriter | None = None
+        with contextlib.suppress(OSError, RecordError):
+            for where, line in read_lines(path) if path.exists() else ():
+                self._known[str(line.get("asked"))] = from_json(PairSamples, line["found"], where)
+        with contextlib.suppress(OSError):
+            self._lines = LineWriter.resume(path)
+
+    def get(self, asked: str) -> PairSamples | None:
+        """What was measured; None if it was not."""
+        return self._known.get(asked)
+
+    def put(self, asked: str, found: PairSamples) -> None:
+        """Keep what was measured."""
+        self._known[asked] = found
+        if self._lines is not None:
+            with contextlib.suppress(OSError):  # a full disk: the night goes on
+                self._lines.append({"asked": asked, "found": to_json(found)})
+
+    def close(self) -> None:
+        """Stop writing; the file stays."""
+        if self._lines is not None:
+            self._lines.close()
+
+    def remove(self) -> None:
+        """The night is over."""
+        if self._lines is not None:
+            self._lines.remove()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from harness.devices.job import Device
 from harness.devices.pool import Pool
@@ -46,6 +48,18 @@ class PairResults:
     notes: tuple[str, ...] = ()
 
 
+class Kept(Protocol):
+    """What an interrupted measurement left, by what was asked of a pair in a process."""
+
+    def get(self, asked: str) -> PairSamples | None:
+        """What was measured; None if it was not."""
+        ...
+
+    def put(self, asked: str, found: PairSamples) -> None:
+        """Keep what was measured."""
+        ...
+
+
 def time_pairs(
     pairs: Sequence[KernelPair],
     effort: Effort,
@@ -54,27 +68,41 @@ def time_pairs(
     follow: Follow = lambda _done, _total: None,
     handlers: Mapping[str, str] | None = None,
     device: Device | None = None,
+    kept: Kept | None = None,
 ) -> PairResults:
     """Time every pair in every process, on ``device`` (the current GPU if None). A pair that hangs
     or fails is a reason and is not tried in later processes; the others go on. Ctrl-C and a GPU
-    that gives out end it early. Raises ``NoDevice`` where nothing could be measured.
+    that gives out end it early. What is ``kept`` is not measured again. Raises ``NoDevice`` where
+    nothing could be measured.
     """
-    outcomes: list[list[PairSamples]] = [[] for _ in pairs]
+    asked = [[_asked(pair, effort, n) for n in range(effort.processes)] for pair in pairs]
+    known = [[None if kept is None else kept.get(one) for one in each] for each in asked]
+    outcomes = [{n: one for n, one in enumerate(each) if one is not None} for each in known]
     reasons = [""] * len(pairs)
     interrupted, lost = False, ""
+
+    def wanted(process: int, number: int) -> bool:
+        return not reasons[number] and process not in outcomes[number]
+
     with Pool([device or gpu()], effort.job_seconds, cache, handlers) as pool:
         facts: DeviceFacts = pool.open()[0]
         compile_ahead(_compile_jobs(pairs, facts), jobs, cache)
         try:
             for process, number, chance in in_fresh_processes(
-                pool, len(pairs), effort, lambda _, number: not reasons[number], follow
+                pool,
+                len(pairs),
+                effort,
+                lambda n, i: not reasons[i] and n not in outcomes[i],
+                follow,
             ):
                 pair, seed = pairs[number], effort.seed + process
                 a_first = chance.random() < 0.5
                 limits = (effort.budget_ms, effort.width)
                 try:
                     found = pool.run(PairJob(pair.a, pair.b, a_first, seed, *limits))
-                    outcomes[number].append(found)
+                    outcomes[number][process] = found
+                    if kept is not None:
+                        kept.put(asked[number][process], found)
                 except NoDevice:
                     raise
                 except HarnessError as error:
@@ -85,7 +113,14 @@ def time_pairs(
             lost = one_line(error)
         except KeyboardInterrupt:
             interrupted = True
-    return PairResults(facts, tuple(map(tuple, outcomes)), tuple(reasons), interrupted, lost)
+    ordered = tuple(tuple(each[n] for n in sorted(each)) for each in outcomes)
+    return PairResults(facts, ordered, tuple(reasons), interrupted, lost)
+
+
+def _asked(pair: KernelPair, effort: Effort, process: int) -> str:
+    """What tells a measurement from every other."""
+    said = repr((pair, effort.seed + process, effort.budget_ms, effort.width))
+    return hashlib.sha256(said.encode()).hexdigest()[:32]
 
 
 def find_device(cache: Path) -> DeviceFacts:

@@ -16,7 +16,7 @@ from harness.measure.jobs import DeviceFacts, Effort, Follow, PairSamples, Timed
 from harness.measure.noise.estimate import Pair, Times
 from harness.measure.noise.judge import Rules
 from harness.measure.noise.variance import median_error
-from harness.measure.pairs import KernelPair, time_pairs
+from harness.measure.pairs import Kept, KernelPair, time_pairs
 from harness.measure.peers.names import OURS
 from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.regions import Comparable, comparables
@@ -45,7 +45,8 @@ they say how far to trust the verdicts on the others."""
 class Workplace:
     """Where to measure: the cache folder, processes that compile, and who hears of progress.
     ``triton`` is the version that compiled A's binaries, if it is another one; ``places`` are the
-    GPUs to spread pairs over (none: the current one)."""
+    GPUs to spread pairs over (none: the current one); what is ``kept`` that one does not measure
+    again."""
 
     cache: Path
     jobs: int
@@ -53,6 +54,7 @@ class Workplace:
     triton: str = ""
     target: Target = H100
     places: Sequence[Place] = ()
+    kept: Kept | None = None
 
     def keeps(self, kernel: KernelRecord) -> bool:
         """Whether the cache has the binary of ``kernel`` that ``triton`` compiled for ``target``:
@@ -121,7 +123,8 @@ def time_matches(
     if place.places:
         found = time_spread(place.places, pairs, effort, place.follow)
     else:
-        found = time_pairs(pairs, effort, place.cache, place.jobs, place.follow)
+        where = (place.cache, place.jobs, place.follow)
+        found = time_pairs(pairs, effort, *where, kept=place.kept)
     measured: list[Measured] = ["a module is not recorded"] * len(matches)
     matches = [_without_samples(match) for match in matches]
     for n, outcomes, reason in zip(ready, found.outcomes, found.reasons, strict=True):

@@ -48,7 +48,7 @@ from harness.verdicts.night_plan import (
     with_known_times,
     within,
 )
-from harness.verdicts.night_record import night_of, suite_us, sum_finding
+from harness.verdicts.night_record import night_of, suite_us, sum_finding, toolchain
 from harness.verdicts.pairing import Match
 from harness.verdicts.problems import broken_in
 from harness.verdicts.sides import resolve_commit, where_commits_are
@@ -115,6 +115,7 @@ class _Night:
     confirmed: frozenset[str] = frozenset()
     estimated: float = 0.0
     began: float = field(default_factory=time.monotonic)
+    kept: nights.KeptPairs | None = None
 
     def run(self) -> tuple[Night, Comparison]:
         """From the graphs to the night's file."""
@@ -138,7 +139,12 @@ class _Night:
                 sink = stack.enter_context(Journal(results, run, self.say))
                 with self._phase("examine"):
                     run = self._examined(sorting, made, plan, sink)
-                return self._judged(sort(a, run, timed=plan.timed), plan, sink, stack)
+                if plan.timed:
+                    self.kept = stack.enter_context(nights.kept_pairs(folder, run, toolchain(run)))
+                found = self._judged(sort(a, run, timed=plan.timed), plan, sink, stack)
+                if self.kept and not self.trouble:
+                    self.kept.remove()
+                return found
 
     def _judged(
         self, sorting: Sorting, plan: Plan, sink: Memory, held: contextlib.ExitStack
@@ -250,10 +256,8 @@ class _Night:
         """Old against new, and once more what looks slower. None where nothing was timed."""
         old = sorting.a.machine.triton
         triton = old if old != sorting.b.machine.triton else ""
-        target, places = plan.session.target, plan.places
-        place = Workplace(
-            self.options.cache, self.options.jobs, triton=triton, target=target, places=places
-        )
+        here = Workplace(self.options.cache, self.options.jobs, triton=triton, kept=self.kept)
+        place = replace(here, target=plan.session.target, places=plan.places)
         controls, wanted = to_time(sorting)
         matches = sorting.pairing.matches
         if triton:  # what the earlier Triton compiled is known by its binary alone

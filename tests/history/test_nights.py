@@ -8,6 +8,10 @@ import pytest
 from harness.errors import RecordError
 from harness.history import nights, store
 from harness.history.nights import Accepted
+from harness.measure.jobs import PairSamples
+from harness.records.night import Toolchain
+from harness.records.run import Run
+from harness.records.timing import Samples
 from tests.history.examples import MACHINE, run
 
 ACCEPTED = Accepted("20260102-030405-abcdef123456", "abc", "me", "2026-01-02", "the first")
@@ -54,3 +58,25 @@ def test_which_run_is_the_baseline(tmp_path: Path) -> None:
     assert nights.find_baseline(tmp_path, laptop, target)[0] == first
     assert nights.find_baseline(tmp_path, laptop, "sm_80")[0].graphs == ()
     assert nights.find_baseline(tmp_path, other, target, first.id) == (first, "")
+
+
+def test_pairs_of_a_night_that_was_killed_are_kept(tmp_path: Path) -> None:
+    made_by = Toolchain("3", "2", "1", "sm_90", "3.11")
+    one = PairSamples(Samples((1.0, 2.0)), Samples((3.0,), stopped="width"))
+    run = Run("20260101-000000-a", "", MACHINE, "sm_90", commit="a" * 40)
+    with nights.kept_pairs(tmp_path, run, made_by) as kept:
+        assert kept.get("x") is None
+        kept.put("x", one)
+    (path,) = tmp_path.glob("nights/pairs-*.jsonl")
+    path.write_text(path.read_text() + '{"asked": "torn')
+    with nights.kept_pairs(tmp_path, run, made_by) as kept:
+        assert kept.get("x") == one
+        kept.put("y", one)
+    assert nights.kept_pairs(tmp_path, run, replace(made_by, triton="4")).get("x") is None
+    assert nights.kept_pairs(tmp_path, replace(run, commit="b" * 40), made_by).get("x") is None
+    again = nights.kept_pairs(tmp_path, run, made_by)
+    assert again.get("y") == one
+    again.remove()
+    assert not path.exists()
+    path.write_text("damaged\n{}\n")
+    assert nights.kept_pairs(tmp_path, run, made_by).get("x") is None

@@ -19,7 +19,7 @@ from harness.measure.jobs import (
     PairSamples,
     TimedKernel,
 )
-from harness.measure.pairs import KernelPair, PairResults
+from harness.measure.pairs import Kept, KernelPair, PairResults
 from harness.records.run import Machine, one_line
 from harness.records.timing import Samples
 from harness.target import H100
@@ -42,6 +42,7 @@ def time_pairs_here(
     jobs: int,
     follow: Follow = lambda _done, _total: None,
     handlers: Mapping[str, str] | None = None,
+    kept: Kept | None = None,
 ) -> PairResults:
     """``pairs.time_pairs`` without a process: the same answers, at once."""
     device = DeviceFacts(H100, Machine("fake", gpu="Fake GPU", triton="3"), "fake/1")

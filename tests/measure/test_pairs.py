@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 from harness.devices.pool import Pool
 from harness.errors import NoDevice
 from harness.measure import pairs, worker
-from harness.measure.jobs import Effort, PairJob, TimedKernel
+from harness.measure.jobs import Effort, PairJob, PairSamples, TimedKernel
 from harness.measure.pairs import KernelPair, time_pairs
 from harness.records.timing import Samples, Work
 from harness.target import H100
@@ -45,6 +46,30 @@ def test_every_process_is_fresh_and_has_its_own_order(tmp_path: Path) -> None:
     assert len(set(orders)) == 3, "each process takes the pairs in another order"
     assert {first for _, first, _, _ in entries} == {"True", "False"}, "A is not always first"
     assert len({seed for _, _, seed, _ in entries}) == 3, "each process draws its own inputs"
+
+
+def test_what_was_kept_is_not_timed_again(tmp_path: Path) -> None:
+    class Kept(dict[str, PairSamples]):
+        def put(self, asked: str, found: PairSamples) -> None:
+            self[asked] = found
+
+    kept = Kept()
+    both, effort = [pair("a"), pair("b")], Effort(2, seed=1)
+    given: Any = {"handlers": fake_pairs.HANDLERS, "kept": kept}
+    first = time_pairs(both, effort, tmp_path, 1, **given)
+    assert len((tmp_path / "log").read_text().splitlines()) == len(kept) == 4
+    kept.popitem()
+    again = time_pairs(both, effort, tmp_path, 1, **given)
+    assert len((tmp_path / "log").read_text().splitlines()) == 5
+    assert [list(map(medians, one)) for one in again.outcomes] == [
+        list(map(medians, one)) for one in first.outcomes
+    ]
+    other = replace(effort, seed=9)
+    assert time_pairs(both, other, tmp_path, 1, **given).outcomes != first.outcomes
+
+
+def medians(one: PairSamples) -> tuple[float, float]:
+    return one.a.median, one.b.median
 
 
 def test_a_kernel_that_cannot_run_is_a_reason(tmp_path: Path) -> None:

@@ -318,9 +318,11 @@ def test_an_interrupted_night_goes_on_where_it_stopped(world: World) -> None:
     with pytest.raises(KeyboardInterrupt):
         world.night()
     assert world.examined == ["k3"]
+    assert len(list(world.results.glob("*/nights/pairs-*.jsonl"))) == 1
     world.stop = lambda: None
     world.examined.clear()
     night = world.night()
+    assert not list(world.results.glob("*/nights/pairs-*.jsonl")), "the night is over"
     assert world.said == ["1 kernels are known from a night that was interrupted"]
     assert not world.examined, "its configuration is known from the interrupted run"
     assert night.status == 1
