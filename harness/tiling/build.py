@@ -108,7 +108,8 @@ def _initial(program: Program, group: FusedGroup) -> frozenset[str]:
     own = {id(n) for n in group.nests}
     others = (s for n in program.nests if id(n) not in own for s in n.stores)
     scattered = {s.buffer for s in others if s.indirect or s.mode.is_atomic}
-    filled = {s.buffer for n in group.nests for s in n.stores if not s.indirect}
+    own_stores = (s for n in group.nests for s in n.stores)
+    filled = {s.buffer for s in own_stores if not (s.indirect or s.mode.is_atomic)}
     return frozenset(scattered & filled)
 
 

@@ -67,11 +67,23 @@ def places(
     sum: "f32[5, 1]" = aten.add.Tensor(total, one)
     return (at, sum)
 """
+ONE_ROW = """# harness graph 1
+def one_row(
+    at: "i64[5, 7] bound=1",
+    a: "f32[5, 7, 6]",
+):
+    zeros: "f32[1, 6]" = aten.full.default([1, 6], 0, dtype=torch.float32)
+    twice: "f32[5, 7, 6]" = aten.mul.Tensor(a, 2)
+    put: "f32[1, 6]" = aten.index_put.default(zeros, [at], twice, True)
+    half: "bf16[1, 6]" = aten._to_copy.default(put, dtype=torch.bfloat16)
+    return (half,)
+"""
 
 
-@pytest.mark.parametrize("text", [ROUNDED, PLACES])
+@pytest.mark.parametrize("text", [ROUNDED, PLACES, ONE_ROW])
 def test_what_the_corpus_found(tmp_path, text):
     """A value rounded on the way to an f32 output was held against references that round all of
-    them or none; places found by a sort, and labels that are clamped, had no bound."""
+    them or none; places found by a sort, and labels that are clamped, had no bound; the kernel that
+    adds to a table of one row was held against zeros."""
     (one,) = tried({"it": (text, text)}, tmp_path / "log.jsonl", 1, ("sm_90",))
     assert not one.failures and not one.wrong and one.checked
