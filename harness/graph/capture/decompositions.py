@@ -9,7 +9,7 @@ than generated code stay whole, and so does everything that would draw random nu
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -57,11 +57,17 @@ RANDOM = tuple(
 """Packets that draw random numbers: taken apart by ``capture.random`` alone."""
 
 
+@functools.cache
+def _core() -> Mapping[torch._ops.OperatorBase, Callable[..., Any]]:
+    """Torch's core table, which takes torch a third of a second to put together."""
+    core: Any = core_aten_decompositions()
+    return dict(core.items())
+
+
 def decompositions(eager_random: bool = False) -> DecompositionTable:
     """A fresh table, keyed by overload, for ``make_fx`` and AOTAutograd. With ``eager_random``
     every operator that draws random numbers stays whole: torch draws them, as in eager mode."""
-    core: Any = core_aten_decompositions()
-    table: DecompositionTable = dict(core.items())
+    table: DecompositionTable = dict(_core())
     # an older torch lacks some of them; it does not trace them either
     packets = [getattr(torch.ops.aten, n) for n in DECOMPOSED if hasattr(torch.ops.aten, n)]
     table.update(get_decompositions(packets))
