@@ -46,6 +46,7 @@ from harness.graph.bounds import with_bounds
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.fx import Conversion, Naming, convert
 from harness.graph.model import CHECKED, Graph, tensors_of
+from harness.graph.views import inputs_shared
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
 from harness.runtime.compile.cache import usable
@@ -59,7 +60,6 @@ from harness.target import TARGETS, Target
 
 Runner = Callable[..., Any]
 Look = Callable[[EmittedModule, LaunchOn], LaunchOn]
-_OF_BASES = frozenset({"aten.as_strided.default", "aten.as_strided_scatter.default"})
 _LEAVE_OUT = "report it, and leave out fail_on_fallback to have torch run it"
 
 
@@ -446,15 +446,7 @@ def _boxed(
 def _bases(graph: Graph) -> list[tuple[int, int]]:
     """Inputs that stand for memory that several of the caller's tensors share, and how much of it
     was seen while tracing: AOTAutograd hands in all there is."""
-    readers: dict[str, set[str]] = {item.name: set() for item in graph.inputs}
-    for node in graph.nodes:
-        for name in node.refs():
-            readers.get(name, set()).add(node.op)
-    found = [
-        (number, item.type.numel)
-        for number, item in enumerate(graph.inputs)
-        if item.type.rank == 1 and readers[item.name] and readers[item.name] <= _OF_BASES
-    ]
+    found = inputs_shared(graph)
     if not all(numel.is_Integer for _, numel in found):
         raise _NotForEverySize("inputs of unknown sizes share memory")
     return [(number, int(numel)) for number, numel in found]

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.graph.model import Node, Ref
+import sympy
+
+from harness.graph.model import Graph, Node, Ref
 
 VIEW_OPS = frozenset(
     (
@@ -32,6 +34,10 @@ MULTIPLE_VIEW_OPS = frozenset(
     ).split()
 )
 """Operators all of whose results share storage with their first argument."""
+
+_BY_STRIDES = frozenset({"aten.as_strided.default", "aten.as_strided_scatter.default"})
+
+_WRITING = frozenset({"aten.index_put.default", "aten.view.default"})
 
 GETITEM = "getitem"
 """The element access of a node with several results."""
@@ -61,3 +67,23 @@ def root_name(name: str, nodes: Mapping[str, Node]) -> str:
     while (node := nodes.get(name)) is not None and is_view(node, nodes):
         name = base_name(node)
     return name
+
+
+def inputs_shared(graph: Graph) -> list[tuple[int, sympy.Expr]]:
+    """Places and lengths of the inputs that stand for memory which several tensors share.
+
+    The caller's tensors are picked out of them by strides; ``capture.scattering`` takes writing
+    them apart where sizes are known.
+    """
+    readers: dict[str, set[str]] = {item.name: set() for item in graph.inputs}
+    for node in graph.nodes:
+        for name in node.refs():
+            readers.get(name, set()).add(node.op)
+    written = {mutation.input for mutation in graph.mutations}
+    found = []
+    for number, item in enumerate(graph.inputs):
+        ops, numel = readers[item.name], item.type.numel
+        apart = _WRITING if item.name in written and numel.is_Integer else frozenset()
+        if item.type.rank == 1 and ops and ops <= _BY_STRIDES | apart:
+            found.append((number, numel))
+    return found

@@ -28,10 +28,17 @@ def test_a_seed_is_a_program() -> None:
         function(*args)
 
 
-def test_some_programs_are_right(devices: Devices) -> None:
-    trials = [trial(seed, devices) for seed in range(24)]
+@pytest.mark.parametrize("first", range(0, 300, 30))
+def test_three_hundred_short_programs_are_right(devices: Devices, first: int) -> None:
+    seeds = range(first, first + 30)
+    trials = [trial(seed, devices, make_program(seed, 5, 8)) for seed in seeds]
     assert [one for one in trials if one.faults] == []
-    assert sum(one.kernels for one in trials) > 24
+    assert sum(one.kernels for one in trials) > 30
+
+
+def test_some_long_programs_are_right(devices: Devices) -> None:
+    trials = [trial(seed, devices, make_program(seed, 30, 40)) for seed in range(4)]
+    assert [one for one in trials if one.faults] == []
 
 
 def test_programs_are_tried_by_processes_and_kept(tmp_path: Path) -> None:

@@ -396,3 +396,23 @@ def test_a_copy_keeps_the_bits_of_a_nan(compiler: Compiler, dtype: torch.dtype) 
 
     check(compiler, function, SHORTS)
     check(compiler, lambda x: (x.view(dtype).flip(0), x * 2), SHORTS)
+
+
+def test_a_sum_of_one_negative_zero_is_positive(compiler: Compiler) -> None:
+    def function(x: torch.Tensor) -> list[torch.Tensor]:
+        one = [x.sum(1), x.mean(1), x.sum(0), x.nansum(1), x.half().sum(1), x.logsumexp(1) * 0]
+        return [*one, *torch.var_mean(x, 1, correction=0), x.prod(1), x.amax(1)]
+
+    check(compiler, function, torch.tensor([[-0.0], [0.0], [-1.0]]))
+    check(compiler, function, torch.full((3, 16), -0.0))
+
+
+def test_memory_that_inputs_share_may_be_longer_than_was_traced(compiler: Compiler) -> None:
+    """What is written is longer than the last element seen."""
+    x = torch.arange(32.0).reshape(4, 8)[..., ::2]
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x[-1:] += 1
+        return y * 2
+
+    check(compiler, function, x, x[..., :2])

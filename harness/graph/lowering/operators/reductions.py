@@ -67,6 +67,8 @@ class Operand:
             return scalar.like(0 if component == 1 else 1, self.value)
         if kind is ReduceKind.SOFTMAX and component > 0:
             return scalar.like(1, self.value)
+        if kind in (ReduceKind.SUM, ReduceKind.WELFORD) and self.value.dtype.is_float:
+            return scalar.add(self.value, scalar.like(0, self.value))  # so that -0.0 comes to 0.0
         return self.value
 
     def finish(self, value: Value, position: int = 0) -> Result:
