@@ -9,8 +9,15 @@ from harness.graph.capture.strides import MISTRACED
 from harness.graph.lowering.operators import RULES
 from harness.graph.replay import operator_function
 
-SOMETIMES_WHOLE = {"aten.index_add.default", "aten.index_put.default", "aten.scatter_add.default"}
-"""Taken apart in 16 bits alone."""
+SOMETIMES_WHOLE = {
+    "aten._adaptive_avg_pool2d.default",
+    "aten.index_add.default",
+    "aten.index_put.default",
+    "aten.ldexp.Tensor",
+    "aten.scatter_add.default",
+    "aten.scatter_reduce.two",
+}
+"""Taken apart in some forms alone: with windows of several sizes, of integers, in 16 bits."""
 WRITTEN_LATER = {"aten.reshape.default", "aten.square.default", "aten.true_divide.Tensor"}
 """Torch computes with numbers made of sizes or taken from tensors in a graph that is traced."""
 NEWER = {"prims.fma.default"}
