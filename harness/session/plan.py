@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import functools
-import queue
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import harness
-from harness.devices.queue import Inbox, Queue
 from harness.errors import NoDevice, UsageError
 from harness.options import Options
 from harness.records.run import Machine, Run
 from harness.runtime.compile.cache import usable
 from harness.session.entries import ChosenKernels, Entry, corpus_notes, find_entries
-from harness.session.session import CheckQueue, Session, StaticQueue
+from harness.session.queues import new_session
+from harness.session.session import Session
 from harness.target import Target, find_target
 
 if TYPE_CHECKING:
@@ -133,19 +131,6 @@ def _limits(run: Run, device: DeviceFacts | None) -> Run:
         fp32_tflops=can.fp32_tflops,
         tensor_tflops=can.tensor_tflops,
     )
-
-
-def new_session(
-    options: Options,
-    workers: int,
-    entries: Sequence[Entry],
-    target: Target,
-    device: CudaDevice | None,
-) -> Session:
-    """A session over ``entries`` on ``device``, with ``workers`` processes beside it."""
-    inbox: Inbox = queue.SimpleQueue()
-    queues = static_queue(options, workers, inbox), check_queue(options, workers, inbox)
-    return Session(entries, target, inbox, *queues, device)
 
 
 @contextlib.contextmanager
@@ -315,25 +300,3 @@ def new_run(options: Options, request: Request, target: Target, device: DeviceFa
         processes=1 if device is None else request.processes,
     )
     return _limits(run, device)
-
-
-def static_queue(options: Options, workers: int, inbox: Inbox) -> StaticQueue:
-    """Compiles kernels and reads their static metrics. This process generates code meanwhile, so
-    it gets half of the workers."""
-    from harness.runtime.compile.compiling import CompilePool
-
-    count, cache = max(1, workers // 2), options.kept_cache
-    pool = functools.partial(CompilePool, count, cache)
-    return Queue("static metrics", inbox, pool, CompilePool.metrics_each)
-
-
-def check_queue(options: Options, workers: int, inbox: Inbox) -> CheckQueue:
-    """Runs small kernels in Triton's interpreter and compares: the longer queue once static metrics
-    are cached. Each worker takes a third of a GiB for torch, so that many cores do not mean
-    as many workers."""
-    from harness.runtime.interpret.interpreter import InterpreterPool
-
-    count, cache = min(workers, max(4, workers // 2)), options.kept_cache
-    return Queue(
-        "checks", inbox, functools.partial(InterpreterPool, count, cache), InterpreterPool.each
-    )

@@ -47,7 +47,7 @@ def open_board(kernel_seconds: float) -> Place:
     """The current GPU of the process that this runs in."""
     from harness.measure.jobs import gpu
     from harness.session.cuda import CudaDevice
-    from harness.session.plan import new_session
+    from harness.session.queues import new_session
     from harness.session.session import Session
     from harness.session.spread import BoardHere
 
