@@ -265,7 +265,7 @@ def test_a_gpu_of_another_kind_than_the_target_cannot_time_it(
     class Elsewhere:
         target = A100
 
-        def __init__(self, *_: object) -> None:
+        def __init__(self, *_: object, **__: object) -> None:
             pass
 
         def close(self) -> None:
