@@ -193,7 +193,8 @@ def _calibrate(
     path = journal.finish(found)
     tell(found, path)
     if isinstance(cause, KeyboardInterrupt):
-        output.note(f"interrupted; what had been measured is kept in {path}; go on: --resume")
+        more = "; go on: --resume" if slowed else ""
+        output.note(f"interrupted; what had been measured is kept in {path}{more}")
         return INTERRUPTED
     if cause is not None:
         output.note(f"{cause}; what had been measured is kept in {path}")
