@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -181,12 +182,15 @@ def _boards_here(options: Options, request: Request, workers: int) -> Iterator[l
         return new_session(options, share, entries, device.target, device)
 
     with contextlib.ExitStack() as stack:
-        found: list[Place] = []
-        for name in names:
+
+        def taken(name: str) -> Place:
             where = gpu(bandwidths=True, board=name)
             made = CudaDevice(options.cache, share, request.kernel_seconds, where=where)
-            place = BoardHere(made, gpu(board=name), session, options.cache, share)
-            found.append(stack.enter_context(contextlib.closing(place)))
+            stack.callback(made.close)
+            return BoardHere(made, gpu(board=name), session, options.cache, share)
+
+        with ThreadPoolExecutor(len(names)) as threads:  # 7 s each on an H200
+            found = list(threads.map(taken, names))
         yield found
 
 
