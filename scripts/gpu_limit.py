@@ -247,7 +247,7 @@ def cases() -> list[Case]:
 
 def ways(case: Case) -> tuple[str, ...]:
     """How the case is run."""
-    return (*WAYS, "separate") if case.family in FOREACH else WAYS
+    return ("untuned", "separate", *WAYS[2:]) if case.family in FOREACH else WAYS
 
 
 def compiled(case: Case, way: str, cache: Path, jobs: int) -> Callable[..., Any]:
@@ -327,6 +327,7 @@ def timed(case: Case, copy: float, cache: Path) -> dict[str, Any]:
             row["off"][way] = deviation(tensors(function(*inputs)), want)
             ms = row["ms"][way] = milliseconds(lambda f=function: f(*inputs), moved)  # type: ignore[misc]
             row["share"][way] = moved / ms / 1e6 / copy
+            print(case.name, way, f"{ms:.4f} ms {row['share'][way]:.2f}", flush=True)
         except Exception as error:  # noqa: BLE001 - one way's failure must not end the rest
             row["off"][way] = f"{type(error).__name__}: {error}"[:300]
     print(json.dumps(row), flush=True)

@@ -6,8 +6,8 @@ have elements are not enough (measured on an H200). A vocabulary of 50257 gives 
 costs more than copying, the host function copies operands into larger matrices, with zeros behind,
 and takes the result out of a larger one.
 
-Measured on an H100: 95 to 143 TFLOP/s with odd rows; on an H200: 94 to 238, and 800 with sizes that
-are multiples of 8. What is saved is docs/measurements/limit.md's.
+Measured on an H100: 95 to 143 TFLOP/s with odd rows; on an H200: 94 to 238, and 600 to 800 with
+sizes that are multiples of 8 (docs/measurements/limit.md, with what the copies cost).
 """
 
 from __future__ import annotations
