@@ -40,7 +40,7 @@ KEPT = tuple(
         # a library runs these better
         "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_attention_math "
         "_scaled_dot_product_flash_attention_for_cpu_backward scaled_dot_product_attention baddbmm "
-        "addmm mm bmm mv convolution convolution_backward _convolution "
+        "addmm mm bmm dot vdot mv convolution convolution_backward _convolution "
         "max_pool2d_with_indices max_pool2d_with_indices_backward _fft_c2c "
         # one conversion operator is enough
         "_to_copy"

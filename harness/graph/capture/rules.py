@@ -35,8 +35,6 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     rules: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
         _aten.as_strided_copy.default: _copied(_aten.as_strided.default),
         _aten.dist.default: dist,
-        _aten.dot.default: dot,
-        _aten.vdot.default: dot,
         _aten.narrow_copy.default: _copied(_aten.narrow.default),
         _aten.unbind_copy.int: _copied(_aten.unbind.int),
         _aten._cdist_forward.default: cdist,
@@ -174,13 +172,6 @@ def _copied(view: Callable[..., Any]) -> Callable[..., Any]:
 def dist(x: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """``dist``: the norm of the difference."""
     return torch.linalg.vector_norm(x - other, p)
-
-
-def dot(x: Tensor, other: Tensor) -> Any:
-    """``dot`` and ``vdot`` of real vectors, which reads each once, like any other reduction."""
-    if x.is_complex() or x.shape != other.shape or x.dtype is not other.dtype:
-        return NotImplemented
-    return (_wide(x) * _wide(other)).sum().to(x.dtype)
 
 
 def cdist(x: Tensor, other: Tensor, p: float, mode: int | None) -> Any:

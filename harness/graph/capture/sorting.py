@@ -106,8 +106,9 @@ def nanmedian(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, 
 
 def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """``mode``: the smallest of the most frequent values, and where the last of them stands. A NaN
-    is the largest and equals none; eager mode sorts it anywhere, and others with it."""
-    if not _fits(x, dim):
+    is the largest and equals none; eager mode sorts it anywhere, and others with it. On a GPU eager
+    mode takes any of the most frequent: there the library's operator stays."""
+    if not _fits(x, dim) or x.device.type != "cpu":
         return NotImplemented
     dim = dim % x.dim() if x.dim() else 0
     rows = x if x.dim() else x.view(1)
