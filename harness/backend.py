@@ -26,6 +26,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from harness import dump
 from harness import options as settings
 from harness.codegen.source import EmittedModule
 from harness.combos.choosing import combined
@@ -37,7 +38,6 @@ from harness.errors import (
     IndexOutOfRange,
     LayoutWarning,
     NotFinite,
-    UsageError,
 )
 from harness.executor import Launches, launches_of, prepare_graph
 from harness.executor.graphs import Sizes
@@ -47,15 +47,19 @@ from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joi
 from harness.graph.capture.fx import Conversion, Naming, convert
 from harness.graph.model import CHECKED, Graph, tensors_of
 from harness.graph.views import inputs_shared
+from harness.hooks import StageFiles
+from harness.measure.timer.graph_timer import CudaTimer
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
 from harness.runtime.compile.cache import usable
-from harness.runtime.device import current_target
+from harness.runtime.device import current_target, device_of
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.runtime.launch.host import on_device, raw_stream
 from harness.runtime.launch.observing import Asserted, Bandwidth, LaunchOn, Traced
 from harness.runtime.launch.selecting import SelectedKernel, SelectedKernels
-from harness.runtime.tune.tuning_cache import TuningCache, device_identity
+from harness.runtime.tune.autotune import Settings
+from harness.runtime.tune.options import Tuning, parsed
+from harness.runtime.tune.tuning_cache import LookupTable, TuningCache, device_identity
 from harness.target import TARGETS, Target
 
 Runner = Callable[..., Any]
@@ -73,31 +77,26 @@ def backend(
 ) -> Runner:
     """What ``torch.compile(…, backend="harness", options={…})`` calls.
 
-    Options are the switches of a ``Compiler``: ``fail_on_fallback``, ``eager_random``,
-    ``unchecked_indices``, ``assert_no_nan``, ``assert_finite``, ``warn_layouts``,
-    ``combo_kernels``, ``reduce_overhead`` (which ``mode="reduce-overhead"`` sets too). Its compile
-    reports are not kept; pass a ``Compiler`` to have them.
+    Options are the switches of a ``Compiler`` (one, ``reduce_overhead``, is also a ``mode``) and,
+    on CUDA, how to tune (docs/tuning.md): ``tune``, ``deterministic``,
+    ``tuning_table``. Its reports are not kept; pass a ``Compiler`` for them.
     """
-    given: dict[str, Any] = {name: bool(value) for name, value in (options or {}).items()}
+    given = {**(options or {}), **other}
     if mode == "reduce-overhead":
         given.setdefault("reduce_overhead", True)
     elif mode not in (None, "default"):
-        other = {**other, f"mode={mode}": mode}
-    if other or not given.keys() <= set(_SWITCHES):
-        raise UsageError(
-            "the backend does not know this option",
-            where='torch.compile(…, backend="harness")',
-            got=", ".join(sorted({*given, *other}.difference(_SWITCHES))),
-            expected=", ".join(_SWITCHES),
-            remedy="make a harness.backend.Compiler and pass it as the backend",
-        )
-    return Compiler(devices=_shared_devices(), **given)(gm, example_inputs)
+        given[f"mode={mode}"] = True
+    switches, tuning = parsed(given, _SWITCHES)
+    tuning = tuning if device_of(gm, example_inputs).type == "cuda" else Tuning()
+    compiler = Compiler(devices=_shared_devices(tuning), **switches)  # type: ignore[arg-type]
+    return compiler(gm, example_inputs)
 
 
 @functools.cache
-def _shared_devices() -> Devices:
+def _shared_devices(tuning: Tuning) -> Devices:
     """Worker processes and loaded kernels of all graphs compiled under the plain name."""
-    return Devices()
+    timer = CudaTimer() if tuning.search else None
+    return Devices(timer, tuning=tuning.settings, table=tuning.table)
 
 
 @dataclass(eq=False, slots=True)
@@ -109,12 +108,16 @@ class Devices:
     call. Binaries and module files are kept in the folder ``cache`` (None: the one the
     environment names); if it cannot be written, a warning says so and a temporary folder does
     until ``close``, which also ends the worker processes (all that ends with this process as
-    well). ``jobs`` processes compile kernels (None: as many as the environment says).
+    well). ``jobs`` processes compile kernels (None: as many as the environment says). ``tuning``
+    says how to tune; a configuration that the lookup table ``table`` has (None: the one the
+    environment names) is taken before anything is timed.
     """
 
     timer: Timer | None = None
     cache: Path | None = None
     jobs: int | None = None
+    tuning: Settings = field(default_factory=Settings)
+    table: Path | None = None
     _pool: InterpreterPool | None = None
     _kernels: dict[torch.device, SelectedKernels] = field(default_factory=dict)
     _folder: Path | None = None
@@ -192,7 +195,10 @@ class Devices:
             known = None
             if self.timer is not None:
                 known = TuningCache(cache / "tuned", device_identity(number))
-            kernels = SelectedKernels(target, self.timer, cache, number, jobs, known)
+            path = self.table or settings.current().tuning_table
+            table = None if path is None else LookupTable.load(path)
+            tuning = (known, self.tuning, table)
+            kernels = SelectedKernels(target, self.timer, cache, number, jobs, *tuning)
             self._kernels[device] = kernels
         return kernels
 
@@ -308,12 +314,14 @@ class Compiler:
         converted, options = convert(gm, inputs, name, Naming()), settings.current()
         _require_sizes(converted.graph)
         bases = _bases(converted.graph)
-        device = _device_of(gm, inputs)
+        device = device_of(gm, inputs)
         target = self.target or self.devices.target(device)
         graph = with_bounds(converted.graph)
         if not (self.unchecked_indices or options.unchecked_indices):
             graph = replace(graph, facts=(*graph.facts, CHECKED))
-        compiled = compile_graph(graph, target)
+        folder = options.dump and dump.new_folder(options.dump, name)
+        hooks = () if folder is None else (StageFiles(folder),)
+        compiled = compile_graph(graph, target, hooks=hooks)
         if self.combo_kernels:
             compiled = combined(compiled, target)
         failures = compiled.report().failures
@@ -336,7 +344,10 @@ class Compiler:
         kept = gm.meta.get(KEPT_OUTPUTS) if kind == "forward" else 0 if kind == "backward" else None
         records = self.reduce_overhead and not asserted and not converted.sizes
         wrap = functools.partial(self._recorded, compiled, kept) if records else None
-        return _boxed(converted, compiled, self.devices, device, rescue, bases, looks, wrap)
+        runner = _boxed(converted, compiled, self.devices, device, rescue, bases, looks, wrap)
+        if folder is not None:
+            dump.write(folder, graph, compiled, runner.__dict__["text"])
+        return runner
 
     def _recorded(
         self, compiled: CompiledGraph, kept: int | None, run: Callable[[list[Any]], list[Any]]
@@ -402,6 +413,7 @@ def _boxed(
     )
     sizes = Sizes(tuple(converted.sizes), converted.literals)
     run_graph: Runner = prepare_graph(compiled, _looking(launches, looks), device, sizes)
+    text = run_graph.__dict__["text"]
     if wrap is not None:
         run_graph = wrap(run_graph)
     positions, numbers = converted.positions, tuple(converted.sizes.values())
@@ -440,6 +452,7 @@ def _boxed(
 
     wrapped = on_device(run, device)
     wrapped._boxed_call = True  # type: ignore[attr-defined]
+    wrapped.__dict__["text"] = text
     return wrapped
 
 
@@ -477,14 +490,3 @@ def _size_key(arg: Any) -> object:
     if isinstance(arg, torch.Tensor):
         return (arg.dtype, arg.device, tuple(arg.shape), arg.stride(), arg.requires_grad)
     return (type(arg).__name__, arg)
-
-
-def _device_of(gm: fx.GraphModule, inputs: Sequence[Any]) -> torch.device:
-    """Where a graph works: on the device of its inputs, or of what it makes of numbers."""
-    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
-    if not tensors:
-        made = [node.meta.get("val") for node in gm.graph.nodes]
-        tensors = [value for value in made if isinstance(value, torch.Tensor)]
-    # A CUDA graph may read single numbers that live on the CPU.
-    chosen = next((t.device for t in tensors if t.device.type != "cpu"), None)
-    return chosen or torch.device("cpu")

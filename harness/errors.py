@@ -148,6 +148,10 @@ class LayoutWarning(UserWarning):
     """A kernel's inputs lie in memory in different orders, which costs bandwidth."""
 
 
+class DumpWarning(UserWarning):
+    """What was compiled could not be written where ``HARNESS_DUMP`` asks for it."""
+
+
 class DamagedBinary(HarnessError):
     """A file is not a saved kernel, or a damaged one."""
 

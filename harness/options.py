@@ -40,7 +40,8 @@ class Options:
     found besides the log; ``eager_random`` has torch draw all random numbers, as eager mode does;
     ``unchecked_indices`` leaves out the assertions that indices are in range; ``assert_no_nan``
     and ``assert_finite`` look at what every kernel reads and writes; ``warn_layouts`` warns of
-    kernels whose inputs lie in memory in different orders.
+    kernels whose inputs lie in memory in different orders; ``dump`` is a folder that gets a folder
+    of readable files for every graph that is compiled.
     """
 
     cache: Path
@@ -57,6 +58,7 @@ class Options:
     trace: bool = False
     bandwidth: str | None = None
     bandwidth_file: Path | None = None
+    dump: Path | None = None
     eager_random: bool = False
     unchecked_indices: bool = False
     assert_no_nan: bool = False
@@ -78,6 +80,7 @@ def from_environment(
     ones are relative to ``directory``); ``HARNESS_JOBS`` counts worker processes (default:
     the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_COMMIT`` is the
     commit that runs are recorded under; ``HARNESS_TUNING_TABLE`` names a table of configurations;
+    ``HARNESS_DUMP`` a folder for what compilations make;
     ``CI`` and ``NO_COLOR`` count when they are set and not empty. ``HARNESS_NO_CACHE``,
     ``HARNESS_BANDWIDTH`` and those of ``_SWITCHES`` (``HARNESS_VERIFY``, …) are switches;
     ``HARNESS_BANDWIDTH_KERNELS`` (a regular expression of kernels' names) and
@@ -102,6 +105,7 @@ def from_environment(
         tuning_table=seen.path("HARNESS_TUNING_TABLE"),
         bandwidth=_bandwidth(seen),
         bandwidth_file=seen.path("HARNESS_BANDWIDTH_FILE"),
+        dump=seen.path("HARNESS_DUMP"),
         **{name: seen.switch(f"HARNESS_{name.upper()}") for name in _SWITCHES},
     )
 
@@ -170,7 +174,7 @@ def current() -> Options:
     return from_environment(os.environ, Path.cwd(), cores=len(os.sched_getaffinity(0)))
 
 
-_FOLDERS = ("cache", "results", "suites", "tuning-table", "bandwidth-file")
+_FOLDERS = ("cache", "results", "suites", "tuning-table", "bandwidth-file", "dump")
 _SWITCHES = tuple(f.name for f in fields(Options) if f.type == "bool" and f.default is False)
 """Fields that are on where their variable, ``HARNESS_`` and their name, says so."""
 _EXPECTED = {str: "text in quotes", bool: "true or false", int: "a number from 1 up"}

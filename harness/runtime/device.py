@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -67,3 +69,14 @@ def current_target(device: torch.device | None = None) -> Target:
         multiprocessors=int(found.multi_processor_count),
         l2_bytes=int(getattr(found, "L2_cache_size", known.l2_bytes)),
     )
+
+
+def device_of(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> torch.device:
+    """Where a graph works: on the device of its inputs, or of what it makes of numbers."""
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    if not tensors:
+        made = [node.meta.get("val") for node in gm.graph.nodes]
+        tensors = [value for value in made if isinstance(value, torch.Tensor)]
+    # A CUDA graph may read single numbers that live on the CPU.
+    chosen = next((t.device for t in tensors if t.device.type != "cpu"), None)
+    return chosen or torch.device("cpu")

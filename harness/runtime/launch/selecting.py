@@ -26,8 +26,9 @@ from harness.runtime.compile.static import reason, untuned
 from harness.runtime.launch.driver import cuda
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.launch.native import Kernel, launching
+from harness.runtime.tune.autotune import Settings
 from harness.runtime.tune.caching import CachingAutotuner
-from harness.runtime.tune.tuning_cache import TuningCache
+from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
 
 _FEW = 6
@@ -43,7 +44,8 @@ class SelectedKernels:
 
     With a ``timer``, a configuration that ``tuning_cache`` knows is taken without timing.
     ``untuned`` are reasons, by kernel, why a kernel runs in its default configuration in spite of a
-    ``timer``.
+    ``timer``; ``settings`` say how to tune; ``table`` knows better than either, with or without a
+    timer.
     """
 
     target: Target
@@ -52,6 +54,8 @@ class SelectedKernels:
     device: int = 0
     jobs: int = 1
     tuning_cache: TuningCache | None = None
+    settings: Settings = field(default_factory=Settings)
+    table: LookupTable | None = None
     untuned: dict[str, str] = field(default_factory=dict)
     _kernels: dict[str, SelectedKernel] = field(default_factory=dict)
     _launchers: dict[tuple[str, Config], Launcher] = field(default_factory=dict)
@@ -110,9 +114,10 @@ class SelectedKernels:
         return {k.loaded.name: k.config for k in kernels if k.config is not None}
 
     def candidates(self, loaded: modules.LoadedModule) -> list[Config]:
-        """The module's candidates, the one first that is known to spill less than those before
-        it."""
-        known = untuned(loaded.text, self.target, self.cache)
+        """The module's candidates, first the table's, or the one that is known to spill less than
+        those before it."""
+        given = None if self.table is None else self.table.get(loaded)
+        known = given or untuned(loaded.text, self.target, self.cache)
         return list(dict.fromkeys((known or loaded.configs[0], *loaded.configs)))
 
     def unbound(
@@ -188,7 +193,8 @@ class SelectedKernel:
             return
         timer = self.owner.timer
         device = self.owner.device
-        if timer is None or len(self.loaded.configs) == 1:
+        alone = len(self.loaded.configs) == 1 and self.owner.settings.search.name == "none"
+        if timer is None or alone:
             config = self._first()
         elif torch.cuda.is_current_stream_capturing():
             # Timing waits for the device, which a recording forbids: choose for this call only.
@@ -209,7 +215,12 @@ class SelectedKernel:
     def _tuned(self, timer: Timer, args: Sequence[Any]) -> Config:
         owner = self.owner
         tuner = CachingAutotuner(
-            self.text, owner.target, owner.cache, tuning_cache=owner.tuning_cache
+            self.text,
+            owner.target,
+            owner.cache,
+            owner.settings,
+            owner.tuning_cache,
+            owner.table,
         )
         try:
             config = tuner.tune(args, timer).config
