@@ -344,10 +344,9 @@ class Compiler:
         kept = gm.meta.get(KEPT_OUTPUTS) if kind == "forward" else 0 if kind == "backward" else None
         records = self.reduce_overhead and not asserted and not converted.sizes
         wrap = functools.partial(self._recorded, compiled, kept) if records else None
-        runner = _boxed(converted, compiled, self.devices, device, rescue, bases, looks, wrap)
         if folder is not None:
-            dump.write(folder, graph, compiled, runner.__dict__["text"])
-        return runner
+            wrap = functools.partial(dump.written, folder, graph, compiled, wrap)
+        return _boxed(converted, compiled, self.devices, device, rescue, bases, looks, wrap)
 
     def _recorded(
         self, compiled: CompiledGraph, kept: int | None, run: Callable[[list[Any]], list[Any]]
@@ -413,7 +412,6 @@ def _boxed(
     )
     sizes = Sizes(tuple(converted.sizes), converted.literals)
     run_graph: Runner = prepare_graph(compiled, _looking(launches, looks), device, sizes)
-    text = run_graph.__dict__["text"]
     if wrap is not None:
         run_graph = wrap(run_graph)
     positions, numbers = converted.positions, tuple(converted.sizes.values())
@@ -452,7 +450,6 @@ def _boxed(
 
     wrapped = on_device(run, device)
     wrapped._boxed_call = True  # type: ignore[attr-defined]
-    wrapped.__dict__["text"] = text
     return wrapped
 
 

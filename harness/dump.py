@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from harness.compiled import CompiledGraph
 from harness.errors import DumpWarning
 from harness.graph.model import Graph, Region
 from harness.graph.text import dumps
+
+Run = Callable[..., Any]
 
 
 def new_folder(parent: Path, name: str) -> Path | None:
@@ -33,12 +36,15 @@ def new_folder(parent: Path, name: str) -> Path | None:
     return None
 
 
-def write(folder: Path, graph: Graph, compiled: CompiledGraph, host: str) -> None:
-    """Write what is there once everything is compiled; ``host`` is the host function's text."""
+def written(
+    folder: Path, graph: Graph, compiled: CompiledGraph, wrap: Callable[[Run], Run] | None, run: Run
+) -> Run:
+    """Write what is there once everything is compiled, and go on to ``wrap`` the host function
+    ``run``."""
     files = {
         "graph.py": dumps(graph),
         "order.txt": "".join(f"{line}\n" for line in _order(compiled)),
-        "host.py": host,
+        "host.py": run.__dict__["text"],
         **{f"kernels/{module.name}.py": module.text for module, _ in compiled.distinct()},
     }
     try:
@@ -47,6 +53,7 @@ def write(folder: Path, graph: Graph, compiled: CompiledGraph, host: str) -> Non
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         _warn(folder, error)
+    return run if wrap is None else wrap(run)
 
 
 def _order(compiled: CompiledGraph) -> Iterator[str]:
