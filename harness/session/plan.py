@@ -160,8 +160,7 @@ def _spread(options: Options, request: Request, workers: int, note: str) -> Iter
         run = replace(new_run(options, request, facts.target, facts), machine=fleet.machine())
 
         def ended(run: Run) -> Run:
-            state = summary([one for place in places for one in place.readings])
-            return replace(run, machine=fleet.machine(), state=state)
+            return replace(run, machine=fleet.machine(), state=summary(fleet.readings))
 
         notes = (*notes, f"{len(places)} GPUs: {', '.join(place.name for place in places)}")
         yield Plan(fleet, run, True, notes, ended, whole, tuple(places))
@@ -170,28 +169,14 @@ def _spread(options: Options, request: Request, workers: int, note: str) -> Iter
 @contextlib.contextmanager
 def _boards_here(options: Options, request: Request, workers: int) -> Iterator[list[Place]]:
     """The GPUs of this machine that are asked for, each with its share of the processes."""
-    from harness.measure.jobs import gpu
     from harness.runtime.device import boards
-    from harness.session.cuda import CudaDevice
-    from harness.session.spread import BoardHere
+    from harness.session.spread import Board
 
     names = boards(request.devices)
-    share = max(1, workers // len(names))
-
-    def session(device: CudaDevice, entries: Sequence[Entry]) -> Session:
-        return new_session(options, share, entries, device.target, device)
-
-    with contextlib.ExitStack() as stack:
-
-        def taken(name: str) -> Place:
-            where = gpu(bandwidths=True, board=name)
-            made = CudaDevice(options.cache, share, request.kernel_seconds, where=where)
-            stack.callback(made.close)
-            return BoardHere(made, gpu(board=name), session, options.cache, share)
-
-        with ThreadPoolExecutor(len(names)) as threads:  # 7 s each on an H200
-            found = list(threads.map(taken, names))
-        yield found
+    given = (options, max(1, workers // len(names)), request.kernel_seconds)
+    # All are closed, also where one cannot be taken.
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(len(names)) as threads:  # 7 s each
+        yield list(threads.map(lambda n: stack.enter_context(Board.taken(*given, n)), names))
 
 
 def _require_alone(request: Request) -> None:

@@ -6,103 +6,76 @@ have to be timed on one board. Which board has which graph is kept beside the ma
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import json
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Any, TypeAlias
 
+from harness.devices.closing import Closing
 from harness.devices.job import Device
 from harness.errors import HarnessError, NoDevice, UsageError
 from harness.files import write_atomically
-from harness.measure.jobs import DeviceFacts, Effort, Follow
+from harness.measure.jobs import DeviceFacts, Effort, Follow, gpu
 from harness.measure.pairs import KernelPair, PairResults, time_pairs
 from harness.measure.timer.state import Reading
+from harness.options import Options
 from harness.records.run import Machine, one_line
 from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry, MadeEntry
 from harness.session.model import BoardLost, Event, GraphDone, GraphStarted, ProcessStarted
-from harness.session.session import Session
+from harness.session.queues import new_session
 from harness.target import Target
 
 BOARDS = "boards.json"
 MOVED = "was lost, others timed its pairs"
 
+Tell: TypeAlias = Callable[[Any], None]
+"""Hears what a board says before it answers."""
 
-class Place(Protocol):
-    """A GPU that examines graphs and times pairs, here or on another machine. ``name`` is the
-    board's. What it does raises ``NoDevice`` when it is lost."""
 
-    @property
-    def name(self) -> str:
-        """What names the board."""
-        ...
+class Place(Closing):
+    """A GPU that does work, here or on another machine; ``name`` is the board's, ``facts`` what its
+    first process found."""
 
-    @property
-    def facts(self) -> DeviceFacts:
-        """What its first process found."""
-        ...
+    name: str
+    facts: DeviceFacts
 
-    @property
-    def readings(self) -> Sequence[Reading]:
-        """Its state while kernels were timed."""
-        ...
+    @abc.abstractmethod
+    def do(self, work: Examine | TimePairs, tell: Tell) -> Any:
+        """What ``work`` answers. Raises ``NoDevice`` when the GPU is lost."""
 
-    def events(self, entries: Sequence[Entry], processes: int) -> Iterator[Event]:
-        """What ``Session.events`` says of ``entries``."""
-        ...
-
-    def pairs(self, pairs: Sequence[KernelPair], effort: Effort, follow: Follow) -> PairResults:
-        """What ``time_pairs`` says of ``pairs``."""
-        ...
-
+    @abc.abstractmethod
     def interrupt(self) -> None:
         """From another thread: give up what is being done."""
-        ...
-
-    def close(self) -> None:
-        """Give the board back."""
-        ...
 
 
-@dataclass(frozen=True, slots=True)
-class BoardHere:
-    """A GPU of this machine. ``session`` makes a session on it, ``where`` is it as a device of a
-    pool; ``jobs`` processes compile."""
+@dataclass(eq=False, slots=True)
+class Board(Place):
+    """A GPU of this machine: ``where`` is it as a device of a pool; ``jobs`` processes compile."""
 
+    name: str
+    facts: DeviceFacts
     device: CudaDevice
     where: Device
-    session: Callable[[CudaDevice, Sequence[Entry]], Session]
-    cache: Path
+    options: Options
     jobs: int
 
-    @property
-    def name(self) -> str:
-        """The board's identifier."""
-        return self.device.machine.gpu_uuid or self.where.name
+    @classmethod
+    def taken(cls, options: Options, jobs: int, kernel_seconds: float, board: str = "") -> Board:
+        """The GPU with the identifier ``board``, or the current one. Raises ``NoDevice``."""
+        where = gpu(bandwidths=True, board=board)
+        made = CudaDevice(options.cache, jobs, kernel_seconds, where=where)
+        name = made.machine.gpu_uuid or where.name
+        return cls(name, made.facts, made, gpu(board=board), options, jobs)
 
-    @property
-    def facts(self) -> DeviceFacts:
-        """The board as its first process found it."""
-        return self.device.facts
-
-    @property
-    def readings(self) -> Sequence[Reading]:
-        """The board's state while kernels were timed."""
-        return self.device.readings
-
-    def events(self, entries: Sequence[Entry], processes: int) -> Iterator[Event]:
-        """Examine ``entries`` here."""
-        session = self.session(self.device, entries)
-        session.processes = processes
-        return session.events()
-
-    def pairs(self, pairs: Sequence[KernelPair], effort: Effort, follow: Follow) -> PairResults:
-        """Time ``pairs`` here."""
-        return time_pairs(pairs, effort, self.cache, self.jobs, follow, device=self.where)
+    def do(self, work: Examine | TimePairs, tell: Tell) -> Any:
+        """What ``work`` answers, done here."""
+        return work(self, tell)
 
     def interrupt(self) -> None:
         """Give up what is being done."""
@@ -111,6 +84,38 @@ class BoardHere:
     def close(self) -> None:
         """End its processes."""
         self.device.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Examine:
+    """Work: tells what ``Session.events`` says of ``entries``; answers the GPU's state
+    meanwhile."""
+
+    entries: Sequence[Entry]
+    processes: int
+
+    def __call__(self, board: Board, tell: Tell) -> list[Reading]:
+        """Done on ``board``."""
+        device, before = board.device, len(board.device.readings)
+        session = new_session(board.options, board.jobs, self.entries, device.target, device)
+        session.processes = self.processes
+        with contextlib.closing(session.events()) as events:
+            for event in events:
+                tell(event)
+        return list(device.readings[before:])
+
+
+@dataclass(frozen=True, slots=True)
+class TimePairs:
+    """Work: tells how many measurements are done, answers ``PairResults``."""
+
+    pairs: Sequence[KernelPair]
+    effort: Effort
+
+    def __call__(self, board: Board, tell: Tell) -> PairResults:
+        """Done on ``board``."""
+        where = (board.options.cache, board.jobs, lambda done, _: tell(done))
+        return time_pairs(self.pairs, self.effort, *where, device=board.where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +155,35 @@ class Homes:
             return (), {}  # missing, or damaged: made anew
 
 
-_Heard: TypeAlias = "queue.SimpleQueue[tuple[int, Event | BaseException | None]]"
+_Heard: TypeAlias = "queue.SimpleQueue[tuple[int, Any]]"
+
+
+def _begun(work: Mapping[int, tuple[Place, Examine | TimePairs]]) -> tuple[_Heard, threading.Event]:
+    """What places tell of their work, each from a thread, and at last its answer or why there is
+    none; and what ends them."""
+    heard: _Heard = queue.SimpleQueue()
+    stop = threading.Event()
+
+    def do(number: int, place: Place, mine: Examine | TimePairs) -> None:
+        def tell(said: Any) -> None:
+            if stop.is_set():
+                raise KeyboardInterrupt
+            heard.put((number, said))
+
+        try:
+            heard.put((number, place.do(mine, tell)))
+        except BaseException as error:  # noqa: BLE001 - raised where it is heard
+            heard.put((number, error))
+
+    for number, given in work.items():
+        threading.Thread(target=do, args=(number, *given), daemon=True).start()
+    return heard, stop
 
 
 @dataclass(eq=False, slots=True)
 class Fleet:
     """What a ``Session`` is, over several ``places``. A place that is lost costs nothing but time:
-    its graphs go to the others."""
+    its graphs go to the others. ``readings`` are the states of all while kernels were timed."""
 
     entries: Sequence[Entry]
     target: Target
@@ -164,6 +191,7 @@ class Fleet:
     homes: Homes
     processes: int = 1
     moved: bool = False
+    readings: list[Reading] = field(default_factory=list)
     _lost: dict[int, NoDevice] = field(default_factory=dict)
 
     def events(self) -> Generator[Event, None, None]:
@@ -201,19 +229,17 @@ class Fleet:
 
     def _together(self, work: Mapping[int, Sequence[Entry]]) -> Generator[Event, None, None]:
         """What places say of their ``work``, as it comes."""
-        heard: _Heard = queue.SimpleQueue()
-        stop = threading.Event()
-        for number, entries in work.items():
-            given = (self.places[number], number, entries, self.processes, heard, stop)
-            threading.Thread(target=_examine, args=given, daemon=True).start()
+        given = {n: (self.places[n], Examine(w, self.processes)) for n, w in work.items()}
+        heard, stop = _begun(given)
         running = dict.fromkeys(work, 0)  # the process that each is in
         held: dict[int, ProcessStarted] = {}
         try:
             while running:
                 number, event = heard.get()
                 match event:
-                    case None:
+                    case list():
                         del running[number]
+                        self.readings.extend(event)
                     case NoDevice():
                         del running[number]
                         self._lost[number] = event
@@ -234,26 +260,6 @@ class Fleet:
             stop.set()
             for number in running:
                 self.places[number].interrupt()
-
-
-def _examine(
-    place: Place,
-    number: int,
-    entries: Sequence[Entry],
-    processes: int,
-    heard: _Heard,
-    stop: threading.Event,
-) -> None:
-    """A thread: everything that ``place`` says, then None or why it ended."""
-    try:
-        events = place.events(entries, processes)
-        for event in events:
-            if stop.is_set():
-                break
-            heard.put((number, event))
-        heard.put((number, None))
-    except BaseException as error:  # noqa: BLE001 - raised where the events are heard
-        heard.put((number, error))
 
 
 def require_one_kind(places: Sequence[Place]) -> None:
@@ -280,12 +286,9 @@ def time_spread(
     last: NoDevice | None = None
     interrupted = False
     while left and alive and not interrupted:
-        chunks = {n: left[n :: len(alive)] for n in range(len(alive)) if left[n :: len(alive)]}
-        answers = _in_threads(
-            {n: (alive[n], [pairs[i] for i in chunk]) for n, chunk in chunks.items()},
-            effort,
-            follow,
-        )
+        chunks = {n: left[n :: len(alive)] for n in range(min(len(alive), len(left)))}
+        work = {n: TimePairs([pairs[i] for i in chunk], effort) for n, chunk in chunks.items()}
+        answers = _answers({n: (alive[n], w) for n, w in work.items()}, follow)
         gone = set()
         for n, answer in sorted(answers.items()):
             if isinstance(answer, NoDevice):
@@ -300,62 +303,41 @@ def time_spread(
         alive = [place for n, place in enumerate(alive) if n not in gone]
     if not found:
         raise last or NoDevice("there is no GPU to time on")
-    return _merged(found, len(pairs), interrupted, "" if alive else notes[-1], tuple(notes))
-
-
-def _merged(
-    found: Mapping[int, tuple[PairResults, int]],
-    total: int,
-    interrupted: bool,
-    lost: str,
-    notes: tuple[str, ...],
-) -> PairResults:
     devices = [result.device for result, _ in found.values()]
-    boards = {device.machine.gpu_uuid or "" for device in devices}
-    machine = replace(devices[0].machine, gpu_uuid="+".join(sorted(boards)))
-    parts = [found.get(n) for n in range(total)]
+    boards = "+".join(sorted({device.machine.gpu_uuid or "" for device in devices}))
+    parts = [found.get(n) for n in range(len(pairs))]
     return PairResults(
-        replace(devices[0], machine=machine),
+        replace(devices[0], machine=replace(devices[0].machine, gpu_uuid=boards)),
         tuple(p[0].outcomes[p[1]] if p else () for p in parts),
         tuple(p[0].reasons[p[1]] if p else "" for p in parts),
         interrupted,
-        lost,
-        notes,
+        "" if alive else notes[-1],
+        tuple(notes),
     )
 
 
-def _in_threads(
-    work: Mapping[int, tuple[Place, Sequence[KernelPair]]], effort: Effort, follow: Follow
+def _answers(
+    work: Mapping[int, tuple[Place, TimePairs]], follow: Follow
 ) -> dict[int, PairResults | NoDevice]:
     """What each place answers. Ctrl-C ends all of them, and what they had is here."""
-    stop = threading.Event()
-    heard: queue.SimpleQueue[tuple[int, PairResults | BaseException]] = queue.SimpleQueue()
-    done = dict.fromkeys(work, 0)
-    total = effort.processes * sum(len(pairs) for _, pairs in work.values())
-
-    def measure(number: int, place: Place, pairs: Sequence[KernelPair]) -> None:
-        def heed(finished: int, _: int) -> None:
-            if stop.is_set():
-                raise KeyboardInterrupt
-            done[number] = finished
-            follow(sum(done.values()), total)
-
-        try:
-            heard.put((number, place.pairs(pairs, effort, heed)))
-        except BaseException as error:  # noqa: BLE001 - raised where it is heard
-            heard.put((number, error))
-
-    for number, given in work.items():
-        threading.Thread(target=measure, args=(number, *given), daemon=True).start()
+    total = sum(mine.effort.processes * len(mine.pairs) for _, mine in work.values())
+    done: dict[int, int] = {}
     answers: dict[int, PairResults | NoDevice] = {}
-    while len(answers) < len(work):
-        try:
-            number, answer = heard.get()
-        except KeyboardInterrupt:
-            stop.set()
-            continue
-        if isinstance(answer, BaseException) and not isinstance(answer, NoDevice):
-            stop.set()
-            raise answer
-        answers[number] = answer
+    heard, stop = _begun(work)
+    try:
+        while len(answers) < len(work):
+            try:
+                number, said = heard.get()
+            except KeyboardInterrupt:
+                stop.set()
+                continue
+            if isinstance(said, int):
+                done[number] = said
+                follow(sum(done.values()), total)
+            elif isinstance(said, PairResults | NoDevice):
+                answers[number] = said
+            else:
+                raise said
+    finally:
+        stop.set()
     return answers

@@ -15,21 +15,15 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from harness import options
 from harness.errors import HarnessError, NoDevice, UsageError
-from harness.measure.jobs import DeviceFacts, Effort, Follow
-from harness.measure.pairs import KernelPair, PairResults
-from harness.measure.timer.state import Reading
+from harness.measure.jobs import DeviceFacts
 from harness.records.run import one_line
-from harness.session.entries import Entry
-from harness.session.model import Event
-
-if TYPE_CHECKING:
-    from harness.session.spread import Place
+from harness.session.spread import Board, Examine, Place, Tell, TimePairs
 
 START_SECONDS = 60.0
 """What a scheduler may take to answer."""
@@ -39,25 +33,14 @@ _ASK_SECONDS = 2.0
 _HELD = "harness_place"
 """The attribute of a worker that holds its GPU between tasks."""
 
-Open: TypeAlias = "Callable[[float], Place]"
+Open: TypeAlias = Callable[[float], Place]
 """Takes the GPU that a worker has; runs there, is given the limit for one kernel."""
 
 
 def open_board(kernel_seconds: float) -> Place:
     """The current GPU of the process that this runs in."""
-    from harness.measure.jobs import gpu
-    from harness.session.cuda import CudaDevice
-    from harness.session.queues import new_session
-    from harness.session.session import Session
-    from harness.session.spread import BoardHere
-
     found = options.current()
-
-    def session(device: CudaDevice, entries: Sequence[Entry]) -> Session:
-        return new_session(found, found.jobs, entries, device.target, device)
-
-    device = CudaDevice(found.cache, found.jobs, kernel_seconds)
-    return BoardHere(device, gpu(), session, found.cache, found.jobs)
+    return Board.taken(found, found.jobs, kernel_seconds)
 
 
 @contextlib.contextmanager
@@ -110,7 +93,7 @@ def remote_boards(
 
 
 @dataclass(eq=False, slots=True)
-class RemoteBoard:
+class RemoteBoard(Place):
     """The GPU of the worker called ``worker``."""
 
     client: Any
@@ -118,28 +101,11 @@ class RemoteBoard:
     facts: DeviceFacts
     open_place: Open
     kernel_seconds: float
-    readings: list[Reading] = field(default_factory=list)
+    name: str = field(init=False)
     _stopped: threading.Event = field(default_factory=threading.Event)
 
-    @property
-    def name(self) -> str:
-        """The board's identifier."""
-        return self.facts.machine.gpu_uuid or self.worker
-
-    def events(self, entries: Sequence[Entry], processes: int) -> Iterator[Event]:
-        """Examine ``entries`` there. Raises ``NoDevice`` when the worker is lost."""
-        answer = yield from self._told(_examine, entries, processes)
-        self.readings.extend(answer)
-
-    def pairs(self, pairs: Sequence[KernelPair], effort: Effort, follow: Follow) -> PairResults:
-        """Time ``pairs`` there. Raises ``NoDevice`` when the worker is lost."""
-        told = self._told(_time_pairs, pairs, effort)
-        while True:
-            try:
-                follow(*next(told))
-            except StopIteration as end:
-                found: PairResults = end.value
-                return found
+    def __post_init__(self) -> None:
+        self.name = self.facts.machine.gpu_uuid or self.worker
 
     def interrupt(self) -> None:
         """Listen no more; the worker ends what it has in hand by itself."""
@@ -151,13 +117,13 @@ class RemoteBoard:
         with contextlib.suppress(Exception):
             self.client.submit(_release, workers=[self.worker], pure=False).result(timeout=5.0)
 
-    def _told(self, work: Callable[..., Any], *given: Any) -> Generator[Any, None, Any]:
-        """What ``work`` tells meanwhile, then what it answers."""
+    def do(self, work: Examine | TimePairs, tell: Tell) -> Any:
+        """What ``work`` answers, done there. Raises ``NoDevice`` when the worker is lost."""
         topic = f"harness-{uuid.uuid4().hex}"
         heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.client.subscribe_topic(topic, lambda event: heard.put(pickle.loads(event[1])))  # noqa: S301
-        asked = (self.open_place, self.kernel_seconds, topic, pickle.dumps(given))
-        future = self.client.submit(work, *asked, workers=[self.worker], pure=False)
+        asked = (self.open_place, self.kernel_seconds, topic, pickle.dumps(work))
+        future = self.client.submit(_do, *asked, workers=[self.worker], pure=False)
         told, last, looked = 0, time.monotonic(), time.monotonic()
         try:
             while not future.done() or not heard.empty():
@@ -169,10 +135,10 @@ class RemoteBoard:
                         looked = time.monotonic()
                     continue
                 told, last = told + 1, time.monotonic()
-                yield message
+                tell(message)
             total, answer = _answer(future, self.worker, 1.0)
             for _ in range(total - told):  # the answer has overtaken them
-                yield heard.get(timeout=START_SECONDS)
+                tell(heard.get(timeout=START_SECONDS))
             return answer
         finally:
             future.cancel()
@@ -235,38 +201,21 @@ def _facts(open_place: Open, kernel_seconds: float) -> DeviceFacts:
     return _held(open_place, kernel_seconds).facts
 
 
-def _examine(
-    open_place: Open, kernel_seconds: float, topic: str, given: bytes
-) -> tuple[int, list[Reading]]:
-    """How many events there were, and the GPU's state."""
-    from distributed import get_worker
-
-    place = _held(open_place, kernel_seconds)
-    entries, processes = pickle.loads(given)  # noqa: S301 - from this package at the other end
-    before, told = len(place.readings), 0
-    try:
-        for event in place.events(entries, processes):
-            get_worker().log_event(topic, pickle.dumps(event))
-            told += 1
-    except NoDevice:
-        _release()
-        raise
-    return told, list(place.readings)[before:]
-
-
-def _time_pairs(
-    open_place: Open, kernel_seconds: float, topic: str, given: bytes
-) -> tuple[int, PairResults]:
-    """How often it was said how far they are, and what was measured."""
+def _do(open_place: Open, kernel_seconds: float, topic: str, work: bytes) -> tuple[int, Any]:
+    """How often something was told, and what the work answers."""
     from distributed import get_worker
 
     worker, told = get_worker(), 0
 
-    def follow(done: int, total: int) -> None:
+    def tell(said: Any) -> None:
         nonlocal told
-        worker.log_event(topic, pickle.dumps((done, total)))
+        worker.log_event(topic, pickle.dumps(said))
         told += 1
 
-    pairs, effort = pickle.loads(given)  # noqa: S301 - from this package at the other end
-    found = _held(open_place, kernel_seconds).pairs(pairs, effort, follow)
-    return told, found
+    try:
+        # pickled by this package at the other end
+        answer = _held(open_place, kernel_seconds).do(pickle.loads(work), tell)  # noqa: S301
+    except NoDevice:
+        _release()
+        raise
+    return told, answer

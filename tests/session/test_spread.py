@@ -11,23 +11,32 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
 from harness.errors import HarnessError, NoDevice, UsageError
-from harness.measure.jobs import DeviceFacts, Effort, Follow, PairSamples, TimedKernel
+from harness.measure.jobs import DeviceFacts, Effort, PairSamples, TimedKernel
 from harness.measure.pairs import KernelPair, PairResults
 from harness.measure.timer.state import Reading
 from harness.options import Options
 from harness.records.run import GraphRecord, Machine
 from harness.records.timing import Samples
 from harness.runtime import device
-from harness.session import cuda, plan
+from harness.session import plan, spread
 from harness.session.cuda import CudaDevice
-from harness.session.entries import Entry
 from harness.session.model import BoardLost, Event, GraphDone, ProcessStarted
-from harness.session.spread import Fleet, Homes, require_one_kind, time_spread
+from harness.session.spread import (
+    Examine,
+    Fleet,
+    Homes,
+    Place,
+    Tell,
+    TimePairs,
+    require_one_kind,
+    time_spread,
+)
 from harness.target import H100
 from tests.measure import fake_device
 from tests.measure.fakes import FakeEntry, RepeatableDevice, compiled, module, session
@@ -35,8 +44,8 @@ from tests.measure.fakes import FakeEntry, RepeatableDevice, compiled, module, s
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@dataclass
-class FakePlace:
+@dataclass(eq=False)
+class FakePlace(Place):
     """A board that takes ``seconds`` for a graph and is lost before its graph number ``dies``."""
 
     name: str
@@ -45,28 +54,31 @@ class FakePlace:
     kind: str = "fake-gpu"
     had: list[str] = field(default_factory=list)
     interrupted: bool = False
-    readings: Sequence[Reading] = ()
+    facts: DeviceFacts = field(init=False)
 
-    @property
-    def facts(self) -> DeviceFacts:
-        return DeviceFacts(H100, Machine(self.kind, gpu="g", gpu_uuid=self.name), "fake/1")
+    def __post_init__(self) -> None:
+        machine = Machine(self.kind, gpu="g", gpu_uuid=self.name)
+        self.facts = DeviceFacts(H100, machine, "fake/1")
 
-    def events(self, entries: Sequence[Entry], processes: int) -> Iterator[Event]:
+    def do(self, work: Examine | TimePairs, tell: Tell) -> Any:
+        if isinstance(work, TimePairs):
+            return self.pairs(work.pairs, work.effort, tell)
         again = RepeatableDevice()
-        for event in session(*entries, device=again, processes=processes).events():  # type: ignore[arg-type]
+        for event in session(*work.entries, device=again, processes=work.processes).events():  # type: ignore[arg-type]
             if isinstance(event, GraphDone):
                 if len(self.had) >= self.dies:
                     raise NoDevice("the GPU cannot be used", got="it fell off the bus")
                 time.sleep(self.seconds)
                 self.had.append(event.record.name)
-            yield event
+            tell(event)
+        return [Reading(0.0, 1980.0)]
 
-    def pairs(self, pairs: Sequence[KernelPair], effort: Effort, follow: Follow) -> PairResults:
+    def pairs(self, pairs: Sequence[KernelPair], effort: Effort, tell: Tell) -> PairResults:
         samples = Samples((1.0,) * 3, method=self.name)
         outcomes: list[tuple[PairSamples, ...]] = []
         lost = ""
         for n in range(len(pairs)):
-            follow(n, len(pairs))
+            tell(n)
             if n >= self.dies:
                 lost = "it fell off the bus"
             outcomes.append(() if lost else (PairSamples(samples, samples),) * effort.processes)
@@ -216,7 +228,7 @@ def test_a_run_over_the_boards_of_this_machine(
     monkeypatch.setattr(device, "boards", lambda asked: ["GPU-a", "GPU-b"])
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
     fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
-    monkeypatch.setattr(cuda, "CudaDevice", fake)
+    monkeypatch.setattr(spread, "CudaDevice", fake)
     monkeypatch.setattr(plan, "find_entries", lambda *_: entries(3))
     options = Options(tmp_path / "cache", tmp_path / "results", tmp_path, 2)
     (tmp_path / "cache").mkdir()
