@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from harness.errors import UsageError
 from harness.history.changes import families, fitting, noise
@@ -67,7 +68,9 @@ def detect(
             [days[row[0]] for row in rows],
             settings,
         )
-        for row, judged in zip(rows, machine.judge(), strict=True):
+        with threadpool_limits(1, user_api="blas"):  # threads of small products wait and spin
+            blocks = machine.judge()
+        for row, judged in zip(rows, blocks, strict=True):
             for i, one in zip(row, judged, strict=True):
                 found[i] = one
     return families.hold(found, places, settings)

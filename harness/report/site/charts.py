@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 _SPARK = (104, 24)
 """Size of a sparkline in pixels."""
@@ -42,7 +42,8 @@ class Mark:
 def sparkline(values: Sequence[float], style: str = "") -> Markup:
     """The last values as a line of text size, on a logarithmic scale, with a dot at the newest."""
     wide, high = _SPARK
-    shown = [math.log(value) for value in values if value > 0][-_MOST:]
+    newest = [value for value in values if value > 0][-_MOST:]
+    shown = [math.log(value) for value in newest]
     if len(shown) < 2:
         return Markup("")
     middle, span = (max(shown) + min(shown)) / 2, max(max(shown) - min(shown), _FLAT)
@@ -52,14 +53,11 @@ def sparkline(values: Sequence[float], style: str = "") -> Markup:
         for n, value in enumerate(shown)
     ]
     ends = [math.exp(value) for value in (shown[0], shown[-1])]
-    return Markup(
-        '<svg class="spark {}" viewBox="0 0 {} {}" role="img" aria-label="{}">'
-        '<path d="M{}"/><circle cx="{:.1f}" cy="{:.1f}" r="2.6"/></svg>'
-    ).format(
-        style,
-        wide,
-        high,
-        f"from {ends[0]:.4g} to {ends[1]:.4g} µs over {len(shown)} commits",
-        "L".join(f"{x:.1f} {y:.1f}" for x, y in points),
-        *points[-1],
+    label = f"from {ends[0]:.4g} to {ends[1]:.4g} µs over {len(shown)} commits"
+    path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    x, y = points[-1]
+    return Markup(  # numbers of ours, but for the class
+        f'<svg class="spark {escape(style)}" viewBox="0 0 {wide} {high}" role="img"'
+        f' aria-label="{label}"><path d="M{path}"/>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6"/></svg>'
     )

@@ -338,10 +338,7 @@ def lines_of(known: History, machine: str, report: Report) -> dict[tuple[str, st
     return {
         where: Line(
             tuple(
-                Segment(
-                    tuple(int(place) for place in one.positions),
-                    tuple(float(value) for value in 1000 * np.exp(one.values)),
-                )
+                Segment(tuple(one.positions.tolist()), tuple((1000 * np.exp(one.values)).tolist()))
                 for one in sorted(several, key=lambda one: int(one.positions[-1]))
             ),
             tuple(changes.get(where, ())),
@@ -423,6 +420,9 @@ def models_of(
     by_model: dict[str, list[GraphRecord]] = defaultdict(list)
     for name in sorted(graphs):
         by_model[model_of(name)].append(graphs[name])
+    kernels_by_model: dict[str, list[Kernel]] = defaultdict(list)
+    for kernel in kernels:
+        kernels_by_model[kernel.model].append(kernel)
     found = []
     for name, mine in by_model.items():
         parts = {graph.name: lines[graph.name, ""] for graph in mine if (graph.name, "") in lines}
@@ -433,7 +433,7 @@ def models_of(
             for place, value in zip(segment.x, segment.y, strict=True)
             if place <= month
         ]
-        ours = tuple(kernel for kernel in kernels if kernel.model == name)
+        ours = tuple(kernels_by_model[name])
         page = f"{slug(name)[:60]}.{hashlib.sha256(name.encode()).hexdigest()[:6]}.html"
         found.append(Model(name, page, tuple(mine), ours, total, parts, then[-1] if then else None))
     return tuple(found)

@@ -214,13 +214,14 @@ def _texts(path: Path, wanted: Mapping[tuple[str, str], int]) -> dict[int, str]:
 
 
 def _newest_night(results: Path, machine: str, newest: Run) -> night.Night | None:
-    """The machine's newest night, if it is of the newest run."""
+    """The newest night of the newest run: nights at older commits may have been made since."""
     for path in reversed(night.nights(results, machine)):
         try:
             found = night.load(path)
         except RecordError:
             continue
-        return found if found.run == newest.id else None
+        if found.run == newest.id:
+            return found
     return None
 
 

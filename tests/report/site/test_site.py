@@ -304,6 +304,26 @@ def test_a_night_of_an_older_run_is_not_shown(world: World, tmp_path: Path) -> N
     assert "77 gone" not in mine.text("index.html")
 
 
+def test_the_headline_does_not_depend_on_what_was_measured_last(
+    world: World, tmp_path: Path
+) -> None:
+    """After a red night somebody makes one at an older commit: the red one is still shown."""
+    shutil.copytree(world.results, tmp_path / "results")
+    run, before = world.runs[-1], world.runs[-2]
+    nights_of_machines.save(tmp_path / "results", of_tonight(run, before, ()))
+    older = replace(world.runs[-4], id="20261020-000000-aaaaaaaaaaaa", created="2026-10-20T00:00Z")
+    store.save(tmp_path / "results", older)
+    nights_of_machines.save(
+        tmp_path / "results",
+        Night("20261020-010000", older.machine.key, older.created, older.id, counts={"same": 77}),
+    )
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    text = mine.text("index.html")
+    assert "14 same, 2 changed; tonight could resolve about ±1.1 %" in text
+    assert "77 same" not in text
+
+
 def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from harness.report.site import pages
 
