@@ -74,23 +74,15 @@ def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedMod
         for argument, kind in signature_of(part.plan).items()
     }
     rows = [r for part in parts for r in argument_rows(part.plan, part.graph) * part.count]
-    described = "".join(f"    {row},\n" for row in rows)
-    listed = f"ARGS = [  # shape, stride, dtype, kind of contents, bound\n{described}]\n"
     text = _kernel(parts, name, list(signature))
     origins = tuple(dict.fromkeys(o for part in parts for o in part.plan.origins))
-    regions = tuple(dict.fromkeys(part.graph.name for part in parts))
     moved = sum(part.count * part.plan.bytes_moved for part in parts)
-    body = "\n".join(
-        (
-            f'REGION = "{regions[0]}"\nNODES = {tuple_text(origins)}\nKERNEL = "{name}"',
-            _constants(parts, references, signature, heaviest, moved, target) + listed,
-            f"\n{text}",
-            f"\n{_grid(parts)}",
-            f"\n{_reference(parts, references)}",
-            tail.arguments(name, False, listed, text),
-            tail.check(text, list(signature.values())),
-        )
-    )
+    given = {"signature": signature, "rows": rows, "text": text}
+    region = parts[0].graph.name
+    described = {"name": name, "region": region, "origins": origins, "moved": moved}
+    own = _own(parts, references, heaviest, target, **described, **given)
+    arguments = tail.arguments(name, False, "".join(rows), text)
+    body = "\n".join((own, arguments, tail.check(text, list(signature.values()))))
     known = code_hash(body)
     launches = sum(part.count for part in parts)
     head = f'"""{name}: {launches} launches of {len(parts)} kernels as one."""\n\n'
@@ -101,7 +93,7 @@ def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedMod
         facts=None,
         category="for",
         origins=origins,
-        region=regions[0],
+        region=region,
         code_hash=known,
         signature=tuple(signature.items()),
     )
@@ -189,16 +181,44 @@ def _programs(parts: Sequence[Part], blocks: dict[str, int]) -> int:
     return sum(p.count * -(-_points(p) // blocks[f"XBLOCK_{n}"]) for n, p in enumerate(parts))
 
 
-def _constants(
+def _own(
     parts: Sequence[Part],
     references: Sequence[Reference],
-    signature: dict[str, str],
     heaviest: Part,
-    moved: int,
     target: Target,
+    **given: object,
 ) -> str:
-    configs = _configs(parts, heaviest, target)
-    written, kept, allowed, first = [], [], [], 0
+    """The part of the module that is about its kernels; ``given`` is known already."""
+    written, kept, allowed = _outputs(parts, references)
+    return tail.template("combo.py.j2").render(
+        parts=parts,
+        target=target,
+        configs=[config_dict(config) for config in _configs(parts, heaviest, target)],
+        operations=sum(part.count * floating_operations(part.plan) for part in parts),
+        written=written,
+        kept=kept,
+        reduced=max(reduced_elements(part.plan) for part in parts),
+        steps=any(reference.steps for reference in references),
+        allowed=tail.allowed_line(allowed),
+        programs=[
+            f'{p.count} * -(-{_points(p)} // config["XBLOCK_{n}"])' for n, p in enumerate(parts)
+        ],
+        references=[
+            reference_text(reference, part.plan, f"_reference_{n}")
+            for n, (part, reference) in enumerate(zip(parts, references, strict=True))
+        ],
+        mapping=dict_text,
+        sequence=tuple_text,
+        **given,
+    )
+
+
+def _outputs(
+    parts: Sequence[Part], references: Sequence[Reference]
+) -> tuple[list[int], list[int], list[str]]:
+    """Of all arguments the positions that are written, those whose old contents are needed, and
+    the errors allowed (``tail.allowed_pairs``)."""
+    written, kept, allowed, first = list[int](), list[int](), list[str](), 0
     for part, reference in zip(parts, references, strict=True):
         plan, types = part.plan, list(signature_of(part.plan).values())
         own = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
@@ -212,44 +232,4 @@ def _constants(
             reference.floating,
             rounded=rounded_types(plan),
         )
-    flops = sum(part.count * floating_operations(part.plan) for part in parts)
-    lines = [
-        'CATEGORY = "for"',
-        f"BYTES = {moved}  # bytes one launch moves (modelled)",
-        f"FLOPS = {flops}  # floating-point operations of one (modelled)",
-        f"CONFIGS = [  # candidates for {target.name}, best guess first",
-        *(f"    {dict_text(config_dict(config))}," for config in configs),
-        "]",
-        f"SIGNATURE = {dict_text(signature)}",
-        f"DIVISIBLE_BY_16 = {tuple_text(list(signature))}",
-        f"OUTPUTS = {tuple_text(written)}  # positions in args that the kernel writes",
-        f"KEPT = {tuple_text(kept)}  # outputs whose old contents it needs",
-        f"REDUCED = {max(reduced_elements(part.plan) for part in parts)}",
-        f"STEPS = {any(reference.steps for reference in references)}  # whether results jump",
-        tail.allowed_line(allowed),
-    ]
-    return "\n".join(lines)
-
-
-def _grid(parts: Sequence[Part]) -> str:
-    each = [f'{p.count} * -(-{_points(p)} // config["XBLOCK_{n}"])' for n, p in enumerate(parts)]
-    total = "\n        + ".join(each)
-    head = 'def grid(config):\n    """Programs in x, y, z."""\n    total = (\n        '
-    return f"{head}{total}\n    )\n    return (total, 1, 1)\n"
-
-
-def _reference(parts: Sequence[Part], references: Sequence[Reference]) -> str:
-    lines = [
-        "def reference(args, wide=False, nudge=1.0):",
-        '    """The outputs by plain torch; ``wide``: float64; ``nudge``: of inexact calls."""',
-        "    args, found = list(args), []",
-    ]
-    for number, part in enumerate(parts):
-        width = len(part.plan.arguments)
-        lines.append(f"    for _ in range({part.count}):")
-        lines.append(f"        found += _reference_{number}(args[:{width}], wide, nudge)")
-        lines.append(f"        del args[:{width}]")
-    lines.append("    return found\n")
-    pairs = enumerate(zip(parts, references, strict=True))
-    texts = [reference_text(r, part.plan, f"_reference_{n}") for n, (part, r) in pairs]
-    return "\n\n".join(["\n".join(lines), *texts])
+    return written, kept, allowed

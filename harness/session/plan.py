@@ -22,7 +22,6 @@ from harness.target import Target, find_target
 
 if TYPE_CHECKING:
     from harness.measure.jobs import DeviceFacts
-    from harness.measure.peers.pool import PeerPool
     from harness.session.cuda import CudaDevice
     from harness.session.spread import Fleet, Place
 
@@ -90,15 +89,24 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         if device is not None:
             stack.enter_context(device)
         target = named if device is None else device.target
-        peers = None if device is None else open_peers(options, request, workers, device)
-        if peers is not None:
-            stack.enter_context(peers)
         entries = find_entries(options, request.suite, request.names, target, request.only)
         session = new_session(options, workers, entries, target, device)
-        session.peers, session.processes = peers, request.processes
+        session.processes = request.processes
+        if device is not None and request.against:
+            from harness.measure.peers.pool import PeerPool
+
+            given = (request.against, options.cache, workers)
+            peers = PeerPool(*given, processes=request.processes, first=device.worker)
+            session.peers = stack.enter_context(peers)
         run = new_run(options, request, target, None if device is None else device.facts)
         whole, notes = _notes(options, request, entries, note)
-        yield Plan(session, run, device is not None, notes, _ended(device), whole)
+
+        def ended(run: Run) -> Run:
+            if device is None:
+                return run
+            return replace(_limits(run, device.facts), state=device.state)
+
+        yield Plan(session, run, device is not None, notes, ended, whole)
 
 
 def _notes(
@@ -110,12 +118,6 @@ def _notes(
     if not whole:
         notes.append(f"only kernels like {' '.join(request.only)}: nothing is recorded")
     return whole, tuple(notes)
-
-
-def _ended(device: CudaDevice | None) -> Callable[[Run], Run]:
-    if device is None:
-        return lambda run: run
-    return lambda run: replace(_limits(run, device.facts), state=device.state)
 
 
 def _limits(run: Run, device: DeviceFacts | None) -> Run:
@@ -234,18 +236,6 @@ def _seen() -> DeviceFacts:
     from harness.runtime.device import current_target
 
     return DeviceFacts(current_target(), fingerprint(), METHOD)
-
-
-def open_peers(
-    options: Options, request: Request, workers: int, device: CudaDevice
-) -> PeerPool | None:
-    """Other compilers, if any are asked for."""
-    if not request.against:
-        return None
-    from harness.measure.peers.pool import PeerPool
-
-    processes, first = request.processes, device.worker
-    return PeerPool(request.against, options.cache, workers, processes=processes, first=first)
 
 
 def _require_timing(request: Request) -> None:
