@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Callable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from harness.errors import NoDevice, UsageError
 from harness.options import Options
 from harness.records.run import Machine, Run
 from harness.runtime.compile.cache import usable
-from harness.session.entries import ChosenKernels, Entry, corpus_notes, find_entries
+from harness.session.entries import ChosenKernels, corpus_notes, find_entries
 from harness.session.queues import new_session
 from harness.session.session import Session
 from harness.target import Target, find_target
@@ -82,14 +83,29 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
     with contextlib.ExitStack() as stack:
         cache, note = stack.enter_context(usable(options.kept_cache))
         options = replace(options, cache=cache)
+        device: CudaDevice | None = None
+        places: list[Place] = []
         if request.devices or request.workers:
-            yield stack.enter_context(_spread(options, request, workers, note))
-            return
-        device = open_device(options, request, workers)
-        if device is not None:
+            places = stack.enter_context(_places(options, request, workers))
+        elif device := open_device(options, request, workers):
             stack.enter_context(device)
-        target = named if device is None else device.target
+        facts = places[0].facts if places else device.facts if device is not None else None
+        target = facts.target if facts else named
         entries = find_entries(options, request.suite, request.names, target, request.only)
+        whole = not any(isinstance(entry, ChosenKernels) for entry in entries)
+        notes = [*([note] if note else []), *corpus_notes(options, request.suite)]
+        if not whole:
+            notes.append(f"only kernels like {' '.join(request.only)}: nothing is recorded")
+        run = new_run(options, request, target, facts)
+        if facts and places:
+            from harness.session.spread import BOARDS, Fleet, Homes
+
+            notes.append(f"{len(places)} GPUs: {', '.join(place.name for place in places)}")
+            homes = Homes(options.results / facts.machine.key / BOARDS if whole else None)
+            fleet = Fleet(entries, target, places, homes, request.processes)
+            run = replace(run, machine=fleet.machine())
+            yield Plan(fleet, run, True, tuple(notes), fleet.ended, whole, tuple(places))
+            return
         session = new_session(options, workers, entries, target, device)
         session.processes = request.processes
         if device is not None and request.against:
@@ -98,26 +114,13 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             given = (request.against, options.cache, workers)
             peers = PeerPool(*given, processes=request.processes, first=device.worker)
             session.peers = stack.enter_context(peers)
-        run = new_run(options, request, target, None if device is None else device.facts)
-        whole, notes = _notes(options, request, entries, note)
 
         def ended(run: Run) -> Run:
-            if device is None:
-                return run
-            return replace(_limits(run, device.facts), state=device.state)
+            return (
+                run if device is None else replace(_limits(run, device.facts), state=device.state)
+            )
 
-        yield Plan(session, run, device is not None, notes, ended, whole)
-
-
-def _notes(
-    options: Options, request: Request, entries: Sequence[Entry], note: str
-) -> tuple[bool, tuple[str, ...]]:
-    """Whether the run is whole, and what to say before it starts."""
-    notes = [*([note] if note else []), *corpus_notes(options, request.suite)]
-    whole = not any(isinstance(entry, ChosenKernels) for entry in entries)
-    if not whole:
-        notes.append(f"only kernels like {' '.join(request.only)}: nothing is recorded")
-    return whole, tuple(notes)
+        yield Plan(session, run, device is not None, tuple(notes), ended, whole)
 
 
 def _limits(run: Run, device: DeviceFacts | None) -> Run:
@@ -137,48 +140,32 @@ def _limits(run: Run, device: DeviceFacts | None) -> Run:
 
 
 @contextlib.contextmanager
-def _spread(options: Options, request: Request, workers: int, note: str) -> Iterator[Plan]:
-    """The plan of a run on several GPUs, here or on other machines."""
-    from harness.measure.timer.state import summary
-    from harness.session.spread import BOARDS, Fleet, Homes, require_one_kind
+def _places(options: Options, request: Request, workers: int) -> Iterator[list[Place]]:
+    """The GPUs that are asked for: of other machines, or of this one, each with its share of the
+    processes. Raises ``UsageError`` where they do not go together."""
+    from harness.session.spread import Board, require_one_kind
 
     _require_alone(request)
     with contextlib.ExitStack() as stack:
         if request.workers:
             from harness.session.workers import remote_boards
 
-            places = stack.enter_context(remote_boards(request.workers, request.kernel_seconds))
+            found = stack.enter_context(remote_boards(request.workers, request.kernel_seconds))
         else:
-            places = stack.enter_context(_boards_here(options, request, workers))
-        require_one_kind(places)
-        facts = places[0].facts
-        wanted = find_target(request.target or facts.target.name)
-        if wanted.capability != facts.target.capability:
-            raise _other_kind(wanted, facts.target)
-        entries = find_entries(options, request.suite, request.names, facts.target, request.only)
-        whole, notes = _notes(options, request, entries, note)
-        homes = Homes(options.results / facts.machine.key / BOARDS if whole else None)
-        fleet = Fleet(entries, facts.target, places, homes, request.processes)
-        run = replace(new_run(options, request, facts.target, facts), machine=fleet.machine())
+            from harness.runtime.device import boards
 
-        def ended(run: Run) -> Run:
-            return replace(run, machine=fleet.machine(), state=summary(fleet.readings))
-
-        notes = (*notes, f"{len(places)} GPUs: {', '.join(place.name for place in places)}")
-        yield Plan(fleet, run, True, notes, ended, whole, tuple(places))
-
-
-@contextlib.contextmanager
-def _boards_here(options: Options, request: Request, workers: int) -> Iterator[list[Place]]:
-    """The GPUs of this machine that are asked for, each with its share of the processes."""
-    from harness.runtime.device import boards
-    from harness.session.spread import Board
-
-    names = boards(request.devices)
-    given = (options, max(1, workers // len(names)), request.kernel_seconds)
-    # All are closed, also where one cannot be taken.
-    with contextlib.ExitStack() as stack, ThreadPoolExecutor(len(names)) as threads:  # 7 s each
-        yield list(threads.map(lambda n: stack.enter_context(Board.taken(*given, n)), names))
+            names = boards(request.devices)
+            given = (options, max(1, workers // len(names)), request.kernel_seconds)
+            with ThreadPoolExecutor(len(names)) as threads:  # 7 s each on an H200
+                take = functools.partial(Board.taken, *given)
+                # All are closed, also where one cannot be taken.
+                found = list(threads.map(lambda n: stack.enter_context(take(n)), names))
+        require_one_kind(found)
+        here = found[0].facts.target
+        wanted = find_target(request.target or here.name)
+        if wanted.capability != here.capability:
+            raise _other_kind(wanted, here)
+        yield found
 
 
 def _require_alone(request: Request) -> None:

@@ -22,9 +22,9 @@ from harness.errors import HarnessError, NoDevice, UsageError
 from harness.files import write_atomically
 from harness.measure.jobs import DeviceFacts, Effort, Follow, gpu
 from harness.measure.pairs import KernelPair, PairResults, time_pairs
-from harness.measure.timer.state import Reading
+from harness.measure.timer.state import Reading, summary
 from harness.options import Options
-from harness.records.run import Machine, one_line
+from harness.records.run import Machine, Run, one_line
 from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry, MadeEntry
 from harness.session.model import BoardLost, Event, GraphDone, GraphStarted, ProcessStarted
@@ -226,6 +226,10 @@ class Fleet:
         found = self.places[0].facts.machine
         boards = "+".join(sorted(place.name for place in self.places))
         return replace(found, gpu_uuid=boards + (" moved" if self.moved else ""))
+
+    def ended(self, run: Run) -> Run:
+        """``run`` with what is known of the GPUs at the end."""
+        return replace(run, machine=self.machine(), state=summary(self.readings))
 
     def _together(self, work: Mapping[int, Sequence[Entry]]) -> Generator[Event, None, None]:
         """What places say of their ``work``, as it comes."""
