@@ -54,7 +54,7 @@ def report(
     harness report -o site
     harness report results -o public --machine h200
     """
-    from harness.report.site.pages import require, write
+    from harness.report.site.pages import remove_gone, require, write
 
     require()
     from harness.report.site.gather import folders, gather
@@ -79,15 +79,16 @@ def report(
         for name, below in places.items():
             pages = gather(folder, place, known, found, name, places, step)
             made.append((pages.tonight, write(output / below, pages, step)))
-    answer.tell(_told(output / "index.html", made[0][0], [done for _, done in made]))
+        gone = remove_gone(output, list(places.values()))
+    answer.tell(_told(output / "index.html", made[0][0], [done for _, done in made], gone))
 
 
-def _told(first: Path, tonight: Tonight, done: Sequence[Written]) -> Report:
-    """The headline of the first machine, and where the pages of all are."""
+def _told(first: Path, tonight: Tonight, done: Sequence[Written], gone: int) -> Report:
+    """The headline of the first machine, and where all pages are; ``gone`` ones were removed."""
     sums = {
         "files": sum(one.files for one in done),
         "written": sum(one.written for one in done),
-        "removed": sum(one.removed for one in done),
+        "removed": sum(one.removed for one in done) + gone,
     }
     of = f" of {len(done)} machines" if len(done) > 1 else ""
     said = f"{first}: {sums['files']} files{of}, {sums['written']} of them new or changed"

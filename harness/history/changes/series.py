@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from harness.history.commits import order as history
 from harness.history.index import Index, IndexedRun
 from harness.measure.peers.names import SUBJECTS
-from harness.records.metrics import Metric, Scope
+from harness.records.metrics import Metric, Scope, named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,6 +169,17 @@ def series_of(known: History, metric: Metric) -> list[Series]:
         import pandas as pd
 
         table = pd.concat([table, _totals(known, metric)], ignore_index=True)
+    return _assembled(known, metric, table)
+
+
+def region_series(known: History) -> list[Series]:
+    """The time of all launches of each region, whatever its kernels; ``kernel`` is its name."""
+    metric = named("ms")
+    return _assembled(known, metric, _totals(known, metric, "region"))
+
+
+def _assembled(known: History, metric: Metric, table: pd.DataFrame) -> list[Series]:
+    """The rows of ``table`` by graph, kernel and environment, in the order of the commits."""
     environments, codes = _environments(known, metric)
     run = table["run"].to_numpy()
     position = known.position_of_run[run]
@@ -275,8 +286,9 @@ def _count_bad(known: History, rows: pd.DataFrame, bad: NDArray[np.bool_]) -> No
             known.left_out[reason] = int(which.sum())
 
 
-def _totals(known: History, metric: Metric) -> pd.DataFrame:
-    """The time of all launches of a graph, where each of its kernels has one, or its GB/s."""
+def _totals(known: History, metric: Metric, *parts: str) -> pd.DataFrame:
+    """The time of all launches of a graph, where each of its kernels has one, or its GB/s; of each
+    of its ``parts`` (a column), which is then called the kernel."""
     rows = known.frame
     launches = rows["launches"].to_numpy(np.float64, na_value=1)
     ms = rows["ms"].to_numpy(np.float64) * launches
@@ -284,12 +296,14 @@ def _totals(known: History, metric: Metric) -> pd.DataFrame:
     bad = rows["failed"].to_numpy(bool) | _throttled(rows) | ~np.isfinite(ms)
     # An interrupted run may lack kernels of a graph without saying which.
     bad |= ~_complete(known)[rows["run"].to_numpy()]
-    table = rows[["run", "graph"]].assign(ms=ms, moved=moved, bad=bad)
-    grouped = table.groupby(["run", "graph"], observed=True, sort=False)
+    names = ["run", "graph", *parts]
+    table = rows[names].assign(ms=ms, moved=moved, bad=bad)
+    grouped = table.groupby(names, observed=True, sort=False)
     totals = grouped.agg(ms=("ms", "sum"), moved=("moved", "sum"), bad=("bad", "any"))
     totals = totals[~totals["bad"]].reset_index()
     value = totals["ms"] if metric.name == "ms" else totals["moved"] / (1e6 * totals["ms"])
-    return totals[["run", "graph"]].assign(value=value, kernel="", row=-1)
+    kernel = totals[parts[0]].astype(str) if parts else ""
+    return totals[["run", "graph"]].assign(value=value, kernel=kernel, row=-1)
 
 
 def _complete(known: History) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ import difflib
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ import numpy as np
 from harness.errors import UnknownName
 from harness.files import slug
 from harness.history import schema
-from harness.history.changes.series import series_of
 from harness.records import metrics, modules
 from harness.records.causes import setting_changes
 from harness.records.names import short
@@ -29,8 +28,8 @@ from harness.table import clean, plural
 from harness.verdicts.totals import scopes
 
 if TYPE_CHECKING:
-    from harness.history.changes.changes import Change, Report
-    from harness.history.changes.series import History, Series
+    from harness.history.changes.changes import Change
+    from harness.history.changes.series import History
     from harness.history.index import IndexedRun
 
 _CONTEXT = 4
@@ -171,6 +170,17 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
+class Region:
+    """A region of a graph; ``line`` is the time of all launches of the ``kernels`` that it has now
+    and had before."""
+
+    graph: str
+    name: str
+    kernels: int
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """A model (a graph's forward and backward together). ``line`` is the sum of its graphs' times;
     ``month`` that sum thirty days ago, ``against`` other compilers' time over ours."""
@@ -182,6 +192,7 @@ class Model:
     line: Line
     parts: Mapping[str, Line]
     month: float | None = None
+    regions: tuple[Region, ...] = ()
 
     @property
     def today(self) -> float | None:
@@ -214,7 +225,8 @@ class Model:
 class Site:
     """All of it, for one machine. ``newest`` are the runs that graphs were last measured in, by
     graph; ``commits`` are those of the history, by position; ``links`` are the other machines and
-    where their pages are, as seen from this one's."""
+    where their pages are, as seen from this one's; ``first`` is the way to the site's first folder,
+    empty if this is it."""
 
     machine: str
     links: tuple[tuple[str, str], ...]
@@ -224,6 +236,7 @@ class Site:
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
     run: IndexedRun
+    first: str = ""
 
     @cached_property
     def by_name(self) -> dict[tuple[str, str], Kernel]:
@@ -323,60 +336,6 @@ def _page(graph: str, label: str, key: str) -> str:
     return f"{slug(graph)[:40]}.{slug(label)[:40]}.{digest}.html"
 
 
-def lines_of(known: History, machine: str, report: Report) -> dict[tuple[str, str], Line]:
-    """The history of every kernel's time by graph and key, that of a graph as a whole under an
-    empty key."""
-    keys = known.frame["key"].to_list()
-    found: dict[tuple[str, str], list[Series]] = defaultdict(list)
-    for series in series_of(known, metrics.named("ms")):
-        if series.environment.machine == machine:
-            found[series.graph, _key(series, keys)].append(series)
-    changes: dict[tuple[str, str], list[Change]] = defaultdict(list)
-    for change in report.changes:
-        if change.series.metric.name == "ms" and change.series.environment.machine == machine:
-            changes[change.series.graph, _key(change.series, keys)].append(change)
-    return {
-        where: Line(
-            tuple(
-                Segment(tuple(one.positions.tolist()), tuple((1000 * np.exp(one.values)).tolist()))
-                for one in sorted(several, key=lambda one: int(one.positions[-1]))
-            ),
-            tuple(changes.get(where, ())),
-        )
-        for where, several in found.items()
-    }
-
-
-def _key(series: Series, keys: Sequence[str]) -> str:
-    row = int(series.rows[-1])
-    return "" if row < 0 else keys[row]
-
-
-def with_history(
-    kernels: Iterable[Kernel],
-    lines: Mapping[tuple[str, str], Line],
-    known: History,
-    report: Report,
-    earlier: Mapping[tuple[str, str], tuple[Earlier, ...]],
-) -> tuple[Kernel, ...]:
-    """The kernels with their histories and what they were before; what takes most time first."""
-    exact: dict[tuple[str, str], list[Change]] = defaultdict(list)
-    keys = known.frame["key"].to_list()
-    for change in report.changes:
-        if change.series.metric.exact and change.series.kernel:
-            key = _key(change.series, keys)
-            exact[change.series.graph, key].append(change)
-    return tuple(
-        replace(
-            kernel,
-            line=lines.get((kernel.graph, kernel.key), Line()),
-            exact=tuple(exact.get((kernel.graph, kernel.key), ())),
-            earlier=earlier.get((kernel.graph, kernel.key), ()),
-        )
-        for kernel in sorted(kernels, key=lambda kernel: -(kernel.total_us or 0.0))
-    )
-
-
 def versions(
     known: History, machine: str, latest: Mapping[str, int]
 ) -> dict[tuple[str, str], list[tuple[int, int]]]:
@@ -414,6 +373,7 @@ def models_of(
     kernels: Sequence[Kernel],
     lines: Mapping[tuple[str, str], Line],
     month: int,
+    regions: Iterable[Region],
 ) -> tuple[Model, ...]:
     """The models of ``graphs``; ``month`` is the position in the history that thirty days ago
     comes to (-1: the history is not as old)."""
@@ -423,6 +383,9 @@ def models_of(
     kernels_by_model: dict[str, list[Kernel]] = defaultdict(list)
     for kernel in kernels:
         kernels_by_model[kernel.model].append(kernel)
+    regions_by_model: dict[str, list[Region]] = defaultdict(list)
+    for region in regions:
+        regions_by_model[model_of(region.graph)].append(region)
     found = []
     for name, mine in by_model.items():
         parts = {graph.name: lines[graph.name, ""] for graph in mine if (graph.name, "") in lines}
@@ -435,7 +398,8 @@ def models_of(
         ]
         ours = tuple(kernels_by_model[name])
         page = f"{slug(name)[:60]}.{hashlib.sha256(name.encode()).hexdigest()[:6]}.html"
-        found.append(Model(name, page, tuple(mine), ours, total, parts, then[-1] if then else None))
+        old, inside = then[-1] if then else None, tuple(regions_by_model[name])
+        found.append(Model(name, page, tuple(mine), ours, total, parts, old, inside))
     return tuple(found)
 
 

@@ -19,7 +19,7 @@ from harness.history.between import learn
 from harness.records import git, metrics, night
 from harness.records.night import NightCommit
 from harness.records.run import KernelRecord, Run
-from harness.report.site import data
+from harness.report.site import data, lines
 from harness.report.site.data import Commit, Earlier, Site
 from harness.report.site.tonight import Tonight, first_page
 from harness.table import Row
@@ -75,21 +75,23 @@ def gather(
         for graph in run.graphs
         if latest.get(graph.name) == n
     }
-    lines = data.lines_of(known, machine, report)
+    drawn = lines.lines_of(known, machine, report)
     step("reading earlier modules")
     earlier = _earlier(results, known, data.versions(known, machine, latest))
     bare = data.kernels_of(runs, latest, known)
-    kernels = data.with_history(bare, lines, known, report, earlier)
+    kernels = lines.with_history(bare, drawn, known, report, earlier)
+    regions = lines.regions_of(known, machine, kernels)
     names = dict.fromkeys((*known.commits, *(run.commit for run in runs.values() if run.commit)))
     site = Site(
         machine,
         _links(known, machine, places),
         commits_called(repository, list(names))[: len(known.commits)],
         kernels,
-        data.models_of(graphs, kernels, lines, _month_ago(known, machine)),
+        data.models_of(graphs, kernels, drawn, _month_ago(known, machine), regions),
         tuple(c for c in report.changes if c.series.environment.machine in ("", machine)),
         (*report.notes, *report.broken),
         known.runs[number],
+        "" if places[machine] == "." else os.path.relpath(".", places[machine]) + "/",
     )
     newest = runs[number]
     of_night = _newest_night(results, machine, newest)

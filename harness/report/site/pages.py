@@ -7,7 +7,7 @@ import importlib.util
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from harness.errors import RecordError, UsageError
-from harness.files import write_atomically
+from harness.files import write_atomically, write_error
 from harness.measure.peers.names import INDUCTOR, SUBJECTS
 from harness.measure.peers.ratios import by_region, ratios, roll_up
 from harness.records import metrics
@@ -30,6 +30,8 @@ from harness.table import clean, microseconds, plural, ratio
 if TYPE_CHECKING:
     import jinja2
 
+MACHINES = "machines"
+"""The folder that holds the pages of machines but the first."""
 MANIFEST = ".harness-site.json"
 """The list of the files that are ours: what is in it and no longer made goes."""
 _HERE = Path(__file__).parent / "templates"
@@ -73,13 +75,43 @@ def write(folder: Path, pages: Pages, step: Callable[[str], None]) -> Written:
         if known.get(name) != digest or not path.is_file():
             write_atomically(path, content, mode=0o644)
             written += 1
-    gone = [name for name in known if name not in made]
-    for name in gone:
-        (folder / name).unlink(missing_ok=True)
+    removed = _remove(folder, [name for name in known if name not in made])
     if made != known:
         text = json.dumps(made, indent=0, sort_keys=True)
         write_atomically(folder / MANIFEST, text.encode(), mode=0o644)
-    return Written(len(made), written, len(gone))
+    return Written(len(made), written, removed)
+
+
+def remove_gone(folder: Path, kept: Collection[str]) -> int:
+    """Remove the pages of machines that are not among the ``kept`` folders, as far as they are in
+    the list of our files there; how many files that were. Raises ``RecordError``."""
+    removed = 0
+    for path in sorted(folder.glob(f"{MACHINES}/*/{MANIFEST}")):
+        below = path.parent.relative_to(folder).as_posix()
+        if below not in kept:
+            removed += _remove(folder, [f"{below}/{name}" for name in _manifest(path.parent)])
+            _remove(folder, [f"{below}/{MANIFEST}"])
+    return removed
+
+
+def _remove(folder: Path, names: Sequence[str]) -> int:
+    """Remove files of ours below ``folder``, and the folders that this leaves empty, but nothing
+    that a link leads to elsewhere; how many files that were."""
+    real = folder.resolve()
+    places = {(folder / name).parent for name in names}
+    ours = {place for place in places if place.resolve().is_relative_to(real)}
+    try:
+        gone = [folder / name for name in names if (folder / name).parent in ours]
+        for path in gone:
+            path.unlink(missing_ok=True)
+        for below in sorted(ours - {folder}, reverse=True):
+            if below.is_dir() and not any(below.iterdir()):
+                below.rmdir()
+    except OSError as error:
+        raise write_error(
+            Path(error.filename or folder), error, "a page that is no longer made cannot be removed"
+        ) from error
+    return len(gone)
 
 
 def _manifest(folder: Path) -> dict[str, str]:
@@ -123,8 +155,9 @@ def _files(
 
     for name in _ASSETS:
         yield f"assets/{name}", (_HERE / name).read_bytes()
-    (package,) = importlib.util.find_spec("plotly").submodule_search_locations  # type: ignore[union-attr, misc]
-    yield f"assets/{_BUNDLE}", (Path(package) / "package_data" / _BUNDLE).read_bytes()
+    if not site.first:  # 4.5 MB: once, whatever the number of machines
+        (package,) = importlib.util.find_spec("plotly").submodule_search_locations  # type: ignore[union-attr, misc]
+        yield f"assets/{_BUNDLE}", (Path(package) / "package_data" / _BUNDLE).read_bytes()
     against = {model.name: _against(model) for model in site.models}
     peers = {name: found[INDUCTOR] for name, found in against.items() if INDUCTOR in found}
     yield "assets/search.js", _script("SEARCH", _search(site))

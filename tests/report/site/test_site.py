@@ -211,10 +211,41 @@ def test_each_machine_has_its_pages_and_links_to_the_others(world: World, tmp_pa
     ):
         assert other_page in links(mine.site / page).targets
         assert (mine.site / page).parent.joinpath(other_page).is_file()
+    (bundle,) = mine.site.rglob("plotly.min.js")
+    (loaded,) = [t for t in links(mine.site / below / "roofline.html").targets if "plotly" in t]
+    assert (mine.site / below / loaded).resolve() == bundle.resolve()
     alone = replace(mine, site=tmp_path / "alone")
     assert alone.report("--machine", "b200").exit_code == 0
     assert "NVIDIA B200" in alone.text("index.html")
     assert not (alone.site / "machines").exists()
+
+
+def test_pages_of_a_machine_that_is_gone_go_and_nothing_else(world: World, tmp_path: Path) -> None:
+    first = world.runs[0]
+    for name in ("nvidia-b200", "nvidia-b300"):
+        other = replace(first.machine, gpu=name, key=name)
+        when = f"2026-01-0{1 + (name > 'nvidia-b2')}T00:00:00"
+        store.save(tmp_path / "results", replace(first, machine=other, id=name, created=when))
+    store.save(tmp_path / "results", first)
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    gone, kept = (mine.site / "machines" / name for name in ("nvidia-b200", "nvidia-b300"))
+    ours = sum(path.is_file() for path in gone.rglob("*")) - 1  # the list itself
+    (gone / "notes.txt").write_text("a person's")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for name in (".harness-site.json", "index.html"):
+        (elsewhere / name).write_text('{"index.html": "x"}')
+    (mine.site / "machines" / "linked").symlink_to(elsewhere)
+    (mine.site / "machines" / "other").mkdir()
+    (mine.site / "machines" / "other" / "index.html").write_text("a person's")
+    shutil.rmtree(tmp_path / "results" / "nvidia-b200")
+    again = json.loads(mine.report("--json").stdout)
+    assert again["removed"] == ours
+    assert [path.name for path in gone.rglob("*")] == ["notes.txt"]
+    assert (kept / "index.html").is_file()
+    assert (elsewhere / "index.html").is_file()
+    assert (mine.site / "machines" / "other" / "index.html").is_file()
 
 
 def test_a_model_outside_the_comparison_is_not_called_the_same(world: World) -> None:
@@ -336,3 +367,27 @@ def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_unknown_machine_is_named(world: World, tmp_path: Path) -> None:
     done = replace(world, site=tmp_path / "site").report("--machine", "b200")
     assert "no run is of such a machine" in str(done.exception)
+
+
+def test_a_region_has_one_history_whatever_its_kernels_were(world: World, tmp_path: Path) -> None:
+    """A region of two kernels, of which one was in two launches before: all of them together."""
+    runs = []
+    for number, run in enumerate(world.runs[-4:]):
+        graph = run.graphs[0]
+        one, other, *rest = (replace(k, launches=1) for k in graph.kernels[:3])
+        mine = [replace(k, region="the.region") for k in (one, other)]
+        if number < 2:
+            mine[1] = replace(mine[1], origins=("another_node",), launches=2)
+        runs.append(replace(run, graphs=(replace(graph, kernels=(*mine, *rest)),)))
+        store.save(tmp_path / "results", runs[-1])
+    mine_too = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine_too.report().exit_code == 0
+    (page,) = mine_too.site.glob("models/*.html")
+    text = page.read_text(encoding="utf-8")
+    drawn = text.split("time of region the.region by commit")[1].split('json">')[1]
+    (segment,) = json.loads(drawn.split("</script>")[0])["segments"]
+    totals = [
+        sum(1000 * (k.ms or 0) * k.launches for k in run.graphs[0].kernels[:2]) for run in runs
+    ]
+    assert segment["y"] == pytest.approx(totals, rel=1e-4)
+    assert "time of region " + runs[0].graphs[0].kernels[2].region not in text
