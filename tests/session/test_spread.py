@@ -17,8 +17,9 @@ import pytest
 import torch
 
 from harness.errors import HarnessError, NoDevice, UsageError
+from harness.measure import pairs as measured_pairs
 from harness.measure.jobs import DeviceFacts, Effort, PairSamples, TimedKernel
-from harness.measure.pairs import KernelPair, PairResults
+from harness.measure.pairs import KernelPair, PairResults, time_pairs
 from harness.measure.timer.state import Reading
 from harness.options import Options
 from harness.records.run import GraphRecord, Machine
@@ -38,7 +39,7 @@ from harness.session.spread import (
     time_spread,
 )
 from harness.target import H100
-from tests.measure import fake_device
+from tests.measure import fake_device, fake_pairs
 from tests.measure.fakes import FakeEntry, RepeatableDevice, compiled, module, session
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -228,6 +229,9 @@ def test_a_run_over_the_boards_of_this_machine(
     monkeypatch.setattr(device, "boards", lambda asked: ["GPU-a", "GPU-b"])
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
     fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
+    timing = functools.partial(time_pairs, handlers=fake_pairs.HANDLERS)
+    monkeypatch.setattr(spread, "time_pairs", timing)
+    monkeypatch.setattr(measured_pairs, "compile_ahead", lambda *_: None)
     monkeypatch.setattr(spread, "CudaDevice", fake)
     monkeypatch.setattr(plan, "find_entries", lambda *_: entries(3))
     options = Options(tmp_path / "cache", tmp_path / "results", tmp_path, 2)
@@ -237,6 +241,11 @@ def test_a_run_over_the_boards_of_this_machine(
         assert made.run.machine.gpu_uuid == "GPU-a+GPU-b"
         found = records(made.session.events())
         run = made.ended(made.run)
+        said: list[tuple[int, int]] = []
+        two = [KernelPair((k,), (k,)) for k in map(TimedKernel, ("# a\n# ms 1", "# b\n# ms 2"))]
+        timed = time_spread(made.places, two, Effort(2), lambda *done: said.append(done))
+    assert [len(outcomes) for outcomes in timed.outcomes] == [2, 2]
+    assert (timed.lost, timed.notes, said[-1]) == ("", (), (4, 4))
     assert sorted(found) == ["g0", "g1", "g2"]
     assert all([s.process for s in k.sets] == [0, 1] for g in found.values() for k in g.kernels)
     assert run.state is not None
