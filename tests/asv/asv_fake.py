@@ -32,7 +32,7 @@ class FakeDevice:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def prepare(self, modules: Sequence[Any], given: Any = ()) -> None:
+    def prepare(self, modules: Sequence[Any]) -> None:
         with Path(os.environ["FAKE_LOG"]).open("a") as log:
             log.write(f"{os.getpid()} {len(modules)}\n")
 

@@ -78,7 +78,7 @@ class Device:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def prepare(self, modules: Any, given: Any = ()) -> None:
+    def prepare(self, modules: Any) -> None:
         assert len(modules) == 2
 
     def check(self, module: Any) -> CheckResult:

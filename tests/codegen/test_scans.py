@@ -129,7 +129,7 @@ def test_a_scan_between_two_reversals_is_one_kernel() -> None:
     return (forward,)
 """
     (kernel,) = sources(_graph(text))
-    assert [a.buffers for a in kernel.arguments] == [("x",), ("forward",)]
+    assert [a.buffers for a in kernel.plan.arguments] == [("x",), ("forward",)]
 
 
 LONG = _graph("""def long(
