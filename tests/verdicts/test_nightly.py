@@ -268,6 +268,26 @@ def test_a_baseline_without_modules(world: World) -> None:
         world.night()
 
 
+def test_a_repository_without_the_old_commits(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shallow clone: kernels are judged as ever, and the night says why it names no commit."""
+    place = tmp_path / "clone"
+    place.mkdir()
+    git(place, "init", "-q")
+    git(place, "commit", "-q", "--allow-empty", "-m", "all that the clone has")
+    monkeypatch.chdir(place)
+    world.start()
+    slow(world, 3, 0.0204)
+    world.commit = git(place, "rev-parse", "HEAD").strip()
+    night = world.night()
+    assert (night.light, night.status) == (Light.RED, nightly.REGRESSED)
+    assert night.commits == ()
+    (note,) = [one for one in night.notes if "the commits since the baseline" in one]
+    assert "are not known" in note
+    assert "a" * 10 in note
+
+
 def test_two_nights_at_once(world: World) -> None:
     world.start()
     with nights.one_at_a_time(world.results / MACHINE.key):
