@@ -226,10 +226,9 @@ def share(found: int, of: int) -> Share:
 
 
 def _model(noise: Noise) -> NoiseModel:
-    p = noise.prior
-    return NoiseModel(
-        p.df, p.kernels, p.trend, p.centre, p.shortest, p.longest, noise.session.variance
-    )
+    p, session = noise.prior, noise.session
+    parts = (session.variance, session.absolute)
+    return NoiseModel(p.df, p.kernels, p.trend, p.centre, p.shortest, p.longest, *parts)
 
 
 def detectable(model: NoiseModel, ms: float, processes: int, family: int, rules: Rules) -> float:
@@ -238,7 +237,8 @@ def detectable(model: NoiseModel, ms: float, processes: int, family: int, rules:
     from harness.measure.noise.variance import Prior
 
     prior = Prior(model.df, model.kernels, model.trend, model.centre, model.shortest, model.longest)
-    variance = float(prior.variance(np.array([ms]))[0]) * 2 / max(1, processes) + model.session
+    between = model.session + model.absolute / ms**2
+    variance = float(prior.variance(np.array([ms]))[0]) * 2 / max(1, processes) + between
     df = model.df + 2 * max(1, processes) - 2
     one = Estimate(0.0, variance**0.5, df)
     return judge([one] * max(1, family), replace(rules))[0].mde

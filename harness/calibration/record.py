@@ -146,7 +146,8 @@ class Medians:
 @dataclass(frozen=True, slots=True)
 class NoiseModel:
     """The spread between processes that kernels of a duration show here (``variance.Prior``),
-    and between sessions, from which the detectable change of any kernel follows."""
+    and between sessions (``session``, and ``absolute`` in ms², both variances), from which the
+    detectable change of any kernel follows."""
 
     df: float
     kernels: int
@@ -155,6 +156,7 @@ class NoiseModel:
     shortest: float
     longest: float
     session: float
+    absolute: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

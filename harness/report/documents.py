@@ -38,6 +38,7 @@ def noise_document(noise: Noise) -> dict[str, Any]:
         "kernels": noise.prior.kernels,
         "prior_df": noise.prior.df,
         "between_runs": noise.session.variance**0.5,
+        "between_runs_us": 1000 * noise.session.absolute**0.5,
         "identical_shift": noise.shift,
         "controls": 0 if noise.offset is None else noise.offset.kernels,
         "odd_controls": noise.odd.share,

@@ -144,9 +144,9 @@ def _noise(noise: Noise, *, paired: bool) -> str:
         Source.DEFAULT: "a stated default",
     }[noise.source]
     text = f"noise {what}: {spread[0]:.2g} % at 5 µs, {spread[1]:.2g} % at 50 µs ({where})"
-    if noise.session.variance:
-        source = (
-            f"{noise.session.kernels} identical kernels" if noise.session.kernels else "default"
-        )
-        text += f"; between runs {100 * noise.session.variance**0.5:.2g} % ({source})"
+    session = noise.session
+    if session.variance or session.absolute:
+        source = f"{session.kernels} identical kernels" if session.kernels else "default"
+        beside = f" and {1e6 * session.absolute**0.5:.2g} ns" if session.absolute else ""
+        text += f"; between runs {100 * session.variance**0.5:.2g} %{beside} ({source})"
     return text

@@ -188,7 +188,8 @@ def _part(one: Timed) -> Part:
 def _alone(kernel: KernelRecord, noise: Noise, *, gone: bool) -> Part:
     """A kernel that one side has: its work is known as well as a process's median is."""
     ms = float(kernel.ms or 0)
-    variance = float(noise.prior.variance(np.array([ms]))[0]) + noise.session.variance
+    here = np.array([ms or 1.0])  # what takes no time weighs nothing
+    variance = float(noise.prior.variance(here)[0] + noise.session.at(here)[0])
     known = Estimate(0.0, variance**0.5, noise.prior.df)
     whole = ms * kernel.launches
     return Part(known, whole, 0.0) if gone else Part(known, 0.0, whole)

@@ -37,6 +37,10 @@ _REACH = 1.5
 """An outlier may be so much larger than the largest seen."""
 _TAILS = (3.0, 4.0, 6.0, 10.0, 20.0, 50.0)
 """Degrees of freedom among which the tail of what moves between runs is looked for."""
+_ABSOLUTE_FROM = 16
+"""Controls from which an absolute part of what moves between runs is looked for."""
+_ABSOLUTE = np.geomspace(0.02, 2.0, 12)
+"""What it may be: shares of the largest residual where a tenth of the controls are shorter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,12 +141,25 @@ def _levelled(side: Sequence[Times]) -> Sequence[Times]:
 @dataclass(frozen=True, slots=True)
 class Session:
     """How far the same kernel moves from one run to another beyond what its processes say and
-    beyond what all kernels do: ``variance`` of the log difference, and the degrees of freedom of
-    its tail (``tail``), learnt from ``kernels`` that cannot have changed."""
+    beyond what all kernels do: ``variance`` of the log difference, and beside it the variance in
+    ms² that does not depend on the duration (``absolute``); the degrees of freedom of the tail
+    (``tail``), learnt from ``kernels`` that cannot have changed. ``errors``: the variances of the
+    two estimates and their covariance; 0 where the number of kernels says how good they are."""
 
     variance: float
     kernels: int = 0
     tail: float = np.inf
+    absolute: float = 0.0
+    errors: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def at(self, ms: Floats) -> Floats:
+        """The variance of the log difference of kernels that take ``ms`` milliseconds."""
+        return np.asarray(self.variance + self.absolute / ms**2)
+
+    def error(self, ms: Floats) -> Floats:
+        """The variance of ``at``."""
+        relative, absolute, both = self.errors
+        return np.asarray(relative + absolute / ms**4 + 2 * both / ms**2)
 
 
 DEFAULT_SESSION = Session(0.002**2)
@@ -150,21 +167,38 @@ DEFAULT_SESSION = Session(0.002**2)
 with. No verdict rests on it."""
 
 
-def fit_session(residuals: Floats, variances: Floats, df: Floats, parts: Floats) -> Session:
+def fit_session(
+    residuals: Floats, variances: Floats, df: Floats, parts: Floats, ms: Floats | None = None
+) -> Session:
     """The extra variance and the tail under which ``residuals`` of unchanged kernels are likeliest,
     given each one's ``variances`` with ``df`` degrees of freedom, and which of its ``parts`` is in
-    each residual (less than 1 where sides are means over several runs)."""
+    each residual (less than 1 where sides are means over several runs).
+
+    Enough kernels of durations ``ms`` that differ get an absolute part as well. A few short ones
+    hardly tell the two apart, so both are means over all steps, weighted with their likelihood.
+    """
     top = float(np.quantile(np.abs(residuals), 0.9)) * 2
-    steps = np.concatenate([[0.0], np.geomspace(1e-5, max(top, 2e-5), 60)]) ** 2
-    best = (-np.inf, 0.0, np.inf)
-    for tail in _TAILS:
-        spread = variances + steps[:, None] * parts
-        scores = _log_likelihood(residuals, spread, np.minimum(df, tail))
-        place = int(np.argmax(scores))
+    relative = np.concatenate([[0.0], np.geomspace(1e-5, max(top, 2e-5), 60)]) ** 2
+    absolute, inverse = np.zeros(1), np.zeros_like(residuals)
+    if ms is not None and len(ms) >= _ABSOLUTE_FROM and np.ptp(np.log(ms)) >= _NARROW:
+        unit = float(np.abs(residuals).max() * np.quantile(ms, 0.1))
+        absolute, inverse = np.concatenate([[0.0], unit * _ABSOLUTE]) ** 2, ms**-2.0
+    best, scores, tail = -np.inf, np.zeros((1, 1)), np.inf
+    for each in _TAILS:
+        freedom = np.minimum(df, each)
+        spreads = (variances + (relative[:, None] + one * inverse) * parts for one in absolute)
+        found = np.stack([_log_likelihood(residuals, spread, freedom) for spread in spreads])
         # A lighter tail has to earn it: few controls say little of their tail.
-        if float(scores[place]) > best[0]:
-            best = (float(scores[place]), float(steps[place]), tail)
-    return Session(best[1], len(residuals), best[2])
+        score = float(special.logsumexp(found) if len(absolute) > 1 else found.max())
+        if score > best:
+            best, scores, tail = score, found, each
+    if len(absolute) == 1:
+        return Session(float(relative[int(np.argmax(scores))]), len(residuals), tail)
+    weights = np.exp(scores - best).ravel()
+    values = np.stack(np.broadcast_arrays(relative, absolute[:, None])).reshape(2, -1)
+    (own, both), (_, other) = np.cov(values, aweights=weights, ddof=0).tolist()
+    means = (values @ weights).tolist()
+    return Session(means[0], len(residuals), tail, means[1], (own, other, both))
 
 
 def _log_likelihood(residuals: Floats, variances: Floats, df: Floats) -> Floats:

@@ -227,15 +227,17 @@ def _between_runs(
     left = max(1, count - taken)
     # As far as they would lie off had they no say in the offset.
     residuals = difference[steady] * (count / left) ** 0.5
-    session = controls.fit_session(residuals, squared[steady], df[steady], parts[steady])
-    between = session.variance * parts
+    session = controls.fit_session(residuals, *(x[steady] for x in (squared, df, parts, ms)))
+    between = session.at(ms) * parts
     # Modes within a side are in a kernel's own error; what parts A from B cleanly is not.
     odd = controls.odd_controls(difference[control], np.sqrt((squared + between)[control]))
     whole = squared + between
     error = np.sqrt(whole + offset.variance(ms))
-    # Satterthwaite: processes know the first part, the controls the second.
-    freedom = whole**2 / (squared**2 / df + between**2 / left)
-    if session.variance:
+    # Satterthwaite: processes know the first part, the controls the second, by their number, or
+    # less well where few of them are as short.
+    inexact = session.error(ms) * parts**2 * count / (2 * left)
+    freedom = whole**2 / (squared**2 / df + np.clip(inexact, between**2 / left, between**2))
+    if between.any():
         freedom = np.minimum(freedom, session.tail)
     return _Drift(difference, error, freedom, session, offset, odd)
 

@@ -202,6 +202,49 @@ def test_what_is_detectable_contains_what_moves_kernels_between_runs() -> None:
     assert float(np.median([e.mde for e in moved])) > 0.04
 
 
+def scattered(seed: int, relative: float, ns: float) -> list[Pair]:
+    """60 kernels of 2 to 500 µs, all unchanged, that agree to 0.05 % in a run; between the two each
+    moves by ``relative`` and by ``ns`` of its own."""
+    rng, ms = np.random.default_rng(seed), np.geomspace(0.002, 0.5, 60)
+    moved = rng.normal(size=60) * np.hypot(relative, ns * 1e-6 / ms)
+    a, b = np.exp(rng.normal(0, 0.0005, (2, 60, 3)))
+    b *= np.exp(moved)[:, None]
+    return [
+        Pair(Times(tuple(x * one)), Times(tuple(y * one)), identical=True)
+        for one, x, y in zip(ms.tolist(), a, b, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("ns", [0, 20])
+def test_short_kernels_may_scatter_more_between_runs_than_long_ones(ns: float) -> None:
+    inside = np.array(
+        [[e.low <= 1 <= e.high for e in effects(scattered(seed, 0.003, ns))] for seed in range(60)]
+    )
+    short, long = inside[:, :12].mean(), inside[:, 25:].mean()  # below 6 µs, above 21 µs
+    assert 0.92 < short < 0.99
+    assert 0.92 < long < 0.985
+
+
+def test_what_is_detectable_depends_on_duration_where_the_scatter_does() -> None:
+    found = [estimate(scattered(seed, 0.003, 20), paired=False) for seed in range(15)]
+    mde = np.median([[e.mde for e in judge(estimates, RULES)] for estimates, _ in found], axis=0)
+    assert mde[0] > 1.8 * mde[-1]
+    absolute, relative = (
+        float(np.median([getattr(noise.session, part) for _, noise in found])) ** 0.5
+        for part in ("absolute", "variance")
+    )
+    assert 12e-6 < absolute < 28e-6
+    assert 0.0024 < relative < 0.0036
+
+
+def test_a_few_controls_or_one_duration_get_one_constant() -> None:
+    few = estimate(scattered(1, 0.003, 20)[:15], paired=False)[1]
+    alike = estimate(scattered(1, 0.003, 20)[30:35] * 4, paired=False)[1]
+    assert few.session.absolute == alike.session.absolute == 0
+    assert few.session.variance
+    assert alike.session.variance
+
+
 def test_a_small_interleaved_table_is_judged_by_what_its_method_is_known_for() -> None:
     pairs = [Pair(Times((0.0100, 0.01001, 0.00999)), Times((0.0102, 0.01021, 0.01019)))]
     old, new = (estimate(pairs, paired=True, method=m)[0][0] for m in (OLD_METHOD, "later"))
