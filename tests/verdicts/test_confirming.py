@@ -83,8 +83,8 @@ def test_named_kernels_alone(measure: Callable[..., Comparison]) -> None:
 def test_a_gpu_that_gives_out_leaves_what_was_measured(
     measure: Callable[..., Comparison], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lost(*given: Any) -> PairResults:
-        found = fake_pairs.time_pairs_here(*given)
+    def lost(*given: Any, **how: Any) -> PairResults:
+        found = fake_pairs.time_pairs_here(*given, **how)
         outcomes = (*found.outcomes[:-1], ())
         return replace(found, outcomes=outcomes, lost="NoDevice: it fell off the bus")
 
