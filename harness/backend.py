@@ -99,7 +99,7 @@ def _shared_devices(tuning: Tuning) -> Devices:
     return Devices(timer, tuning=tuning.settings, table=tuning.table)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)  # torch.compile prints its backend
 class Devices:
     """Ways to run kernels: one interpreter for the CPU, loaded kernels per CUDA device.
 
@@ -212,7 +212,7 @@ def _traced(watch: Callable[[SelectedKernel], LaunchOn]) -> Callable[[SelectedKe
     return lambda selected: Traced(selected, watch(selected))
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)  # torch.compile prints its backend
 class Compiler:
     """A backend that remembers what it compiled.
 
@@ -365,7 +365,7 @@ class _NotForEverySize(Exception):
     """A graph of unknown sizes, of which not all could be generated."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)  # torch.compile prints its backend
 class _Specialising:
     """A graph of unknown sizes: one compilation per combination of sizes that occurs."""
 

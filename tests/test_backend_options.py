@@ -112,3 +112,8 @@ def test_a_folder_that_cannot_be_written_is_a_warning(
     with pytest.warns(DumpWarning, match="nothing more is written"):
         graph = _compiled(devices).compiled[-1]
     assert graph.kernels and not graph.failures
+
+
+def test_a_compiler_is_a_short_word() -> None:
+    """torch.compile prints its backend, and kernels share values: written out they never end."""
+    assert len(repr(Compiler())) < 120
