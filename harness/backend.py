@@ -99,7 +99,7 @@ def _shared_devices(tuning: Tuning) -> Devices:
     return Devices(timer, tuning=tuning.settings, table=tuning.table)
 
 
-@dataclass(eq=False, repr=False, slots=True)  # torch.compile prints its backend
+@dataclass(eq=False, slots=True)
 class Devices:
     """Ways to run kernels: one interpreter for the CPU, loaded kernels per CUDA device.
 
@@ -365,7 +365,7 @@ class _NotForEverySize(Exception):
     """A graph of unknown sizes, of which not all could be generated."""
 
 
-@dataclass(eq=False, repr=False, slots=True)  # torch.compile prints its backend
+@dataclass(eq=False, slots=True)
 class _Specialising:
     """A graph of unknown sizes: one compilation per combination of sizes that occurs."""
 

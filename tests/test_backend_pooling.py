@@ -9,9 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from tests.test_backend_scatter import _generated, compiler
-
-__all__ = ["compiler"]
+from tests.test_backend_scatter import _generated
 
 
 def _gradients(function: Callable[..., torch.Tensor], x: torch.Tensor) -> Any:

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
-from harness.backend import Compiler, Devices
+from harness.backend import Compiler
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.int32, torch.int8)
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
-
-
-@pytest.fixture(scope="module")
-def compiler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compiler]:
-    devices = Devices(cache=tmp_path_factory.mktemp("cache"))
-    torch.compiler.reset()
-    yield Compiler(devices=devices)
-    torch.compiler.reset()
-    devices.close()
 
 
 def _generated(compiler: Compiler, function: Callable[..., Any], *args: Any) -> Any:

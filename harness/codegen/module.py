@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from harness.codegen import tail
 from harness.codegen.inputs import argument_rows
 from harness.codegen.operations import floating_operations
-from harness.codegen.reference import Reference, reference_of, rounded, triton_signature
+from harness.codegen.reference import Reference, reference_of, triton_signature
 from harness.codegen.source import EmittedModule, KernelSource
 from harness.graph.model import Graph
 from harness.heuristics.registry import candidates
@@ -33,8 +33,8 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
     rows = argument_rows(plan, graph)
     written = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
     types = [signature[plan.arguments[n].name] for n in written]
-    reduced, rounds = reduced_elements(plan), rounded_types(plan)
-    allowed = tail.allowed_pairs(types, reduced, reference.floating, rounded=rounds)
+    reduced = reduced_elements(plan)
+    allowed = tail.allowed_pairs(types, reduced, reference.floating, rounded=reference.rounded)
     own = tail.template("kernel.py.j2").render(
         source=source,
         plan=plan,
@@ -100,11 +100,6 @@ def signature_of(plan: KernelPlan) -> dict[str, str]:
         a.name: "i64" if a.kind is ArgumentKind.SIZE else triton_signature(a.dtype)
         for a in plan.arguments
     }
-
-
-def rounded_types(plan: KernelPlan) -> list[str]:
-    """Triton's types of what the kernel rounds, or reads again once it is stored."""
-    return sorted(map(triton_signature, rounded(plan)))
 
 
 def reduced_elements(plan: KernelPlan) -> int:

@@ -24,12 +24,14 @@ class Reference:
     """``lines`` are the body of ``reference(args, wide, nudge)``. ``kept`` are positions of
     written arguments whose old contents matter; ``floating`` says whether floating-point
     values take part, ``steps`` whether the result jumps somewhere (``codegen.steps``), so
-    that ``nudge`` is used."""
+    that ``nudge`` is used. ``rounded`` are the types of what the kernel rounds, or reads again
+    once it is stored, and goes on with, by Triton's names."""
 
     lines: tuple[str, ...]
     kept: tuple[int, ...]
     floating: bool
     steps: bool
+    rounded: tuple[str, ...]
 
 
 def read_value(argument: Argument, buffers: dict[str, Buffer]) -> str | None:
@@ -124,7 +126,8 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     lines += [_stand_in(graph, name) for name in absent]
     nodes = needed_nodes(states.graph, names, wanted)
     steps = jumps(nodes, states.graph)
-    kept_narrow = _narrowed(nodes, wanted, rounded(plan))
+    rounded = _rounded(plan)
+    kept_narrow = _narrowed(nodes, wanted, rounded)
     for node in nodes:
         lines.append(_nudged(node) if steps else node_text(node))
         if node.name in kept_narrow:
@@ -132,10 +135,11 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     lines.append(f"return [{', '.join(local_name(w) for w in wanted)}]")
     kept = tuple(n for n in states.wanted if plan.arguments[n].kind is ArgumentKind.IN_OUT)
     floating = any(b.dtype.is_float for b in plan.buffers) or computes_floats(nodes)
-    return Reference(tuple(lines), kept, floating, steps)
+    types = tuple(sorted(map(triton_signature, rounded)))
+    return Reference(tuple(lines), kept, floating, steps, types)
 
 
-def rounded(plan: KernelPlan) -> set[DType]:
+def _rounded(plan: KernelPlan) -> set[DType]:
     """Types of what the kernel rounds, or reads again once it is stored, and goes on with."""
     stores = [store for segment in plan.segments for store in segment.stores]
     found: set[DType] = set()

@@ -17,7 +17,6 @@ from harness.codegen.module import (
     dict_text,
     reduced_elements,
     reference_text,
-    rounded_types,
     signature_of,
     tuple_text,
 )
@@ -230,6 +229,6 @@ def _outputs(
             [types[n] for n in own],
             reduced_elements(plan),
             reference.floating,
-            rounded=rounded_types(plan),
+            rounded=reference.rounded,
         )
     return written, kept, allowed

@@ -89,11 +89,7 @@ def time_pairs(
         compile_ahead(_compile_jobs(pairs, facts), jobs, cache)
         try:
             for process, number, chance in in_fresh_processes(
-                pool,
-                len(pairs),
-                effort,
-                lambda n, i: not reasons[i] and n not in outcomes[i],
-                follow,
+                pool, len(pairs), effort, wanted, follow
             ):
                 pair, seed = pairs[number], effort.seed + process
                 a_first = chance.random() < 0.5
