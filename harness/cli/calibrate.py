@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,6 +24,9 @@ from harness.records.machine import commit_of
 from harness.report import output
 from harness.report.calibration import calibration_report, sessions_report
 from harness.target import find_target
+
+if TYPE_CHECKING:
+    from harness.calibration.run import Candidate
 
 Processes = Annotated[int, typer.Option(min=2, max=100, help="Fresh processes to time in.")]
 Budget = Annotated[
@@ -86,24 +89,44 @@ def calibrate(
         answer.tell(calibration_report(found, path, everything=everything, only=answer.only))
 
     if show:
-        path = calibrations.latest(options.results)
-        if path is None:
-            raise UsageError(
-                "no machine has been calibrated yet",
-                where=str(options.results),
-                remedy="harness calibrate, on a machine with a GPU",
-            )
+        path = _newest(options)
         tell(calibrations.load(path), path)
         return FINE
     journal = _unfinished(options) if resume else None
     if journal is not None:
         processes = journal.header.processes
     effort = Effort(processes, budget, seconds=seconds)
-    asked = suite, tuple(graphs or ())
+    # Once for all sessions: they hold the same kernels, and compiling takes seconds.
+    choose = functools.cache(
+        lambda: _choose(options, suite, graphs or (), answer.only, slowed=sessions is None)
+    )
+    measure = functools.partial(_calibrate, answer, options, choose, suite, effort)
     if sessions is None:
-        return _calibrate(answer, options, asked, effort, journal, tell)
-    measure = functools.partial(_calibrate, answer, options, asked, effort, None, slowed=False)
-    return _sessions(answer, options, sessions, every, measure)
+        return measure(journal, tell)
+    session = functools.partial(measure, None, folder=calibrations.SESSIONS)
+    return _sessions(answer, options, sessions, every, session)
+
+
+def _newest(options: Options) -> Path:
+    path = calibrations.latest(options.results)
+    if path is None:
+        raise UsageError(
+            "no machine has been calibrated yet",
+            where=str(options.results),
+            remedy="harness calibrate, on a machine with a GPU",
+        )
+    return path
+
+
+def _choose(
+    options: Options, suite: str, graphs: Sequence[str], only: Sequence[str], *, slowed: bool
+) -> list[Candidate]:
+    from harness.calibration import run  # imports torch, as the next two do
+    from harness.runtime.device import current_target
+    from harness.session.entries import find_entries
+
+    entries = find_entries(options, suite, tuple(graphs), current_target())
+    return run.candidates(entries, only, slowed=slowed)
 
 
 def _sessions(
@@ -147,30 +170,29 @@ def _unfinished(options: Options) -> CalibrationJournal:
 def _calibrate(
     answer: Answer,
     options: Options,
-    graphs: tuple[str, tuple[str, ...]],
+    choose: Callable[[], list[Candidate]],
+    suite: str,
     effort: Effort,
     journal: CalibrationJournal | None,
     tell: Callable[[Calibration, Path], None],
     *,
-    slowed: bool = True,
+    folder: str = "",
 ) -> int:
-    """Calibrate with the kernels of ``graphs`` (suite and names), as they are and ``slowed`` down,
-    print it; the exit status."""
-    from harness.calibration import run  # imports torch, as the next three do
+    """Calibrate with the kernels of ``suite`` that ``choose`` answers, keep it in the machine's
+    ``folder``, print it; the exit status."""
+    from harness.calibration import run  # imports torch, as the next two do
     from harness.measure.noise.judge import Rules
-    from harness.runtime.device import current_target, require
-    from harness.session.entries import find_entries
+    from harness.runtime.device import require
 
     require()
     find_target(options.target)
-    suite, rules = graphs[0], Rules()
+    rules = Rules()
 
     def opened(device: DeviceFacts) -> CalibrationJournal:
         nonlocal journal
         if journal is None:
             commit = commit_of(Path(harness.__path__[0]).parent, options.commit).name
             head = run.header(device.machine, device.method, suite, commit, effort, rules)
-            folder = "" if slowed else calibrations.SESSIONS
             journal = CalibrationJournal.start(options.results, head, folder)
         else:
             _require_same(journal, device)
@@ -178,8 +200,7 @@ def _calibrate(
 
     cause: KeyboardInterrupt | NoDevice | None = None
     with answer.cache() as cache, answer.progress("compiling") as bar:
-        entries = find_entries(options, *graphs, current_target())
-        chosen = run.candidates(entries, answer.only, slowed=slowed)
+        chosen = choose()
         try:
             run.measure(chosen, effort, cache, options.jobs, opened, bar.update)
         except (KeyboardInterrupt, NoDevice) as error:
@@ -193,7 +214,7 @@ def _calibrate(
     path = journal.finish(found)
     tell(found, path)
     if isinstance(cause, KeyboardInterrupt):
-        more = "; go on: --resume" if slowed else ""
+        more = "" if folder else "; go on: --resume"
         output.note(f"interrupted; what had been measured is kept in {path}{more}")
         return INTERRUPTED
     if cause is not None:

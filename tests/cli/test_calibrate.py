@@ -231,8 +231,12 @@ def test_whole_measurements_are_repeated_and_held_against_each_other(
     monkeypatch.setattr(
         run, "header", lambda *args: dataclasses.replace(header(*args), id=next(ids))
     )
+    chosen = []
+    choose = run.candidates
+    monkeypatch.setattr(run, "candidates", lambda *a, **b: chosen.append(1) or choose(*a, **b))
     answer = harness("calibrate", "--sessions", "3", "--every", "2", "--processes", "3")
     assert answer.status == 0, answer.err
+    assert len(chosen) == 1, "graphs are compiled once, not once a session"
     assert len(kept(results)) == 3
     found = calibrations.load(kept(results)[0])
     assert found.complete
