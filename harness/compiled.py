@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.codegen.source import EmittedModule, KernelSource
 from harness.decisions import Decisions
@@ -19,7 +19,7 @@ from harness.tiling.plan import ArgumentKind, Category, KernelPlan
 class Kernel:
     """A distinct kernel: its text, and the emitted module around it."""
 
-    source: KernelSource
+    source: KernelSource = field(repr=False)
     module: EmittedModule
 
     @property
@@ -34,10 +34,10 @@ class Launch:
     per kernel parameter, names of the program's buffers: one, or for memory that is taken over the
     old and the new one; for a size its symbol."""
 
-    group: FusedGroup
-    plan: KernelPlan
+    group: FusedGroup = field(repr=False)
+    plan: KernelPlan = field(repr=False)
     kernel: Kernel
-    arguments: tuple[tuple[str, ...], ...]
+    arguments: tuple[tuple[str, ...], ...] = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -82,6 +82,10 @@ class CompiledRegion:
         """Whether the launches compute the region."""
         return not self.failures
 
+    def __repr__(self) -> str:
+        ends = f"{len(self.launches)} launches, {len(self.failures)} failures"
+        return f"<compiled region {self.region.name}: {ends}>"
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Combo:
@@ -119,6 +123,9 @@ class CompiledGraph:
     splits: tuple[tuple[str, int], ...]
     seconds: tuple[tuple[str, float], ...]
     bundles: tuple[Bundle, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.report()!r}>"
 
     @property
     def name(self) -> str:
@@ -215,14 +222,16 @@ class Report:
         """Number of library calls in one run of the graph."""
         return sum(count for _, count, _ in self.library_calls)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         total = sum(seconds for _, seconds in self.seconds)
-        first = (
+        return (
             f"{self.name}: {self.kernels} kernels in {self.launches} launches, "
             f"{self.regions} regions, {self.library_call_count} library calls, "
             f"{total * 1e3:.0f} ms of code generation"
         )
-        lines = [first]
+
+    def __str__(self) -> str:
+        lines = [repr(self)]
         lines.extend(f"  library call {op} × {n}: {why}" for op, n, why in self.library_calls)
         lines.extend(f"  run by torch: {failure}" for failure in self.failures)
         if self.eager:

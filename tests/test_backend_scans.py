@@ -17,12 +17,10 @@ Function = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def compiler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compiler]:
-    devices = Devices(cache=tmp_path_factory.mktemp("cache"))
+def compiler(devices: Devices) -> Iterator[Compiler]:
     torch.compiler.reset()
     yield Compiler(devices=devices)
     torch.compiler.reset()
-    devices.close()
 
 
 def _operand(rng: random.Random, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:

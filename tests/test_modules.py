@@ -14,13 +14,6 @@ from torch.nn import functional
 from harness.backend import Compiler, Devices
 
 
-@pytest.fixture(scope="module")
-def devices() -> Iterator[Devices]:
-    made = Devices()
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def compiler(devices: Devices) -> Iterator[Compiler]:
     torch.compiler.reset()

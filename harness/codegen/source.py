@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.heuristics.facts import Facts
 from harness.runtime.grid import Grid
@@ -16,10 +16,10 @@ class KernelSource:
     which identical kernels are found. ``grid`` is the rule for its programs."""
 
     name: str
-    text: str
+    text: str = field(repr=False)
     body_hash: str
-    grid: Grid
-    plan: KernelPlan
+    grid: Grid = field(repr=False)
+    plan: KernelPlan = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class EmittedModule:
     what it executes, ``signature`` are its arguments with Triton's types."""
 
     name: str
-    text: str
+    text: str = field(repr=False)
     bytes_moved: int
-    facts: Facts | None  # none of a kernel that somebody wrote by hand
+    facts: Facts | None = field(repr=False)  # none of a kernel that somebody wrote by hand
     category: str
-    origins: tuple[str, ...]
+    origins: tuple[str, ...] = field(repr=False)
     region: str
-    code_hash: str
-    signature: tuple[tuple[str, str], ...]
+    code_hash: str = field(repr=False)
+    signature: tuple[tuple[str, str], ...] = field(repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sympy
 
@@ -65,7 +65,7 @@ class Program:
     """
 
     name: str
-    buffers: tuple[Buffer, ...]
-    nests: tuple[Nest, ...]
+    buffers: tuple[Buffer, ...] = field(repr=False)
+    nests: tuple[Nest, ...] = field(repr=False)
     outputs: tuple[str, ...]
     mutated: tuple[str, ...] = ()

@@ -150,7 +150,7 @@ class RegionRecord:
     low: float | None = None
     high: float | None = None
     kernels: int | None = None
-    sets: tuple[Samples, ...] = ()
+    sets: tuple[Samples, ...] = field(default=(), repr=False)
     check: Check = Check.SKIPPED
     max_error: float | None = None
     reason: str = ""

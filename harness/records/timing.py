@@ -61,7 +61,7 @@ class Samples:
     """
 
     process: int = field(default=0, kw_only=True)
-    ms: tuple[float, ...]
+    ms: tuple[float, ...] = field(repr=False)
     low: float | None = field(default=None, kw_only=True)
     high: float | None = field(default=None, kw_only=True)
     clock_mhz: float | None = field(default=None, kw_only=True)

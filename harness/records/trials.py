@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.heuristics.facts import Config
 
@@ -45,7 +45,7 @@ class Trial:
 
     config: dict[str, int]
     origin: Origin = Origin.HEURISTICS
-    samples_ms: tuple[float, ...] = ()
+    samples_ms: tuple[float, ...] = field(default=(), repr=False)
     registers: int | None = None
     spills: int | None = None
     shared: int | None = None
@@ -82,7 +82,7 @@ class Tuned:
     """
 
     config: Config
-    trials: tuple[Trial, ...]
+    trials: tuple[Trial, ...] = field(repr=False)
     seconds: float = 0.0
     found_by_coordesc: bool = False
     noise: float = 0.0

@@ -92,6 +92,9 @@ class LoadedModule:
     zeroed: tuple[int, ...] = _stated("ZEROED", tuple, ())
     unknown_sizes: dict[str, int] = _stated("UNKNOWN_SIZES", dict, {})
 
+    def __repr__(self) -> str:
+        return f"<module {self.name}: {self.path}>"
+
     @property
     def launch_hash(self) -> str:
         """What names a launch (``ModuleFacts.launch_hash``)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sympy
 
@@ -57,10 +57,10 @@ class FusedGroup:
     name: str
     axes: tuple[Axis, ...]
     raxes: tuple[Axis, ...]
-    segments: tuple[Segment, ...]
-    internal: frozenset[str]
-    in_place: tuple[tuple[str, str], ...]
-    origins: tuple[str, ...]
+    segments: tuple[Segment, ...] = field(repr=False)
+    internal: frozenset[str] = field(repr=False)
+    in_place: tuple[tuple[str, str], ...] = field(repr=False)
+    origins: tuple[str, ...] = field(repr=False)
 
     @property
     def numel(self) -> sympy.Expr:
@@ -99,5 +99,5 @@ class Schedule:
     """A program's kernels in launch order, and every rejection met on the way."""
 
     program: Program
-    groups: tuple[FusedGroup, ...]
-    rejections: tuple[Rejection, ...]
+    groups: tuple[FusedGroup, ...] = field(repr=False)
+    rejections: tuple[Rejection, ...] = field(repr=False)

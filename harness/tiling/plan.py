@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sympy
 
@@ -91,16 +91,16 @@ class KernelPlan:
 
     name: str
     category: Category
-    arguments: tuple[Argument, ...]
-    tiles: tuple[Tile, ...]
-    segments: tuple[PlanSegment, ...]
-    buffers: tuple[Buffer, ...]
-    internal: frozenset[str]
+    arguments: tuple[Argument, ...] = field(repr=False)
+    tiles: tuple[Tile, ...] = field(repr=False)
+    segments: tuple[PlanSegment, ...] = field(repr=False)
+    buffers: tuple[Buffer, ...] = field(repr=False)
+    internal: frozenset[str] = field(repr=False)
     sizes: tuple[sympy.Symbol, ...]
     index_dtype: DType
-    facts: Facts
+    facts: Facts = field(repr=False)
     bytes_moved: int
-    origins: tuple[str, ...]
+    origins: tuple[str, ...] = field(repr=False)
     initial: frozenset[str] = frozenset()
     workspace: Workspace | SharedRows | None = None
 

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from harness.backend import Compiler
 from harness.graph.text import load
+from harness.heuristics.facts import Config
 from harness.history import store
+from harness.pipeline import compile_graph
+from harness.records.run import RegionRecord
+from harness.records.timing import Samples
+from harness.records.trials import Trial, Tuned
+from harness.runtime import module
+from harness.target import H100
 from tests.history.examples import KERNEL, run
 
 
@@ -23,3 +31,29 @@ def test_a_graph_is_a_line_and_its_operators() -> None:
     graph = load("suites/graphs/channels_last_forward.py")
     assert repr(graph).startswith("<graph channels_last_forward: ")
     assert f"<td>{graph.nodes[0].op}</td>" in graph._repr_html_()
+
+
+def test_what_a_compiler_makes_is_a_line_each(tmp_path) -> None:
+    found = compile_graph(load("suites/graphs/channels_last_forward.py"), H100)
+    region = found.regions[0]
+    launch = region.launches[0]
+    kernel = launch.kernel
+    assert repr(found).startswith("<compiled channels_last_forward: ")
+    assert repr(region) == f"<compiled region {region.region.name}: 1 launches, 0 failures>"
+    parts = (launch, launch.group, launch.plan, kernel, kernel.source, kernel.module)
+    stages = (region.program, region.schedule, found.partition, found.report())
+    loaded = module.load(kernel.module.text, tmp_path)
+    for one in (found, region, *parts, *stages, loaded, Compiler()):
+        assert len(repr(one)) < 300 and "\n" not in repr(one)
+
+
+def test_samples_are_not_printed_one_by_one() -> None:
+    samples = Samples((0.0123456789,) * 1000)
+    trials = tuple(Trial({"XBLOCK": 64}, samples_ms=samples.ms) for _ in range(50))
+    config = found_config()
+    for one in (samples, RegionRecord("r", "eager", sets=(samples,) * 9), Tuned(config, trials)):
+        assert len(repr(one)) < 300
+
+
+def found_config() -> Config:
+    return Config((("XBLOCK", 64),), 4, 1)
