@@ -17,6 +17,7 @@ import argparse
 import json
 import random
 import signal
+import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -165,7 +166,7 @@ def judge(paths: Sequence[Path], seed: int) -> None:
     """Print what nights made of the processes say."""
     pairs = kernels()
     red = nights = false = found = planted = 0
-    rows: dict[str, list[float]] = {}
+    rows: dict[str, list[tuple[float, float]]] = {}
     missed: dict[str, int] = {}
     count = 0
     for path in paths:
@@ -177,7 +178,7 @@ def judge(paths: Sequence[Path], seed: int) -> None:
         count += len(every)
         random.Random(seed).shuffle(every)
         for pair, mine in zip(pairs, samples, strict=True):
-            rows.setdefault(pair.name, []).extend(b.median / a.median for a, b in mine)
+            rows.setdefault(pair.name, []).extend((a.median, b.median) for a, b in mine)
         for begin in range(0, len(every) - DETECT + 1, DETECT):
             first = every[begin : begin + DETECT]
             left = [n for n in every if n not in first]
@@ -197,12 +198,12 @@ def judge(paths: Sequence[Path], seed: int) -> None:
                     missed[name] = missed.get(name, 0) + (name not in names)
     print(f"{count} processes, {nights} nights: {red} red for nothing ({false} rows)")
     print(f"slowdowns found: {found} of {planted}")
-    for pair, mine in zip(pairs, samples, strict=True):
-        ratios = sorted(rows[pair.name])
-        middle = ratios[len(ratios) // 2]
-        us = 1000 * sorted(a.median for a, _ in mine)[len(mine) // 2]
+    for pair in pairs:
+        mine = rows[pair.name]
+        ratio = statistics.median(after / before for before, after in mine)
+        us = 1000 * statistics.median(before for before, _ in mine)
         said = f"missed {missed.get(pair.name, 0)}" if pair.slower else ""
-        print(f"{pair.name:24} {us:8.2f} µs  B÷A {middle:.4f} {said}")
+        print(f"{pair.name:24} {us:8.2f} µs  B÷A {ratio:.4f} {said}")
 
 
 def _slower(
@@ -255,7 +256,7 @@ def _measured(found: Sequence[tuple[Samples, Samples]]) -> Measured:
     kept = [pair for pair in found if not (pair[0].disturbed or pair[1].disturbed)]
     if not kept:
         return "disturbed in every process"
-    return Pair(*(_times([pair[side] for pair in kept]) for side in (0, 1)))
+    return Pair(_times([a for a, _ in kept]), _times([b for _, b in kept]))
 
 
 def _times(found: Sequence[Samples]) -> Times:
