@@ -199,9 +199,9 @@ def judge(paths: Sequence[Path], seed: int) -> None:
     print(f"{count} processes, {nights} nights: {red} red for nothing ({false} rows)")
     print(f"slowdowns found: {found} of {planted}")
     for pair in pairs:
-        mine = rows[pair.name]
-        ratio = statistics.median(after / before for before, after in mine)
-        us = 1000 * statistics.median(before for before, _ in mine)
+        medians = rows[pair.name]
+        ratio = statistics.median(after / before for before, after in medians)
+        us = 1000 * statistics.median(before for before, _ in medians)
         said = f"missed {missed.get(pair.name, 0)}" if pair.slower else ""
         print(f"{pair.name:24} {us:8.2f} µs  B÷A {ratio:.4f} {said}")
 
