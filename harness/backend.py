@@ -42,11 +42,18 @@ from harness.errors import (
 from harness.executor import Launches, launches_of, prepare_graph
 from harness.executor.graphs import Sizes
 from harness.executor.recording import CudaRecorder, Recorded, Recorder
+from harness.executor.specialising import (
+    NotForEverySize,
+    Specialising,
+    bases,
+    is_dynamic,
+    require_sizes,
+)
 from harness.graph.bounds import with_bounds
+from harness.graph.capture import control
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.fx import Conversion, Naming, convert
-from harness.graph.model import CHECKED, Graph, tensors_of
-from harness.graph.views import inputs_shared
+from harness.graph.model import CHECKED, Graph
 from harness.hooks import StageFiles
 from harness.measure.timer.graph_timer import CudaTimer
 from harness.pipeline import compile_graph
@@ -217,8 +224,9 @@ class Compiler:
     """A backend that remembers what it compiled.
 
     ``compiled`` are the graphs in the order of their compilation (a forward graph and, once
-    its gradient is asked for, a backward graph), ``reports`` the account of each, those that
-    torch runs as a whole last. ``target`` overrides the device that code is generated for.
+    its gradient is asked for, a backward graph; the parts of one that ``torch.cond`` and its like
+    cut), ``reports`` the account of each, last those of which torch runs the whole, or the control.
+    ``target`` overrides the device that code is generated for.
 
     What torch runs, this runs: a region that could not be compiled, or a whole graph, is run
     by torch instead, with a ``FallbackWarning`` that names the operator and the source line,
@@ -271,9 +279,9 @@ class Compiler:
         """Compile ``gm`` for all sizes or, if that cannot be, whenever new sizes are met."""
         try:
             return self._aot(gm, example_inputs)
-        except _NotForEverySize as error:
+        except NotForEverySize as error:
             self._tell("sizes are compiled one by one", "graph", str(error))
-            return _Specialising(self, gm)
+            return Specialising(functools.partial(self._aot, gm))
 
     def _aot(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         kinds = ("forward", "backward", "inference")
@@ -281,23 +289,34 @@ class Compiler:
         try:
             eager_random = self.eager_random or settings.current().eager_random
             return compile_joint(gm, inputs, forward, backward, inference, eager_random)
-        except (FellBack, FallbackWarning, RestartAnalysis, _NotForEverySize):
+        except (FellBack, FallbackWarning, RestartAnalysis, NotForEverySize):
             raise
         except Exception as error:  # noqa: BLE001 - eager mode may run what cannot be traced
             self._fall_back("graph", error)
             return gm
 
-    def _compile(self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
-        name = f"graph{len(self.compiled) + len(self.eager)}_{kind}"
+    def _compile(
+        self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str = ""
+    ) -> Runner:
+        name = "_".join(filter(None, (f"graph{len(self.compiled) + len(self.eager)}", kind, part)))
         try:
-            return self._compiled(kind, name, gm, inputs)
+            if control.has_control(gm):
+                return self._in_parts(kind, name, gm)
+            return self._compiled(kind, name, gm, inputs, part)
         except (FellBack, FallbackWarning, RestartAnalysis):
             raise
         except Exception as error:
-            if kind != "backward" and any(_is_dynamic(value) for value in inputs):
-                raise _NotForEverySize(_reason(error)) from error
+            if kind != "backward" and any(is_dynamic(value) for value in inputs):
+                raise NotForEverySize(_reason(error)) from error
             self._fall_back(name, error)
             return run_eagerly(gm)
+
+    def _in_parts(self, kind: str, name: str, gm: fx.GraphModule) -> Runner:
+        """Parts of ``gm``, and the graphs that it calls, one by one."""
+        run, counts = control.in_parts(gm, lambda part, *given: self._compile(kind, *given, part))
+        calls = tuple((op, n, "control stays on the host") for op, n in counts)
+        self.eager.append(Report(name, 0, 0, 0, calls, (), ()))
+        return run
 
     def _fall_back(self, name: str, error: Exception) -> None:
         """Torch runs the whole graph ``name``."""
@@ -310,10 +329,12 @@ class Compiler:
             raise FellBack(what, where, reason, "kernels, or library calls", _LEAVE_OUT)
         warnings.warn(f"{where}: {what}: {reason}", FallbackWarning, stacklevel=2)
 
-    def _compiled(self, kind: str, name: str, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
+    def _compiled(
+        self, kind: str, name: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str
+    ) -> Runner:
         converted, options = convert(gm, inputs, name, Naming()), settings.current()
-        _require_sizes(converted.graph)
-        bases = _bases(converted.graph)
+        require_sizes(converted.graph)
+        shared = bases(converted.graph)
         device = device_of(gm, inputs)
         target = self.target or self.devices.target(device)
         graph = with_bounds(converted.graph)
@@ -326,7 +347,7 @@ class Compiler:
             compiled = combined(compiled, target)
         failures = compiled.report().failures
         if failures and converted.sizes and kind != "backward":
-            raise _NotForEverySize(failures[0])
+            raise NotForEverySize(failures[0])
         self.compiled.append(compiled)
         for failure in failures:
             self._tell("torch runs a region", name, failure)
@@ -342,11 +363,11 @@ class Compiler:
         asserted = infinite or self.assert_no_nan or options.assert_no_nan
         looks = functools.partial(_asserted, converted.graph, infinite) if asserted else None
         kept = gm.meta.get(KEPT_OUTPUTS) if kind == "forward" else 0 if kind == "backward" else None
-        records = self.reduce_overhead and not asserted and not converted.sizes
+        records = self.reduce_overhead and not (asserted or converted.sizes or part)
         wrap = functools.partial(self._recorded, compiled, kept) if records else None
         if folder is not None:
             wrap = functools.partial(dump.written, folder, graph, compiled, wrap)
-        return _boxed(converted, compiled, self.devices, device, rescue, bases, looks, wrap)
+        return _boxed(converted, compiled, self.devices, device, rescue, shared, looks, wrap)
 
     def _recorded(
         self, compiled: CompiledGraph, kept: int | None, run: Callable[[list[Any]], list[Any]]
@@ -359,26 +380,6 @@ class Compiler:
 
 
 _SWITCHES = tuple(f.name for f in fields(Compiler) if f.type == "bool")
-
-
-class _NotForEverySize(Exception):
-    """A graph of unknown sizes, of which not all could be generated."""
-
-
-@dataclass(eq=False, slots=True)
-class _Specialising:
-    """A graph of unknown sizes: one compilation per combination of sizes that occurs."""
-
-    compiler: Compiler
-    gm: fx.GraphModule
-    variants: dict[tuple[object, ...], Runner] = field(default_factory=dict)
-
-    def __call__(self, *args: Any) -> Any:
-        key = (torch.is_grad_enabled(), *(_size_key(arg) for arg in args))
-        variant = self.variants.get(key)
-        if variant is None:
-            variant = self.variants[key] = self.compiler._aot(self.gm, list(args))
-        return variant(*args)
 
 
 def _asserted(graph: Graph, infinite: bool, module: EmittedModule, launch: LaunchOn) -> LaunchOn:
@@ -406,7 +407,7 @@ def _boxed(
     """A function of a list of arguments, which it empties, as AOTAutograd calls it. If a kernel
     cannot be run the first time, what ``rescue`` gives runs the graph, then and from then on;
     not if the graph changes its inputs, which may have happened in part. ``bases`` as of
-    ``_bases``; ``wrap`` makes what is called of what runs the graph."""
+    ``bases``; ``wrap`` makes what is called of what runs the graph."""
     launches = devices.launches(
         device, (module for module, _ in compiled.distinct()), compiled.name
     )
@@ -453,37 +454,5 @@ def _boxed(
     return wrapped
 
 
-def _bases(graph: Graph) -> list[tuple[int, int]]:
-    """Inputs that stand for memory that several of the caller's tensors share, and how much of it
-    was seen while tracing: AOTAutograd hands in all there is."""
-    found = inputs_shared(graph)
-    if not all(numel.is_Integer for _, numel in found):
-        raise _NotForEverySize("inputs of unknown sizes share memory")
-    return [(number, int(numel)) for number, numel in found]
-
-
 def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
-
-
-def _require_sizes(graph: Graph) -> None:
-    """Raise ``_NotForEverySize`` if a number that may be negative has part in a layout: what
-    is known of sizes is not known of it."""
-    for kind in tensors_of(*graph.types().values()):
-        symbols = (s for n in (*kind.shape, *kind.stride) for s in n.free_symbols)
-        odd = sorted(str(s) for s in symbols if not s.is_positive)
-        if odd:
-            raise _NotForEverySize(f"{odd[0]}, which may be any number, is part of a size")
-
-
-def _is_dynamic(value: Any) -> bool:
-    if isinstance(value, torch.Tensor):
-        sizes = (*value.shape, *value.stride())
-        return any(isinstance(size, torch.SymInt) for size in sizes)
-    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
-
-
-def _size_key(arg: Any) -> object:
-    if isinstance(arg, torch.Tensor):
-        return (arg.dtype, arg.device, tuple(arg.shape), arg.stride(), arg.requires_grad)
-    return (type(arg).__name__, arg)

@@ -438,7 +438,8 @@ def op_name(target: object, node: fx.Node) -> str:
         f"the traced graph calls {target}, which is not an operator",
         where=source_of(node),
         expected="an operator overload such as aten.add.Tensor",
-        remedy="higher-order operators (cond, flex attention, …) are not supported",
+        remedy="a graph file holds no graphs that graphs call (cond, flex attention, …); "
+        'torch.compile(…, backend="harness") compiles around and inside them',
     )
 
 

@@ -1,0 +1,149 @@
+"""Graphs that call graphs: ``torch.cond``, loops and scans stay on the host, the rest is kernels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
+from torch.nn.attention.flex_attention import flex_attention
+from torch.utils._pytree import tree_leaves
+
+from harness.backend import Compiler, Devices
+from harness.errors import FallbackWarning
+
+Function = Callable[[torch.Tensor], Any]
+
+
+@pytest.fixture(scope="module")
+def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
+    made = Devices(cache=tmp_path_factory.mktemp("cache"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def no_graphs_left() -> None:
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+
+def branch(x: torch.Tensor) -> torch.Tensor:
+    y = x.sin() * 2
+    z = torch.cond(y.sum() > 0, lambda a: (a.cos() + 1).relu(), lambda a: a.exp() - 2, (y,))
+    return (z * 3).sum(-1) + z.mean()
+
+
+def nested(x: torch.Tensor) -> torch.Tensor:
+    def inner(a: torch.Tensor) -> torch.Tensor:
+        return torch.cond(a.mean() > 0, lambda b: b.cos() * 2, lambda b: b - 1, (a,)) + 1
+
+    return torch.cond(x.sum() < 1e6, inner, lambda a: a * 3, (x * 2,)) * 2
+
+
+def several(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    v, i = x.max(1)
+    a, b = torch.cond(v.sum() > 0, lambda a: (a @ a, a.sum(1)), lambda a: (a * 2, a.mean(1)), (x,))
+    w, j = a.sort(1)
+    return v + b, i, w, j, torch.cond(i.sum() > 3, lambda a: a + 1, lambda a: a - 1, (w,))
+
+
+def loop(x: torch.Tensor) -> torch.Tensor:
+    zero = torch.zeros((), dtype=torch.int64)
+    return while_loop(lambda i, a: i < 5, lambda i, a: (i + 1, a.sin() + a), (zero, x + 1))[1] * 2
+
+
+def recurrence(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    last, every = scan(lambda c, a: (c * 0.9 + a, (c + a).sin()), y[0].clone(), y)
+    return every.exp() + last
+
+
+def attention(x: torch.Tensor) -> torch.Tensor:
+    q = (x * 0.5).reshape(1, 1, *x.shape)
+    return flex_attention(q, q * 2, q + 1, lambda s, b, h, i, j: s + (i - j) * 0.1).relu()
+
+
+CASES: dict[Function, dict[str, int]] = {
+    branch: {"cond": 1},
+    nested: {"cond": 2},
+    several: {"cond": 2},
+    loop: {"while_loop": 1},
+    recurrence: {"scan": 1},
+    attention: {"flex_attention": 1},
+}
+
+
+def calls(compiler: Compiler) -> Counter[str]:
+    """How often each operator stays on the host, over all graphs."""
+    found: Counter[str] = Counter()
+    for report in compiler.reports:
+        kept = [(op, n) for op, n, why in report.library_calls if "control" in why]
+        found.update(dict(kept))
+    return found
+
+
+@pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("shift", [-1.0, 1.0])
+def test_only_control_stays_on_the_host(function: Function, shift: float, devices: Devices) -> None:
+    """Each way through it; nothing else is left to torch."""
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    x = torch.randn(12, 12) + shift
+    found = torch.compile(function, backend=compiler, fullgraph=True)(x.clone())
+    for got, want in zip(tree_leaves(found), tree_leaves(function(x)), strict=True):
+        torch.testing.assert_close(got, want)
+    assert calls(compiler) == CASES[function]
+    assert sum(report.kernels for report in compiler.reports) >= 2
+
+
+@pytest.mark.parametrize("function", [branch, recurrence], ids=lambda f: f.__name__)
+def test_gradients_go_through_control(function: Function, devices: Devices) -> None:
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    x, own = (torch.randn(8, 12).requires_grad_() for _ in range(2))
+    own.data.copy_(x.data)
+    function(own).sum().backward()
+    torch.compile(function, backend=compiler, fullgraph=True)(x).sum().backward()
+    torch.testing.assert_close(x.grad, own.grad)
+    assert sum(calls(compiler).values()) == 2
+
+
+def test_inputs_change_after_everything_has_read_them(devices: Devices) -> None:
+    def changes(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = torch.cond(x.sum() > 0, lambda a: a.sin(), lambda a: a.cos(), (x,))
+        x.add_(y * 2)
+        return y + 1, x[1:]
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    x = torch.randn(6, 7)
+    own = x.clone()
+    found = torch.compile(changes, backend=compiler, fullgraph=True)(x)
+    torch.testing.assert_close(found, changes(own))
+    torch.testing.assert_close(x, own)
+
+
+def test_one_compilation_serves_every_size(devices: Devices) -> None:
+    def sized(x: torch.Tensor) -> torch.Tensor:
+        n = x.shape[0]
+        return torch.cond(x.sum() > 0, lambda a: a * n, lambda a: a + n, (x,)) + n
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    compiled = torch.compile(sized, backend=compiler, fullgraph=True, dynamic=True)
+    for rows in (5, 9, 14):
+        x = torch.randn(rows, 6)
+        torch.testing.assert_close(compiled(x), sized(x))
+    assert calls(compiler) == {"cond": 1}
+
+
+def test_sizes_that_only_a_loop_knows_leave_its_parts_to_torch(devices: Devices) -> None:
+    """The gradient of a loop stacks what the loop saw, as often as it ran."""
+    compiler = Compiler(devices=devices)
+    x, own = (torch.full((4, 5), 0.5).requires_grad_() for _ in range(2))
+    loop(own).sum().backward()
+    with pytest.warns(FallbackWarning, match="depends on the data"):
+        torch.compile(loop, backend=compiler, fullgraph=True)(x).sum().backward()
+    torch.testing.assert_close(x.grad, own.grad)
+    assert sum(report.kernels for report in compiler.reports) >= 3
