@@ -313,7 +313,11 @@ class Compiler:
 
     def _in_parts(self, kind: str, name: str, gm: fx.GraphModule) -> Runner:
         """Parts of ``gm``, and the graphs that it calls, one by one."""
-        run, counts = control.in_parts(gm, lambda part, *given: self._compile(kind, *given, part))
+
+        def compile_part(part: str, graph: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
+            return self._compile(kind, graph, inputs, part)
+
+        run, counts = control.in_parts(gm, compile_part)
         calls = tuple((op, n, "control stays on the host") for op, n in counts)
         self.eager.append(Report(name, 0, 0, 0, calls, (), ()))
         return run

@@ -1,4 +1,4 @@
-"""Graphs that call graphs: ``torch.cond``, loops and scans stay on the host, the rest is kernels."""
+"""Graphs that call graphs: control stays on the host, branches and bodies are kernels."""
 
 from __future__ import annotations
 
