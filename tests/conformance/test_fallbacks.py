@@ -153,6 +153,14 @@ OUTSIDE: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
     "put": (lambda x, i: x.index_put((i, i), x[0]) * 2, torch.tensor([1, 2])),
     "copied": (lambda x, i: x.index_copy(1, i, x[:, :1]) * 2, torch.tensor([-3])),
     "written": (lambda x, i: (x * 1).index_put_((i,), x[0]), torch.tensor([10_000_000])),
+    "one row": (lambda x, i: x[:1][i] * 2, torch.tensor([2])),
+    "one column": (lambda x, i: x[:, :1].gather(1, i) + 1, torch.tensor([[0], [-2], [0]])),
+    "one taken": (lambda x, i: x[:1].index_select(0, i) * 2, torch.tensor([0, 1])),
+    "one written": (lambda x, i: (x[:1] * 2).scatter(0, i, x), torch.tensor([[0, 1]])),
+    "one added": (lambda x, i: (x[:1] * 2).index_add(0, i, x[:1]), torch.tensor([1])),
+    "one put": (lambda x, i: (x[:1] * 2).index_put((i,), x[0]), torch.tensor([-2])),
+    "no dimensions": (lambda x, i: x.sum().gather(0, i) * 2, torch.tensor(2)),
+    "into no dimensions": (lambda x, i: x.sum().scatter(0, i, 7.0), torch.tensor(1)),
 }
 
 

@@ -110,13 +110,21 @@ class Context:
         ``shape`` (and of a reduction over ``rsizes``)."""
         mapping = {
             outer_variable(k): e
-            for k, (e, n) in enumerate(zip(index, tensor.shape, strict=True))
+            for k, (e, n) in enumerate(zip(index, tensor.shape, strict=bool(tensor.shape)))
             if not is_one(n)
         }
         mapping = {s: e for s, e in mapping.items() if s is not e and s != e}
-        if not mapping:
-            return tensor.value
-        return self.substitute(tensor.value, mapping, self.simplifier(shape, rsizes))
+        value = tensor.value
+        if mapping:
+            value = self.substitute(value, mapping, self.simplifier(shape, rsizes))
+        for at, size in zip(index, tensor.shape or (sympy.S.One,) * len(index), strict=True):
+            asserted = [v for _, v in self.bindings(at) if isinstance(v, Compute)]
+            if is_one(size) and any(v.op is Op.IN_RANGE for v in asserted):
+                # No variable stands for an index into one element, so that it would be lost.
+                first = self.scalar.constant(0, DType.I64)
+                mask = self.scalar.compare(Op.EQ, self.index_value(at), first)
+                value = self.masked(mask, value, self.builder.constant(0, value.dtype))
+        return value
 
     def substitute(
         self,

@@ -162,10 +162,14 @@ class NestMaker:
     def scatter(self, buffer: Buffer, result: Scattered, origins: frozenset[str]) -> None:
         """Store the initial contents, then the scattered values."""
         self.fill(buffer, result.initial, origins)
-        target = tuple(
-            sympy.S.Zero if is_one(n) else i
-            for i, n in zip(result.target, buffer.shape, strict=True)
-        )
-        index = self.context.simplifier(result.points).simplify(flat_index(buffer.stride, target))
+        # What is written into a dimension of one element keeps its index: it is asserted, and
+        # several points may meet there.
+        one, shape, stride = sympy.S.One, buffer.shape, buffer.stride
+        target = [
+            (i if self.context.bindings(i) else sympy.S.Zero, one) if is_one(n) else (i, s)
+            for i, n, s in zip(result.target, shape or (one,), stride or (one,), strict=True)
+        ]
+        offset = sympy.Add(*(i * s for i, s in target))
+        index = self.context.simplifier(result.points).simplify(offset)
         store = Store(buffer.name, index, result.value, result.mode, self.context.bindings(index))
         self._add(_axes(outer_variable, result.points), (), [store], origins)

@@ -8,17 +8,18 @@ from harness.dtypes import DType
 from harness.graph.lowering.context import Index
 from harness.graph.lowering.rule import Call, Rule, Rules, reading
 from harness.graph.lowering.scalar import promote
-from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
+from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical
 from harness.graph.model import Ref
 from harness.graph.sizes import broadcast
 from harness.ir.nodes import Value
 from harness.ir.ops import Op
 
+ONE: Shape = (sympy.S.One,)
+"""What a tensor without dimensions is indexed as."""
+
 
 def position(call: Call, value: Value, size: sympy.Expr) -> sympy.Expr:
     """An integer value as an index into a dimension of ``size``."""
-    if is_one(size):
-        return sympy.S.Zero
     return call.context.indirect(call.context.position(value, size, call.shape))
 
 
@@ -31,20 +32,18 @@ def embedding(call: Call, weight: Tensor) -> Index:
 
 def gather(call: Call, tensor: Tensor) -> Index:
     """``gather(self, dim, index)``."""
-    where = list(canonical(call.shape))
-    if tensor.rank:
-        dim = call.dim(1, "dim", tensor.rank)
-        where[dim] = position(call, call.tensor(2, "index").value, tensor.shape[dim])
+    where, shape = list(canonical(call.shape or ONE)), tensor.shape or ONE
+    dim = call.dim(1, "dim", len(shape))
+    where[dim] = position(call, call.tensor(2, "index").value, shape[dim])
     return tuple(where)
 
 
 def index_select(call: Call, tensor: Tensor) -> Index:
     """``index_select(self, dim, index)``."""
-    where = list(canonical(call.shape))
-    if tensor.rank:
-        dim, index = call.dim(1, "dim", tensor.rank), call.tensor(2, "index")
-        value = call.read(index, (where[dim],) * index.rank, call.shape)
-        where[dim] = position(call, value, tensor.shape[dim])
+    where, shape = list(canonical(call.shape or ONE)), tensor.shape or ONE
+    dim, index = call.dim(1, "dim", len(shape)), call.tensor(2, "index")
+    value = call.read(index, (where[dim],) * index.rank, call.shape)
+    where[dim] = position(call, value, shape[dim])
     return tuple(where)
 
 

@@ -12,6 +12,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.graph.lowering.operators.indexing import (
+    ONE,
     advanced_index,
     common_dimensions,
     index_tensors,
@@ -42,10 +43,10 @@ def _mode(call: Call, mode: StoreMode) -> StoreMode:
 def scatter(call: Call, source: Value, mode: StoreMode) -> Lowered:
     """``source`` (over the index tensor's points) written along one dimension."""
     tensor, index = call.tensor(0), call.tensor(2, "index")
-    dim = call.dim(1, "dim", tensor.rank)
-    target = list(canonical(index.shape))
-    if tensor.rank:
-        target[dim] = position(call, index.value, tensor.shape[dim])
+    shape = tensor.shape or ONE
+    dim = call.dim(1, "dim", len(shape))
+    target = list(canonical(index.shape or ONE))
+    target[dim] = position(call, index.value, shape[dim])
     return Scattered(
         _initial(call, tensor),
         index.shape,
