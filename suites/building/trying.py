@@ -30,7 +30,7 @@ class Tried:
     of what the kernels for sm_90 execute, ``counts`` how many there are for each target;
     ``seconds`` is code generation for sm_90, in seconds of a processor.
     ``checked`` kernels of the small counterpart passed, ``wrong`` say what is wrong with others;
-    ``failures`` say what could not be generated."""
+    ``failures`` say what could not be generated. ``versions`` did it."""
 
     name: str
     of: str = ""
@@ -42,6 +42,7 @@ class Tried:
     checked: int = 0
     max_error: float = 0.0
     wrong: tuple[str, ...] = ()
+    versions: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +94,14 @@ def try_job(context: Context, job: TryJob) -> Tried:
         checked,
         worst,
         tuple(wrong),
+        _versions(),
     )
+
+
+def _versions() -> str:
+    from importlib.metadata import version
+
+    return f"torch {version('torch')} triton {version('triton')}"
 
 
 def _checked(context: Context, module: str) -> tuple[str, float]:
