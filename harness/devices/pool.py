@@ -129,9 +129,11 @@ class Pool(Closing):
                 self._require_worker(place)
 
     def close(self) -> None:
-        """End every worker. The pool cannot be used afterwards."""
+        """End every worker, and what a thread waits for with them. The pool cannot be used
+        afterwards."""
         self._closed = True
         self._require_own()
+        self.interrupt()
         with self._lock:
             for place in self._places:
                 for process in place.processes:

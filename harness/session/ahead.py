@@ -3,7 +3,7 @@ and times one block, the next one's kernels are compiled.
 
 Other compilers load what they compile onto the device. For seconds after another process had it,
 the device launches kernels at another interval, and what is timed then has to wait; so those
-compile a block between two blocks, while nothing is timed.
+compile a block between two blocks, while nothing is timed and code is generated for the next.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _KERNELS = 32
 """In a block: enough that a slow compilation at its end keeps few processes waiting, few enough
 that the device, which waits for the first block, starts soon."""
-_KERNELS_COMPARED = 64
-"""In a block with other compilers: about a minute of timing to some ten seconds of waiting."""
+_KERNELS_COMPARED = 128
+"""In a block with other compilers: about two minutes of timing to some ten seconds of waiting."""
 
 Made = tuple["Entry", "Compiled | HarnessError"]
 """A graph and its kernels, or why there are none."""
@@ -37,15 +37,18 @@ def compiled_ahead(
     not compile fails again, with its reason, when it is timed. Raises ``HarnessError`` where no
     process can compile."""
     left = map(generated, entries)
-    threads = ThreadPoolExecutor(1)
+    threads = ThreadPoolExecutor(2)
     size = _KERNELS if peers is None else _KERNELS_COMPARED
     try:
         block, compiling = _begun(left, size, device, threads)
         while block:
+            waited_for = [compiling]
             if peers is not None:
-                peers.prepare([region for graph in _graphs(block) for region in graph.regions])
-            compiling.result()
+                regions = [region for graph in _graphs(block) for region in graph.regions]
+                waited_for.append(threads.submit(peers.prepare, regions))
             following = _begun(left, size, device, threads)
+            for work in waited_for:
+                work.result()
             yield block
             block, compiling = following
     finally:

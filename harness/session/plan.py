@@ -102,7 +102,8 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
 
             notes.append(f"{len(places)} GPUs: {', '.join(place.name for place in places)}")
             homes = Homes(options.results / facts.machine.key / BOARDS if whole else None)
-            fleet = Fleet(entries, target, places, homes, request.processes)
+            how = (request.processes, request.against)
+            fleet = Fleet(entries, target, places, homes, *how)
             run = replace(run, machine=fleet.machine())
             yield Plan(fleet, run, True, tuple(notes), fleet.ended, whole, tuple(places))
             return
@@ -171,7 +172,6 @@ def _places(options: Options, request: Request, workers: int) -> Iterator[list[P
 def _require_alone(request: Request) -> None:
     """Raises ``UsageError`` for what several GPUs cannot do."""
     others = {
-        "--against": bool(request.against),
         "--no-timing": request.timing is False,
         "--devices with --workers": bool(request.devices and request.workers),
     }

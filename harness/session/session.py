@@ -116,8 +116,8 @@ class Session:
                     yield GraphStarted(entry.name, next(positions), len(self.entries))
                     yield from self._start(entry, compiled)
                     yield from self._arrived(wait=False)
-                if self.peers is not None:
-                    yield from self._compared(self.peers, block)
+                if self.device is not None:
+                    yield from self._on_device(self.device, block)
             while self._flight:
                 yield from self._arrived(wait=True)
         finally:
@@ -151,7 +151,7 @@ class Session:
         if self.device is None:
             self._examine_without_device(entry, compiled, progress)
         else:
-            yield from self._examine_on_device(self.device, compiled, progress)
+            yield from self._check_on_device(self.device, compiled, progress)
         yield from self._landed(entry.name)
 
     def _examine_without_device(
@@ -180,27 +180,38 @@ class Session:
                 module = small.kernels[position].module
                 self.check.put((entry.name, number), CheckJob(module.text))
 
-    def _examine_on_device(
+    def _check_on_device(
         self, device: CudaDevice, compiled: Compiled, progress: _Progress
     ) -> Iterator[Event]:
-        name = progress.record.name
         progress.comparing = self.peers is not None
         for number, kernel in enumerate(compiled.kernels):
-            record = progress.kernels[number]
-            record, config = _on_device(device, kernel, record)
+            progress.kernels[number] = _checked(device, kernel, progress.kernels[number])
+            yield from self._arrived(wait=False)
+
+    def _on_device(self, device: CudaDevice, block: Sequence[Made]) -> Iterator[Event]:
+        """Time a block, then compare it. All its kernels have been checked: a check does not mind
+        a device that is still disturbed by those who compiled on it."""
+        going_on = [
+            (compiled, progress)
+            for entry, compiled in block
+            if (progress := self._flight.get(entry.name)) and not isinstance(compiled, HarnessError)
+        ]
+        for compiled, progress in going_on:
+            yield from self._time(device, compiled, progress)
+        if self.peers is not None:
+            for compiled, progress in going_on:
+                yield from self._compare(self.peers, compiled, progress)
+                yield from self._landed(progress.record.name)
+
+    def _time(self, device: CudaDevice, compiled: Compiled, progress: _Progress) -> Iterator[Event]:
+        name = progress.record.name
+        for number, kernel in enumerate(compiled.kernels):
+            record, config = _timed(device, kernel, progress.kernels[number])
             progress.kernels[number] = record
             progress.missing[number] -= 1
             # The metrics recorded are those of the configuration that was timed.
             self.static.put((name, number), CompileJob(kernel.module.text, self.target, config))
             yield from self._arrived(wait=False)
-
-    def _compared(self, peers: PeerPool, block: Sequence[Made]) -> Iterator[Event]:
-        """Other compilers on the graphs of a block, all of whose kernels have been timed."""
-        for entry, compiled in block:
-            progress = self._flight.get(entry.name)
-            if progress is not None and not isinstance(compiled, HarnessError):
-                yield from self._compare(peers, compiled, progress)
-                yield from self._landed(entry.name)
 
     def _compare(self, peers: PeerPool, compiled: Compiled, progress: _Progress) -> Iterator[Event]:
         name, total = progress.record.name, len(compiled.regions)
@@ -298,16 +309,21 @@ def _with_answer(record: KernelRecord, value: object, is_check: bool) -> KernelR
             raise TypeError(f"an answer of type {type(value).__name__}")
 
 
-def _on_device(
-    device: CudaDevice, kernel: CompiledKernel, record: KernelRecord
-) -> tuple[KernelRecord, Config | None]:
-    module, given = kernel.module, kernel.config
+def _checked(device: CudaDevice, kernel: CompiledKernel, record: KernelRecord) -> KernelRecord:
     try:
-        record = _with_check(replace(record, check_note=ON_DEVICE), device.check(module))
+        return _with_check(replace(record, check_note=ON_DEVICE), device.check(kernel.module))
     except NoDevice:
         raise
     except HarnessError as error:
-        return replace(record, check=Check.FAILED, check_note=one_line(error)), None
+        return replace(record, check=Check.FAILED, check_note=one_line(error))
+
+
+def _timed(
+    device: CudaDevice, kernel: CompiledKernel, record: KernelRecord
+) -> tuple[KernelRecord, Config | None]:
+    module, given = kernel.module, kernel.config
+    if record.max_error is None:
+        return record, None  # it could not be run
     try:
         timing = device.again(module.text, module.name, given) if given else device.time(module)
     except NoDevice:

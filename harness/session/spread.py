@@ -22,6 +22,7 @@ from harness.errors import HarnessError, NoDevice, UsageError
 from harness.files import write_atomically
 from harness.measure.jobs import DeviceFacts, Effort, Follow, gpu
 from harness.measure.pairs import KernelPair, PairResults, time_pairs
+from harness.measure.peers.pool import PeerPool, environment
 from harness.measure.timer.state import Reading, summary
 from harness.options import Options
 from harness.records.run import Machine, Run, one_line
@@ -68,7 +69,7 @@ class Board(Place):
     @classmethod
     def taken(cls, options: Options, jobs: int, kernel_seconds: float, board: str = "") -> Board:
         """The GPU with the identifier ``board``, or the current one. Raises ``NoDevice``."""
-        where = gpu(bandwidths=True, board=board)
+        where = gpu(True, environment(options.cache), board)
         made = CudaDevice(options.cache, jobs, kernel_seconds, where=where)
         name = made.machine.gpu_uuid or where.name
         return cls(name, made.facts, made, gpu(board=board), options, jobs)
@@ -88,19 +89,25 @@ class Board(Place):
 
 @dataclass(frozen=True, slots=True)
 class Examine:
-    """Work: tells what ``Session.events`` says of ``entries``; answers the GPU's state
-    meanwhile."""
+    """Work: tells what ``Session.events`` says of ``entries``, with the compilers ``against``;
+    answers the GPU's state meanwhile."""
 
     entries: Sequence[Entry]
     processes: int
+    against: tuple[str, ...] = ()
 
     def __call__(self, board: Board, tell: Tell) -> list[Reading]:
         """Done on ``board``."""
         device, before = board.device, len(board.device.readings)
         session = new_session(board.options, board.jobs, self.entries, device.target, device)
         session.processes = self.processes
-        with contextlib.closing(session.events()) as events:
-            for event in events:
+        with contextlib.ExitStack() as stack:
+            if self.against:
+                given = (self.against, board.options.cache, board.jobs)
+                first, on = device.worker, board.where.environment
+                peers = PeerPool(*given, processes=self.processes, first=first, on=on)
+                session.peers = stack.enter_context(peers)
+            for event in stack.enter_context(contextlib.closing(session.events())):
                 tell(event)
         return list(device.readings[before:])
 
@@ -190,6 +197,7 @@ class Fleet:
     places: Sequence[Place]
     homes: Homes
     processes: int = 1
+    against: tuple[str, ...] = ()
     moved: bool = False
     readings: list[Reading] = field(default_factory=list)
     _lost: dict[int, NoDevice] = field(default_factory=dict)
@@ -233,7 +241,8 @@ class Fleet:
 
     def _together(self, work: Mapping[int, Sequence[Entry]]) -> Generator[Event, None, None]:
         """What places say of their ``work``, as it comes."""
-        given = {n: (self.places[n], Examine(w, self.processes)) for n, w in work.items()}
+        how = (self.processes, self.against)
+        given = {n: (self.places[n], Examine(w, *how)) for n, w in work.items()}
         heard, stop = _begun(given)
         running = dict.fromkeys(work, 0)  # the process that each is in
         held: dict[int, ProcessStarted] = {}

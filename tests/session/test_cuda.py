@@ -52,8 +52,11 @@ def test_a_faulting_and_a_hanging_kernel_are_rows_and_the_rest_go_on(
     assert rows["hangs"].ms is None
     assert "no answer within 5 s" in rows["hangs"].reason
     assert (tmp_path / "taken").read_text() == "xxxx"
-    # 4 MB in 2 µs are 2000 GB/s; each process measured a copy bandwidth of its own.
-    assert [rows[n].fraction for n in ("good", "after", "last")] == [2.0, 1.0, 0.5]
+    # 4 MB in 2 µs are 2000 GB/s; each process measured a copy bandwidth of its own. All are checked
+    # before the first is timed, which costs two processes.
+    assert [rows[n].fraction for n in ("good", "after", "last")] == pytest.approx(
+        [2 / 3, 2 / 3, 0.5]
+    )
 
 
 def test_a_refused_kernel_keeps_the_worker(device: CudaDevice, tmp_path: Path) -> None:

@@ -278,6 +278,10 @@ def test_other_compilers_come_between_blocks_and_not_while_kernels_are_timed(
             log.append(f"time {module.name}")
             return super().time(module)
 
+        def check(self, module: EmittedModule) -> CheckResult:
+            log.append(f"check {module.name}")
+            return super().check(module)
+
     class Peers(FakePeers):
         def prepare(self, work: Sequence[Comparable]) -> None:
             log.append(f"prepare {len(work)}")
@@ -291,8 +295,9 @@ def test_other_compilers_come_between_blocks_and_not_while_kernels_are_timed(
         for name, made in (("x", A), ("y", B), ("z", SMALL_A))
     ]
     graphs = finished(session(*entries, device=Device(), peers=Peers()))
-    first = ["prepare 2", f"time {A.name}", f"time {B.name}", "compare x", "compare y"]
-    assert log == [*first, "prepare 1", f"time {SMALL_A.name}", "compare z"]
+    first = ["prepare 2", f"check {A.name}", f"check {B.name}", f"time {A.name}", f"time {B.name}"]
+    last = ["prepare 1", f"check {SMALL_A.name}", f"time {SMALL_A.name}", "compare z"]
+    assert log == [*first, "compare x", "compare y", *last]
     assert [len(graph.regions) for graph in graphs.values()] == [3, 3, 3]
 
 

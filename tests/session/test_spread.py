@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import random
 import threading
 import time
@@ -16,10 +17,14 @@ from typing import Any
 import pytest
 import torch
 
+from harness.devices.job import Context
 from harness.errors import HarnessError, NoDevice, UsageError
 from harness.measure import pairs as measured_pairs
 from harness.measure.jobs import DeviceFacts, Effort, PairSamples, TimedKernel
 from harness.measure.pairs import KernelPair, PairResults, time_pairs
+from harness.measure.peers.jobs import CompareJob, Peer
+from harness.measure.peers.pool import PeerPool
+from harness.measure.peers.regions import Comparable
 from harness.measure.timer.state import Reading
 from harness.options import Options
 from harness.records.run import GraphRecord, Machine
@@ -41,6 +46,7 @@ from harness.session.spread import (
 from harness.target import H100
 from tests.measure import fake_device, fake_pairs
 from tests.measure.fakes import FakeEntry, RepeatableDevice, compiled, module, session
+from tests.measure.peers import fake_worker
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -254,11 +260,45 @@ def test_a_run_over_the_boards_of_this_machine(
     assert set(kept["graphs"].values()) == {"GPU-a", "GPU-b"}
 
 
+def test_boards_compare_compilers_each_on_its_own_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handlers = fake_device.HANDLERS | {
+        f"{fake_worker.REAL}:{name}": f"{__name__}:{name}" for name in ("compare_region", "warm")
+    }
+    monkeypatch.setattr(device, "boards", lambda asked: ["GPU-a", "GPU-b"])
+    monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
+    monkeypatch.setattr(spread, "CudaDevice", functools.partial(CudaDevice, handlers=handlers))
+    monkeypatch.setattr(spread, "PeerPool", functools.partial(PeerPool, handlers=handlers))
+    graphs = [
+        replace(one, full=replace(one.full, regions=(Comparable(one.name, "# text"),)))
+        for one in entries(4)
+    ]
+    monkeypatch.setattr(plan, "find_entries", lambda *_: graphs)
+    options = Options(tmp_path / "cache", tmp_path / "results", tmp_path, 2)
+    (tmp_path / "cache").mkdir()
+    asked = plan.Request(devices="all", processes=2, against=("eager", "inductor"))
+    with plan.prepare(options, asked) as made:
+        found = records(made.session.events())
+    homes = json.loads((tmp_path / "results" / "fake" / "boards.json").read_text())["graphs"]
+    assert set(homes.values()) == {"GPU-a", "GPU-b"}
+    for name, graph in found.items():
+        assert [row.compiler for row in graph.regions] == ["user", "eager", "inductor"]
+        for row in graph.regions:
+            assert [s.process for s in row.sets] == [0, 1]
+            assert {s.method for s in row.sets} == {homes[name]}, "timed on the graph's own board"
+
+
+def compare_region(_: Context, job: CompareJob) -> dict[str, Peer]:
+    board = os.environ["CUDA_VISIBLE_DEVICES"]
+    assert "inductor" in os.environ["TORCHINDUCTOR_CACHE_DIR"]
+    return {name: Peer(Samples((1.0,) * 3, method=board), 0.0, "", True) for name in job.names}
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
         (plan.Request(devices="all", timing=False), "--no-timing"),
-        (plan.Request(devices="0", against=("eager",)), "--against"),
         (plan.Request(devices="0", workers="tcp://x:1"), "--devices with --workers"),
     ],
 )

@@ -7,6 +7,7 @@ compared without it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +29,7 @@ _SECONDS = 300.0
 """What comparing one region may take, compiling and tuning by every compiler included."""
 _MOST_WARMING = 16
 """Processes that compile ahead, each of which holds a context on the device."""
+_INDUCTOR = ("harness.measure.peers.worker", "torch._inductor.compile_fx")
 _TIMING_FAILED = "the process was lost while all compilers were timed, interleaved"
 
 
@@ -36,7 +38,8 @@ class PeerPool(Closing):
     ``jobs`` processes compile ahead; everything worth keeping goes below ``cache``. Comparing a
     region may take ``seconds`` in one process. ``first`` is a process that times other things as
     well, with the ``environment`` of peers: one that takes turns with another process on a device
-    finds it disturbed for seconds each time.
+    finds it disturbed for seconds each time. ``on`` says, in every process's environment, which
+    device it has.
 
     A compiler that fails, crashes or hangs costs its own row. Raises ``NoDevice`` where the
     GPU cannot be used any more.
@@ -51,31 +54,39 @@ class PeerPool(Closing):
         handlers: Mapping[str, str] | None = None,
         processes: int = 1,
         first: Pool | None = None,
+        on: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.against = tuple(against)
         self._seconds = seconds
-        kept = environment(cache)
+        kept = (*environment(cache), *on)
         # Compiling ahead is what runs in parallel, so each process compiles alone.
         alone = (*kept, ("TORCHINDUCTOR_COMPILE_THREADS", "1"), ("OMP_NUM_THREADS", "1"))
         own = range(processes if first is None else processes - 1)
-        self._workers = [] if first is None else [first]
-        self._workers += [Pool([gpu(environment=kept)], seconds, cache, handlers) for _ in own]
-        warming = cores(min(jobs, _MOST_WARMING), alone, niceness=BESIDE_TIMING)
+        self._own = [Pool([gpu(environment=kept)], seconds, cache, handlers) for _ in own]
+        self._workers = self._own if first is None else [first, *self._own]
+        warming = cores(min(jobs, _MOST_WARMING), alone, _INDUCTOR, BESIDE_TIMING)
         self._warming = Pool(warming, seconds, cache, handlers)
+        if needs_warming(against):
+            self._warming.start()  # imports take seconds
 
     def close(self) -> None:
         """End the processes."""
-        for worker in self._workers:
-            worker.close()
-        self._warming.close()
+        for pool in (self._warming, *self._own):
+            pool.close()
 
     def prepare(self, work: Sequence[Comparable]) -> None:
         """Compile with Inductor what ``compare`` will need, in parallel. What fails here fails
         again, with its reason, when it is compared."""
         graphs = [one.work.region.graph for one in work if isinstance(one.work, CompiledRegion)]
-        self._warming.all(
-            [WarmJob(graph, tuned) for tuned in needs_warming(self.against) for graph in graphs]
-        )
+        jobs = [
+            WarmJob(graph, tuned, seconds=self._seconds)
+            for tuned in needs_warming(self.against)
+            for graph in graphs
+        ]
+        with ThreadPoolExecutor(1) as thread:
+            # The process that compares imports Inductor meanwhile as well.
+            thread.submit(self._workers[0].all, jobs[:1])
+            self._warming.all(jobs)
 
     def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[RegionRecord, ...]:
         """A row for ours and for each of the others, in that order. ``configs`` are tuned

@@ -41,6 +41,7 @@ def compare_region(context: Context, job: CompareJob) -> dict[str, Peer]:
 
 def warm(context: Context, job: WarmJob) -> str:
     _note(context, "warmed", f"{job.graph.name} {job.tuned}\n")
+    time.sleep(float(os.environ.get("FAKE_WARM_SECONDS", "0")))
     return "no"
 
 

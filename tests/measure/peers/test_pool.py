@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from harness.compiled import CompiledGraph
 from harness.devices.pool import Pool
-from harness.errors import NoDevice
+from harness.errors import HarnessError, NoDevice
 from harness.graph.text import load
 from harness.measure.jobs import gpu
 from harness.measure.peers.pool import PeerPool
@@ -96,7 +98,26 @@ def test_inductor_is_compiled_ahead_for_every_region(tmp_path: Path, graph: Comp
     with PeerPool(("eager", "inductor", "inductor-tuned"), tmp_path, 2, 60.0, HANDLERS) as pool:
         pool.prepare(work)
     warmed = sorted((tmp_path / "warmed").read_text().split("\n")[:-1])
-    assert warmed == sorted(f"{one.name} {tuned}" for one in work for tuned in (True, False))
+    expected = [f"{one.name} {tuned}" for one in work for tuned in (True, False)]
+    twice = f"{work[0].name} False"  # in the process that compares as well
+    assert warmed == sorted([*expected, twice])
+
+
+def test_a_pool_that_is_closed_does_not_wait_for_what_compiles(
+    tmp_path: Path, graph: CompiledGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After Ctrl-C, which reaches the main thread alone."""
+    monkeypatch.setenv("FAKE_WARM_SECONDS", "60")
+    pool = PeerPool(("inductor",), tmp_path, 2, 300.0, HANDLERS)
+    with ThreadPoolExecutor(1) as thread:
+        preparing = thread.submit(pool.prepare, comparables(graph.regions))
+        while not (tmp_path / "warmed").exists():
+            time.sleep(0.05)
+        began = time.monotonic()
+        pool.close()
+        with pytest.raises(HarnessError, match="closed"):
+            preparing.result()
+    assert time.monotonic() - began < 50
 
 
 def test_a_region_reaches_the_worker_and_equal_ones_are_compared_once(
