@@ -18,7 +18,7 @@ Graphs: TypeAlias = Annotated[
 GraphName: TypeAlias = Annotated[
     str, typer.Argument(metavar="GRAPH", help="A graph by name (see `harness list`) or its file.")
 ]
-Suite: TypeAlias = Annotated[str, typer.Option(help="Which suite the names are from.")]
+Suite: TypeAlias = Annotated[str, "Which suite the names are from."]
 Where: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -57,10 +57,8 @@ def queried(suite: str, where: str | None, sample: int | None, seed: int) -> str
 
 TargetName: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        help="Device kind to compile for (sm_80, sm_90, sm_100, a100, h100, …). "
-        "Default: the GPU here, else $HARNESS_TARGET or sm_90."
-    ),
+    "Device kind to compile for (sm_80, sm_90, sm_100, a100, h100, …). "
+    "Default: the GPU here, else $HARNESS_TARGET or sm_90.",
 ]
 Jobs: TypeAlias = Annotated[
     int | None, typer.Option("--jobs", "-j", min=1, help="Worker processes. Default: the cores.")
@@ -125,14 +123,12 @@ Margin: TypeAlias = Annotated[
 ]
 AckFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        help="The file of waived changes. Default: acknowledged.txt in the results folder."
-    ),
+    "The file of waived changes. Default: acknowledged.txt in the results folder.",
 ]
 Order: TypeAlias = Annotated[
     Literal["history", "time"],
-    typer.Option(help="history: first parents of HEAD; time: when the runs began."),
+    "history: first parents of HEAD; time: when the runs began.",
 ]
 Repository: TypeAlias = Annotated[
-    Path | None, typer.Option(help="Whose history. Default: that of the working directory.")
+    Path | None, "Whose history. Default: that of the working directory."
 ]

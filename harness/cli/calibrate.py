@@ -55,12 +55,8 @@ def calibrate(
     processes: Processes = 6,
     budget: Budget = 200.0,
     seconds: Seconds = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the last one that was interrupted.")
-    ] = False,
-    show: Annotated[
-        bool, typer.Option("--show", help="Print the newest one again; measure nothing.")
-    ] = False,
+    resume: Annotated[bool, "Go on with the last one that was interrupted."] = False,
+    show: Annotated[bool, "Print the newest one again; measure nothing."] = False,
     sessions: Sessions = None,
     every: Every = 1.0,
     jobs: Jobs = None,

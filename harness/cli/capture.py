@@ -39,7 +39,7 @@ _SmallSizes = Annotated[
 ]
 
 
-_Name = Annotated[str, typer.Option(help="What the graphs are called.")]
+_Name = Annotated[str, "What the graphs are called."]
 
 
 @command
@@ -56,21 +56,13 @@ def capture(
     file: Annotated[
         Path, typer.Option("--output", "-o", help="File to write; a folder for several graphs.")
     ],
-    training: Annotated[
-        bool, typer.Option("--training", help="Forward and backward graphs.")
-    ] = False,
-    optimizer: Annotated[
-        bool, typer.Option("--optimizer", help="An AdamW step over the model's parameters.")
-    ] = False,
-    dtype: Annotated[
-        str, typer.Option(help="Type of parameters and floating inputs (bf16, f16, …).")
-    ] = "f32",
+    training: Annotated[bool, "Forward and backward graphs."] = False,
+    optimizer: Annotated[bool, "An AdamW step over the model's parameters."] = False,
+    dtype: Annotated[str, "Type of parameters and floating inputs (bf16, f16, …)."] = "f32",
     size: _Sizes = None,
     small: _SmallSizes = None,
     name: _Name = "",
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a file even if it is not a graph.")
-    ] = False,
+    force: Annotated[bool, "Replace a file even if it is not a graph."] = False,
 ) -> None:
     """Capture a model's graphs, without loading or allocating a weight.
 

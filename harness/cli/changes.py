@@ -33,7 +33,7 @@ def changes(
     answer: Answer,
     graph: Annotated[
         list[str] | None,
-        typer.Option(help="Report only graphs like this (* and ? allowed; repeatable)."),
+        "Report only graphs like this (* and ? allowed; repeatable).",
     ] = None,
     metric: _Metrics = None,
     ack: AckFile = None,

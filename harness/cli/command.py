@@ -139,6 +139,7 @@ def command(
 
     Every command has ``--json``, ``-q``, ``-v`` and ``--debug``; one that answers with a ``table``
     also ``--csv``, ``--markdown`` and ``--wide``; ``only``: and ``-k``; ``cases``: and ``--junit``.
+    A parameter ``Annotated[type, "sentence"]`` is an option with that help.
     The status of a ``gate`` says what was found, so that an error has one of its own.
     """
     if function is None:
@@ -178,7 +179,7 @@ def _declare(run: Any, wanted: Callable[..., Any], added: dict[str, Any]) -> Non
     """Give ``run`` the parameters of ``wanted``, less the answer, and the ``added`` options."""
     hints = typing.get_type_hints(wanted, include_extras=True)
     _, *own = inspect.signature(wanted).parameters.values()
-    kept = [p.replace(annotation=hints[p.name], kind=_Flag) for p in own]
+    kept = [p.replace(annotation=_option(p, hints[p.name]), kind=_Flag) for p in own]
     empty = {"only": None}
     shared = [
         inspect.Parameter(name, _Flag, default=empty.get(name, False), annotation=kind)
@@ -186,6 +187,16 @@ def _declare(run: Any, wanted: Callable[..., Any], added: dict[str, Any]) -> Non
     ]
     run.__signature__ = inspect.Signature([*kept, *shared])
     run.__annotations__ = {p.name: p.annotation for p in (*kept, *shared)}
+
+
+def _option(parameter: inspect.Parameter, hint: Any) -> Any:
+    """``hint``, an option if all that it says beside the type is a sentence, its help; a switch
+    that is off has no opposite."""
+    match typing.get_args(hint):
+        case (kind, str(text)):
+            switch = [f"--{parameter.name.replace('_', '-')}"] * (parameter.default is False)
+            return Annotated[kind, typer.Option(*switch, help=text)]
+    return hint
 
 
 def _watch(*, quiet: bool, verbose: bool) -> output.Watch:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Sorted: TypeAlias = Annotated[
     Literal["us", "ratio"],
-    typer.Option(help="What comes first: most microseconds of all launches, or most %."),
+    "What comes first: most microseconds of all launches, or most %.",
 ]
 _SIDE = (
     "`latest`, a run file, the beginning of a run's name, a commit, an emitted module or a "
@@ -48,21 +48,14 @@ def compare(
     answer: Answer,
     a: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
     b: Annotated[str, typer.Argument(metavar="B", help="The same, compared with A.")],
-    run: Annotated[
-        str, typer.Option(help="The run from which two compilers are taken.")
-    ] = "latest",
+    run: Annotated[str, "The run from which two compilers are taken."] = "latest",
     remeasure: Annotated[
         bool,
-        typer.Option(
-            "--remeasure", help="Time the modules against each other now, as `confirm` does."
-        ),
+        "Time the modules against each other now, as `confirm` does.",
     ] = False,
     static: Annotated[
         bool,
-        typer.Option(
-            "--static",
-            help="Compare binaries, without times or a GPU; commits (and `worktree`) are compiled.",
-        ),
+        "Compare binaries, without times or a GPU; commits (and `worktree`) are compiled.",
     ] = False,
     everything: Everything = False,
     sort: Sorted = "us",

@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from harness.conformance.fuzz import Trial
 
 _JOBS = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Worker processes.")]
-_JOURNAL = Annotated[
-    Path | None, typer.Option(help="Go on where an earlier run stopped: its rows are in this file.")
-]
+_JOURNAL = Annotated[Path | None, "Go on where an earlier run stopped: its rows are in this file."]
 _SECONDS = Annotated[float, typer.Option(min=1.0, help="How long to go on.")]
-_DEVICE = Annotated[str, typer.Option(help="Where tensors are: cpu (the interpreter), or cuda.")]
+_DEVICE = Annotated[str, "Where tensors are: cpu (the interpreter), or cuda."]
 
 
 @command(table=True, only=True)
@@ -33,9 +31,9 @@ def conformance(
     samples: Annotated[int, typer.Option(min=0, help="Inputs tried of each; 0: all.")] = 1,
     dtype: Annotated[
         list[str] | None,
-        typer.Option(help="Element type, may be repeated; all: five of them. [default: float32]"),
+        "Element type, may be repeated; all: five of them. [default: float32]",
     ] = None,
-    backward: Annotated[bool, typer.Option("--backward", help="And with gradients.")] = False,
+    backward: Annotated[bool, "And with gradients."] = False,
     seconds: _SECONDS = 86_400.0,
     jobs: _JOBS = 2,
     journal: _JOURNAL = None,

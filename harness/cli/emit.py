@@ -32,12 +32,8 @@ def emit(
     folder: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")],
     suite: Suite = "default",
     target: TargetName = None,
-    small: Annotated[
-        bool, typer.Option("--small", help="The small capture, for the interpreter.")
-    ] = False,
-    binaries: Annotated[
-        bool, typer.Option("--binaries", help="Also each kernel compiled, with what launches it.")
-    ] = False,
+    small: Annotated[bool, "The small capture, for the interpreter."] = False,
+    binaries: Annotated[bool, "Also each kernel compiled, with what launches it."] = False,
 ) -> int:
     """Write the kernels of a graph, one file each, identical ones once.
 
@@ -207,7 +203,7 @@ def explain(
     ] = None,
     stages: Annotated[
         Path | None,
-        typer.Option(help="A folder for what every stage of the compiler made, as text."),
+        "A folder for what every stage of the compiler made, as text.",
     ] = None,
 ) -> None:
     """Say which operations share a kernel, and why the others were kept apart.

@@ -21,9 +21,7 @@ from harness.table import Text, count
 @command
 def gc(
     answer: Answer,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Remove it. Without this, say what would be removed.")
-    ] = False,
+    yes: Annotated[bool, "Remove it. Without this, say what would be removed."] = False,
     days: Annotated[
         float,
         typer.Option(min=0, help="Age of interrupted runs and of trees with uncommitted changes."),
@@ -87,9 +85,7 @@ def import_(
             help="asv's results folder or files of it, or JSON files of pytest-benchmark.",
         ),
     ],
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be imported, write nothing.")
-    ] = False,
+    dry_run: Annotated[bool, "Say what would be imported, write nothing."] = False,
 ) -> int:
     """Import results of asv and pytest-benchmark.
 

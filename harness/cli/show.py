@@ -37,11 +37,9 @@ def show(
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(help="Sum a run of the corpus up: by all, kind, family, model, pattern."),
+        "Sum a run of the corpus up: by all, kind, family, model, pattern.",
     ] = None,
-    baseline: Annotated[
-        str | None, typer.Option(help="With --by: another run, or a compiler of --against.")
-    ] = None,
+    baseline: Annotated[str | None, "With --by: another run, or a compiler of --against."] = None,
 ) -> int:
     """Print a recorded run.
 
@@ -135,14 +133,10 @@ def list_(
     where: Where = None,
     sample: Sample = None,
     seed: Seed = 0,
-    models: Annotated[
-        bool, typer.Option("--models", help="List what a corpus was captured from instead.")
-    ] = False,
-    coverage: Annotated[
-        bool, typer.Option("--coverage", help="List what of torch a corpus covers instead.")
-    ] = False,
-    runs: Annotated[bool, typer.Option("--runs", help="List recorded runs instead.")] = False,
-    targets: Annotated[bool, typer.Option("--targets", help="List targets instead.")] = False,
+    models: Annotated[bool, "List what a corpus was captured from instead."] = False,
+    coverage: Annotated[bool, "List what of torch a corpus covers instead."] = False,
+    runs: Annotated[bool, "List recorded runs instead."] = False,
+    targets: Annotated[bool, "List targets instead."] = False,
 ) -> None:
     """List the graphs of a suite, the recorded runs, or the targets.
 

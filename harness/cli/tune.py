@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from harness.cli.arguments import GraphName, Jobs, Suite, TargetName, Timing
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.errors import HarnessError, NoDevice, UnknownName, UsageError, nearest
@@ -40,28 +38,16 @@ def tune(
     suite: Suite = "default",
     search: Annotated[
         str,
-        typer.Option(
-            help="How to go on from the best candidate: guided, descent, descent-all, descent-2, "
-            "exhaustive or none."
-        ),
+        "How to go on from the best candidate: guided, descent, descent-all, descent-2, "
+        "exhaustive or none.",
     ] = "guided",
-    run: Annotated[
-        str | None, typer.Option(help="Show what this recorded run's tunings tried; tune nothing.")
-    ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Tune again what is in the tuning cache.")
-    ] = False,
-    deterministic: Annotated[
-        bool, typer.Option("--deterministic", help="No search for reductions.")
-    ] = False,
-    check_writes: Annotated[
-        bool, typer.Option("--check-writes", help="Catch writes outside a kernel's outputs.")
-    ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw every trial to this file (png, svg, pdf).")
-    ] = None,
+    run: Annotated[str | None, "Show what this recorded run's tunings tried; tune nothing."] = None,
+    fresh: Annotated[bool, "Tune again what is in the tuning cache."] = False,
+    deterministic: Annotated[bool, "No search for reductions."] = False,
+    check_writes: Annotated[bool, "Catch writes outside a kernel's outputs."] = False,
+    plot: Annotated[Path | None, "Draw every trial to this file (png, svg, pdf)."] = None,
     save_table: Annotated[
-        Path | None, typer.Option(help="Write the choices as a table for HARNESS_TUNING_TABLE.")
+        Path | None, "Write the choices as a table for HARNESS_TUNING_TABLE."
     ] = None,
     target: TargetName = None,
     jobs: Jobs = None,

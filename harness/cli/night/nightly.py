@@ -111,10 +111,8 @@ def accept(
     name: Annotated[
         str, typer.Argument(metavar="[RUN|NIGHT]", help="`latest`: the newest night.")
     ] = "latest",
-    why: Annotated[str, typer.Option(help="Kept beside who and when.")] = "",
-    anyway: Annotated[
-        bool, typer.Option("--anyway", help="Even if it did not reach everything, or is dirty.")
-    ] = False,
+    why: Annotated[str, "Kept beside who and when."] = "",
+    anyway: Annotated[bool, "Even if it did not reach everything, or is dirty."] = False,
 ) -> None:
     """Make a run what nights are compared with on its machine from now on.
 

@@ -37,9 +37,7 @@ def report(
     ] = None,
     machine: Annotated[
         str,
-        typer.Option(
-            help="A part of a machine's name: its pages alone. Default: all, newest first."
-        ),
+        "A part of a machine's name: its pages alone. Default: all, newest first.",
     ] = "",
     ack: AckFile = None,
     order: Order = "history",

@@ -34,9 +34,7 @@ _Kernel = Annotated[
 ]
 _Graph = Annotated[
     str | None,
-    typer.Option(
-        help="The graph that has the kernel. Default: that of the newest run with such a kernel."
-    ),
+    "The graph that has the kernel. Default: that of the newest run with such a kernel.",
 ]
 _END = "A commit, or a run of one; with --environment a NAME."
 
@@ -49,9 +47,7 @@ def why(
     b: Annotated[str, typer.Argument(metavar="B", help="The same, compared with A.")],
     graph: _Graph = None,
     target: TargetName = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Do not look for the commit and the stage.")
-    ] = False,
+    quick: Annotated[bool, "Do not look for the commit and the stage."] = False,
     everything: Annotated[bool, typer.Option("--all", help="The whole diff.")] = False,
 ) -> int:
     """Name what made a kernel take another time in B, with the figures that it rests on.
@@ -216,9 +212,7 @@ class _Asked:
         )
 
 
-_By = Annotated[
-    str, typer.Option(help="time, or a figure without noise: bytes, registers, spills …")
-]
+_By = Annotated[str, "time, or a figure without noise: bytes, registers, spills …"]
 _Environment = Annotated[
     list[str] | None,
     typer.Option(
