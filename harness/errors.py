@@ -96,6 +96,20 @@ class UnknownName(UsageError):
     """A graph, kernel, provider or machine by that name does not exist."""
 
 
+def unknown(
+    what: str,
+    got: str,
+    known: Iterable[str],
+    where: str = "",
+    remedy: str = "name one of these",
+    most: int | None = 3,
+) -> UnknownName:
+    """That ``got`` is none of the ``known`` names: expected are the nearest ones, else the first
+    ``most`` (None: all)."""
+    names = list(known)
+    return UnknownName(what, where, got, ", ".join(nearest(got, names) or names[:most]), remedy)
+
+
 class GraphError(HarnessError):
     """A graph cannot be used as it stands."""
 

@@ -100,6 +100,14 @@ def write_error(
     )
 
 
+def read_error(path: Path, error: Exception, what: str, remedy: str) -> RecordError:
+    """The ``RecordError`` for ``what`` the file at ``path`` should hold, and does not or cannot be
+    read."""
+    lines = str(getattr(error, "strerror", None) or error).splitlines()
+    got = lines[0] if lines else type(error).__name__
+    return RecordError(f"{what} cannot be read", str(path), got, remedy=remedy)
+
+
 def slug(*words: str) -> str:
     """Words as the name of a folder: plain characters only."""
     text = " ".join(word for word in words if word)

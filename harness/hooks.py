@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.codegen.source import EmittedModule, KernelSource
-from harness.errors import RecordError
+from harness.files import write_atomically
 from harness.graph.model import Graph, Partition, Region
 from harness.graph.text import dumps
 from harness.ir.nodes import reductions, scans
@@ -72,17 +72,7 @@ class StageFiles:
         """Write one stage's file."""
         text, extension = _text(step.made)
         path = self.folder / step.where / f"{step.number}-{step.stage}.{extension}"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise RecordError(
-                "what a stage made could not be written",
-                where=str(path),
-                got=error.strerror or str(error),
-                expected="a folder that may be written, on a disk with space left",
-                remedy="name another folder with --stages",
-            ) from error
+        write_atomically(path, text.encode(), mode=0o644, own=False)
 
 
 @dataclass(frozen=True, slots=True)

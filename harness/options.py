@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError, nearest
+from harness.errors import UsageError, unknown
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("", "0", "false", "no", "off")
@@ -227,13 +227,8 @@ def _text(path: Path, key: str, value: Any) -> str:
     """A declared value as the variable would have it."""
     kind = _KEYS.get(key)
     if kind is None:
-        raise UsageError(
-            "there is no such default",
-            where=str(path),
-            got=key,
-            expected=", ".join(nearest(key, _KEYS) or sorted(_KEYS)),
-            remedy="name one of these, or take the line out",
-        )
+        remedy = "name one of these, or take the line out"
+        raise unknown("there is no such default", key, sorted(_KEYS), str(path), remedy, most=None)
     wrong = type(value).__name__ != kind.__name__  # True is an int
     if wrong or (kind is int and value < 1):
         raise UsageError(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.errors import UnknownName
+from harness.errors import unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,5 @@ def find_target(name: str) -> Target:
     """The target called ``name``. Raises ``UnknownName`` with the nearest ones."""
     if name in TARGETS:
         return TARGETS[name]
-    raise UnknownName(
-        "there is no such target",
-        where="--target",
-        got=name,
-        expected=", ".join(TARGETS),
-        remedy="name one of these, or leave the option out",
-    )
+    remedy = "name one of these, or leave the option out"
+    raise unknown("there is no such target", name, TARGETS, "--target", remedy, most=None)

@@ -23,7 +23,7 @@ from harness.calibration.record import (
 )
 from harness.devices.closing import Closing
 from harness.errors import RecordError
-from harness.files import write_atomically
+from harness.files import read_error, write_atomically
 from harness.history import store
 from harness.history.lines import LineWriter, known_version, read_lines
 from harness.records.run import from_json, to_json
@@ -130,13 +130,8 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def _unreadable(path: Path, error: Exception) -> RecordError:
-    return RecordError(
-        "a calibration cannot be read",
-        str(path),
-        got=str(error),
-        expected="a file that harness calibrate wrote",
-        remedy="check its permissions, or remove it and calibrate again",
-    )
+    remedy = "check its permissions, or remove it and calibrate again"
+    return read_error(path, error, "a calibration", remedy)
 
 
 def load(path: Path) -> Calibration:

@@ -11,7 +11,7 @@ import typer
 
 from harness.cli.command import Answer, command
 from harness.dtypes import DType, from_torch_name
-from harness.errors import UnknownName, UsageError, nearest
+from harness.errors import UsageError, unknown
 from harness.report.output import Report
 from harness.table import Text
 
@@ -100,14 +100,8 @@ def _dtype(text: str) -> DType:
         except (KeyError, ValueError):
             continue
     known = [member.short for member in DType if member.is_float]
-    near = nearest(text, known) or known
-    raise UnknownName(
-        "there is no such element type",
-        where="--dtype",
-        got=text,
-        expected=", ".join(near),
-        remedy="name one of these, or leave the option out (f32)",
-    )
+    remedy = "name one of these, or leave the option out (f32)"
+    raise unknown("there is no such element type", text, known, "--dtype", remedy, most=None)
 
 
 def _sizes(texts: list[str] | None, option: str) -> dict[str, Any]:

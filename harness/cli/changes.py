@@ -9,8 +9,8 @@ import typer
 
 from harness.cli.arguments import AckFile, Order, Repository
 from harness.cli.command import BROKEN, FINE, REGRESSED, Answer, command
-from harness.cli.show import say_unreadable
-from harness.errors import UnknownName, UsageError, nearest
+from harness.cli.show import require_runs
+from harness.errors import unknown
 from harness.history import index
 from harness.history.changes import waivers
 from harness.history.changes.changes import find
@@ -65,11 +65,7 @@ def changes(
     answer.recover()
     with answer.progress("reading the runs"):
         runs = index.refresh(results)
-    say_unreadable(runs, results)
-    if not runs.runs:
-        raise UnknownName(
-            "there are no runs yet", where=str(results), remedy="make one: harness run"
-        )
+    require_runs(runs, results)
     followed = followed_metrics(metric or [], runs)
     waived = waivers_of(ack, results)
     known = arrange(runs, repository or Path.cwd(), by_time=order == "time")
@@ -86,13 +82,8 @@ def followed_metrics(names: list[str], runs: index.Index) -> list[metrics.Metric
     known = metrics.names()
     for name in names:
         if name not in known:
-            raise UsageError(
-                "there is no such metric",
-                where="--metric",
-                got=name,
-                expected=", ".join(nearest(name, known) or known),
-                remedy="name one of these; --metric may be repeated",
-            )
+            remedy = "name one of these; --metric may be repeated"
+            raise unknown("there is no such metric", name, known, "--metric", remedy, most=None)
     if not names:
         timed = runs.rows.column("ms").null_count < runs.rows.num_rows
         names = ["ms"] if timed else [m.name for m in metrics.METRICS if m.exact]

@@ -192,11 +192,11 @@ def _declare(run: Any, wanted: Callable[..., Any], added: dict[str, Any]) -> Non
 def _option(parameter: inspect.Parameter, hint: Any) -> Any:
     """``hint``, an option if all that it says beside the type is a sentence, its help; a switch
     that is off has no opposite."""
-    match typing.get_args(hint):
-        case (kind, str(text)):
-            switch = [f"--{parameter.name.replace('_', '-')}"] * (parameter.default is False)
-            return Annotated[kind, typer.Option(*switch, help=text)]
-    return hint
+    kind, *said = typing.get_args(hint) or (hint,)
+    if len(said) != 1 or not isinstance(said[0], str):
+        return hint
+    switch = [f"--{parameter.name.replace('_', '-')}"] * (parameter.default is False)
+    return Annotated[kind, typer.Option(*switch, help=said[0])]
 
 
 def _watch(*, quiet: bool, verbose: bool) -> output.Watch:

@@ -12,6 +12,7 @@ import typer
 from harness.cli.arguments import GraphName, Suite, TargetName
 from harness.cli.command import FAILED, FINE, Answer, command
 from harness.errors import HarnessError
+from harness.files import write_atomically
 from harness.report import output
 from harness.report.output import Report
 from harness.table import Block, Column, Table, Text
@@ -61,7 +62,8 @@ def emit(
         row = {"graph": origin, "kernel": module.name, "bytes": module.bytes_moved}
         rows.append({**row, "launches": launches, "file": str(folder / f"{name}.py")})
     texts = {name: module.text for name, module in modules.items()}
-    _write(folder, texts)
+    for name, text in texts.items():
+        write_atomically(folder / f"{name}.py", text.encode(), mode=0o644, own=False)
     if binaries:
         failures += _write_binaries(answer, folder, texts, chosen)
     paths = list(dict.fromkeys(row["file"] for row in rows))
@@ -140,21 +142,6 @@ def _text(path: Path) -> str | None:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None
-
-
-def _write(folder: Path, texts: dict[str, str]) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            (folder / f"{name}.py").write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise HarnessError(
-            "the kernels could not be written",
-            where=str(folder),
-            got=error.strerror or str(error),
-            expected="a folder that may be written, on a disk with space left",
-            remedy="name another folder with -o",
-        ) from error
 
 
 def _write_binaries(

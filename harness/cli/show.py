@@ -11,7 +11,7 @@ import typer
 
 from harness.cli.arguments import Sample, Seed, Suite, Where, queried
 from harness.cli.command import FAILED, FINE, Answer, command
-from harness.errors import RecordError, UnknownName, UsageError, nearest
+from harness.errors import RecordError, UsageError, unknown
 from harness.graph.suite import Entry, load_suite
 from harness.history import index, lookup, store
 from harness.options import Options
@@ -116,14 +116,8 @@ def _module(run: Run, name: str) -> str:
     found = find(name, modules)
     if len(found) == 1:
         return modules[found[0]].rstrip("\n")
-    near = found[:5] or nearest(name, modules) or sorted(modules)[:3]
-    raise UnknownName(
-        "several kernels of the run are called so" if found else "the run has no such kernel",
-        where=run.id,
-        got=name,
-        expected=", ".join(near),
-        remedy="see the names: harness show",
-    )
+    what = "several kernels of the run are called so" if found else "the run has no such kernel"
+    raise unknown(what, name, found[:5] or sorted(modules), run.id, "see the names: harness show")
 
 
 @command(table=True, only=True)
@@ -271,6 +265,13 @@ def say_unreadable(found: index.Index, results: Path) -> None:
             str(results),
             remedy="the lines above say why, file by file",
         )
+
+
+def require_runs(found: index.Index, results: Path) -> None:
+    """``say_unreadable``; raises ``UnknownName`` too where there are no runs at all."""
+    say_unreadable(found, results)
+    if not found.runs:
+        raise lookup.no_runs(results)
 
 
 def _targets() -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from harness.cli.arguments import GraphName, Jobs, Suite, TargetName, Timing
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
-from harness.errors import HarnessError, NoDevice, UnknownName, UsageError, nearest
+from harness.errors import HarnessError, NoDevice, UsageError, unknown
 from harness.history import lookup, store
 from harness.measure.tuning import KernelTuning, chosen_before, tunings_of
 from harness.options import Options
@@ -104,13 +104,8 @@ class Wanted:
             mine = exact or [name for name in names if is_chosen([pattern], name)]
             found.update(mine)
             if not mine and names:
-                raise UnknownName(
-                    "the graph has no such kernel",
-                    where="--kernel",
-                    got=pattern,
-                    expected=", ".join(nearest(pattern, names) or names[:3]),
-                    remedy="leave --kernel out to see all of them",
-                )
+                remedy = "leave --kernel out to see all of them"
+                raise unknown("the graph has no such kernel", pattern, names, "--kernel", remedy)
         return found
 
 
@@ -185,14 +180,8 @@ def _graphs_of(options: Options, graph: str, suite: str, run: Run) -> set[str]:
     named = {file.name for file in find_graphs(options, suite, [graph])} & set(recorded)
     if named:
         return named
-    near = nearest(graph, recorded) or recorded[:3]
-    raise UnknownName(
-        "the run has no such graph",
-        where=run.id,
-        got=graph,
-        expected=", ".join(near),
-        remedy="see its graphs: harness show RUN",
-    )
+    remedy = "see its graphs: harness show RUN"
+    raise unknown("the run has no such graph", graph, recorded, run.id, remedy)
 
 
 def _latest(options: Options, machine: str, before: str = "") -> Run | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.dtypes import DType
-from harness.errors import CaptureFailed, UnknownName, UsageError, nearest
+from harness.errors import CaptureFailed, UsageError, unknown
 
 if TYPE_CHECKING:
     from harness.graph.model import Graph  # a list of names needs no sympy
@@ -105,13 +105,8 @@ class Suite:
             known.update((graph, entry) for graph in entry.entry.graph_names)
         if name in known:
             return known[name]
-        near = nearest(name, known)
-        raise UnknownName(
-            f"suite {self.name} has no graph {name}",
-            got=name,
-            expected=", ".join(near) if near else ", ".join(e.name for e in self.entries),
-            remedy="harness list shows all graphs",
-        )
+        what, remedy = f"suite {self.name} has no graph {name}", "harness list shows all graphs"
+        raise unknown(what, name, known, remedy=remedy, most=None)
 
 
 def load_suite(name: str = "default", folder: Path = FOLDER) -> Suite:
@@ -128,15 +123,9 @@ def load_suite(name: str = "default", folder: Path = FOLDER) -> Suite:
         )
     if not path.is_file():
         files = sorted(folder.glob("*.py"))
-        known = [file.stem for file in files if "ENTRIES" in file.read_text(encoding="utf-8")]
-        near = nearest(name, known) or known
-        raise UnknownName(
-            f"no suite {name}",
-            str(folder),
-            name,
-            ", ".join(near),
-            "a suite is a file SUITE.py in that folder; HARNESS_SUITES names another",
-        )
+        stems = [file.stem for file in files if "ENTRIES" in file.read_text(encoding="utf-8")]
+        remedy = "a suite is a file SUITE.py in that folder; HARNESS_SUITES names another"
+        raise unknown(f"no suite {name}", name, stems, str(folder), remedy, most=None)
     spec = importlib.util.spec_from_file_location(f"harness_suite_{name}", path)
     if spec is None or spec.loader is None:
         raise UsageError("a suite is a Python file", where=str(path))

@@ -33,9 +33,7 @@ def find(results: Path, name: str = LATEST) -> Path:
             return path
     known = runs(results)
     if not known:
-        raise UnknownName(
-            "there are no runs yet", where=str(results), remedy="make one: harness run"
-        )
+        raise no_runs(results)
     if name == LATEST:
         return ([path for path in known if not is_imported(path)] or known)[-1]
     matches = [path for path in known if path.stem.startswith(name)]
@@ -57,6 +55,11 @@ def find(results: Path, name: str = LATEST) -> Path:
         expected=", ".join(near or [path.stem for path in known[-3:]]),
         remedy="list them: harness list --runs",
     )
+
+
+def no_runs(results: Path) -> UnknownName:
+    """That nothing is recorded."""
+    return UnknownName("there are no runs yet", str(results), remedy="make one: harness run")
 
 
 def _is_commit(name: str, commit: str) -> bool:

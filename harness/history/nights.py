@@ -15,7 +15,7 @@ import msgspec
 
 from harness.devices.closing import Closing
 from harness.errors import RecordError, UsageError
-from harness.files import write_atomically, write_error
+from harness.files import read_error, write_atomically, write_error
 from harness.history import lookup, store
 from harness.history.lines import LineWriter, read_lines
 from harness.measure.jobs import PairSamples
@@ -58,12 +58,8 @@ def read_baseline(folder: Path) -> Accepted | None:
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as error:
-        raise RecordError(
-            "the baseline cannot be read",
-            str(path),
-            got=str(error),
-            remedy="accept a run again: harness accept RUN --why …",
-        ) from error
+        remedy = "accept a run again: harness accept RUN --why …"
+        raise read_error(path, error, "the baseline", remedy) from error
 
 
 def find_baseline(

@@ -22,6 +22,7 @@ from harness import files
 from harness.errors import RecordError
 from harness.files import publish
 from harness.history import schema
+from harness.history.lines import known_version
 from harness.history.schema import RUN_KEY, VERSION_KEY
 from harness.records.run import SCHEMA_VERSION, GraphRecord, KernelRecord, Run, from_json
 
@@ -100,13 +101,8 @@ def load(path: str | os.PathLike[str]) -> Run:
 
 def unreadable(path: Path, error: Exception) -> RecordError:
     """The ``RecordError`` for a run file at ``path`` that is torn or none."""
-    return RecordError(
-        "a run file cannot be read",
-        str(path),
-        got=str(error).splitlines()[0] if str(error) else type(error).__name__,
-        expected="a whole Parquet file, as the harness writes it",
-        remedy="the file is torn or no run: restore it from version control or remove it",
-    )
+    remedy = "the file is torn or no run: restore it from version control or remove it"
+    return files.read_error(path, error, "a run file", remedy)
 
 
 def run_metadata(metadata: dict[bytes, bytes], path: Path) -> Any:
@@ -120,14 +116,9 @@ def run_metadata(metadata: dict[bytes, bytes], path: Path) -> Any:
             expected="a file written by harness run",
         )
     version = metadata[VERSION_KEY].decode(errors="replace")
-    if not version.isdecimal() or int(version) > SCHEMA_VERSION:
-        raise RecordError(
-            "a run file was written by a newer harness",
-            str(path),
-            got=f"schema version {version}",
-            expected=f"schema version {SCHEMA_VERSION} or older",
-            remedy="update this checkout of the harness",
-        )
+    known_version(
+        int(version) if version.isdecimal() else version, SCHEMA_VERSION, "a run file", str(path)
+    )
     try:
         return json.loads(metadata[RUN_KEY])
     except ValueError as error:

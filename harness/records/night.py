@@ -13,8 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.errors import RecordError
-from harness.files import slug, write_atomically
+from harness.files import read_error, slug, write_atomically
 
 VERSION = 1
 """Version of the file format; raised when a reader of the old one would be wrong."""
@@ -256,10 +255,5 @@ def load(path: Path) -> Night:
             raise msgspec.ValidationError("a file of another version of the harness")
         return msgspec.convert(document, Night)
     except (OSError, msgspec.DecodeError) as error:
-        raise RecordError(
-            "a night's file cannot be read",
-            str(path),
-            got=getattr(error, "strerror", None) or str(error),
-            expected="a file that harness nightly wrote",
-            remedy="restore it from version control, or remove it",
-        ) from error
+        remedy = "restore what harness nightly wrote from version control, or remove it"
+        raise read_error(path, error, "a night's file", remedy) from error

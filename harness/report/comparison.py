@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.errors import UnknownName, nearest
+from harness.errors import unknown
 from harness.measure.noise.judge import Verdict
 from harness.records.names import is_chosen, short
 from harness.records.run import KernelRecord
@@ -102,12 +102,8 @@ def chosen(found: Comparison, only: Sequence[str]) -> Comparison:
     if not (kept.rows or kept.rollups or kept.vanished or kept.appeared):
         named = (kernel.name for row in found.rows for kernel in (*row.match.a, *row.match.b))
         names = list(dict.fromkeys(named))
-        raise UnknownName(
-            "no kernel or graph of the comparison is like that",
-            got=", ".join(only),
-            expected=", ".join(nearest(only[0], names) or names[:3]) or "one that is compared",
-            remedy="leave -k out to see all",
-        )
+        what = "no kernel or graph of the comparison is like that"
+        raise unknown(what, " ".join(only), names, "-k", "leave -k out to see all")
     return kept
 
 

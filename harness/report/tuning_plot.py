@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.errors import HarnessError, RecordError
+from harness.errors import HarnessError
+from harness.files import write_atomically
 from harness.measure.tuning import KernelTuning
 from harness.records.names import short
 from harness.table import shorten
@@ -55,16 +57,9 @@ def draw(tunings: list[KernelTuning], path: Path, title: str) -> None:
     axes.set_xlabel("time over the fastest trial of the same kernel", fontsize=8)
     axes.set_title(f"Tuning of {title}", fontsize=10, loc="left")
     figure.legend(loc="outside lower center", ncol=3, fontsize=7, frameon=False)
-    try:
-        figure.savefig(path, bbox_inches="tight", dpi=150)
-    except OSError as error:
-        raise RecordError(
-            "the plot could not be written",
-            where=str(path),
-            got=error.strerror or str(error),
-            expected="a folder that may be written, on a disk with space left",
-            remedy="name another file with --plot",
-        ) from error
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=path.suffix[1:], bbox_inches="tight", dpi=150)
+    write_atomically(path, drawn.getbuffer(), mode=0o644, own=False)
 
 
 def _canvas(rows: int) -> tuple[Any, Any]:

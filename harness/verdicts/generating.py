@@ -16,14 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.codegen.source import EmittedModule
-from harness.errors import (
-    CommitUnusable,
-    HarnessError,
-    RecordError,
-    UnknownName,
-    UsageError,
-    nearest,
-)
+from harness.errors import CommitUnusable, HarnessError, RecordError, UsageError, unknown
 from harness.files import write_atomically
 from harness.records import git, modules, names
 from harness.records.run import GraphRecord, KernelRecord, from_json, to_json
@@ -243,13 +236,9 @@ def nodes_named(name: str, good: GraphRecord, bad: GraphRecord) -> frozenset[str
     wanted = names.find(name, known)
     found = [known[one] for one in wanted] or [own for own in known.values() if name in own][-1:]
     if not found:
-        raise UnknownName(
-            "neither side generates a kernel of that name",
-            where=good.name,
-            got=name,
-            expected=", ".join(nearest(name, known) or list(known)[:3]),
-            remedy=f"list them: harness run {good.name}; another graph: --graph NAME",
-        )
+        remedy = f"list them: harness run {good.name}; another graph: --graph NAME"
+        what = "neither side generates a kernel of that name"
+        raise unknown(what, name, known, good.name, remedy)
     nodes = found[-1]
     if any(not other & nodes for other in found):
         raise UsageError(

@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from harness.errors import UnknownName, nearest
+from harness.errors import unknown
 from harness.records import modules
 from harness.records.names import is_named
 from harness.records.run import GraphRecord, KernelRecord
@@ -94,12 +94,9 @@ def named(matches: Sequence[Match], name: str, *lone: KernelRecord) -> list[int]
         return found
     known = {k.name for match in matches for k in (*match.a, *match.b)}
     known |= {match.graph for match in matches} | {kernel.name for kernel in lone}
-    raise UnknownName(
-        "neither side has a kernel or graph of that name",
-        got=name,
-        expected=", ".join(nearest(name, known) or sorted(known)[:3]),
-        remedy="names as harness compare A B --all shows them, or a pattern like '*softmax*'",
-    )
+    remedy = "names as harness compare A B --all shows them, or a pattern like '*softmax*'"
+    what = "neither side has a kernel or graph of that name"
+    raise unknown(what, name, sorted(known), remedy=remedy)
 
 
 def _pair_graph(graph: str, left: list[KernelRecord], right: list[KernelRecord]) -> list[Match]:

@@ -61,7 +61,7 @@ def test_times_that_are_demanded_are_an_error(harness: Command) -> None:
 
 
 def test_names_that_are_wrong(harness: Command, tmp_path: Path) -> None:
-    assert "did you mean descent" in harness("tune", GRAPH, "--search", "decsent").err
+    assert "expected: descent" in harness("tune", GRAPH, "--search", "decsent").err
     assert harness("tune", "no_such_graph").status == 2
     assert harness("tune", GRAPH, "--plot", tmp_path / "x.gif").status == 2
 

@@ -11,8 +11,7 @@ import typer
 from harness.cli.arguments import AckFile, Order, Repository
 from harness.cli.changes import followed_metrics, waivers_of
 from harness.cli.command import Answer, command
-from harness.cli.show import say_unreadable
-from harness.errors import UnknownName
+from harness.cli.show import require_runs
 from harness.history import index
 from harness.history.changes.changes import find
 from harness.history.changes.fitting import Settings
@@ -60,11 +59,7 @@ def report(
     folder, place = results or answer.options.results, repository or Path.cwd()
     with answer.progress("reading the runs") as bar:
         runs = index.refresh(folder)
-        say_unreadable(runs, folder)
-        if not runs.readable:
-            raise UnknownName(
-                "there are no runs yet", where=str(folder), remedy="make one: harness run"
-            )
+        require_runs(runs, folder)
 
         def step(title: str) -> None:
             bar.update(title, 0, 0)

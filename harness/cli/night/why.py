@@ -12,7 +12,7 @@ import typer
 
 from harness.cli.arguments import TargetName
 from harness.cli.command import FINE, NOTHING_JUDGED, Answer, command
-from harness.errors import HarnessError, UnknownName, UsageError, nearest
+from harness.errors import HarnessError, UnknownName, UsageError, unknown
 from harness.history import lookup, store
 from harness.options import Options, project_root
 from harness.records import metrics, names
@@ -293,13 +293,8 @@ def _metric(by: str) -> metrics.Metric | None:
         return None
     if by in exact:
         return metrics.named(by)
-    raise UsageError(
-        "there is no such figure without noise",
-        where="--by",
-        got=by,
-        expected=", ".join(["time", *(nearest(by, exact) or exact)]),
-        remedy="name one of these",
-    )
+    known = ["time", *exact]
+    raise unknown("there is no such figure without noise", by, known, "--by", most=None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

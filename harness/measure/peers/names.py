@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.errors import UnknownName, UsageError, nearest
+from harness.errors import UnknownName, UsageError, unknown
 
 OURS = "harness"
 """The compiler under test: its kernels in the configurations that tuning chose."""
@@ -55,14 +55,11 @@ def _unknown(name: str, known: Sequence[str]) -> UnknownName:
             expected=", ".join(known),
             remedy="leave it out: it is always there",
         )
-    return UnknownName(
-        "there is no such compiler",
-        where="--against",
-        got=name,
-        expected=", ".join(nearest(name, known) or known),
-        remedy="name eager, inductor, inductor-tuned or a backend that torch.compile has "
-        "(torch.compiler.list_backends(exclude_tags=()) lists them)",
+    remedy = (
+        "name eager, inductor, inductor-tuned or a backend that torch.compile has "
+        "(torch.compiler.list_backends(exclude_tags=()) lists them)"
     )
+    return unknown("there is no such compiler", name, known, "--against", remedy, most=None)
 
 
 def torch_backends() -> list[str]:

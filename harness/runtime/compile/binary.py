@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import CompileFailed, DamagedBinary, RecordError
-from harness.files import write_atomically
+from harness.files import read_error, write_atomically
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.target import Target
@@ -270,13 +270,8 @@ def load(where: Path) -> KernelBinary:
     try:
         data = where.read_bytes()
     except OSError as error:
-        raise RecordError(
-            "a saved kernel cannot be read",
-            where=str(where),
-            got=error.strerror or str(error),
-            expected=f"a file that was saved (*{SUFFIX})",
-            remedy="write it with `harness emit GRAPH --binaries -o FOLDER`",
-        ) from error
+        remedy = "write it with `harness emit GRAPH --binaries -o FOLDER`"
+        raise read_error(where, error, f"a saved kernel (*{SUFFIX})", remedy) from error
     return KernelBinary.from_bytes(data, str(where))
 
 

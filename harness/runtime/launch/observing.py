@@ -18,7 +18,8 @@ from typing import Any
 
 import torch
 
-from harness.errors import NotFinite, RecordError
+from harness.errors import NotFinite
+from harness.files import write_error
 from harness.records.timing import Launch as Work
 from harness.runtime import module as modules
 from harness.runtime.launch.selecting import SelectedKernel
@@ -190,13 +191,9 @@ class Bandwidth:
             with self.file.open("a", encoding="utf-8") as file:
                 file.writelines(f"{line}\n" for line in lines)
         except OSError as error:
-            raise RecordError(
-                "the file for kernels' bandwidth cannot be written",
-                where=str(self.file),
-                got=error.strerror or str(error),
-                expected="a file in a folder that exists",
-                remedy="set HARNESS_BANDWIDTH_FILE to another file, or unset it",
-            ) from error
+            what = "the file for kernels' bandwidth could not be written"
+            remedy = "set HARNESS_BANDWIDTH_FILE to another file, or unset it"
+            raise write_error(self.file, error, what, remedy) from error
 
 
 @dataclass(eq=False, slots=True)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from harness.errors import UnknownName, nearest
+from harness.errors import unknown
 from harness.heuristics.facts import Config
 from harness.runtime.tune.space import Space
 
@@ -209,14 +209,7 @@ def search_named(name: str) -> Search:
     """The search called ``name``. Raises ``UnknownName``."""
     if name in SEARCHES:
         return SEARCHES[name]()
-    near = nearest(name, SEARCHES)
-    raise UnknownName(
-        "there is no such search",
-        where="--search",
-        got=name,
-        expected=", ".join(SEARCHES),
-        remedy=f"did you mean {near[0]}?" if near else "name one of these",
-    )
+    raise unknown("there is no such search", name, SEARCHES, "--search", most=None)
 
 
 def nearest_first(space: Space, given: list[Config]) -> list[Config]:

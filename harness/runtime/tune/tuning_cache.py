@@ -26,7 +26,7 @@ from typing import Any
 import msgspec
 
 from harness.errors import RecordError
-from harness.files import write_atomically
+from harness.files import read_error, write_atomically
 from harness.heuristics.facts import Config
 from harness.records.trials import Tuned
 from harness.runtime import module as modules
@@ -225,13 +225,8 @@ class LookupTable:
             if document.format != TABLE_FORMAT:
                 raise ValueError(f"format {document.format}")
         except (OSError, ValueError) as error:
-            raise RecordError(
-                "a lookup table of configurations cannot be read",
-                where=str(path),
-                got=f"{type(error).__name__}: {error}",
-                expected='JSON: {"format": 2, "kernels": {launch hash: configuration}}',
-                remedy="write it with `harness tune GRAPH --save-table FILE`",
-            ) from error
+            remedy = "write it with `harness tune GRAPH --save-table FILE`"
+            raise read_error(path, error, "a lookup table of configurations", remedy) from error
         return cls(document.kernels, str(path))
 
     def get(self, loaded: modules.LoadedModule) -> Config | None:
