@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from harness.errors import FallbackWarning, GraphError
 from harness.executor import prepare_graph
 from harness.graph.text import loads
 from harness.pipeline import compile_graph
+from harness.runtime import module as modules
 from harness.target import H100
 
 
@@ -158,3 +160,34 @@ def f(
         torch.testing.assert_close(run([x.clone()]), [x.view(-1).exp()])
     with pytest.raises(GraphError, match="other sizes than the graph's input"):
         run([torch.randn(4, 7)])
+
+
+def test_a_module_names_no_size_that_it_is_not_given(tmp_path: Path) -> None:
+    text = """# harness graph 1
+def f(
+    x: "f32[s0, 6]",
+):
+    amax: "f32[1, 6]" = aten.amax.default(x, [0], True)
+    part: "f32[1, 1]" = aten.slice.Tensor(amax, 1, 0, 1)
+    ones: "i64[1, 1]" = aten.full_like.default(part, 2, dtype=torch.int64)
+    some: "f32[1, 1]" = aten.full_like.default(part, 3.0)
+    taken: "f32[1, 6]" = aten.gather.default(x, 0, ones)
+    return (ones, some)
+"""
+    compiled = compile_graph(loads(text, "t"), H100)
+    for module, _ in compiled.distinct():
+        assert "torch.zeros((s0, 6)" in module.text
+        made = modules.load(module.text, tmp_path).raw
+        args = made.get_args(device="cpu")
+        assert [one.flatten().tolist() for one in made.reference(args)] == [[2], [3.0]]
+
+
+def test_an_index_made_in_another_kernel_is_bounded_by_an_unknown_size(compiler: Compiler) -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        y = x.std(dim=0)
+        return y.scatter(0, torch.zeros_like(y[:1], dtype=torch.int64), 3)
+
+    run = torch.compile(f, backend=compiler, dynamic=True)
+    for n in (16, 7):
+        x = torch.randn(3, n, requires_grad=True)
+        torch.testing.assert_close(run(x), f(x))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,7 @@ from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.graph.calltext import float_names, local_name, needed_nodes, node_text
 from harness.graph.model import Graph, Node, Ref, TensorType
+from harness.ir.affine import UNKNOWN_SIZE
 from harness.ir.index_text import size_text
 from harness.ir.nodes import Compute, Load, walk
 from harness.ir.ops import Op
@@ -133,10 +135,19 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
         if node.name in kept_narrow:
             lines.append(_rounding(node.name, kept_narrow[node.name]))
     lines.append(f"return [{', '.join(local_name(w) for w in wanted)}]")
+    lines[:0] = _unread_sizes(plan, graph, lines)
     kept = tuple(n for n in states.wanted if plan.arguments[n].kind is ArgumentKind.IN_OUT)
     floating = any(b.dtype.is_float for b in plan.buffers) or computes_floats(nodes)
     types = tuple(sorted(map(triton_signature, rounded)))
     return Reference(tuple(lines), kept, floating, steps, types)
+
+
+def _unread_sizes(plan: KernelPlan, graph: Graph, lines: Sequence[str]) -> list[str]:
+    """A number for each unknown size that the calls mention although no launch is told it."""
+    kinds = [kind for kind in graph.types().values() if isinstance(kind, TensorType)]
+    sizes = {str(s) for kind in kinds for n in kind.shape for s in n.free_symbols}
+    used = set(re.findall(r"\w+", " ".join(lines))) - set(map(str, plan.sizes))
+    return [f"{name} = {UNKNOWN_SIZE}  # makes no difference" for name in sorted(sizes & used)]
 
 
 def _rounded(plan: KernelPlan) -> set[DType]:

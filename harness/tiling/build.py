@@ -178,7 +178,7 @@ def _unknown_sizes(
 ) -> tuple[sympy.Symbol, ...]:
     """What a launch has to be told: every symbol that is neither a loop's nor a loaded index."""
     exprs = [t.numel for t in tiles]
-    exprs += [e for b in buffers for e in (*b.shape, *b.stride)]
+    exprs += [e for b in buffers for e in (*b.shape, *b.stride, b.bound) if e is not None]
     exprs += index_exprs(stores)
     bound = {e.var for t in tiles for e in t.entries}
     found = [v.indirect for v in values(stores) if isinstance(v, Load | IndexValue)]
