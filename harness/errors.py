@@ -1,29 +1,7 @@
-"""The catalogue of errors: every failure a user can meet is one of these.
+"""The catalogue of errors: every failure a user can meet is one of these, named for its condition.
 
-Each error is named after the condition, says what happened, where, what was
-got, what was expected and what to do, and can be pickled so that a worker
-process can hand it to its parent.
-
-    HarnessError
-    ├── UsageError                 the command line or a name in it is wrong (exit status 2)
-    │   └── UnknownName            no such graph, kernel, provider; carries the nearest names
-    ├── GraphError                 a graph file or a captured graph cannot be used
-    │   └── DamagedGraph           a graph file does not parse or does not check
-    ├── CaptureFailed              a model could not be turned into a graph
-    ├── UnsupportedOperator        no lowering, and it cannot be a library call either
-    ├── InvalidProgram             the verifier found a malformed program (a bug in the compiler)
-    ├── CompileFailed              Triton or the assembler rejected a kernel
-    │   ├── NoTritonConfigsError   every candidate configuration failed
-    │   └── GridTooLarge           a launch would need more programs than the device takes
-    ├── FellBack                   torch runs what the compiler should, and that was forbidden
-    ├── IndexOutOfRange            a kernel reads or writes outside its tensors
-    ├── DamagedBinary              a saved kernel cannot be used: damaged, or not one
-    ├── CheckFailed                a kernel's result differs from its reference
-    ├── NoDevice                   a GPU is needed and there is none
-    ├── CommitUnusable             the compiler of an older commit cannot be run
-    ├── RecordError                a run file cannot be read or written
-    ├── DamagedCorpus              a file of the corpus is damaged, missing or of another version
-    └── WorkerDied                 a worker process ended without an answer
+Each says what happened, where, what was got, what was expected and what to do, and can be pickled
+so that a worker process can hand it to its parent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A calibration as data: what was measured of each kernel, and what follows from it.
+"""A calibration as data: what a device is asked, what was measured of each kernel, and what follows
+from it. The handlers of the jobs are in ``calibration.worker``.
 
 Times are milliseconds, levels and effects relative (0.02 is two per cent).
 """
@@ -6,7 +7,9 @@ Times are milliseconds, levels and effects relative (0.02 is two per cent).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
+from harness.devices.job import Job
 from harness.records.run import Machine
 
 SCHEMA_VERSION = 1
@@ -40,6 +43,31 @@ def size_class(ms: float) -> str:
 def levels_for(ms: float) -> tuple[float, ...]:
     """Slowdowns worth injecting into a kernel of ``ms``: those near what can be found there."""
     return _LEVELS[size_class(ms)]
+
+
+@dataclass(frozen=True, slots=True)
+class DurationJob(Job):
+    """Answers the milliseconds of one launch of a module's kernel."""
+
+    handler: ClassVar[str] = "harness.calibration.worker:duration"
+    module_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CellJob(Job):
+    """Measure one kernel in one process, plain twice, and slowed down. ``ms`` is how long one
+    launch takes, of which ``levels`` are shares (none: not slowed down at all); the order of the
+    subjects follows ``seed``. Answers a ``Cell``."""
+
+    handler: ClassVar[str] = "harness.calibration.worker:cell"
+    process: int
+    kernel: str
+    module_text: str
+    levels: tuple[float, ...]
+    ms: float
+    seed: int
+    budget_ms: float
+    width: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.calibration.jobs import CellJob, DurationJob
 from harness.calibration.judging import judged
 from harness.calibration.record import (
     CALIBRATION_METHOD,
     Calibration,
     Cell,
+    CellJob,
+    DurationJob,
     Subject,
     levels_for,
 )

@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from harness.calibration.jobs import CellJob, DurationJob
-from harness.calibration.record import AGAIN, PLAIN, Cell, Truth, slowed
+from harness.calibration.record import AGAIN, PLAIN, Cell, CellJob, DurationJob, Truth, slowed
 from harness.devices.job import Context
 from harness.errors import CompileFailed
 from harness.measure.worker import Gpu, surviving

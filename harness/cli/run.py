@@ -259,7 +259,7 @@ def detecting(
         if found is None:
             yield from events
             return
-        from harness.calibration.lookup import Detector
+        from harness.calibration.judging import Detector
         from harness.session.model import GraphDone, KernelDone
 
         detector = Detector(found)

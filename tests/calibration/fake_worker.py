@@ -6,8 +6,7 @@ import os
 import zlib
 from pathlib import Path
 
-from harness.calibration.jobs import CellJob, DurationJob
-from harness.calibration.record import Cell
+from harness.calibration.record import Cell, CellJob, DurationJob
 from harness.devices.job import Context, Unusable
 from harness.errors import HarnessError, NoDevice
 from harness.measure.jobs import DeviceFacts, OpenDevice

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from harness.calibration import worker
-from harness.calibration.jobs import CellJob
+from harness.calibration.record import CellJob
 from harness.calibration.worker import Spin
 from harness.devices.job import Context
 from harness.records.timing import Samples
