@@ -1,18 +1,27 @@
-"""Whole training steps of models on the GPU at hand: times, and where they go, kernel by kernel.
+"""Whole steps of models on the GPU at hand: times, first calls, memory, and where the time goes.
 
-    python scripts/gpu_steps.py --out DIR [--seconds 60]
+    python scripts/gpu_steps.py --out DIR [--seconds 200] [--ways eager,ours,inductor] [MODEL …]
 
-Eager mode, this backend untuned and Inductor, each recorded too (``mode="reduce-overhead"``), one
-after the other in one process; ``steps.txt`` in the folder gets a profile of each.
+A process per model. All of them compile at once, each way with one thread; then they are timed one
+after the other, the ways by turns, the processor to themselves. A time is a step's wall time, host
+included. *First* is the first call (compiled beside the other models), memory what the allocator
+had at most. ``steps.json`` and a profile of each in ``steps.txt`` are written to the folder.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
+import os
+import selectors
+import statistics
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,112 +31,259 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402
 
 from harness.backend import Compiler, Devices  # noqa: E402
+from scripts.gpu_models import MODELS  # noqa: E402
 
-WAYS = ("eager", "ours", "recorded", "inductor", "inductor recorded")
-
-
-def bert() -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
-    """Four layers of BERT with its vocabulary of 30522."""
-    from transformers import BertConfig, BertForMaskedLM
-
-    model = BertForMaskedLM(BertConfig(num_hidden_layers=4)).cuda().bfloat16()
-    tokens = torch.randint(0, 30522, (16, 512), device="cuda")
-    return model, {"input_ids": tokens, "labels": tokens}
+WAYS = ("eager", "ours", "inductor", "recorded", "inductor recorded")
+PASSES = ("training", "inference")
+ROUNDS = 5
+ROUND_MS = 60.0
 
 
-def gpt2() -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
-    """Four layers of GPT-2 with its vocabulary of 50257."""
-    from transformers import GPT2Config, GPT2LMHeadModel
+class Ways:
+    """One model, each way of running it compiled: what is timed."""
 
-    config = GPT2Config(n_layer=4, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False)
-    model = GPT2LMHeadModel(config).cuda().bfloat16()
-    tokens = torch.randint(0, 50257, (4, 512), device="cuda")
-    return model, {"input_ids": tokens, "labels": tokens}
+    def __init__(self, name: str, ways: Sequence[str]) -> None:
+        torch.manual_seed(0)
+        with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
+            model, self.inputs = MODELS[name]()
+        self.model = model.bfloat16()
+        self.ways = ways
+        self.compilers: list[Compiler] = []
+        self.steps: dict[str, Callable[[], torch.Tensor]] = {}
+        self.rows: dict[str, dict[str, Any]] = {}
+
+    def prepare(self, training: bool) -> None:
+        """Make the first calls of every way."""
+        for way in self.ways:
+            key = f"{PASSES[not training]} {way}"
+            step = self._step(way, training)
+            torch.cuda.empty_cache()
+            began = time.perf_counter()
+            try:
+                loss = float(step())
+                first = time.perf_counter() - began
+                for _ in range(3):
+                    step()
+                torch.cuda.synchronize()
+            except Exception as error:  # noqa: BLE001 - a way that fails is a row with its error
+                self.rows[key] = {"error": f"{type(error).__name__}: {error}"[:300]}
+                continue
+            self.rows[key] = {"first_s": first, "loss": loss, "gradient": self._gradient()}
+            self.steps[key] = step
+
+    def time(self) -> None:
+        """Fill in times and memory; nothing else may use the machine meanwhile."""
+        cuda: Any = torch.cuda
+        rounds: dict[str, list[float]] = {key: [] for key in self.steps}
+        hosts: dict[str, list[float]] = {key: [] for key in self.steps}
+        for number in range(ROUNDS + 1):
+            for key, step in self.steps.items():
+                training = key.startswith(PASSES[0])
+                self.model.train(training)
+                cuda.reset_peak_memory_stats()
+                count = 2 if not number else max(2, round(ROUND_MS / rounds[key][0]))
+                cuda.synchronize()
+                began = time.perf_counter()
+                for _ in range(count):
+                    step()
+                host = time.perf_counter() - began
+                cuda.synchronize()
+                rounds[key].append((time.perf_counter() - began) / count * 1e3)
+                hosts[key].append(host / count * 1e3)
+                self.rows[key]["peak_gb"] = cuda.max_memory_allocated() / 1e9
+        for key, seen in rounds.items():
+            self.rows[key]["ms"] = statistics.median(seen[1:])
+            self.rows[key]["host_ms"] = statistics.median(hosts[key][1:])
+
+    def profiles(self, out: Path) -> None:
+        """Write where the kernels' time goes."""
+        from torch.profiler import ProfilerActivity, profile
+
+        for key, step in self.steps.items():
+            self.model.train(key.startswith(PASSES[0]))
+            with profile(activities=[ProfilerActivity.CUDA]) as seen:
+                step()
+                torch.cuda.synchronize()
+            averages = seen.key_averages()
+            self.rows[key]["kernels_ms"] = sum(a.self_device_time_total for a in averages) / 1e3
+            with out.open("a") as file:
+                print(key, averages.table("self_device_time_total", 30, 100), sep="\n", file=file)
+
+    def _gradient(self) -> float:
+        """The norm of all gradients."""
+        grads = [p.grad.float().norm() for p in self.model.parameters() if p.grad is not None]
+        return float(torch.stack(grads).norm()) if grads else 0.0
+
+    def _step(self, way: str, training: bool) -> Callable[[], torch.Tensor]:
+        model, inputs = self.model, self.inputs
+        model.train(training)
+        run: Any = model
+        begin: Any = torch.compiler.cudagraph_mark_step_begin
+        if way == "inductor":
+            run = torch.compile(model, options={"autotune_local_cache": False})
+        elif way == "inductor recorded":
+            run = torch.compile(model, mode="reduce-overhead")
+        elif way != "eager":
+            self.compilers.append(
+                Compiler(devices=Devices(jobs=1), reduce_overhead=way == "recorded")
+            )
+            run = torch.compile(model, backend=self.compilers[-1])
+
+        def step() -> torch.Tensor:
+            model.zero_grad()
+            if way == "inductor recorded":
+                begin()
+            with torch.set_grad_enabled(training):
+                found = run(**inputs)
+            loss: torch.Tensor = found if isinstance(found, torch.Tensor) else found.loss
+            if training:
+                loss.backward()
+            return loss.detach()
+
+        return step
 
 
-def step_of(make: Callable[[], Any], way: str, compiler: Compiler) -> Callable[[], Any]:
-    """A training step of a model, without an optimizer."""
-    torch.manual_seed(0)
-    torch.compiler.reset()
-    model, inputs = make()
-    run: Any = model
-    begin: Any = torch.compiler.cudagraph_mark_step_begin
-    if way == "inductor":
-        run = torch.compile(model, options={"autotune_local_cache": False})
-    elif way == "inductor recorded":
-        run = torch.compile(model, mode="reduce-overhead")
-    elif way != "eager":
-        run = torch.compile(model, backend=compiler)
+def child(name: str, ways: Sequence[str], out: Path) -> None:
+    """Compile, say so, wait for one's turn, time, say what was found."""
+    import torch._dynamo
 
-    def step() -> Any:
-        model.zero_grad()
-        if way == "inductor recorded":
-            begin()
-        loss = run(**inputs).loss
-        loss.backward()
-        return loss.detach()
-
-    return step
+    answers, sys.stdout = sys.stdout, sys.stderr
+    torch._dynamo.config.recompile_limit = 64
+    model = Ways(name, ways)
+    for training in (True, False):
+        model.prepare(training)
+    torch.cuda.empty_cache()
+    print("READY", file=answers, flush=True)
+    sys.stdin.readline()
+    model.time()
+    model.profiles(out / f"{name}.txt")
+    counts = [
+        f"{found.replays} replays" for c in model.compilers for found in c.recordings.values()
+    ]
+    print("ROWS", json.dumps({"rows": model.rows, "recordings": counts}), file=answers, flush=True)
+    for compiler in model.compilers:
+        compiler.close()
+    os._exit(0)
 
 
-def measured(make: Callable[[], Any], way: str) -> list[str]:
-    """A line about one way of running a model, and its profile."""
-    from torch.profiler import ProfilerActivity, profile
-
-    cuda: Any = torch.cuda
-    compiler = Compiler(devices=Devices(jobs=8), reduce_overhead=way == "recorded")
-    step = step_of(make, way, compiler)
-    cuda.reset_peak_memory_stats()
-    losses = [float(step()) for _ in range(6)]
-    peak = cuda.max_memory_allocated() / 1e9
-    first, last = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
-    cuda.synchronize()
-    began = time.perf_counter()
-    first.record()
-    for _ in range(10):
-        step()
-    last.record()
-    host = (time.perf_counter() - began) * 100
-    cuda.synchronize()
-    whole = first.elapsed_time(last) / 10
-    with profile(activities=[ProfilerActivity.CUDA]) as seen:
-        step()
-        cuda.synchronize()
-    averages = seen.key_averages()
-    busy = sum(a.self_device_time_total for a in averages) / 1e3
-    line = f"{make.__name__} {way}: {whole:.2f} ms, host {host:.2f}, kernels {busy:.2f}"
-    line += f", peak {peak:.2f} GB, losses {losses[0]:.4f} {losses[-1]:.4f}"
-    for found in compiler.recordings.values():
-        line += f"; {found.replays} replays, {found.plain} plain {found.refused}"
-    compiler.close()
-    return [line, averages.table("self_device_time_total", 40, 110)]
+def start(name: str, given: argparse.Namespace, cache: Path) -> subprocess.Popen[str]:
+    """A model's process, with caches of its own: a first call is a first call."""
+    alone = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    homes = {
+        "TORCHINDUCTOR_CACHE_DIR": cache / f"{name}-inductor",
+        "TRITON_CACHE_DIR": cache / f"{name}-triton",
+        "HARNESS_CACHE": cache / f"{name}-harness",
+    }
+    env = {**os.environ, **alone, **{key: str(path) for key, path in homes.items()}}
+    command = [sys.executable, __file__, "--out", str(given.out), "--ways", given.ways]
+    with (given.out / f"{name}.log").open("w") as log:
+        return subprocess.Popen(
+            [*command, "--child", name],
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
 
 
-def steps(out: Path, until: float) -> None:
-    """Times and profiles of whole steps."""
-    with (out / "steps.txt").open("w") as file:
-        for make in (bert, gpt2):
-            for way in WAYS:
-                if time.time() > until:
-                    return
-                try:
-                    lines = measured(make, way)
-                except Exception as error:  # noqa: BLE001 - one way's failure must not end the rest
-                    lines = [f"{make.__name__} {way}: {type(error).__name__}: {error}"[:400]]
-                print("STEP", lines[0], flush=True)
-                print(*lines, sep="\n", file=file, flush=True)
-                torch.cuda.empty_cache()
+def gather(given: argparse.Namespace, names: Sequence[str], until: float) -> dict[str, Any]:
+    """Start all, and give each its turn once all are ready or the time is nearly over."""
+    found: dict[str, Any] = {}
+    cache = Path(tempfile.mkdtemp(prefix="steps-"))
+    running = {name: start(name, given, cache) for name in names}
+    ready: list[str] = []
+    with selectors.DefaultSelector() as waiting:
+        for name, process in running.items():
+            assert process.stdout is not None
+            waiting.register(process.stdout, selectors.EVENT_READ, name)
+        while waiting.get_map() and time.time() < until - given.seconds * 0.25:
+            for event, _ in waiting.select(timeout=1.0):
+                line = event.fileobj.readline()  # type: ignore[union-attr]
+                if line.startswith("READY"):
+                    ready.append(event.data)
+                    print(f"{event.data} compiled", flush=True)
+                if line.startswith("READY") or not line:
+                    waiting.unregister(event.fileobj)
+    for name, process in running.items():
+        if name not in ready:
+            process.kill()
+            found[name] = {"rows": {}, "error": "not compiled in time"}
+    for name in ready:
+        process = running[name]
+        assert process.stdin is not None and process.stdout is not None
+        if time.time() < until:
+            print(file=process.stdin, flush=True)
+            lines = [line for line in process.stdout if line.startswith("ROWS ")]
+            found[name] = json.loads(lines[-1][5:]) if lines else {"rows": {}, "error": "ended"}
+        process.kill()
+    return found
+
+
+def line(name: str, rows: dict[str, Any], ways: Sequence[str], of: str) -> str:
+    """One model's times, its kernels' times, first calls and memory."""
+    cells = []
+    for way in ways:
+        row = rows.get(f"{of} {way}", {})
+        if "ms" not in row:
+            cells.append(f"{way}: {row.get('error', 'missing')[:40]}")
+            continue
+        eager = rows.get(f"{of} eager", row)
+        near = all(
+            math.isclose(row[key], eager.get(key, row[key]), rel_tol=0.03, abs_tol=1e-3)
+            for key in ("loss", "gradient")
+        )
+        shown = f"{row['ms']:.2f} ({row['kernels_ms']:.2f}) {row['first_s']:.0f}s"
+        cells.append(f"{shown} {row['peak_gb']:.2f}GB{'' if near else ' OFF'}")
+    return f"{of[:5]} {name:9} " + " | ".join(cells)
+
+
+def ratios(found: dict[str, Any], of: str, way: str, other: str) -> str:
+    """The geometric mean of how many times as fast a way is, and the least."""
+    pairs = {
+        name: rows[f"{of} {other}"]["ms"] / rows[f"{of} {way}"]["ms"]
+        for name, rows in ((name, one["rows"]) for name, one in found.items())
+        if all("ms" in rows.get(f"{of} {one}", {}) for one in (way, other))
+    }
+    if not pairs:
+        return f"{of}: nothing to compare with {other}"
+    mean = statistics.geometric_mean(pairs.values())
+    least = min(pairs, key=lambda name: pairs[name])
+    return f"{of} {way} over {other}: {mean:.3f} of {len(pairs)}, least {least} {pairs[least]:.3f}"
 
 
 def main() -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("models", nargs="*", help=f"of {', '.join(MODELS)} (default: all)")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seconds", type=float, default=200.0)
+    parser.add_argument("--ways", default="eager,ours,inductor", help=f"of {', '.join(WAYS)}")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
+    ways = given.ways.split(",")
     given.out.mkdir(parents=True, exist_ok=True)
-    steps(given.out, time.time() + given.seconds)
+    if given.child:
+        child(given.child, ways, given.out)
+    until = time.time() + given.seconds
+    found = gather(given, given.models or list(MODELS), until)
+    head = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+    text = json.dumps({**head, "ways": ways, "models": found}, indent=0)
+    (given.out / "steps.json").write_text(text + "\n")
+    with (given.out / "steps.txt").open("w") as file:
+        for path in (given.out / f"{name}.txt" for name in found):
+            if path.exists():
+                file.write(f"{path.stem}\n{path.read_text()}\n")
+                path.unlink()
+    print("model: ms (kernels' ms) first call, memory; " + " | ".join(ways))
+    for of in PASSES:
+        for name, one in found.items():
+            print(line(name, one["rows"], ways, of) if one["rows"] else f"{name}: {one['error']}")
+    for of in PASSES:
+        for way in (w for w in ("ours", "recorded") if w in ways):
+            for other in (w for w in ways if w not in ("ours", "recorded")):
+                print(ratios(found, of, way, other))
     return 0
 
 
