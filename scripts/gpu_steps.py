@@ -29,9 +29,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
+from gpu_models import MODELS  # noqa: E402
 
 from harness.backend import Compiler, Devices  # noqa: E402
-from scripts.gpu_models import MODELS  # noqa: E402
 
 WAYS = ("eager", "ours", "inductor", "recorded", "inductor recorded")
 PASSES = ("training", "inference")
@@ -137,7 +137,7 @@ class Ways:
                 found = run(**inputs)
             loss: torch.Tensor = found if isinstance(found, torch.Tensor) else found.loss
             if training:
-                loss.backward()
+                torch.autograd.backward(loss)
             return loss.detach()
 
         return step

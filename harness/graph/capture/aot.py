@@ -26,6 +26,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 
 from harness.errors import CaptureFailed
 from harness.graph.capture.attention import attention_rules, dense_masks, link_attention
+from harness.graph.capture.convolutions import channels_last, without_biases
 from harness.graph.capture.decompositions import decompositions
 from harness.graph.capture.random import gather_seeds
 from harness.graph.capture.rules import rules_of_device
@@ -210,12 +211,19 @@ def compile_joint(
     from torch._dynamo.backends.common import aot_autograd as through_autograd
 
     dense_masks(gm)
+    on_gpu = any(isinstance(one, torch.Tensor) and one.is_cuda for one in inputs)
+
+    def relaid(graph: fx.GraphModule) -> None:
+        normalise(graph)
+        follow_eager(graph)
+        if on_gpu:
+            without_biases(graph)
+            channels_last(graph)
 
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
-        normalise(joint)
-        follow_eager(joint)
+        relaid(joint)
         _recompute_random(joint)
         cut = partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
         cut[0].meta[KEPT_OUTPUTS] = options["num_fwd_outputs"]
@@ -225,8 +233,7 @@ def compile_joint(
         def compiled_part(graph: fx.GraphModule, graph_inputs: Sequence[Any]) -> Callable[..., Any]:
             plain_effects(graph)
             if whole:
-                normalise(graph)
-                follow_eager(graph)
+                relaid(graph)
             return compile_part(graph, graph_inputs)
 
         return compiled_part
