@@ -4,6 +4,7 @@ few unchanged kernels to show it themselves."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +18,16 @@ from harness.records.run import Run
 FEWEST = 5
 """Pairs of runs from which it is known how runs differ: with fewer, Student's t has so heavy a tail
 that nothing would be found all the same."""
+MOST = 40
+"""Pairs that are looked at, the newest: more say nothing new, and each hundred costs a second."""
+_SAME = ["graph", "key", "code", "config"]
 
 
 def learn(results: Path, a: Run, b: Run) -> Between | None:
     """What moved kernels of the same code and configuration between neighbouring runs of the
     machine, method and Triton of ``a`` and ``b``: on one board if theirs is one, else between
-    boards. None if there are fewer than ``FEWEST`` such pairs of at least ``LEAST`` kernels."""
+    boards. None if there are fewer than ``FEWEST`` such pairs of at least ``LEAST`` kernels; of
+    more than ``MOST`` the newest."""
     known = index.refresh(results)
     here = (a.machine.key, a.method, a.machine.triton)
     one_board = bool(a.machine.gpu_uuid) and a.machine.gpu_uuid == b.machine.gpu_uuid
@@ -35,19 +40,17 @@ def learn(results: Path, a: Run, b: Run) -> Between | None:
     frame = known.rows.to_pandas()
     frame = frame[frame["run"].isin(mine) & ~frame["failed"].astype(bool) & (frame["ms"] > 0)]
     frame = frame[frame["code"].astype(str).ne("") & frame["code"].notna()]
-    same = ["graph", "key", "code", "config"]
-    by_run = {n: rows.set_index(same)["ms"] for n, rows in frame.groupby("run", observed=True)}
-    every = []
-    for earlier, later in zip(mine, mine[1:], strict=False):
+    runs = dict(iter(frame.groupby("run", observed=True)))
+    every: list[Floats] = []
+    for earlier, later in reversed([*pairwise(mine)]):
         boards = (known.runs[earlier].gpu_uuid, known.runs[later].gpu_uuid)
-        if earlier not in by_run or later not in by_run:
+        if (boards[0] == boards[1] and bool(boards[0])) != one_board or len(every) == MOST:
             continue
-        if (boards[0] == boards[1] and bool(boards[0])) != one_board:
+        if earlier not in runs or later not in runs:
             continue
-        both = by_run[earlier].to_frame("before").join(by_run[later].rename("after"), how="inner")
-        if len(both) < LEAST:
-            continue
-        every.append(np.log(both["after"].to_numpy(float) / both["before"].to_numpy(float)))
+        both = runs[earlier].merge(runs[later], on=_SAME, suffixes=("", "_later"))
+        if len(both) >= LEAST:
+            every.append(np.log(both["ms_later"].to_numpy(float) / both["ms"].to_numpy(float)))
     return between(every) if len(every) >= FEWEST else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -54,6 +55,7 @@ def report(
     from harness.report.site.pages import remove_gone, require, write
 
     require()
+    gc.set_threshold(100_000)  # what is read is kept to the end: a second of 10 went into looking
     from harness.report.site.gather import folders, gather
 
     folder, place = results or answer.options.results, repository or Path.cwd()

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+import numpy as np
 from markupsafe import Markup, escape
 
 from harness.errors import RecordError, UsageError
@@ -29,6 +32,8 @@ from harness.table import clean, microseconds, plural, ratio
 
 if TYPE_CHECKING:
     import jinja2
+
+    from harness.records.trials import Trial
 
 MACHINES = "machines"
 """The folder that holds the pages of machines but the first."""
@@ -161,6 +166,7 @@ def _files(
     against = {model.name: _against(model) for model in site.models}
     peers = {name: found[INDUCTOR] for name, found in against.items() if INDUCTOR in found}
     yield "assets/search.js", _script("SEARCH", _search(site))
+    yield "assets/commits.js", _script("COMMITS", site.shown_names)
     yield "index.html", page("index", 0, **_first(pages), peers=peers)
     yield "kernels.html", page("kernels", 0)
     yield "history.html", page("history", 0)
@@ -236,7 +242,7 @@ def _environment() -> jinja2.Environment:
         auto_reload=False,
     )
     made.filters |= {"short": short, "us": _us, "change": _change, "ratio": ratio}
-    made.filters |= {"plural": plural, "cells": _cells}
+    made.filters |= {"plural": plural, "trials": _trials}
     made.globals |= {
         "sparkline": charts.sparkline,
         "chart": _chart,
@@ -253,10 +259,29 @@ def _visible(value: Any) -> Any:
     return clean(value) if type(value) is str and not value.isprintable() else value
 
 
-def _cells(values: Mapping[str, Any], names: Iterable[str]) -> Markup:
-    """A row's cells of figures. As values of the template they cost a third of a kernel's page."""
-    shown = [escape(_visible(values.get(name, "–"))) for name in names]
-    return Markup("".join([f'<td class="n">{one}</td>' for one in shown]))
+def _trials(trials: Sequence[Trial], chosen: Mapping[str, int] | None) -> Markup:
+    """The rows of the tuner's trials, fastest first. Written by a template they cost a third of a
+    kernel's page."""
+    times = [trial.time or math.inf for trial in trials]
+    best, worst = min(times), max((ms for ms in times if ms < math.inf), default=0.0)
+    rows = []
+    for ms, trial in sorted(zip(times, trials, strict=True), key=lambda one: one[0]):
+        given = [escape(_visible(trial.config.get(name, "–"))) for name in trials[0].config]
+        cells = [f'<td class="n">{one}</td>' for one in given]
+        if ms < math.inf:
+            share, over = 4 + 96 * (ms - best) / (worst - best or 1), 100 * (ms / best - 1)
+            bar = f'<i style="width:{share:.1f}%"></i> {over:+.1f} %'
+            cells += [f'<td class="n">{microseconds(ms)}</td><td class="bar">{bar}</td>']
+        else:
+            cells += [f'<td class="n">–</td><td>{escape(_visible(trial.reason))}</td>']
+        for n, figure in enumerate((trial.registers, trial.spills, trial.shared)):
+            style = "n bad" if n == 1 and figure else "n"
+            cells += [f'<td class="{style}">{"–" if figure is None else figure}</td>']
+        style, tag = "", ""
+        if trial.config == chosen:
+            style, tag = ' class="chosen"', ' <span class="tag">chosen</span>'
+        rows.append(f"<tr{style}>{''.join(cells)}<td>{trial.origin.value}{tag}</td></tr>")
+    return Markup("\n".join(rows))
 
 
 def _us(value: float | None) -> str:
@@ -268,20 +293,18 @@ def _change(us: float) -> str:
     return f"{us:+.0f}" if abs(us) >= 100 else f"{us:+.3g}" if abs(us) >= 0.1 else f"{us:+.2f}"
 
 
-def _chart(line: Line, site: Site) -> dict[str, Any] | None:
-    """What a script draws a history from: segments, changes, and what the positions are called."""
-    if not line.segments:
-        return None
-    first, last = line.segments[0].x[0], max(segment.x[-1] for segment in line.segments)
-    first = min([first, *(segment.x[0] for segment in line.segments)])
-    return {
-        "first": first,
-        "segments": [
-            {"x": one.x, "y": [float(f"{y:.5g}") for y in one.y]} for one in line.segments
-        ],
-        "marks": [asdict(mark) for mark in marks_of(line, site)],
-        "names": site.shown_names[first : last + 1],
-    }
+def _chart(line: Line, site: Site) -> Markup:
+    """What a script draws a history from, as JSON: segments and changes by position."""
+    segments = [{"x": one.x, "y": _rounded(one.y)} for one in line.segments]
+    text = msgspec.json.encode({"segments": segments, "marks": marks_of(line, site)}).decode()
+    return Markup(text.replace("<", "\\u003c"))  # the end of the script cannot be in it
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    """Five digits of each."""
+    given = np.asarray(values, float)
+    scale = 10.0 ** (4 - np.floor(np.log10(given)))
+    return (np.rint(given * scale) / scale).tolist()
 
 
 def _against(model: Model) -> dict[str, float]:

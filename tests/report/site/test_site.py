@@ -92,7 +92,7 @@ def test_a_kernels_page_has_all_that_is_known_of_it(world: World) -> None:
         assert f"<h2>{part}" in text
     assert "tmp0 = tl.load" in text, "the old code, in the diff"
     assert "value0 = tl.load" in text
-    assert '"style": "regression"' in text
+    assert '"style":"regression"' in text
 
 
 def test_every_link_leads_to_a_file_and_an_anchor_of_it(world: World) -> None:

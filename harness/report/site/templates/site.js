@@ -81,11 +81,12 @@ function ticks(low, high) {
   return found;
 }
 function drawHistory(chart) {
-  const { first, segments, marks, names } = JSON.parse(chart.querySelector("script").textContent), plot = chart.querySelector(".plot");
+  const { segments, marks } = JSON.parse(chart.querySelector("script").textContent), names = window.COMMITS, plot = chart.querySelector(".plot");
   const points = segments.flatMap(({ x, y }) => x.map((place, n) => [place, y[n]])), wide = plot.clientWidth, high = wide > 600 ? 230 : 150;
+  const places = points.map(([place]) => place), first = Math.min(...places), newest = Math.max(...places), last = Math.max(newest, first + 1);
   const shown = [...points.map(([, y]) => y), ...marks.flatMap((mark) => [mark.old, mark.new]).filter((y) => y !== null)];
   const middle = (Math.max(...shown) + Math.min(...shown)) / 2, half = Math.max((Math.max(...shown) - Math.min(...shown)) * .56, .01 * middle);
-  const box = { left: 52, right: wide - 10, top: 22, bottom: high - 22 }, last = Math.max(first + names.length - 1, first + 1);
+  const box = { left: 52, right: wide - 10, top: 22, bottom: high - 22 };
   const X = (place) => box.left + (place - first) / (last - first) * (box.right - box.left), Y = (value) => box.bottom - (value - middle + half) / (2 * half) * (box.bottom - box.top);
   const path = (list) => "M" + list.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L");
   const root = svg("svg", { class: "history", width: wide, height: high, role: "img", "aria-label": `${chart.getAttribute("aria-label")}: ${points.length} points, newest ${points.at(-1)[1]} µs` });
@@ -102,13 +103,13 @@ function drawHistory(chart) {
     root.append(svg("path", { class: n === segments.length - 1 ? "line" : "line earlier", d: path(line) }));
     if (line.length < 60) root.append(...line.map(([cx, cy]) => svg("circle", { class: "dot", cx, cy, r: 2.2 })));
   });
-  root.append(svg("text", { x: box.left, y: high - 6 }, names[0]), svg("text", { x: box.right, y: high - 6, "text-anchor": "end" }, names.at(-1)));
+  root.append(svg("text", { x: box.left, y: high - 6 }, names[first]), svg("text", { x: box.right, y: high - 6, "text-anchor": "end" }, names[newest]));
   const tip = made("div", "", "tip");
   tip.hidden = true;
   plot.replaceChildren(root, tip);
   plot.onpointermove = (event) => {
     const x = event.clientX - plot.getBoundingClientRect().left, [place, value] = points.reduce((best, one) => Math.abs(X(one[0]) - x) < Math.abs(X(best[0]) - x) ? one : best);
-    tip.textContent = `${value} µs at ${names[place - first]}`;
+    tip.textContent = `${value} µs at ${names[place]}`;
     tip.hidden = false;
     tip.style.left = `${Math.min(Math.max(X(place), 80), wide - 80)}px`;
   };
