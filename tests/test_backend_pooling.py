@@ -80,3 +80,12 @@ def test_the_most_frequent_value(compiler: Any, dtype: torch.dtype) -> None:
     _generated(compiler, run, x)
     value, place = torch.compile(lambda x: x.mode(1), backend=compiler, dynamic=False)(x)
     torch.testing.assert_close(x.gather(1, place.unsqueeze(1)).squeeze(1), value, equal_nan=True)
+
+
+def test_the_largest_of_a_window_alone_takes_one_comparison_an_element(compiler: Any) -> None:
+    x = torch.randn(2, 3, 9, 11)
+    x[0, 1, 4, 5], x[1, 2] = torch.nan, -torch.inf
+    _generated(compiler, lambda x: functional.max_pool2d(x, 3, 2, 1), x)
+    (kernel,) = compiler.compiled[-1].kernels
+    assert kernel.source.text.count("tl.maximum(") == 8
+    assert "tl.where(" not in kernel.source.text

@@ -23,7 +23,7 @@ from harness.codegen.frame import (
     tile_of,
 )
 from harness.codegen.lookback import closing_lines, opening_lines
-from harness.codegen.reduction import HELPERS, Reducer
+from harness.codegen.reduction import HELPERS, R, Reducer
 from harness.codegen.scan import SCAN_HELPERS, Scanner
 from harness.codegen.source import KernelSource
 from harness.codegen.values import Scope
@@ -32,9 +32,16 @@ from harness.heuristics.limits import block_name
 from harness.ir import op_triton
 from harness.ir.nodes import (
     Load,
+    Masked,
     Reduce,
+    Scan,
+    Sort,
     Store,
+    Value,
+    operands,
     store_roots,
+    values,
+    walk,
 )
 from harness.schedule.group import SegmentKind
 from harness.tiling.passes import (
@@ -114,6 +121,8 @@ class _Kernel:
         body.along = Scanner(body)
         self._components = components(s for part in self.plan.segments for s in part.stores)
         passes = loaded_by_segment(self.plan.segments) if self._looped else []
+        if [*self.frame.vector] == [R] and self.exchange is None:
+            self._load_early(body)
         for number, segment in enumerate(self.plan.segments):
             match segment.kind:
                 case SegmentKind.LOOP if self._looped:
@@ -128,6 +137,35 @@ class _Kernel:
         shared = self.plan.workspace
         closing = closing_lines(shared) if isinstance(shared, Workspace) else []
         return self._head(body) + self._text + closing
+
+    def _load_early(self, body: Body) -> None:
+        """Read what belongs to a row as a whole (a cross entropy's target, and the element that it
+        points to) beside the row, and not one after the other behind its reductions, when nothing
+        else is under way. What has to wait for another load comes after the row's own; a loop's
+        would have to wait before it, and stays."""
+        every = values(s for segment in self.plan.segments for s in segment.stores)
+        loads = self._row_loads(body, every)
+        for load in (load for load in loads if not load.indirect):
+            body.value(load)
+        first = next((v for v in every if isinstance(v, Reduce)), None)
+        if first is None or self._looped:
+            return
+        for value in (*first.args, *loads):
+            body.value(value)
+
+    def _row_loads(self, body: Body, every: Sequence[Value]) -> list[Load]:
+        """Loads of single elements that no reduction, mask or store has to come before."""
+        pointers, mutated = self._pointers(), self.plan.mutated
+        guarded = {id(v) for m in every if isinstance(m, Masked) for v in walk([m.body])}
+        early: set[int] = set()
+        for value in every:
+            late = isinstance(value, Reduce | Scan | Sort) or id(value) in guarded
+            if isinstance(value, Load):
+                late = late or pointers[value.buffer] in mutated
+            if not late and early.issuperset(map(id, operands(value))):
+                early.add(id(value))
+        found = (v for v in every if id(v) in early and isinstance(v, Load))
+        return [load for load in found if not body.runs_along_r(load)]
 
     @property
     def _looped(self) -> bool:

@@ -11,7 +11,11 @@ from harness.combos.emitting import Part, can_combine, emit_combo
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.graph.model import Graph
+from harness.heuristics.facts import Config
+from harness.records.metrics import StaticMetrics
 from harness.runtime import module as loading
+from harness.runtime.compile import static
+from harness.runtime.compile.compiling import CompileJob
 from harness.target import H100
 from harness.tiling.plan import Category
 from tests.codegen.kernels import sources
@@ -93,6 +97,22 @@ def test_operators_in_combos_compute_what_torch_does(first: int, tmp_path: Path)
     assert len(fit) > 12
     found = [emit_combo(fit[n : n + 12], n, H100) for n in range(0, len(fit), 12)]
     assert failures({m.name: m for m in found}, tmp_path) == []
+
+
+def test_a_program_reads_its_own_pointers_and_no_others(tmp_path: Path) -> None:
+    """Compiled without a GPU: the kernel is no longer for more launches, and its accesses as wide;
+    with a pointer at an odd address they are single."""
+    pytest.importorskip("triton")
+    texts = [emit_combo(parts((pointwise(4096), count)), 0, H100).text for count in (2, 90)]
+    config = Config((("XBLOCK_0", 1024),), 4)
+    few, many = static.measure([CompileJob(text, H100, config) for text in texts], tmp_path)
+    assert isinstance(few, StaticMetrics) and isinstance(many, StaticMetrics)
+    assert many.instructions <= few.instructions + 4
+    assert many.widest_load == many.widest_store == 16
+    loaded = loading.load(texts[1], tmp_path)
+    odd = static.compile_for(loaded, H100, config, ["in_ptr0_0_7"])
+    assert ".v4" in static.compile_for(loaded, H100, config).asm["ptx"]
+    assert ".v4" not in odd.asm["ptx"] and ".v2" not in odd.asm["ptx"]
 
 
 def test_what_cannot_be_in_a_combo_is_refused() -> None:

@@ -170,7 +170,7 @@ def compile_for(
 
     kernel = loaded.kernel
     blocks = modules.config_dict(config)
-    constants = _constants(loaded, blocks)
+    constants = _constants(loaded, {modules.ALIGNED: not unaligned, **blocks})
     signature = loaded.signature
     full = {n: signature.get(n, "constexpr") for n in kernel.arg_names}
     attributes = {

@@ -99,7 +99,8 @@ def max_pool(rank: int, call: Call) -> Lowered:
         better = scalar.compare(Op.GT, value, best)
         if kind.dtype.is_float:
             better = scalar.compare(Op.LOGICAL_OR, better, scalar.compare(Op.ISNAN, value))
-        best, where = scalar.where(better, value, best), scalar.where(better, flat, where)
+        # The value apart from its position: one instruction instead of four where only it is used.
+        best, where = scalar.op(Op.MAXIMUM, best, value), scalar.where(better, flat, where)
     assert best is not None and where is not None
     return Tensor(kind.shape, kind.dtype, best), Tensor(kind.shape, DType.I64, where)
 
