@@ -145,6 +145,8 @@ class _Kernel:
         would have to wait before it, and stays."""
         every = values(s for segment in self.plan.segments for s in segment.stores)
         loads = self._row_loads(body, every)
+        if not any(load.indirect for load in loads):
+            return
         for load in (load for load in loads if not load.indirect):
             body.value(load)
         first = next((v for v in every if isinstance(v, Reduce)), None)
