@@ -3,7 +3,8 @@
 Its programs are those of one kernel after those of another. A kernel that is launched several
 times is in it once: a program finds out which launch it belongs to and takes that one's pointers,
 by an index into the parameters, which lie side by side in constant memory (a choice by comparisons
-ends up reading them all: 3.7 ms for 200 small tensors on an H200). Every kernel keeps its own block sizes (``XBLOCK_0``, ``R0_BLOCK_1`` ...); warps are common.
+ends up reading them all: 3.7 ms for 200 small tensors on an H200). Every kernel keeps its own
+block sizes (``XBLOCK_0``, ``R0_BLOCK_1`` ...); warps are common.
 """
 
 from __future__ import annotations
