@@ -31,6 +31,7 @@ from harness import options as settings
 from harness.codegen.source import EmittedModule
 from harness.combos.choosing import combined
 from harness.compiled import CompiledGraph, Report, mixed_layouts
+from harness.decisions import UNDECIDED, Decisions
 from harness.errors import (
     FallbackWarning,
     FellBack,
@@ -52,9 +53,10 @@ from harness.executor.specialising import (
 from harness.graph.bounds import with_bounds
 from harness.graph.capture import control
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
-from harness.graph.capture.fx import Conversion, Naming, convert
+from harness.graph.capture.fx import Conversion, Naming, convert, real_tensors
 from harness.graph.model import CHECKED, Graph
 from harness.hooks import StageFiles
+from harness.measure.deciding import DETERMINISTIC, NOTHING_TIMED, Decider
 from harness.measure.timer.graph_timer import CudaTimer
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
@@ -65,6 +67,7 @@ from harness.runtime.launch.host import on_device, raw_stream
 from harness.runtime.launch.observing import Asserted, Bandwidth, LaunchOn, Traced
 from harness.runtime.launch.selecting import SelectedKernel, SelectedKernels
 from harness.runtime.tune.autotune import Settings
+from harness.runtime.tune.choosing import Chooser
 from harness.runtime.tune.options import Tuning, parsed
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache, device_identity
 from harness.target import TARGETS, Target
@@ -193,6 +196,20 @@ class Devices:
             watch = _traced(watch)
         return Launches(lambda m: watch(kernels.get(m.text)), raw_stream(), finished)
 
+    def chooser(self, device: torch.device) -> Chooser | None:
+        """What times kernels of one way against those of another on ``device``, if it is CUDA."""
+        if device.type != "cuda":
+            return None
+        timer, cache = self.timer or CudaTimer(), self._usable()
+        known = TuningCache(cache / "tuned", device_identity(device.index))
+        asked = None if self.timer is None else self.tuning
+        given = (self.target(device), timer, cache, asked, known, self._table())
+        return Chooser(*given, str(device))
+
+    def _table(self) -> LookupTable | None:
+        path = self.table or settings.current().tuning_table
+        return None if path is None else LookupTable.load(path)
+
     def _on_cuda(self, device: torch.device) -> SelectedKernels:
         kernels = self._kernels.get(device)
         if kernels is None:
@@ -202,9 +219,7 @@ class Devices:
             known = None
             if self.timer is not None:
                 known = TuningCache(cache / "tuned", device_identity(number))
-            path = self.table or settings.current().tuning_table
-            table = None if path is None else LookupTable.load(path)
-            tuning = (known, self.tuning, table)
+            tuning = (known, self.tuning, self._table())
             kernels = SelectedKernels(target, self.timer, cache, number, jobs, *tuning)
             self._kernels[device] = kernels
         return kernels
@@ -246,6 +261,10 @@ class Compiler:
     captured. ``warn_layouts`` gives a ``LayoutWarning`` for a kernel whose inputs of one shape
     lie in memory in different orders. Without ``combo_kernels`` every kernel is launched by itself.
 
+    With ``multi_kernel`` reductions that may be faster in a loop or in one block are compiled and
+    timed both ways, with ``timed_fusion`` fused kernels against their halves, on CUDA, before the
+    first call; reports say what was chosen (``measure.deciding``).
+
     With ``reduce_overhead`` graphs on CUDA are recorded as CUDA graphs at their third call and
     replayed from then on, where that is right (``executor.recording``): one launch for the host,
     for more memory. ``recordings`` says of each how it went.
@@ -263,6 +282,8 @@ class Compiler:
     warn_layouts: bool = False
     combo_kernels: bool = True
     reduce_overhead: bool = False
+    multi_kernel: bool = False
+    timed_fusion: bool = False
     recordings: dict[str, Recorded] = field(default_factory=dict)
     recorder: Recorder = field(default_factory=CudaRecorder)
 
@@ -346,7 +367,8 @@ class Compiler:
             graph = replace(graph, facts=(*graph.facts, CHECKED))
         folder = options.dump and dump.new_folder(options.dump, name)
         hooks = () if folder is None else (StageFiles(folder),)
-        compiled = compile_graph(graph, target, hooks=hooks)
+        decisions, choices = self._timed(graph, target, device)
+        compiled = replace(compile_graph(graph, target, decisions, hooks), choices=choices)
         if self.combo_kernels:
             compiled = combined(compiled, target)
         failures = compiled.report().failures
@@ -372,6 +394,22 @@ class Compiler:
         if folder is not None:
             wrap = functools.partial(dump.written, folder, graph, compiled, wrap)
         return _boxed(converted, compiled, self.devices, device, rescue, shared, looks, wrap)
+
+    def _timed(
+        self, graph: Graph, target: Target, device: torch.device
+    ) -> tuple[Decisions, tuple[str, ...]]:
+        """What timing decides of ``graph``, and of what, where that is asked for."""
+        if not (self.multi_kernel or self.timed_fusion):
+            return UNDECIDED, ()
+        if self.devices.tuning.deterministic:
+            return UNDECIDED, (DETERMINISTIC,)
+        chooser = self.devices.chooser(device)
+        if chooser is None:
+            return UNDECIDED, (NOTHING_TIMED,)
+        decider = Decider(graph, target, on_device(chooser.choose, device))
+        with real_tensors():
+            decisions = decider.decide(self.multi_kernel, self.timed_fusion)
+        return decisions, tuple(map(str, decider.choices))
 
     def _recorded(
         self, compiled: CompiledGraph, kept: int | None, run: Callable[[list[Any]], list[Any]]

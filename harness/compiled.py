@@ -115,7 +115,8 @@ def alone(region: CompiledRegion) -> Bundle:
 class CompiledGraph:
     """A graph as regions of launches and host calls. ``splits`` are the chunk counts of split
     reductions by node name; ``seconds`` is the wall clock of code generation per stage (Triton not
-    included). ``bundles`` are regions whose launches the backend combines (``combos.choosing``)."""
+    included). ``bundles`` are regions whose launches the backend combines (``combos.choosing``);
+    ``choices`` say what was timed both ways (``measure.deciding``)."""
 
     partition: Partition
     regions: tuple[CompiledRegion, ...]
@@ -123,6 +124,7 @@ class CompiledGraph:
     splits: tuple[tuple[str, int], ...]
     seconds: tuple[tuple[str, float], ...]
     bundles: tuple[Bundle, ...] = ()
+    choices: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<compiled {self.report()!r}>"
@@ -192,6 +194,7 @@ class CompiledGraph:
             library_calls=tuple((op, n, why) for (op, why), n in sorted(calls.items())),
             failures=tuple(f.described(regions[f.region].graph) for f in self.failures),
             seconds=self.seconds,
+            choices=self.choices,
         )
 
 
@@ -200,7 +203,8 @@ class Report:
     """What became of a graph: distinct kernels, and launches once they are combined.
     ``library_calls`` are (operator, count, reason): work that no
     generated kernel does; ``failures`` are regions that torch runs because code generation
-    failed; ``eager`` says why torch runs the whole graph, if it does; ``seconds`` per stage."""
+    failed; ``eager`` says why torch runs the whole graph, if it does; ``seconds`` per stage;
+    ``choices`` say what was timed both ways."""
 
     name: str
     regions: int
@@ -210,6 +214,7 @@ class Report:
     failures: tuple[str, ...]
     seconds: tuple[tuple[str, float], ...]
     eager: str = ""
+    choices: tuple[str, ...] = ()
 
     @property
     def fallbacks(self) -> int:
@@ -233,6 +238,7 @@ class Report:
     def __str__(self) -> str:
         lines = [repr(self)]
         lines.extend(f"  library call {op} × {n}: {why}" for op, n, why in self.library_calls)
+        lines.extend(f"  timed both ways: {choice}" for choice in self.choices)
         lines.extend(f"  run by torch: {failure}" for failure in self.failures)
         if self.eager:
             lines.append(f"  run by torch as a whole: {self.eager}")

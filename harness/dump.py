@@ -2,7 +2,8 @@
 
 In a folder for each graph: ``graph.py`` (a graph file), what every stage makes of each region and
 kernel (``harness.hooks.StageFiles``), ``kernels/`` (modules that run by themselves), ``order.txt``
-(launches and library calls as they run) and ``host.py`` (the function that makes them).
+(launches and library calls as they run), ``choices.txt`` (what was timed both ways) and ``host.py``
+(the function that makes the calls).
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def written(
     files = {
         "graph.py": dumps(graph),
         "order.txt": "".join(f"{line}\n" for line in _order(compiled)),
+        "choices.txt": "".join(f"{choice}\n" for choice in compiled.choices),
         "host.py": run.__dict__["text"],
         **{f"kernels/{module.name}.py": module.text for module, _ in compiled.distinct()},
     }

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 from harness.decisions import UNDECIDED, Decisions
 from harness.ir.program import Program
-from harness.schedule.facts import Facts, gather
-from harness.schedule.fuse import fuse
+from harness.schedule.facts import Facts, bits, gather
+from harness.schedule.fuse import Fused, fuse
 from harness.schedule.group import FusedGroup, Schedule, Segment
 from harness.schedule.memory import launch_order, reuse_in_place, traffic
 from harness.schedule.order import internal, segments
 from harness.schedule.prepare import remove_dead, without_trivial_reductions
 from harness.schedule.rewrite import arrange, axes_of, write
-from harness.schedule.space import Candidate
 from harness.target import Target
 
 
@@ -31,10 +30,10 @@ def schedule(program: Program, target: Target, decisions: Decisions = UNDECIDED)
     del target  # fusing is the same for every device so far; the plan is not
     program = without_trivial_reductions(remove_dead(program))
     facts = gather(program)
-    candidates, rejections = fuse(facts, decisions)
+    fused, rejections = fuse(facts, decisions)
     positions = _positions(program)
-    drafts = [_group(candidate, facts, positions) for candidate in candidates]
-    members = [c.members for c in candidates]
+    drafts = [_group(kernel, facts, positions) for kernel in fused]
+    members = [kernel.candidate.members for kernel in fused]
     touched = [traffic(g.nests, g.internal) for g in drafts]
     order = launch_order(members, touched, facts)
     ordered = [drafts[k] for k in order]
@@ -52,8 +51,8 @@ def _positions(program: Program) -> dict[str, int]:
     return {name: place for place, name in enumerate(names)}
 
 
-def _group(candidate: Candidate, facts: Facts, positions: dict[str, int]) -> FusedGroup:
-    arranged = arrange(candidate)
+def _group(kernel: Fused, facts: Facts, positions: dict[str, int]) -> FusedGroup:
+    arranged = arrange(kernel.candidate)
     nests = write(arranged)
     origins = sorted({o for n in nests.values() for o in n.origins}, key=positions.__getitem__)
     return FusedGroup(
@@ -66,4 +65,7 @@ def _group(candidate: Candidate, facts: Facts, positions: dict[str, int]) -> Fus
         internal(arranged, facts),
         (),
         tuple(origins),
+        frozenset(
+            s.buffer for n in bits(kernel.last_joined) for s in facts.program.nests[n].stores
+        ),
     )

@@ -66,6 +66,7 @@ class Fuser:
         self.queue: list[_Entry] = []
         self.rejections: dict[tuple[str, str, str], Rejection] = {}
         self.users: dict[str, tuple[int, ...]] = {}
+        self.joined: dict[int, int] = {}
         for name in dict.fromkeys((*facts.readers, *facts.writers)):
             self.users[name] = tuple(bits(facts.users(name)))
         for number, nest in enumerate(facts.program.nests):
@@ -269,6 +270,7 @@ class Fuser:
         after = (a.after | b.after) & ~members
         kernel = _Kernel(joined, self._next_version(), members, before, after)
         self.kernels[first] = kernel
+        self.joined[first] = b.members
         for view in b.candidate.views:
             self.owner[view.number] = first
         for number in {self.owner[n] for n in bits(after)}:
@@ -286,9 +288,18 @@ def _traffic(candidate: Candidate, facts: Facts) -> int:
     return sum(min(facts.nbytes(n), points * facts.buffers[n].dtype.itemsize) for n in names)
 
 
-def fuse(facts: Facts, decisions: Decisions) -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
+@dataclass(frozen=True, eq=False, slots=True)
+class Fused:
+    """A kernel, and the nests (bits) that the last fusion brought into it."""
+
+    candidate: Candidate
+    last_joined: int
+
+
+def fuse(facts: Facts, decisions: Decisions) -> tuple[tuple[Fused, ...], tuple[Rejection, ...]]:
     """The program's nests as kernels, in order of their first nest, and every rejection."""
     fuser = Fuser(facts, decisions)
     fuser.run()
-    candidates = tuple(fuser.kernels[k].candidate for k in sorted(fuser.kernels))
-    return candidates, tuple(fuser.rejections.values())
+    kernels = sorted(fuser.kernels.items())
+    made = (Fused(kernel.candidate, fuser.joined.get(number, 0)) for number, kernel in kernels)
+    return tuple(made), tuple(fuser.rejections.values())

@@ -51,7 +51,8 @@ class FusedGroup:
     ``internal`` are buffers that exist
     only inside the kernel: stored nowhere, their loads are the stored value.
     ``in_place`` pairs (output buffer, input buffer whose memory it reuses).
-    ``origins`` are graph node names in graph order.
+    ``origins`` are graph node names in graph order. ``last_joined`` are the buffers that one of the
+    two kernels writes whose fusion was the last; empty for a single nest.
     """
 
     name: str
@@ -61,6 +62,7 @@ class FusedGroup:
     internal: frozenset[str] = field(repr=False)
     in_place: tuple[tuple[str, str], ...] = field(repr=False)
     origins: tuple[str, ...] = field(repr=False)
+    last_joined: frozenset[str] = field(default=frozenset(), repr=False)
 
     @property
     def numel(self) -> sympy.Expr:

@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -37,6 +37,7 @@ FORMAT = 5
 TABLE_FORMAT = 2
 """The format of lookup tables."""
 
+T = TypeVar("T")
 Warn = Callable[[str], None]
 _DRIVER = Path("/proc/driver/nvidia/version")
 _PROPERTIES = (
@@ -130,12 +131,14 @@ class TuningCache:
         """The tuning kept for ``loaded``, if there is one made with ``search`` (empty: with any).
         A damaged, old or foreign entry counts as none."""
         key = self.key(loaded, deterministic)
+        return self.read(key, lambda body: _tuning(body, search, loaded.configs))
+
+    def read(self, key: Mapping[str, Any], understand: Callable[[dict[str, Any]], T]) -> T | None:
+        """What ``understand`` makes of the entry of ``key``; None where there is none."""
         path = self.path(key)
         try:
             body = _read(path, key)
-            if body is None or (search and body["search"] != search):
-                return None
-            return _tuned(body, loaded.configs)
+            return None if body is None else understand(body)
         except OSError as error:
             self._tell("read", f"{path} cannot be read ({error.strerror or error})")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -152,10 +155,13 @@ class TuningCache:
         """Keep ``tuned``; whether it could be. A tuning that ended early is not kept."""
         if tuned.partial or tuned.source not in ("timed", "only candidate"):
             return False
-        key = self.key(loaded, deterministic)
-        body = {"key": key, "search": search, "tuned": msgspec.to_builtins(tuned)}
+        body = {"search": search, "tuned": msgspec.to_builtins(tuned)}
+        return self.write(self.key(loaded, deterministic), body)
+
+    def write(self, key: dict[str, Any], body: Mapping[str, Any]) -> bool:
+        """Keep ``body`` as the entry of ``key``; whether it could be."""
         try:
-            write_atomically(self.path(key), sealed(body))
+            write_atomically(self.path(key), sealed({"key": key, **body}))
         except RecordError as error:
             self._tell("write", f"{error.where} cannot be written ({error.got})")
             return False
@@ -187,7 +193,9 @@ def _read(path: Path, key: Mapping[str, Any]) -> dict[str, Any] | None:
     return body
 
 
-def _tuned(body: Mapping[str, Any], candidates: tuple[Config, ...]) -> Tuned:
+def _tuning(body: Mapping[str, Any], search: str, candidates: tuple[Config, ...]) -> Tuned | None:
+    if search and body["search"] != search:
+        return None
     found = msgspec.convert(body["tuned"], Tuned)
     fields = modules.config_dict(candidates[0])
     for one in (modules.config_dict(found.config), *(trial.config for trial in found.trials)):
