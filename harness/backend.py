@@ -31,7 +31,6 @@ from harness import options as settings
 from harness.codegen.source import EmittedModule
 from harness.combos.choosing import combined
 from harness.compiled import CompiledGraph, Report, mixed_layouts
-from harness.decisions import UNDECIDED, Decisions
 from harness.errors import (
     FallbackWarning,
     FellBack,
@@ -53,10 +52,10 @@ from harness.executor.specialising import (
 from harness.graph.bounds import with_bounds
 from harness.graph.capture import control
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
-from harness.graph.capture.fx import Conversion, Naming, convert, real_tensors
+from harness.graph.capture.fx import Conversion, Naming, convert
 from harness.graph.model import CHECKED, Graph
 from harness.hooks import StageFiles
-from harness.measure.deciding import DETERMINISTIC, NOTHING_TIMED, Decider
+from harness.measure.deciding import decided
 from harness.measure.timer.graph_timer import CudaTimer
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
@@ -197,8 +196,9 @@ class Devices:
         return Launches(lambda m: watch(kernels.get(m.text)), raw_stream(), finished)
 
     def chooser(self, device: torch.device) -> Chooser | None:
-        """What times kernels of one way against those of another on ``device``, if it is CUDA."""
-        if device.type != "cuda":
+        """What times kernels of one way against those of another on ``device``; None where that
+        is a CPU, or where nothing may depend on timing."""
+        if device.type != "cuda" or self.tuning.deterministic:
             return None
         timer, cache = self.timer or CudaTimer(), self._usable()
         known = TuningCache(cache / "tuned", device_identity(device.index))
@@ -367,7 +367,8 @@ class Compiler:
             graph = replace(graph, facts=(*graph.facts, CHECKED))
         folder = options.dump and dump.new_folder(options.dump, name)
         hooks = () if folder is None else (StageFiles(folder),)
-        decisions, choices = self._timed(graph, target, device)
+        asked = (self.multi_kernel, self.timed_fusion)
+        decisions, choices = decided(graph, target, self.devices.chooser(device), *asked)
         compiled = replace(compile_graph(graph, target, decisions, hooks), choices=choices)
         if self.combo_kernels:
             compiled = combined(compiled, target)
@@ -394,22 +395,6 @@ class Compiler:
         if folder is not None:
             wrap = functools.partial(dump.written, folder, graph, compiled, wrap)
         return _boxed(converted, compiled, self.devices, device, rescue, shared, looks, wrap)
-
-    def _timed(
-        self, graph: Graph, target: Target, device: torch.device
-    ) -> tuple[Decisions, tuple[str, ...]]:
-        """What timing decides of ``graph``, and of what, where that is asked for."""
-        if not (self.multi_kernel or self.timed_fusion):
-            return UNDECIDED, ()
-        if self.devices.tuning.deterministic:
-            return UNDECIDED, (DETERMINISTIC,)
-        chooser = self.devices.chooser(device)
-        if chooser is None:
-            return UNDECIDED, (NOTHING_TIMED,)
-        decider = Decider(graph, target, on_device(chooser.choose, device))
-        with real_tensors():
-            decisions = decider.decide(self.multi_kernel, self.timed_fusion)
-        return decisions, tuple(map(str, decider.choices))
 
     def _recorded(
         self, compiled: CompiledGraph, kept: int | None, run: Callable[[list[Any]], list[Any]]

@@ -12,12 +12,15 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import torch
+
 from harness.compiled import CompiledGraph, CompiledRegion, Launch
 from harness.decisions import UNDECIDED, Decisions
+from harness.graph.capture.fx import real_tensors
 from harness.graph.model import Graph
 from harness.heuristics.facts import Hint
 from harness.pipeline import compile_graph
-from harness.runtime.tune.choosing import Outcome, Way
+from harness.runtime.tune.choosing import Chooser, Outcome, Way
 from harness.target import Target
 from harness.tiling.plan import Category, KernelPlan
 
@@ -32,8 +35,9 @@ _ROUNDS = 3
 Choose = Callable[[Sequence[Way]], Outcome]
 
 
-DETERMINISTIC = "the compiler's own choices: in deterministic mode timing decides no order of a sum"
-NOTHING_TIMED = "the compiler's own choices: there is no GPU to time others on"
+NOTHING_TIMED = (
+    "the compiler's own choices: there is no GPU to time others on, or deterministic mode"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +139,21 @@ class Decider:
             if outcome.taken:
                 taken |= written
         return taken
+
+
+def decided(
+    graph: Graph, target: Target, chooser: Chooser | None, loops: bool, fusion: bool
+) -> tuple[Decisions, tuple[str, ...]]:
+    """What timing decides of ``graph``, of ``loops`` and of ``fusion`` where that is asked for, and
+    what there is to say of it. Without a ``chooser`` everything is left to the compiler."""
+    if not (loops or fusion):
+        return UNDECIDED, ()
+    if chooser is None:
+        return UNDECIDED, (NOTHING_TIMED,)
+    decider = Decider(graph, target, chooser.choose)
+    with real_tensors(), torch.no_grad():
+        decisions = decider.decide(loops, fusion)
+    return decisions, tuple(map(str, decider.choices))
 
 
 def _launches(compiled: CompiledGraph) -> Iterator[tuple[CompiledRegion, Launch]]:

@@ -5,6 +5,7 @@ Every kernel is timed in the configuration that it would be launched in.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,14 +77,10 @@ class Chooser:
         kept = None if self.tuning_cache is None else self.tuning_cache.read(key, _outcome)
         if kept is not None:
             return kept
+        on_cuda = self.device.startswith("cuda")
         try:
-            works = [self._prepared(way) for way in ways]
-            spilling = [spills > spill_limit(self.target) for _, spills in works]
-            if any(spilling) and not all(spilling):
-                found = Outcome(spilling.index(False), "the other spills registers")
-            else:
-                named = {str(n): work for n, (work, _) in enumerate(works)}
-                found = _fastest(self.timer.compare(named, _BUDGET_MS))
+            with torch.cuda.device(self.device) if on_cuda else contextlib.nullcontext():
+                found = self._timed(ways)
         except HarnessError as error:
             return Outcome(0, f"{_UNKNOWN}: {error.got or error.what}")
         except torch.OutOfMemoryError as error:
@@ -91,6 +88,14 @@ class Chooser:
         if self.tuning_cache is not None and not found.why.startswith(_UNKNOWN):
             self.tuning_cache.write(key, {"outcome": msgspec.to_builtins(found)})
         return found
+
+    def _timed(self, ways: Sequence[Way]) -> Outcome:
+        works = [self._prepared(way) for way in ways]
+        spilling = [spills > spill_limit(self.target) for _, spills in works]
+        if any(spilling) and not all(spilling):
+            return Outcome(spilling.index(False), "the other spills registers")
+        named = {str(n): work for n, (work, _) in enumerate(works)}
+        return _fastest(self.timer.compare(named, _BUDGET_MS))
 
     def _key(self, ways: Sequence[Way]) -> dict[str, Any]:
         """What decides a choice: the kernels, how they are tuned, the device."""
