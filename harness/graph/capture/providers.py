@@ -250,20 +250,37 @@ def _transformers(target: Target, training: bool) -> Example:
         options = {**_fewer_layers(defaults, layers), **options}
     known = set(defaults)
     if "image_size" in known:
-        options.setdefault("image_size", image)
+        pair = isinstance(defaults["image_size"], list | tuple)
+        options.setdefault("image_size", [image, image] if pair else image)
     known |= {"batch", "seq", "image", "layers", "attn_implementation", "num_labels"}
     _reject_unknown(options, known, f"transformers:{target.name}")
     config = config_class(**{key: _listed(value) for key, value in options.items()})
     _no_dropout(config, options)
-    config._attn_implementation = attention
     if hasattr(config, "use_cache"):
         config.use_cache = False
     if getattr(config, "pad_token_id", 0) is None:
         config.pad_token_id = 0  # classifiers of sequences look for it
-    model = cls(config)
-    sizes = {"batch": batch, "seq": seq, "image": options.get("image_size", image)}
+    model = _with_attention(cls, config, attention, "attn_implementation" in target.options)
+    sizes = {"batch": batch, "seq": seq, "image": _side(options.get("image_size", image))}
     inputs = _model_inputs(model, config, sizes, training)
     return Example(_First(model), (), inputs, "model")
+
+
+def _with_attention(cls: Any, config: Any, attention: str, asked: bool) -> Any:
+    """The model with that attention, or, where it was not ``asked`` for and a part of the model has
+    none, with torch's operators in its place."""
+    config._attn_implementation = attention
+    try:
+        return cls(config)
+    except ValueError as error:
+        if asked or "does not support an attention implementation" not in str(error):
+            raise
+        config._attn_implementation = "eager"
+        return cls(config)
+
+
+def _side(size: Any) -> int:
+    return int(size[0] if isinstance(size, list | tuple) else size)
 
 
 _LAYERS = (
@@ -274,11 +291,16 @@ _LAYERS = (
 
 
 def _fewer_layers(defaults: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """The options that leave at most that many layers, in nested configurations too."""
+    """The options that leave at most that many layers, in nested configurations too; lists that
+    say something of each layer are cut with them. Stages are not layers."""
     fewer: dict[str, Any] = {}
+    counts = {v for k, v in defaults.items() if k in _LAYERS and isinstance(v, int)}
     for key, value in defaults.items():
         if key in _LAYERS and isinstance(value, int) and value > most:
-            fewer[key] = most
+            if "depths" not in defaults:
+                fewer[key] = most
+        elif "layer" in key and isinstance(value, list) and most < len(value) in counts:
+            fewer[key] = value[:most]
         elif key.endswith("_config") and key != "backbone_config" and isinstance(value, dict):
             nested = _fewer_layers(value, most)
             if nested:
@@ -310,6 +332,9 @@ def _model_inputs(
         frames = [config.num_frames] if hasattr(config, "num_frames") else []
         channels = getattr(config, "num_channels", 3)
         inputs[main] = torch.randn(batch, *frames, channels, image, image)
+    elif main == "pixel_values_videos":
+        count = getattr(config, "num_frames", 0) or getattr(config, "frames_per_clip", 8)
+        inputs[main] = torch.randn(batch, count, 3, image, image)
     elif main == "input_ids":
         inputs[main] = ids
         if "attention_mask" in accepts:
@@ -319,7 +344,7 @@ def _model_inputs(
     else:
         raise CaptureFailed(
             f"no example inputs are known for a model whose main input is {main}",
-            expected="input_ids, pixel_values, input_values or input_features",
+            expected="input_ids, pixel_values, pixel_values_videos, input_values or input_features",
             remedy="write a function that builds the inputs: package.module:callable",
         )
     if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in accepts:
@@ -363,10 +388,15 @@ class _Classifier(torch.nn.Module):
         self.model = model
 
     def forward(self, images: torch.Tensor, labels: torch.Tensor | None = None) -> Any:
-        """Logits, or the cross entropy if there are labels."""
+        """Logits, or the cross entropy if there are labels, of every pixel where there are logits
+        for each. Of several results the first."""
         logits = self.model(images)
+        if not isinstance(logits, torch.Tensor):
+            logits = next(iter(logits.values() if isinstance(logits, dict) else logits))
         if labels is None:
             return logits
+        pixels = logits.shape[2:]
+        labels = labels.reshape(-1, *(1 for _ in pixels)).expand(-1, *pixels)
         return torch.nn.functional.cross_entropy(logits, labels)
 
 
@@ -398,7 +428,14 @@ def _timm(target: Target, training: bool) -> Example:
 def _torchvision(target: Target, training: bool) -> Example:
     library("torchvision")
     models = library("torchvision.models")
-    return _images(target, models.list_models(), models.get_model, training)
+
+    def create(name: str, **options: Any) -> torch.nn.Module:
+        if "weights_backbone" in inspect.signature(models.get_model_builder(name)).parameters:
+            options.setdefault("weights_backbone", None)  # or it is downloaded
+        model: torch.nn.Module = models.get_model(name, **options)
+        return model
+
+    return _images(target, models.list_models(), create, training)
 
 
 def _construct(
