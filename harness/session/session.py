@@ -189,19 +189,16 @@ class Session:
             yield from self._arrived(wait=False)
 
     def _on_device(self, device: CudaDevice, block: Sequence[Made]) -> Iterator[Event]:
-        """Time a block, then compare it. All its kernels have been checked: a check does not mind
-        a device that is still disturbed by those who compiled on it."""
-        going_on = [
-            (compiled, progress)
-            for entry, compiled in block
-            if (progress := self._flight.get(entry.name)) and not isinstance(compiled, HarnessError)
-        ]
-        for compiled, progress in going_on:
+        """Time and compare each graph of a block. All its kernels have been checked: a check does
+        not mind a device that is still disturbed by those who compiled on it."""
+        for entry, compiled in block:
+            progress = self._flight.get(entry.name)
+            if progress is None or isinstance(compiled, HarnessError):
+                continue
             yield from self._time(device, compiled, progress)
-        if self.peers is not None:
-            for compiled, progress in going_on:
+            if self.peers is not None:
                 yield from self._compare(self.peers, compiled, progress)
-                yield from self._landed(progress.record.name)
+            yield from self._landed(entry.name)
 
     def _time(self, device: CudaDevice, compiled: Compiled, progress: _Progress) -> Iterator[Event]:
         name = progress.record.name
