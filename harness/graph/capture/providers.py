@@ -260,7 +260,7 @@ def _transformers(target: Target, training: bool) -> Example:
         config.use_cache = False
     if getattr(config, "pad_token_id", 0) is None:
         config.pad_token_id = 0  # classifiers of sequences look for it
-    model = _with_attention(cls, config, attention, "attn_implementation" in target.options)
+    model = _with_attention(cls, config, attention, "attn_implementation" in dict(target.options))
     sizes = {"batch": batch, "seq": seq, "image": _side(options.get("image_size", image))}
     inputs = _model_inputs(model, config, sizes, training)
     return Example(_First(model), (), inputs, "model")
