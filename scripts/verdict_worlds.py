@@ -205,7 +205,8 @@ def earlier(asked: Asked, number: int) -> Between | None:
     moved = []
     for n in range(asked.earlier):
         pairs, _ = table(asked, EARLIER + number * asked.earlier + n, 0.0)
-        moved.append(np.array([np.log(np.median(p.b.ms) / np.median(p.a.ms)) for p in pairs]))
+        before = np.array([np.median(pair.a.ms) for pair in pairs])
+        moved.append((before, np.array([np.median(pair.b.ms) for pair in pairs])))
     return between(moved) if moved else None
 
 

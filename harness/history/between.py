@@ -21,6 +21,8 @@ that nothing would be found all the same."""
 MOST = 40
 """Pairs that are looked at, the newest: more say nothing new, and each hundred costs a second."""
 _SAME = ["graph", "key", "code", "config"]
+_ENOUGH = 3000
+"""Kernels, over all pairs, from which it is learnt what moves one: more cost time."""
 
 
 def learn(results: Path, a: Run, b: Run) -> Between | None:
@@ -41,7 +43,7 @@ def learn(results: Path, a: Run, b: Run) -> Between | None:
     frame = frame[frame["run"].isin(mine) & ~frame["failed"].astype(bool) & (frame["ms"] > 0)]
     frame = frame[frame["code"].astype(str).ne("") & frame["code"].notna()]
     runs = dict(iter(frame.groupby("run", observed=True)))
-    every: list[Floats] = []
+    every: list[tuple[Floats, Floats]] = []
     for earlier, later in reversed([*pairwise(mine)]):
         boards = (known.runs[earlier].gpu_uuid, known.runs[later].gpu_uuid)
         if (boards[0] == boards[1] and bool(boards[0])) != one_board or len(every) == MOST:
@@ -50,17 +52,24 @@ def learn(results: Path, a: Run, b: Run) -> Between | None:
             continue
         both = runs[earlier].merge(runs[later], on=_SAME, suffixes=("", "_later"))
         if len(both) >= LEAST:
-            every.append(np.log(both["ms_later"].to_numpy(float) / both["ms"].to_numpy(float)))
+            every.append((both["ms"].to_numpy(float), both["ms_later"].to_numpy(float)))
     return between(every) if len(every) >= FEWEST else None
 
 
-def between(moved: Sequence[Floats]) -> Between:
-    """What pairs of runs say in which kernels of the same code ``moved`` so much (log)."""
+def between(pairs: Sequence[tuple[Floats, Floats]]) -> Between:
+    """What ``pairs`` of runs say, each in milliseconds of the kernels of the same code in the
+    earlier and in the later one: a relative and an absolute part of what moved each kernel, as
+    between the two runs of a table that has unchanged kernels of its own."""
+    moved = [np.log(after / before) for before, after in pairs]
     middles = np.array([np.median(each) for each in moved])
     rest = np.concatenate([each - m for each, m in zip(moved, middles, strict=True)])
-    scale = np.full(len(rest), max(float(np.median(np.abs(rest))) / 0.6745, 1e-6))
+    ms = np.concatenate([np.sqrt(before * after) for before, after in pairs])
     # A few that moved by much more than the others are a tail, or cases of their own, or both.
     none, ones = np.zeros(len(rest)), np.ones(len(rest))
-    found = fit_session(rest, none + 1e-12, none + np.inf, ones)
-    odd = odd_controls(rest, scale)
-    return Between(float(np.mean(middles**2)), found.variance, len(moved), found.tail, odd)
+    some = slice(None, None, -(-len(rest) // _ENOUGH))
+    specific = fit_session(*(x[some] for x in (rest, none + 1e-12, none + np.inf, ones, ms)))
+    # By the core of durations like its own: short kernels scatter more than long ones.
+    core = np.sqrt(specific.at(ms))
+    core = core * np.median(np.abs(rest) / core) / 0.6745
+    odd = odd_controls(rest, np.maximum(core, 1e-6))
+    return Between(float(np.mean(middles**2)), specific, len(moved), odd)

@@ -263,10 +263,16 @@ def _of_step(known: History, series: Series, event: Event, settings: Settings) -
     at = series.positions
     start, stop = step.position - step.before, last.position + last.after
     names = [known.commits[i] for i in at]
-    back = event.recovered(settings)
-    ends = step.earliest - 1, last.latest
+    ends = _ends(event)
     causes, same = _causes(known, series, *ends)
-    confirmed = event.certain
+    confirmed, back = event.certain, event.recovered(settings)
+    if back is not None and not event.returns and not same:
+        # The machine brings no code back; but it has shown that this code may take either time.
+        ours = [e for e in event.later if not _causes(known, series, *_ends(e))[1]]
+        again, back = back, replace(event, later=tuple(ours)).recovered(settings)
+        if back is None:
+            confirmed = False
+            causes = (*causes, f"back at {names[again][:_DIGITS]} with the code unchanged")
     if confirmed and event.seen is not None and not same:
         causes = (*causes, f"at this level before, last at {names[event.seen][:_DIGITS]}")
         if same is None or event.again:
@@ -296,6 +302,11 @@ def _of_step(known: History, series: Series, event: Event, settings: Settings) -
         candidates=tuple(names[step.earliest : last.latest + 1]),
         recovered="" if back is None else names[back],
     )
+
+
+def _ends(event: Event) -> tuple[int, int]:
+    """The last point that surely lies before it and the first that surely lies behind it."""
+    return event.first.earliest - 1, event.last.latest
 
 
 def _name(known: History, series: Series, point: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,13 +82,12 @@ class Noise:
 @dataclass(frozen=True, slots=True)
 class Between:
     """What earlier runs of a machine say of a difference between two: the variance of what moved
-    all kernels together (``common``) and of what moved each (``specific``), the degrees of freedom
-    of the latter's ``tail`` and what moved alone (``odd``), learnt from ``runs`` pairs of runs."""
+    all kernels together (``common``), what moved each (``specific``) and what moved alone
+    (``odd``), learnt from ``runs`` pairs of runs."""
 
     common: float
-    specific: float
+    specific: Session
     runs: int
-    tail: float = np.inf
     odd: Odd = controls.NONE_ODD
 
 
@@ -246,15 +245,13 @@ def _unshown(
     table: _Table, squared: Floats, df: Floats, parts: Floats, between: Between | None
 ) -> _Drift:
     """Two runs whose kernels do not show what moved between them."""
-    if between is None:
-        session = controls.DEFAULT_SESSION
-        return _Drift(table.difference, np.sqrt(squared + session.variance * parts), df, session)
-    whole = between.common + between.specific
-    error = np.sqrt(squared + whole * parts)
-    least = min(float(between.runs), between.tail)
-    session = Session(whole, 0, least)
-    freedom = np.minimum(df, least)
-    return _Drift(table.difference, error, freedom, session, odd=between.odd)
+    session, odd, least = controls.DEFAULT_SESSION, controls.NONE_ODD, np.inf
+    if between is not None:
+        odd, least = between.odd, min(float(between.runs), between.specific.tail)
+        whole = between.common + between.specific.variance
+        session = replace(between.specific, variance=whole, kernels=0, tail=least)
+    error = np.sqrt(squared + session.at(table.ms) * parts)
+    return _Drift(table.difference, error, np.minimum(df, least), session, odd=odd)
 
 
 def _prior(table: _Table, method: str) -> tuple[Prior, Source]:

@@ -95,3 +95,21 @@ def test_where_no_code_is_known_a_level_that_comes_back_is_suspected(
     assert [c for c in found.regressions if c.series.kernel] == []
     (loss,) = [c for c in found.suspected if c.series.kernel]
     assert loss.causes[0] == "nothing known"
+
+
+def test_the_machine_recovers_no_commit(tmp_path: Path, commits: Commits) -> None:
+    """A commit makes a kernel slow; ten runs later the same code is as fast as the old one was, and
+    no commit did that. It has not recovered, and nor is it certain that the commit was to blame."""
+
+    def once(kernel: KernelRecord, row: int, point: int) -> KernelRecord:
+        registers = 64 if point >= 12 else 32
+        return replace(kernel, metrics={**kernel.metrics, "registers": registers})
+
+    save_history(tmp_path, commits[1], kept(coming_and_going(12, 22)), coded=False, edit=once)
+    found = report(tmp_path, commits[0])
+    assert not [c for c in found.regressions if c.series.kernel]
+    (loss,) = [c for c in found.suspected if c.series.kernel]
+    assert (loss.recovered, commits[1].index(loss.commit)) == ("", 12)
+    assert loss.causes[-1] == f"back at {commits[1][22][:10]} with the code unchanged"
+    (back,) = [c for c in of_kernel(found) if not c.worse]
+    assert back.machine

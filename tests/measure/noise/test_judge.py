@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.measure.noise.controls import Session
 from harness.measure.noise.estimate import (
     NO_CONTROLS,
     ONE_PROCESS,
@@ -169,9 +170,9 @@ def test_few_unchanged_kernels_say_nothing_of_a_change_but_earlier_runs_do() -> 
     estimates, noise = estimate(pairs, paired=False)
     assert noise.offset is None
     assert {e.unknown for e in judge(estimates, RULES)} == {NO_CONTROLS}
-    known, _ = estimate(pairs, paired=False, between=Between(0.003**2, 0.002**2, 12))
+    known, _ = estimate(pairs, paired=False, between=Between(0.003**2, Session(0.002**2), 12))
     assert flagged(judge(known, RULES)) > 20
-    rough, _ = estimate(pairs, paired=False, between=Between(0.02**2, 0.002**2, 12))
+    rough, _ = estimate(pairs, paired=False, between=Between(0.02**2, Session(0.002**2), 12))
     assert flagged(judge(rough, RULES)) == 0
 
 
