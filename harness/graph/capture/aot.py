@@ -26,7 +26,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 
 from harness.errors import CaptureFailed
 from harness.graph.capture.attention import attention_rules, dense_masks, link_attention
-from harness.graph.capture.convolutions import channels_last, without_biases
+from harness.graph.capture.convolutions import as_images, channels_last, without_biases
 from harness.graph.capture.decompositions import decompositions
 from harness.graph.capture.random import gather_seeds
 from harness.graph.capture.rules import rules_of_device
@@ -218,6 +218,7 @@ def compile_joint(
         follow_eager(graph)
         if on_gpu:
             without_biases(graph)
+            as_images(graph)
             channels_last(graph)
 
     def partition(

@@ -72,6 +72,35 @@ def _bias_gradient_apart(gm: fx.GraphModule, node: fx.Node) -> None:
             gm.graph.erase_node(user)
 
 
+def as_images(gm: fx.GraphModule) -> None:
+    """Spell convolutions over rows as convolutions over images of one row, in place, as torch does
+    inside the call; so rows too can lie channels last."""
+    for node in list(gm.graph.nodes):
+        if _wants(node, rank=3):
+            _as_image(gm.graph, node)
+    gm.recompile()
+
+
+def _as_image(graph: fx.Graph, node: fx.Node) -> None:
+    first = 3 if node.target is _FORWARD else 4
+    with graph.inserting_before(node):
+        for place in _OPERANDS[node.target]:
+            wide = _called(graph, node, _aten.unsqueeze.default, node.args[place], 2)
+            node.update_arg(place, wide)
+        for place, along in ((0, 1), (1, 0), (2, 1), (4, 0)):  # stride, padding, dilation, output's
+            sizes: Any = node.args[first + place]
+            node.update_arg(first + place, [along, *sizes])
+    node.meta["val"] = _traced(node)
+    results = [node] if node.target is _FORWARD else [u for u in node.users if u.args[1] != 2]
+    for result in results:
+        users = list(result.users)
+        result.meta["val"] = _traced(result)
+        with graph.inserting_after(result):
+            flat = _called(graph, node, _aten.squeeze.dim, result, 2)
+        for user in users:
+            user.replace_input_with(result, flat)
+
+
 def channels_last(gm: fx.GraphModule) -> None:
     """Lay the operands of convolutions over images out channels last, in place, and trace
     what follows from it again; results keep the strides they had. Left alone where a result, or
@@ -86,17 +115,16 @@ def channels_last(gm: fx.GraphModule) -> None:
         _Relaid(graph).run()
     except _Gaps:
         return
-    graph.eliminate_dead_code(lambda node: node.is_impure() or node.op == "placeholder")
     gm.graph = graph
     gm.recompile()
 
 
-def _wants(node: fx.Node) -> bool:
+def _wants(node: fx.Node, rank: int = 4) -> bool:
     if node.target not in _OPERANDS:
         return False
     operands = [_value(node.args[place]) for place in _OPERANDS[node.target]]
     known = all(isinstance(n, int) for x in operands for n in (*x.shape, *x.stride()))
-    images = known and all(x.dim() == 4 and x.numel() > 0 for x in operands)
+    images = known and all(x.dim() == rank and x.numel() > 0 for x in operands)
     groups = node.args[_GROUPS[node.target]]
     plain = operands[0].dtype is torch.float32 and groups == 1
     fast = operands[0].dtype in _SIXTEEN_BIT or (plain and torch.backends.cudnn.allow_tf32)

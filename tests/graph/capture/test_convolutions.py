@@ -11,7 +11,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 from harness.graph.capture.aot import normalise
-from harness.graph.capture.convolutions import channels_last, without_biases
+from harness.graph.capture.convolutions import as_images, channels_last, without_biases
 
 aten = torch.ops.aten
 
@@ -31,6 +31,7 @@ def same(function: Any, *inputs: torch.Tensor) -> fx.GraphModule:
     made = traced(function, *inputs)
     want = made(*inputs)
     without_biases(made)
+    as_images(made)
     channels_last(made)
     got = made(*inputs)
     for a, b in zip(*(torch.utils._pytree.tree_leaves(x) for x in (want, got)), strict=True):
@@ -108,7 +109,7 @@ def test_a_result_with_gaps_leaves_the_graph_alone() -> None:
 def test_other_types_and_ranks_are_left_alone() -> None:
     double = torch.float64
     given = [(torch.rand(2, 4, 6, 6, dtype=double), torch.rand(4, 4, 3, 3, dtype=double))]
-    for x, w in (*given, (images(2, 4, 9), images(4, 4, 3))):
+    for x, w in (*given, (images(2, 4, 5, 5, 5), images(4, 4, 3, 3, 3))):
         made = same(lambda x, w: aten.convolution(x, w, None, *_rest(x)), x, w)
         assert sum(n.target is aten.clone.default for n in made.graph.nodes) == 0
 
@@ -116,6 +117,20 @@ def test_other_types_and_ranks_are_left_alone() -> None:
 def _rest(x: torch.Tensor) -> tuple[Any, ...]:
     rank = x.dim() - 2
     return [1] * rank, [0] * rank, [1] * rank, False, [0] * rank, 1
+
+
+def test_rows_are_images_of_one_row() -> None:
+    def step(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> Any:
+        with torch.enable_grad():
+            x, w, b = (one.detach().requires_grad_() for one in (x, w, b))
+            y = functional.gelu(functional.conv1d(x, w, b, stride=2, padding=1, groups=2))
+            up = functional.conv_transpose1d(y, w, stride=2, padding=1, output_padding=1, groups=2)
+            loss = up.float().square().sum()
+            return y, torch.autograd.grad(loss, (x, w, b))
+
+    made = same(step, images(2, 8, 12), images(8, 4, 3), images(8))
+    assert layouts(made, aten.convolution.default) == {True}
+    assert layouts(made, aten.convolution_backward.default) == {True}
 
 
 def test_a_whole_network() -> None:
