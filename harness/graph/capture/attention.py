@@ -103,14 +103,15 @@ def link_attention(gm: fx.GraphModule) -> None:
 
 def dense_masks(gm: fx.GraphModule) -> None:
     """Have attention in a module from ``torch.compile`` read masks whose last dimension lies side
-    by side. Of a mask that is expanded along keys (one that masks nothing, say) torch takes none of
-    its attention kernels, but products in float32, which are several times slower."""
+    by side. For a mask that is expanded along keys (one that masks nothing, say) or transposed (the
+    relative positions of T5) torch takes none of its attention kernels, but products in float32,
+    which are several times slower."""
     for node in list(gm.graph.nodes):
         mask = node.kwargs.get("attn_mask", node.args[3] if len(node.args) > 3 else None)
         if node.target is not torch.nn.functional.scaled_dot_product_attention:
             continue
         value = mask.meta.get("example_value") if isinstance(mask, fx.Node) else None
-        if isinstance(value, Tensor) and value.is_cuda and value.stride()[-1:] == (0,):
+        if isinstance(value, Tensor) and value.is_cuda and value.stride()[-1:] != (1,):
             with gm.graph.inserting_before(node):
                 dense = gm.graph.call_method("contiguous", (mask,))
             node.replace_input_with(mask, dense)

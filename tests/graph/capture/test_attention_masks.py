@@ -26,8 +26,9 @@ def attending(stride: tuple[int, ...], device: str) -> str:
     return gm.code
 
 
-def test_a_mask_expanded_along_keys_is_made_dense() -> None:
+def test_a_mask_expanded_along_keys_or_transposed_is_made_dense() -> None:
     assert "mask.contiguous()" in attending((8, 8, 1, 0), "cuda")
+    assert "mask.contiguous()" in attending((1, 64, 16, 2), "cuda")  # T5's relative positions
     code = attending((0, 0, 0, 0), "cuda")
     assert "attn_mask = contiguous" in code and "return (" in code
 
