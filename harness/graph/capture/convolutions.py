@@ -22,9 +22,9 @@ from torch.utils import _pytree as pytree
 
 _aten = torch.ops.aten
 _FORWARD, _BACKWARD = _aten.convolution.default, _aten.convolution_backward.default
-_OPERANDS = {_FORWARD: (0, 1), _BACKWARD: (0, 1, 2)}
+_OPERANDS: dict[Any, tuple[int, ...]] = {_FORWARD: (0, 1), _BACKWARD: (0, 1, 2)}
 """Positions of the tensors that the library wants channels last."""
-_GROUPS = {_FORWARD: 8, _BACKWARD: 9}
+_GROUPS: dict[Any, int] = {_FORWARD: 8, _BACKWARD: 9}
 _OWN = ("aten", "prims", "harness")
 """Namespaces of operators that compute the same whatever the layout of their operands."""
 _BY_STRIDE = ("as_strided", "as_strided_scatter", "as_strided_copy", "copy_strided", "resize")
