@@ -4,6 +4,7 @@ rate and a cause."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
@@ -37,6 +38,14 @@ Sorted: TypeAlias = Annotated[
     Literal["us", "ratio"],
     "What comes first: most microseconds of all launches, or most %.",
 ]
+_ConfigsFrom: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="A|B|RUN",
+        help="Time both sides now, in the configurations that this one recorded: what the tuner "
+        "chose anew is left out.",
+    ),
+]
 _SIDE = (
     "`latest`, a run file, the beginning of a run's name, a commit, an emitted module or a "
     "folder of them, or a compiler (harness, inductor, eager …)."
@@ -57,6 +66,7 @@ def compare(
         bool,
         "Compare binaries, without times or a GPU; commits (and `worktree`) are compiled.",
     ] = False,
+    configs_from: _ConfigsFrom = "",
     everything: Everything = False,
     sort: Sorted = "us",
     alpha: Alpha = 0.05,
@@ -73,6 +83,7 @@ def compare(
     harness compare HEAD~1 HEAD -k softmax
     harness compare harness inductor --run latest
     harness compare --static main worktree
+    harness compare HEAD~1 HEAD --configs-from A
     """
     if static:
         return _compare_statically(answer, (a, b), everything)
@@ -81,8 +92,9 @@ def compare(
     from harness.verdicts.sides import find_sides
 
     rules = Rules(alpha=alpha, margin=margin)
-    if remeasure:
-        found = _remeasured(answer, (a, b), (), rules, Effort(), everything, run)
+    if remeasure or configs_from:
+        asked = (rules, Effort(), everything, configs_from, run)
+        found = _remeasured(answer, (a, b), (), *asked)
     else:
         answer.recover()
         with answer.progress("reading both sides") as bar:
@@ -112,6 +124,7 @@ def confirm(
         float,
         typer.Option(min=1.0, help="Milliseconds for a pair of kernels in a process, at most."),
     ] = 150.0,
+    configs_from: _ConfigsFrom = "",
     everything: Everything = False,
     sort: Sorted = "us",
     alpha: Alpha = 0.05,
@@ -129,7 +142,7 @@ def confirm(
     from harness.measure.noise.judge import Rules
 
     rules, effort = Rules(alpha=alpha, margin=margin), Effort(processes, budget)
-    found = _remeasured(answer, (a, b), kernels or (), rules, effort, everything)
+    found = _remeasured(answer, (a, b), kernels or (), rules, effort, everything, configs_from)
     return _tell(answer, found, everything, sort)
 
 
@@ -161,17 +174,23 @@ def _remeasured(
     rules: Rules,
     effort: Effort,
     everything: bool,
+    configs_from: str,
     run: str = "latest",
 ) -> Comparison:
     """Time two sides against each other. Raises ``NoDevice`` before anything else without a GPU."""
     from harness.runtime.device import require
-    from harness.verdicts.confirming import Workplace, confirm
-    from harness.verdicts.sides import are_compilers, find_sides
+    from harness.verdicts.confirming import Workplace, confirm, in_configs_of
+    from harness.verdicts.sides import are_compilers, find_side, find_sides
 
     options = answer.options
     answer.recover()
     compilers = are_compilers(options.results, names)
     sides = None if compilers else find_sides(options.results, names, run)
+    notes: list[str] = []
+    if configs_from and sides is not None:
+        named = {"a": sides[0], "b": sides[1]}.get(configs_from.lower())
+        source = named or find_side(options.results, configs_from)
+        sides, notes = in_configs_of(source, sides)
     require()
     with answer.cache() as cache, answer.progress("timing") as bar:
 
@@ -181,7 +200,8 @@ def _remeasured(
         place = Workplace(cache, options.jobs, follow)
         if sides is None:
             return _compilers(options, names, kernels, rules, effort, place, run)
-        return confirm(sides[0], sides[1], kernels, rules, effort, place, everything=everything)
+        found = confirm(sides[0], sides[1], kernels, rules, effort, place, everything=everything)
+        return replace(found, notes=(*notes, *found.notes))
 
 
 def _compilers(

@@ -181,7 +181,7 @@ def _kernels(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Blo
 
 
 _FOLDED = {
-    "RETUNED": "merely retuned: the same code in another of its configurations",
+    "RETUNED": "merely retuned: the same code in another of its configurations; --configs-from A times it in A's",
     "UNSURE": "unresolved",
     "SAME": "the same",
 }

@@ -29,6 +29,7 @@ from harness.runtime.compile import binary
 from harness.runtime.module import config_from_dict
 from harness.session.entries import GraphFile
 from harness.session.spread import Place, time_spread
+from harness.table import plural
 from harness.target import H100, Target
 from harness.verdicts.bisecting import Made, TimePairs
 from harness.verdicts.causes import is_identical
@@ -99,6 +100,31 @@ def confirm(
     lone = () if kernels else whole.vanished, () if kernels else whole.appeared
     pairing = Pairing(tuple(matches), *lone)
     return time_matches((a, b), pairing, rules, effort, place, notes if left_out else ())
+
+
+def in_configs_of(source: Side, sides: Sequence[Side]) -> tuple[list[Side], list[str]]:
+    """``sides`` with the configurations that ``source`` recorded of the kernels that theirs match,
+    where a module has the same block sizes; and a note of that, and of how many have others."""
+    found, others = [], 0
+    for side in sides:
+        matches = pair(source.run.graphs, side.run.graphs).matches
+        alone = {id(m.b[0]): m.a[0].config for m in matches if len(m.a) == len(m.b) == 1}
+        fitting = {
+            id(k): _fitting(k, alone.get(id(k))) for graph in side.run.graphs for k in graph.kernels
+        }
+        others += sum(config is None for config in fitting.values())
+        graphs = (
+            replace(
+                g, kernels=tuple(replace(k, config=fitting[id(k)] or k.config) for k in g.kernels)
+            )
+            for g in side.run.graphs
+        )
+        found.append(replace(side, run=replace(side.run, graphs=tuple(graphs))))
+    notes = [f"both sides run in the configurations of {source.label}"]
+    rest = (
+        f"{plural(others, 'kernel')} with other block sizes, or without a match there: in its own"
+    )
+    return found, notes + [rest] * bool(others)
 
 
 NOT_REACHED = "not timed before the end"

@@ -238,7 +238,11 @@ def test_static_gates_without_times(harness: Command, results: Path) -> None:
 @pytest.mark.usefixtures("two_runs")
 @pytest.mark.skipif(device.is_available(), reason="there is a GPU")
 def test_confirm_without_a_gpu_is_a_clear_sentence(harness: Command) -> None:
-    for arguments in (("confirm", A, B), ("compare", A, B, "--remeasure")):
+    for arguments in (
+        ("confirm", A, B),
+        ("compare", A, B, "--remeasure"),
+        ("compare", A, B, "--configs-from", "A"),
+    ):
         answer = harness(*arguments)
         assert answer.status == 2, "a regression is another thing"
         assert "a GPU is needed" in answer.err
@@ -258,6 +262,10 @@ def test_confirm_tells_what_it_measured(
     assert re.search(r"^SLOWER poi_k0 \+1\.\d\d 20\.", table(answer), re.MULTILINE)
     assert "timed interleaved on Fake GPU, 3 fresh processes" in answer.out
     assert answer.status == 1
+    answer = harness("compare", A, B, "--configs-from", "b")
+    assert f"both sides run in the configurations of {B}" in answer.out
+    assert answer.status == 1
+    assert harness("compare", A, B, "--configs-from", "nothing").status == 2
 
 
 def _control(number: int) -> KernelRecord:

@@ -14,8 +14,8 @@ from harness.measure.pairs import PairResults
 from harness.records.timing import Samples
 from harness.verdicts import confirming
 from harness.verdicts.comparing import Comparison, Side
-from harness.verdicts.confirming import CONTROLS, Workplace, confirm
-from tests.history.kernels import graph, kernel, side
+from harness.verdicts.confirming import CONTROLS, Workplace, confirm, in_configs_of
+from tests.history.kernels import CONFIG, graph, kernel, side
 from tests.measure import fake_pairs
 
 EFFORT = Effort(processes=3, job_seconds=3.0)
@@ -78,6 +78,36 @@ def test_named_kernels_alone(measure: Callable[..., Comparison]) -> None:
     with pytest.raises(UnknownName, match="neither side") as caught:
         measure(a, b, "k99")
     assert "k9" in caught.value.expected
+
+
+def test_both_sides_run_in_the_configurations_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[object, object]] = []
+
+    def time(pairs: Any, *arguments: Any, **given: Any) -> PairResults:
+        seen.extend((one.a[0].config, one.b[0].config) for one in pairs)
+        return fake_pairs.time_pairs_here(pairs, *arguments, **given)
+
+    monkeypatch.setattr(confirming, "time_pairs", time)
+    a, b = sides(9, k3=1.05)
+    tuned = {**CONFIG, "num_warps": 16}
+    (whole,) = b.run.graphs
+    fields = [replace(k, config=tuned) for k in whole.kernels[:5]]
+    fields.append(replace(whole.kernels[5], config={"OTHER": 1}))
+    lone = replace(whole.kernels[6], module=whole.kernels[6].module.replace('"XBLOCK"', '"YBLOCK"'))
+    kernels = (*fields, lone, *whole.kernels[7:])
+    b = replace(b, run=replace(b.run, graphs=(replace(whole, kernels=kernels),)))
+    both, notes = in_configs_of(a, [a, b])
+    found = confirm(*both, (), Rules(), EFFORT, Workplace(tmp_path, 1))
+    assert seen[:6] == [(CONFIG, CONFIG)] * 6
+    verdicts = {row.match.a[0].name: row.verdict for row in found.rows}
+    assert verdicts["k3"] is Verdict.SLOWER, "the code alone"
+    assert found.rows[0].identical, "it was merely retuned"
+    assert "in the configurations of A" in notes[0]
+    assert "1 kernel with other block sizes" in notes[1]
+    in_b, _ = in_configs_of(b, [a, b])
+    assert in_b[0].run.graphs[0].kernels[0].config == tuned
 
 
 def test_a_gpu_that_gives_out_leaves_what_was_measured(
