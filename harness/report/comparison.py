@@ -181,7 +181,8 @@ def _kernels(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Blo
 
 
 _FOLDED = {
-    "RETUNED": "merely retuned: the same code in another of its configurations; --configs-from A times it in A's",
+    "RETUNED": "merely retuned: the same code in another of its configurations (leave that out: "
+    "--configs-from A)",
     "UNSURE": "unresolved",
     "SAME": "the same",
 }
