@@ -46,7 +46,9 @@ def _asserts(value: Value) -> bool:
 class Body:
     """Writes values and stores. ``evictions`` gives the cache hint of a load, ``labels`` the graph
     value that a value is, ``nodes`` the one that a buffer holds: comments at their lines.
-    ``helpers`` collects the functions that the kernel's text calls."""
+    ``helpers`` collects the functions that the kernel's text calls. ``walk`` begins the name of the
+    tile that the loop goes along. A program that walks rows writes a block of them to ``outer`` and
+    what does not differ between rows to ``ahead``."""
 
     frame: Frame
     pointers: dict[str, str]
@@ -57,11 +59,13 @@ class Body:
     names: Names = field(default_factory=Names)
     outer: Scope = field(default_factory=Scope)
     loop: Scope | None = None
+    ahead: Scope | None = None
+    walk: str = "r"
     evictions: dict[int, str] = field(default_factory=dict)
     used: set[sympy.Symbol] = field(default_factory=set)
     along: Callable[[Scan | Sort, Sequence[Var]], Var] | None = None
     _loads: dict[int, bool] = field(default_factory=dict)
-    _reduced: dict[int, bool] = field(default_factory=dict)
+    _varying: dict[tuple[int, str], bool] = field(default_factory=dict)
     _keep: list[Value] = field(default_factory=list)
 
     # whole blocks
@@ -106,39 +110,42 @@ class Body:
             found = self._loads[id(value)]
         return found
 
-    def runs_along_r(self, value: Value) -> bool:
-        """Whether ``value`` differs along the reduction (a finished reduction does not)."""
-        found = self._reduced.get(id(value))
+    def varies(self, value: Value, along: str = "r") -> bool:
+        """Whether ``value`` differs along the tiles that begin with ``along``: the reduction (a
+        finished one does not), or the rows."""
+        found = self._varying.get((id(value), along))
         if found is None:
             for v in walk([value]):
-                if id(v) not in self._reduced:
-                    self._reduced[id(v)] = self._depends(v)
-            found = self._reduced[id(value)]
+                if (id(v), along) not in self._varying:
+                    self._varying[id(v), along] = self._depends(v, along)
+            found = self._varying[id(value), along]
         return found
 
-    def _depends(self, value: Value) -> bool:
-        if isinstance(value, Reduce):
+    def _depends(self, value: Value, along: str) -> bool:
+        if isinstance(value, Reduce) and value.across is (along != "r"):
             return False
-        if isinstance(value, Scan | Sort):
+        if along == "r" and isinstance(value, Scan | Sort):
             return True
         if isinstance(value, Load | IndexValue):
             tiles = (tile_of(self.frame.plan.tiles, s) for s in value.index.free_symbols)
-            if any(t is not None and t.startswith("r") for t in tiles):
+            if any(t is not None and t.startswith(along) for t in tiles):
                 return True
-        return any(self._reduced[id(o)] for o in operands(value))
+        return any(self._varying[id(o), along] for o in operands(value))
 
     def _scope(self, value: Value, context: Context) -> Scope:
-        if self.loop is None:
+        if self.loop is None and self.ahead is None:
             return self.outer
-        along = self.runs_along_r(value) or any(self.runs_along_r(m) for m in context)
-        return self.loop if along else self.outer
+        along = any(self.varies(v, self.walk) for v in (value, *context))
+        if self.loop is not None:
+            return self.loop if along else self.outer
+        return self.outer if along or self.ahead is None else self.ahead
 
     def known(self, value: Value, context: Context = ()) -> Var | None:
         """The variable that already holds ``value``, if one does in the open scopes."""
         keys = [(id(value), tuple(id(m) for m in context))]
         if context:
             keys.append((id(value), ()))
-        for scope in (self.loop, self.outer):
+        for scope in (self.loop, self.outer, self.ahead):
             for key in keys:
                 if scope is not None and key in scope.known:
                     return scope.known[key]

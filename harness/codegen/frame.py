@@ -12,7 +12,7 @@ from harness.heuristics.limits import block_name, largest_block, next_power_of_t
 from harness.ir.index_text import IndexPrinter, Language, size_text
 from harness.ir.simplify import Simplifier
 from harness.runtime.grid import Grid, Size, cooperative, split_scan, tiled
-from harness.tiling.plan import Entry, KernelPlan, Tile
+from harness.tiling.plan import Category, Entry, KernelPlan, Tile
 from harness.tiling.workspace import SharedRows, Workspace
 
 
@@ -116,9 +116,11 @@ def size_lines(frame: Frame) -> list[str]:
 
 
 def parallel_lines(frame: Frame, used: frozenset[sympy.Symbol]) -> list[str]:
-    """Index lines of the parallel tiles; entries not in ``used`` are left out."""
+    """Index lines of the parallel tiles that a program has a block of; entries not in ``used`` are
+    left out."""
     lines: list[str] = []
-    for tile in (t for t in frame.plan.tiles if not t.is_reduction):
+    walked = "x" if frame.plan.category is Category.MIXED else ""
+    for tile in (t for t in frame.plan.tiles if not t.is_reduction and t.prefix != walked):
         lines.extend(_root_lines(frame, tile, _program(frame, tile)))
         lines.extend(entry_lines(frame, tile, used))
     return lines
@@ -126,7 +128,8 @@ def parallel_lines(frame: Frame, used: frozenset[sympy.Symbol]) -> list[str]:
 
 def _program(frame: Frame, tile: Tile) -> str:
     """The text of this program's block number along ``tile``."""
-    first = tile.prefix == "x" and not isinstance(frame.plan.workspace, Workspace)
+    mixed = frame.plan.category is Category.MIXED  # a program for every strip
+    first = mixed or (tile.prefix == "x" and not isinstance(frame.plan.workspace, Workspace))
     number = frame.program if first else "tl.program_id(1)"
     if is_layered(tile):
         number = "(tl.program_id(1) + tl.program_id(2) * tl.num_programs(1))"
@@ -160,9 +163,10 @@ def _block(frame: Frame, tile: Tile) -> str:
 
 
 def reduction_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list[str]:
-    """Index lines of the reduction tile: once when persistent, in every loop otherwise."""
+    """Index lines of the reduction tile: once when persistent, in every loop otherwise, as of rows
+    that a program walks."""
     prefix = tile.prefix
-    if frame.plan.persistent:
+    if frame.plan.persistent and tile.is_reduction:
         lines = [f"{prefix}index = {_block(frame, tile)}"]
     else:
         lines = [f"{prefix}index = {prefix}offset + {prefix}base"]
@@ -192,6 +196,9 @@ def launch_grid(plan: KernelPlan) -> Grid:
     if isinstance(plan.workspace, Workspace):
         (scanned,) = [t for t in plan.tiles if t.is_reduction]
         return split_scan(_size(scanned.numel), block_name(scanned.prefix), plan.workspace.rows)
+    if plan.category is Category.MIXED:
+        strips = plan.tiles[0]
+        return tiled((_size(strips.numel), block_name(strips.prefix)))
     tiles = [t for t in reversed(plan.tiles) if not t.is_reduction]
     if isinstance(plan.workspace, SharedRows):
         return cooperative(_size(tiles[0].numel))

@@ -29,6 +29,7 @@ from harness.codegen.source import KernelSource
 from harness.codegen.values import Scope
 from harness.heuristics.cooperative import PROGRAMS, RSPLIT
 from harness.heuristics.limits import block_name
+from harness.heuristics.mixed import STAGES
 from harness.ir import op_triton
 from harness.ir.nodes import (
     Load,
@@ -52,7 +53,7 @@ from harness.tiling.passes import (
     reduction_key,
     walk_until,
 )
-from harness.tiling.plan import ArgumentKind, KernelPlan, PlanSegment
+from harness.tiling.plan import ArgumentKind, Category, KernelPlan, PlanSegment
 from harness.tiling.workspace import SharedRows, Workspace
 
 _INDENT = "    "
@@ -87,6 +88,7 @@ def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, st
     parameters = [a.name for a in plan.arguments] + ([program] if program else [])
     parameters += [f"{name}: tl.constexpr" for name in block_names(plan)]
     parameters += [f"{name}: tl.constexpr" for name in (RSPLIT, PROGRAMS) if exchange]
+    parameters += [f"{STAGES}: tl.constexpr"] if plan.category is Category.MIXED else []
     body = "".join(f"{_INDENT}{line}\n" for line in lines)
     return used, f"({', '.join(parameters)}):\n{body}"
 
@@ -119,6 +121,8 @@ class _Kernel:
         dtypes = {b.name: b.dtype for b in buffers}
         body = Body(self.frame, self._pointers(), dtypes, nodes, labels, self.helpers)
         body.along = Scanner(body)
+        if self.plan.category is Category.MIXED:
+            body.walk, body.ahead = "x", Scope()
         self._components = components(s for part in self.plan.segments for s in part.stores)
         passes = loaded_by_segment(self.plan.segments) if self._looped else []
         if [*self.frame.vector] == [R] and self.exchange is None:
@@ -129,6 +133,8 @@ class _Kernel:
                     self._loop(body, segment, number, passes)
                 case SegmentKind.LOOP | SegmentKind.FLAT:
                     self._flat(body, segment)
+                case SegmentKind.ACROSS:
+                    self._across(body, segment)
         if self.exchange is not None:
             rows, reduced = self.plan.tiles
             head = [*size_lines(self.frame), reduction_base(self.frame, reduced)]
@@ -167,7 +173,7 @@ class _Kernel:
             if not late and early.issuperset(map(id, operands(value))):
                 early.add(id(value))
         found = (v for v in every if id(v) in early and isinstance(v, Load))
-        return [load for load in found if not body.runs_along_r(load)]
+        return [load for load in found if not body.varies(load)]
 
     @property
     def _looped(self) -> bool:
@@ -247,6 +253,33 @@ class _Kernel:
                 body.store(store, [t.prefix for t in self.plan.tiles if not t.is_reduction])
         self._flush(body.outer)
 
+    # columns, across the rows that a program walks
+
+    def _across(self, body: Body, segment: PlanSegment) -> None:
+        """Everything so far is of one block of rows. Here it becomes the loop's, with what the
+        columns come to in registers, stored after the loop."""
+        assert body.ahead is not None
+        rows = body.loop = body.outer
+        body.outer, body.ahead = body.ahead, None
+        reducer = Reducer(body, self.helpers, along="x")
+        for group in self._pending_groups(segment.stores):
+            reducer.add(group)
+        walked = next(t for t in self.plan.tiles if t.prefix == "x")
+        lines = reduction_lines(self.frame, walked, frozenset(body.used))
+        lines += [*self._text, *rows.lines]
+        self._text = [
+            reduction_base(self.frame, walked),
+            *body.outer.lines,
+            f"for xoffset in tl.range(0, xnumel, {block_name('x')}, num_stages={STAGES}):",
+            *(_INDENT + line for line in lines),
+        ]
+        body.outer.lines.clear()
+        body.loop = None
+        reducer.finish()
+        for store in segment.stores:
+            body.store(store, [t.prefix for t in self.plan.tiles if t is not walked])
+        self._flush(body.outer)
+
     def _write_loop(self, body: Body, loop: Scope, used: frozenset[sympy.Symbol]) -> None:
         if not loop.lines and not loop.stores:
             return
@@ -292,7 +325,7 @@ def _spans(body: Body, store: Store) -> bool:
     own = [tile_of(body.frame.plan.tiles, s) or "x" for s in store.index.free_symbols]
     if any(prefix.startswith("r") for prefix in own):
         return True
-    if any(body.runs_along_r(v) for v in (store.value, *(v for _, v in store.indirect))):
+    if any(body.varies(v) for v in (store.value, *(v for _, v in store.indirect))):
         return True
     reduced = any(isinstance(v, Reduce) for v in walk_until([store.value], set()))
     return store.mode.is_atomic and not reduced

@@ -30,12 +30,13 @@ _APART = 512
 
 @dataclass(slots=True)
 class Reducer:
-    """Writes the reductions of one segment. ``helpers`` collects the combine functions the
-    kernel needs."""
+    """Writes the reductions of one segment over the tile ``along``. ``helpers`` collects the
+    combine functions the kernel needs."""
 
     body: Body
     helpers: set[str]
     exchange: Exchange | None = None
+    along: str = R
     _finals: list[Callable[[], None]] = field(default_factory=list)
     _parts: list[Part] = field(default_factory=list)
 
@@ -43,11 +44,11 @@ class Reducer:
 
     @property
     def _axis(self) -> int:
-        return self.body.frame.axis(R)
+        return self.body.frame.axis(self.along)
 
     @property
     def _mask(self) -> str | None:
-        return f"{R}mask" if R in self.body.frame.masked else None
+        return f"{self.along}mask" if self.along in self.body.frame.masked else None
 
     def _line(self, scope: Scope, text: str) -> str:
         """A name for ``text``: a new one, or the name it already is."""
@@ -65,7 +66,9 @@ class Reducer:
 
     def _kept(self, text: str) -> str:
         """A reduced value with the reduced dimension put back as 1."""
-        return f"{text}[:, None]" if len(self.body.frame.vector) == 2 else text
+        if len(self.body.frame.vector) < 2:
+            return text
+        return f"{text}[None, :]" if self._axis == 0 else f"{text}[:, None]"
 
     def _guarded(self, text: str, neutral: str) -> str:
         return f"tl.where({self._mask}, {text}, {neutral})" if self._mask else text
@@ -76,7 +79,7 @@ class Reducer:
     def _define(self, reduce: Reduce, text: str) -> None:
         node = remark(self.body.labels.get(id(reduce)))
         name = self._line(self.body.outer, text if text.isidentifier() else text + node)
-        tiles = self.body.everything - {R}
+        tiles = self.body.everything - {self.along}
         self.body.define(reduce, Var(name, reduce.dtype, tiles))
 
     # entry points

@@ -17,6 +17,7 @@ class Family(enum.Enum):
     COOPERATIVE = "cooperative_reduction"
     SCAN = "scan"
     SPLIT_SCAN = "split_scan"
+    MIXED = "mixed_reduction"
 
 
 class Hint(enum.Enum):

@@ -106,7 +106,7 @@ def spill_limit(target: Target) -> int:
 
 def _holds_all(facts: Facts, prefix: str) -> bool:
     """Whether the block along ``prefix`` holds all that a program reduces."""
-    return is_reduction(prefix) and facts.family is Family.PERSISTENT
+    return is_reduction(prefix) and facts.family in (Family.PERSISTENT, Family.MIXED)
 
 
 def _shrunk(facts: Facts, proposal: Proposal) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.heuristics import cooperative, persistent, pointwise, reduction, scan
+from harness.heuristics import cooperative, mixed, persistent, pointwise, reduction, scan
 from harness.heuristics.facts import Config, Facts, Family
 from harness.heuristics.learned import chosen, config_of, kind_of, trees
 from harness.heuristics.limits import Proposal, finish_all
@@ -17,6 +17,7 @@ RULES: dict[Family, Callable[[Facts, Target], list[Proposal]]] = {
     Family.COOPERATIVE: reduction.proposals,
     Family.SCAN: scan.looped,
     Family.SPLIT_SCAN: scan.split,
+    Family.MIXED: mixed.proposals,
 }
 """What each family wants, before the rules that hold for every kernel."""
 
@@ -36,6 +37,8 @@ def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
 def by_rules(facts: Facts, target: Target) -> tuple[Config, ...]:
     """The candidates of the family's rules."""
     found = finish_all(facts, RULES[facts.family](facts, target), target)
+    if facts.family is Family.MIXED:
+        return mixed.pipelined(found)
     return cooperative.shared(found, facts, target) if facts.family is Family.COOPERATIVE else found
 
 

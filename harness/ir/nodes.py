@@ -142,11 +142,13 @@ class Masked(_Typed):
 @dataclass(frozen=True, eq=False, slots=True)
 class Reduce(_Typed):
     """Component ``component`` of a reduction of ``args`` over the nest's reduction axes.
-    Outside of it (in the same nest) the reduction axes do not exist."""
+    Outside of it (in the same nest) the reduction axes do not exist. ``across``: in a kernel that
+    reduces both ways, over the rows that a program walks and not along them."""
 
     kind: ReduceKind
     args: tuple[Value, ...]
     component: int = 0
+    across: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -363,10 +365,12 @@ class Builder:
         key = ("masked", id(mask), id(body), id(other))
         return self._intern(key, Masked(body.dtype, mask, body, other))
 
-    def reduce(self, kind: ReduceKind, *args: Value, dtype: DType, component: int = 0) -> Value:
+    def reduce(
+        self, kind: ReduceKind, *args: Value, dtype: DType, component: int = 0, across: bool = False
+    ) -> Value:
         """A component of a reduction over the nest's reduction axes."""
-        key = ("reduce", kind, dtype, component, *(id(a) for a in args))
-        return self._intern(key, Reduce(dtype, kind, args, component))
+        key = ("reduce", kind, dtype, component, across, *(id(a) for a in args))
+        return self._intern(key, Reduce(dtype, kind, args, component, across))
 
     def scan(self, kind: ScanKind, *args: Value, dtype: DType, component: int = 0) -> Value:
         """A component of a running reduction along the nest's reduction axes."""
@@ -409,7 +413,8 @@ def rebuild(value: Value, made: Made, builder: Builder, address: Address) -> Val
             return builder.masked(made[id(value.mask)], made[id(value.body)], other)
         case Reduce():
             args = _made(value.args, made)
-            return builder.reduce(value.kind, *args, dtype=value.dtype, component=value.component)
+            dtype, number, across = value.dtype, value.component, value.across
+            return builder.reduce(value.kind, *args, dtype=dtype, component=number, across=across)
         case Scan():
             args = _made(value.args, made)
             return builder.scan(value.kind, *args, dtype=value.dtype, component=value.component)

@@ -12,7 +12,7 @@ from harness.schedule.group import FusedGroup, Schedule, Segment
 from harness.schedule.memory import launch_order, reuse_in_place, traffic
 from harness.schedule.order import internal, segments
 from harness.schedule.prepare import remove_dead, without_trivial_reductions
-from harness.schedule.rewrite import arrange, axes_of, write
+from harness.schedule.rewrite import arrange, axes_of, walked_axes, write
 from harness.target import Target
 
 
@@ -27,10 +27,9 @@ def schedule(program: Program, target: Target, decisions: Decisions = UNDECIDED)
     them, ``raxes`` in all that run over the reduced points, so that one linear position
     means the same point everywhere in the kernel.
     """
-    del target  # fusing is the same for every device so far; the plan is not
     program = without_trivial_reductions(remove_dead(program))
     facts = gather(program)
-    fused, rejections = fuse(facts, decisions)
+    fused, rejections = fuse(facts, decisions, target)
     positions = _positions(program)
     drafts = [_group(kernel, facts, positions) for kernel in fused]
     members = [kernel.candidate.members for kernel in fused]
@@ -68,4 +67,5 @@ def _group(kernel: Fused, facts: Facts, positions: dict[str, int]) -> FusedGroup
         frozenset(
             s.buffer for n in bits(kernel.last_joined) for s in facts.program.nests[n].stores
         ),
+        walked_axes(arranged),
     )

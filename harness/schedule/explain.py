@@ -28,8 +28,12 @@ def rejections(schedule: Schedule) -> list[dict[str, str]]:
     ]
 
 
+_FRAMES = {SegmentKind.FLAT: "{}", SegmentKind.LOOP: "[{}]", SegmentKind.ACROSS: "across rows [{}]"}
+
+
 def _segments(group: FusedGroup) -> str:
-    """Segments as text: loops in brackets, what is computed again in parentheses."""
+    """Segments as text: loops in brackets, reductions across rows named so, what is computed again
+    in parentheses."""
     seen: set[str] = set()
     parts: list[str] = []
     for segment in group.segments:
@@ -41,7 +45,7 @@ def _segments(group: FusedGroup) -> str:
             words.append(f"({label})" if nest.name in seen else label)
             seen.add(nest.name)
         text = ", ".join(words)
-        parts.append(f"[{text}]" if segment.kind is SegmentKind.LOOP else text)
+        parts.append(_FRAMES[segment.kind].format(text))
     return " ; ".join(parts)
 
 

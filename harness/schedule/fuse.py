@@ -1,6 +1,7 @@
 """Greedy fusion: always the pair that saves most memory traffic.
 
-At the end small kernels that only cost their launch are put together.
+At the end small kernels that only cost their launch are put together, and reductions across rows
+with those along them (``schedule.mixed``).
 
 Only pairs that share a buffer are looked at, and of a buffer with many users only
 those near each other, so that the work grows with the program and not with its square.
@@ -17,8 +18,10 @@ from harness.ir.affine import product, size_hint
 from harness.schedule.facts import Facts, bits
 from harness.schedule.group import Rejection
 from harness.schedule.legality import combine, pair, too_much
+from harness.schedule.mixed import mixed
 from harness.schedule.score import bound, saved
 from harness.schedule.space import Candidate, candidate_of
+from harness.target import Target
 
 NEIGHBOURS = 8
 """Users on either side of a buffer's user that are considered as its partners."""
@@ -57,7 +60,8 @@ class _Kernel:
 class Fuser:
     """One fusion run over a program. Kernels are known by their first nest's number."""
 
-    def __init__(self, facts: Facts, decisions: Decisions) -> None:
+    def __init__(self, facts: Facts, decisions: Decisions, target: Target) -> None:
+        self.target = target
         self.decided = decisions.kernels
         self.facts = facts
         self.kernels: dict[int, _Kernel] = {}
@@ -92,6 +96,8 @@ class Fuser:
             self._drain()
         while self._join_decided():
             self._drain()
+        while self._join_mixed():
+            pass
 
     def _drain(self) -> None:
         while self.queue:
@@ -141,6 +147,27 @@ class Fuser:
             else:
                 earlier.append(number)
         return changed
+
+    def _join_mixed(self) -> bool:
+        """Fuse a reduction along rows with one across them. Whether anything was."""
+        reducing = [n for n, kernel in sorted(self.kernels.items()) if kernel.candidate.rnumel != 1]
+        for first in reducing:
+            for second in (n for n in self._partners(first) if n in reducing):
+                decided = self._decided(first, second)
+                if second < first or decided is False or self._between(first, second):
+                    continue
+                a, b = self.kernels[first].candidate, self.kernels[second].candidate
+                outcome = mixed(a, b, self.facts, self.target, bool(decided))
+                if isinstance(outcome, Candidate):
+                    self._fuse(first, second, outcome)
+                    return True
+                if outcome is not None:
+                    self._reject(first, second, outcome)
+        return False
+
+    def _reject(self, first: int, second: int, why: Rejection) -> None:
+        a, b = (self.kernels[k].candidate.views[0].nest.name for k in (first, second))
+        self.rejections[a, b, why.condition] = replace(why, first=a, second=b)
 
     def _join(self, first: int, second: int) -> bool:
         a, b = self.kernels[first], self.kernels[second]
@@ -219,8 +246,7 @@ class Fuser:
         """Decide a pair; if it is legal it goes back into the queue with its true worth."""
         outcome = self._decide(first, second, entry.key[1] == 1)
         if isinstance(outcome, Rejection):
-            a, b = (self.kernels[k].candidate.views[0].nest.name for k in (first, second))
-            self.rejections[a, b, outcome.condition] = replace(outcome, first=a, second=b)
+            self._reject(first, second, outcome)
             return
         joined, worth = outcome
         heapq.heappush(
@@ -296,9 +322,11 @@ class Fused:
     last_joined: int
 
 
-def fuse(facts: Facts, decisions: Decisions) -> tuple[tuple[Fused, ...], tuple[Rejection, ...]]:
+def fuse(
+    facts: Facts, decisions: Decisions, target: Target
+) -> tuple[tuple[Fused, ...], tuple[Rejection, ...]]:
     """The program's nests as kernels, in order of their first nest, and every rejection."""
-    fuser = Fuser(facts, decisions)
+    fuser = Fuser(facts, decisions, target)
     fuser.run()
     kernels = sorted(fuser.kernels.items())
     made = (Fused(kernel.candidate, fuser.joined.get(number, 0)) for number, kernel in kernels)

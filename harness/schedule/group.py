@@ -15,10 +15,12 @@ from harness.ir.program import Program
 class SegmentKind(enum.Enum):
     """How a run of nests goes over the kernel's points. FLAT: over the parallel points, after the
     loops before it are closed. LOOP: over the parallel and the reduced points, inside one reduction
-    loop (reductions, and pointwise nests of the full size)."""
+    loop (reductions, and pointwise nests of the full size). ACROSS, the last: over all points too,
+    reducing over the parallel points that a program walks (``FusedGroup.walked``)."""
 
     FLAT = "flat"
     LOOP = "loop"
+    ACROSS = "across"
 
 
 SPLIT_ROWS = 64
@@ -50,6 +52,8 @@ class FusedGroup:
     ``axes`` alone); ``raxes`` is empty for a pointwise kernel, whose only segment is flat.
     ``internal`` are buffers that exist
     only inside the kernel: stored nowhere, their loads are the stored value.
+    ``walked``, of a kernel of mixed order, are those of ``axes`` that a program walks, reducing
+    over them for each of the others and of ``raxes``.
     ``in_place`` pairs (output buffer, input buffer whose memory it reuses).
     ``origins`` are graph node names in graph order. ``last_joined`` are the buffers that one of the
     two kernels writes whose fusion was the last; empty for a single nest.
@@ -63,6 +67,7 @@ class FusedGroup:
     in_place: tuple[tuple[str, str], ...] = field(repr=False)
     origins: tuple[str, ...] = field(repr=False)
     last_joined: frozenset[str] = field(default=frozenset(), repr=False)
+    walked: tuple[Axis, ...] = ()
 
     @property
     def numel(self) -> sympy.Expr:

@@ -77,14 +77,7 @@ def combine(sides: Sides, facts: Facts) -> Candidate | Rejection:
     first_rejection: Rejection | None = None
     for matching in matchings(sides):
         joined = join(sides, matching)
-        rejection = (
-            _scan_is_alone(joined)
-            or _positions_agree(joined)
-            or _accesses_agree(sides, joined)
-            or _directions_agree(sides, joined)
-            or _loads_fit(joined)
-            or _order_is_safe(joined, facts)
-        )
+        rejection = refused(sides, joined, facts)
         if rejection is None:
             return merge_dimensions(joined)
         first_rejection = first_rejection or rejection
@@ -92,6 +85,18 @@ def combine(sides: Sides, facts: Facts) -> Candidate | Rejection:
         return first_rejection
     sizes = f"{_shape(sides.first)} and {_shape(sides.second)}"
     return Rejection("index mismatch", f"the loops {sizes} cannot be split to common sizes")
+
+
+def refused(sides: Sides, joined: Candidate, facts: Facts) -> Rejection | None:
+    """Why ``joined`` would not compute what its two sides do, or hold what they load."""
+    return (
+        _scan_is_alone(joined)
+        or _positions_agree(joined)
+        or _accesses_agree(sides, joined)
+        or _directions_agree(sides, joined)
+        or _loads_fit(joined)
+        or _order_is_safe(joined, facts)
+    )
 
 
 def _shape(candidate: Candidate) -> str:
@@ -194,7 +199,7 @@ def _address(access: AffineAccess, candidate: Candidate) -> str:
     return f"[{access.offset} + strides ({steps})]"
 
 
-def _full_units(views: tuple[NestView, ...]) -> set[int]:
+def full_units(views: tuple[NestView, ...]) -> set[int]:
     """Dimensions along which accesses of every point are contiguous."""
     found: set[int] = set()
     for view in views:
@@ -216,8 +221,8 @@ def _directions_agree(sides: Sides, joined: Candidate) -> Rejection | None:
     if size_hint(product(joined.sizes)) < UNIT_STRIDE_POINTS:
         return None
     left = {v.number for v in sides.first.views}
-    first = _full_units(tuple(v for v in joined.views if v.number in left))
-    second = _full_units(tuple(v for v in joined.views if v.number not in left))
+    first = full_units(tuple(v for v in joined.views if v.number in left))
+    second = full_units(tuple(v for v in joined.views if v.number not in left))
     if not any(joined.reduced):
         count = len(first | second)
         if count > 2 and len(first) <= 2 and len(second) <= 2:

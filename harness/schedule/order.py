@@ -36,13 +36,17 @@ def segments(candidate: Candidate, facts: Facts) -> tuple[Ordered, ...]:
         return (Ordered(SegmentKind.FLAT, tuple(v.number for v in candidate.views)),)
     levels = _levels(candidate, facts)
     inside = internal(candidate, facts)
+    across = {v.number for v in candidate.views if v.level is Level.ACROSS}
     found: list[Ordered] = []
     for level in sorted(set(levels.values())):
         numbers = {n for n, at in levels.items() if at == level}
         if level % 2 == 0:
             numbers |= _recomputed(candidate, numbers, inside, facts)
         kind = SegmentKind.LOOP if level % 2 == 0 else SegmentKind.FLAT
-        found.append(Ordered(kind, tuple(sorted(numbers))))
+        if numbers - across:
+            found.append(Ordered(kind, tuple(sorted(numbers - across))))
+    if across:
+        found.append(Ordered(SegmentKind.ACROSS, tuple(sorted(across))))
     return tuple(found)
 
 

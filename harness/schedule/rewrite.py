@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import sympy
 
 from harness.ir.affine import build, size_hint
 from harness.ir.index import axis_symbol
-from harness.ir.nodes import Axis, Builder, Nest, rewrite_stores
+from harness.ir.nodes import Axis, Builder, Made, Nest, Reduce, Value, rewrite_stores
 from harness.ir.simplify import Simplifier
 from harness.schedule.space import (
     AffineAccess,
@@ -64,6 +65,12 @@ def axes_of(candidate: Candidate, reduced: bool) -> tuple[Axis, ...]:
     )
 
 
+def walked_axes(candidate: Candidate) -> tuple[Axis, ...]:
+    """Those of the parallel loops that reductions across run over."""
+    pairs = zip(candidate.dimensions(False), axes_of(candidate, False), strict=True)
+    return tuple(axis for place, axis in pairs if place in candidate.walked)
+
+
 class _Addresses:
     """Index expressions of one view, over the candidate's loop variables."""
 
@@ -109,6 +116,15 @@ class _Addresses:
         return self.loops
 
 
+def _across(builder: Builder, value: Value, made: Made) -> Value | None:
+    """A reduction over rows that are walked, which is another one than that of the same values
+    along them."""
+    if not isinstance(value, Reduce):
+        return None
+    args = [made[id(arg)] for arg in value.args]
+    return builder.reduce(value.kind, *args, dtype=value.dtype, across=True)
+
+
 def write(candidate: Candidate) -> dict[int, Nest]:
     """Every nest of an arranged candidate over the candidate's loops, by nest number. Values
     are interned per candidate, so that what two nests share is one object."""
@@ -120,6 +136,10 @@ def write(candidate: Candidate) -> dict[int, Nest]:
     for view in candidate.views:
         nest, addresses = view.nest, _Addresses(view, candidate, variables)
         stores = rewrite_stores(nest.stores, builder, addresses.of)
-        own = () if view.level is Level.FLAT else raxes
-        nests[view.number] = Nest(nest.name, axes, own, stores, nest.origins)
+        along, over = axes, () if view.level is Level.FLAT else raxes
+        if view.level is Level.ACROSS:
+            over = walked_axes(candidate)
+            along = (*(a for a in axes if a not in over), *raxes)
+            stores = rewrite_stores(stores, builder, replace=partial(_across, builder))
+        nests[view.number] = Nest(nest.name, along, over, stores, nest.origins)
     return nests

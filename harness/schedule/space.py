@@ -39,11 +39,13 @@ from harness.ir.simplify import Simplifier
 
 class Level(enum.Enum):
     """Which points of its kernel a nest runs over. One that scans or sorts along the reduced
-    loops is FULL: what uses its values at the same point needs no other loop."""
+    loops is FULL: what uses its values at the same point needs no other loop. ACROSS reduces over
+    some of the parallel loops, not over the reduced ones."""
 
     FLAT = "flat"
     FULL = "full"
     REDUCE = "reduce"
+    ACROSS = "across"
 
 
 class Use(enum.Enum):
@@ -122,6 +124,14 @@ class Candidate:
     def dimensions(self, reduced: bool) -> tuple[int, ...]:
         """Positions of the reduced (or the parallel) dimensions."""
         return tuple(k for k, r in enumerate(self.reduced) if r is reduced)
+
+    @property
+    def walked(self) -> tuple[int, ...]:
+        """Positions of the parallel dimensions that its reductions across run over."""
+        across = (v for v in self.views if v.level is Level.ACROSS)
+        stores = [a.strides for v in across for a in v.accesses if a.use is Use.STORE]
+        found = self.dimensions(False) if stores else ()
+        return tuple(k for k in found if all(strides[k] == 0 for strides in stores))
 
     def points(self, access: AffineAccess) -> int:
         """How many elements ``access`` touches at least (a likely value)."""

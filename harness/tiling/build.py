@@ -48,6 +48,7 @@ _FAMILIES = {
     Category.PERSISTENT: Family.PERSISTENT,
     Category.REDUCTION: Family.REDUCTION,
     Category.SPLIT_SCAN: Family.SPLIT_SCAN,
+    Category.MIXED: Family.MIXED,
 }
 _ELEMENTS_PER_THREAD = {DType.F8E5M2: 4, DType.F8E4M3: 2}
 
@@ -117,6 +118,8 @@ def _category(group: FusedGroup, space: Space, target: Target, looped: bool | No
     """Which kind of kernel it is; ``looped`` is what was decided before."""
     if space.hint is None:
         return Category.POINTWISE
+    if group.walked:
+        return Category.MIXED
     along = [v for nest in group.nests for v in scans(nest.stores)]
     if any(isinstance(v, Sort) for v in along):
         return Category.PERSISTENT
@@ -256,13 +259,13 @@ def _fixed_blocks(
     size = int(rnumel)
     if category is Category.SPLIT_SCAN:
         return (("XBLOCK", 1),)
-    pins: list[tuple[str, int]] = []
+    pins: list[tuple[str, int]] = [("YBLOCK", 1)] if category is Category.MIXED else []
     alone = {
         Category.PERSISTENT: choose.NO_X_PERSISTENT,
         Category.REDUCTION: choose.NO_X_LOOPED,
     }.get(category)
     if alone is not None and hint is Hint.INNER and size >= alone:
         pins.append(("XBLOCK", 1))
-    if category is Category.PERSISTENT:
+    if category in (Category.PERSISTENT, Category.MIXED):
         pins.append(("R0_BLOCK", 1 << (size - 1).bit_length()))
     return tuple(pins)

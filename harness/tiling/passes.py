@@ -12,12 +12,12 @@ from harness.tiling.plan import PlanSegment
 Loaded = set[tuple[str, sympy.Expr]]
 """Loads, as (buffer, index)."""
 
-ReductionKey = tuple[ReduceKind, tuple[int, ...]]
+ReductionKey = tuple[ReduceKind, bool, tuple[int, ...]]
 
 
 def reduction_key(reduce: Reduce) -> ReductionKey:
     """What the components of one reduction have in common."""
-    return (reduce.kind, tuple(id(a) for a in reduce.args))
+    return (reduce.kind, reduce.across, tuple(id(a) for a in reduce.args))
 
 
 def components(stores: Iterable[Store]) -> dict[ReductionKey, list[Reduce]]:

@@ -22,6 +22,7 @@ class Category(enum.Enum):
     REDUCTION = "red"
     PERSISTENT = "per"
     SPLIT_SCAN = "spl"
+    MIXED = "mix"
 
 
 class ArgumentKind(enum.Enum):
@@ -106,8 +107,8 @@ class KernelPlan:
 
     @property
     def persistent(self) -> bool:
-        """Whether a reduction fits one block."""
-        return self.category is Category.PERSISTENT
+        """Whether what is reduced along the rows fits one block."""
+        return self.category in (Category.PERSISTENT, Category.MIXED)
 
     @property
     def mutated(self) -> tuple[str, ...]:

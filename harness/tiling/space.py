@@ -92,7 +92,11 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
     stores = [s for n in dict.fromkeys(group.nests) for s in n.stores]
     simple = Simplifier.of_axes((*group.axes, *group.raxes)).simplify
     exprs = [simple(e) for e in index_exprs(stores)]
-    parallel, zeros = merge(splits(group.axes), exprs)
+    strips = [a for a in group.axes if a not in group.walked] if group.walked else []
+    lowest, zeros = merge(splits([a for a in group.axes if a not in strips]), exprs)
+    upper, more = merge(splits(strips), exprs)
+    parallel = [*lowest, *upper]
+    zeros.update(more)
     reduced, more = merge(splits(group.raxes), exprs)
     zeros.update(more)
     merged = Simplifier({s.var: s.length for s in (*parallel, *reduced)}).simplify
@@ -101,7 +105,11 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
         return merged(simple(expr).xreplace(zeros)) if zeros else simple(expr)
 
     accesses = _accesses(program, group, simplify)
-    cut = None if group.raxes else choose.tile_boundary(parallel, accesses)
+    cut = (
+        (len(lowest) if strips else None)
+        if group.raxes
+        else choose.tile_boundary(parallel, accesses)
+    )
     hint = choose.reduction_hint(parallel, reduced, accesses) if group.raxes else None
     parts = [("x", parallel)] if cut is None else [("y", parallel[cut:]), ("x", parallel[:cut])]
     if group.raxes:

@@ -276,17 +276,17 @@ def test_rules_hold_for_any_facts(facts: Facts, target: Target) -> None:
 
 def obeys(facts: Facts, config: Config, target: Target) -> None:
     pinned = dict(facts.fixed_blocks)
-    together = facts.family is Family.COOPERATIVE
-    cooperative = {"RSPLIT", "PROGRAMS"} if together else set()
+    besides = {Family.COOPERATIVE: {"RSPLIT", "PROGRAMS"}, Family.MIXED: {"STAGES"}}
+    own = besides.get(facts.family, set())
     product = 1
-    assert {n for n, _ in config.blocks} == {block_name(p) for p, _ in facts.sizes} | cooperative
+    assert {n for n, _ in config.blocks} == {block_name(p) for p, _ in facts.sizes} | own
     for prefix, numel in facts.sizes:
         block = config.block(block_name(prefix))
         product *= block
         assert block & (block - 1) == 0
         assert block == pinned.get(block_name(prefix), block)
         assert block <= next_power_of_two(numel)
-        if prefix == "r0_" and facts.family is Family.PERSISTENT:
+        if prefix == "r0_" and facts.family in (Family.PERSISTENT, Family.MIXED):
             assert block >= numel
         else:
             assert largest_block(prefix, numel, reach(facts)) % block == 0

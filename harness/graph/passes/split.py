@@ -17,8 +17,10 @@ import sympy
 
 from harness.graph.model import Graph, Node, Ref, TensorType
 from harness.graph.passes.cleanup import remove_dead
+from harness.graph.passes.mixed import strips_wanted
 from harness.graph.passes.reductions import Reduction, parse_reduction
 from harness.graph.passes.rewriting import Emitter, contiguous, reduced_type
+from harness.heuristics.mixed import fills
 from harness.target import Target
 
 ChooseSplit = Callable[[str, int], int]
@@ -70,6 +72,9 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
     is possible the reduction stays. New nodes are called ``<old>_partial`` …; the last one
     keeps the old name and type. 16-bit sums stay in float32 between the steps.
 
+    A reduction across rows beside one along the same rows is split for one kernel to do both
+    (``passes.mixed``), into about as many strips as programs should walk.
+
     ``choose`` overrides the count: it is taken to the nearest possible one, without the
     least sizes; 1 means not to split.
     """
@@ -77,13 +82,18 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
     made = {node.name: node for node in graph.nodes}
     nodes: list[Node] = []
     taken = set(types)
+    strips = strips_wanted(graph, target)
     replaced: dict[str, Callable[[Node], list[Node]]] = {}
     for node in graph.nodes:
         if node.op == "getitem" and (done := replaced.get(next(node.refs()))) is not None:
             nodes.extend(done(node))
             continue
         reduction = parse_reduction(node, types, made)
-        chunks = None if reduction is None else _decide(reduction, target, choose)
+        chunks = (
+            None
+            if reduction is None
+            else _decide(reduction, target, choose, strips.get(node.name, 0))
+        )
         if reduction is None or chunks is None:
             nodes.append(node)
             continue
@@ -95,9 +105,13 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
     return remove_dead(dataclasses.replace(graph, nodes=tuple(nodes)))
 
 
-def _decide(reduction: Reduction, target: Target, choose: ChooseSplit | None) -> Chunks | None:
+def _decide(
+    reduction: Reduction, target: Target, choose: ChooseSplit | None, strips: int
+) -> Chunks | None:
     ideal, least_chunk = _ideal(reduction, target)
-    found = _nearest(reduction, ideal, least_chunk, LEAST_SPLIT) if ideal > 1 else None
+    found = _nearest(reduction, strips, 1, LEAST_SPLIT) if strips else None
+    if found is None or not fills(found.count, target):
+        found = _nearest(reduction, ideal, least_chunk, LEAST_SPLIT) if ideal > 1 else None
     if choose is None:
         return found
     wanted = choose(reduction.node.name, 1 if found is None else found.count)

@@ -160,7 +160,7 @@ class _Tuning:
         return Race(loaded, args, self.prepare, self.sampler, saved, limit, guard)
 
     def _search(self, space: Space) -> Search:
-        reduces = self.loaded.category in ("red", "per", "spl")
+        reduces = self.loaded.category in ("red", "per", "spl", "mix")
         if is_given(self.loaded) or (self.settings.deterministic and reduces) or not space.free:
             return Nothing()
         return self.settings.search

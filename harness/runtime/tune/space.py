@@ -56,7 +56,7 @@ class Space:
         values: list[tuple[str, tuple[int, ...]]] = []
         for name, _ in configs[0].blocks:
             given = sorted({c.block(name) for c in configs})
-            whole = loaded.category == "per" and _reduces(name)
+            whole = loaded.category in ("per", "mix") and _reduces(name)
             if is_given(loaded) or name in fixed or whole or not name.endswith("BLOCK"):
                 values.append((name, tuple(given)))
             else:

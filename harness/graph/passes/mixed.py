@@ -1,0 +1,91 @@
+"""Reductions across rows of tensors that others reduce along: what one kernel may do in one pass.
+
+The kernel's programs walk strips of rows (``schedule.mixed``). So the reduction across them is cut
+into one chunk for each strip, whether or not it has too few results by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from harness.graph.model import Graph, Node, TensorType, ValueType
+from harness.graph.passes.reductions import Reduction, parse_reduction
+from harness.graph.sizes import contiguous_strides
+from harness.heuristics.mixed import fits, strips
+from harness.target import Target
+
+_ACROSS = ("aten.sum.dim_IntList", "aten.amax.default", "aten.amin.default", "aten.any.dims")
+
+
+def strips_wanted(graph: Graph, target: Target) -> dict[str, int]:
+    """Into how many strips a reduction across rows should be cut, by its node's name; without those
+    that are better left to a kernel of their own."""
+    types = graph.types()
+    nodes = {node.name: node for node in graph.nodes}
+    along: dict[tuple[int, int], set[str]] = {}
+    across: dict[tuple[int, int], list[Reduction]] = {}
+    for node in graph.nodes:
+        found = parse_reduction(node, types, nodes)
+        if found is None or found.by_stride != found.dims:
+            continue
+        rank, count = len(found.shape), len(found.dims)
+        if found.dims == tuple(range(rank - count, rank)):
+            along.setdefault((found.kept, found.reduced), set()).add(node.name)
+        elif found.op in _ACROSS and found.dims == tuple(range(count)):
+            across.setdefault((found.reduced, found.kept), []).append(found)
+    wanted: dict[str, int] = {}
+    for (rows, columns), others in across.items():
+        behind = {
+            r.node.name: _behind([r.source.name], rows * columns, types, nodes) for r in others
+        }
+        beside = _beside(along.get((rows, columns), set()), nodes, behind)
+        read = _behind(beside, rows * columns, types, nodes)
+        near = read.union(*(names for names in behind.values() if read & names))
+        together = [r for r in others if near & behind[r.node.name]]
+        own = near.union(*(behind[r.node.name] for r in together))
+        if not all(_lies_in_rows(types[name]) for name in own):
+            continue  # programs need wide tiles
+        saved = sum(_bytes(types[name]) for name in read if any(name in b for b in behind.values()))
+        stored = columns * sum(r.result.dtype.compute.itemsize for r in together)
+        count = strips(saved, stored, target) if saved else 0
+        if count and fits(columns, len(own) + len(together), target):
+            wanted.update((r.node.name, count) for r in together)
+    return wanted
+
+
+def _beside(names: set[str], nodes: Mapping[str, Node], end: Mapping[str, object]) -> set[str]:
+    """``names``, what they are made of, and all that is computed from them short of ``end``."""
+    found = set(names)
+    for node in nodes.values():
+        if node.name not in end and not found.isdisjoint(node.refs()):
+            found.add(node.name)
+    return found.union(*(nodes[name].refs() for name in names))
+
+
+def _behind(
+    names: Iterable[str], points: int, types: Mapping[str, ValueType], nodes: Mapping[str, Node]
+) -> frozenset[str]:
+    """The tensors of so many ``points`` that ``names`` are computed from at the same points, as far
+    as they may be in memory; what is broadcast is not."""
+    todo, found, seen = list(names), set[str](), set[str]()
+    while todo:
+        name = todo.pop()
+        kind = types[name]
+        layout = kind.layout if isinstance(kind, TensorType) else None
+        if name in seen or layout is None or math.prod(layout[0]) != points:
+            continue
+        seen.add(name)
+        if name not in nodes or nodes[name].op == "aten.permute.default":
+            found.add(name)
+        elif nodes[name].op != "aten.expand.default":
+            todo.extend(nodes[name].refs())
+    return frozenset(found)
+
+
+def _lies_in_rows(kind: ValueType) -> bool:
+    return isinstance(kind, TensorType) and kind.stride == contiguous_strides(kind.shape)
+
+
+def _bytes(kind: ValueType) -> int:
+    return int(math.prod(kind.shape)) * kind.dtype.itemsize if isinstance(kind, TensorType) else 0

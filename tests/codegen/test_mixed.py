@@ -1,0 +1,257 @@
+"""Rows and columns reduced in one pass: what is joined, and that it is right."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.codegen.source import EmittedModule
+from harness.compiled import CompiledGraph
+from harness.decisions import UNDECIDED, Decisions
+from harness.graph.text import loads
+from harness.heuristics.limits import next_power_of_two
+from harness.pipeline import compile_graph
+from harness.runtime.compile.static import CompileJob, measure
+from harness.runtime.interpret.interpreter import InterpreterPool
+from harness.runtime.module import load
+from harness.schedule.explain import render
+from harness.target import H200
+from tests.running import run_graph
+
+SMALL = dataclasses.replace(H200, multiprocessors=4)
+"""A device that few strips fill."""
+
+_HEAD = """# harness graph 1
+def rows_and_columns(
+    dy: "{t}[{s}]",
+    x: "{t}[{s}]",
+    w: "f32[{n}]",
+):
+    xf: "f32[{s}]" = aten._to_copy.default(x, dtype=torch.float32)
+    grad: "f32[{s}]" = aten._to_copy.default(dy, dtype=torch.float32)
+    scaled: "f32[{s}]" = aten.mul.Tensor(grad, w)
+"""
+
+_ROWS = {
+    "norm": """    prod: "f32[{s}]" = aten.mul.Tensor(scaled, xf)
+    mean: "f32[{r}]" = aten.mean.dim(prod, [-1], True)
+    back: "f32[{s}]" = aten.mul.Tensor(xf, mean)
+    out: "f32[{s}]" = aten.sub.Tensor(scaled, back)
+""",
+    "softmax": """    prod: "f32[{s}]" = aten.mul.Tensor(grad, xf)
+    total: "f32[{r}]" = aten.sum.dim_IntList(prod, [-1], True)
+    less: "f32[{s}]" = aten.sub.Tensor(grad, total)
+    out: "f32[{s}]" = aten.mul.Tensor(xf, less)
+""",
+    "statistics": """    both: ("f32[{r}]", "f32[{r}]") = aten.var_mean.correction(
+        xf, [-1], correction=0, keepdim=True
+    )
+    var: "f32[{r}]" = getitem(both, 0)
+    mean: "f32[{r}]" = getitem(both, 1)
+    far: "f32[{s}]" = aten.sub.Tensor(xf, mean)
+    more: "f32[{r}]" = aten.add.Tensor(var, 0.5)
+    narrow: "f32[{r}]" = aten.rsqrt.default(more)
+    normal: "f32[{s}]" = aten.mul.Tensor(far, narrow)
+    out: "f32[{s}]" = aten.mul.Tensor(normal, scaled)
+""",
+    "largest": """    size: "f32[{s}]" = aten.abs.default(xf)
+    most: "f32[{r}]" = aten.amax.default(size, [-1], True)
+    least: "f32[{r}]" = aten.add.Tensor(most, 0.125)
+    out: "f32[{s}]" = aten.div.Tensor(scaled, least)
+""",
+}
+
+_COLUMNS = {
+    "weight": """    gx: "f32[{s}]" = aten.mul.Tensor(grad, xf)
+    weight: "f32[{n}]" = aten.sum.dim_IntList(gx, {d})
+""",
+    "bias": '    bias: "f32[{n}]" = aten.sum.dim_IntList(grad, {d})\n',
+    "after": '    after: "f32[{n}]" = aten.sum.dim_IntList(out, {d})\n',
+    "high": '    high: "f32[{n}]" = aten.amax.default(xf, {d})\n',
+    "low": '    low: "f32[{n}]" = aten.amin.default(out, {d})\n',
+    "some": """    gt: "b8[{s}]" = aten.gt.Scalar(xf, 2.0)
+    some: "b8[{n}]" = aten.any.dims(gt, {d})
+""",
+}
+
+
+def text(rows: str, columns: tuple[str, ...], shape: tuple[int, ...], dtype: str = "f32") -> str:
+    """A graph that reduces tensors of ``shape`` both ways."""
+    *outer, n = shape
+    sizes = {
+        "s": ", ".join(map(str, shape)),
+        "r": ", ".join(map(str, (*outer, 1))),
+        "n": n,
+        "d": list(range(len(outer))),
+        "t": dtype,
+    }
+    body = _HEAD + _ROWS[rows] + "".join(_COLUMNS[c] for c in columns)
+    kind = {"f32": "float32", "bf16": "bfloat16"}[dtype]
+    cast = f'    rounded: "{{t}}[{{s}}]" = aten._to_copy.default(out, dtype=torch.{kind})\n'
+    return (body + cast).format(**sizes) + f"    return (rounded, {', '.join(columns)})\n"
+
+
+def compiled(source: str, decisions: Decisions = UNDECIDED) -> CompiledGraph:
+    """A graph whose kernels are all generated."""
+    made = compile_graph(loads(source), SMALL, decisions)
+    assert not made.report().failures
+    return made
+
+
+def categories(made: CompiledGraph) -> list[str]:
+    return [kernel.module.category for kernel in made.kernels]
+
+
+def expected(
+    rows: str, columns: tuple[str, ...], dy: torch.Tensor, x: torch.Tensor, w: torch.Tensor
+) -> Iterator[torch.Tensor]:
+    """What plain torch has in float64."""
+    dy, x, w = dy.double(), x.double(), w.double()
+    scaled = dy * w
+    match rows:
+        case "norm":
+            out = scaled - x * (scaled * x).mean(-1, keepdim=True)
+        case "softmax":
+            out = x * (dy - (dy * x).sum(-1, keepdim=True))
+        case "statistics":
+            var, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
+            out = (x - mean) * (var + 0.5).rsqrt() * scaled
+        case _:
+            out = scaled / (x.abs().amax(-1, keepdim=True) + 0.125)
+    yield out
+    dims = tuple(range(x.dim() - 1))
+    results = {
+        "weight": (dy * x).sum(dims),
+        "bias": dy.sum(dims),
+        "after": out.sum(dims),
+        "high": x.amax(dims),
+        "low": out.amin(dims),
+        "some": (x > 2.0).flatten(0, -2).any(0),
+    }
+    yield from (results[name] for name in columns)
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InterpreterPool]:
+    with InterpreterPool(1, tmp_path_factory.mktemp("mixed")) as made:
+        yield made
+
+
+_SHAPES = st.sampled_from(
+    [
+        (64, 24),
+        (96, 33),
+        (80, 1),
+        (7, 16, 20),
+        (128, 128),
+        (4, 3, 16, 5),
+        (200, 100),
+        (72, 257),
+        (60, 300),
+    ]
+)
+
+
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    rows=st.sampled_from(sorted(_ROWS)),
+    columns=st.sets(st.sampled_from(sorted(_COLUMNS)), min_size=1, max_size=4).map(sorted),
+    shape=_SHAPES,
+    block=st.sampled_from([1, 2, 4, 16]),
+    seed=st.integers(0, 1000),
+)
+def test_both_ways_in_one_pass(
+    pool: InterpreterPool,
+    rows: str,
+    columns: list[str],
+    shape: tuple[int, ...],
+    block: int,
+    seed: int,
+) -> None:
+    made = compiled(text(rows, tuple(columns), shape))
+    mixed = any(k.module.category == "mix" for k in made.kernels)
+    assert mixed or 1 in shape or rows == "largest"  # whose sums may share no tensor
+    torch.manual_seed(seed)
+    dy, x, w = torch.randn(shape), torch.randn(shape), torch.randn(shape[-1])
+
+    def launch(module: EmittedModule, args: list[Any]) -> None:
+        config = None
+        if module.category == "mix":
+            loaded = load(module.text)
+            most = next_power_of_two(loaded.points["x"])  # masks are left out for larger ones
+            blocks = dict(loaded.configs[0].blocks) | {"XBLOCK": min(block, most)}
+            config = dataclasses.replace(loaded.configs[0], blocks=tuple(blocks.items()))
+        pool.launch(module.text, args, config)
+
+    found = run_graph(made, [dy, x, w], launch, "cpu")
+    for one, right in zip(found, expected(rows, tuple(columns), dy, x, w), strict=True):
+        assert one is not None
+        torch.testing.assert_close(one.to(right.dtype), right, rtol=2e-5, atol=2e-4)
+
+
+@pytest.mark.parametrize("rows", sorted(_ROWS))
+def test_one_kernel_walks_strips_and_one_adds_them_up(pool: InterpreterPool, rows: str) -> None:
+    made = compiled(text(rows, ("weight", "after"), (96, 40), "bf16"))
+    first, second = made.kernels
+    assert first.module.category == "mix" and second.module.category in ("red", "per")
+    # Each tensor is read once, beside the weight; strips store their sums.
+    strips = int(first.source.plan.tiles[0].numel)
+    assert strips >= 3 and 96 % strips == 0
+    weight = 0 if rows == "softmax" else 40 * 4
+    assert first.module.bytes_moved == 3 * 96 * 40 * 2 + weight + 2 * strips * 40 * 4
+    for kernel in made.kernels:
+        result = pool.check(kernel.module.text)
+        assert result.passed, result
+    (group, _) = made.regions[0].schedule.groups if made.regions[0].schedule else (None, None)
+    assert group is not None and len(group.walked) == 1
+    assert "across rows [" in render(made.regions[0].schedule)  # type: ignore[arg-type]
+
+
+def test_what_was_decided_is_done_again_at_other_sizes() -> None:
+    whole = compiled(text("norm", ("weight",), (4096, 256), "bf16"))
+    small = compiled(text("norm", ("weight",), (12, 24), "bf16"), whole.decisions)
+    assert categories(whole)[0] == categories(small)[0] == "mix"
+    apart = dataclasses.replace(
+        whole.decisions, kernels={name: name for name in whole.decisions.kernels}
+    )
+    assert "mix" not in categories(compiled(text("norm", ("weight",), (4096, 256)), apart))
+
+
+@pytest.mark.parametrize(
+    ("shape", "why"),
+    [
+        ((8, 64), ""),  # too few rows for strips
+        ((97, 64), ""),  # a number that nothing divides
+        ((256, 40000), ""),  # a row that no program holds
+    ],
+)
+def test_what_does_not_pay_stays_apart(shape: tuple[int, ...], why: str) -> None:
+    made = compiled(text("norm", ("weight",), shape))
+    assert "mix" not in categories(made)
+
+
+def test_a_result_needed_before_the_end_is_not_joined() -> None:
+    source = text("norm", ("bias",), (96, 40)).replace(
+        "    return (", '    less: "f32[96, 40]" = aten.sub.Tensor(out, bias)\n    return (less, '
+    )
+    made = compiled(source)
+    assert not made.report().failures
+    torch.manual_seed(0)
+    assert len(made.kernels) >= 3
+
+
+def test_registers_of_long_rows() -> None:
+    made = compile_graph(loads(text("norm", ("weight", "bias"), (32768, 4096), "bf16")), H200)
+    (module,) = [k.module for k in made.kernels if k.module.category == "mix"]
+    (found,) = measure([CompileJob(module.text, H200)])
+    assert not isinstance(found, Exception), found
+    assert found.spills == 0
+    assert found.registers <= 128
