@@ -19,6 +19,7 @@ from tests import without_hypothesis
 
 if TYPE_CHECKING:
     from harness.backend import Compiler, Devices
+    from harness.runtime.interpret.interpreter import InterpreterPool
 
 without_hypothesis.install()
 os.environ.setdefault("HARNESS_VERIFY", "1")  # every program that a test compiles is verified
@@ -93,6 +94,15 @@ def _memory_for_others(request: pytest.FixtureRequest) -> Iterator[None]:
         torch.cuda.empty_cache()
         kept = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
         assert kept < _MOST_KEPT, f"{kept >> 20} MB of the GPU's memory cannot be given back"
+
+
+@pytest.fixture(scope="session")
+def interpreter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InterpreterPool]:
+    """Triton's interpreter, which takes seconds to start: one process for all tests of this one."""
+    from harness.runtime.interpret.interpreter import InterpreterPool
+
+    with InterpreterPool(1, tmp_path_factory.mktemp("interpreter")) as made:
+        yield made
 
 
 @pytest.fixture

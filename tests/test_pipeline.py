@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,12 +17,6 @@ from harness.target import H100
 from harness.tiling.plan import Category
 from tests.graph.building import GraphBuilder
 from tests.running import run_graph
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[InterpreterPool]:
-    with InterpreterPool(1) as made:
-        yield made
 
 
 def train_graph(rows: int, width: int, name: str = "g") -> Graph:
@@ -42,14 +35,14 @@ def train_graph(rows: int, width: int, name: str = "g") -> Graph:
     return b.graph(low, bias, mutations=((state, new),), name=name)
 
 
-def check(graph: Graph, compiled: Any, pool: InterpreterPool) -> None:
+def check(graph: Graph, compiled: Any, interpreter: InterpreterPool) -> None:
     assert not compiled.failures, compiled.report()
     wanted_inputs = random_inputs(graph, "cpu", 3)
     got_inputs = [t.clone() for t in wanted_inputs]
     wanted = replay(graph, wanted_inputs, "cpu")
 
     def launch(module: EmittedModule, args: list[Any]) -> None:
-        pool.launch(module.text, args)
+        interpreter.launch(module.text, args)
 
     got = run_graph(compiled, got_inputs, launch, "cpu")
     for a, b in zip([*got, *got_inputs], [*wanted, *wanted_inputs], strict=True):
@@ -59,10 +52,10 @@ def check(graph: Graph, compiled: Any, pool: InterpreterPool) -> None:
         torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
 
-def test_graph_with_a_library_call_and_a_mutation(pool: InterpreterPool) -> None:
+def test_graph_with_a_library_call_and_a_mutation(interpreter: InterpreterPool) -> None:
     graph = train_graph(12, 16)
     compiled = compile_graph(graph, H100)
-    check(graph, compiled, pool)
+    check(graph, compiled, interpreter)
     assert [call.node.op for call in compiled.library_calls] == ["aten.mm.default"]
     report = compiled.report()
     assert report.library_call_count == 1 and "aten.mm.default" in str(report)
@@ -71,7 +64,7 @@ def test_graph_with_a_library_call_and_a_mutation(pool: InterpreterPool) -> None
     ).keys()
 
 
-def test_small_graph_follows_the_decisions_of_the_large_one(pool: InterpreterPool) -> None:
+def test_small_graph_follows_the_decisions_of_the_large_one(interpreter: InterpreterPool) -> None:
     full = compile_graph(train_graph(8192, 4096), H100)
     assert dict(full.splits)["bias"] > 1
     small = train_graph(48, 24)
@@ -84,31 +77,31 @@ def test_small_graph_follows_the_decisions_of_the_large_one(pool: InterpreterPoo
 
     assert Category.REDUCTION in kinds(full)
     assert kinds(guided) == kinds(full) != kinds(alone)
-    check(small, guided, pool)
+    check(small, guided, interpreter)
 
 
-def test_input_in_another_layout_is_copied_and_copied_back(pool: InterpreterPool) -> None:
+def test_input_in_another_layout_is_copied_and_copied_back(interpreter: InterpreterPool) -> None:
     b = GraphBuilder()
     x = b.input("x", (6, 10))
     graph = b.graph(mutations=((x, b.call("aten.exp.default", x)),))
     compiled = compile_graph(graph, H100)
     given = torch.randn(10, 6).t()
     wanted = given.exp()
-    run_graph(compiled, [given], lambda module, args: pool.launch(module.text, args), "cpu")
+    run_graph(compiled, [given], lambda module, args: interpreter.launch(module.text, args), "cpu")
     torch.testing.assert_close(given, wanted)
 
 
-def test_equal_kernels_are_defined_once(pool: InterpreterPool) -> None:
+def test_equal_kernels_are_defined_once(interpreter: InterpreterPool) -> None:
     b = GraphBuilder()
     outs = [b.call("aten.exp.default", b.input(f"x{n}", (33,))) for n in range(3)]
     other = b.call("aten.exp.default", b.input("y", (33,), DType.F16))
     graph = b.graph(*outs, other)
     compiled = compile_graph(graph, H100)
     assert [count for _, count in compiled.distinct()] == [3, 1]
-    check(graph, compiled, pool)
+    check(graph, compiled, interpreter)
 
 
-def test_regions_that_differ_in_names_are_compiled_once(pool: InterpreterPool) -> None:
+def test_regions_that_differ_in_names_are_compiled_once(interpreter: InterpreterPool) -> None:
     b = GraphBuilder()
     sums: list[Ref] = []
     for n in range(2):
@@ -124,11 +117,11 @@ def test_regions_that_differ_in_names_are_compiled_once(pool: InterpreterPool) -
         ("square1", "total1"),
     ]
     assert set(compiled.decisions.loops) == {"total0", "total1"}
-    check(graph, compiled, pool)
+    check(graph, compiled, interpreter)
 
 
 def test_a_region_that_cannot_be_generated_is_reported_and_run_by_torch(
-    pool: InterpreterPool, monkeypatch: pytest.MonkeyPatch
+    interpreter: InterpreterPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = train_graph(12, 16)
 

@@ -3,7 +3,6 @@ torch, compared with plain torch and with float64."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,14 +30,8 @@ NAMES = (
 )
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[InterpreterPool]:
-    with InterpreterPool(1) as made:
-        yield made
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_as_exact_as_torch(name: str, pool: InterpreterPool) -> None:
+def test_as_exact_as_torch(name: str, interpreter: InterpreterPool) -> None:
     """The error against float64 is within four times that of plain torch, which rounds
     after every operator, or within three units in the last place of the largest value."""
     full = compile_graph(load(GRAPHS / f"{name}.py"), H100)
@@ -49,7 +42,7 @@ def test_as_exact_as_torch(name: str, pool: InterpreterPool) -> None:
     plain, ours = [t.clone() for t in inputs], [t.clone() for t in inputs]
     exact = replay(graph, inputs, "cpu", float64=True)
     wanted = replay(graph, plain, "cpu")
-    got = run_graph(compiled, ours, lambda m, args: pool.launch(m.text, args), "cpu")
+    got = run_graph(compiled, ours, lambda m, args: interpreter.launch(m.text, args), "cpu")
     for value, eager, wide in zip(got, wanted, exact, strict=True):
         if eager is None:
             assert value is None

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from harness.codegen.source import EmittedModule
 from harness.codegen.steps import is_inexact, jumps
-from harness.errors import HarnessError
 from harness.graph.model import Graph
 from harness.graph.text import loads
-from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
+from harness.runtime.interpret.interpreter import CheckResult, InterpreterPool
 from tests.codegen.kernels import modules
 
 
@@ -50,16 +47,13 @@ NUMBERS = buckets("", "step")
 LOOKED_UP = buckets('    rows: "f32[64, 8]" = aten.embedding.default(table, step)\n', "rows")
 
 
-def checked(module: EmittedModule, cache: Path, *edit: str) -> CheckResult:
+def checked(module: EmittedModule, interpreter: InterpreterPool, *edit: str) -> CheckResult:
     """The module's own check after replacing ``edit[0]`` by ``edit[1]`` in the kernel."""
     text = module.text
     if edit:
         text = text.replace(*edit)
         assert text != module.text
-    with InterpreterPool(1, cache) as pool:
-        ((_, answer),) = pool.each([CheckJob(text, None)])
-    assert not isinstance(answer, HarnessError), answer
-    return answer
+    return interpreter.check(text)
 
 
 def only(made: Graph) -> EmittedModule:
@@ -68,37 +62,41 @@ def only(made: Graph) -> EmittedModule:
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
-def test_one_percent_off_in_one_percent_of_elements_fails(tmp_path: Path, dtype: str) -> None:
+def test_one_percent_off_in_one_percent_of_elements_fails(
+    interpreter: InterpreterPool, dtype: str
+) -> None:
     module = only(chain(dtype))
-    assert checked(module, tmp_path).passed
+    assert checked(module, interpreter).passed
     place = next(n for n in module.text.splitlines() if " = tmp" in n and " + tmp" in n).strip()
     name = place.split()[0]
     wrong = f"{place}\n    {name} = tl.where(xindex % 100 == 7, {name} * 1.01, {name})"
-    assert not checked(module, tmp_path, place, wrong).passed
+    assert not checked(module, interpreter, place, wrong).passed
 
 
 @pytest.mark.parametrize("made", [NUMBERS, LOOKED_UP], ids=["numbers", "looked up"])
 @pytest.mark.parametrize("factor", ["1.0", "(1 - 2.0**-22)", "(1 + 2.0**-22)"])
 def test_a_logarithm_some_units_of_the_last_place_off_passes(
-    tmp_path: Path, made: Graph, factor: str
+    interpreter: InterpreterPool, made: Graph, factor: str
 ) -> None:
     module = only(made)
-    assert checked(module, tmp_path, "tl.log(", f"{factor} * tl.log(").passed
+    assert checked(module, interpreter, "tl.log(", f"{factor} * tl.log(").passed
 
 
 @pytest.mark.parametrize("made", [NUMBERS, LOOKED_UP], ids=["numbers", "looked up"])
 @pytest.mark.parametrize("factor", ["1.03", "0.97"])
-def test_buckets_with_other_borders_fail(tmp_path: Path, made: Graph, factor: str) -> None:
+def test_buckets_with_other_borders_fail(
+    interpreter: InterpreterPool, made: Graph, factor: str
+) -> None:
     module = only(made)
-    assert not checked(module, tmp_path, "tl.log(", f"{factor} * tl.log(").passed
+    assert not checked(module, interpreter, "tl.log(", f"{factor} * tl.log(").passed
 
 
-def test_one_bucket_off_by_one_fails(tmp_path: Path) -> None:
+def test_one_bucket_off_by_one_fails(interpreter: InterpreterPool) -> None:
     module = only(NUMBERS)
     stored = next(n for n in module.text.splitlines() if "tl.store(" in n)
     value = stored.split(", ")[1]
     wrong = stored.replace(f", {value}", f", {value} + (xindex == 20)")
-    assert not checked(module, tmp_path, stored, wrong).passed
+    assert not checked(module, interpreter, stored, wrong).passed
 
 
 def test_which_calls_are_inexact_and_what_jumps() -> None:
@@ -110,7 +108,7 @@ def test_which_calls_are_inexact_and_what_jumps() -> None:
     assert "* nudge" not in calls
 
 
-def test_a_scatter_is_asked_for_distinct_places(tmp_path: Path) -> None:
+def test_a_scatter_is_asked_for_distinct_places(interpreter: InterpreterPool) -> None:
     made = graph("""def scatter(
     x: "f32[50, 8]",
     index: "i64[50, 4] bound=8",
@@ -121,7 +119,7 @@ def test_a_scatter_is_asked_for_distinct_places(tmp_path: Path) -> None:
 """)
     found = modules(made)
     assert any('"distinct:1", 8' in module.text for module in found)
-    assert all(checked(module, tmp_path).passed for module in found)
+    assert all(checked(module, interpreter).passed for module in found)
 
 
 def test_the_denominator_under_a_sum_is_positive() -> None:
@@ -135,7 +133,7 @@ def test_the_denominator_under_a_sum_is_positive() -> None:
     assert '"float32", "positive"' in only(made).text
 
 
-def test_a_sum_of_what_is_rounded_may_cancel(tmp_path: Path) -> None:
+def test_a_sum_of_what_is_rounded_may_cancel(interpreter: InterpreterPool) -> None:
     """The kernel rounds what it stores and sums that, but not what comes before it: neither
     float64 throughout nor the recorded types have that sum where large elements cancel."""
     made = graph("""def cancels(
@@ -148,5 +146,5 @@ def test_a_sum_of_what_is_rounded_may_cancel(tmp_path: Path) -> None:
     total: "bf16[1, 500]" = aten.sum.dim_IntList(stored, [0], True)
     return (stored, total)
 """)
-    answer = checked(only(made), tmp_path)
+    answer = checked(only(made), interpreter)
     assert answer.passed and answer.max_error < 0.004  # 0.0067 without rounding in float64

@@ -3,8 +3,6 @@ programs and the module's check say the same."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -50,14 +48,15 @@ def narrow(
 
 @pytest.mark.parametrize("back", [False, True], ids=["stored", "inside"])
 @pytest.mark.parametrize("dtype", list(TYPES), ids=lambda d: d.short)
-def test_overflow_is_torchs_everywhere(tmp_path: Path, dtype: DType, back: bool) -> None:
+def test_overflow_is_torchs_everywhere(
+    interpreter: InterpreterPool, dtype: DType, back: bool
+) -> None:
     made = graph(dtype, back)
     wanted = expected(BOTH, dtype).float()
     (module,) = modules(made)
     out = torch.empty(BOTH.numel(), dtype=torch.float32 if back else TYPES[dtype])
-    with InterpreterPool(1, tmp_path) as pool:
-        pool.launch(module.text, [BOTH.clone(), out])
-        assert pool.check(module.text).passed
+    interpreter.launch(module.text, [BOTH.clone(), out])
+    assert interpreter.check(module.text).passed
     torch.testing.assert_close(out.float(), wanted, rtol=0, atol=0, equal_nan=True)
     program = lower(made)
     found = interpret(program, {program.buffers[0].name: BOTH.numpy()})
@@ -65,12 +64,13 @@ def test_overflow_is_torchs_everywhere(tmp_path: Path, dtype: DType, back: bool)
 
 
 @pytest.mark.parametrize("dtype", list(TYPES), ids=lambda d: d.short)
-def test_the_check_accepts_overflow_and_no_other_large_number(tmp_path: Path, dtype: DType) -> None:
+def test_the_check_accepts_overflow_and_no_other_large_number(
+    interpreter: InterpreterPool, dtype: DType
+) -> None:
     (module,) = modules(graph(dtype, back=False))
     largest = torch.finfo(TYPES[dtype]).max
     large = module.text.replace("= draw(extent,", f"= {largest} * draw(extent,")
     wrong = large.replace("tmp0 + 0.0", "tmp0 * 0.25")
     assert module.text != large != wrong
-    with InterpreterPool(1, tmp_path) as pool:
-        assert pool.check(large).passed
-        assert not pool.check(wrong).passed
+    assert interpreter.check(large).passed
+    assert not interpreter.check(wrong).passed

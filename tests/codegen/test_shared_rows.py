@@ -131,9 +131,8 @@ def place(
         assert "workspace" not in dict(other.signature)
 
 
-def test_host_functions_bring_a_workspace(tmp_path: Path) -> None:
+def test_host_functions_bring_a_workspace(interpreter: InterpreterPool) -> None:
     made = compile_graph(graph(_SOFTMAX, 2, 40008), H200, Decisions(chunks={}))
     x = torch.randn(2, 40008)
-    with InterpreterPool(1, tmp_path) as pool:
-        found = run_graph(made, [x], lambda m, args: pool.launch(m.text, args), "cpu")
+    found = run_graph(made, [x], lambda m, args: interpreter.launch(m.text, args), "cpu")
     torch.testing.assert_close(found[0], torch.softmax(x, -1))

@@ -68,7 +68,7 @@ GRAPHS = (SOFTMAX, ROWS, COLUMNS, TURNED, ADDED)
 SIZES = ({"s0": 1, "s1": 1}, {"s0": 3, "s1": 130}, {"s0": 33, "s1": 7}, {"s0": 64, "s1": 64})
 
 
-def test_every_size_computes_what_torch_does(tmp_path: Path) -> None:
+def test_every_size_computes_what_torch_does(tmp_path: Path, interpreter: InterpreterPool) -> None:
     jobs: list[CheckJob] = []
     names: list[str] = []
     for one in GRAPHS:
@@ -80,12 +80,11 @@ def test_every_size_computes_what_torch_does(tmp_path: Path) -> None:
                 jobs.append(CheckJob(module.text, sizes=asked))
                 names.append(f"{module.name} {asked}")
     wrong: list[str] = []
-    with InterpreterPool(1, tmp_path) as pool:
-        for position, answer in pool.each(jobs):
-            if isinstance(answer, HarnessError):
-                wrong.append(f"{names[position]}: {answer}")
-            elif not (isinstance(answer, CheckResult) and answer.passed):
-                wrong.append(f"{names[position]}: {answer.max_error} > {answer.allowed}")
+    for position, answer in interpreter.each(jobs):
+        if isinstance(answer, HarnessError):
+            wrong.append(f"{names[position]}: {answer}")
+        elif not (isinstance(answer, CheckResult) and answer.passed):
+            wrong.append(f"{names[position]}: {answer.max_error} > {answer.allowed}")
     assert wrong == []
     assert len(jobs) == len(GRAPHS) * len(SIZES)
 

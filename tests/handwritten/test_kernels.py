@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,11 +30,10 @@ def emitted(path: Path, small: bool = False) -> list[EmittedModule]:
 Checker = Callable[[EmittedModule], CheckResult]
 
 
-@pytest.fixture(scope="module")
-def check() -> Iterator[Checker]:
+@pytest.fixture
+def check(interpreter: InterpreterPool) -> Checker:
     """Runs a module's check in the interpreter."""
-    with InterpreterPool(1) as pool:
-        yield lambda module: pool.check(module.text)
+    return lambda module: interpreter.check(module.text)
 
 
 def failure(folder: Path, text: str) -> str:

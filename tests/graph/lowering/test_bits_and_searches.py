@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from harness.backend import Compiler
-from harness.runtime.interpret.interpreter import CheckJob, InterpreterPool
+from harness.runtime.interpret.interpreter import InterpreterPool
 
 
 def same(compiler: Compiler, function: Callable[..., Any], *args: torch.Tensor) -> list[str]:
@@ -89,15 +88,16 @@ def test_binary_searches(compiler: Compiler, count: int, right: bool) -> None:
     assert same(compiler, function, x, edges, rows) == []
 
 
-def test_kernels_that_search_check_themselves(compiler: Compiler, tmp_path: Path) -> None:
+def test_kernels_that_search_check_themselves(
+    compiler: Compiler, interpreter: InterpreterPool
+) -> None:
     edges = torch.arange(37.0)
     torch.compile(lambda x: torch.bucketize(x, edges) * 2, backend=compiler)(torch.rand(40) * 37)
     (graph,) = compiler.compiled
     texts = [module.text for module, _ in graph.distinct()]
     assert any('"sorted"' in text for text in texts)
-    with InterpreterPool(1, tmp_path) as pool:
-        for _, answer in pool.each([CheckJob(text, None) for text in texts]):
-            assert answer.passed, answer
+    for text in texts:
+        interpreter.check(text).require("search", "none")
 
 
 def test_an_order_given_apart_is_left_to_torch(compiler: Compiler) -> None:

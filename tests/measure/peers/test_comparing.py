@@ -56,18 +56,17 @@ def scaled(graph: Graph, factor: float) -> Make:
     return lambda _: run
 
 
-def test_ours_is_compared_with_eager(graph: Graph) -> None:
+def test_ours_is_compared_with_eager(graph: Graph, interpreter: InterpreterPool) -> None:
     (region,) = compile_graph(graph, H100).regions
-    with InterpreterPool(1) as pool:
 
-        def kernel(module: EmittedModule) -> Callable[[list[Any]], None]:
-            return lambda args: pool.launch(module.text, args)
+    def kernel(module: EmittedModule) -> Callable[[list[Any]], None]:
+        return lambda args: interpreter.launch(module.text, args)
 
-        found = compared(
-            graph,
-            harness=lambda _: region_provider(region, kernel, CPU),
-            eager=maker("eager", graph, CPU),
-        )
+    found = compared(
+        graph,
+        harness=lambda _: region_provider(region, kernel, CPU),
+        eager=maker("eager", graph, CPU),
+    )
     assert found["harness"].passed, found
     assert found["harness"].ms == 7.0
     assert found["eager"].ms == 5.0
