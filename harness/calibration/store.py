@@ -15,12 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.calibration.record import (
-    SCHEMA_VERSION,
-    Calibration,
-    Cell,
-    Subject,
-)
+from harness.calibration.record import SCHEMA_VERSION, Calibration, Cell, Subject
 from harness.devices.closing import Closing
 from harness.errors import RecordError
 from harness.files import read_error, write_atomically

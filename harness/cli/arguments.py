@@ -122,12 +122,10 @@ Margin: TypeAlias = Annotated[
     float, typer.Option(min=1e-4, max=1.0, help="Relative change that SAME stays within.")
 ]
 AckFile: TypeAlias = Annotated[
-    Path | None,
-    "The file of waived changes. Default: acknowledged.txt in the results folder.",
+    Path | None, "The file of waived changes. Default: acknowledged.txt in the results folder."
 ]
 Order: TypeAlias = Annotated[
-    Literal["history", "time"],
-    "history: first parents of HEAD; time: when the runs began.",
+    Literal["history", "time"], "history: first parents of HEAD; time: when the runs began."
 ]
 Repository: TypeAlias = Annotated[
     Path | None, "Whose history. Default: that of the working directory."

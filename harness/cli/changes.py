@@ -32,8 +32,7 @@ _Metrics = Annotated[
 def changes(
     answer: Answer,
     graph: Annotated[
-        list[str] | None,
-        "Report only graphs like this (* and ? allowed; repeatable).",
+        list[str] | None, "Report only graphs like this (* and ? allowed; repeatable)."
     ] = None,
     metric: _Metrics = None,
     ack: AckFile = None,

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 
 Sorted: TypeAlias = Annotated[
-    Literal["us", "ratio"],
-    "What comes first: most microseconds of all launches, or most %.",
+    Literal["us", "ratio"], "What comes first: most microseconds of all launches, or most %."
 ]
 _ConfigsFrom: TypeAlias = Annotated[
     str,
@@ -59,12 +58,10 @@ def compare(
     b: Annotated[str, typer.Argument(metavar="B", help="The same, compared with A.")],
     run: Annotated[str, "The run from which two compilers are taken."] = "latest",
     remeasure: Annotated[
-        bool,
-        "Time the modules against each other now, as `confirm` does.",
+        bool, "Time the modules against each other now, as `confirm` does."
     ] = False,
     static: Annotated[
-        bool,
-        "Compare binaries, without times or a GPU; commits (and `worktree`) are compiled.",
+        bool, "Compare binaries, without times or a GPU; commits (and `worktree`) are compiled."
     ] = False,
     configs_from: _ConfigsFrom = "",
     everything: Everything = False,

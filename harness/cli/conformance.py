@@ -30,8 +30,7 @@ def conformance(
     answer: Answer,
     samples: Annotated[int, typer.Option(min=0, help="Inputs tried of each; 0: all.")] = 1,
     dtype: Annotated[
-        list[str] | None,
-        "Element type, may be repeated; all: five of them. [default: float32]",
+        list[str] | None, "Element type, may be repeated; all: five of them. [default: float32]"
     ] = None,
     backward: Annotated[bool, "And with gradients."] = False,
     seconds: _SECONDS = 86_400.0,

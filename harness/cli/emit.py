@@ -189,8 +189,7 @@ def explain(
         typer.Option("--node", help="Only rejections that touch this node; may be repeated."),
     ] = None,
     stages: Annotated[
-        Path | None,
-        "A folder for what every stage of the compiler made, as text.",
+        Path | None, "A folder for what every stage of the compiler made, as text."
     ] = None,
 ) -> None:
     """Say which operations share a kernel, and why the others were kept apart.

@@ -36,8 +36,7 @@ def show(
         typer.Option("--module", help="Print the emitted module of this kernel instead."),
     ] = None,
     by: Annotated[
-        str | None,
-        "Sum a run of the corpus up: by all, kind, family, model, pattern.",
+        str | None, "Sum a run of the corpus up: by all, kind, family, model, pattern."
     ] = None,
     baseline: Annotated[str | None, "With --by: another run, or a compiler of --against."] = None,
 ) -> int:

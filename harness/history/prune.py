@@ -46,10 +46,7 @@ class Finding:
 
 
 def survey(
-    results: Path,
-    rules: Rules,
-    waived: Sequence[Waiver] = (),
-    now: datetime | None = None,
+    results: Path, rules: Rules, waived: Sequence[Waiver] = (), now: datetime | None = None
 ) -> list[Finding]:
     """What can go from ``results``, and what could but stays. Removes nothing."""
     now = now or datetime.now(UTC)

@@ -87,9 +87,7 @@ def labels(kernels: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     return found
 
 
-def series_keys(
-    kernels: Iterable[tuple[str, str | None, Sequence[str] | None, str]],
-) -> list[str]:
+def series_keys(kernels: Iterable[tuple[str, str | None, Sequence[str] | None, str]]) -> list[str]:
     """What tells each kernel (graph, region, origins, name) of a run from the others, in every run
     in which it computes the same nodes: its region, its nodes, and the ordinal among those that
     agree in both. A kernel without known nodes has its name."""

@@ -283,11 +283,7 @@ def corpus_notes(options: Options, suite: str) -> tuple[str, ...]:
 
 
 def find_entries(
-    options: Options,
-    suite: str,
-    names: Sequence[str],
-    target: Target,
-    only: Sequence[str] = (),
+    options: Options, suite: str, names: Sequence[str], target: Target, only: Sequence[str] = ()
 ) -> tuple[Entry, ...]:
     """As ``find_graphs``, to be compiled for ``target``; a path may also be that of a file that
     declares kernels (``harness.kernel``). Of these the graphs like ``only``, or, where none is,

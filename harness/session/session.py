@@ -22,12 +22,7 @@ from harness.measure.noise.processes import combined
 from harness.measure.roofline import Limit
 from harness.records import metrics
 from harness.records.metrics import StaticMetrics
-from harness.records.run import (
-    Check,
-    GraphRecord,
-    KernelRecord,
-    one_line,
-)
+from harness.records.run import Check, GraphRecord, KernelRecord, one_line
 from harness.records.timing import Samples
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool

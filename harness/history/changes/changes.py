@@ -438,10 +438,7 @@ def _differing(before: dict[str, Any], after: dict[str, Any], both: list[str], c
 
 
 def _waive(
-    known: History,
-    changes: Sequence[Change],
-    waived: Sequence[Waiver],
-    metrics: Sequence[Metric],
+    known: History, changes: Sequence[Change], waived: Sequence[Waiver], metrics: Sequence[Metric]
 ) -> tuple[list[Change], tuple[Waiver, ...]]:
     line, today = known.line or known.commits, dt.datetime.now(dt.UTC).date()
     places = {commit: i for i, commit in enumerate(line)}

@@ -21,14 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.history.changes.structures import (
-    ENOUGH,
-    Block,
-    Explained,
-    Labels,
-    Shape,
-    Structure,
-)
+from harness.history.changes.structures import ENOUGH, Block, Explained, Labels, Shape, Structure
 
 if TYPE_CHECKING:
     from harness.measure.noise.variance import Prior

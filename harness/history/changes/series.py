@@ -129,10 +129,7 @@ def _reason_to_leave_out(run: IndexedRun) -> str:
 
 
 def _by_history(
-    runs: Sequence[IndexedRun],
-    usable: Sequence[str],
-    found: history.Order,
-    left_out: Counter[str],
+    runs: Sequence[IndexedRun], usable: Sequence[str], found: history.Order, left_out: Counter[str]
 ) -> tuple[list[str], NDArray[np.int64]]:
     places = sorted(set(found.positions.values()))
     rank = {place: i for i, place in enumerate(places)}

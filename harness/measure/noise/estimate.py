@@ -290,9 +290,7 @@ def _modes(
     whole = [float(np.var(logs, ddof=1)) for logs in every]
     taken = [
         modes.Processes(
-            len(p.a.ms),
-            len(p.b.ms),
-            [logs] if both else [logs[: len(p.a.ms)], logs[len(p.a.ms) :]],
+            len(p.a.ms), len(p.b.ms), [logs] if both else [logs[: len(p.a.ms)], logs[len(p.a.ms) :]]
         )
         for p, logs, both in zip(pairs, every, together, strict=True)
     ]

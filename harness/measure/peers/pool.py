@@ -101,11 +101,7 @@ class PeerPool(Closing):
         return tuple(rows.values())
 
     def _compared(
-        self,
-        worker: Pool,
-        one: Comparable,
-        names: Sequence[str],
-        configs: Mapping[str, Config],
+        self, worker: Pool, one: Comparable, names: Sequence[str], configs: Mapping[str, Config]
     ) -> dict[str, Peer]:
         """The compilers called ``names`` in one process, and in another where that is lost."""
         lost: dict[str, Peer] = {}

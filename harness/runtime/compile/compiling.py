@@ -42,11 +42,7 @@ class CompilePool(Pool):
     ``StaticMetrics`` or the ``HarnessError`` (mostly ``CompileFailed``) of that kernel alone."""
 
     def __init__(
-        self,
-        workers: int,
-        cache: Path | None = None,
-        seconds: float = _SECONDS,
-        niceness: int = 0,
+        self, workers: int, cache: Path | None = None, seconds: float = _SECONDS, niceness: int = 0
     ) -> None:
         imports = ("harness.runtime.launch.launcher",)
         super().__init__(cores(workers, (), imports, niceness), seconds, cache)
