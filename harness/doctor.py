@@ -128,7 +128,7 @@ def gpu() -> Finding:
         )
     clocks = f"SM {found.sm_clock_mhz} MHz, memory {found.memory_clock_mhz} MHz"
     driver = f"driver {found.driver}" if found.driver else "driver unknown"
-    return Finding(f"{found.name}, {driver}, {clocks}")
+    return Finding(f"{found.gpu}, {driver}, {clocks}")
 
 
 _TIMER = """

@@ -123,7 +123,7 @@ def _live(answer: Answer, request: TuneRequest, wanted: Wanted) -> int:
             answer.note(NO_TIMES.format(target=session.target.name))
             if wanted.plot is not None or wanted.table is not None:
                 raise _needs_times("--plot" if wanted.plot is not None else "--save-table")
-        earlier = _latest(options, session.device.machine.key) if session.device else None
+        earlier = _latest(options, session.device.facts.machine.key) if session.device else None
         found: list[KernelTuning] = []
         interrupted = False
         with answer.progress("tuning") as bar:

@@ -9,24 +9,13 @@ import os
 import platform
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import UsageError
 from harness.files import slug
 from harness.records import git, nvml
 from harness.records.run import Machine
-
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """A GPU as its driver describes it. Clocks in MHz at the moment of asking."""
-
-    name: str
-    uuid: str | None = None
-    driver: str | None = None
-    sm_clock_mhz: int | None = None
-    memory_clock_mhz: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +31,14 @@ def fingerprint(under_load: Callable[[], None] | None = None) -> Machine:
     read."""
     import torch
 
-    gpu = find_gpu(under_load)
-    cpu = cpu_name()
-    return Machine(
-        key=machine_key(gpu, cpu),
+    gpu, cpu = find_gpu(under_load), cpu_name()
+    return replace(
+        gpu or Machine(""),
+        key=gpu.key if gpu else slug(cpu or platform.machine()),
         cpu=cpu,
         cores=os.cpu_count(),
         memory_bytes=memory_bytes(),
         system=platform.platform(),
-        gpu=gpu.name if gpu else None,
-        gpu_uuid=gpu.uuid if gpu else None,
-        driver=gpu.driver if gpu else None,
-        sm_clock_mhz=gpu.sm_clock_mhz if gpu else None,
-        memory_clock_mhz=gpu.memory_clock_mhz if gpu else None,
         python=platform.python_version(),
         torch=str(torch.__version__),
         triton=_triton_version(),
@@ -62,21 +46,16 @@ def fingerprint(under_load: Callable[[], None] | None = None) -> Machine:
     )
 
 
-def machine_key(gpu: Gpu | None, cpu: str) -> str:
-    """A folder name: the GPU and its driver, or the processor where there is none."""
-    return slug(gpu.name, gpu.driver or "") if gpu else slug(cpu or platform.machine())
-
-
-def find_gpu(under_load: Callable[[], None] | None = None) -> Gpu | None:
-    """The current CUDA device; None without one. Without nvidia-ml-py only its name and
-    UUID are known."""
+def find_gpu(under_load: Callable[[], None] | None = None) -> Machine | None:
+    """The current CUDA device as the GPU of a machine, of which nothing else is said; None without
+    one. Without nvidia-ml-py only its name and UUID are known."""
     import torch
 
     if not torch.cuda.is_available():
         return None
-    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-    known = Gpu(str(properties.name), current_uuid())
-    return _with_driver(known, under_load)
+    name = str(torch.cuda.get_device_properties(torch.cuda.current_device()).name)
+    known = _with_driver(Machine("", gpu=name, gpu_uuid=current_uuid()), under_load)
+    return replace(known, key=slug(name, known.driver or ""))
 
 
 def current_uuid() -> str | None:
@@ -88,20 +67,21 @@ def current_uuid() -> str | None:
     return None if uuid is None else f"GPU-{uuid}"
 
 
-def _with_driver(known: Gpu, under_load: Callable[[], None] | None) -> Gpu:
-    """``known`` with what the management library says; itself where that is missing."""
-    found = nvml.open_device(known.uuid)
+def _with_driver(known: Machine, under_load: Callable[[], None] | None) -> Machine:
+    """``known`` with what the management library says; itself where that is missing. Clocks are
+    those of the moment."""
+    found = nvml.open_device(known.gpu_uuid)
     if found is None:
         return known
     with found as device:
         if under_load is not None:
             under_load()
-        return Gpu(
-            known.name,
-            device.uuid() or known.uuid,
-            device.driver(),
-            device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_SM),
-            device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_MEM),
+        return replace(
+            known,
+            gpu_uuid=device.uuid() or known.gpu_uuid,
+            driver=device.driver(),
+            sm_clock_mhz=device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_SM),
+            memory_clock_mhz=device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_MEM),
         )
 
 

@@ -22,10 +22,9 @@ from harness.measure.jobs import (
     TuneKernel,
     gpu,
 )
-from harness.measure.roofline import Roofline
 from harness.measure.timer.graph_timer import METHOD
 from harness.measure.timer.state import Reading, summary
-from harness.records.run import Machine, StateSummary
+from harness.records.run import StateSummary
 from harness.records.trials import Tuned
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckResult
@@ -100,11 +99,6 @@ class CudaDevice(Closing):
         return self.facts.roofline.copy_gbps
 
     @property
-    def roofline(self) -> Roofline | None:
-        """What the device can do, measured in the first worker's process."""
-        return self.facts.roofline
-
-    @property
     def readings(self) -> Sequence[Reading]:
         """The GPU's state while kernels were timed, in all processes so far."""
         return self._readings
@@ -113,11 +107,6 @@ class CudaDevice(Closing):
     def state(self) -> StateSummary | None:
         """The same summed up."""
         return summary(self._readings)
-
-    @property
-    def machine(self) -> Machine:
-        """The machine, clocks under load."""
-        return self.facts.machine
 
     def prepare(self, modules: Sequence[EmittedModule]) -> None:
         """Compile in parallel what checking and timing ``modules`` needs. What fails here fails

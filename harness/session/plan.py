@@ -7,7 +7,7 @@ import datetime as dt
 import functools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,16 +128,7 @@ def _limits(run: Run, device: DeviceFacts | None) -> Run:
     """``run`` on a device as it was found, with what that can do."""
     if device is None or device.roofline is None:
         return run
-    can = device.roofline
-    return replace(
-        run,
-        machine=device.machine,
-        copy_gbps=can.copy_gbps,
-        read_gbps=can.read_gbps,
-        write_gbps=can.write_gbps,
-        fp32_tflops=can.fp32_tflops,
-        tensor_tflops=can.tensor_tflops,
-    )
+    return replace(run, machine=device.machine, **asdict(device.roofline))
 
 
 @contextlib.contextmanager

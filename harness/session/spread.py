@@ -71,7 +71,7 @@ class Board(Place):
         """The GPU with the identifier ``board``, or the current one. Raises ``NoDevice``."""
         where = gpu(True, environment(options.cache), board)
         made = CudaDevice(options.cache, jobs, kernel_seconds, where=where)
-        name = made.machine.gpu_uuid or where.name
+        name = made.facts.machine.gpu_uuid or where.name
         return cls(name, made.facts, made, gpu(board=board), options, jobs)
 
     def do(self, work: Examine | TimePairs, tell: Tell) -> Any:

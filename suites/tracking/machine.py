@@ -41,13 +41,13 @@ def machine_fields() -> dict[str, str]:
     gpu = find_gpu()
     if gpu is None:
         return fields | unsaid
-    sm, memory = (str(clock or "") for clock in set_clocks_mhz(gpu.uuid))
+    sm, memory = (str(clock or "") for clock in set_clocks_mhz(gpu.gpu_uuid))
     clocks = [f"{clock}mhz" for clock in (sm, memory) if clock]
     return {
         **fields,
         **unsaid,
-        "machine": slug(gpu.name, gpu.driver or "", *clocks),
-        "gpu": gpu.name,
+        "machine": slug(gpu.key, *clocks),
+        "gpu": gpu.gpu or "",
         "driver": gpu.driver or "",
         "sm_clock_mhz": sm,
         "memory_clock_mhz": memory,

@@ -9,7 +9,6 @@ import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from harness.history.commits import export as exporter
 from harness.history.commits import tree as commit_tree
 from harness.measure.jobs import Timing
 from harness.options import Options, current
+from harness.records.run import Machine
 from harness.records.timing import Samples
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.session.cuda import CudaDevice
@@ -307,8 +307,9 @@ def test_modules_that_a_commit_lacks_are_not_taken_from_an_installed_checkout(
 
 
 def test_machines_are_named_by_gpu_driver_and_set_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu = SimpleNamespace(name="NVIDIA H100 80GB HBM3", driver="580.1", uuid="GPU-1")
-    monkeypatch.setattr(asv_machine, "find_gpu", lambda: gpu)
+    key, gpu = "nvidia-h100-80gb-hbm3-580.1", "NVIDIA H100 80GB HBM3"
+    found = Machine(key, gpu=gpu, gpu_uuid="GPU-1", driver="580.1")
+    monkeypatch.setattr(asv_machine, "find_gpu", lambda: found)
     monkeypatch.setattr(asv_machine, "set_clocks_mhz", lambda uuid: (1755, 2619))
     fields = asv_machine.machine_fields()
     assert fields["machine"] == "nvidia-h100-80gb-hbm3-580.1-1755mhz-2619mhz"

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,8 @@ from harness.measure import measurer as measure
 from harness.measure.measurer import Measurer
 from harness.measure.roofline import Limit, Roofline
 from harness.measure.timer import graph_timer as timers
-from harness.records.machine import Commit, Gpu, commit_of, fingerprint, machine_key
+from harness.records import nvml
+from harness.records.machine import Commit, commit_of, fingerprint
 from harness.records.timing import Launch, Samples
 from harness.records.trials import Resources
 from harness.runtime import module as modules
@@ -211,10 +213,37 @@ def test_machine_without_gpu_has_nulls(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "/" not in found.key
 
 
-def test_machine_key_names_gpu_and_driver() -> None:
-    assert machine_key(Gpu("NVIDIA H100 80GB HBM3", driver="580.1"), "x") == (
-        "nvidia-h100-80gb-hbm3-580.1"
-    )
+def test_a_machine_is_called_by_its_gpu_and_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    properties = SimpleNamespace(name="NVIDIA H100 80GB HBM3", uuid="1")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
+    clocks = SimpleNamespace(NVML_CLOCK_SM=1, NVML_CLOCK_MEM=2)
+
+    class Asked:
+        nvml = clocks
+
+        def __enter__(self) -> Asked:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def uuid(self) -> None:
+            return None
+
+        def driver(self) -> str:
+            return "580.1"
+
+        def ask(self, _: str, kind: int) -> int:
+            return 1000 * kind
+
+    monkeypatch.setattr(nvml, "open_device", lambda _: Asked())
+    found = fingerprint()
+    assert (found.key, found.gpu) == ("nvidia-h100-80gb-hbm3-580.1", properties.name)
+    assert (found.gpu_uuid, found.driver) == ("GPU-1", "580.1")
+    assert (found.sm_clock_mhz, found.memory_clock_mhz) == (1000, 2000)
+    assert found.cores and found.torch == torch.__version__
 
 
 def test_commit_outside_a_repository_is_empty(tmp_path: Path) -> None:
