@@ -52,10 +52,10 @@ from harness.executor.specialising import (
 from harness.graph.bounds import with_bounds
 from harness.graph.capture import control
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
-from harness.graph.capture.fx import Conversion, Naming, convert
+from harness.graph.capture.fx import Conversion, Naming, convert, real_tensors
 from harness.graph.model import CHECKED, Graph
 from harness.hooks import StageFiles
-from harness.measure.deciding import decided
+from harness.measure.deciding import Choose, decided
 from harness.measure.timer.graph_timer import CudaTimer
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
@@ -195,20 +195,16 @@ class Devices:
             watch = _traced(watch)
         return Launches(lambda m: watch(kernels.get(m.text)), raw_stream(), finished)
 
-    def chooser(self, device: torch.device) -> Chooser | None:
+    def chooser(self, device: torch.device) -> Choose | None:
         """What times kernels of one way against those of another on ``device``; None where that
         is a CPU, or where nothing may depend on timing."""
         if device.type != "cuda" or self.tuning.deterministic:
             return None
-        timer, cache = self.timer or CudaTimer(), self._usable()
-        known = TuningCache(cache / "tuned", device_identity(device.index))
-        asked = None if self.timer is None else self.tuning
-        given = (self.target(device), timer, cache, asked, known, self._table())
-        return Chooser(*given, str(device))
-
-    def _table(self) -> LookupTable | None:
-        path = self.table or settings.current().tuning_table
-        return None if path is None else LookupTable.load(path)
+        known = TuningCache(self._usable() / "tuned", device_identity(device.index))
+        with real_tensors():
+            timer = self.timer or CudaTimer()
+        chooser = Chooser(self._on_cuda(device), timer, known, str(device))
+        return on_device(chooser.choose, device)
 
     def _on_cuda(self, device: torch.device) -> SelectedKernels:
         kernels = self._kernels.get(device)
@@ -219,7 +215,9 @@ class Devices:
             known = None
             if self.timer is not None:
                 known = TuningCache(cache / "tuned", device_identity(number))
-            tuning = (known, self.tuning, self._table())
+            path = self.table or settings.current().tuning_table
+            table = None if path is None else LookupTable.load(path)
+            tuning = (known, self.tuning, table)
             kernels = SelectedKernels(target, self.timer, cache, number, jobs, *tuning)
             self._kernels[device] = kernels
         return kernels

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from harness.backend import Compiler, Devices
 from harness.decisions import UNDECIDED
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay
 from harness.graph.text import load
-from harness.measure.deciding import NOTHING_TIMED, Decider
+from harness.measure.deciding import NOTHING_TIMED, decided
 from harness.pipeline import compile_graph
 from harness.records.timing import Launch, Samples, Work
+from harness.runtime import module as modules
 from harness.runtime.tune.autotune import Settings
 from harness.runtime.tune.choosing import Chooser, Outcome, Way
 from harness.runtime.tune.tuning_cache import TuningCache
-from harness.target import H100
+from harness.target import H100, Target
 from harness.tiling.plan import Category
 from tests.graph.building import GraphBuilder
 from tests.running import run_graph
@@ -49,13 +52,12 @@ def test_a_block_and_a_loop_are_both_compiled_and_the_answer_decides() -> None:
         asked.append(ways)
         return Outcome(1, "timed", (0.002, 0.001))
 
-    decider = Decider(graph, H100, loop)
-    decisions = decider.decide(loops=True, fusion=False)
+    decisions, told = decided(graph, H100, loop, loops=True, fusion=False)
     assert [[way.name for way in ways] for ways in asked] == [["one block", "loop"]]
-    assert "one block 2.0 µs or loop 1.0 µs: loop (timed)" in str(decider.choices[0])
+    assert "one block 2.0 µs or loop 1.0 µs: loop (timed)" in told[0]
     kinds = [la.plan.category for la in compile_graph(graph, H100, decisions).launches]
     assert kinds == [Category.REDUCTION]
-    assert Decider(graph, H100, taken(0)).decide(loops=True, fusion=True) is UNDECIDED
+    assert decided(graph, H100, taken(0), loops=True, fusion=True)[0] is UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -75,9 +77,8 @@ def test_what_is_obvious_is_not_timed(columns: int, turned: bool, questions: int
     build = GraphBuilder()
     x = build.input("x", (columns, 100_000) if turned else (640, columns))
     graph = build.graph(build.call("aten.sum.dim_IntList", x, (0 if turned else 1,)))
-    decider = Decider(graph, H100, taken(0))
-    decider.decide(loops=True, fusion=False)
-    assert len(decider.choices) == questions
+    _, told = decided(graph, H100, taken(0), loops=True, fusion=False)
+    assert len(told) == questions
 
 
 def test_kernels_are_taken_apart_as_far_as_that_is_faster() -> None:
@@ -88,7 +89,7 @@ def test_kernels_are_taken_apart_as_far_as_that_is_faster() -> None:
         rounds.append(len(ways[1].module_texts))
         return Outcome(int(len(rounds) == 1), "timed", (0.002, 0.001))
 
-    decisions = Decider(graph, H100, once).decide(loops=False, fusion=True)
+    decisions, _ = decided(graph, H100, once, loops=False, fusion=True)
     before, after = (len(compile_graph(graph, H100, d).launches) for d in (UNDECIDED, decisions))
     assert after == before + 1
     assert set(rounds) == {2}
@@ -120,15 +121,41 @@ class Timed:
 def both_ways(graph: Graph) -> list[Way]:
     """Fused and apart."""
     asked: list[Sequence[Way]] = []
-    Decider(graph, H100, lambda ways: asked.append(ways) or Outcome(0, "")).decide(False, True)
+    decided(graph, H100, lambda ways: asked.append(ways) or Outcome(0, ""), False, True)
     return list(asked[0])
 
 
+@dataclass
+class Kernels:
+    """Kernels that do nothing when they are launched, and spill so many registers one by one."""
+
+    spills: list[int]
+    target: Target = H100
+    timer: None = None
+    settings: Settings = field(default_factory=Settings)
+    seen: list[str] = field(default_factory=list)
+
+    def prefetch(self, texts: Iterable[str]) -> None:
+        self.seen.extend(texts)
+
+    def get(self, text: str) -> SimpleNamespace:
+        return SimpleNamespace(loaded=modules.load(text), chosen=lambda _args: Idle(self.spills))
+
+
+@dataclass
+class Idle:
+    spills: list[int]
+
+    def prepare(self) -> int:
+        return self.spills.pop(0)
+
+    def __call__(self, args: Sequence[Any]) -> None:
+        assert all(isinstance(arg, torch.Tensor) for arg in args)
+
+
 def chooser(timer: Any, folder: Path, spills: Sequence[int] = (0, 0, 0)) -> Chooser:
-    left = list(spills)
-    kept = TuningCache(folder, (("name", "none"),))
-    ready = lambda loaded, args: ((lambda _given: None), left.pop(0))  # noqa: E731
-    return Chooser(H100, timer, None, Settings(), kept, None, "cpu", ready)
+    kernels: Any = Kernels(list(spills))
+    return Chooser(kernels, timer, TuningCache(folder, (("name", "none"),)), "cpu")
 
 
 def test_the_faster_way_is_taken_and_remembered(tmp_path: Path) -> None:
@@ -136,8 +163,7 @@ def test_the_faster_way_is_taken_and_remembered(tmp_path: Path) -> None:
     assert [len(way.module_texts) for way in ways] == [1, 2]
     timer = Timed({"0": 0.2, "1": 0.1})
     assert chooser(timer, tmp_path).choose(ways) == Outcome(1, "timed", (0.2, 0.1))
-    again = chooser(Timed({}), tmp_path).choose(ways)
-    assert (again.taken, again.why, again.ms) == (1, "timed before", (0.2, 0.1))
+    assert chooser(Timed({}), tmp_path).choose(ways) == Outcome(1, "timed", (0.2, 0.1))
     # What the first kernel writes is what the second one reads.
     apart = timer.seen["1"]
     assert len({t.data_ptr() for t in apart}) < len(apart)
@@ -166,7 +192,7 @@ def test_the_backend_decides_on_real_tensors_before_it_compiles(
 ) -> None:
     timer = Timed({"0": 0.2, "1": 0.1})
     given = chooser(timer, tmp_path, (0,) * 12)
-    monkeypatch.setattr(Devices, "chooser", lambda _self, _device: given)
+    monkeypatch.setattr(Devices, "chooser", lambda _self, _device: given.choose)
     torch._dynamo.reset()
     compiler = Compiler(devices=devices, multi_kernel=True, timed_fusion=True)
     x = torch.randn(4, 300)
@@ -183,14 +209,14 @@ def test_the_backend_decides_on_real_tensors_before_it_compiles(
 @pytest.mark.parametrize("place", [0, 1])
 def test_whatever_is_decided_the_results_are_the_graphs(place: int, devices: Devices) -> None:
     graph = normalised(6, 300)
-    decisions = Decider(graph, H100, taken(place)).decide(loops=True, fusion=True)
-    decided = compile_graph(graph, H100, decisions)
-    kinds = [la.plan.category for la in decided.launches]
+    decisions, _ = decided(graph, H100, taken(place), loops=True, fusion=True)
+    made = compile_graph(graph, H100, decisions)
+    kinds = [la.plan.category for la in made.launches]
     assert kinds == (
         [Category.REDUCTION, Category.POINTWISE, Category.REDUCTION] if place else [kinds[0]]
     )
     inputs, own = (random_inputs(graph, torch.device("cpu")) for _ in range(2))
-    found = run_graph(decided, inputs, devices._on_cpu, "cpu")
+    found = run_graph(made, inputs, devices._on_cpu, "cpu")
     want = replay(graph, own, torch.device("cpu"))
     torch.testing.assert_close(found, want, rtol=2e-5, atol=1e-4)
 
@@ -204,3 +230,17 @@ def test_without_a_gpu_the_report_says_that_nothing_was_timed(devices: Devices) 
     )
     assert compiler.reports[0].choices == (NOTHING_TIMED,)
     assert NOTHING_TIMED in str(compiler.reports[0])
+
+
+def test_a_timer_made_while_compiling_has_real_memory(
+    devices: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is traced are tensors without memory; the timer empties the cache with its own."""
+    made: list[torch.Tensor] = []
+    monkeypatch.setattr("harness.backend.CudaTimer", lambda: made.append(torch.zeros(3)))
+    monkeypatch.setattr("harness.backend.device_identity", lambda _index: ())
+    monkeypatch.setattr(Devices, "_on_cuda", lambda _self, _device: None)
+    with FakeTensorMode():
+        assert devices.chooser(torch.device("cuda:0")) is not None
+    assert [type(tensor) for tensor in made] == [torch.Tensor]
+    assert Devices(tuning=Settings(deterministic=True)).chooser(torch.device("cuda:0")) is None

@@ -188,31 +188,35 @@ class SelectedKernel:
     def _first_launch(self, stream: int, *args: Any) -> None:
         """Choose a configuration, then launch. Where the grid depends on sizes among the
         arguments, every launch comes here."""
-        if self._launcher is not None:
-            self._launcher.launch(self.owner.device, stream, *args)
-            return
-        timer = self.owner.timer
         device = self.owner.device
-        alone = len(self.loaded.configs) == 1 and self.owner.settings.search.name == "none"
-        if timer is None or alone:
-            config = self._first()
-        elif torch.cuda.is_current_stream_capturing():
+        if self._launcher is not None:
+            self._launcher.launch(device, stream, *args)
+        elif self._is_timed() and torch.cuda.is_current_stream_capturing():
             # Timing waits for the device, which a recording forbids: choose for this call only.
             self.owner.launcher(self.loaded, self._first()).launch(device, stream, *args)
-            return
         else:
-            config = self._tuned(timer, args)
-        chosen = self.owner.launcher(self.loaded, config)
-        if not self.loaded.unknown_sizes:
-            chosen.bind(self.kernel, device)
-        self._launcher, self.config = chosen, config
-        self.kernel(stream, *args)
+            self.chosen(args)
+            self.kernel(stream, *args)
+
+    def _is_timed(self) -> bool:
+        alone = len(self.loaded.configs) == 1 and self.owner.settings.search.name == "none"
+        return self.owner.timer is not None and not alone
+
+    def chosen(self, args: Sequence[Any]) -> Launcher:
+        """What launches it from now on, in a configuration that is chosen the first time, with a
+        timer on ``args``."""
+        if self._launcher is None:
+            config = self._tuned(self.owner.timer, args) if self._is_timed() else self._first()
+            self._launcher, self.config = self.owner.launcher(self.loaded, config), config
+            if not self.loaded.unknown_sizes:
+                self._launcher.bind(self.kernel, self.owner.device)
+        return self._launcher
 
     def _misaligned(self, stream: int, *args: Any) -> None:
         assert self._launcher is not None
         self._launcher.misaligned(self.owner.device, stream, *args)
 
-    def _tuned(self, timer: Timer, args: Sequence[Any]) -> Config:
+    def _tuned(self, timer: Timer | None, args: Sequence[Any]) -> Config:
         owner = self.owner
         tuner = CachingAutotuner(
             self.text, owner.target, owner.cache, owner.settings, owner.tuning_cache, owner.table
