@@ -149,17 +149,29 @@ class CompiledGraph:
         """Everything that could not be generated."""
         return tuple(failure for region in self.regions for failure in region.failures)
 
+    def launched(self) -> Iterator[tuple[EmittedModule, str, tuple[tuple[str, ...], ...]]]:
+        """Each distinct module that is launched, in the order of its first launch: the region of
+        that, and the nodes that each launch computes; a combo computes those of all its parts."""
+        combos = [combo for bundle in self.bundles for combo in bundle.combos]
+        places = {place: combo for combo in combos for place in combo.launches}
+        modules: dict[str, EmittedModule] = {}
+        regions: dict[str, str] = {}
+        nodes: dict[str, dict[object, tuple[str, ...]]] = {}
+        for region in self.regions:
+            for number, launch in enumerate(region.launches):
+                place = (region.region.name, number)
+                combo = places.get(place)
+                module = launch.kernel.module if combo is None else combo.module
+                modules.setdefault(module.name, module)
+                regions.setdefault(module.name, region.region.name)
+                known = nodes.setdefault(module.name, {})
+                whole = place if combo is None else combo.launches
+                known[whole] = known.get(whole, ()) + launch.group.origins
+        return ((m, regions[name], tuple(nodes[name].values())) for name, m in modules.items())
+
     def distinct(self) -> Iterator[tuple[EmittedModule, int]]:
-        """Each distinct kernel's module and how often it is launched: combos first, then what is
-        launched by itself, first launch first."""
-        bundled = {name for bundle in self.bundles for name in bundle.regions}
-        own = [la for r in self.regions if r.region.name not in bundled for la in r.launches]
-        modules = {kernel.module.name: kernel.module for kernel in self.kernels}
-        counts = Counter(launch.kernel.name for launch in own)
-        for combo in (combo for bundle in self.bundles for combo in bundle.combos):
-            modules.setdefault(combo.module.name, combo.module)
-            counts[combo.module.name] += 1
-        return ((module, counts[name]) for name, module in modules.items() if counts[name])
+        """Each distinct module that is launched, and how often, the first launch first."""
+        return ((module, len(launches)) for module, _, launches in self.launched())
 
     @property
     def decisions(self) -> Decisions:

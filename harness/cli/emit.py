@@ -103,11 +103,12 @@ def _compiled(
 
 
 def _compile(file: GraphFile, target: Target, small: bool) -> CompiledGraph:
+    from harness.combos.choosing import combined
     from harness.pipeline import compile_graph
 
     full = compile_graph(file.load(), target)
     if not small:
-        return full
+        return combined(full, target)
     graph = file.load_small()
     if graph is None:
         raise HarnessError(
@@ -115,7 +116,7 @@ def _compile(file: GraphFile, target: Target, small: bool) -> CompiledGraph:
             where=str(file.path),
             remedy="leave --small out, or capture the graph at small sizes beside it",
         )
-    return compile_graph(graph, target, full.decisions)
+    return combined(compile_graph(graph, target, full.decisions), target)
 
 
 def _free_name(folder: Path, taken: dict[str, EmittedModule], module: EmittedModule) -> str:

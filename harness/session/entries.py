@@ -68,9 +68,10 @@ class FileEntry:
 
     def compile(self) -> Compiled:
         """At full size. Raises ``HarnessError``."""
+        from harness.combos.choosing import combined
         from harness.pipeline import compile_graph
 
-        self._full = compile_graph(self.file.load(), self.target)
+        self._full = combined(compile_graph(self.file.load(), self.target), self.target)
         return summarise(self._full)
 
     @property
@@ -84,6 +85,7 @@ class FileEntry:
         A graph that is small itself stands for its own small capture; for others without one,
         sizes are derived. Raises ``HarnessError``.
         """
+        from harness.combos.choosing import combined
         from harness.pipeline import compile_graph
 
         graph = self.file.load_small()
@@ -93,7 +95,8 @@ class FileEntry:
                 return None if full is None else summarise(full)
             return _derived(full, self.target)
         decisions = UNDECIDED if self._full is None else self._full.decisions
-        return summarise(compile_graph(graph, self.target, decisions))
+        small = compile_graph(graph, self.target, decisions)
+        return summarise(combined(small, self.target))
 
 
 def _is_small(compiled: CompiledGraph) -> bool:
@@ -407,17 +410,11 @@ def _by_path(path: Path) -> list[GraphFile]:
 
 
 def summarise(compiled: CompiledGraph) -> Compiled:
-    """What a session needs of a compiled graph."""
-    launches: dict[str, list[tuple[str, ...]]] = {}
-    regions: dict[str, str] = {}
-    for region in compiled.regions:
-        for launch in region.launches:
-            launches.setdefault(launch.kernel.name, []).append(launch.group.origins)
-            regions.setdefault(launch.kernel.name, region.region.name)
+    """What a session needs of a compiled graph: the kernels that are launched, combos among
+    them."""
     report = compiled.report()
-    kernels = ((k, tuple(launches[k.name])) for k in compiled.kernels)
     return Compiled(
-        tuple(CompiledKernel(k.module, names, regions[k.name]) for k, names in kernels),
+        tuple(CompiledKernel(m, nodes, region) for m, region, nodes in compiled.launched()),
         tuple(LibraryCall(op, count, why) for op, count, why in report.library_calls),
         sum(seconds for _, seconds in report.seconds),
         tuple(_failed(failure) for failure in compiled.failures),

@@ -163,9 +163,9 @@ class Session:
         if small is not None:
             missing = "no kernel at small sizes does the same work"
             stand_ins = match_small(_origins(compiled), _origins(small), compiled.nodes)
-        for number, positions in enumerate(stand_ins):
+        for number, (kernel, positions) in enumerate(zip(compiled.kernels, stand_ins, strict=True)):
             note = INTERPRETED if positions else missing
-            if "inline_asm_elementwise" in compiled.kernels[number].module.text:
+            if "inline_asm_elementwise" in kernel.module.text and kernel.module.category != "for":
                 positions, note = (), NO_ASSEMBLY
             note += f", as {len(positions)} kernels" if len(positions) > 1 else ""
             progress.kernels[number] = replace(progress.kernels[number], check_note=note)

@@ -142,6 +142,7 @@ def open_session(options: Options, request: TuneRequest) -> Iterator[TuneSession
     """Generate the kernels and open the device. Raises ``UnknownName`` for a graph, target or
     search that does not exist, and ``NoDevice`` where a GPU is demanded, before anything is
     compiled."""
+    from harness.combos.choosing import combined
     from harness.pipeline import compile_graph
 
     search_named(request.search)
@@ -158,7 +159,7 @@ def open_session(options: Options, request: TuneRequest) -> Iterator[TuneSession
         modules: dict[str, EmittedModule] = {}
         failures: list[str] = []
         for file in files:
-            compiled = compile_graph(file.load(), target)
+            compiled = combined(compile_graph(file.load(), target), target)
             modules |= {m.name: m for m, _ in compiled.distinct()}
             failures += [f"{f.region} {f.stage}: {one_line(f.error)}" for f in compiled.failures]
         notes = (note,) if note else ()

@@ -57,3 +57,11 @@ def test_why_no_sizes_can_be_derived_is_said(tmp_path: Path) -> None:
     with pytest.raises(GraphError, match="no small sizes can be derived") as caught:
         both(path)
     assert caught.value.got == "an input overlaps itself"
+
+
+def test_combos_are_kernels_of_a_run_and_stood_in_for_by_small_ones() -> None:
+    full, small = both(GRAPHS / "adamw_step.py", GRAPHS / "small" / "adamw_step.py")
+    assert small is not None
+    assert [k.module.category for k in (*full.kernels, *small.kernels)] == ["for"] * 4
+    assert match_small(origins(full), origins(small), full.nodes) == ((0,), (1,))
+    assert sum(k.module.bytes_moved for k in full.kernels) > 1 << 30

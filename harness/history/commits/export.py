@@ -98,6 +98,34 @@ def _graph(path: str, target: Any, repeats: int) -> dict[str, Any]:
         began = time.process_time()
         compile_graph(graph, target)
         seconds.append(time.process_time() - began)
+    return {
+        "reason": "",
+        "kernels": [
+            {
+                "name": module.name,
+                "kind": str(getattr(module, "category", "")),
+                "bytes": int(module.bytes_moved),
+                "launches": count,
+                "region": region,
+                "origins": list(origins),
+                "text": module.text,
+            }
+            for module, region, origins, count in _launched(compiled, target)
+        ],
+        "failures": [_said(f.error) for f in getattr(compiled, "failures", ())],
+        "library_calls": len(getattr(compiled, "library_calls", ())),
+        "seconds": seconds,
+    }
+
+
+def _launched(compiled: Any, target: Any) -> list[tuple[Any, str, Any, int]]:
+    """The modules that are launched, region and nodes of their first launch, and how often: combos
+    where the commit has them in its runs."""
+    if hasattr(compiled, "launched"):
+        from harness.combos.choosing import combined
+
+        launched = combined(compiled, target).launched()
+        return [(module, region, nodes[0], len(nodes)) for module, region, nodes in launched]
     origins: dict[str, Any] = {}
     for launch in compiled.launches:
         origins.setdefault(launch.kernel.name, launch.group.origins)
@@ -106,24 +134,10 @@ def _graph(path: str, target: Any, repeats: int) -> dict[str, Any]:
     for region in getattr(compiled, "regions", ()):
         for launch in region.launches:
             regions.setdefault(launch.kernel.name, region.region.name)
-    return {
-        "reason": "",
-        "kernels": [
-            {
-                "name": kernel.name,
-                "kind": str(getattr(kernel.module, "category", "")),
-                "bytes": int(kernel.module.bytes_moved),
-                "launches": counts[kernel.name],
-                "region": regions.get(kernel.name, ""),
-                "origins": list(origins.get(kernel.name, ())),
-                "text": kernel.module.text,
-            }
-            for kernel in compiled.kernels
-        ],
-        "failures": [_said(f.error) for f in getattr(compiled, "failures", ())],
-        "library_calls": len(getattr(compiled, "library_calls", ())),
-        "seconds": seconds,
-    }
+    return [
+        (k.module, regions.get(k.name, ""), origins.get(k.name, ()), counts[k.name])
+        for k in compiled.kernels
+    ]
 
 
 def _write_stages(path: str, target: Any, folder: str) -> None:
