@@ -75,7 +75,14 @@ def _summed_up(options: Options, run: Run, by: str, baseline: str | None) -> Rep
         raise UsageError("a run is not summed up by that", got=by, expected=", ".join(rollup.BY))
     folder = corpus_folder(options, run.suite) or options.suites / CORPUS
     corpus = corpora.load(folder)
+    for note in corpus.notes:
+        output.note(f"error: {note}")
     run = _with_others(options, run)
+    known = {pattern.name for pattern in corpus.patterns}
+    if lost := [graph.name for graph in run.graphs if graph.name not in known]:
+        output.note(
+            f"{len(lost)} graphs take no part, the corpus lacks them: {', '.join(lost[:5])}"
+        )
     compilers = {row.compiler for graph in run.graphs for row in graph.regions}
     other: Run | str | None = baseline
     if baseline is not None and baseline not in compilers:

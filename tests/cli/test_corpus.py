@@ -99,6 +99,24 @@ def test_a_run_that_was_cut_short_is_gone_on_with(harness, results):
     assert row["patterns"] == 2 and "with the graphs of run 20260101-000100" in summed.err
 
 
+def test_a_sum_names_damaged_files_and_patterns_that_the_corpus_lacks(
+    harness, results, tmp_path, monkeypatch
+):
+    suites = tmp_path / "suites"
+    shutil.copytree(FOLDER / "corpus", suites / "corpus")
+    monkeypatch.setenv("HARNESS_SUITES", str(suites))
+    parts = corpora.load(suites / "corpus").tables
+    kept, lost = (parts[n].column("name").to_pylist()[0] for n in (0, 1))
+    keep(results, [kept, lost, "add_0123456789"], 0.5)
+    path = suites / "corpus" / "patterns-2-of-4.parquet"
+    path.write_bytes(path.read_bytes()[:-100])
+    summed = harness("show", "latest", "--by", "all", "--json")
+    (row,) = summed.json()["groups"]
+    assert row["patterns"] == 1
+    assert str(path) in summed.err and "cannot be used" in summed.err
+    assert f"2 graphs take no part, the corpus lacks them: {lost}, add_0123456789" in summed.err
+
+
 def test_a_damaged_file_is_named_and_the_rest_runs(harness, tmp_path, monkeypatch):
     suites = tmp_path / "suites"
     shutil.copytree(FOLDER / "corpus", suites / "corpus")
