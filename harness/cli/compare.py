@@ -176,7 +176,7 @@ def _remeasured(
 ) -> Comparison:
     """Time two sides against each other. Raises ``NoDevice`` before anything else without a GPU."""
     from harness.runtime.device import require
-    from harness.verdicts.confirming import Workplace, confirm, in_configs_of
+    from harness.verdicts.confirming import Workplace, confirm, sides_in_configs_of
     from harness.verdicts.sides import are_compilers, find_side, find_sides
 
     options = answer.options
@@ -187,7 +187,7 @@ def _remeasured(
     if configs_from and sides is not None:
         named = {"a": sides[0], "b": sides[1]}.get(configs_from.lower())
         source = named or find_side(options.results, configs_from)
-        sides, notes = in_configs_of(source, sides)
+        sides, notes = sides_in_configs_of(source, sides)
     require()
     with answer.cache() as cache, answer.progress("timing") as bar:
 

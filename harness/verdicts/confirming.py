@@ -102,24 +102,34 @@ def confirm(
     return time_matches((a, b), pairing, rules, effort, place, notes if left_out else ())
 
 
-def in_configs_of(source: Side, sides: Sequence[Side]) -> tuple[list[Side], list[str]]:
-    """``sides`` with the configurations that ``source`` recorded of the kernels that theirs match,
-    where a module has the same block sizes; and a note of that, and of how many have others."""
+def in_configs_of(
+    source: Sequence[GraphRecord], graphs: Sequence[GraphRecord]
+) -> tuple[tuple[GraphRecord, ...], int]:
+    """``graphs``, each kernel in the configuration that ``source`` recorded of the one it matches,
+    if its module has the same block sizes; how many stay as they are."""
+    matches = pair(source, graphs).matches
+    recorded = {id(m.b[0]): m.a[0].config for m in matches if len(m.a) == len(m.b) == 1}
+    left = 0
+
+    def pinned(kernel: KernelRecord) -> KernelRecord:
+        nonlocal left
+        config, best = recorded.get(id(kernel)), modules.facts(kernel.module).best
+        if config and best and config.keys() == best.keys():
+            return replace(kernel, config=dict(config))
+        left += 1
+        return kernel
+
+    found = tuple(replace(g, kernels=tuple(map(pinned, g.kernels))) for g in graphs)
+    return found, left
+
+
+def sides_in_configs_of(source: Side, sides: Sequence[Side]) -> tuple[list[Side], list[str]]:
+    """``sides`` in the configurations of ``source``, and notes of that."""
     found, others = [], 0
     for side in sides:
-        matches = pair(source.run.graphs, side.run.graphs).matches
-        alone = {id(m.b[0]): m.a[0].config for m in matches if len(m.a) == len(m.b) == 1}
-        fitting = {
-            id(k): _fitting(k, alone.get(id(k))) for graph in side.run.graphs for k in graph.kernels
-        }
-        others += sum(config is None for config in fitting.values())
-        graphs = (
-            replace(
-                g, kernels=tuple(replace(k, config=fitting[id(k)] or k.config) for k in g.kernels)
-            )
-            for g in side.run.graphs
-        )
-        found.append(replace(side, run=replace(side.run, graphs=tuple(graphs))))
+        graphs, left = in_configs_of(source.run.graphs, side.run.graphs)
+        found.append(replace(side, run=replace(side.run, graphs=graphs)))
+        others += left
     notes = [f"both sides run in the configurations of {source.label}"]
     rest = (
         f"{plural(others, 'kernel')} with other block sizes, or without a match there: in its own"
@@ -236,21 +246,30 @@ def _timed_kernels(
     )
 
 
-def pair_timer(cache: Path, jobs: int, pinned: Mapping[str, int] | None = None) -> TimePairs:
-    """What times a bisection's kernels on this GPU: every pair interleaved in fresh processes, in
-    the ``pinned`` configuration where a module has its block sizes, else in its default."""
+def pinned(time: TimePairs, recorded: GraphRecord) -> TimePairs:
+    """``time``, of kernels in the configurations that a run ``recorded`` of them."""
 
-    def chosen(kernels: Sequence[KernelRecord], weighed: bool) -> tuple[TimedKernel, ...]:
-        return tuple(
-            TimedKernel(k.module, _fitting(k, pinned), k.launches if weighed else 1)
-            for k in kernels
-        )
+    def fitted(made: Made) -> Made:
+        (graph,), _ = in_configs_of([recorded], [replace(recorded, kernels=tuple(made.kernels))])
+        return replace(made, kernels=graph.kernels)
+
+    return lambda good, other, start, end: time(fitted(good), fitted(other), start, end)
+
+
+def pair_timer(cache: Path, jobs: int) -> TimePairs:
+    """What times a bisection's kernels on this GPU: every pair interleaved in fresh processes, each
+    in its configuration, else in its module's default."""
 
     def time(good: Made, other: Made, start: int, end: int) -> list[tuple[float, float]]:
         launches = [[k.launches for k in side.kernels] for side in (good, other)]
         weighed = launches[0] != launches[1] or len(launches[0]) > 1
-        pairs = [KernelPair(chosen(good.kernels, weighed), chosen(other.kernels, weighed))]
-        found = time_pairs(pairs, Effort(end - start, seed=start), cache, jobs)
+        chosen = [
+            tuple(
+                TimedKernel(k.module, k.config, k.launches if weighed else 1) for k in each.kernels
+            )
+            for each in (good, other)
+        ]
+        found = time_pairs([KernelPair(*chosen)], Effort(end - start, seed=start), cache, jobs)
         if found.interrupted:
             raise KeyboardInterrupt
         if found.reasons[0]:
@@ -259,11 +278,6 @@ def pair_timer(cache: Path, jobs: int, pinned: Mapping[str, int] | None = None) 
         return [(o.a.median, o.b.median) for o in kept]
 
     return time
-
-
-def _fitting(kernel: KernelRecord, pinned: Mapping[str, int] | None) -> dict[str, int] | None:
-    best = modules.facts(kernel.module).best
-    return dict(pinned) if pinned and best and pinned.keys() == best.keys() else None
 
 
 def _measured(outcomes: Sequence[PairSamples]) -> Measured:

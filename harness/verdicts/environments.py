@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,9 @@ class Environments:
             found = [{"error": one_line(error)}] * len(made.kernels)
         return tuple(_with(k, figures) for k, figures in zip(made.kernels, found, strict=True))
 
-    def timer(self, pinned: Mapping[str, int] | None = None) -> TimePairs:
+    def timer(self) -> TimePairs:
         """Times both sides in processes of their own, one after the other in a random order, each
-        in the ``pinned`` configuration or its module's default."""
+        in its configuration or its module's default."""
 
         def time(good: Made, other: Made, start: int, end: int) -> Sequence[tuple[float, float]]:
             found = []
@@ -47,18 +47,15 @@ class Environments:
                 sides = [good, other]
                 swapped = random.Random(process).random() < 0.5
                 order = sides[::-1] if swapped else sides
-                ms = [float(self._ask(side, "ms", pinned)["ms"]) for side in order]
+                ms = [float(self._ask(side, "ms")["ms"]) for side in order]
                 found.append((ms[1], ms[0]) if swapped else (ms[0], ms[1]))
             return found
 
         return time
 
-    def _ask(
-        self, made: Made, wanted: str, pinned: Mapping[str, int] | None = None
-    ) -> dict[str, Any]:
+    def _ask(self, made: Made, wanted: str) -> dict[str, Any]:
         modules = [
-            {"text": k.module, "config": pinned or k.config, "launches": k.launches}
-            for k in made.kernels
+            {"text": k.module, "config": k.config, "launches": k.launches} for k in made.kernels
         ]
         request = {"tree": str(self.root), "modules": modules, "wanted": wanted}
         subject = made.subject

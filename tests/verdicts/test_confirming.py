@@ -13,8 +13,10 @@ from harness.measure.noise.judge import Rules, Verdict
 from harness.measure.pairs import PairResults
 from harness.records.timing import Samples
 from harness.verdicts import confirming
+from harness.verdicts.bisecting import Made
 from harness.verdicts.comparing import Comparison, Side
-from harness.verdicts.confirming import CONTROLS, Workplace, confirm, in_configs_of
+from harness.verdicts.confirming import CONTROLS, Workplace, confirm, pinned, sides_in_configs_of
+from harness.verdicts.generating import Subject
 from tests.history.kernels import CONFIG, graph, kernel, side
 from tests.measure import fake_pairs
 
@@ -98,7 +100,7 @@ def test_both_sides_run_in_the_configurations_of_one(
     lone = replace(whole.kernels[6], module=whole.kernels[6].module.replace('"XBLOCK"', '"YBLOCK"'))
     kernels = (*fields, lone, *whole.kernels[7:])
     b = replace(b, run=replace(b.run, graphs=(replace(whole, kernels=kernels),)))
-    both, notes = in_configs_of(a, [a, b])
+    both, notes = sides_in_configs_of(a, [a, b])
     found = confirm(*both, (), Rules(), EFFORT, Workplace(tmp_path, 1))
     assert seen[:6] == [(CONFIG, CONFIG)] * 6
     verdicts = {row.match.a[0].name: row.verdict for row in found.rows}
@@ -106,8 +108,23 @@ def test_both_sides_run_in_the_configurations_of_one(
     assert found.rows[0].identical, "it was merely retuned"
     assert "in the configurations of A" in notes[0]
     assert "1 kernel with other block sizes" in notes[1]
-    in_b, _ = in_configs_of(b, [a, b])
+    in_b, _ = sides_in_configs_of(b, [a, b])
     assert in_b[0].run.graphs[0].kernels[0].config == tuned
+
+
+def test_a_search_times_each_kernel_in_its_own_recorded_configuration() -> None:
+    configs = [{**CONFIG, "num_warps": 8}, {**CONFIG, "num_warps": 16}]
+    names = ("n0", "n1")
+    known = [kernel(f"old_{n}", n, config=c) for n, c in zip(names, configs, strict=True)]
+    made = Made(Subject("now"), tuple(kernel(f"k_{n}", n, config=None) for n in names))
+    seen: list[object] = []
+
+    def time(good: Made, other: Made, start: int, end: int) -> list[tuple[float, float]]:
+        seen.extend(k.config for side in (good, other) for k in side.kernels)
+        return [(1.0, 1.0)] * (end - start)
+
+    assert pinned(time, graph(*known))(made, made, 0, 3) == [(1.0, 1.0)] * 3
+    assert seen == configs * 2
 
 
 def test_a_gpu_that_gives_out_leaves_what_was_measured(

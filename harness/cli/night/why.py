@@ -16,7 +16,7 @@ from harness.errors import HarnessError, UnknownName, UsageError, unknown
 from harness.history import lookup, store
 from harness.options import Options, project_root
 from harness.records import metrics, names
-from harness.records.run import KernelRecord, Machine, Run, one_line
+from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
 from harness.target import find_target
 
 if TYPE_CHECKING:
@@ -196,14 +196,15 @@ class _Asked:
             return generating.environments(environments, good, bad)
         return generating.commits(self.root, self.commit(good), self.commit(bad))
 
-    def config(self, run: str | None) -> dict[str, int] | None:
-        """The configuration that a run recorded of the kernel. Raises ``UnknownName``."""
+    def recorded(self, run: str | None) -> GraphRecord | None:
+        """The graph as a run recorded it, with configurations. Raises ``UnknownName``."""
         if run is None:
             return None
         whole = store.load(lookup.find(self.options.results, run))
-        for _, kernel in self._recorded(whole):
-            if kernel.config is not None:
-                return kernel.config
+        of = [name for name, kernel in self._recorded(whole) if kernel.config is not None]
+        for graph in whole.graphs:
+            if graph.name in of:
+                return graph
         raise UnknownName(
             "the run has no configuration of this kernel",
             where=whole.id,
@@ -275,8 +276,8 @@ def bisect(
         ends = [generator.at(subjects[end]) for end in (0, -1)]
         whole = Kernel(subjects, generator.at, nodes_named(kernel, *ends), follow=follow)
         bench = _Bench(answer, generator, bool(environment), cache)
-        config = asked.config(configs_from)
-        found = bisecting.bisect(whole, bench.judge(metric, error, config, whole), follow)
+        recorded = asked.recorded(configs_from)
+        found = bisecting.bisect(whole, bench.judge(metric, error, recorded, whole), follow)
         found = bisecting.inside(found, whole, generator.repository)
         follow("compiling both sides")
         causes = bisecting.causes(found, generator.graph.name, bench.machine, bench.figures)
@@ -325,7 +326,7 @@ class _Bench:
         self,
         metric: metrics.Metric | None,
         error: float,
-        config: dict[str, int] | None,
+        recorded: GraphRecord | None,
         kernel: Kernel,
     ) -> Judge | None:
         """By the metric, or by times, kept in a file of this question until the search is over;
@@ -339,12 +340,13 @@ class _Bench:
         if not device.is_available():
             self.answer.note("no GPU can be used here: what changed the text is found, not timed")
             return None
-        if self.elsewhere:
-            time = self._others().timer(config)
-        else:
-            time = confirming.pair_timer(self.cache, self.answer.options.jobs, config)
+        here = confirming.pair_timer(self.cache, self.answer.options.jobs)
+        time = self._others().timer() if self.elsewhere else here
+        if recorded is not None:
+            time = confirming.pinned(time, recorded)
+        configs = recorded and [k.config for k in recorded.kernels]
         subjects = [(one.commit, one.python) for one in kernel.subjects]
-        question = f"{device.current_target().name} {sorted(kernel.nodes)} {config} {subjects}"
+        question = f"{device.current_target().name} {sorted(kernel.nodes)} {configs} {subjects}"
         named = hashlib.sha256(question.encode()).hexdigest()[:32]
         judge = bisecting.ByTime(time, error, METHOD, self.cache / "bisected" / f"{named}.json")
         if judge.resume():
