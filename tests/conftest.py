@@ -117,9 +117,10 @@ def compiler(devices: Devices) -> Iterator[Compiler]:
     torch.compiler.reset()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
-    """What runs kernels for torch.compile, with a cache of a module of tests."""
+    """What runs kernels for torch.compile, with a cache of its own: one for all tests of this
+    process, because its interpreter takes seconds to start."""
     from harness.backend import Devices
 
     made = Devices(cache=tmp_path_factory.mktemp("cache"))

@@ -15,9 +15,6 @@ from harness.errors import CompileFailed, FallbackWarning, IndexOutOfRange
 
 Z = torch.tensor([[1 + 2j, 3 - 1j], [0.5j, -2]])
 SQUARE = torch.eye(3) * 3 + torch.arange(9.0).view(3, 3) / 9
-WHOLE: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
-    "cond": (lambda x: torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,)), torch.ones(8)),
-}
 
 
 def _rotated(x: torch.Tensor) -> torch.Tensor:
@@ -48,12 +45,21 @@ IN_PART: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_torch_runs_a_whole_graph_and_that_is_said(devices: Devices, name: str) -> None:
-    function, x = WHOLE[name]
+@pytest.fixture
+def no_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler fails on every graph."""
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("no graph today")
+
+    monkeypatch.setattr("harness.backend.compile_graph", broken)
+
+
+@pytest.mark.usefixtures("no_graph")
+def test_torch_runs_a_whole_graph_and_that_is_said(devices: Devices) -> None:
     compiler = Compiler(devices=devices)
-    with pytest.warns(FallbackWarning, match="torch runs a whole graph"):
-        assert differences(function, [x], compiler) == []
+    with pytest.warns(FallbackWarning, match="torch runs a whole graph: RuntimeError: no graph"):
+        assert differences(torch.sin, [torch.ones(8)], compiler) == []
     (report,) = compiler.reports
     assert report.eager and report.fallbacks == 1 and "as a whole" in str(report)
 
@@ -126,10 +132,10 @@ def test_a_defect_of_the_compiler_is_said_and_torch_runs_the_region(
         torch.compile(lambda x: x.sin() + 1, backend=strict)(torch.randn(8))
 
 
+@pytest.mark.usefixtures("no_graph")
 def test_the_option_forbids_fallbacks_by_name() -> None:
     torch.compiler.reset()
-    function = WHOLE["cond"][0]
-    run = torch.compile(function, backend=backend, options={"fail_on_fallback": True})
+    run = torch.compile(lambda x: x.sin() + 1, backend=backend, options={"fail_on_fallback": True})
     with pytest.raises(Exception, match="whole graph"):
         run(torch.ones(2))
 
