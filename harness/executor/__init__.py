@@ -102,7 +102,7 @@ def prepare_graph(
 
 
 def _host(device: torch.device) -> Host:
-    return Host(device, allocator(device), reinterpreter(), pads_rows=device.type == "cuda")
+    return Host(device, allocator(device), reinterpreter())
 
 
 def prepare_region(

@@ -14,7 +14,6 @@ import torch
 from harness.dtypes import DType
 from harness.executor.hosttext import HostText, listing, unpacking
 from harness.executor.layouts import Host, Layout
-from harness.executor.products import Copy, Product, products
 from harness.executor.regions import Value
 from harness.executor.views import Viewed, ViewPlan
 from harness.graph.calltext import call_kwargs, is_factory
@@ -96,13 +95,9 @@ class GraphWriter:
     _originals: dict[str, str] = field(default_factory=dict)
     _returned: dict[str, str] = field(default_factory=dict)
     _updating: bool = False
-    _products: dict[str, Product] = field(default_factory=dict)
-    _larger: dict[Copy, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._plan = ViewPlan(self.partition)
-        if self.host.pads_rows:
-            self._products = products(self._plan)
 
     def write(self, before: Sequence[str] = (), after: Sequence[str] = ()) -> None:
         """Add all lines: ``before`` the first step, ``after`` the last."""
@@ -236,18 +231,14 @@ class GraphWriter:
         an output as well keeps its own for the caller."""
         given = {name: self._values[name].variable for name in node.refs()}
         result = self.text.fresh(node.name)
-        product = self._products.get(node.name)
-        if product is None:
-            self.text.add(f"{result} = {self._called(node, given)}")
-        else:
-            self._product(result, node, product)
+        self.text.add(f"{result} = {self._called(node, given)}")
         if isinstance(node.type, TensorType):
             layout = Layout.of(node.type)
             shape, stride = self.text.numbers(layout.shape), self.text.numbers(layout.stride)
             odd = f"{result}.shape != {shape} or {result}.stride() != {stride}"
             made = f"{self.text.bind(laid_out, 'laid_out')}({result}, {shape}, {stride}"
             laid = f"{made}, {f'{node.name} = {node.op}'!r})"
-            if returns and product is None and self._is_returned(node):
+            if returns and self._is_returned(node):
                 # The caller gets what the operator made, in whatever layout.
                 self._returned[node.name], result = result, self.text.fresh(node.name)
                 laid = f"{laid} if {odd} else {self._returned[node.name]}"
@@ -262,30 +253,6 @@ class GraphWriter:
         outputs = [name for name in graph.outputs if name is not None]
         views = (self._plan.views[name].root for name in outputs if name in self._plan.views)
         return outputs.count(node.name) == 1 and not graph.mutations and node.name not in views
-
-    def _product(self, result: str, node: Node, product: Product) -> None:
-        """A matrix product by way of larger copies."""
-        larger = self.text.bind(self.host.larger, "larger")
-        operands = []
-        for place, name in enumerate(node.refs()):
-            variable = self._values[name].variable
-            operand, size = product.copied.get(place, (None, None))
-            if operand is None:
-                padded = place == 0 and product.bias is not None
-                operands.append(f"{larger}({variable}, ({product.bias},))" if padded else variable)
-                continue
-            assert size is not None
-            copy = operand.memory, size
-            if copy not in self._larger:
-                made = self._larger[copy] = self.text.fresh(f"{variable}_larger")
-                matrix = f"{variable}.t()" if operand.turned else variable
-                self.text.add(f"{made} = {larger}({matrix}, {size})")
-            operands.append(f"{self._larger[copy]}.t()" if operand.turned else self._larger[copy])
-        own = "" if product.result is None else "[:{}, :{}]".format(*product.result)
-        function = self.text.bind(_QUICK[node.op], node.packet)
-        self.text.add(f"{result} = {function}({', '.join(operands)}){own}")
-        for copy in product.last:
-            self.text.drop([self._larger.pop(copy)])
 
     def _argument(self, arg: Arg, node: Node, given: Mapping[str, str]) -> str:
         match arg:

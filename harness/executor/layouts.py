@@ -67,24 +67,12 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What generated host functions call besides torch. ``pads_rows``: whether matrix products
-    may go through larger copies (``products``); ``workspaces`` by words and stream."""
+    """What generated host functions call besides torch. ``workspaces`` by words and stream."""
 
     device: torch.device
     empty: Empty
     reinterpret: Reinterpret
-    pads_rows: bool = False
     workspaces: dict[tuple[int, int], torch.Tensor] = field(default_factory=dict, compare=False)
-
-    def larger(self, tensor: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
-        """A dense copy of ``tensor`` with zeros behind in every dimension, up to ``shape``."""
-        strides = (shape[-1], 1)[-len(shape) :]
-        made = self.empty(shape, strides, tensor.dtype)
-        for axis, (size, whole) in enumerate(zip(tensor.shape, shape, strict=True)):
-            if size < whole:
-                made.narrow(axis, size, whole - size).zero_()
-        made[tuple(map(slice, tensor.shape))].copy_(tensor)
-        return made
 
     def adapted(self, tensor: torch.Tensor, layout: Layout) -> torch.Tensor:
         """``tensor`` if kernels can read it where it is, otherwise a copy that they can."""

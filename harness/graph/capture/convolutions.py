@@ -20,6 +20,8 @@ import torch
 from torch import Tensor, fx
 from torch.utils import _pytree as pytree
 
+from harness.graph.capture.calls import called, traced, value
+
 _aten = torch.ops.aten
 _FORWARD, _BACKWARD = _aten.convolution.default, _aten.convolution_backward.default
 _OPERANDS: dict[Any, tuple[int, ...]] = {_FORWARD: (0, 1), _BACKWARD: (0, 1, 2)}
@@ -45,14 +47,14 @@ def without_biases(gm: fx.GraphModule) -> None:
 
 
 def _bias_behind(gm: fx.GraphModule, node: fx.Node) -> None:
-    result, bias = _value(node), node.args[2]
+    result, bias = value(node), node.args[2]
     users = list(node.users)
     node.update_arg(2, None)
     with gm.graph.inserting_after(node):
         shape = [-1, *[1] * (result.dim() - 2)]
-        wide = _called(gm.graph, node, _aten.view.default, bias, shape)
+        wide = called(gm.graph, node, _aten.view.default, bias, shape)
     with gm.graph.inserting_after(wide):
-        added = _called(gm.graph, node, _aten.add.Tensor, node, wide)
+        added = called(gm.graph, node, _aten.add.Tensor, node, wide)
     for user in users:
         user.replace_input_with(node, added)
 
@@ -64,9 +66,9 @@ def _bias_gradient_apart(gm: fx.GraphModule, node: fx.Node) -> None:
     node.update_arg(10, [*wanted[:2], False])
     node.meta["val"] = (*node.meta["val"][:2], None)
     if found:
-        axes = [axis for axis in range(_value(gradient).dim()) if axis != 1]
+        axes = [axis for axis in range(value(gradient).dim()) if axis != 1]
         with gm.graph.inserting_before(node):
-            summed = _called(gm.graph, node, _aten.sum.dim_IntList, gradient, axes)
+            summed = called(gm.graph, node, _aten.sum.dim_IntList, gradient, axes)
         for user in found:
             user.replace_all_uses_with(summed)
             gm.graph.erase_node(user)
@@ -85,18 +87,18 @@ def _as_image(graph: fx.Graph, node: fx.Node) -> None:
     first = 3 if node.target is _FORWARD else 4
     with graph.inserting_before(node):
         for place in _OPERANDS[node.target]:
-            wide = _called(graph, node, _aten.unsqueeze.default, node.args[place], 2)
+            wide = called(graph, node, _aten.unsqueeze.default, node.args[place], 2)
             node.update_arg(place, wide)
         for place, along in ((0, 1), (1, 0), (2, 1), (4, 0)):  # stride, padding, dilation, output's
             sizes: Any = node.args[first + place]
             node.update_arg(first + place, [along, *sizes])
-    node.meta["val"] = _traced(node)
+    node.meta["val"] = traced(node)
     results = [node] if node.target is _FORWARD else [u for u in node.users if u.args[1] != 2]
     for result in results:
         users = list(result.users)
-        result.meta["val"] = _traced(result)
+        result.meta["val"] = traced(result)
         with graph.inserting_after(result):
-            flat = _called(graph, node, _aten.squeeze.dim, result, 2)
+            flat = called(graph, node, _aten.squeeze.dim, result, 2)
         for user in users:
             user.replace_input_with(result, flat)
 
@@ -122,7 +124,7 @@ def channels_last(gm: fx.GraphModule) -> None:
 def _wants(node: fx.Node, rank: int = 4) -> bool:
     if node.target not in _OPERANDS:
         return False
-    operands = [_value(node.args[place]) for place in _OPERANDS[node.target]]
+    operands = [value(node.args[place]) for place in _OPERANDS[node.target]]
     known = all(isinstance(n, int) for x in operands for n in (*x.shape, *x.stride()))
     images = known and all(x.dim() == rank and x.numel() > 0 for x in operands)
     groups = node.args[_GROUPS[node.target]]
@@ -158,9 +160,8 @@ class _Relaid:
     def _last(self, node: fx.Node, place: int) -> None:
         """Have ``node`` read its argument ``place`` channels last."""
         operand: Any = node.args[place]
-        value = _value(operand)
-        if not value.is_contiguous(memory_format=torch.channels_last):
-            _, c, h, w = value.shape
+        if not value(operand).is_contiguous(memory_format=torch.channels_last):
+            _, c, h, w = value(operand).shape
             made = self._copy(node, operand, (h * w * c, 1, w * c, c))
             node.update_arg(place, made)
 
@@ -172,7 +173,7 @@ class _Relaid:
             self._restore(node)
         elif not _UNKNOWN & set(getattr(node.target, "tags", ())):
             try:
-                self._replace(node, _traced(node))
+                self._replace(node, traced(node))
             except (RuntimeError, ValueError):  # a view that this layout does not allow
                 self._restore(node)
 
@@ -189,7 +190,7 @@ class _Relaid:
         for operand in dict.fromkeys(node.all_input_nodes):
             if isinstance(self.old.get(operand), Tensor):
                 made = self._copy(node, operand, self.old[operand].stride())
-                if _value(made).stride() != self.old[operand].stride():
+                if value(made).stride() != self.old[operand].stride():
                     raise _Gaps
                 node.replace_input_with(operand, made)
 
@@ -202,9 +203,9 @@ class _Relaid:
             back = [order.index(d) for d in range(rank)]
             dense = {"memory_format": torch.contiguous_format}
             with self.graph.inserting_before(before):
-                made = _called(self.graph, node, _aten.permute.default, node, order)
-                made = _called(self.graph, node, _aten.clone.default, made, **dense)
-                self.copies[key] = _called(self.graph, node, _aten.permute.default, made, back)
+                made = called(self.graph, node, _aten.permute.default, node, order)
+                made = called(self.graph, node, _aten.clone.default, made, **dense)
+                self.copies[key] = called(self.graph, node, _aten.permute.default, made, back)
         return self.copies[key]
 
 
@@ -213,21 +214,3 @@ def _by_value(target: Any) -> bool:
         return False
     space, name = target._schema.name.split("::")
     return space in _OWN and name not in _BY_STRIDE
-
-
-def _called(graph: fx.Graph, like: fx.Node, target: Any, *args: Any, **kwargs: Any) -> fx.Node:
-    """A new call, traced, with the source line of ``like``."""
-    made = graph.call_function(target, args, kwargs)
-    made.meta = {k: v for k, v in like.meta.items() if k not in ("val", "tensor_meta")}
-    made.meta["val"] = _traced(made)
-    return made
-
-
-def _traced(node: fx.Node) -> Any:
-    args, kwargs = fx.map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
-    target: Any = node.target
-    return target(*args, **kwargs)
-
-
-def _value(node: Any) -> Any:
-    return node.meta["val"]

@@ -1,0 +1,96 @@
+"""Matrix products whose rows start at odd addresses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import fx
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from harness.graph.capture.aot import normalise
+from harness.graph.capture.products import padded, row_length
+
+aten = torch.ops.aten
+
+
+def half(*shape: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
+    return torch.randn(shape).to(dtype)
+
+
+def logits(x: torch.Tensor, w: torch.Tensor) -> Any:
+    """A product with odd rows in its result."""
+    return x @ w.t()
+
+
+def gradients(g: torch.Tensor, w: torch.Tensor, x: torch.Tensor) -> Any:
+    """Two products of one matrix with odd rows, once transposed."""
+    flat = g.view(-1, w.shape[0])
+    return flat @ w, flat.t() @ x
+
+
+def added(b: torch.Tensor, x: torch.Tensor, w: torch.Tensor) -> Any:
+    """A product with odd rows in its result and a vector added, read afterwards."""
+    y = torch.addmm(b, x, w.t())
+    return y.float().softmax(1), y
+
+
+def square(x: torch.Tensor, w: torch.Tensor) -> Any:
+    """All sizes odd, and the same; memory whose transpose no node is."""
+    return x.t() @ torch.empty_like(w.t()).copy_(w)
+
+
+CASES = {
+    "logits": (logits, half(800, 512), half(33, 512)),
+    "gradients": (gradients, half(16, 100, 33), half(33, 512), half(1600, 512)),
+    "added": (added, half(33), half(800, 512), half(33, 512)),
+    "square": (square, half(777, 777), half(777, 777)),
+    "float16": (logits, half(800, 512, dtype=torch.float16), half(33, 512, dtype=torch.float16)),
+}
+
+
+def rewritten(function: Any, *inputs: torch.Tensor) -> tuple[fx.GraphModule, Any]:
+    made = make_fx(function, tracing_mode="fake")(*inputs)
+    normalise(made)
+    wanted = made(*inputs)
+    padded(made)
+    return made, wanted
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_the_graphs(name: str) -> None:
+    function, *inputs = CASES[name]
+    made, wanted = rewritten(function, *inputs)
+    products = [n for n in made.graph.nodes if n.target in (aten.mm.default, aten.addmm.default)]
+    for node in products:  # every size but the number of rows and the depth that stand alone
+        for operand in (node, *node.args[-2:]):
+            assert min(operand.meta["val"].stride()) == 1
+            assert max(operand.meta["val"].stride()) % 8 == 0
+    got = made(*inputs)
+    pairs = zip(*(torch.utils._pytree.tree_leaves(one) for one in (got, wanted)), strict=True)
+    for a, b in pairs:
+        assert a.stride() == b.stride() and a.shape == b.shape
+        torch.testing.assert_close(a, b, rtol=2e-2, atol=2e-2 * float(b.abs().max()))
+
+
+def test_a_matrix_read_twice_is_copied_once() -> None:
+    function, *inputs = CASES["gradients"]
+    made, _ = rewritten(function, *inputs)
+    copies = [n for n in made.graph.nodes if n.target is aten.constant_pad_nd.default]
+    assert [tuple(n.meta["val"].shape) for n in copies].count((1600, 40)) == 1
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [(half(800, 64), half(33, 64)), (torch.randn(800, 512), torch.randn(33, 512))],
+)
+def test_what_does_not_pay_is_left_alone(inputs: tuple[torch.Tensor, ...]) -> None:
+    """Little depth: the copies cost more than the product. 32 bits: other kernels."""
+    made, _ = rewritten(logits, *inputs)
+    assert not any(n.target is aten.constant_pad_nd.default for n in made.graph.nodes)
+
+
+@pytest.mark.parametrize(("columns", "row"), [(50257, 50264), (8, 8), (1, 8)])
+def test_rows_of_whole_16_bytes(columns: int, row: int) -> None:
+    assert row_length(columns, 2) == row
