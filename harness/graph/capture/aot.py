@@ -26,9 +26,9 @@ from torch.utils.checkpoint import CheckpointPolicy
 
 from harness.errors import CaptureFailed
 from harness.graph.capture.attention import attention_rules, dense_masks, link_attention
-from harness.graph.capture.convolutions import as_images, channels_last, without_biases
 from harness.graph.capture.decompositions import decompositions
-from harness.graph.capture.products import padded
+from harness.graph.capture.libraries.convolutions import as_images, channels_last, without_biases
+from harness.graph.capture.libraries.products import padded
 from harness.graph.capture.random import gather_seeds
 from harness.graph.capture.rules import rules_of_device
 from harness.graph.capture.strides import follow_eager

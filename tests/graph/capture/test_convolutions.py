@@ -11,7 +11,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 from harness.graph.capture.aot import normalise
-from harness.graph.capture.convolutions import as_images, channels_last, without_biases
+from harness.graph.capture.libraries.convolutions import as_images, channels_last, without_biases
 
 aten = torch.ops.aten
 

@@ -10,7 +10,7 @@ from torch import fx
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from harness.graph.capture.aot import normalise
-from harness.graph.capture.products import padded, row_length
+from harness.graph.capture.libraries.products import padded, row_length
 
 aten = torch.ops.aten
 

@@ -19,7 +19,7 @@ import torch
 from torch import fx
 from torch.utils.checkpoint import CheckpointPolicy
 
-from harness.graph.capture.calls import called, traced, value
+from harness.graph.capture.libraries.calls import called, traced, value
 
 _aten = torch.ops.aten
 _ALIGNED_BYTES = 16

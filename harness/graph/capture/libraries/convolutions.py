@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, fx
 from torch.utils import _pytree as pytree
 
-from harness.graph.capture.calls import called, traced, value
+from harness.graph.capture.libraries.calls import called, traced, value
 
 _aten = torch.ops.aten
 _FORWARD, _BACKWARD = _aten.convolution.default, _aten.convolution_backward.default
