@@ -228,7 +228,8 @@ def _newest_night(results: Path, machine: str, newest: Run) -> night.Night | Non
 
 
 def _compared(results: Path, known: History, number: int, newest: Run) -> Comparison | None:
-    """The newest run next to the last one before it that it can be compared with."""
+    """The newest run next to the last one before it, of the same suite, that it can be compared
+    with."""
     from harness.measure.noise.judge import Rules
     from harness.verdicts.comparing import Side, compare
 
@@ -236,7 +237,8 @@ def _compared(results: Path, known: History, number: int, newest: Run) -> Compar
     alike = [
         run
         for run in known.runs
-        if (run.machine, run.method, run.driver) == (last.machine, last.method, last.driver)
+        if (run.machine, run.method, run.driver, run.suite)
+        == (last.machine, last.method, last.driver, last.suite)
         and not run.unreadable
         and run.created < last.created
         and run.kernels >= _FEWEST * last.kernels

@@ -56,7 +56,8 @@ def regions_of(known: History, machine: str, kernels: Iterable[Kernel]) -> list[
     for kernel in kernels:
         members[kernel.graph, kernel.record.region].append(kernel)
     regions = []
-    for (graph, name), mine in sorted(members.items()):
+    in_order = sorted(members.items(), key=lambda one: (one[0][0], len(one[0][1]), one[0][1]))
+    for (graph, name), mine in in_order:
         segments = _segments(found.get((graph, name), ()))
         points = sum(len(one.x) for one in segments)
         if len(mine) > 1 or points > sum(len(one.x) for one in mine[0].line.segments):

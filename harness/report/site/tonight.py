@@ -243,12 +243,16 @@ def _defaults(site: Site, night: Night) -> Iterator[tuple[Kernel, str]]:
 
 def _since_last(night: Night | None, newest: Run) -> dict[str, float]:
     """By model of the newest run, the microseconds that its kernels take more than in the baseline:
-    those that are the same take the same, whatever the machine made of them."""
+    those that are the same take the same, whatever the machine made of them. A model of which the
+    baseline lacks a graph is left out."""
     if night is None or not night.baseline:
         return {}
-    found = {model_of(graph.name): 0.0 for graph in newest.graphs}
+    new = Counter(one.graph for one in night.findings if one.change is Why.NEW)
+    every = [(model_of(graph.name), graph) for graph in newest.graphs]
+    lacking = {model for model, graph in every if 0 < len(graph.kernels) == new[graph.name]}
+    found = {model: 0.0 for model, _ in every if model not in lacking}
     for one in night.findings:
-        if one.change_us is not None:
-            model = model_of(one.graph)
-            found[model] = found.get(model, 0.0) + one.change_us
+        model = model_of(one.graph)
+        if one.change_us is not None and model in found:
+            found[model] += one.change_us
     return found

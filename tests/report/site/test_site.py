@@ -254,6 +254,23 @@ def test_a_model_outside_the_comparison_is_not_called_the_same(world: World) -> 
     site = Site("m", (), (), (), (), (), (), IndexedRun("f", 0, 0))
     assert first_page(site, night, whole).since_last == {"llama_block": 0.0}
     assert first_page(site, night, part).since_last == {}
+    findings = tuple(
+        Finding(graph.name, "", kernel.name, Change.NEW, change_us=3.0)
+        for graph in whole.graphs[:1]
+        for kernel in graph.kernels
+    )
+    gone = Finding("another_model_forward", "", "k", Change.ENDED, change_us=-3.0)
+    night = replace(night, findings=(*findings, gone))
+    assert first_page(site, night, whole).since_last == {}, "it has no time last night"
+
+
+def test_runs_of_other_suites_are_not_compared(world: World, tmp_path: Path) -> None:
+    run = world.runs[-1]
+    store.save(tmp_path / "results", replace(world.runs[-2], suite="corpus"))
+    store.save(tmp_path / "results", run)
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    assert 'class="answer grey' in mine.text("index.html")
 
 
 def of_tonight(run: Run, before: Run, findings: tuple[Finding, ...]) -> Night:
