@@ -77,6 +77,14 @@ def run(
     kernel_seconds: KernelSeconds = 180.0,
     devices: Devices = "",
     workers: Workers = "",
+    decide: Annotated[
+        bool,
+        typer.Option(
+            "--decide",
+            help="Time what the compiler is unsure of both ways first, and take the faster one: "
+            "reductions in a block or a loop, fused kernels or their halves. Needs a GPU.",
+        ),
+    ] = False,
 ) -> int:
     """Compile, check and, with a GPU, time the kernels of graphs.
 
@@ -96,6 +104,7 @@ def run(
     harness run --suite corpus --where 'kind=reduction bytes>1MB' --sample 200
     harness run --suite corpus --minutes 20
     harness run --devices all
+    harness run llama_block_forward --decide
     harness run --workers tcp://farm:8786
     """
     from harness.session.plan import Request, prepare
@@ -106,7 +115,7 @@ def run(
     suite = queried(suite, where, sample, seed)
     names = names if minutes is None else _within(options, suite, minutes, processes)
     asked = (suite, names, target, jobs, timing, others, processes, kernel_seconds)
-    request = Request(*asked, answer.only, devices, workers)
+    request = Request(*asked, answer.only, devices, workers, decide=decide)
     if record:
         answer.recover()
     with prepare(options, request) as plan:

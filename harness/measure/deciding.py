@@ -13,11 +13,10 @@ from dataclasses import dataclass, field, replace
 
 from harness.compiled import CompiledGraph, Launch
 from harness.decisions import UNDECIDED, Decisions
-from harness.graph.capture.fx import real_tensors
 from harness.graph.model import Graph
 from harness.heuristics.facts import Hint
 from harness.pipeline import compile_graph
-from harness.runtime.tune.choosing import Outcome, Way
+from harness.records.trials import Outcome, Way
 from harness.target import Target
 from harness.tiling.plan import Category, KernelPlan
 
@@ -44,6 +43,8 @@ def decided(
         return UNDECIDED, ()
     if choose is None:
         return UNDECIDED, (NOTHING_TIMED,)
+    from harness.graph.capture.fx import real_tensors
+
     decider = _Decider(graph, target, choose)
     decisions = UNDECIDED
     with real_tensors():

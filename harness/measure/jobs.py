@@ -22,7 +22,7 @@ from harness.target import Target
 if TYPE_CHECKING:
     from harness.measure.roofline import Limit, Roofline
     from harness.measure.timer.state import Reading
-    from harness.records.trials import Trial
+    from harness.records.trials import Trial, Way
 
 _WORKER = "harness.measure.worker"
 
@@ -116,6 +116,14 @@ class TuneKernel(Job):
     debug: bool = False
     deterministic: bool = False
     jobs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseWay(Job):
+    """Time ways to do the same work against each other. Answers an ``Outcome``."""
+
+    handler: ClassVar[str] = f"{_WORKER}:choose"
+    ways: tuple[Way, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from harness.heuristics.facts import Config
 from harness.measure import roofline
 from harness.measure.jobs import (
     CheckKernel,
+    ChooseWay,
     DeviceFacts,
     KnownConfigs,
     OpenDevice,
@@ -37,7 +38,7 @@ from harness.measure.measurer import Measurer, release
 from harness.measure.timer.graph_timer import METHOD, CudaTimer
 from harness.records.machine import fingerprint
 from harness.records.timing import Launch, Timer, Work
-from harness.records.trials import Tuned
+from harness.records.trials import Outcome, Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.compile.static import reason, triton_cache, untuned
@@ -45,7 +46,9 @@ from harness.runtime.device import current_target
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.interpret.interpreting import result
 from harness.runtime.launch.launcher import Launcher
+from harness.runtime.launch.selecting import SelectedKernels
 from harness.runtime.tune.autotune import Settings
+from harness.runtime.tune.choosing import Chooser
 from harness.runtime.tune.saved import free_room
 from harness.runtime.tune.search import search_named
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache, device_identity
@@ -68,6 +71,7 @@ class Gpu:
         self.target: Target = current_target()
         self.notes: list[str] = []
         self.compilers: CompilePool | None = None
+        self.chooser: Chooser | None = None
         self._cache = context.cache
         self._measurer: Measurer | None = None
 
@@ -183,6 +187,20 @@ def known(context: Context, job: KnownConfigs) -> tuple[list[Config | None], lis
     notes = list(gpu.notes)
     gpu.notes.clear()
     return [None if tuned is None else tuned.config for tuned in found], notes
+
+
+def choose(context: Context, job: ChooseWay) -> Outcome:
+    """The handler of ``ChooseWay``."""
+    gpu = context.once(Gpu)
+    if gpu.chooser is None:
+        known, number = gpu.measurer.tuning_cache, torch.cuda.current_device()
+        assert known is not None, "a run has a cache"
+        settings = Settings(room=free_room)
+        jobs = options.current().jobs
+        places = (gpu.target, gpu.timer, context.cache, number, jobs, known, settings, _table())
+        gpu.chooser = Chooser(SelectedKernels(*places), gpu.timer, known)
+    chooser = gpu.chooser
+    return surviving(lambda: chooser.choose(job.ways))
 
 
 def start_compilers(context: Context, job: StartCompilers) -> None:

@@ -177,7 +177,8 @@ class StateSummary:
 @dataclass(frozen=True, slots=True)
 class GraphRecord:
     """One graph. ``codegen_seconds`` is graph to kernel source, wall clock; ``reason``
-    says why there are no kernels, if it could not be compiled. ``regions`` compares compilers.
+    says why there are no kernels, if it could not be compiled. ``regions`` compares compilers;
+    ``choices`` say what was timed both ways before it was compiled.
     """
 
     name: str
@@ -186,6 +187,7 @@ class GraphRecord:
     codegen_seconds: float | None = None
     reason: str = ""
     regions: tuple[RegionRecord, ...] = ()
+    choices: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:

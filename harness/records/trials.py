@@ -98,3 +98,22 @@ def standard_error(samples: tuple[float, ...]) -> float:
         return float("inf")
     low, _, high = statistics.quantiles(samples, n=4, method="inclusive")
     return 1.2533 * (high - low) / 1.349 / len(samples) ** 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Launches in order: the text of each one's module, and the names of the buffers that each of
+    its arguments stands for. Equal names are the same memory."""
+
+    name: str
+    module_texts: tuple[str, ...]
+    arguments: tuple[tuple[tuple[str, ...], ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Which way was taken, by place, and why; milliseconds of each where they were timed."""
+
+    taken: int
+    why: str
+    ms: tuple[float, ...] = ()

@@ -107,7 +107,8 @@ def _graph(graph: GraphRecord, columns: tuple[Column, ...]) -> list[Block]:
     for note in alike:
         count = sum(_unchecked(row) == note for row in rows)
         found.append(Text(f"  {count} kernels not checked: {note}", wrapped=True))
-    return [*found, *paragraphs(_library_calls(graph)), *_regions(graph)]
+    told = [*_library_calls(graph), *(f"  timed both ways: {choice}" for choice in graph.choices)]
+    return [*found, *paragraphs(told), *_regions(graph)]
 
 
 def _without_samples(kernel: KernelRecord) -> KernelRecord:

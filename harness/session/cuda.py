@@ -14,6 +14,7 @@ from harness.devices.pool import Pool
 from harness.heuristics.facts import Config
 from harness.measure.jobs import (
     CheckKernel,
+    ChooseWay,
     DeviceFacts,
     KnownConfigs,
     StartCompilers,
@@ -25,7 +26,7 @@ from harness.measure.jobs import (
 from harness.measure.timer.graph_timer import METHOD
 from harness.measure.timer.state import Reading, summary
 from harness.records.run import StateSummary
-from harness.records.trials import Tuned
+from harness.records.trials import Outcome, Tuned, Way
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.module import load
@@ -159,6 +160,10 @@ class CudaDevice(Closing):
     def _timing(self, found: Timing) -> Timing:
         self._readings.extend(found.readings)
         return replace(found, samples=found.samples.recorded(self._process, METHOD), readings=())
+
+    def choose(self, ways: Sequence[Way]) -> Outcome:
+        """The fastest of several ways to do the same work."""
+        return cast(Outcome, self.worker.run(ChooseWay(tuple(ways))))
 
     def compilers(self, jobs: int) -> None:
         """Have the worker start ``jobs`` processes of its own, which compile what a search asks

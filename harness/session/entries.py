@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Failure
@@ -27,6 +28,9 @@ from harness.records.names import is_chosen
 from harness.records.run import KernelRecord, LibraryCall, one_line
 from harness.session.model import Compiled, CompiledKernel
 from harness.target import Target
+
+if TYPE_CHECKING:
+    from harness.measure.deciding import Choose
 
 SMALL = "small"
 """The folder, beside a graph's file, of the small capture of the same structure."""
@@ -55,10 +59,13 @@ class GraphFile:
 
 @dataclass(eq=False, slots=True)
 class FileEntry:
-    """A graph file and the target it is compiled for: a session's entry."""
+    """A graph file and the target it is compiled for: a session's entry. One that ``decides`` times
+    what is unsure both ways, by ``choose`` if there is a GPU."""
 
     file: GraphFile
     target: Target
+    choose: Choose | None = None
+    decides: bool = False
     _full: CompiledGraph | None = None
 
     @property
@@ -69,9 +76,13 @@ class FileEntry:
     def compile(self) -> Compiled:
         """At full size. Raises ``HarnessError``."""
         from harness.combos.choosing import combined
+        from harness.measure.deciding import decided
         from harness.pipeline import compile_graph
 
-        self._full = combined(compile_graph(self.file.load(), self.target), self.target)
+        graph, asked = self.file.load(), (self.decides, self.decides)
+        decisions, choices = decided(graph, self.target, self.choose, *asked)
+        made = replace(compile_graph(graph, self.target, decisions), choices=choices)
+        self._full = combined(made, self.target)
         return summarise(self._full)
 
     @property
@@ -420,6 +431,7 @@ def summarise(compiled: CompiledGraph) -> Compiled:
         tuple(_failed(failure) for failure in compiled.failures),
         frozenset(node.name for node in compiled.partition.graph.nodes),
         comparables(compiled.regions),
+        compiled.choices,
     )
 
 

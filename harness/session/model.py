@@ -29,7 +29,8 @@ class CompiledKernel:
 class Compiled:
     """A graph after code generation; ``seconds`` is wall clock, Triton not included.
     ``failures`` stand for kernels that could not be generated; ``nodes`` are those of the
-    graph as captured, ``regions`` what other compilers can be compared on.
+    graph as captured, ``regions`` what other compilers can be compared on, ``choices`` what was
+    timed both ways.
     """
 
     kernels: tuple[CompiledKernel, ...]
@@ -38,6 +39,7 @@ class Compiled:
     failures: tuple[KernelRecord, ...] = ()
     nodes: frozenset[str] = frozenset()
     regions: tuple[Comparable, ...] = ()
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from harness.errors import NoDevice, UsageError
 from harness.options import Options
 from harness.records.run import Machine, Run
 from harness.runtime.compile.cache import usable
-from harness.session.entries import ChosenKernels, corpus_notes, find_entries
+from harness.session.entries import ChosenKernels, FileEntry, corpus_notes, find_entries
 from harness.session.queues import new_session
 from harness.session.session import Session
 from harness.target import Target, find_target
@@ -37,6 +37,7 @@ class Request:
     ``only`` are patterns: of graphs, or, where no graph is like that, of kernels. ``devices`` are
     the GPUs of this machine to spread over (``all``, or numbers), ``workers`` the address of a
     scheduler of dask.distributed whose workers have one each; empty: the current GPU alone.
+    ``decide``: what the compiler is unsure of is timed both ways before a graph is compiled.
     ``patient``: that one is taken once there is something to measure.
     """
 
@@ -52,6 +53,7 @@ class Request:
     devices: str = ""
     workers: str = ""
     patient: bool = False
+    decide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,10 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         facts = places[0].facts if places else device.facts if device is not None else None
         target = facts.target if facts else named
         entries = find_entries(options, request.suite, request.names, target, request.only)
+        for entry in entries:
+            if isinstance(entry, FileEntry):
+                entry.decides = request.decide
+                entry.choose = None if device is None else device.choose
         whole = not any(isinstance(entry, ChosenKernels) for entry in entries)
         notes = [*([note] if note else []), *corpus_notes(options, request.suite)]
         if not whole:
@@ -164,6 +170,7 @@ def _require_alone(request: Request) -> None:
     """Raises ``UsageError`` for what several GPUs cannot do."""
     others = {
         "--no-timing": request.timing is False,
+        "--decide": request.decide,
         "--devices with --workers": bool(request.devices and request.workers),
     }
     wrong = [name for name, given in others.items() if given]

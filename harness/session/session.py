@@ -134,7 +134,7 @@ class Session:
         record = GraphRecord(
             entry.name, compiled.library_calls, codegen_seconds=round(compiled.seconds, 6)
         )
-        record = replace(record, kernels=compiled.failures)
+        record = replace(record, kernels=compiled.failures, choices=compiled.choices)
         progress = _Progress(record, kernels, [2] * len(kernels))
         yield GraphCompiled(entry.name, len(kernels) + len(compiled.failures))
         for failure in compiled.failures:

@@ -19,11 +19,15 @@ from harness.graph.replay import random_inputs, replay
 from harness.graph.text import load
 from harness.measure.deciding import NOTHING_TIMED, decided
 from harness.pipeline import compile_graph
+from harness.records.run import GraphRecord, from_json, to_json
 from harness.records.timing import Launch, Samples, Work
+from harness.records.trials import Outcome, Way
+from harness.report.kernels import graph_blocks
 from harness.runtime import module as modules
 from harness.runtime.tune.autotune import Settings
-from harness.runtime.tune.choosing import Chooser, Outcome, Way
+from harness.runtime.tune.choosing import Chooser
 from harness.runtime.tune.tuning_cache import TuningCache
+from harness.session.entries import FileEntry, GraphFile
 from harness.target import H100, Target
 from harness.tiling.plan import Category
 from tests.graph.building import GraphBuilder
@@ -244,3 +248,18 @@ def test_a_timer_made_while_compiling_has_real_memory(
         assert devices.chooser(torch.device("cuda:0")) is not None
     assert [type(tensor) for tensor in made] == [torch.Tensor]
     assert Devices(tuning=Settings(deterministic=True)).chooser(torch.device("cuda:0")) is None
+
+
+def test_a_run_decides_and_its_record_says_so() -> None:
+    """``harness run --decide``: an entry asks the device, the table shows what came of it."""
+    file = GraphFile("norm", GRAPHS / "bert_layer_forward.py", None)
+    entry = FileEntry(file, H100, taken(1), decides=True)
+    made, plain = entry.compile(), FileEntry(file, H100).compile()
+    assert len(made.kernels) > len(plain.kernels)
+    assert not plain.choices
+    assert any("or apart" in choice for choice in made.choices)
+    record = GraphRecord("norm", choices=made.choices)
+    assert from_json(GraphRecord, to_json(record), "here") == record
+    shown = "".join(str(block) for block in graph_blocks([record], timed=False))
+    assert "timed both ways" in shown
+    assert FileEntry(file, H100, None, decides=True).compile().choices == (NOTHING_TIMED,)

@@ -12,6 +12,7 @@ import torch
 from harness.errors import HarnessError
 from harness.heuristics.limits import spill_limit
 from harness.records.timing import Samples, Timer, Work
+from harness.records.trials import Outcome, Way
 from harness.runtime.compile.static import reason
 from harness.runtime.launch.selecting import SelectedKernels
 from harness.runtime.tune.tuning_cache import FORMAT, TuningCache
@@ -19,25 +20,6 @@ from harness.runtime.tune.tuning_cache import FORMAT, TuningCache
 _UNKNOWN = "not timed"
 _BUDGET_MS = 150.0
 """Wall clock for a choice, once kernels have their configurations."""
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """Launches in order: the text of each one's module, and the names of the buffers that each of
-    its arguments stands for. Equal names are the same memory."""
-
-    name: str
-    module_texts: tuple[str, ...]
-    arguments: tuple[tuple[tuple[str, ...], ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Which way was taken, by place, and why; milliseconds of each where they were timed."""
-
-    taken: int
-    why: str
-    ms: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
