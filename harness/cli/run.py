@@ -55,6 +55,15 @@ _Against: TypeAlias = Annotated[
     ),
 ]
 
+_Decide: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--decide",
+        help="Time what the compiler is unsure of both ways first, and take the faster one: "
+        "reductions in a block or a loop, fused kernels or their halves. Needs a GPU.",
+    ),
+]
+
 
 @command(table=True, only=True, cases=True)
 def run(
@@ -77,14 +86,7 @@ def run(
     kernel_seconds: KernelSeconds = 180.0,
     devices: Devices = "",
     workers: Workers = "",
-    decide: Annotated[
-        bool,
-        typer.Option(
-            "--decide",
-            help="Time what the compiler is unsure of both ways first, and take the faster one: "
-            "reductions in a block or a loop, fused kernels or their halves. Needs a GPU.",
-        ),
-    ] = False,
+    decide: _Decide = False,
 ) -> int:
     """Compile, check and, with a GPU, time the kernels of graphs.
 
