@@ -233,6 +233,9 @@ class Scanner:
         block, few = next_power_of_two(size), next_power_of_two(limit or size)
         if 2 * few > block:
             return f"tl.sort({packed}, {self._axis})"
+        if few == 1:  # Triton 3.6 cannot interpret its topk of one
+            least = self._line(scope, f"tl.min({packed}, {self._axis}, keep_dims=True)")
+            return f"tl.broadcast_to({least}, {self.body.block_shape})"
         top = self._line(scope, f"~tl.topk(~{packed}, {few}, {self._axis})")
         rows = "XBLOCK, " if len(self.body.frame.vector) == 2 else ""
         shapes = [f"[{rows}{count}, {few}]" for count in (1, block // few)]

@@ -277,7 +277,8 @@ class _Judge:
 def _unlike(wanted: Any, found: Any) -> str:
     """How two results differ in anything but their values."""
     if not isinstance(wanted, torch.Tensor) or not isinstance(found, torch.Tensor):
-        return "" if type(wanted) is type(found) else f"{found!r} instead of {wanted!r}"
+        kinds = ["a tensor" if isinstance(t, torch.Tensor) else repr(t) for t in (found, wanted)]
+        return "" if type(wanted) is type(found) else f"{kinds[0]} instead of {kinds[1]}"
     for name in ("dtype", "shape", "requires_grad"):
         if getattr(wanted, name) != getattr(found, name):
             return f"{name} {getattr(found, name)} instead of {getattr(wanted, name)}"

@@ -132,6 +132,8 @@ def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
         return
     if target is torch.ops.aten.slice_scatter.default:
         _keep_strides(node, changed)
+    if target is torch.ops.aten.index.Tensor:
+        _index(node, value, changed)
     if torch.Tag.pointwise not in target.tags:
         return
     # In the order of the arguments, each as often as it stands there.
@@ -157,6 +159,34 @@ def _keep_strides(node: fx.Node, changed: set[fx.Node]) -> None:
     shared = any(n != 1 and step == 0 for n, step, _ in pairs)
     if not shared and any(n != 1 and step != other for n, step, other in pairs):
         node.meta["val"] = value.new_empty_strided(value.shape, into.stride())
+        changed.add(node)
+
+
+def _index(node: fx.Node, value: Tensor, changed: set[fx.Node]) -> None:
+    """Eager mode's kernel walks over what is read, not moving where an index stands for a
+    dimension, and the index tensors, their dimensions between those that are taken whole."""
+    made: Any = fx.map_arg(node.args, lambda n: n.meta["val"])
+    x, indices = made
+    given = [d for d, one in enumerate(indices) if one is not None]
+    known = [indices[d] for d in given]
+    if not value.numel() or not _are_known((x, value, *known)) or known[0].dtype is torch.bool:
+        return
+    if all(one.is_contiguous() for one in (x, value, *known)):
+        return
+    front = given[0] if given == list(range(given[0], given[-1] + 1)) else 0
+    whole = [step for d, step in enumerate(x.stride()) if d not in given]
+    rank, after = value.dim() - len(whole), (1,) * (len(whole) - front)
+    if rank < max(one.dim() for one in known):
+        return  # traced wrongly for an index without dimensions: torch's own
+    laid = [one.expand(value.shape[front : front + rank]) for one in known]
+    laid = [one.reshape((1,) * front + one.shape + after) for one in laid]
+    if x.device.type != "cpu" and any(one.stride() != laid[0].stride() for one in laid):
+        laid = [one.contiguous() for one in laid]
+    operands = [(value.shape, (*whole[:front], *(0,) * rank, *whole[front:]))]
+    operands += [(one.shape, one.stride()) for one in laid]
+    stride = elementwise_strides(value.shape, operands)
+    if any(n > 1 and a != b for n, a, b in zip(value.shape, value.stride(), stride, strict=True)):
+        node.meta["val"] = value.new_empty_strided(value.shape, stride)
         changed.add(node)
 
 

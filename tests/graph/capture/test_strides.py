@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences, torchs_own
-from harness.graph.capture.strides import elementwise_strides
+from harness.graph.capture.strides import elementwise_strides, follow_eager
 
 
 def _operand(rng: random.Random, shape: list[int]) -> torch.Tensor:
@@ -50,3 +51,23 @@ def test_what_a_caller_sees(tmp_path: Any) -> None:
         assert set(lines) == set(torchs_own(both, given, lines))
         assert grad or not lines
     devices.close()
+
+
+def test_what_is_indexed_lies_as_eager_mode_lays_it_out() -> None:
+    rng = random.Random(0)
+    for _ in range(300):
+        x = _operand(rng, [rng.choice((1, 2, 3, 4)) for _ in range(rng.choice((2, 3, 4)))])
+        sizes = [rng.choice((2, 3)) for _ in range(rng.choice((1, 2, 3)))]
+        chosen = rng.sample(range(x.dim()), rng.randint(1, x.dim()))
+        index = torch.zeros(sizes[::-1], dtype=torch.int64).permute(*reversed(range(len(sizes))))
+        indices = [index if d in chosen else None for d in range(max(chosen) + 1)]
+        if all(one is None or one.is_contiguous() for one in (x, *indices)):
+            continue
+        traced = make_fx(lambda x, *at: torch.ops.aten.index.Tensor(x, at), tracing_mode="fake")
+        gm = traced(x, *indices)
+        follow_eager(gm)
+        made = torch.ops.aten.index.Tensor(x, indices)
+        (call,) = gm.graph.find_nodes(op="call_function", target=torch.ops.aten.index.Tensor)
+        found = call.meta["val"].stride()
+        long = [n for n, size in enumerate(made.shape) if size > 1]
+        assert [found[n] for n in long] == [made.stride(n) for n in long]
