@@ -29,7 +29,8 @@ from torch import fx
 from harness import dump
 from harness import options as settings
 from harness.codegen.source import EmittedModule
-from harness.combos.choosing import combined
+from harness.combos.choosing import Faster, combined
+from harness.combos.timing import is_faster
 from harness.compiled import CompiledGraph, Report, mixed_layouts
 from harness.errors import (
     FallbackWarning,
@@ -158,6 +159,11 @@ class Devices:
             remedy="move the model and its inputs to one of these",
         )
 
+    def faster(self, device: torch.device) -> Faster:
+        """What times a combo on ``device`` against its parts."""
+        timer = self.timer or CudaTimer()
+        return functools.partial(is_faster, self._on_cuda(device), timer)
+
     def close(self) -> None:
         """End the interpreter's process and unload kernels."""
         if self._pool is not None:
@@ -257,7 +263,8 @@ class Compiler:
     reads, before, and writes, after, and raises ``NotFinite``; ``assert_finite`` for infinities
     too; both wait for the device at every launch and look at nothing while a CUDA graph is being
     captured. ``warn_layouts`` gives a ``LayoutWarning`` for a kernel whose inputs of one shape
-    lie in memory in different orders. Without ``combo_kernels`` every kernel is launched by itself.
+    lie in memory in different orders. Without ``combo_kernels`` every kernel is launched by itself;
+    with ``timed_combos`` those on CUDA that are faster apart, which is timed while compiling.
 
     With ``multi_kernel`` reductions that may be faster in a loop or in one block are compiled and
     timed both ways, with ``timed_fusion`` fused kernels against their halves, on CUDA, before the
@@ -279,6 +286,7 @@ class Compiler:
     assert_finite: bool = False
     warn_layouts: bool = False
     combo_kernels: bool = True
+    timed_combos: bool = False
     reduce_overhead: bool = False
     multi_kernel: bool = False
     timed_fusion: bool = False
@@ -369,7 +377,9 @@ class Compiler:
         decisions, choices = decided(graph, target, self.devices.chooser(device), *asked)
         compiled = replace(compile_graph(graph, target, decisions, hooks), choices=choices)
         if self.combo_kernels:
-            compiled = combined(compiled, target)
+            timed = self.timed_combos and device.type == "cuda"
+            faster = self.devices.faster(device) if timed else None
+            compiled = combined(compiled, target, faster)
         failures = compiled.report().failures
         if failures and converted.sizes and kind != "backward":
             raise NotForEverySize(failures[0])

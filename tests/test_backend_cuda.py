@@ -229,3 +229,26 @@ def test_recorded_graphs_train_as_plain_ones_do() -> None:
             close(ours.grad, eager.grad)
     assert all(found.replays for found in compiler.recordings.values())
     compiler.close()
+
+
+def test_combos_in_place_at_odd_addresses_and_timed() -> None:
+    """Pointers of a combo are found where the driver put them; what is timed changes nothing."""
+    made = [torch.randn(n, device="cuda") for n in (4096, 4096, 777, 4097)]
+    states = [*made, torch.randn(4097, device="cuda")[1:], torch.randn(4097, device="cuda")[1:]]
+
+    def step(states: list[torch.Tensor]) -> None:
+        torch._foreach_mul_(states, 0.5)
+        torch._foreach_add_(states, 1.0)
+
+    for timed in (False, True):
+        torch.compiler.reset()
+        compiler = Compiler(timed_combos=timed, fail_on_fallback=True)
+        try:
+            for _ in range(3):
+                wanted = [s * 0.5 + 1 for s in states]
+                torch.compile(step, backend=compiler, dynamic=False)(states)
+                for ours, theirs in zip(states, wanted, strict=True):
+                    close(ours, theirs)
+            assert timed or compiler.reports[-1].launches == 1
+        finally:
+            compiler.close()

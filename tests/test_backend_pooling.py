@@ -89,3 +89,4 @@ def test_the_largest_of_a_window_alone_takes_one_comparison_an_element(compiler:
     (kernel,) = compiler.compiled[-1].kernels
     assert kernel.source.text.count("tl.maximum(") == 8
     assert "tl.where(" not in kernel.source.text
+    assert kernel.source.plan.facts.strided == 9

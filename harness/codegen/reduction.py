@@ -19,12 +19,12 @@ from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.heuristics.facts import Hint
 from harness.heuristics.limits import block_name
+from harness.heuristics.reduction import FEW_NEIGHBOURS
 from harness.ir.nodes import Reduce, ReduceKind
 from harness.ir.op_triton import triton_type
 
 R = "r0_"
 _EXTREMES = (ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ARGMAX, ReduceKind.ARGMIN)
-_FEW_NEIGHBOURS = 4
 _APART = 512
 
 
@@ -382,7 +382,7 @@ class Reducer:
         """The name of a constant, how many elements of a thread are folded at once, and whether
         they are neighbours. Where rows start at odd addresses a thread loads single elements, one
         for each of at most 512 threads: those are folded that lie as far apart."""
-        block, together = block_name(R), neighbours >= _FEW_NEIGHBOURS
+        block, together = block_name(R), neighbours >= FEW_NEIGHBOURS
         apart = f"{block} // {_APART} if {block} >= {2 * _APART} else 1"
         line = f"{neighbours} if {block} >= {neighbours} else {block}" if together else apart
         line = f"SIDE: tl.constexpr = {line}"

@@ -9,8 +9,9 @@ bundle allocates lives until its end, so regions that allocate much stay alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from harness.combos.emitting import Part, can_combine, emit_combo
 from harness.compiled import Bundle, Combo, CompiledGraph, CompiledRegion, Launch
@@ -34,8 +35,14 @@ _Place = tuple[str, int]
 _Found = dict[_Place, Launch]
 
 
-def combined(compiled: CompiledGraph, target: Target) -> CompiledGraph:
-    """``compiled`` with the bundles that save launches."""
+Faster: TypeAlias = "Callable[[Combo, Sequence[Launch]], bool]"
+"""Whether a combo is faster than the launches that it joins, in the order of its arguments."""
+
+
+def combined(
+    compiled: CompiledGraph, target: Target, faster: Faster | None = None
+) -> CompiledGraph:
+    """``compiled`` with the bundles that save launches; of the combos those that are ``faster``."""
     by_name = {region.region.name: region for region in compiled.regions}
     bundles, made = [], 0
     for regions in _side_by_side(compiled, by_name):
@@ -43,6 +50,8 @@ def combined(compiled: CompiledGraph, target: Target) -> CompiledGraph:
         for places, launches in _chosen(regions):
             combo = _combo(places, launches, by_name, made, target)
             made += combo is not None
+            if combo is not None and faster is not None and not faster(combo, launches):
+                combo = None
             alone = (Combo(la.kernel.module, (p,)) for p, la in zip(places, launches, strict=True))
             combos += [combo] if combo is not None else alone
         if len(combos) < sum(len(region.launches) for region in regions):

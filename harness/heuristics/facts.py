@@ -67,7 +67,8 @@ class Facts:
     ``min_elements_per_thread`` comes from fp8 conversions. ``fixed_blocks`` are block sizes fixed
     by the kernel's text (``("XBLOCK", 1)``). ``loops`` counts the loops of a looped kernel,
     ``again`` are the bytes that one result's loops read more than once, ``side`` the elements that
-    an online softmax folds at once (``tiling.softmax.side_by_side``).
+    an online softmax folds at once (``tiling.softmax.side_by_side``), ``strided`` the loads of a
+    pointwise kernel that skip elements from one point to the next (windows).
     """
 
     family: Family
@@ -83,6 +84,7 @@ class Facts:
     loops: int = 0
     again: int = 0
     side: int = 0
+    strided: int = 0
 
     def size(self, prefix: str) -> int:
         """Numel of the tile ``prefix``; 1 if the kernel has no such tile."""

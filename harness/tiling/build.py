@@ -223,7 +223,17 @@ def _facts(
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
         side=side_by_side(reductions(stores), dtypes, hint) if looped else 0,
+        strided=_strided(stores, space.tiles()) if category is Category.POINTWISE else 0,
     )
+
+
+def _strided(stores: Sequence[Store], tiles: Sequence[Tile]) -> int:
+    """Distinct loads whose neighbours in x are further apart than one element."""
+    x = next(t for t in tiles if t.prefix == "x")
+    inner = [entry.var for entry in x.entries if entry.divisor == 1]
+    found = {(load.buffer, load.index) for load in loads(stores)}
+    steps = (sympy.expand(index).coeff(var) for _, index in found for var in inner)
+    return sum(bool(step.is_Integer) and abs(int(step)) > 1 for step in steps)
 
 
 def _read_again(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,8 +11,9 @@ import torch
 
 from harness.backend import Compiler
 from harness.codegen.source import EmittedModule
+from harness.combos import timing
 from harness.combos.choosing import MOST_ARGUMENTS, combined
-from harness.compiled import CompiledGraph
+from harness.compiled import Combo, CompiledGraph, Launch
 from harness.executor import Launches, prepare_graph
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay
@@ -173,3 +176,58 @@ def test_combos_can_be_left_out() -> None:
         assert compiler.reports[-1].launches == 2
     finally:
         compiler.close()
+
+
+@pytest.mark.parametrize("faster", [True, False])
+def test_a_combo_is_kept_if_it_is_timed_faster(faster: bool) -> None:
+    graph = states([(4, 3), (5, 6), (4, 3)])
+    asked: list[tuple[int, int]] = []
+
+    def answer(combo: Combo, launches: Sequence[Launch]) -> bool:
+        kinds = [len(launch.kernel.module.signature) for launch in launches]
+        asked.append((len(combo.module.signature), sum(kinds)))
+        return faster
+
+    compiled = combined(compile_graph(graph, H100), H100, answer)
+    assert asked == [(6, 6)]
+    assert bool(compiled.bundles) == faster
+    assert compiled.report().launches == (1 if faster else 3)
+
+
+@pytest.mark.parametrize("joined", [0.5, 2.0])
+def test_a_combo_is_timed_against_its_parts_on_the_same_arguments(
+    joined: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = combined(compile_graph(states([(4, 3), (5, 6)]), H100), H100)
+    (combo,) = compiled.bundles[0].combos
+    seen: list[tuple[str, list[int]]] = []
+    monkeypatch.setattr(timing, "raw_stream", lambda: lambda _device: 7)
+
+    class Kernels:
+        device = 0
+
+        def get(self, text: str) -> SimpleNamespace:
+            names = [m for m, _ in compiled.distinct() if m.text == text]
+            own = names or [k.module for k in compiled.kernels if k.module.text == text]
+            signature = dict(own[0].signature)
+
+            def kernel(stream: int, *args: int) -> None:
+                assert stream == 7 and len(args) == len(signature)
+                seen.append((own[0].name, [*args]))
+
+            def arguments(device: str) -> list[int]:
+                assert device == "cuda:0"
+                return [*range(len(signature))]
+
+            loaded = SimpleNamespace(signature=signature, get_args=arguments)
+            return SimpleNamespace(kernel=kernel, loaded=loaded)
+
+    class Clock:
+        def compare(self, launches: Any, _budget: float) -> dict[str, SimpleNamespace]:
+            assert [*launches] == ["joined", "apart"]
+            return {n: SimpleNamespace(median=joined if n == "joined" else 1.0) for n in launches}
+
+    kernels: Any = Kernels()
+    clock: Any = Clock()
+    assert timing.is_faster(kernels, clock, combo, compiled.launches) == (joined < 1)
+    assert [args for _, args in seen] == [[0, 1, 2, 3], [0, 1], [2, 3]]

@@ -372,3 +372,24 @@ def test_long_rows_get_large_blocks() -> None:
     # Read once and written once: half of what is read only fits a thread.
     written = replace(again, again=0, loads=5)
     assert candidates(written, H200)[0] == Config((("XBLOCK", 1), ("R0_BLOCK", 8192)), 16)
+
+
+def test_a_window_gets_a_point_a_thread_first() -> None:
+    """Nine loads of every second element: nothing is loaded wide, so nothing is won by it."""
+    window = Facts(
+        Family.POINTWISE, (("x", 1 << 22),), loads=9, stores=1, bytes=10 << 22, strided=9
+    )
+    for target in (H100, H200):
+        first = candidates(window, target)[0]
+        assert first.block("XBLOCK") == 32 * first.num_warps
+        few = candidates(replace(window, strided=2), target)[0]
+        assert few.block("XBLOCK") > 32 * few.num_warps
+
+
+def test_rows_at_odd_addresses_are_folded_by_at_most_512_threads() -> None:
+    sizes = (("x", 2670), ("r0_", 50257))
+    fixed = (("XBLOCK", 1),)
+    rows = Facts(Family.REDUCTION, sizes, Hint.INNER, 1, 1, 1, 1 << 29, fixed_blocks=fixed, side=1)
+    for config in candidates(rows, H200):
+        threads, block = 32 * config.num_warps, config.block("R0_BLOCK")
+        assert threads <= 512 and threads <= block // max(1, block // 512)
