@@ -1,7 +1,7 @@
 """``python -m suites.building``: capture the catalogue's models and build the corpus from them.
 
 python -m suites.building capture 'Llama*'     # leaves captures in the working folder
-python -m suites.building build                # captures what is missing, writes suites/corpus
+python -m suites.building build                # captures what suites/corpus lacks, writes it
 python -m suites.building build --no-capture   # of what has been captured
 """
 
@@ -17,7 +17,7 @@ from harness.corpus import store
 from harness.corpus.selecting import select
 from harness.errors import HarnessError
 from suites.building import catalogue
-from suites.building.capturing import Shard, merged, shards, with_small
+from suites.building.capturing import Shard, earlier, merged, shards, with_small
 from suites.building.picture import draw
 from suites.building.trying import summary, tried
 
@@ -49,9 +49,12 @@ def main(arguments: Sequence[str]) -> str | None:
             sys.stdout.write(summary(outcome) + "\n")
             return None
         planned = catalogue.named(catalogue.load(given.folder), given.names)
-        workers = 0 if given.no_capture else given.jobs
-        found = shards(planned, given.work, workers, _tell)
-        if given.what == "build":
+        building, workers = given.what == "build", 0 if given.no_capture else given.jobs
+        there = (
+            earlier(store.load(given.folder)) if building and store.is_corpus(given.folder) else {}
+        )
+        found = shards(planned, given.work, workers, _tell, there)
+        if building:
             patterns = list(with_small(merged(found), given.jobs, _known(given.folder)))
             key = store.save(given.folder, [shard.capture for shard in found], patterns)
             small = sum(1 for pattern in patterns if pattern.small)

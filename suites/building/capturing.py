@@ -6,7 +6,7 @@ on where it was. A model that its library cannot build leaves the library's sent
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -21,6 +21,7 @@ from harness.files import write_atomically
 from suites.building.catalogue import Planned
 
 if TYPE_CHECKING:
+    from harness.corpus.store import Corpus
     from harness.graph.model import Graph
 
 
@@ -126,18 +127,45 @@ def _is_undefined(graph: Graph) -> bool:
     return any(node.op.startswith(("aten.empty", "aten.new_empty")) for node in graph.nodes)
 
 
+def earlier(corpus: Corpus) -> dict[str, Shard]:
+    """The captures that a corpus was built of, by name. Of a pattern's sizes the corpus keeps the
+    text of one: at others it has none here."""
+    patterns: dict[str, list[Pattern]] = {}
+    texts = corpus.texts(pattern.name for pattern in corpus.patterns)
+    for pattern in corpus.patterns:
+        main = _main(pattern.uses)
+        for use in pattern.uses:
+            text = texts[pattern.name][0] if use.sizes == main else ""
+            one = replace(pattern, text=text, without_small="", weight=0.0, uses=(use,))
+            patterns.setdefault(use.capture, []).append(one)
+    return {c.name: Shard(c, tuple(patterns.get(c.name, ()))) for c in corpus.captures}
+
+
+def _main(uses: Iterable[Use]) -> tuple[int, ...]:
+    """The sizes at which most bytes are moved."""
+    moved: dict[tuple[int, ...], int] = {}
+    for use in uses:
+        moved[use.sizes] = moved.get(use.sizes, 0) + use.bytes
+    return max(moved, key=lambda sizes: (moved[sizes], sizes))
+
+
 def shards(
     planned: Sequence[Planned],
     folder: Path,
     workers: int,
     tell: Callable[[Shard, int, int], None] = lambda *_: None,
+    before: Mapping[str, Shard] | None = None,
 ) -> list[Shard]:
-    """Every capture, in order: from ``folder`` where it is known there, else made by ``workers``
-    processes (with none it is left out) and kept there. A declaration that changed is another
-    capture.
+    """Every capture, in order: from ``folder`` where it is known there, else from ``before``, by
+    name, else made by ``workers`` processes (with none it is left out) and kept there. A
+    declaration that changed is another capture.
     """
     paths = [folder / f"{digest(repr(one))}.json" for one in planned]
     known = [_kept(path) for path in paths]
+    for n, one in enumerate(planned):
+        there = (before or {}).get(one.name)
+        if known[n] is None and there is not None and _declares(one) == _declared(there.capture):
+            known[n] = there
     todo = [n for n, shard in enumerate(known) if shard is None and workers]
     environment = (("OMP_NUM_THREADS", "1"), ("TRANSFORMERS_VERBOSITY", "error"))
     with Pool(cores(min(workers, max(1, len(todo))), environment), seconds=120.0) as pool:
@@ -150,6 +178,14 @@ def shards(
             known[at] = shard
             tell(shard, done, len(todo))
     return [shard for shard in known if shard is not None]
+
+
+def _declares(planned: Planned) -> tuple[object, ...]:
+    return _declared(blank(planned))
+
+
+def _declared(capture: Capture) -> tuple[object, ...]:
+    return capture.target, capture.mode, capture.dtype, capture.size, capture.options
 
 
 def _kept(path: Path) -> Shard | None:
@@ -175,13 +211,10 @@ def merged(found: Sequence[Shard]) -> list[Pattern]:
     captures = sum(1 for total in totals.values() if total)
 
     def one(same: Sequence[Pattern]) -> Pattern:
-        moved: dict[tuple[int, ...], int] = {}
-        for pattern in same:
-            (use,) = pattern.uses
-            moved[use.sizes] = moved.get(use.sizes, 0) + use.bytes
-        main = max(moved, key=lambda sizes: (moved[sizes], sizes))
-        shown = min((p for p in same if p.uses[0].sizes == main), key=lambda p: p.text)
         uses = tuple(pattern.uses[0] for pattern in same)
+        written = {pattern.uses[0].sizes for pattern in same if pattern.text}
+        main = _main(use for use in uses if use.sizes in written)
+        shown = min((p for p in same if p.text and p.uses[0].sizes == main), key=lambda p: p.text)
         weight = sum(use.bytes / totals[use.capture] for use in uses) / captures
         return replace(shown, uses=uses, weight=weight)
 

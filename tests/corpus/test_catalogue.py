@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from harness.corpus import store
@@ -106,6 +108,12 @@ def test_a_corpus_is_built_tried_and_drawn_by_one_command(tmp_path, monkeypatch,
     assert [bool(c.reason) for c in first.captures] == [False, True]
     assert main(["build", "--no-capture", *places]) is None
     assert store.load(folder).digest == first.digest, "built again it is the same"
+    shutil.rmtree(tmp_path / "work")
+    others = "".join(f'[[model]]\ntarget = "corpus_models:{n}"\n' for n in ("refuse", "unheard"))
+    written(tmp_path, more=others)
+    assert main(["build", "--no-capture", *places]) is None
+    again = store.load(folder)
+    assert again.digest == first.digest and again.captures == first.captures, "of what is there"
     assert main(["try", *places]) is None
     assert "1 patterns, 1 distinct kernels" in (said := capsys.readouterr().out)
     assert "0 patterns with something wrong" in said

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from harness.corpus import store
 from harness.corpus.model import is_pattern_name
 from harness.graph.text import loads
-from suites.building.capturing import merged
+from suites.building.capturing import earlier, merged
 from suites.building.structure import canonical, pattern_of, structure
 
 TEXT = """# harness graph 1
@@ -71,6 +72,15 @@ def g(
     return (x,)
 """
     assert pattern_of(loads(text))[0].bytes == 2 * 128 * 64 * 4 + 128 * 8
+
+
+def test_a_corpus_is_gone_on_with(shards, whole):
+    """Captures of a corpus that is there, and new ones, make what all of them make at once."""
+    before = earlier(store.load(whole))
+    assert merged([before[shard.capture.name] for shard in shards]) == merged(shards)
+    for new in shards:
+        kept = [s if s is new else before[s.capture.name] for s in shards]
+        assert merged(kept) == merged(shards)
 
 
 def test_weights_are_shares_of_the_models_bytes(shards):

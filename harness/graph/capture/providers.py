@@ -360,6 +360,9 @@ def _model_inputs(
 def _sound(config: Any, seq: int) -> tuple[int, ...]:
     """The shape of a piece of sound: a spectrogram where the model takes one, else samples, ten
     milliseconds at 16 kHz for every step of ``seq``."""
+    width = getattr(config, "feature_projection_input_dim", None)
+    if width:
+        return seq, width
     bins = getattr(config, "num_mel_bins", None)
     if hasattr(config, "max_source_positions") and bins:
         return bins, 2 * config.max_source_positions
