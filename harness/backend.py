@@ -64,8 +64,8 @@ from harness.runtime.compile.cache import usable
 from harness.runtime.device import current_target, device_of
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.runtime.launch.host import on_device, raw_stream
-from harness.runtime.launch.observing import Asserted, Bandwidth, LaunchOn, Traced
-from harness.runtime.launch.selecting import SelectedKernel, SelectedKernels
+from harness.runtime.launch.observing import Asserted, Bandwidth, Traced
+from harness.runtime.launch.selecting import LaunchOn, SelectedKernel, SelectedKernels
 from harness.runtime.tune.autotune import Settings
 from harness.runtime.tune.choosing import Chooser
 from harness.runtime.tune.options import Tuning, parsed

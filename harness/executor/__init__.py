@@ -17,9 +17,10 @@ from harness.compiled import CompiledGraph, CompiledRegion, alone
 from harness.executor.graphs import NO_SIZES, GraphWriter, Sizes
 from harness.executor.hosttext import HostText
 from harness.executor.layouts import Host
-from harness.executor.regions import LaunchOn, RegionWriter, Value, write_launches
+from harness.executor.regions import RegionWriter, Value, write_launches
 from harness.graph.model import Partition, Region
 from harness.runtime.launch.host import allocator, no_stream, reinterpreter
+from harness.runtime.launch.selecting import LaunchOn
 
 PrepareKernel: TypeAlias = "Callable[[EmittedModule], Callable[[list[Any]], None]]"
 """Makes what runs an emitted module's kernel, given its arguments."""

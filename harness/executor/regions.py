@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import Combo, CompiledRegion, Launch
@@ -13,10 +12,8 @@ from harness.executor.hosttext import HostText
 from harness.executor.layouts import Host, Layout
 from harness.graph.replay import last_uses
 from harness.ir.program import Program, Role
+from harness.runtime.launch.selecting import LaunchOn
 from harness.tiling.plan import ArgumentKind
-
-LaunchOn: TypeAlias = "Callable[..., object]"
-"""``launch(stream, *args)`` enqueues a kernel."""
 
 
 @dataclass(frozen=True, slots=True)

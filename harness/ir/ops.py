@@ -175,32 +175,19 @@ def result_dtype(op: Op, dtypes: Sequence[DType]) -> DType:
     ``InvalidProgram`` for operands the operation does not take, and for CAST and BITCAST, whose
     result type is not a function of the operand's."""
     got = ", ".join(d.short for d in dtypes)
-    if len(dtypes) != op.arity:
-        raise InvalidProgram(
-            "an operation has the wrong number of operands",
-            where=op.value,
-            got=f"{len(dtypes)} ({got})",
-            expected=str(op.arity),
-        )
+    _require_arity(op, got, len(dtypes))
     if op.rule is Rule.CONVERT:
-        raise InvalidProgram(
-            "the operands of a conversion do not say its result type",
-            where=op.value,
-            got=got,
-            expected="the type carried by the node",
-        )
+        what = "the operands of a conversion do not say its result type"
+        raise InvalidProgram(what, op.value, got, "the type carried by the node")
     chosen = dtypes[1:] if op.rule is Rule.SELECT else dtypes
     if op.rule is Rule.RANDOM and dtypes[1] is DType.I32:
         chosen = dtypes[:1]
     condition_ok = op.rule is not Rule.SELECT or dtypes[0] is DType.BOOL
     if len(set(chosen)) != 1 or chosen[0] not in op.rule.accepts or not condition_ok:
-        raise InvalidProgram(
-            "an operation has operands of the wrong type",
-            where=op.value,
-            got=got,
-            expected=f"{op.rule.value}; accepted: {', '.join(d.short for d in op.rule.accepts)}",
-            remedy="cast the operands to one compute type first",
-        )
+        wanted = f"{op.rule.value}; accepted: {', '.join(d.short for d in op.rule.accepts)}"
+        remedy = "cast the operands to one compute type first"
+        what = "an operation has operands of the wrong type"
+        raise InvalidProgram(what, op.value, got, wanted, remedy)
     if op.rule is Rule.RANDOM:
         return DType.I32
     return DType.BOOL if op.rule.yields_bool else chosen[0]
@@ -222,14 +209,14 @@ def triton_text(
 
     Raises ``InvalidProgram`` if the number of operands is wrong.
     """
-    if len(operand_texts) != op.arity or len(operand_dtypes) != op.arity:
-        raise InvalidProgram(
-            "an operation has the wrong number of operands",
-            where=op.value,
-            got=", ".join(operand_texts),
-            expected=str(op.arity),
-        )
+    _require_arity(op, ", ".join(operand_texts), len(operand_texts), len(operand_dtypes))
     if isinstance(op.text, str):
         return op.text.format(*operand_texts)
     call = Call(tuple(operand_texts), tuple(operand_dtypes), result_dtype, nonnegative)
     return op.text(call)
+
+
+def _require_arity(op: Op, got: str, *counts: int) -> None:
+    if set(counts) != {op.arity}:
+        what = "an operation has the wrong number of operands"
+        raise InvalidProgram(what, op.value, f"{counts[0]} ({got})", str(op.arity))

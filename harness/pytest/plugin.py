@@ -66,26 +66,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="MS",
         help="GPU time for one benchmark at most, in milliseconds (default: %(default)s).",
     )
-    group.addoption("--harness-suite", default="default", metavar="NAME", help="Which suite.")
-    group.addoption(
-        "--harness-graphs",
-        default="",
-        metavar="NAMES",
-        help="Only these graphs of the suite (or graph files), separated by commas.",
-    )
-    group.addoption(
-        "--harness-against",
-        default="eager",
-        metavar="NAMES",
-        help="Compilers that the suites' regions are also timed with: eager, inductor, "
-        "inductor-tuned, torch.compile backends; commas between them (default: %(default)s).",
-    )
-    group.addoption(
-        "--harness-target",
-        default="",
-        metavar="NAME",
-        help="Compile for this target (default: HARNESS_TARGET, else sm_90).",
-    )
+    for name, default, said in (
+        ("suite", "default", "Which suite."),
+        ("graphs", "", "Only these graphs of the suite (or graph files), commas between them."),
+        (
+            "against",
+            "eager",
+            "Compilers that the suites' regions are also timed with: eager, inductor, "
+            "inductor-tuned, torch.compile backends; commas between them (default: %(default)s).",
+        ),
+        ("target", "", "Compile for this target (default: HARNESS_TARGET, else sm_90)."),
+    ):
+        group.addoption(f"--harness-{name}", default=default, metavar="NAME", help=said)
 
 
 def pytest_configure(config: pytest.Config) -> None:

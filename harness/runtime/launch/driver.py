@@ -183,13 +183,8 @@ class Driver:
 def launch_error(code: int, text: str, where: str) -> HarnessError:
     """What a driver's answer other than success means."""
     if code in _DOES_NOT_FIT:
-        return CompileFailed(
-            "a compiled kernel does not fit the device",
-            where=where,
-            got=f"{_DOES_NOT_FIT[code]}: {text}",
-            expected="grid, threads and memory within the device's limits",
-            remedy="another configuration may fit",
-        )
+        within = "grid, threads and memory within the device's limits"
+        return _does_not_fit(where, f"{_DOES_NOT_FIT[code]}: {text}", within)
     return NoDevice(
         "the GPU did not carry out what it was asked",
         where=where,
@@ -201,13 +196,12 @@ def launch_error(code: int, text: str, where: str) -> HarnessError:
 
 
 def _too_much(name: str, got: str, expected: str) -> CompileFailed:
-    return CompileFailed(
-        "a compiled kernel does not fit the device",
-        where=name,
-        got=f"OutOfResources: {got}",
-        expected=expected,
-        remedy="another configuration may fit",
-    )
+    return _does_not_fit(name, f"OutOfResources: {got}", expected)
+
+
+def _does_not_fit(where: str, got: str, expected: str) -> CompileFailed:
+    what = "a compiled kernel does not fit the device"
+    return CompileFailed(what, where, got, expected, "another configuration may fit")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -22,12 +22,9 @@ from harness.errors import NotFinite
 from harness.files import write_error
 from harness.records.timing import Launch as Work
 from harness.runtime import module as modules
-from harness.runtime.launch.selecting import SelectedKernel
+from harness.runtime.launch.selecting import LaunchOn, SelectedKernel
 from harness.runtime.tune.sampling import EventSampler
 from harness.runtime.tune.saved import Saved
-
-LaunchOn = Callable[..., object]
-"""``launch(stream, *args)`` enqueues a kernel."""
 
 _log = logging.getLogger("harness.bandwidth")
 _REPEATS = 10

@@ -31,6 +31,8 @@ from harness.runtime.tune.caching import CachingAutotuner
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
 
+LaunchOn = Callable[..., object]
+"""``launch(stream, *args)`` enqueues a kernel."""
 _FEW = 6
 """So few are compiled here: starting worker processes takes as long (3 s on 16 cores)."""
 _log = logging.getLogger(__name__)
