@@ -284,20 +284,59 @@ def test_what_is_unsure_comes_with_the_command_that_settles_it(
     assert f"to settle the 1 UNSURE: harness confirm {A} {B}" in answer.out
 
 
-@pytest.mark.parametrize("odd", [float("nan"), float("inf")])
-def test_a_sample_that_is_no_number_names_file_and_kernel(
-    harness: Command, results: Path, odd: float
+def spoilt(what: str, made: list[KernelRecord]) -> tuple[list[KernelRecord], dict[str, object]]:
+    """``made`` with the fifth kernel, or the run, as no measurement leaves them."""
+    bad, changes = made[4], {}
+    first, *rest = bad.sets
+    samples = {"NaN": float("nan"), "infinity": float("inf"), "zero": 0.0, "negative": -0.02}
+    if what in samples:
+        bad = replace(bad, sets=(replace(first, ms=(0.02, samples[what], 0.02)), *rest))
+    elif what == "one sample":
+        bad = replace(bad, sets=(replace(first, ms=(0.02,)),))
+    elif what == "constant":
+        bad = replace(bad, sets=tuple(replace(one, ms=(0.02,) * 10) for one in bad.sets))
+    elif what == "duplicate":
+        return [*made, bad], {}
+    elif what == "mixed methods":
+        bad = replace(bad, sets=(replace(first, method="m/2"), *rest))
+    elif what == "empty":
+        return [], {}
+    elif what == "another suite":
+        changes = {"suite": "mine"}
+    elif what == "a machine that lies":
+        changes = {"machine": replace(side(graph(*made)).run.machine, gpu="NVIDIA B200")}
+    return [*made[:4], bad, *made[5:]], changes
+
+
+@pytest.mark.parametrize(
+    ("what", "said", "judged"),
+    [
+        ("NaN", "kernel triton_poi_k4 of g: a sample is no number (nan)", True),
+        ("infinity", "kernel triton_poi_k4 of g: a sample is no number (inf)", True),
+        ("zero", "kernel triton_poi_k4 of g: a sample is no time (0 ms)", True),
+        ("negative", "kernel triton_poi_k4 of g: a sample is no time (-0.02 ms)", True),
+        ("one sample", "kernel triton_poi_k4 of g: there is one sample", True),
+        ("constant", "kernel triton_poi_k4 of g: all 50 samples are 0.02 ms", True),
+        ("duplicate", "kernel triton_poi_k4 of g is there twice", True),
+        ("mixed methods", "g mixes methods of measuring", True),
+        ("another suite", "are runs of different suites", True),
+        ("empty", "holds no kernels", False),
+        ("a machine that lies", "and was made on NVIDIA B200", False),
+    ],
+)
+def test_what_a_file_should_not_hold_is_named_and_the_rest_is_judged(
+    harness: Command, results: Path, what: str, said: str, judged: bool
 ) -> None:
-    good = [kernel(f"triton_poi_k_{n}", f"a{n}", ms=(0.02, 0.021, 0.02)) for n in range(9)]
-    recorded(results, A, *good)
-    spoilt = replace(good[4], sets=(Samples((0.02, odd, 0.02)), *good[4].sets[1:]))
-    recorded(results, "20260106-000000-b", *good[:4], spoilt, *good[5:])
-    answer = harness("compare", A, "20260106")
+    recorded(results, A, *kernels(1), suite="default")
+    made, changes = spoilt(what, kernels(2, k3=0.9))
+    recorded(results, B, *made, **{"suite": "default", **changes})
+    answer = harness("compare", A, B)
     assert answer.status == 2
-    said = " ".join(answer.out.split())
-    assert "20260106-000000-b.parquet: kernel triton_poi_k_4 of g: a sample is no number" in said
-    assert "8 same" in said, "the rest is judged"
-    assert said.startswith("NO REGRESSION FOUND IN WHAT COULD BE USED")
+    text = " ".join(answer.out.split())
+    assert said in text
+    assert f"{B}.parquet" in text
+    assert ("0 slower, 1 faster" in text) is judged
+    assert len(harness("compare", A, B, "--json").json()["problems"]) == 1
 
 
 def test_what_is_broken_has_a_status_of_its_own(harness: Command, results: Path) -> None:
