@@ -143,8 +143,17 @@ class Reducer:
         assert loop is not None
         dtype = self._working_dtype(reduce, arg)
         start = neutral(reduce.kind, dtype)
+        value = self._argument(reduce, arg, dtype)
+        if self.along != R and reduce.kind is ReduceKind.SUM:  # as few registers as columns
+            value = self._line(loop, self._guarded(value, "0"))
+            rows = f"{value} if {block_name(self.along)} == 1 else {self._reduce('tl.sum', value)}"
+            zeros = f"tl.full([1, {block_name(R)}], {start}, {triton_type(dtype)})"
+            acc = self._named("sum_", self.body.outer, zeros)
+            loop.lines.append(f"{acc} = {acc} + ({rows})")
+            self._finals.append(lambda: self._define(reduce, self._outcome(reduce, dtype, acc)))
+            return
         acc = self._accumulator(reduce.kind.value, start, triton_type(dtype))
-        combined = _COMBINE[reduce.kind].format(acc, self._argument(reduce, arg, dtype))
+        combined = _COMBINE[reduce.kind].format(acc, value)
         if dtype.is_float and reduce.kind in _EXTREMES:
             combined = combined[:-1] + ", propagate_nan=tl.PropagateNan.ALL)"
         loop.lines.append(f"{acc} = {self._guarded(combined, acc)}")

@@ -1,8 +1,7 @@
 """Mixed-order kernels: how many strips of rows, what fits a program, and candidates.
 
-Such a kernel reduces rows and columns of the same tensors in one pass. A program walks a strip of
-rows, a few at a time, reduces each of them, and keeps what the columns come to in registers until
-the strip is done; then it stores that once, for a second kernel to add up over strips.
+A program walks a strip of rows, a few at a time, reduces each of them, and keeps what the columns
+come to in registers; at the end it stores that, for a second kernel to add up over strips.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.heuristics.facts import Config, Facts
-from harness.heuristics.limits import Proposal, last_power_of_two, next_power_of_two
+from harness.heuristics.limits import Proposal, next_power_of_two
 from harness.target import Target
 
 STAGES = "STAGES"
@@ -19,26 +18,19 @@ STAGES = "STAGES"
 
 _PER_MULTIPROCESSOR = 4
 """Strips wanted for each multiprocessor: with 8 warps of 64 registers all run at once."""
-
 _LEAST_FILLED = 0.75
 """Strips for each multiprocessor below which the kernel is not worth it."""
-
 _WORKSPACE = 4
-"""What the strips store and the second kernel reads is at most one ``_WORKSPACE``-th of what is
-not read again."""
-
+"""What the strips store and the second kernel reads is at most this part of what is not read."""
 _REGISTERS = 2
-"""A row's tensors and sums may fill one ``_REGISTERS``-th of a multiprocessor's registers."""
-
-
-_UNDER_WAY = 16384
-"""Elements of a tensor that a multiprocessor's programs should load at once: 32 KiB in 16 bits."""
+"""The part of a multiprocessor's registers that a row's tensors and sums may fill."""
+_BLOCK = 4096
+"""Elements of a tensor in a program's block of rows."""
 
 
 def fits(columns: int, held: int, target: Target) -> bool:
     """Whether a program holds ``held`` values (loads and sums) for every one of ``columns``."""
-    row = next_power_of_two(columns)
-    return held * row * _REGISTERS <= target.registers_per_multiprocessor
+    return held * next_power_of_two(columns) * _REGISTERS <= target.registers_per_multiprocessor
 
 
 def fills(strips: int, target: Target) -> bool:
@@ -55,18 +47,21 @@ def strips(saved: int, stored: int, target: Target) -> int:
 
 
 def pipelined(found: Sequence[Config]) -> tuple[Config, ...]:
-    """Every configuration without loads ahead of their use, then the first ones with."""
-    every = [(config, 1) for config in found] + [(config, 2) for config in found[:3]]
-    return tuple(replace(c, blocks=(*c.blocks, (STAGES, stages))) for c, stages in every)
+    """Stages as a parameter of the kernel's text: Triton's own number is of matrix products."""
+    staged = [(*config.blocks, (STAGES, config.num_stages)) for config in found]
+    return tuple(replace(c, blocks=b, num_stages=1) for c, b in zip(found, staged, strict=True))
 
 
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
-    """Rows of a program side by side, and warps: about 16 elements a thread, which leaves
-    registers for the sums, and as many elements for each multiprocessor as keep it loading."""
-    row = next_power_of_two(facts.reduced)
-    strips_each = max(1, round(facts.size("y") / target.multiprocessors))
-    usual = max(1, min(last_power_of_two(facts.size("x")), _UNDER_WAY // (strips_each * row)))
-    warps = max(1, usual * row // 512)
-    blocks = [(usual, warps), (usual, 2 * warps), (2 * usual, 2 * warps), (usual, warps // 2)]
-    blocks += [(max(1, usual // 2), warps), (max(1, usual // 2), max(1, warps // 2))]
-    return [Proposal((("x", x),), warps=max(1, n), max_warps=16, grow=False) for x, n in blocks]
+    """Rows of a program side by side, warps, and blocks of rows under way, as they were fastest on
+    an H200 (docs/measurements/limit.md): 16 elements a thread, all warps along the row, whose sums
+    down the columns then stay in threads; long strips have loads two blocks ahead."""
+    del target
+    row, rows = next_power_of_two(facts.reduced), next_power_of_two(facts.size("x"))
+    x = max(1, min(rows, _BLOCK // row))
+    w = max(1, row // 256 if row < _BLOCK // 2 else x * row // 512)
+    ahead = 3 if rows >= 4 * x else 1
+    wanted = [(x, w, ahead), (x, w, 4 - ahead), (x // 2, w, ahead), (x, w // 2, ahead)]
+    wanted += [(x, 2 * w, ahead), (2 * x, w, 1), (x, w, 4), (x // 2, w // 2, 1)]
+    sized = [((("x", max(1, n)),), max(1, warps), stages) for n, warps, stages in wanted]
+    return [Proposal(*one, max_warps=16, grow=False) for one in sized]

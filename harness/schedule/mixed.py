@@ -21,9 +21,8 @@ from harness.schedule.score import saved
 from harness.schedule.space import Candidate, Level, Use, merge_dimensions
 from harness.target import Target
 
-_NOT_BY_ELEMENT = frozenset(
-    {ReduceKind.WELFORD, ReduceKind.SOFTMAX, ReduceKind.ARGMAX, ReduceKind.ARGMIN}
-)
+_WHOLE = (ReduceKind.WELFORD, ReduceKind.SOFTMAX, ReduceKind.ARGMAX, ReduceKind.ARGMIN)
+"""Kinds that are not added up element by element."""
 _WORTHWHILE = 4
 """The share of what is read across that must be saved: one of its tensors or so."""
 
@@ -39,7 +38,7 @@ def mixed(
     found = _unfit(sides.second) or too_much(first, second, facts)
     for matching in () if found else matchings(sides):
         joined = _joined(sides, matching)
-        reason = _strips(sides, matching, joined, target, decided)
+        reason = _strips(sides, matching, joined, target, decided) or _early(joined, facts)
         reason = reason or ("" if decided else _worth(sides, joined, facts))
         refusal = Rejection("mixed order", reason) if reason else refused(sides, joined, facts)
         if refusal is None:
@@ -62,14 +61,10 @@ def _sides(first: Candidate, second: Candidate) -> Sides | None:
 def _unfit(columns: Candidate) -> Rejection | None:
     """Why a reduction across cannot be taken in."""
     for view in columns.views:
-        reason = ""
-        if view.level is Level.FLAT or view.nest.is_scan:
-            reason = "goes on with what the columns come to"
-        elif any(r.kind in _NOT_BY_ELEMENT for r in reductions(view.nest.stores)):
-            reason = "is not added up element by element"
-        elif any(a.use is Use.ATOMIC for a in view.accesses):
-            reason = "is stored atomically"
-        if reason:
+        atomic = any(a.use is Use.ATOMIC for a in view.accesses)
+        whole = atomic or any(r.kind in _WHOLE for r in reductions(view.nest.stores))
+        if whole or view.level is Level.FLAT:
+            reason = "is not added up by element" if whole else "goes on with what the columns are"
             return Rejection("mixed order", f"{view.nest.name} {reason}")
     return None
 
@@ -93,17 +88,22 @@ def _strips(
     results = {b for v in views for b in v.writes}
     if walked != joined.walked or not strips:
         return "the rows are not cut into the same strips"
-    if any(v.nest.is_scan or results.intersection(v.reads) for v in joined.views):
-        return "a scan or what the columns come to is needed before the end"
     if not all(isinstance(size, int) for size in joined.sizes):
         return "sizes are not known"
-    along = joined.dimensions(True)
     loaded = {a for v in joined.views for a in v.accesses if a.use is Use.LOAD}
-    held = len(results) + sum(any(a.strides[k] for k in along) for a in loaded)
+    held = len(results) + sum(all(a.strides) for a in loaded)
     if not fits(int(joined.rnumel), held, target):
         return f"a program cannot hold {held} rows of {joined.rnumel} values"
     full = decided or fills(int(product(strips)), target)
     return "" if full else f"{product(strips)} strips do not fill the device"
+
+
+def _early(joined: Candidate, facts: Facts) -> str:
+    """Whether something has to come after a reduction across, which comes last."""
+    across = {v.number for v in joined.views if v.level is Level.ACROSS}
+    late = any(edge.first in across for v in joined.views for edge in facts.into[v.number])
+    scans = any(v.nest.is_scan for v in joined.views)
+    return "a scan, or a nest that must follow a reduction across" if late or scans else ""
 
 
 def _worth(sides: Sides, joined: Candidate, facts: Facts) -> str:

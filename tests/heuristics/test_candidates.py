@@ -393,3 +393,19 @@ def test_rows_at_odd_addresses_are_folded_by_at_most_512_threads() -> None:
     for config in candidates(rows, H200):
         threads, block = 32 * config.num_warps, config.block("R0_BLOCK")
         assert threads <= 512 and threads <= block // max(1, block // 512)
+
+
+@pytest.mark.parametrize(
+    ("strip", "columns", "first"),
+    [
+        (64, 4096, (1, 8, 3)),  # rows in 16 elements a thread, two blocks ahead
+        (256, 1024, (4, 4, 3)),  # warps along the row, several rows
+        (4, 8192, (1, 16, 3)),
+        (4, 4096, (1, 8, 3)),
+        (8, 768, (4, 4, 1)),  # a strip that is done before anything could be ahead
+    ],
+)
+def test_strips_of_rows(strip: int, columns: int, first: tuple[int, int, int]) -> None:
+    facts = Facts(Family.MIXED, (("y", 512), ("x", strip), ("r0_", columns)), Hint.INNER)
+    best = candidates(facts, H200)[0]
+    assert (best.block("XBLOCK"), best.num_warps, best.block("STAGES")) == first

@@ -6,10 +6,11 @@ into one chunk for each strip, whether or not it has too few results by itself.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from harness.graph.model import Graph, Node, TensorType, ValueType
+from harness.graph.model import Graph, Node, TensorType
 from harness.graph.passes.reductions import Reduction, parse_reduction
 from harness.graph.sizes import contiguous_strides
 from harness.heuristics.mixed import fits, strips
@@ -23,6 +24,8 @@ def strips_wanted(graph: Graph, target: Target) -> dict[str, int]:
     that are better left to a kernel of their own."""
     types = graph.types()
     nodes = {node.name: node for node in graph.nodes}
+    known = {name: t for name, t in types.items() if isinstance(t, TensorType) and t.layout}
+    points = {name: math.prod(map(int, t.shape)) for name, t in known.items()}
     along: dict[tuple[int, int], set[str]] = {}
     across: dict[tuple[int, int], list[Reduction]] = {}
     for node in graph.nodes:
@@ -36,17 +39,19 @@ def strips_wanted(graph: Graph, target: Target) -> dict[str, int]:
             across.setdefault((found.reduced, found.kept), []).append(found)
     wanted: dict[str, int] = {}
     for (rows, columns), others in across.items():
-        behind = {
-            r.node.name: _behind([r.source.name], rows * columns, types, nodes) for r in others
-        }
-        beside = _beside(along.get((rows, columns), set()), nodes, behind)
-        read = _behind(beside, rows * columns, types, nodes)
+        full = {name: known[name] for name, n in points.items() if n == rows * columns}
+        behind = {r.node.name: _behind([r.source.name], full, nodes) for r in others}
+        beside = along.get((rows, columns), set())
+        sources = {ref for name in beside for ref in nodes[name].refs()}
+        read = _behind(sources | _after(beside, nodes, behind), full, nodes)
         near = read.union(*(names for names in behind.values() if read & names))
         together = [r for r in others if near & behind[r.node.name]]
         own = near.union(*(behind[r.node.name] for r in together))
-        if not all(_lies_in_rows(types[name]) for name in own):
-            continue  # programs need wide tiles
-        saved = sum(_bytes(types[name]) for name in read if any(name in b for b in behind.values()))
+        needed = full.keys() & _after(behind, nodes)  # at every point, by what comes later
+        if needed or any(full[n].stride != contiguous_strides(full[n].shape) for n in own):
+            continue
+        again = read.intersection(itertools.chain(*behind.values()))
+        saved = sum(rows * columns * full[name].dtype.itemsize for name in again)
         stored = columns * sum(r.result.dtype.compute.itemsize for r in together)
         count = strips(saved, stored, target) if saved else 0
         if count and fits(columns, len(own) + len(together), target):
@@ -54,26 +59,26 @@ def strips_wanted(graph: Graph, target: Target) -> dict[str, int]:
     return wanted
 
 
-def _beside(names: set[str], nodes: Mapping[str, Node], end: Mapping[str, object]) -> set[str]:
-    """``names``, what they are made of, and all that is computed from them short of ``end``."""
+def _after(
+    names: Collection[str], nodes: Mapping[str, Node], end: Collection[str] = ()
+) -> set[str]:
+    """``names`` and all that is computed from them short of ``end``."""
     found = set(names)
     for node in nodes.values():
         if node.name not in end and not found.isdisjoint(node.refs()):
             found.add(node.name)
-    return found.union(*(nodes[name].refs() for name in names))
+    return found
 
 
 def _behind(
-    names: Iterable[str], points: int, types: Mapping[str, ValueType], nodes: Mapping[str, Node]
+    names: Iterable[str], full: Collection[str], nodes: Mapping[str, Node]
 ) -> frozenset[str]:
-    """The tensors of so many ``points`` that ``names`` are computed from at the same points, as far
-    as they may be in memory; what is broadcast is not."""
+    """Those of the ``full`` tensors that ``names`` are computed from at the same points, as far as
+    they may be in memory; what is broadcast is not."""
     todo, found, seen = list(names), set[str](), set[str]()
     while todo:
         name = todo.pop()
-        kind = types[name]
-        layout = kind.layout if isinstance(kind, TensorType) else None
-        if name in seen or layout is None or math.prod(layout[0]) != points:
+        if name in seen or name not in full:
             continue
         seen.add(name)
         if name not in nodes or nodes[name].op == "aten.permute.default":
@@ -81,11 +86,3 @@ def _behind(
         elif nodes[name].op != "aten.expand.default":
             todo.extend(nodes[name].refs())
     return frozenset(found)
-
-
-def _lies_in_rows(kind: ValueType) -> bool:
-    return isinstance(kind, TensorType) and kind.stride == contiguous_strides(kind.shape)
-
-
-def _bytes(kind: ValueType) -> int:
-    return int(math.prod(kind.shape)) * kind.dtype.itemsize if isinstance(kind, TensorType) else 0
