@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from harness.codegen.body import Body, remark
 from harness.codegen.exchange import Exchange, Part
-from harness.codegen.values import Scope, Var, materialised
+from harness.codegen.values import HIGHEST, KEYS, LOWEST, Scope, Var, materialised
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.heuristics.facts import Hint
@@ -237,11 +237,11 @@ class Reducer:
             value = self._line(scope, f"{value} + 0.0")
         key = self._key(reduce.kind, dtype, value)[0] if dtype.is_float else value
         wide = dtype.itemsize == 8
-        worst = _LOWEST[wide] if biggest else _HIGHEST[wide]
+        worst = LOWEST[wide] if biggest else HIGHEST[wide]
         if guard and self._mask:
             key = self._line(scope, self._guarded(key, worst))
         best = self._line(scope, self._reduce("tl.max" if biggest else "tl.min", key))
-        far = _HIGHEST[self.body.frame.plan.index_dtype is DType.I64]
+        far = HIGHEST[self.body.frame.plan.index_dtype is DType.I64]
         hit = f"{key} == {best}"
         if guard and self._mask:
             hit = f"({hit}) & {self._mask}"
@@ -257,9 +257,9 @@ class Reducer:
         kind = ReduceKind.MAX if biggest else ReduceKind.MIN
         acc = self._accumulator(kind.value, neutral(kind, dtype), triton_type(dtype))
         wide = self.body.frame.plan.index_dtype is DType.I64
-        at = self._accumulator("place", _HIGHEST[wide], self.body.frame.index_type)
+        at = self._accumulator("place", HIGHEST[wide], self.body.frame.index_type)
         value = self._line(loop, text)
-        better = f"({value} {'>' if biggest else '<'} {acc}) | ({at} == {_HIGHEST[wide]})"
+        better = f"({value} {'>' if biggest else '<'} {acc}) | ({at} == {HIGHEST[wide]})"
         if dtype.is_float:
             better += f" | (({value} != {value}) & ({acc} == {acc}))"
         if self._mask:
@@ -460,14 +460,6 @@ _ACROSS = {
     ReduceKind.MIN: "tl.min",
 }
 
-KEYS = {
-    DType.F32: ("tl.int32", 31, "0x7FFFFFFF"),
-    DType.F64: ("tl.int64", 63, "0x7FFFFFFFFFFFFFFF"),
-}
-"""Of a float type: the integer type of its bits, the sign's place, all bits but the sign."""
-_HIGHEST = {False: "0x7FFFFFFF", True: "0x7FFFFFFFFFFFFFFF"}
-_LOWEST = {False: "(-0x7FFFFFFF - 1)", True: "(-0x7FFFFFFFFFFFFFFF - 1)"}
-
 
 def neutral(kind: ReduceKind, dtype: DType) -> str:
     """The element that changes nothing, as text. Integers other than int64 are reduced as
@@ -483,9 +475,9 @@ def neutral(kind: ReduceKind, dtype: DType) -> str:
         case ReduceKind.MIN if dtype.is_float:
             return 'float("inf")'
         case ReduceKind.MAX:
-            return _LOWEST[dtype is DType.I64]
+            return LOWEST[dtype is DType.I64]
         case ReduceKind.MIN:
-            return _HIGHEST[dtype is DType.I64]
+            return HIGHEST[dtype is DType.I64]
         case ReduceKind.ARGMAX | ReduceKind.ARGMIN | ReduceKind.WELFORD | ReduceKind.SOFTMAX:
             raise InvalidProgram("a reduction without a neutral element", got=kind.value)
 

@@ -18,8 +18,8 @@ from functools import partial
 
 from harness.codegen.body import Body
 from harness.codegen.lookback import Combine, LookBack
-from harness.codegen.reduction import KEYS, R, neutral
-from harness.codegen.values import Scope, Var
+from harness.codegen.reduction import R, neutral
+from harness.codegen.values import KEYS, Scope, Var
 from harness.dtypes import DType
 from harness.heuristics.limits import next_power_of_two
 from harness.ir.nodes import ReduceKind, Scan, ScanKind, Sort

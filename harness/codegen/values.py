@@ -9,6 +9,15 @@ from harness.dtypes import DType
 from harness.ir.nodes import Constant
 from harness.ir.op_triton import triton_type
 
+KEYS = {
+    DType.F32: ("tl.int32", 31, "0x7FFFFFFF"),
+    DType.F64: ("tl.int64", 63, "0x7FFFFFFFFFFFFFFF"),
+}
+"""Of a float type: the integer type of its bits, the sign's place, all bits but the sign."""
+HIGHEST = {False: "0x7FFFFFFF", True: "0x7FFFFFFFFFFFFFFF"}
+LOWEST = {False: "(-0x7FFFFFFF - 1)", True: "(-0x7FFFFFFFFFFFFFFF - 1)"}
+"""The largest and the smallest integer as text, of 64 bits or of 32."""
+
 
 @dataclass(frozen=True, slots=True)
 class Var:
