@@ -322,4 +322,6 @@ def bitcast(call: Call) -> str:
             got=f"{call.dtype.short} to {call.result.short}",
             expected="two types of one width, neither of them bool",
         )
+    if call.dtype.is_integer and call.dtype.itemsize < 4:
+        a = f"{a}.to({triton_type(call.dtype)})"  # Triton 3.6 has int32 of int8 and a number
     return f"{a}.to({triton_type(call.result)}, bitcast=True)"

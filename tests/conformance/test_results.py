@@ -342,6 +342,21 @@ def test_results_in_order_and_like_their_operand(compiler: Compiler) -> None:
     assert not any(report.library_calls for report in compiler.reports)
 
 
+def test_what_differs_between_versions_of_torch(compiler: Compiler) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor, n: torch.Tensor, h: torch.Tensor) -> Any:
+        made = torch.threshold(y, 0.5, 2)
+        return (
+            made, made.amax(-1), x.index_fill(1, torch.tensor([-1, 0]), 2.5), x[:, :3].topk(1)[0],
+            n[0].index_fill(0, torch.tensor(0), 7), n.index_fill(-1, torch.tensor(1), n[2]),
+            n.clamp(-99, 99).view(torch.uint8) + 1, x.kthvalue(1)[0],
+            F.binary_cross_entropy_with_logits(x.mean(), h.sigmoid()),
+        )  # fmt: skip
+
+    y = torch.randn(5, 5, 2).transpose(0, -1).detach().requires_grad_()
+    n = torch.tensor([-3, 8, 8, -9, 6], dtype=torch.int8)
+    check(compiler, function, torch.randn(4, 5).t(), y, n, torch.tensor(0.3, dtype=torch.float16))
+
+
 def test_a_loss_has_the_type_of_its_first_operand(compiler: Compiler) -> None:
     check(compiler, F.huber_loss, torch.randn(4, 4, dtype=torch.bfloat16), torch.randn(4, 4))
 

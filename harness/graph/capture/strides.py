@@ -52,7 +52,12 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
         elif name == "diagonal_scatter":
             rules[op] = functools.partial(_in_a_copy_of_the_first, rule)
         elif name in ("index_fill", "put"):
-            rules[op] = functools.partial(_like_the_first, rule)
+            made = _filled if name == "index_fill" else rule
+            rules[op] = functools.partial(_like_the_first, made)
+        elif name == "threshold_backward":
+            rules[op] = functools.partial(_second_first, rule)
+        elif name == "binary_cross_entropy_with_logits":
+            rules[op] = functools.partial(_of_one_type, rule)
         elif torch.Tag.pointwise in op.tags or name == "floor_divide":  # not tagged
             rules[op] = functools.partial(_elementwise, rule)
     whole = [attrgetter(name)(torch.ops.aten) for name in MISTRACED]
@@ -87,6 +92,16 @@ def _in_order(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return torch.utils._pytree.tree_map_only(Tensor, lambda t: t.contiguous(), made)
 
 
+def _filled(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """``index_fill``; torch 2.11 takes it apart into a copy in place, which no graph may hold."""
+    if not x.dim():
+        return _filled(x[None], 0, index, value).squeeze(0).clone()
+    if not isinstance(value, Tensor):
+        value = torch.scalar_tensor(value, dtype=x.dtype, device=x.device)
+    whole = [None] * (dim % x.dim())
+    return torch.ops.aten.index_put.default(x, [*whole, index.reshape(-1)], value.to(x.dtype))
+
+
 def _like_the_first(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
     made = rule(x, *args)
     if not isinstance(made, Tensor) or not x.numel() or not _are_known([x]):
@@ -99,6 +114,18 @@ def _in_a_copy_of_the_first(rule: Callable[..., Any], x: Tensor, *args: Any) -> 
     """Eager mode copies all the memory that ``x`` lies in, gaps too, and writes into that."""
     made = rule(x, *args)
     return made if made is NotImplemented else torch.ops.aten.slice_scatter(x, made)
+
+
+def _second_first(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) -> Any:
+    """An elementwise operator whose kernel takes its operands in the other order."""
+    made = rule(x, y, *args)
+    stride = _wanted(made, [y, x])
+    return made if stride is None else laid_out(made, stride)
+
+
+def _of_one_type(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) -> Any:
+    """Which type the result of two has differs between versions of torch: that stays whole."""
+    return rule(x, y, *args) if x.dtype is y.dtype else NotImplemented
 
 
 def _elementwise(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
