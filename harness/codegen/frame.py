@@ -15,6 +15,9 @@ from harness.runtime.grid import Grid, Size, cooperative, split_scan, tiled
 from harness.tiling.plan import Category, Entry, KernelPlan, Tile
 from harness.tiling.workspace import SharedRows, Workspace
 
+PROGRAM = "tl.program_id(0)"
+"""A program's number in x, where the kernel is not part of another."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Frame:
@@ -27,7 +30,7 @@ class Frame:
     vector: tuple[str, ...]
     masked: frozenset[str]
     printer: IndexPrinter
-    program: str = "tl.program_id(0)"
+    program: str = PROGRAM
 
     def axis(self, prefix: str) -> int:
         """The dimension of tile ``prefix``."""
@@ -133,6 +136,10 @@ def _program(frame: Frame, tile: Tile) -> str:
     number = frame.program if first else "tl.program_id(1)"
     if is_layered(tile):
         number = "(tl.program_id(1) + tl.program_id(2) * tl.num_programs(1))"
+    if frame.program != PROGRAM and len([t for t in frame.plan.tiles if not t.is_reduction]) > 1:
+        # Of a combo, whose programs are numbered in one direction.
+        blocks = "((xnumel + XBLOCK - 1) // XBLOCK)"
+        number = f"({frame.program} {'%' if tile.prefix == 'x' else '//'} {blocks})"
     if frame.plan.index_dtype is DType.I64:
         number = f"{number}.to(tl.int64)"
     return number

@@ -120,11 +120,13 @@ def _chosen(regions: Sequence[CompiledRegion]) -> Iterator[tuple[list[_Place], l
 
 def _kind(launch: Launch) -> str:
     """Launches of one kind can share a combo; the empty kind cannot."""
-    if not can_combine(launch.plan) or "tl.device_assert(" in launch.kernel.source.text:
+    plan = launch.plan
+    if not can_combine(plan):
         return ""
-    category = launch.plan.category
-    short = category is Category.PERSISTENT and launch.plan.facts.reduced <= _SHORT
-    return "short" if short else category.value if category is not Category.PERSISTENT else "long"
+    if plan.category is Category.PERSISTENT:
+        return "short" if plan.facts.reduced <= _SHORT else "long"
+    tiles = sum(not tile.is_reduction for tile in plan.tiles)
+    return f"{plan.category.value} {tiles}"
 
 
 def _levels(region: CompiledRegion) -> list[int]:

@@ -9,6 +9,7 @@ block sizes (``XBLOCK_0``, ``R0_BLOCK_1`` ...); warps are common.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -28,12 +29,12 @@ from harness.codegen.source import EmittedModule
 from harness.errors import InvalidProgram
 from harness.graph.model import Graph
 from harness.heuristics.facts import Config, Facts
-from harness.heuristics.limits import MAX_GRID_X, largest_block
+from harness.heuristics.limits import MAX_GRID_X, block_name, largest_block
 from harness.heuristics.registry import candidates
 from harness.records.modules import code_hash
 from harness.runtime.module import ALIGNED, config_dict
 from harness.target import Target
-from harness.tiling.plan import KernelPlan
+from harness.tiling.plan import Category, KernelPlan
 
 _INDENT = "    "
 _PROGRAM = "program"
@@ -49,12 +50,16 @@ class Part:
 
 
 def can_combine(plan: KernelPlan) -> bool:
-    """Whether a combo takes the kernel: programs numbered in one direction, every size known, no
+    """Whether a combo takes the kernel: a program for every block, every size known, no
     workspace."""
-    parallel = [tile for tile in plan.tiles if not tile.is_reduction]
-    return (
-        len(parallel) == 1 and parallel[0].prefix == "x" and not plan.sizes and not plan.workspace
-    )
+    shaped = plan.category in (Category.POINTWISE, Category.PERSISTENT, Category.REDUCTION)
+    return shaped and not plan.sizes and not plan.workspace
+
+
+def _parallel(part: Part) -> list[tuple[str, int]]:
+    """The part's parallel tiles: the name of the block size, and the points."""
+    tiles = (tile for tile in part.plan.tiles if not tile.is_reduction)
+    return [(block_name(tile.prefix), int(tile.numel)) for tile in tiles]
 
 
 def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedModule:
@@ -106,8 +111,7 @@ def _blocks(part: Part, number: int) -> list[str]:
 
 
 def _points(part: Part) -> int:
-    (tile,) = (tile for tile in part.plan.tiles if not tile.is_reduction)
-    return int(tile.numel)
+    return math.prod(numel for _, numel in _parallel(part))
 
 
 def _kernel(parts: Sequence[Part], name: str, arguments: Sequence[str]) -> str:
@@ -118,10 +122,11 @@ def _kernel(parts: Sequence[Part], name: str, arguments: Sequence[str]) -> str:
         used, rest = function(part.plan, _PROGRAM)
         helpers |= used
         functions.append(f"@triton.jit\ndef _part_{number}{rest}\n\n")
-        block, first = f"XBLOCK_{number}", f"first_{number}"
-        blocks = f"({_points(part)} + {block} - 1) // {block}"
+        each = [(f"{name}_{number}", numel) for name, numel in _parallel(part)]
+        blocks = " * ".join(f"(({numel} + {block} - 1) // {block})" for block, numel in each)
         lines.append(f"blocks_{number}: tl.constexpr = {blocks}")
-        lines.append(f"first_{number + 1}: tl.constexpr = {first} + {part.count} * blocks_{number}")
+        stop = f"first_{number} + {part.count} * blocks_{number}"
+        lines.append(f"first_{number + 1}: tl.constexpr = {stop}")
     given = 0
     for number, part in enumerate(parts):
         word = "if" if number == 0 else "elif"
@@ -137,7 +142,9 @@ def _kernel(parts: Sequence[Part], name: str, arguments: Sequence[str]) -> str:
     above = "".join(helpers[h] + "\n\n" for h in sorted(helpers)) + "".join(functions)
     above += tail.template("argument.py.j2").render(name=name)
     body = "".join(f"{_INDENT}{line}\n" for line in lines)
-    return f"{above}@triton.jit\ndef {name}({', '.join(parameters)}):\n{body}"
+    # Assertions are compiled only where a kernel asks for it.
+    asserts = "(debug=True)" if "tl.device_assert(" in above else ""
+    return f"{above}@triton.jit{asserts}\ndef {name}({', '.join(parameters)}):\n{body}"
 
 
 def _called(part: Part, number: int, first: int) -> list[str]:
@@ -170,7 +177,7 @@ def _configs(parts: Sequence[Part], heaviest: Part, target: Target) -> list[Conf
                 own, key=lambda c: abs(c.num_warps.bit_length() - leading.num_warps.bit_length())
             )
             chosen = leading if part is heaviest else near
-            most = {"XBLOCK": largest_block("x", _points(part))}
+            most = {name: largest_block(name[0].lower(), n) for name, n in _parallel(part)}
             blocks += [
                 (f"{name}_{number}", min(chosen.block(name), most.get(name, chosen.block(name))))
                 for name in block_names(part.plan)
@@ -185,13 +192,19 @@ def _facts(part: Part, points: int) -> Facts:
     combo together, so blocks need not be small for it."""
     facts = part.plan.facts
     own = _points(part)
+    if len(_parallel(part)) > 1:
+        return facts
     rows = max(own, points // max(1, facts.reduced))
     sizes = tuple((prefix, rows if prefix == "x" else size) for prefix, size in facts.sizes)
     return replace(facts, sizes=sizes, bytes=facts.bytes * rows // max(1, own))
 
 
 def _programs(parts: Sequence[Part], blocks: dict[str, int]) -> int:
-    return sum(p.count * -(-_points(p) // blocks[f"XBLOCK_{n}"]) for n, p in enumerate(parts))
+    each = (
+        math.prod(-(-numel // blocks[f"{name}_{n}"]) for name, numel in _parallel(part))
+        for n, part in enumerate(parts)
+    )
+    return sum(part.count * programs for part, programs in zip(parts, each, strict=True))
 
 
 def _own(
@@ -214,7 +227,10 @@ def _own(
         steps=any(reference.steps for reference in references),
         allowed=tail.allowed_line(allowed),
         programs=[
-            f'{p.count} * -(-{_points(p)} // config["XBLOCK_{n}"])' for n, p in enumerate(parts)
+            " * ".join(
+                (str(p.count), *(f'-(-{k} // config["{name}_{n}"])' for name, k in _parallel(p)))
+            )
+            for n, p in enumerate(parts)
         ],
         references=[
             reference_text(reference, part.plan, f"_reference_{n}")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.combos.emitting import Part, can_combine, emit_combo
 from harness.dtypes import DType
-from harness.errors import InvalidProgram
-from harness.graph.model import Graph
+from harness.errors import IndexOutOfRange, InvalidProgram
+from harness.graph.model import CHECKED, Graph
 from harness.heuristics.facts import Config
 from harness.records.metrics import StaticMetrics
 from harness.runtime import module as loading
 from harness.runtime.compile import static
 from harness.runtime.compile.compiling import CompileJob
+from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.target import H100
 from harness.tiling.plan import Category
 from tests.codegen.kernels import sources
@@ -40,10 +42,10 @@ def rows(m: int, n: int) -> Graph:
     return b.graph(b.call("aten.div.Tensor", wide, total))
 
 
-def transposed() -> Graph:
+def transposed(m: int, n: int) -> Graph:
     """Two tiles."""
     b = GraphBuilder()
-    x, y = b.input("x", (64, 96)), b.input("y", (96, 64))
+    x, y = b.input("x", (m, n)), b.input("y", (n, m))
     return b.graph(b.call("aten.add.Tensor", b.call("aten.permute.default", x, (1, 0)), y))
 
 
@@ -51,18 +53,23 @@ def parts(*graphs: tuple[Graph, int], looped: bool | None = None) -> list[Part]:
     return [Part(s.plan, g, count) for g, count in graphs for s in sources(g, looped)]
 
 
-def checked(found: Sequence[Part], cache: Path) -> loading.LoadedModule:
+def checked(
+    found: Sequence[Part], interpreter: InterpreterPool, cache: Path
+) -> loading.LoadedModule:
     """The module of ``found``, right in each of its configurations."""
     module = emit_combo(found, 0, H100)
     loaded = loading.load(module.text, cache)
-    for config in loaded.configs:
-        assert failures({module.name: module}, cache, config) == []
+    jobs = [CheckJob(module.text, config) for config in loaded.configs]
+    for _, answer in interpreter.each(jobs):
+        assert isinstance(answer, CheckResult) and answer.passed, answer
     return loaded
 
 
-def test_pointwise_kernels_of_many_sizes_keep_their_blocks(tmp_path: Path) -> None:
+def test_pointwise_kernels_of_many_sizes_keep_their_blocks(
+    interpreter: InterpreterPool, tmp_path: Path
+) -> None:
     graphs = [(pointwise(n), count) for n, count in ((3000, 1), (8, 5), (777, 3), (1, 2))]
-    loaded = checked(parts(*graphs), tmp_path)
+    loaded = checked(parts(*graphs), interpreter, tmp_path)
     assert len(loaded.signature) == 3 * (1 + 5 + 3 + 2)
     assert loaded.bytes_moved == 12 * (3000 + 5 * 8 + 3 * 777 + 2)
     names = [name for name, _ in loaded.configs[0].blocks]
@@ -74,29 +81,33 @@ def test_pointwise_kernels_of_many_sizes_keep_their_blocks(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("looped", [False, True])
-def test_reductions_and_pointwise_kernels_together(looped: bool, tmp_path: Path) -> None:
+def test_reductions_and_pointwise_kernels_together(
+    looped: bool, interpreter: InterpreterPool, tmp_path: Path
+) -> None:
     reduced = [(rows(5, 100), 2), (rows(3, 33), 1)]
     found = [*parts(*reduced, looped=looped), *parts((pointwise(500), 2))]
     kind = Category.REDUCTION if looped else Category.PERSISTENT
     assert [part.plan.category for part in found] == [kind, kind, Category.POINTWISE]
-    checked(found, tmp_path)
+    checked(found, interpreter, tmp_path)
 
 
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 23))]
 )
-def test_operators_in_combos_compute_what_torch_does(first: int, tmp_path: Path) -> None:
+def test_operators_in_combos_compute_what_torch_does(
+    first: int, interpreter: InterpreterPool
+) -> None:
     """A dozen kernels of the operator table at a time, each launched once or twice."""
     fit = [
         Part(source.plan, graph, 1 + n % 2)
         for n, case in enumerate(CASES[first::23])
         for graph in [graph_of(case)]
         for source in sources(graph)
-        if can_combine(source.plan) and "device_assert" not in source.text
+        if can_combine(source.plan)
     ]
     assert len(fit) > 12
     found = [emit_combo(fit[n : n + 12], n, H100) for n in range(0, len(fit), 12)]
-    assert failures({m.name: m for m in found}, tmp_path) == []
+    assert failures({m.name: m for m in found}, interpreter) == []
 
 
 def test_a_program_reads_its_own_pointers_and_no_others(tmp_path: Path) -> None:
@@ -115,8 +126,31 @@ def test_a_program_reads_its_own_pointers_and_no_others(tmp_path: Path) -> None:
     assert ".v4" not in odd.asm["ptx"] and ".v2" not in odd.asm["ptx"]
 
 
+def looked_up() -> Graph:
+    """Two tables' rows at positions that are checked."""
+    b = GraphBuilder()
+    table, at = b.input("t", (50, 24)), b.input("i", (37,), DType.I64)
+    made = b.graph(b.call("aten.embedding.default", table, at))
+    return replace(made, facts=(CHECKED,))
+
+
+def test_two_tiles_and_checked_positions(interpreter: InterpreterPool, tmp_path: Path) -> None:
+    found = parts((transposed(70, 96), 2), (transposed(33, 40), 1), (looked_up(), 2))
+    shapes = [len([t for t in p.plan.tiles if not t.is_reduction]) for p in found]
+    assert shapes == [2, 2, 1]
+    loaded = checked(found, interpreter, tmp_path)
+    assert "@triton.jit(debug=True)\ndef triton_for" in loaded.text
+    module = emit_combo(found[2:], 0, H100)
+    args = loading.load(module.text, tmp_path).get_args("cpu")
+    next(a for a in args if not a.is_floating_point())[3] = 50
+    with pytest.raises(IndexOutOfRange):
+        interpreter.launch(module.text, args)
+
+
 def test_what_cannot_be_in_a_combo_is_refused() -> None:
-    (found,) = parts((transposed(), 2))
+    b = GraphBuilder()
+    scanned = b.graph(b.call("aten.cumsum.default", b.input("x", (2, 40000)), 1))
+    (found,) = parts((scanned, 2))
     assert not can_combine(found.plan)
     with pytest.raises(InvalidProgram, match="combo"):
         emit_combo([found], 0, H100)

@@ -145,7 +145,9 @@ class Interpreter:
         self, loaded: modules.LoadedModule, config: Config | None, error: Exception
     ) -> HarnessError:
         chosen = modules.config_dict(config or loaded.configs[0])
-        cause = error.__cause__ or error
+        cause: BaseException = error
+        while cause.__cause__ is not None:  # one for each function within functions
+            cause = cause.__cause__
         if isinstance(cause, IndexError | AssertionError) and _OUT_OF_RANGE.search(str(cause)):
             return IndexOutOfRange(
                 "an index is out of range",
