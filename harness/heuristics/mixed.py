@@ -24,8 +24,8 @@ _WORKSPACE = 4
 """What the strips store and the second kernel reads is at most this part of what is not read."""
 _REGISTERS = 2
 """The part of a multiprocessor's registers that a row's tensors and sums may fill."""
-_BLOCK = 4096
-"""Elements of a tensor in a program's block of rows."""
+_UNDER_WAY = 8192
+"""Elements of a tensor in the blocks of rows of a multiprocessor's programs."""
 
 
 def fits(columns: int, held: int, target: Target) -> bool:
@@ -54,14 +54,13 @@ def pipelined(found: Sequence[Config]) -> tuple[Config, ...]:
 
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """Rows of a program side by side, warps, and blocks of rows under way, as they were fastest on
-    an H200 (docs/measurements/limit.md): 16 elements a thread, all warps along the row, whose sums
-    down the columns then stay in threads; long strips have loads two blocks ahead."""
-    del target
-    row, rows = next_power_of_two(facts.reduced), next_power_of_two(facts.size("x"))
-    x = max(1, min(rows, _BLOCK // row))
-    w = max(1, row // 256 if row < _BLOCK // 2 else x * row // 512)
-    ahead = 3 if rows >= 4 * x else 1
-    wanted = [(x, w, ahead), (x, w, 4 - ahead), (x // 2, w, ahead), (x, w // 2, ahead)]
-    wanted += [(x, 2 * w, ahead), (2 * x, w, 1), (x, w, 4), (x // 2, w // 2, 1)]
-    sized = [((("x", max(1, n)),), max(1, warps), stages) for n, warps, stages in wanted]
+    an H200 (docs/measurements/limit.md): what a multiprocessor's programs load at once fills it,
+    warps lie along the row, whose sums down the columns then stay in threads; loads two ahead."""
+    row = next_power_of_two(facts.reduced)
+    each = max(1, min(_PER_MULTIPROCESSOR, round(facts.size("y") / target.multiprocessors)))
+    x = max(1, min(next_power_of_two(facts.size("x")), _UNDER_WAY // (each * row)))
+    w = max(1, row // 256 if row <= 2048 else row // 1024)
+    wanted = [(x, w, 3), (x, 2 * w, 3), (2 * x, w, 3), (x, w, 4), (x, 2 * w, 4), (x, w // 2, 3)]
+    wanted += [(4 * x, w, 3), (x, w, 1), (x, 2 * w, 1)]
+    sized = [((("x", n),), max(1, warps), stages) for n, warps, stages in wanted]
     return [Proposal(*one, max_warps=16, grow=False) for one in sized]

@@ -267,4 +267,4 @@ def test_registers_of_long_rows() -> None:
     (found,) = measure([CompileJob(module.text, H200)])
     assert not isinstance(found, Exception), found
     assert found.spills == 0
-    assert found.registers <= 128
+    assert found.registers <= 240  # of 255: a row in 128 threads

@@ -396,16 +396,20 @@ def test_rows_at_odd_addresses_are_folded_by_at_most_512_threads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("strip", "columns", "first"),
-    [
-        (64, 4096, (1, 8, 3)),  # rows in 16 elements a thread, two blocks ahead
-        (256, 1024, (4, 4, 3)),  # warps along the row, several rows
-        (4, 8192, (1, 16, 3)),
-        (4, 4096, (1, 8, 3)),
-        (8, 768, (4, 4, 1)),  # a strip that is done before anything could be ahead
+    ("strips", "strip", "columns", "first"),
+    [  # the fastest of those measured on an H200, or within 3 % of it
+        (512, 64, 4096, (1, 4)),
+        (256, 128, 4096, (1, 4)),
+        (512, 256, 1024, (2, 4)),
+        (256, 512, 1024, (4, 4)),
+        (512, 128, 2048, (1, 8)),
+        (256, 256, 2048, (2, 8)),
+        (512, 32, 8192, (1, 8)),
+        (512, 32, 768, (2, 4)),
+        (512, 16, 8, (16, 1)),  # no more rows than there are
     ],
 )
-def test_strips_of_rows(strip: int, columns: int, first: tuple[int, int, int]) -> None:
-    facts = Facts(Family.MIXED, (("y", 512), ("x", strip), ("r0_", columns)), Hint.INNER)
+def test_strips_of_rows(strips: int, strip: int, columns: int, first: tuple[int, int]) -> None:
+    facts = Facts(Family.MIXED, (("y", strips), ("x", strip), ("r0_", columns)), Hint.INNER)
     best = candidates(facts, H200)[0]
-    assert (best.block("XBLOCK"), best.num_warps, best.block("STAGES")) == first
+    assert (best.block("XBLOCK"), best.num_warps, best.block("STAGES")) == (*first, 3)
