@@ -63,7 +63,11 @@ def test_one_disturbed_process_hides_nothing() -> None:
         replace(k, sets=(replace(k.sets[0], ms=tuple(1.03 * x for x in k.sets[0].ms)), *k.sets[1:]))
         for k in suite("B", 2, k40=1.02)
     ]
-    assert verdicts(compared(suite("A", 1), b))["k40"] is Verdict.SLOWER
+    found = compared(suite("A", 1), b)
+    assert verdicts(found)["k40"] is Verdict.SLOWER
+    (row,) = [row for row in found.rows if row.match.a[0].name == "k40"]
+    assert row.effect is not None
+    assert row.effect.high - row.effect.low < 0.01, "what moved a whole process is no scatter"
 
 
 def test_an_unchanged_kernel_that_is_slower_is_the_machines_doing() -> None:
