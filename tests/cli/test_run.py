@@ -14,6 +14,7 @@ import torch
 from harness.codegen.source import EmittedModule
 from harness.errors import CompileFailed, NoDevice, UnsupportedOperator
 from harness.history import store
+from harness.measure.jobs import Timing
 from harness.measure.peers.regions import Comparable
 from harness.records.run import StateSummary
 from harness.runtime.interpret.interpreter import CheckResult
@@ -194,11 +195,11 @@ def test_ctrl_c_keeps_what_was_measured(harness: Command, results: Path, planned
 def test_a_gpu_that_vanishes_keeps_what_was_measured(
     harness: Command, results: Path, planned: Any
 ) -> None:
-    class Vanishing(FakeDevice):
-        def check(self, module: EmittedModule) -> CheckResult:
+    class Vanishing(FakeDevice):  # all kernels of a block are checked before one is timed
+        def time(self, module: EmittedModule) -> Timing:
             if module.name == B.name:
                 raise NoDevice("the GPU cannot be used", got="no device found")
-            return super().check(module)
+            return super().time(module)
 
     planned(FakeEntry("first", compiled(A)), FakeEntry("second", compiled(B)), device=Vanishing())
     answer = harness("run")
