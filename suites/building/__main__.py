@@ -18,6 +18,7 @@ from harness.corpus.selecting import select
 from harness.errors import HarnessError
 from suites.building import catalogue
 from suites.building.capturing import Shard, earlier, merged, shards, with_small
+from suites.building.causes import markdown
 from suites.building.picture import draw
 from suites.building.trying import summary, tried
 
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str]) -> str | None:
     """Do what the arguments say; the error's text where one ends it."""
     options = settings.current()
     parser = argparse.ArgumentParser(prog="python -m suites.building", description=__doc__)
-    parser.add_argument("what", choices=("capture", "build", "try", "picture"))
+    parser.add_argument("what", choices=("capture", "build", "try", "picture", "causes"))
     parser.add_argument("names", nargs="*", metavar="MODEL", help="names or patterns; default: all")
     parser.add_argument("--jobs", type=int, default=options.jobs, help="worker processes")
     parser.add_argument("--folder", type=Path, default=options.suites / "corpus")
@@ -40,6 +41,10 @@ def main(arguments: Sequence[str]) -> str | None:
     try:
         if given.what == "picture":
             draw(store.load(given.folder), Path(given.names[0] if given.names else "corpus.svg"))
+            return None
+        if given.what == "causes":
+            planned, there = catalogue.load(given.folder), store.load(given.folder)
+            sys.stdout.write(markdown(planned, there.captures))
             return None
         if given.what == "try":
             corpus = store.load(given.folder)
