@@ -114,6 +114,11 @@ def test_a_corpus_is_built_tried_and_drawn_by_one_command(tmp_path, monkeypatch,
     assert main(["build", "--no-capture", *places]) is None
     again = store.load(folder)
     assert again.digest == first.digest and again.captures == first.captures, "of what is there"
+    capsys.readouterr()
+    assert main(["causes", *places]) is None
+    said = capsys.readouterr().out
+    assert "| captured | 1 | 1 |" in said and "| not made yet | 1 | 1 |" in said
+    assert "| refuse/inference/f16/latency | could not be built: ValueError: three rows" in said
     assert main(["try", *places]) is None
     assert "1 patterns, 1 distinct kernels" in (said := capsys.readouterr().out)
     assert "0 patterns with something wrong" in said
