@@ -43,8 +43,8 @@ def main(arguments: Sequence[str]) -> str | None:
             draw(store.load(given.folder), Path(given.names[0] if given.names else "corpus.svg"))
             return None
         if given.what == "causes":
-            planned, there = catalogue.load(given.folder), store.load(given.folder)
-            sys.stdout.write(markdown(planned, there.captures))
+            declared = catalogue.load(given.folder)
+            sys.stdout.write(markdown(declared, store.load(given.folder).captures))
             return None
         if given.what == "try":
             corpus = store.load(given.folder)
