@@ -112,7 +112,10 @@ class _Narrow(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 class _Unrounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Computes in ``dtype`` what would be rounded to 16 or 8 bits; with ``some`` types every other
-    result is rounded to one of them, by chance."""
+    result is rounded to one of them, by chance. ``late``: operands are still as narrow as they
+    were given. ``bits`` is whether those of a float were looked at, which must be."""
+
+    late = bits = False
 
     def __init__(self, dtype: torch.dtype, some: Collection[torch.dtype], seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -120,10 +123,14 @@ class _Unrounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.rng = random.Random(seed)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        schema = func._schema
+        moves = schema.is_mutable or any(r.alias_info is not None for r in schema.returns)
+        self.bits |= func is torch.ops.aten.view.dtype and args[0].is_floating_point()
+        if moves and self.late:
+            return func(*args, **(kwargs or {}))
         given = pytree.tree_map(self._wide, (args, kwargs or {}))
         made = func(*given[0], **given[1])
-        schema = func._schema
-        if schema.is_mutable or any(r.alias_info is not None for r in schema.returns):
+        if moves:
             return made
         return pytree.tree_map(self._rounded, made)
 
@@ -134,6 +141,8 @@ class _Unrounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return value.to(self.rng.choice(self.some)).to(value.dtype)
 
     def _wide(self, value: Any) -> Any:
+        if self.late and isinstance(value, torch.Tensor) and value.is_floating_point():
+            return value.to(torch.promote_types(value.dtype, self.dtype))
         narrow = isinstance(value, torch.dtype) and value.is_floating_point and value.itemsize < 4
         return self.dtype if narrow else value
 
@@ -336,8 +345,16 @@ def _widened(
     standard = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
-        with _Unrounded(dtype, some, seed):
+        with _Unrounded(dtype, some, seed) as mode:
             result, own = outcome(function, pytree.tree_map(widen, list(args)))
+        if mode.bits:
+            mode.late = True
+
+            def run(*own: Any) -> Any:  # copies are taken outside
+                with mode:
+                    return function(*own)
+
+            result, own = outcome(run, args)
     finally:
         torch.set_default_dtype(standard)
     leaves = [] if isinstance(result, Exception) else _tensors((result, own))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from harness.backend import Devices
 from harness.conformance.compare import differences
@@ -98,6 +100,16 @@ def test_sums_in_float32_are_no_difference_in_float64(devices: Devices) -> None:
 
     x = torch.linspace(-3, 3, 50, dtype=torch.float64).requires_grad_()
     assert differences(function, [x], Compiler(devices=devices)) == []
+
+
+def test_bits_of_given_floats_are_judged_as_they_were_given(devices: Devices) -> None:
+    from harness.backend import Compiler
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> Any:
+        return torch.float_power(x.view(torch.int32).half(), 2), F.normalize(y.view(torch.half))
+
+    args = [torch.tensor(3.397), torch.randn(3, 16)]
+    assert differences(function, args, Compiler(devices=devices)) == []
 
 
 def test_what_torch_refuses_for_any_backend_is_its_own(devices: Devices) -> None:
