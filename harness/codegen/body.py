@@ -246,8 +246,8 @@ class Body:
                 texts[position] = materialised(arg)
         nonnegative = all(self._nonnegative(a) for a in value.args)
         text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
-        if "libdevice." in text and DType.F64 in tensors:
-            # The device library's functions take a literal for a float32.
+        if ("libdevice." in text and DType.F64 in tensors) or value.op is Op.NEXTAFTER:
+            # The device library's functions take a literal for a float32; it has no bits.
             texts = [materialised(a) if a.literal else a.text for a in args]
             text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
         self.helpers.update(name for name in HELPERS if name in text)

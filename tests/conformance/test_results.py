@@ -342,6 +342,10 @@ def test_results_in_order_and_like_their_operand(compiler: Compiler) -> None:
     assert not any(report.library_calls for report in compiler.reports)
 
 
+def test_the_number_after_a_constant(compiler: Compiler) -> None:
+    check(compiler, lambda x: torch.nextafter(torch.full((3,), 0.5), x), torch.randn(4, 3))
+
+
 def test_what_differs_between_versions_of_torch(compiler: Compiler) -> None:
     def function(x: torch.Tensor, y: torch.Tensor, n: torch.Tensor, h: torch.Tensor) -> Any:
         made = torch.threshold(y, 0.5, 2)
