@@ -32,6 +32,9 @@ _OWN = ("aten", "prims", "harness")
 _BY_STRIDE = ("as_strided", "as_strided_scatter", "as_strided_copy", "copy_strided", "resize")
 """Operators that read memory, not values."""
 _UNKNOWN = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+_EARLY = 64 << 20
+"""Bytes of weights that are laid out before everything else, in few launches; they wait for their
+use, so what is beyond is laid out where it is used."""
 _SIXTEEN_BIT = (torch.bfloat16, torch.float16)
 
 
@@ -145,6 +148,8 @@ class _Relaid:
         self.graph = graph
         self.old: dict[fx.Node, Any] = {}
         self.copies: dict[tuple[fx.Node, tuple[int, ...]], fx.Node] = {}
+        self.first = next(node for node in graph.nodes if node.op != "placeholder")
+        self.early = 0
 
     def run(self) -> None:
         """Rewrite the graph; raises ``_Gaps``."""
@@ -202,6 +207,9 @@ class _Relaid:
             order = sorted(range(rank), key=lambda d: -stride[d])
             back = [order.index(d) for d in range(rank)]
             dense = {"memory_format": torch.contiguous_format}
+            if node.op == "placeholder" and self.early + value(node).nbytes <= _EARLY:
+                self.early += value(node).nbytes
+                before = self.first
             with self.graph.inserting_before(before):
                 made = called(self.graph, node, _aten.permute.default, node, order)
                 made = called(self.graph, node, _aten.clone.default, made, **dense)
