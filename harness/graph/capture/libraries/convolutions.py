@@ -203,18 +203,23 @@ class _Relaid:
         """``node`` in memory in which its dimensions come in the order of ``stride``."""
         key = (node, tuple(stride))
         if key not in self.copies:
-            rank = len(stride)
-            order = sorted(range(rank), key=lambda d: -stride[d])
-            back = [order.index(d) for d in range(rank)]
-            dense = {"memory_format": torch.contiguous_format}
-            if node.op == "placeholder" and self.early + value(node).nbytes <= _EARLY:
-                self.early += value(node).nbytes
-                before = self.first
-            with self.graph.inserting_before(before):
-                made = called(self.graph, node, _aten.permute.default, node, order)
+            order = sorted(range(len(stride)), key=lambda d: -stride[d])
+            early = node.op == "placeholder" and self.early + value(node).nbytes <= _EARLY
+            self.early += value(node).nbytes if early else 0
+            with self.graph.inserting_before(self.first if early else before):
+                made = self._view(node, node, order)
+                dense = {"memory_format": torch.contiguous_format}
                 made = called(self.graph, node, _aten.clone.default, made, **dense)
-                self.copies[key] = called(self.graph, node, _aten.permute.default, made, back)
+            with self.graph.inserting_before(before):
+                self.copies[key] = self._view(
+                    node, made, [order.index(d) for d in range(len(order))]
+                )
         return self.copies[key]
+
+    def _view(self, like: fx.Node, node: fx.Node, order: list[int]) -> fx.Node:
+        if order == sorted(order):
+            return node
+        return called(self.graph, like, _aten.permute.default, node, order)
 
 
 def _by_value(target: Any) -> bool:
