@@ -38,6 +38,9 @@ from harness.tiling.plan import Category, KernelPlan
 
 _INDENT = "    "
 _PROGRAM = "program"
+_LARGE = 4096
+_LIGHT = 16
+"""Bytes that a kernel moves for a point: a tensor of 4-byte elements read and written, or two."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -168,7 +171,7 @@ def _configs(parts: Sequence[Part], heaviest: Part, target: Target) -> list[Conf
     """A configuration for each candidate of the heaviest part: the others take the candidate of
     their own that is nearest in warps."""
     points = sum(part.count * _points(part) * part.plan.facts.reduced for part in parts)
-    every = [candidates(_facts(part, points), target) for part in parts]
+    every = [(*_large(part), *candidates(_facts(part, points), target)) for part in parts]
     found = []
     for leading in every[parts.index(heaviest)]:
         blocks: list[tuple[str, int]] = []
@@ -185,6 +188,15 @@ def _configs(parts: Sequence[Part], heaviest: Part, target: Target) -> list[Conf
         if _programs(parts, dict(blocks)) <= MAX_GRID_X:
             found.append(Config(tuple(blocks), leading.num_warps, leading.num_stages))
     return list(dict.fromkeys(found))
+
+
+def _large(part: Part) -> list[Config]:
+    """The first candidate of a pointwise kernel that moves little a point: few programs, each of
+    which finds its pointers, and what it reads besides, once (gradients scaled by a number on the
+    device, on an H200: 0.215 ms in blocks of 2048, 0.169 in these)."""
+    light = part.plan.bytes_moved <= _LIGHT * _points(part)
+    whole = part.plan.category is Category.POINTWISE and len(_parallel(part)) == 1
+    return [Config((("XBLOCK", _LARGE),), 4)] if light and whole else []
 
 
 def _facts(part: Part, points: int) -> Facts:
