@@ -261,7 +261,8 @@ def _transformers(target: Target, training: bool) -> Example:
     if getattr(config, "pad_token_id", 0) is None:
         config.pad_token_id = 0  # classifiers of sequences look for it
     model = _with_attention(cls, config, attention, "attn_implementation" in dict(target.options))
-    sizes = {"batch": batch, "seq": seq, "image": _side(options.get("image_size", image))}
+    side = options.get("image_size", image)
+    sizes = {"batch": batch, "seq": seq, "image": side[0] if isinstance(side, list) else side}
     inputs = _model_inputs(model, config, sizes, training)
     return Example(_First(model), (), inputs, "model")
 
@@ -279,10 +280,6 @@ def _with_attention(cls: Any, config: Any, attention: str, asked: bool) -> Any:
         return cls(config)
 
 
-def _side(size: Any) -> int:
-    return int(size[0] if isinstance(size, list | tuple) else size)
-
-
 _LAYERS = (
     *("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers"),
     *("decoder_layers", "num_encoder_layers", "num_decoder_layers"),
@@ -296,9 +293,8 @@ def _fewer_layers(defaults: Mapping[str, Any], most: int) -> dict[str, Any]:
     fewer: dict[str, Any] = {}
     counts = {v for k, v in defaults.items() if k in _LAYERS and isinstance(v, int)}
     for key, value in defaults.items():
-        if key in _LAYERS and isinstance(value, int) and value > most:
-            if "depths" not in defaults:
-                fewer[key] = most
+        if key in _LAYERS and isinstance(value, int) and "depths" not in defaults:
+            fewer |= {key: most} if value > most else {}
         elif "layer" in key and isinstance(value, list) and most < len(value) in counts:
             fewer[key] = value[:most]
         elif key.endswith("_config") and key != "backbone_config" and isinstance(value, dict):

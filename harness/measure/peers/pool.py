@@ -84,8 +84,7 @@ class PeerPool(Closing):
             for graph in graphs
         ]
         with ThreadPoolExecutor(1) as thread:
-            # The process that compares imports Inductor meanwhile as well.
-            thread.submit(self._workers[0].all, jobs[:1])
+            thread.submit(self._workers[0].all, jobs[:1])  # it imports Inductor meanwhile too
             self._warming.all(jobs)
 
     def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[RegionRecord, ...]:
