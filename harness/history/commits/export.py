@@ -102,7 +102,7 @@ def _graph(path: str, target: Any, repeats: int) -> dict[str, Any]:
         "reason": "",
         "kernels": [
             {
-                "name": module.name,
+                "name": name,
                 "kind": str(getattr(module, "category", "")),
                 "bytes": int(module.bytes_moved),
                 "launches": count,
@@ -110,7 +110,7 @@ def _graph(path: str, target: Any, repeats: int) -> dict[str, Any]:
                 "origins": list(origins),
                 "text": module.text,
             }
-            for module, region, origins, count in _launched(compiled, target)
+            for name, module, region, origins, count in _launched(compiled, target)
         ],
         "failures": [_said(f.error) for f in getattr(compiled, "failures", ())],
         "library_calls": len(getattr(compiled, "library_calls", ())),
@@ -118,14 +118,17 @@ def _graph(path: str, target: Any, repeats: int) -> dict[str, Any]:
     }
 
 
-def _launched(compiled: Any, target: Any) -> list[tuple[Any, str, Any, int]]:
-    """The modules that are launched, region and nodes of their first launch, and how often: combos
-    where the commit has them in its runs."""
+def _launched(compiled: Any, target: Any) -> list[tuple[str, Any, str, Any, int]]:
+    """The modules that are launched with their names, region and nodes of their first launch, and
+    how often: combos where the commit has them in its runs."""
     if hasattr(compiled, "launched"):
         from harness.combos.choosing import combined
 
         launched = combined(compiled, target).launched()
-        return [(module, region, nodes[0], len(nodes)) for module, region, nodes in launched]
+        return [
+            (module.name, module, region, nodes[0], len(nodes))
+            for module, region, nodes in launched
+        ]
     origins: dict[str, Any] = {}
     for launch in compiled.launches:
         origins.setdefault(launch.kernel.name, launch.group.origins)
@@ -135,7 +138,7 @@ def _launched(compiled: Any, target: Any) -> list[tuple[Any, str, Any, int]]:
         for launch in region.launches:
             regions.setdefault(launch.kernel.name, region.region.name)
     return [
-        (k.module, regions.get(k.name, ""), origins.get(k.name, ()), counts[k.name])
+        (k.name, k.module, regions.get(k.name, ""), origins.get(k.name, ()), counts[k.name])
         for k in compiled.kernels
     ]
 
