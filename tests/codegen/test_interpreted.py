@@ -17,10 +17,12 @@ from tests.operator_cases import graph_of
 from tests.operator_table import CASES
 
 
-def failures(found: dict[str, EmittedModule], interpreter: InterpreterPool) -> list[str]:
-    """Check all modules; a line for each that fails."""
+def failures(
+    found: dict[str, EmittedModule], interpreter: InterpreterPool, config: Config | None = None
+) -> list[str]:
+    """Check all modules, in ``config`` or the first of their own; a line for each that fails."""
     names = list(found)
-    jobs = [CheckJob(found[n].text) for n in names]
+    jobs = [CheckJob(found[n].text, config) for n in names]
     lines: list[str] = []
     for position, answer in interpreter.each(jobs):
         if isinstance(answer, HarnessError):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from harness.graph.model import Graph
 from harness.heuristics.facts import Config
+from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.schedule.build import schedule
 from harness.target import H100
 from tests.codegen.kernels import groups, loads, modules, sources
@@ -95,22 +94,22 @@ PARTS = _graph("""def parts(
 GRAPHS = (PREFIX, NORMED, COLUMNS, ORDERED, PARTS)
 
 
-def test_every_scan_and_sort_computes_what_torch_does(tmp_path: Path) -> None:
+def test_every_scan_and_sort_computes_what_torch_does(interpreter: InterpreterPool) -> None:
     found = {}
     for case in (case for family in FAMILIES for case in family()):
         for module in modules(graph_of(case)):
             found[f"{case.name} {module.name}"] = module
     assert len(found) > 80
-    assert failures(found, tmp_path) == []
+    assert failures(found, interpreter) == []
 
 
 @pytest.mark.parametrize("looped", [True, False])
-def test_fused_scans_compute_what_torch_does(tmp_path: Path, looped: bool) -> None:
+def test_fused_scans_compute_what_torch_does(interpreter: InterpreterPool, looped: bool) -> None:
     found = {}
     for graph in GRAPHS:
         for module in modules(graph, looped):
             found[f"{graph.name} {module.name}"] = module
-    assert failures(found, tmp_path) == []
+    assert failures(found, interpreter) == []
 
 
 def test_scans_share_a_kernel_with_what_surrounds_them() -> None:
@@ -168,19 +167,19 @@ WHOLE = _graph("""def whole(
 
 @pytest.mark.parametrize(("graph", "block"), [(LONG, 2048), (PLACES, 2048)], ids=["f", "i"])
 def test_programs_that_share_rows_compute_what_torch_does(
-    tmp_path: Path, graph: Graph, block: int
+    interpreter: InterpreterPool, graph: Graph, block: int
 ) -> None:
     (module,) = modules(graph)
     assert module.category == "spl"
     config = Config((("XBLOCK", 1), ("R0_BLOCK", block)), 4)
-    assert failures({graph.name: module}, tmp_path, config) == []
+    assert failures({graph.name: module}, interpreter, config) == []
 
 
 @pytest.mark.slow
-def test_groups_of_blocks_wait_for_each_other(tmp_path: Path) -> None:
+def test_groups_of_blocks_wait_for_each_other(interpreter: InterpreterPool) -> None:
     (module,) = modules(GROUPS_OF_BLOCKS)
     config = Config((("XBLOCK", 1), ("R0_BLOCK", 256)), 4)
-    assert failures({"groups": module}, tmp_path, config) == []
+    assert failures({"groups": module}, interpreter, config) == []
 
 
 def test_a_reduction_does_not_share_a_kernel_with_a_split_scan() -> None:
@@ -190,7 +189,7 @@ def test_a_reduction_does_not_share_a_kernel_with_a_split_scan() -> None:
     assert [r.condition for r in made.rejections] == ["split scan"]
 
 
-def test_the_first_few_of_long_rows_are_sorted_no_further(tmp_path: Path) -> None:
+def test_the_first_few_of_long_rows_are_sorted_no_further(interpreter: InterpreterPool) -> None:
     graph = _graph("""def first(
     x: "f32[3, 300]",
 ):
@@ -203,4 +202,4 @@ def test_the_first_few_of_long_rows_are_sorted_no_further(tmp_path: Path) -> Non
 """)
     (module,) = modules(graph)
     assert "tl.topk(" in module.text and "tl.sort(" not in module.text
-    assert failures({"first": module}, tmp_path) == []
+    assert failures({"first": module}, interpreter) == []
