@@ -374,7 +374,8 @@ class Compiler:
         folder = options.dump and dump.new_folder(options.dump, name)
         hooks = () if folder is None else (StageFiles(folder),)
         asked = (self.multi_kernel, self.timed_fusion)
-        decisions, choices = decided(graph, target, self.devices.chooser(device), *asked)
+        chooser = self.devices.chooser(device) if any(asked) else None
+        decisions, choices = decided(graph, target, chooser, *asked)
         compiled = replace(compile_graph(graph, target, decisions, hooks), choices=choices)
         if self.combo_kernels:
             timed = self.timed_combos and device.type == "cuda"

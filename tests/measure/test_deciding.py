@@ -236,6 +236,15 @@ def test_without_a_gpu_the_report_says_that_nothing_was_timed(devices: Devices) 
     assert NOTHING_TIMED in str(compiler.reports[0])
 
 
+def test_nothing_is_made_to_time_where_nothing_is_asked(
+    devices: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Devices, "chooser", lambda *_: pytest.fail("a timer nobody asked for"))
+    run = torch.compile(lambda x: x * 2, backend=Compiler(devices=devices, fail_on_fallback=True))
+    x = torch.randn(8)
+    torch.testing.assert_close(run(x), x * 2)
+
+
 def test_a_timer_made_while_compiling_has_real_memory(
     devices: Devices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
