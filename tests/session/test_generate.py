@@ -57,11 +57,11 @@ def test_what_another_process_generated_has_its_small_sizes(tmp_path: Path) -> N
 def test_a_gpu_that_was_seen_is_taken_by_its_first_job(tmp_path: Path) -> None:
     seen = DeviceFacts(H100, Machine("fake", gpu="seen"), "fake/1")
     with CudaDevice(tmp_path, 1, handlers=fake_device.HANDLERS, seen=seen) as made:
-        assert made.machine.gpu == "seen"
+        assert made.facts.machine.gpu == "seen"
         assert not (tmp_path / "taken").exists()
         made.check(module("k"))
         assert (tmp_path / "taken").read_text() == "x"
-        assert made.machine.gpu is None
+        assert made.facts.machine.gpu is None
         assert made.copy_gbps == 1000.0
 
 
