@@ -36,6 +36,11 @@ def added(b: torch.Tensor, x: torch.Tensor, w: torch.Tensor) -> Any:
     return y.float().softmax(1), y
 
 
+def matrix_added(c: torch.Tensor, x: torch.Tensor, w: torch.Tensor) -> Any:
+    """A matrix is added: left alone."""
+    return torch.addmm(c, x.t(), w.t())
+
+
 def square(x: torch.Tensor, w: torch.Tensor) -> Any:
     """All sizes odd, and the same; memory whose transpose no node is."""
     return x.t() @ torch.empty_like(w.t()).copy_(w)
@@ -89,6 +94,13 @@ def test_what_does_not_pay_is_left_alone(inputs: tuple[torch.Tensor, ...]) -> No
     """Little depth: the copies cost more than the product. 32 bits: other kernels."""
     made, _ = rewritten(logits, *inputs)
     assert not any(n.target is aten.constant_pad_nd.default for n in made.graph.nodes)
+
+
+def test_a_sum_with_a_matrix_is_left_alone() -> None:
+    inputs = half(33, 35), half(800, 33), half(35, 800)
+    made, wanted = rewritten(matrix_added, *inputs)
+    assert not any(n.target is aten.constant_pad_nd.default for n in made.graph.nodes)
+    torch.testing.assert_close(made(*inputs), wanted)
 
 
 @pytest.mark.parametrize(("columns", "row"), [(50257, 50264), (8, 8), (1, 8)])

@@ -102,7 +102,7 @@ def _planned(node: fx.Node, copies: _Copies) -> _Plan | None:
         return None
     first, second = (_Operand.of(arg) for arg in node.args[-2:])
     (m, n), itemsize = result.shape, result.itemsize
-    if first is None or second is None or tensors[0].dim() == 1 and tensors[0].stride() != (1,):
+    if first is None or second is None or (len(tensors) == 3 and tensors[0].shape != (n,)):
         return None
     k = first.rows if first.turned else first.columns
     large = {m: m, n: n, k: k}
@@ -129,10 +129,8 @@ def _enlarge(graph: fx.Graph, node: fx.Node, plan: _Plan, copies: _Copies) -> No
             node.args = tuple(copy if arg is one.node else arg for arg in node.args)
         if len(node.args) == 3 and wide:
             bias: Any = node.args[0]
-            if value(bias).shape[-1] == n:
-                node.update_arg(
-                    0, called(graph, bias, _aten.constant_pad_nd.default, bias, [0, wide])
-                )
+            more = called(graph, bias, _aten.constant_pad_nd.default, bias, [0, wide])
+            node.update_arg(0, more)
     node.meta.pop("tensor_meta", None)
     node.meta["val"] = traced(node)
     own = _cut_out(graph, node, (m, n))
