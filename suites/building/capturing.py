@@ -6,6 +6,7 @@ on where it was. A model that its library cannot build leaves the library's sent
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -197,6 +198,7 @@ def _kept(path: Path) -> Shard | None:
 
 def _failed(planned: Planned, error: HarnessError) -> Capture:
     said = " ".join(f"{error.what}: {error.got}".split()) if error.got else error.what
+    said = re.sub(r"(?<!\S)(?:/[^\s/]+)+/", "", said)  # a file's name tells enough
     return blank(planned, said[:300])
 
 

@@ -76,7 +76,7 @@ def crash(rows, columns):
 def hang(rows, columns):
     time.sleep(60)
 def refuse(rows, columns):
-    raise ValueError("three rows are\\ntoo few")
+    raise ValueError(f"three rows are too few, see {__file__} and a/b\\nreally")
 """
 
 
@@ -93,6 +93,7 @@ def test_captures_that_crash_hang_or_fail_are_rows(tmp_path, monkeypatch):
     assert "ended" in reasons["crash"] or "died" in reasons["crash"]
     assert "4 s" in reasons["hang"]
     assert "three rows are" in reasons["refuse"] and "\n" not in reasons["refuse"]
+    assert "see corpus_models.py and a/b" in reasons["refuse"], "no folder of this machine"
     again = shards(planned, tmp_path / "work", 0)
     assert again == found, "captures that are known are not made again"
 
