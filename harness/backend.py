@@ -29,8 +29,7 @@ from torch import fx
 from harness import dump
 from harness import options as settings
 from harness.codegen.source import EmittedModule
-from harness.combos.choosing import Faster, combined
-from harness.combos.timing import is_faster
+from harness.combos.choosing import combined
 from harness.compiled import CompiledGraph, Report, mixed_layouts
 from harness.errors import (
     FallbackWarning,
@@ -56,7 +55,7 @@ from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joi
 from harness.graph.capture.fx import Conversion, Naming, convert, real_tensors
 from harness.graph.model import CHECKED, Graph
 from harness.hooks import StageFiles
-from harness.measure.deciding import Choose, decided
+from harness.measure.deciding import Choose, decided, faster_joined
 from harness.measure.timer.graph_timer import CudaTimer
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
@@ -159,11 +158,6 @@ class Devices:
             remedy="move the model and its inputs to one of these",
         )
 
-    def faster(self, device: torch.device) -> Faster:
-        """What times a combo on ``device`` against its parts."""
-        timer = self.timer or CudaTimer()
-        return functools.partial(is_faster, self._on_cuda(device), timer)
-
     def close(self) -> None:
         """End the interpreter's process and unload kernels."""
         if self._pool is not None:
@@ -264,7 +258,8 @@ class Compiler:
     too; both wait for the device at every launch and look at nothing while a CUDA graph is being
     captured. ``warn_layouts`` gives a ``LayoutWarning`` for a kernel whose inputs of one shape
     lie in memory in different orders. Without ``combo_kernels`` every kernel is launched by itself;
-    with ``timed_combos`` those on CUDA that are faster apart, which is timed while compiling.
+    with ``timed_combos`` those on CUDA that are not surely faster as one, which is timed while
+    compiling.
 
     With ``multi_kernel`` reductions that may be faster in a loop or in one block are compiled and
     timed both ways, with ``timed_fusion`` fused kernels against their halves, on CUDA, before the
@@ -374,12 +369,12 @@ class Compiler:
         folder = options.dump and dump.new_folder(options.dump, name)
         hooks = () if folder is None else (StageFiles(folder),)
         asked = (self.multi_kernel, self.timed_fusion)
-        chooser = self.devices.chooser(device) if any(asked) else None
+        timed = any(asked) or self.timed_combos
+        chooser = self.devices.chooser(device) if timed else None
         decisions, choices = decided(graph, target, chooser, *asked)
         compiled = replace(compile_graph(graph, target, decisions, hooks), choices=choices)
         if self.combo_kernels:
-            timed = self.timed_combos and device.type == "cuda"
-            faster = self.devices.faster(device) if timed else None
+            faster = faster_joined(chooser) if self.timed_combos and chooser else None
             compiled = combined(compiled, target, faster)
         failures = compiled.report().failures
         if failures and converted.sizes and kind != "backward":

@@ -3,15 +3,17 @@
 A reduction in one block or in a loop, and the last fusion of a kernel or its two halves apart:
 the graph is compiled the other way too, the kernels that differ are timed against each other on
 arguments of the recorded sizes, and what is faster becomes a decision (``harness.decisions``),
-which the compilation that counts replays.
+which the compilation that counts replays. Combos are asked about in the same way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
-from harness.compiled import CompiledGraph, Launch
+from harness.combos.choosing import Faster
+from harness.compiled import Combo, CompiledGraph, Launch
 from harness.decisions import UNDECIDED, Decisions
 from harness.graph.model import Graph
 from harness.heuristics.facts import Hint
@@ -54,6 +56,25 @@ def decided(
                 break
         decisions = decider.loops(decisions) if loops else decisions
     return decisions, tuple(decider.told)
+
+
+def faster_joined(choose: Choose) -> Faster:
+    """What says whether a combo is surely faster than its launches one after the other, on random
+    arguments of the graph's sizes; not where they cannot be timed."""
+    from harness.graph.capture.fx import real_tensors
+
+    def faster(combo: Combo, launches: Sequence[Launch]) -> bool:
+        # Buffers are called so in their region: equal names of two regions are other memory.
+        own = tuple(
+            tuple(tuple(f"{region}.{name}" for name in names) for names in launch.arguments)
+            for (region, _), launch in zip(combo.launches, launches, strict=True)
+        )
+        apart = replace(_way(launches, "apart"), arguments=own)
+        joined = Way("joined", (combo.module.text,), (tuple(chain.from_iterable(own)),))
+        with real_tensors():
+            return choose((apart, joined)).taken == 1
+
+    return faster
 
 
 @dataclass(frozen=True, slots=True)

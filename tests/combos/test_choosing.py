@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from harness.backend import Compiler
+from harness.backend import Compiler, Devices
 from harness.codegen.source import EmittedModule
-from harness.combos import timing
 from harness.combos.choosing import MOST_ARGUMENTS, combined
 from harness.compiled import Combo, CompiledGraph, Launch
 from harness.executor import Launches, prepare_graph
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay
+from harness.measure.deciding import faster_joined
 from harness.pipeline import compile_graph
+from harness.records.trials import Outcome, Way
 from harness.target import H100
 from tests.graph.building import GraphBuilder
 from tests.test_executor import launches_of_torch
@@ -195,39 +196,42 @@ def test_a_combo_is_kept_if_it_is_timed_faster(faster: bool) -> None:
 
 
 @pytest.mark.parametrize("joined", [0.5, 2.0])
-def test_a_combo_is_timed_against_its_parts_on_the_same_arguments(
-    joined: float, monkeypatch: pytest.MonkeyPatch
+def test_a_combo_is_timed_against_its_parts_on_the_same_arguments(joined: float) -> None:
+    graph = compile_graph(states([(4, 3), (5, 6)]), H100)
+    seen: list[Sequence[Way]] = []
+
+    def choose(ways: Sequence[Way]) -> Outcome:
+        assert type(torch.ones(1)) is torch.Tensor
+        seen.append(ways)
+        return Outcome(int(joined < 1), "timed", (1.0, joined))
+
+    with FakeTensorMode():  # as while torch traces
+        compiled = combined(graph, H100, faster_joined(choose))
+    ((apart, whole),) = seen
+    assert [apart.name, whole.name] == ["apart", "joined"]
+    assert [m.text for m in modules_of(compiled)] == [
+        *(whole if joined < 1 else apart).module_texts
+    ]
+    assert whole.arguments == (tuple(n for names in apart.arguments for n in names),)
+    assert [len(names) for names in apart.arguments] == [2, 2] and len(whole.arguments[0]) == 4
+    assert not {*sum(apart.arguments[0], ())} & {*sum(apart.arguments[1], ())}
+
+
+@pytest.mark.parametrize("taken", [0, 1])
+def test_the_backend_asks_about_its_combos(
+    taken: int, devices: Devices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled = combined(compile_graph(states([(4, 3), (5, 6)]), H100), H100)
-    (combo,) = compiled.bundles[0].combos
-    seen: list[tuple[str, list[int]]] = []
-    monkeypatch.setattr(timing, "raw_stream", lambda: lambda _device: 7)
+    choose = lambda _ways: Outcome(taken, "timed", (1.0, 1.0))  # noqa: E731
+    monkeypatch.setattr(Devices, "chooser", lambda _self, _device: choose)
+    torch._dynamo.reset()
+    compiler = Compiler(devices=devices, timed_combos=True, fail_on_fallback=True)
+    x, y = torch.randn(4, 3), torch.randn(5, 6)
+    made = torch.compile(lambda x, y: (x + 1, y + 1), backend=compiler)(x, y)
+    torch.testing.assert_close(made, (x + 1, y + 1))
+    assert compiler.reports[0].launches == 2 - taken
 
-    class Kernels:
-        device = 0
 
-        def get(self, text: str) -> SimpleNamespace:
-            names = [m for m, _ in compiled.distinct() if m.text == text]
-            own = names or [k.module for k in compiled.kernels if k.module.text == text]
-            signature = dict(own[0].signature)
-
-            def kernel(stream: int, *args: int) -> None:
-                assert stream == 7 and len(args) == len(signature)
-                seen.append((own[0].name, [*args]))
-
-            def arguments(device: str) -> list[int]:
-                assert device == "cuda:0"
-                return [*range(len(signature))]
-
-            loaded = SimpleNamespace(signature=signature, get_args=arguments)
-            return SimpleNamespace(kernel=kernel, loaded=loaded)
-
-    class Clock:
-        def compare(self, launches: Any, _budget: float) -> dict[str, SimpleNamespace]:
-            assert [*launches] == ["joined", "apart"]
-            return {n: SimpleNamespace(median=joined if n == "joined" else 1.0) for n in launches}
-
-    kernels: Any = Kernels()
-    clock: Any = Clock()
-    assert timing.is_faster(kernels, clock, combo, compiled.launches) == (joined < 1)
-    assert [args for _, args in seen] == [[0, 1, 2, 3], [0, 1], [2, 3]]
+def modules_of(compiled: CompiledGraph) -> list[EmittedModule]:
+    """What is launched, in order."""
+    bundled = [combo.module for bundle in compiled.bundles for combo in bundle.combos]
+    return bundled or [launch.kernel.module for launch in compiled.launches]
