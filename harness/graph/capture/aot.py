@@ -222,6 +222,7 @@ def compile_joint(
             as_images(graph)
             channels_last(graph)
             padded(graph)
+            graph.recompile()
 
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any

@@ -60,6 +60,7 @@ def rewritten(function: Any, *inputs: torch.Tensor) -> tuple[fx.GraphModule, Any
     normalise(made)
     wanted = made(*inputs)
     padded(made)
+    made.recompile()
     return made, wanted
 
 

@@ -1,4 +1,5 @@
-"""Calls in traced graphs: what rewriting them needs. Every node's ``meta`` has its fake value."""
+"""Calls in traced graphs: what rewriting them needs. Every node's ``meta`` has its fake value; who
+has rewritten a graph recompiles its module, once."""
 
 from __future__ import annotations
 

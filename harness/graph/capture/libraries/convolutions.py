@@ -46,7 +46,6 @@ def without_biases(gm: fx.GraphModule) -> None:
             _bias_behind(gm, node)
         elif node.target is _BACKWARD and node.args[10][2]:
             _bias_gradient_apart(gm, node)
-    gm.recompile()
 
 
 def _bias_behind(gm: fx.GraphModule, node: fx.Node) -> None:
@@ -83,7 +82,6 @@ def as_images(gm: fx.GraphModule) -> None:
     for node in list(gm.graph.nodes):
         if _wants(node, rank=3):
             _as_image(gm.graph, node)
-    gm.recompile()
 
 
 def _as_image(graph: fx.Graph, node: fx.Node) -> None:
@@ -121,7 +119,6 @@ def channels_last(gm: fx.GraphModule) -> None:
     except _Gaps:
         return
     gm.graph = graph
-    gm.recompile()
 
 
 def _wants(node: fx.Node, rank: int = 4) -> bool:
@@ -157,10 +154,11 @@ class _Relaid:
             if node.op == "output":
                 self._restore(node)
             elif node.op == "call_function":
-                if _wants(node):
-                    for place in _OPERANDS[node.target]:
-                        self._last(node, place)
-                self._again(node)
+                wanted = _wants(node)
+                for place in _OPERANDS[node.target] if wanted else ():
+                    self._last(node, place)
+                if wanted or self.old.keys() & set(node.all_input_nodes):
+                    self._again(node)
 
     def _last(self, node: fx.Node, place: int) -> None:
         """Have ``node`` read its argument ``place`` channels last."""
@@ -172,8 +170,6 @@ class _Relaid:
 
     def _again(self, node: fx.Node) -> None:
         """Trace ``node`` with operands as they lie now."""
-        if not (_wants(node) or self.old.keys() & set(node.all_input_nodes)):
-            return
         if node.target is not operator.getitem and not _by_value(node.target):
             self._restore(node)
         elif not _UNKNOWN & set(getattr(node.target, "tags", ())):

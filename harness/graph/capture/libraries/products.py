@@ -88,7 +88,6 @@ def padded(gm: fx.GraphModule) -> None:
             plan = _planned(node, copies)
             if plan is not None:
                 _enlarge(gm.graph, node, plan, copies)
-    gm.recompile()
 
 
 def _planned(node: fx.Node, copies: _Copies) -> _Plan | None:
