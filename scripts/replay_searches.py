@@ -27,12 +27,7 @@ from recorded_tunings import Recorded, replay
 
 from harness.heuristics.facts import Config
 from harness.runtime.module import config_from_dict
-from harness.runtime.tune.search import (
-    CoordinateDescent,
-    GuidedSearch,
-    Search,
-    View,
-)
+from harness.runtime.tune.search import CoordinateDescent, GuidedSearch, Search, View
 from harness.runtime.tune.space import STAGES, WARPS, Space
 
 EXTRA = (4, 8, 12, 16, 24, 32)

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suites.benchmarking import (
-    named,
-    open_device,
-    open_regions,
-    parametrize,
-)
+from suites.benchmarking import named, open_device, open_regions, parametrize
 
 suite_device = pytest.fixture(scope="session")(open_device)
 suite_regions = pytest.fixture(scope="session")(open_regions)

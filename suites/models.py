@@ -16,10 +16,7 @@ class _LlamaBlock(nn.Module):
     """One decoder layer with the rotary embedding it is given by the model."""
 
     def __init__(self, config: Any) -> None:
-        from transformers.models.llama.modeling_llama import (
-            LlamaDecoderLayer,
-            LlamaRotaryEmbedding,
-        )
+        from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
 
         super().__init__()
         self.layer = LlamaDecoderLayer(config, layer_idx=0)

@@ -19,17 +19,7 @@ import sympy
 
 from harness.dtypes import DType, from_torch_name
 from harness.errors import DamagedGraph, GraphError
-from harness.graph.model import (
-    Arg,
-    Graph,
-    Input,
-    Mutation,
-    Node,
-    Ref,
-    TensorType,
-    Token,
-    ValueType,
-)
+from harness.graph.model import Arg, Graph, Input, Mutation, Node, Ref, TensorType, Token, ValueType
 from harness.graph.sizes import parse_size, parse_type, print_type
 
 T = TypeVar("T")

@@ -188,10 +188,7 @@ def last_uses(used: Sequence[Iterable[K]], keep: Iterable[K] = ()) -> list[list[
 
 
 def replay(
-    graph: Graph,
-    tensors: Sequence[torch.Tensor],
-    device: torch.device | str,
-    float64: bool = False,
+    graph: Graph, tensors: Sequence[torch.Tensor], device: torch.device | str, float64: bool = False
 ) -> list[torch.Tensor | None]:
     """The graph's outputs, computed node by node with torch on ``tensors`` (one per
     graph input, on ``device``).

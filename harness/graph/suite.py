@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).resolve().parents[2] / "suites"
 """Where the suites that come with the harness lie."""
 
-_PARTS = {
-    "inference": ("forward",),
-    "training": ("forward", "backward"),
-    "optimizer": ("step",),
-}
+_PARTS = {"inference": ("forward",), "training": ("forward", "backward"), "optimizer": ("step",)}
 
 
 @dataclass(frozen=True)

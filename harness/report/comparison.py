@@ -333,10 +333,7 @@ def _sums(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Block]
     if rest:
         count = Counter(row["verdict"] for row in rest)
         said = ", ".join(f"{n} {word(Verdict(v))}" for v, n in count.items())
-        yield from (
-            Text(),
-            Details(f"{plural(len(rest), 'model')}: {said}", [Table(_SUMS, rest)]),
-        )
+        yield from (Text(), Details(f"{plural(len(rest), 'model')}: {said}", [Table(_SUMS, rest)]))
 
 
 def _scope(row: Row) -> str:

@@ -47,11 +47,7 @@ def noise_document(noise: Noise) -> dict[str, Any]:
 
 def match_document(match: Match) -> dict[str, Any]:
     """The JSON of what is compared with what; figures of several kernels are sums or the worst."""
-    found: dict[str, Any] = {
-        "graph": match.graph,
-        "region": match.region,
-        "matched_by": match.how,
-    }
+    found: dict[str, Any] = {"graph": match.graph, "region": match.region, "matched_by": match.how}
     for name, kernels in (("a", match.a), ("b", match.b)):
         found[name] = {
             "kernels": [kernel.name for kernel in kernels],

@@ -16,18 +16,7 @@ from harness.records.names import short
 from harness.records.run import Check, GraphRecord, KernelRecord, Run, StateSummary, to_json
 from harness.records.timing import DISTURBED
 from harness.report.output import Case, Report
-from harness.table import (
-    NOTHING,
-    Block,
-    Column,
-    Fit,
-    Row,
-    Table,
-    Text,
-    number,
-    paragraphs,
-    plural,
-)
+from harness.table import NOTHING, Block, Column, Fit, Row, Table, Text, number, paragraphs, plural
 
 NO_GPU = "no GPU"
 LEGEND = (
@@ -100,10 +89,7 @@ def _graph(graph: GraphRecord, columns: tuple[Column, ...]) -> list[Block]:
     )
     rows = [_kernel_document(_without_samples(kernel)) for kernel in graph.kernels]
     alike = [note for note, n in Counter(map(_unchecked, rows)).items() if note and n > 1]
-    found: list[Block] = [
-        Text(),
-        Table(columns, rows, title, lambda row: _remarks(row, alike)),
-    ]
+    found: list[Block] = [Text(), Table(columns, rows, title, lambda row: _remarks(row, alike))]
     for note in alike:
         count = sum(_unchecked(row) == note for row in rows)
         found.append(Text(f"  {count} kernels not checked: {note}", wrapped=True))

@@ -12,17 +12,7 @@ from harness.records.trials import Trial, standard_error
 from harness.report.output import Report
 from harness.runtime.module import config_from_dict
 from harness.runtime.tune.scaling import occupancy
-from harness.table import (
-    NOTHING,
-    Block,
-    Column,
-    Fit,
-    Row,
-    Table,
-    Text,
-    number,
-    paragraphs,
-)
+from harness.table import NOTHING, Block, Column, Fit, Row, Table, Text, number, paragraphs
 from harness.target import Target
 
 

@@ -218,8 +218,7 @@ class Fuser:
         worth = bound(a.candidate, b.candidate, self.facts)
         if worth > 0:
             heapq.heappush(
-                self.queue,
-                _Entry(self._key(first, second, worth), (a.version, b.version)),
+                self.queue, _Entry(self._key(first, second, worth), (a.version, b.version))
             )
 
     def _key(self, first: int, second: int, worth: int) -> tuple[int, int, int, int, int]:
@@ -249,10 +248,7 @@ class Fuser:
             self._reject(first, second, outcome)
             return
         joined, worth = outcome
-        heapq.heappush(
-            self.queue,
-            _Entry(self._key(first, second, worth), entry.versions, joined),
-        )
+        heapq.heappush(self.queue, _Entry(self._key(first, second, worth), entry.versions, joined))
 
     def _decide(
         self, first: int, second: int, unrelated: bool

@@ -48,8 +48,7 @@ def pair(first: Candidate, second: Candidate) -> Sides | Rejection:
         return Sides(first, second, ((everything, others),), (), Level.FULL)
     shape = f"{first.numel}" if first.rnumel == 1 else f"{first.numel} x {first.rnumel}"
     return Rejection(
-        "sizes",
-        f"{first.name} runs over {shape} points, {second.name} over {second.numel}",
+        "sizes", f"{first.name} runs over {shape} points, {second.name} over {second.numel}"
     )
 
 

@@ -99,10 +99,7 @@ def _settle(views: dict[int, NestView], levels: dict[int, int], facts: Facts) ->
 
 
 def _recomputed(
-    candidate: Candidate,
-    numbers: set[int],
-    inside: frozenset[str],
-    facts: Facts,
+    candidate: Candidate, numbers: set[int], inside: frozenset[str], facts: Facts
 ) -> set[int]:
     """Full-size nests of earlier loops whose unsaved values this loop needs."""
     views = {v.number: v for v in candidate.views}

@@ -9,12 +9,7 @@ import difflib
 from collections.abc import Sequence
 
 from harness.records import metrics, modules
-from harness.records.causes import (
-    clock_change,
-    metric_changes,
-    setting_changes,
-    version_changes,
-)
+from harness.records.causes import clock_change, metric_changes, setting_changes, version_changes
 from harness.records.metrics import Metric
 from harness.records.run import KernelRecord, Run
 from harness.target import TARGETS

@@ -101,10 +101,7 @@ class Device:
 
     def _timing(self, name: str) -> Any:
         found = Samples(
-            tuple(self.ms[name]),
-            process=self.process,
-            clock_mhz=self.clocks.get(name),
-            launches=7,
+            tuple(self.ms[name]), process=self.process, clock_mhz=self.clocks.get(name), launches=7
         )
         return Timing(CONFIG, found)
 

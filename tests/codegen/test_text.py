@@ -55,10 +55,7 @@ def test_contiguous_access_is_not_hidden_behind_a_split() -> None:
 def test_a_mutated_parameter_is_one_argument() -> None:
     source = only(graphs.STEP)
     kinds = [(a.name, a.kind) for a in source.plan.arguments]
-    assert kinds == [
-        ("in_out_ptr0", ArgumentKind.IN_OUT),
-        ("in_ptr0", ArgumentKind.INPUT),
-    ]
+    assert kinds == [("in_out_ptr0", ArgumentKind.IN_OUT), ("in_ptr0", ArgumentKind.INPUT)]
     assert "tl.load(in_out_ptr0 + xindex, xmask)" in source.text
     assert "tl.store(in_out_ptr0 + xindex, tmp3, xmask)" in source.text
 

@@ -45,15 +45,7 @@ def test_samples_are_spread_and_repeat(corpus):
 
 
 @pytest.mark.parametrize(
-    "query",
-    [
-        "kind",
-        "colour=red",
-        "bytes>much",
-        "kind>2",
-        "sample=0",
-        "seed=x",
-    ],
+    "query", ["kind", "colour=red", "bytes>much", "kind>2", "sample=0", "seed=x"]
 )
 def test_what_makes_no_sense(corpus, query):
     with pytest.raises(UsageError):

@@ -8,16 +8,7 @@ import sympy
 import torch
 
 from harness.dtypes import DType, from_torch_name
-from harness.graph.model import (
-    Arg,
-    Graph,
-    Input,
-    Mutation,
-    Node,
-    Ref,
-    TensorType,
-    ValueType,
-)
+from harness.graph.model import Arg, Graph, Input, Mutation, Node, Ref, TensorType, ValueType
 from harness.graph.replay import call_node, torch_dtype
 from harness.ir.index import integers
 

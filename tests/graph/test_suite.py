@@ -176,14 +176,7 @@ def test_capturing_again_gives_the_same_bytes(name, monkeypatch):
 def test_another_structure_at_small_sizes_is_refused(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
     entry = Entry(
-        "depth",
-        "t",
-        "o",
-        f"{__name__}:stack",
-        "inference",
-        DType.F32,
-        {"depth": 3},
-        {"depth": 2},
+        "depth", "t", "o", f"{__name__}:stack", "inference", DType.F32, {"depth": 3}, {"depth": 2}
     )
     with pytest.raises(CaptureFailed, match="another structure"):
         capture_entry(entry)

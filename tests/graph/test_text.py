@@ -15,13 +15,7 @@ from hypothesis import strategies as st
 from harness.dtypes import DType
 from harness.errors import DamagedGraph, GraphError
 from harness.graph.model import Graph, Input, Mutation, Node, Ref, TensorType, Token
-from harness.graph.sizes import (
-    contiguous_strides,
-    parse_size,
-    parse_type,
-    print_size,
-    print_type,
-)
+from harness.graph.sizes import contiguous_strides, parse_size, parse_type, print_size, print_type
 from harness.graph.text import dumps, load, loads, save
 from harness.ir.index import FloorDiv, Mod, size_symbol
 

@@ -44,10 +44,7 @@ Sizes = Mapping[sympy.Symbol, int]
 
 
 def interpret(
-    program: Program,
-    inputs: Mapping[str, Array],
-    sizes: Sizes | None = None,
-    float64: bool = False,
+    program: Program, inputs: Mapping[str, Array], sizes: Sizes | None = None, float64: bool = False
 ) -> dict[str, Array]:
     """Run ``program`` on ``inputs`` (by buffer name, each of its buffer's shape).
 

@@ -150,10 +150,7 @@ def test_welford_and_online_softmax() -> None:
         for c in range(2)
     ]
     made = program(
-        [
-            buffer("x", DType.F32, (4, 9)),
-            *(buffer(n, DType.F32, (4,), Role.OUTPUT) for n in names),
-        ],
+        [buffer("x", DType.F32, (4, 9)), *(buffer(n, DType.F32, (4,), Role.OUTPUT) for n in names)],
         [(I0, 4)],
         [(R0, 9)],
         stores,
@@ -291,10 +288,7 @@ def test_unknown_sizes_come_from_the_inputs() -> None:
     flat = axis_symbol("i", 0)
     value = b.load("x", 6 * Mod(flat, S0) + FloorDiv(flat, S0), DType.F32)
     made = program(
-        [
-            buffer("x", DType.F32, (S0, 6)),
-            buffer("y", DType.F32, (6, S0), Role.OUTPUT),
-        ],
+        [buffer("x", DType.F32, (S0, 6)), buffer("y", DType.F32, (6, S0), Role.OUTPUT)],
         [(flat, 6 * S0)],
         [],
         [Store("y", flat, value)],

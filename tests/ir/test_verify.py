@@ -84,11 +84,7 @@ BAD: dict[str, Callable[[], Program]] = {
         B.compute(Op.ADD, DIFFERENCE, B.constant(1, DType.I32), dtype=DType.F32)
     ),
     "wrong result type": lambda: y_store(
-        B.compute(
-            Op.CAST,
-            B.compute(Op.EXP, DIFFERENCE, dtype=DType.F64),
-            dtype=DType.F32,
-        )
+        B.compute(Op.CAST, B.compute(Op.EXP, DIFFERENCE, dtype=DType.F64), dtype=DType.F32)
     ),
     "nothing is computed in": lambda: y_store(
         B.compute(Op.CAST, Compute(DType.BF16, Op.NEG, (DIFFERENCE,)), dtype=DType.F32)

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.heuristics.facts import Config
-from harness.measure.tuning import (
-    KernelTuning,
-    chosen_before,
-    fitting,
-    totals,
-    tunings_of,
-)
+from harness.measure.tuning import KernelTuning, chosen_before, fitting, totals, tunings_of
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, from_json, to_json
 from harness.records.trials import Origin, Resources, Trial
 

@@ -51,9 +51,7 @@ class Tensor:
     def permuted(self, *order: int) -> Tensor:
         """The view with dimensions in another order."""
         return Tensor(
-            self.name,
-            tuple(self.shape[k] for k in order),
-            tuple(self.stride[k] for k in order),
+            self.name, tuple(self.shape[k] for k in order), tuple(self.stride[k] for k in order)
         )
 
     def expanded(self, shape: Sequence[int]) -> Tensor:
@@ -176,10 +174,7 @@ class Maker:
             label = name if len(components) == 1 else f"{name}_{component}"
             dtype = DType.I64 if kind in (ReduceKind.ARGMAX, ReduceKind.ARGMIN) else F32
             target = self.buffer(label, kept, role, dtype)
-            index = sum(
-                (s * a.var for s, a in zip(target.stride, axes, strict=True)),
-                sympy.S.Zero,
-            )
+            index = sum((s * a.var for s, a in zip(target.stride, axes, strict=True)), sympy.S.Zero)
             made = self.builder.reduce(kind, value, dtype=dtype, component=component)
             stores.append(Store(label, sympy.sympify(index), made))
             tensors.append(target)

@@ -43,11 +43,7 @@ def test_softmax() -> None:
     program = m.program(y)
     made = schedule(program, H100)
     (group,) = made.groups
-    assert layers(group) == [
-        (LOOP, ["amax"]),
-        (LOOP, ["exp", "sum"]),
-        (LOOP, ["exp", "div"]),
-    ]
+    assert layers(group) == [(LOOP, ["amax"]), (LOOP, ["exp", "sum"]), (LOOP, ["exp", "div"])]
     assert group.internal == {"amax", "exp", "sum"}
     assert_same(program, made)
 
@@ -80,11 +76,7 @@ def test_residual_add_and_norm_of_a_viewed_tensor() -> None:
     (group,) = made.groups
     assert (int(group.numel), int(group.rnumel)) == (64, 96)
     # the sum is an output, so the second loop loads it instead of adding again
-    assert layers(group) == [
-        (LOOP, ["add", "welford"]),
-        (FLAT, ["rstd"]),
-        (LOOP, ["norm"]),
-    ]
+    assert layers(group) == [(LOOP, ["add", "welford"]), (FLAT, ["rstd"]), (LOOP, ["norm"])]
     assert_same(program, made)
 
 
@@ -137,10 +129,7 @@ def test_rowwise_fp8_quantisation() -> None:
     (top,) = m.reduce("amax", ReduceKind.MAX, [x], lambda a: m.op(Op.ABS, a), [1])
     scale = m.pointwise("scale", [top], lambda a: m.op(Op.TRUE_DIV, a, m.number(448.0)))
     q = m.pointwise(
-        "q",
-        [x, column(scale)],
-        lambda a, b: m.op(Op.TRUE_DIV, a, b),
-        dtype=DType.F8E4M3,
+        "q", [x, column(scale)], lambda a, b: m.op(Op.TRUE_DIV, a, b), dtype=DType.F8E4M3
     )
     program = m.program(q, scale)
     made = schedule(program, H100)

@@ -59,9 +59,6 @@ def test_one_kernel() -> None:
     s0, s1, s2 = (size_symbol(n) for n in ("s0", "s1", "s2"))
     assert sympy.expand(group.numel - s0 * s1) == 0
     assert sympy.expand(group.rnumel - 2 * s2) == 0
-    assert [[n.name for n in s.nests] for s in group.segments] == [
-        ["exp", "sum"],
-        ["exp", "div"],
-    ]
+    assert [[n.name for n in s.nests] for s in group.segments] == [["exp", "sum"], ["exp", "div"]]
     assert group.internal == {"e", "t"}
     assert len({n.stores[0].index for n in group.nests if n.stores[0].buffer == "e"}) == 1

@@ -244,9 +244,7 @@ def test_other_compilers_are_compared_once_a_graph_is_timed() -> None:
     assert {text: c.num_warps for text, c in peers.configs[0].items()} == {"# a\n": 4, "# b\n": 4}
 
 
-def test_the_next_graphs_are_compiled_while_one_is_timed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_next_graphs_are_compiled_while_one_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "_KERNELS", 1)
     compiling, seen = threading.Event(), []
 

@@ -36,8 +36,7 @@ def report(
         typer.Argument(metavar="RESULTS", help="Default: the results folder (HARNESS_RESULTS)."),
     ] = None,
     machine: Annotated[
-        str,
-        "A part of a machine's name: its pages alone. Default: all, newest first.",
+        str, "A part of a machine's name: its pages alone. Default: all, newest first."
     ] = "",
     ack: AckFile = None,
     order: Order = "history",

@@ -33,8 +33,7 @@ _Kernel = Annotated[
     ),
 ]
 _Graph = Annotated[
-    str | None,
-    "The graph that has the kernel. Default: that of the newest run with such a kernel.",
+    str | None, "The graph that has the kernel. Default: that of the newest run with such a kernel."
 ]
 _END = "A commit, or a run of one; with --environment a NAME."
 

@@ -400,10 +400,7 @@ class _Classifier(torch.nn.Module):
 
 
 def _images(
-    target: Target,
-    names: list[str],
-    create: Callable[..., torch.nn.Module],
-    training: bool,
+    target: Target, names: list[str], create: Callable[..., torch.nn.Module], training: bool
 ) -> Example:
     """A model of a library of image models, on images."""
     options = dict(target.options)

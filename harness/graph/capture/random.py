@@ -130,13 +130,7 @@ def _drawn(x: Tensor) -> Tensor:
 
 
 def randint(
-    low: int,
-    high: int,
-    size: Sequence[int],
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    **_: Any,
+    low: int, high: int, size: Sequence[int], *, dtype: Any = None, device: Any = None, **_: Any
 ) -> Any:
     """Whole numbers in [low, high): the upper half of a product where 32 bits are enough, which
     prefers none by more than 2**-32 of its share, else the remainder of 63 bits."""

@@ -58,11 +58,7 @@ def diagonal_scatter(x: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim
 
 
 def as_strided_scatter(
-    x: Tensor,
-    src: Tensor,
-    size: list[int],
-    stride: list[int],
-    storage_offset: int | None = None,
+    x: Tensor, src: Tensor, size: list[int], stride: list[int], storage_offset: int | None = None
 ) -> Any:
     """``as_strided_scatter`` into a row-major tensor that has its storage to itself."""
     offset = x.storage_offset() if storage_offset is None else storage_offset

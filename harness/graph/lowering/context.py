@@ -127,10 +127,7 @@ class Context:
         return value
 
     def substitute(
-        self,
-        root: Value,
-        mapping: Mapping[sympy.Symbol, sympy.Expr],
-        simplifier: Simplifier,
+        self, root: Value, mapping: Mapping[sympy.Symbol, sympy.Expr], simplifier: Simplifier
     ) -> Value:
         """``root`` with variables replaced by expressions, indices simplified."""
         key = (id(root), id(simplifier), *mapping.items())
@@ -165,11 +162,7 @@ class Context:
         return self.builder.masked(mask, body, other)
 
     def inside(
-        self,
-        expr: sympy.Expr,
-        shape: Shape,
-        low: sympy.Expr | None,
-        high: sympy.Expr | None,
+        self, expr: sympy.Expr, shape: Shape, low: sympy.Expr | None, high: sympy.Expr | None
     ) -> Value:
         """Whether ``low <= expr < high``, where ``expr`` is over the variables of a tensor
         of ``shape``; an absent bound always holds. Compared in 32 bits where that is

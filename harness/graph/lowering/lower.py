@@ -13,13 +13,7 @@ from harness.graph.lowering.cost import Demand, oversized, profile, worth_storin
 from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.picking import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
-from harness.graph.lowering.tensor import (
-    Reduced,
-    Result,
-    Scanned,
-    Tensor,
-    canonical,
-)
+from harness.graph.lowering.tensor import Reduced, Result, Scanned, Tensor, canonical
 from harness.graph.model import (
     CHECKED,
     Graph,

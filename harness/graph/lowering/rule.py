@@ -11,12 +11,7 @@ from harness.dtypes import DType
 from harness.errors import UnsupportedOperator
 from harness.graph.lowering.context import Context, Index
 from harness.graph.lowering.scalar import Number, Scalar, result_type
-from harness.graph.lowering.tensor import (
-    Lowered,
-    Shape,
-    Tensor,
-    canonical,
-)
+from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical
 from harness.graph.model import Arg, Node, Ref, TensorType
 from harness.ir.nodes import Constant, Load, Value
 from harness.ir.ops import Op

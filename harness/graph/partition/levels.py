@@ -115,10 +115,7 @@ def _nbytes(kind: ValueType) -> int:
 
 
 def _kind(
-    node: Node,
-    nodes: dict[str, Node],
-    kind: dict[str, Kind],
-    supports: Callable[[Node], bool],
+    node: Node, nodes: dict[str, Node], kind: dict[str, Kind], supports: Callable[[Node], bool]
 ) -> Kind:
     if is_view(node, nodes):
         if node.op == GETITEM:

@@ -24,16 +24,7 @@ from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
 from harness.decisions import UNDECIDED, Decisions
-from harness.graph.model import (
-    Graph,
-    HostCall,
-    Mutation,
-    Node,
-    Partition,
-    Ref,
-    Region,
-    tensors_of,
-)
+from harness.graph.model import Graph, HostCall, Mutation, Node, Partition, Ref, Region, tensors_of
 from harness.graph.partition.levels import Kind, Layout, analyse
 from harness.graph.partition.members import Unit, connect, fill, region_graph
 from harness.graph.partition.sinking import sink
@@ -50,9 +41,7 @@ LATE_MUTATION = "an input changed in place that something else still reads"
 
 
 def partition(
-    graph: Graph,
-    supports: Callable[[str], bool] | None = None,
-    decisions: Decisions = UNDECIDED,
+    graph: Graph, supports: Callable[[str], bool] | None = None, decisions: Decisions = UNDECIDED
 ) -> Partition:
     """Cut ``graph`` into regions and host calls; see the module's text for the rules.
 

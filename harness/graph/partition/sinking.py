@@ -80,10 +80,7 @@ def _cones(layout: Layout, targets: Mapping[str, int]) -> list[list[str]]:
 
 
 def _sink_cone(
-    layout: Layout,
-    cone: list[str],
-    target: int,
-    homes: Mapping[str, frozenset[str]] | None,
+    layout: Layout, cone: list[str], target: int, homes: Mapping[str, frozenset[str]] | None
 ) -> None:
     if homes is not None and all(name in homes for name in cone):
         for name in cone:

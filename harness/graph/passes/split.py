@@ -212,11 +212,7 @@ def _close(reduction: Reduction, chunks: Chunks, emitter: Emitter, partial: Ref)
 
 
 def _split_statistic(
-    reduction: Reduction,
-    chunks: Chunks,
-    emitter: Emitter,
-    opened: Ref,
-    dims: tuple[int, ...],
+    reduction: Reduction, chunks: Chunks, emitter: Emitter, opened: Ref, dims: tuple[int, ...]
 ) -> Callable[[Node], list[Node]] | None:
     """Variance = mean of the chunks' variances + variance of their means (equal chunks)."""
     _, within, means = _var_mean(emitter, opened, dims, False, "partial")
@@ -258,13 +254,7 @@ def _var_mean(
     value = emitter.type(source)
     kind = reduced_type(value, dims, keepdim, value.dtype)
     both = emitter.call(
-        label,
-        "aten.var_mean.correction",
-        (kind, kind),
-        source,
-        dims,
-        correction=0,
-        keepdim=keepdim,
+        label, "aten.var_mean.correction", (kind, kind), source, dims, correction=0, keepdim=keepdim
     )
     variance = emitter.call(f"{label}_var", "getitem", kind, both, 0)
     return both, variance, emitter.call(f"{label}_mean", "getitem", kind, both, 1)

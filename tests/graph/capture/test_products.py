@@ -88,8 +88,7 @@ def test_a_matrix_read_twice_is_copied_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "inputs",
-    [(half(800, 64), half(33, 64)), (torch.randn(800, 512), torch.randn(33, 512))],
+    "inputs", [(half(800, 64), half(33, 64)), (torch.randn(800, 512), torch.randn(33, 512))]
 )
 def test_what_does_not_pay_is_left_alone(inputs: tuple[torch.Tensor, ...]) -> None:
     """Little depth: the copies cost more than the product. 32 bits: other kernels."""

@@ -10,13 +10,7 @@ from harness.dtypes import DType
 from harness.graph.lowering import lower, supports
 from harness.ir.verify import verify
 from tests.ir.oracle import interpret
-from tests.operator_cases import (
-    Case,
-    expected,
-    graph_of,
-    inputs_of,
-    tolerance_of,
-)
+from tests.operator_cases import Case, expected, graph_of, inputs_of, tolerance_of
 from tests.operator_table import CASES
 
 

@@ -56,11 +56,7 @@ CASES: tuple[tuple[str, tuple[int, ...], tuple[Arg, ...], dict[str, Arg]], ...] 
 @pytest.mark.parametrize(("op", "shape", "args", "kwargs"), CASES)
 @pytest.mark.parametrize("count", [2, 4, 7, 16])
 def test_equal_in_float64(
-    op: str,
-    shape: tuple[int, ...],
-    args: tuple[Arg, ...],
-    kwargs: dict[str, Arg],
-    count: int,
+    op: str, shape: tuple[int, ...], args: tuple[Arg, ...], kwargs: dict[str, Arg], count: int
 ) -> None:
     graph = reduction(op, shape, *args, **kwargs)
     split = split_reductions(graph, H100, lambda name, default: count)

@@ -8,14 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.measure.noise.controls import Session
-from harness.measure.noise.estimate import (
-    NO_CONTROLS,
-    ONE_PROCESS,
-    Between,
-    Pair,
-    Times,
-    estimate,
-)
+from harness.measure.noise.estimate import NO_CONTROLS, ONE_PROCESS, Between, Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Estimate, Part, Rules, Verdict, combine, holm, judge
 from harness.measure.noise.variance import OLD_METHOD, Prior, fit_prior, median_error
 from tests.measure.noise.simulated import KERNELS, World, in_turns, samples, table

@@ -36,11 +36,7 @@ def rows(tmp_path: Path, *against: str, seconds: float = 20.0) -> dict[str, Regi
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [
-        ("crashes", "exit status 7"),
-        ("hangs", "no answer within 5 s"),
-        ("faults", "illegal access"),
-    ],
+    [("crashes", "exit status 7"), ("hangs", "no answer within 5 s"), ("faults", "illegal access")],
 )
 def test_a_lost_process_costs_the_row_of_whom_it_ran(tmp_path: Path, name: str, why: str) -> None:
     found = rows(tmp_path, "inductor", name, "eager", seconds=5.0 if name == "hangs" else 60.0)

@@ -48,8 +48,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         made = make(
-            tmp_path_factory.mktemp("world"),
-            graphs=("llama_block_forward", "llama_block_backward"),
+            tmp_path_factory.mktemp("world"), graphs=("llama_block_forward", "llama_block_backward")
         )
     done = made.report()
     assert done.exit_code == 0, done.output

@@ -60,8 +60,7 @@ STORES
 """.replace(
     "LOADS", "\n".join(f"    ld.volatile.global.u32 %r{i}, [%a1+{4 * i}];" for i in range(64))
 ).replace(
-    "STORES",
-    "\n".join(f"    st.volatile.global.u32 [%a1+{4 * i}], %r{63 - i};" for i in range(64)),
+    "STORES", "\n".join(f"    st.volatile.global.u32 [%a1+{4 * i}], %r{63 - i};" for i in range(64))
 )
 """Holds 64 values at a time in 32 registers."""
 

@@ -155,9 +155,7 @@ def test_arguments_that_do_not_fit_launch_nothing(
     assert not driver.launches
 
 
-def test_what_the_driver_refuses_is_an_error_and_a_lost_context_is_taken_again(
-    make: Make,
-) -> None:
+def test_what_the_driver_refuses_is_an_error_and_a_lost_context_is_taken_again(make: Make) -> None:
     driver, calls = FakeDriver(codes=[201]), Calls()
     kernel = calls.kernel(make, driver)
     bind(kernel, driver, b"P")
@@ -281,9 +279,7 @@ def test_a_forked_child_unloads_nothing(
     assert not driver.unloaded
 
 
-def test_too_much_shared_memory_is_an_error(
-    launcher: Callable[[FakeDriver], Launcher],
-) -> None:
+def test_too_much_shared_memory_is_an_error(launcher: Callable[[FakeDriver], Launcher]) -> None:
     with pytest.raises(CompileFailed, match="does not fit"):
         launcher(FakeDriver(limit=-1)).prepare()
 

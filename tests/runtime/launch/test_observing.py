@@ -44,9 +44,7 @@ def kernels(driver: FakeDriver, cache: Path) -> SelectedKernels:
 
 
 def test_a_launch_is_marked_with_what_it_launches(
-    kernels: SelectedKernels,
-    driver: FakeDriver,
-    tmp_path: Path,
+    kernels: SelectedKernels, driver: FakeDriver, tmp_path: Path
 ) -> None:
     selected = kernels.get(emitted.POINTWISE)
     launch = Traced(selected, selected.kernel)
@@ -91,8 +89,7 @@ def test_each_kernel_is_timed_once_and_summed_up_by_time(
 
 
 def test_a_pattern_picks_kernels_and_the_rest_is_launched_directly(
-    kernels: SelectedKernels,
-    driver: FakeDriver,
+    kernels: SelectedKernels, driver: FakeDriver
 ) -> None:
     log = Bandwidth(re.compile("add_7$"), time=timed(1.0))
     graph = log.graph("g")
@@ -115,9 +112,7 @@ def test_timing_leaves_what_the_kernel_writes_as_it_was(kernels: SelectedKernels
 
 
 def test_nothing_is_timed_while_a_graph_is_recorded(
-    kernels: SelectedKernels,
-    driver: FakeDriver,
-    monkeypatch: pytest.MonkeyPatch,
+    kernels: SelectedKernels, driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     log = Bandwidth(re.compile(""), time=timed())

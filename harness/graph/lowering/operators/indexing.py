@@ -86,12 +86,7 @@ def searching(boundaries: int, values: int) -> Rule:
 
 
 def _before(
-    call: Call,
-    rows: Tensor,
-    leading: tuple[sympy.Expr, ...],
-    value: Value,
-    count: int,
-    right: bool,
+    call: Call, rows: Tensor, leading: tuple[sympy.Expr, ...], value: Value, count: int, right: bool
 ) -> Value:
     scalar = call.scalar
     found: Value = scalar.constant(0, DType.I32 if count < 2**30 else DType.I64)
