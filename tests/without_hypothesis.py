@@ -21,7 +21,8 @@ def install() -> None:
         from hypothesis import HealthCheck, settings
 
         slow = [HealthCheck.too_slow]
-        settings.register_profile("suite", derandomize=True, suppress_health_check=slow)
+        how = {"derandomize": True, "deadline": None, "suppress_health_check": slow}
+        settings.register_profile("suite", **how)
         settings.load_profile("suite")
         return
     fake: Any = MagicMock(name="hypothesis")

@@ -22,14 +22,15 @@ QUICK = "channels_last_forward"
 pytestmark = pytest.mark.slow
 
 
-def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(tmp_path: Path, *arguments: str, first: str = "") -> subprocess.Popen[str]:
+    """The command in a process of its own, which does ``first`` before."""
     environment = {
         **os.environ,
         "HARNESS_RESULTS": str(tmp_path / "results"),
         "HARNESS_CACHE": str(tmp_path / "cache"),
         "PYTHONPATH": str(ROOT),
     }
-    code = "from harness.cli.main import main; main()"
+    code = first + "from harness.cli.main import main; main()"
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         cwd=tmp_path,
@@ -176,9 +177,18 @@ def wait_for_rows(results: Path, rows: int) -> Path:
     raise AssertionError("nothing was measured in time")
 
 
+WAITS = """
+import time
+from harness.history.journal import Journal
+add = Journal.add_graph
+Journal.add_graph = lambda *given: (add(*given), time.sleep(3600))
+"""
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_run_keeps_what_it_had(tmp_path: Path, how: signal.Signals) -> None:
-    process = start(tmp_path, "run", QUICK, "resnet50_forward", "--no-timing")
+    """It is interrupted in the middle: it waits there."""
+    process = start(tmp_path, "run", QUICK, "adamw_step", "--no-timing", first=WAITS)
     results = tmp_path / "results"
     wait_for_rows(results, 3)
     process.send_signal(how)

@@ -3,7 +3,8 @@
     TRITON_INTERPRET=1 python together.py MODULE CONFIG(JSON)
 
 The interpreter runs programs one after the other. Here each runs in a thread of its own, one at a
-time: the turn passes on when a program reads memory that another one is to write (a volatile load).
+time: the turn passes on to the next when a program reads memory that another one is to write (a
+volatile load).
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ import inspect
 import json
 import sys
 import threading
-import time
 import types
+from collections import deque
 from typing import Any
 
 from triton.runtime import interpreter
 
-_MOST_TURNS = 20_000
+_MOST_TURNS = 2_000
 
 
 class Together:
@@ -28,7 +29,8 @@ class Together:
     def __init__(self, function: Any) -> None:
         self.function = function
         self.calls: list[tuple[tuple[int, int, int], dict[str, Any]]] = []
-        self.turn = threading.Lock()
+        self.own = threading.local()
+        self.waiting: deque[threading.Semaphore] = deque()
         self.failed: list[BaseException] = []
         self.turns = 0
         self.__signature__ = inspect.signature(function)
@@ -39,22 +41,32 @@ class Together:
         self.calls.append((tuple(builder.grid_idx), args))
         if len(self.calls) < builder.grid_dim[0]:
             return
-        threads = [threading.Thread(target=self._program, args=call) for call in self.calls]
+        self.waiting.extend(threading.Semaphore(0) for _ in self.calls)
+        threads = [
+            threading.Thread(target=self._program, args=(turn, *call))
+            for turn, call in zip(self.waiting, self.calls, strict=True)
+        ]
         self.calls = []
         for thread in threads:
             thread.start()
+        self.waiting.popleft().release()
         for thread in threads:
             thread.join()
         if self.failed:
             raise self.failed[0]
 
-    def _program(self, place: tuple[int, int, int], args: dict[str, Any]) -> None:
-        with self.turn:
-            interpreter.interpreter_builder.set_grid_idx(*place)
-            try:
-                self.function(**args)
-            except BaseException as error:  # for the thread that started this one
-                self.failed.append(error)
+    def _program(
+        self, turn: threading.Semaphore, place: tuple[int, int, int], args: dict[str, Any]
+    ) -> None:
+        self.own.turn = turn
+        turn.acquire()
+        interpreter.interpreter_builder.set_grid_idx(*place)
+        try:
+            self.function(**args)
+        except BaseException as error:  # for the thread that started this one
+            self.failed.append(error)
+        if self.waiting:
+            self.waiting.popleft().release()
 
     def give_way(self) -> None:
         """Let another program run."""
@@ -63,9 +75,9 @@ class Together:
         self.turns += 1
         if self.failed or self.turns > _MOST_TURNS:
             raise RuntimeError("a program waits for one that will not come")
-        self.turn.release()
-        time.sleep(1e-4)
-        self.turn.acquire()
+        self.waiting.append(self.own.turn)
+        self.waiting.popleft().release()
+        self.own.turn.acquire()
         builder.set_grid_idx(*place)
 
 

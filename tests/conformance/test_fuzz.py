@@ -11,11 +11,14 @@ import torch
 import torch.nn.functional as F
 
 from harness.backend import Devices
+from harness.conformance import fuzz as fuzzing
 from harness.conformance.compare import differences
 from harness.conformance.fuzz import fuzz, shrunk, trial
 from harness.conformance.programs import Program, make_program
 from harness.graph.lowering.scalar import Scalar
 from harness.ir.nodes import Value
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:<string>")  # the programs are odd
 
 
 def test_a_seed_is_a_program() -> None:
@@ -58,6 +61,7 @@ def test_a_wrong_compiler_is_found_and_shown_small(
         return self.add(left, right)
 
     monkeypatch.setattr(Scalar, "mul", wrong)
+    monkeypatch.setattr(fuzzing, "_SECONDS", 1e6)
     program = Program(
         ("torch.tensor([1.0, 2.0, 5.0])",),
         ("v0 = x0 + 1", "v1 = v0 * x0", "v2 = v1.sin()", "v3 = v2 - v0", "v4 = x0.cos()"),

@@ -14,6 +14,8 @@ from harness.conformance.compare import differences
 from harness.executor import graphs
 from harness.graph.replay import operator_function
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0:UserWarning")
+
 
 @pytest.fixture
 def compiler(devices: Devices) -> Iterator[Compiler]:

@@ -73,7 +73,7 @@ def take(context: Context, job: Take) -> tuple[str, int]:
     with (context.cache / "taken").open("a") as file:
         file.write(f"{job.name}\n")
     if (context.cache / "slow").exists():
-        time.sleep(2.5)
+        time.sleep(0.3)
     if (context.cache / job.name).exists():
         raise Unusable(NoDevice("the GPU cannot be used", got=job.name))
     return job.name, os.getpid()
@@ -88,7 +88,7 @@ def do(context: Context, job: Do) -> object:
         case "path":
             return sys.path
         case "hang":
-            time.sleep(60)
+            time.sleep(3600)
         case (str(how), str(path)):
             _meet(how, Path(path))
         case "crash":
@@ -108,4 +108,4 @@ def _meet(how: str, path: Path) -> None:
     while not path.exists():
         time.sleep(0.01)
     if how == "stay":
-        time.sleep(600)
+        time.sleep(3600)

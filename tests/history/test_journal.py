@@ -167,7 +167,7 @@ from harness.history.journal import Journal
 kept = Journal(Path({out!r}), run())
 kept.add_graph(run().graphs[0])
 print("written", flush=True)
-time.sleep(60)
+time.sleep(3600)
 """
 
 

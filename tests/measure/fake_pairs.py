@@ -84,5 +84,6 @@ def time_pair(context: Context, job: PairJob) -> PairSamples:
     if any("# crashes" in text for text in texts):
         os._exit(7)
     if any("# hangs" in text for text in texts):
-        time.sleep(60)
+        context.step("hangs")
+        time.sleep(3600)
     return _timed(job)

@@ -14,11 +14,12 @@ from harness.measure.jobs import Effort, PairJob, PairSamples, TimedKernel
 from harness.measure.pairs import KernelPair, time_pairs
 from harness.records.timing import Samples, Work
 from harness.target import H100
+from tests.devices.limits import limit_hangs_alone
 from tests.measure import fake_pairs
 from tests.runtime.emitted import POINTWISE
 
 MODULE = POINTWISE + "\nARGS = [\n]\n"
-EFFORT = Effort(processes=3, job_seconds=5.0)
+EFFORT = Effort(processes=3)
 
 
 @pytest.fixture(autouse=True)
@@ -72,14 +73,17 @@ def medians(one: PairSamples) -> tuple[float, float]:
     return one.a.median, one.b.median
 
 
-def test_a_kernel_that_cannot_run_is_a_reason(tmp_path: Path) -> None:
+def test_a_kernel_that_cannot_run_is_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit_hangs_alone(monkeypatch)
     bad = [pair(word, f"# {word}\n# ms 1") for word in ("crashes", "fails", "hangs")]
-    effort = Effort(processes=2, job_seconds=5.0)
+    effort = Effort(processes=2, job_seconds=1.0)
     found = time_pairs([pair("good"), *bad], effort, tmp_path, 1, handlers=fake_pairs.HANDLERS)
     assert found.reasons[0] == ""
     assert "process ended" in found.reasons[1]
     assert "does not fit" in found.reasons[2]
-    assert "no answer within 5 s" in found.reasons[3]
+    assert "no answer within 1 s" in found.reasons[3]
     assert [len(o) for o in found.outcomes] == [2, 0, 0, 0]
     names = [name for *_, name in log(tmp_path)]
     assert names.count("# crashes") == 1, "what cannot run is not tried again in later processes"

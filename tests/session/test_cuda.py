@@ -15,6 +15,7 @@ from harness.heuristics.facts import Config
 from harness.records.run import Check
 from harness.session.cuda import CudaDevice
 from harness.session.model import GraphDone
+from tests.devices.limits import limit_hangs_alone
 from tests.measure import fake_device
 from tests.measure.fakes import FakeEntry, compiled, module, session
 from tests.runtime import emitted
@@ -25,7 +26,8 @@ HAS_GPU = torch.cuda.is_available()
 @pytest.fixture
 def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDevice]:
     monkeypatch.setattr(pool, "_PAUSE_SECONDS", 0.0)
-    with CudaDevice(tmp_path, 1, seconds=5.0, handlers=fake_device.HANDLERS) as made:
+    limit_hangs_alone(monkeypatch)
+    with CudaDevice(tmp_path, 1, seconds=1.0, handlers=fake_device.HANDLERS) as made:
         yield made
 
 
@@ -50,7 +52,7 @@ def test_a_faulting_and_a_hanging_kernel_are_rows_and_the_rest_go_on(
     assert "exit status 7" in rows["crashes"].check_note
     assert rows["hangs"].check is Check.PASSED
     assert rows["hangs"].ms is None
-    assert "no answer within 5 s" in rows["hangs"].reason
+    assert "no answer within 1 s" in rows["hangs"].reason
     assert (tmp_path / "taken").read_text() == "xxxx"
     # 4 MB in 2 µs are 2000 GB/s; each process measured a copy bandwidth of its own. All are checked
     # before the first is timed, which costs two processes.
@@ -80,7 +82,7 @@ def test_a_fresh_process_times_with_the_configuration_given(
     assert second.samples.method == "fake"
     assert first.limit is not None
     assert first.limit.fraction == pytest.approx(2.0)
-    with pytest.raises(WorkerDied, match="no answer within 5 s"):
+    with pytest.raises(WorkerDied, match="no answer within 1 s"):
         device.again("# hangs", "k", given, 8)
     third = device.again("# k", "k", given)
     assert third.samples.process == 1

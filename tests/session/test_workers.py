@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,14 +20,15 @@ distributed = pytest.importorskip("distributed", reason="needs harness[workers]"
 
 
 def fake_board(kernel_seconds: float) -> FakePlace:
-    """Named after its worker: ``slow`` ones take their time, ``small`` ones die, ``none`` have no
-    GPU, ``other`` ones are of another kind."""
-    name = str(distributed.get_worker().name)
+    """Named after its worker: ``slow`` ones wait at the worker's ``gate``, ``small`` ones die,
+    ``none`` have no GPU, ``other`` ones are of another kind."""
+    worker = distributed.get_worker()
+    name = str(worker.name)
     if "none" in name:
         raise NoDevice("the GPU cannot be used", got="no device found")
     kind = "other" if "other" in name else "fake-gpu"
     dies = 1 if "small" in name else 10**9
-    return FakePlace(f"GPU-{name}", 0.5 if "slow" in name else 0.0, dies, kind)
+    return FakePlace(f"GPU-{name}", dies, kind, worker.gate if "slow" in name else None)
 
 
 @pytest.fixture
@@ -48,10 +49,14 @@ def start(cluster: Any, *names: str) -> None:
         return [await worker for worker in found]
 
     cluster.started |= dict(zip(names, cluster.sync(each), strict=True))
+    for name in names:
+        cluster.started[name].gate = threading.Semaphore(0)
 
 
 def end(cluster: Any, name: str) -> None:
-    cluster.sync(cluster.started[name].close, nanny=False)
+    """Close a worker, and let what waits at its gate end."""
+    cluster.sync(cluster.started[name].close, nanny=False, executor_wait=False)
+    cluster.started[name].gate.release(1000)
 
 
 def test_sixteen_workers_with_losses_and_stragglers(cluster: Any) -> None:
@@ -61,7 +66,11 @@ def test_sixteen_workers_with_losses_and_stragglers(cluster: Any) -> None:
         assert len(places) == 16
         assert {place.name for place in places} >= {"GPU-w0", "GPU-small-3", "GPU-slow-7"}
         made = fleet(places, 64, processes=2)  # type: ignore[arg-type]
-        events = list(made.events())
+        events = []
+        for event in made.events():
+            events.append(event)
+            if sum(isinstance(e, GraphDone) for e in events) == 20:
+                cluster.started["slow-7"].gate.release(1000)
     assert len(records(iter(events))) == 64
     lost = {e.board for e in events if isinstance(e, BoardLost)}
     assert lost == {"GPU-small-3", "GPU-small-11"}
@@ -73,9 +82,10 @@ def test_a_worker_that_is_killed_in_the_middle_costs_nothing_but_time(cluster: A
     start(cluster, "slow-0", "w1")
     with remote_boards(cluster.scheduler.address, 60.0, fake_board) as places:
         events = []
+        cluster.started["slow-0"].gate.release()
         for event in fleet(places, 8).events():  # type: ignore[arg-type]
             events.append(event)
-            if sum(isinstance(e, GraphDone) for e in events) == 5:  # w1 has done its own
+            if sum(isinstance(e, GraphDone) for e in events) == 5:  # w1's own, and one of its own
                 end(cluster, "slow-0")
         assert len(records(iter(events))) == 8
         assert [e.board for e in events if isinstance(e, BoardLost)] == ["GPU-slow-0"]
@@ -83,23 +93,22 @@ def test_a_worker_that_is_killed_in_the_middle_costs_nothing_but_time(cluster: A
 
 def test_results_come_as_they_are_known(cluster: Any) -> None:
     start(cluster, "slow-0")
+    gate, heard = cluster.started["slow-0"].gate, 0
+    gate.release()
     with remote_boards(cluster.scheduler.address, 60.0, fake_board) as places:
-        moments = []
         for event in fleet(places, 4).events():  # type: ignore[arg-type]
             if isinstance(event, GraphDone):
-                moments.append(time.monotonic())
-    assert moments[-1] - moments[0] > 1.0  # 0.5 s for each: not all at the end
+                heard += 1
+                gate.release()  # it begins none before the last was heard of
+    assert heard == 4
 
 
-def test_a_worker_that_is_cut_off_is_a_lost_one(
-    cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_is_cut_off_is_a_lost_one(cluster: Any) -> None:
     start(cluster, "slow-0", "w1")
-    monkeypatch.setattr(workers, "START_SECONDS", 1.0)
-    with remote_boards(cluster.scheduler.address, 0.1, fake_board) as places:
-        worker = cluster.started["slow-0"]
-        # What it says is not heard any more, and the scheduler takes it for alive.
-        worker.log_event = lambda *_: None
+    with remote_boards(cluster.scheduler.address, 60.0, fake_board) as places:
+        # It says nothing any more, and the scheduler takes it for alive.
+        (silent,) = (place for place in places if place.name == "GPU-slow-0")
+        silent.kernel_seconds = (1.0 - workers.START_SECONDS) / 2  # type: ignore[attr-defined]
         events = list(fleet(places, 20).events())  # type: ignore[arg-type]
     assert len(records(iter(events))) == 20
     (lost,) = (e for e in events if isinstance(e, BoardLost))

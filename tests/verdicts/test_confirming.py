@@ -20,7 +20,7 @@ from harness.verdicts.generating import Subject
 from tests.history.kernels import CONFIG, graph, kernel, side
 from tests.measure import fake_pairs
 
-EFFORT = Effort(processes=3, job_seconds=3.0)
+EFFORT = Effort(processes=3)
 
 
 @pytest.fixture(autouse=True)

@@ -50,7 +50,7 @@ def _suffer(name: str) -> None:
         case "crashes":
             os._exit(7)
         case "hangs":
-            time.sleep(60)
+            time.sleep(3600)
         case "faults":
             raise Unusable(HarnessError("the device's context was lost", got="illegal access"))
         case "gone":

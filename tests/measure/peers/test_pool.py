@@ -18,6 +18,7 @@ from harness.measure.peers.regions import Comparable, comparables
 from harness.pipeline import compile_graph
 from harness.records.run import Check, RegionRecord
 from harness.target import H100
+from tests.devices.limits import limit_hangs_alone
 from tests.measure.peers.fake_worker import HANDLERS
 
 SMALL = Path(__file__).parents[3] / "suites" / "graphs" / "small"
@@ -28,7 +29,7 @@ def graph() -> CompiledGraph:
     return compile_graph(load(SMALL / "moe_router_forward.py"), H100)
 
 
-def rows(tmp_path: Path, *against: str, seconds: float = 20.0) -> dict[str, RegionRecord]:
+def rows(tmp_path: Path, *against: str, seconds: float = 600.0) -> dict[str, RegionRecord]:
     with PeerPool(against, tmp_path, 1, seconds, HANDLERS) as pool:
         found = pool.compare(Comparable("g.r0", "# text of a kernel"), {})
     return {row.compiler: row for row in found}
@@ -36,10 +37,13 @@ def rows(tmp_path: Path, *against: str, seconds: float = 20.0) -> dict[str, Regi
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("crashes", "exit status 7"), ("hangs", "no answer within 5 s"), ("faults", "illegal access")],
+    [("crashes", "exit status 7"), ("hangs", "no answer within 1 s"), ("faults", "illegal access")],
 )
-def test_a_lost_process_costs_the_row_of_whom_it_ran(tmp_path: Path, name: str, why: str) -> None:
-    found = rows(tmp_path, "inductor", name, "eager", seconds=5.0 if name == "hangs" else 60.0)
+def test_a_lost_process_costs_the_row_of_whom_it_ran(
+    tmp_path: Path, name: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit_hangs_alone(monkeypatch)
+    found = rows(tmp_path, "inductor", name, "eager", seconds=1.0)
     assert list(found) == ["user", "inductor", name, "eager"]
     assert why in found[name].reason or why in str(found[name])
     assert found[name].ms is None
@@ -51,7 +55,7 @@ def test_a_lost_process_costs_the_row_of_whom_it_ran(tmp_path: Path, name: str, 
 
 
 def test_fresh_processes_are_sets_and_failures_are_not_tried_again(tmp_path: Path) -> None:
-    with PeerPool(("eager", "crashes"), tmp_path, 1, 60.0, HANDLERS, processes=3) as pool:
+    with PeerPool(("eager", "crashes"), tmp_path, 1, 600.0, HANDLERS, processes=3) as pool:
         ours, eager, crashed = pool.compare(Comparable("g.r0", "# text of a kernel"), {})
     assert [s.process for s in ours.sets] == [s.process for s in eager.sets] == [0, 1, 2]
     assert ours.ms == 2.0
@@ -65,7 +69,7 @@ def test_the_first_process_can_be_one_that_times_other_things(tmp_path: Path) ->
     against = ("eager", "crashes")
     with (
         Pool([gpu()], 1e-3, tmp_path, HANDLERS) as first,
-        PeerPool(against, tmp_path, 1, 60.0, HANDLERS, processes=2, first=first) as pool,
+        PeerPool(against, tmp_path, 1, 600.0, HANDLERS, processes=2, first=first) as pool,
     ):
         _, eager, crashed = pool.compare(Comparable("g.r0", "# text of a kernel"), {})
     assert [s.process for s in eager.sets] == [0, 1] and "exit status 7" in crashed.reason
@@ -73,12 +77,12 @@ def test_the_first_process_can_be_one_that_times_other_things(tmp_path: Path) ->
 
 
 def test_two_that_crash_cost_two_rows(tmp_path: Path) -> None:
-    found = rows(tmp_path, "crashes", "faults", "eager", seconds=60.0)
+    found = rows(tmp_path, "crashes", "faults", "eager")
     assert [found[n].ms for n in ("user", "crashes", "faults", "eager")] == [2.0, None, None, 2.0]
 
 
 def test_a_process_lost_while_timing_cannot_be_blamed_on_one(tmp_path: Path) -> None:
-    found = rows(tmp_path, "eager", "ruins-timing", seconds=60.0)
+    found = rows(tmp_path, "eager", "ruins-timing")
     assert all(
         "while all compilers were timed, interleaved" in row.reason for row in found.values()
     )
@@ -91,7 +95,7 @@ def test_without_a_device_nothing_goes_on(tmp_path: Path) -> None:
 
 def test_inductor_is_compiled_ahead_for_every_region(tmp_path: Path, graph: CompiledGraph) -> None:
     work = comparables(graph.regions)
-    with PeerPool(("eager", "inductor", "inductor-tuned"), tmp_path, 2, 60.0, HANDLERS) as pool:
+    with PeerPool(("eager", "inductor", "inductor-tuned"), tmp_path, 2, 600.0, HANDLERS) as pool:
         pool.prepare(work)
     warmed = sorted((tmp_path / "warmed").read_text().split("\n")[:-1])
     expected = [f"{one.name} {tuned}" for one in work for tuned in (True, False)]
@@ -103,17 +107,15 @@ def test_a_pool_that_is_closed_does_not_wait_for_what_compiles(
     tmp_path: Path, graph: CompiledGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After Ctrl-C, which reaches the main thread alone."""
-    monkeypatch.setenv("FAKE_WARM_SECONDS", "60")
+    monkeypatch.setenv("FAKE_WARM_SECONDS", "3600")
     pool = PeerPool(("inductor",), tmp_path, 2, 300.0, HANDLERS)
     with ThreadPoolExecutor(1) as thread:
         preparing = thread.submit(pool.prepare, comparables(graph.regions))
         while not (tmp_path / "warmed").exists():
             time.sleep(0.05)
-        began = time.monotonic()
         pool.close()
         with pytest.raises(HarnessError, match="closed"):
             preparing.result()
-    assert time.monotonic() - began < 50
 
 
 def test_a_region_reaches_the_worker_and_equal_ones_are_compared_once(
@@ -121,7 +123,7 @@ def test_a_region_reaches_the_worker_and_equal_ones_are_compared_once(
 ) -> None:
     work = comparables(graph.regions)
     assert sum(one.count for one in work) == sum(bool(r.launches) for r in graph.regions)
-    with PeerPool(("eager",), tmp_path, 1, 60.0, HANDLERS) as pool:
+    with PeerPool(("eager",), tmp_path, 1, 600.0, HANDLERS) as pool:
         ours, eager = pool.compare(work[0], {})
     assert (ours.compiler, ours.kernels, eager.kernels) == ("harness", work[0].kernels, None)
     assert ours.region == work[0].name

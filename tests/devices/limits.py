@@ -1,0 +1,30 @@
+"""Limits of jobs where a machine may be slower than any of them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from harness.devices.job import Job
+from harness.devices.process import Process
+
+
+def limit_hangs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job's limit counts from when its worker says that it hangs; no other job has one."""
+    send, receive = Process.send, Process.receive
+    limits: dict[int, float] = {}
+
+    def sent(process: Process, handler: str, job: Job, seconds: float) -> None:
+        limits[process.process.pid] = seconds
+        send(process, handler, job, 1e6)
+
+    def received(process: Process) -> list[tuple[str, Any]]:
+        found = receive(process)
+        if any(kind == "step" and "hang" in value for kind, value in found):
+            process.deadline = time.monotonic() + limits[process.process.pid]
+        return found
+
+    monkeypatch.setattr(Process, "send", sent)
+    monkeypatch.setattr(Process, "receive", received)
