@@ -196,6 +196,8 @@ class _NestChecker:
         for axis in axes:
             if not all(s.is_positive for s in sympy.sympify(axis.size).free_symbols):
                 self._fail("an axis size is no size", axis.size, "numbers and sizes")
+        if self.nest.raxes and self.nest.rnumel == 1:
+            self._fail("a nest reduces over a single point", "1 point", "its value, unreduced")
 
     def _check_store(self, store: Store) -> None:
         buffer = self._buffer(store.buffer)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.decisions import UNDECIDED, Decisions
-from harness.ir.program import Program
+from harness.ir.nodes import Nest, buffers_read
+from harness.ir.program import Program, Role
 from harness.schedule.facts import Facts, bits, gather
 from harness.schedule.fuse import Fused, fuse
 from harness.schedule.group import FusedGroup, Schedule, Segment
 from harness.schedule.memory import launch_order, reuse_in_place, traffic
 from harness.schedule.order import internal, segments
-from harness.schedule.prepare import remove_dead, without_trivial_reductions
 from harness.schedule.rewrite import arrange, axes_of, walked_axes, write
 from harness.target import Target
 
@@ -27,7 +27,7 @@ def schedule(program: Program, target: Target, decisions: Decisions = UNDECIDED)
     them, ``raxes`` in all that run over the reduced points, so that one linear position
     means the same point everywhere in the kernel.
     """
-    program = without_trivial_reductions(remove_dead(program))
+    program = _remove_dead(program)
     facts = gather(program)
     fused, rejections = fuse(facts, decisions, target)
     positions = _positions(program)
@@ -42,6 +42,25 @@ def schedule(program: Program, target: Target, decisions: Decisions = UNDECIDED)
         for n, (g, pairs) in enumerate(zip(ordered, in_place, strict=True))
     )
     return Schedule(program, groups, rejections)
+
+
+def _remove_dead(program: Program) -> Program:
+    """``program`` without stores that reach no output and no mutated input."""
+    needed = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
+    needed |= {*program.outputs, *program.mutated}
+    kept: list[Nest] = []
+    for nest in reversed(program.nests):
+        stores = tuple(s for s in nest.stores if s.buffer in needed)
+        if not stores:
+            continue
+        if len(stores) < len(nest.stores):
+            nest = replace(nest, stores=stores)
+        needed.update(buffers_read(nest))
+        kept.append(nest)
+    buffers = tuple(b for b in program.buffers if b.name in needed)
+    if len(kept) == len(program.nests) and len(buffers) == len(program.buffers):
+        return program
+    return replace(program, buffers=buffers, nests=tuple(reversed(kept)))
 
 
 def _positions(program: Program) -> dict[str, int]:

@@ -122,6 +122,7 @@ BAD: dict[str, Callable[[], Program]] = {
         B.reduce(ReduceKind.SUM, DIFFERENCE, dtype=DType.F32, component=1)
     ),
     "stores nothing": lambda: with_first(stores=()),
+    "over a single point": lambda: with_first(raxes=(Axis(R0, sympy.Integer(1)),)),
     "axes share a variable": lambda: with_first(raxes=(Axis(I0, sympy.Integer(8)),)),
     "mutated inputs are not": lambda: replace(GOOD, mutated=("x",)),
     "no atomic add": lambda: replace(

@@ -87,8 +87,8 @@ def random_program(seed: int) -> Program:
 def _step(rng: random.Random, m: Maker, pool: list[Tensor], number: int) -> None:
     t = _view(rng, rng.choice(pool[-5:]))
     choice = rng.random()
-    if choice < 0.3 and t.shape:
-        dims = [k for k in range(len(t.shape)) if rng.random() < 0.5] or [len(t.shape) - 1]
+    dims = [k for k in range(len(t.shape)) if rng.random() < 0.5] or [len(t.shape) - 1]
+    if choice < 0.3 and any(t.shape[k] > 1 for k in dims if t.shape):
         kind = rng.choice((ReduceKind.SUM, ReduceKind.MAX, ReduceKind.WELFORD, ReduceKind.ARGMAX))
         components = (0, 1) if kind is ReduceKind.WELFORD else (0,)
         pool += m.reduce(f"b{number}", kind, [t], lambda a: a, dims, components)
