@@ -36,20 +36,20 @@ def random_rules() -> dict[torch._ops.OperatorBase, Rule]:
         _aten.randint.low: randint,
         _aten.randint_like.default: lambda x, high, **where: randint_like(x, 0, high, **where),
         _aten.randint_like.low_dtype: randint_like,
-        _aten.bernoulli.default: bernoulli,
-        _aten.bernoulli.p: bernoulli,
-        _aten.bernoulli.Tensor: bernoulli,
+        _aten.bernoulli.default: _in_place(_bernoulli, whole=True),
+        _aten.bernoulli.p: _in_place(_bernoulli, whole=True),
+        _aten.bernoulli.Tensor: _in_place(_bernoulli, whole=True),
         _aten.native_dropout.default: native_dropout,
-        _aten.uniform.default: uniform,
-        _aten.normal_functional.default: normal_functional,
+        _aten.uniform.default: _in_place(_between),
+        _aten.normal_functional.default: _in_place(_around),
         _aten.normal.float_float: _normal_of_size,
         _aten.normal.Tensor_float: normal_around,
         _aten.normal.float_Tensor: normal_around,
         _aten.normal.Tensor_Tensor: normal_around,
-        _aten.exponential.default: exponential,
-        _aten.geometric.default: geometric,
-        _aten.cauchy.default: cauchy,
-        _aten.log_normal.default: log_normal,
+        _aten.exponential.default: _in_place(_exponential),
+        _aten.geometric.default: _in_place(_geometric, whole=True),
+        _aten.cauchy.default: _in_place(_cauchy),
+        _aten.log_normal.default: _in_place(_log_normal),
         _aten.rrelu_with_noise_functional.default: rrelu_with_noise_functional,
     }
 
@@ -155,14 +155,6 @@ def randint_like(x: Tensor, low: int, high: int, **where: Any) -> Any:
     return _laid_out(made, x, where.get("memory_format"))
 
 
-def bernoulli(x: Tensor, p: Any = None, generator: Any = None) -> Any:
-    """Ones with probability ``p``, a number or a tensor (by default ``x`` itself)."""
-    if generator is not None or x.dtype.is_complex:
-        return NotImplemented
-    chance = x if p is None else p
-    return _laid_out((_drawn(x) < chance).to(x.dtype), x)
-
-
 def native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """``x`` with elements dropped, and the mask of those that are kept."""
     if train is False or p == 0:
@@ -173,24 +165,36 @@ def native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Ten
     return x * keep.to(x.dtype) * (1.0 / (1.0 - p)), keep
 
 
-def uniform(x: Tensor, low: float = 0.0, high: float = 1.0, generator: Any = None) -> Any:
-    """Uniform numbers in [low, high) in place of ``x``."""
-    if generator is not None or x.dtype not in _DIGITS:
-        return NotImplemented
-    return _laid_out(_uniform(x.shape, x.dtype, x.device) * (high - low) + low, x)
+def _in_place(draw: Rule, whole: bool = False) -> Rule:
+    """The rule of an operator that puts what ``draw`` gives in the place of ``x``, in its type and
+    its layout; ``whole``: of integers too."""
+
+    def rule(x: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Any:
+        if generator is not None or x.dtype.is_complex or not (whole or x.dtype in _DIGITS):
+            return NotImplemented
+        return _laid_out(draw(x, *args, **kwargs).to(x.dtype), x)
+
+    return rule
 
 
-def normal_functional(x: Tensor, mean: Any = 0.0, std: Any = 1.0, generator: Any = None) -> Any:
-    """Normal numbers in place of ``x``."""
-    if generator is not None or x.dtype not in _DIGITS:
-        return NotImplemented
-    return _laid_out(_normal(x.shape, x.dtype, x.device) * std + mean, x)
+def _bernoulli(x: Tensor, p: Any = None) -> Tensor:
+    """Ones with probability ``p``, a number or a tensor (by default ``x`` itself)."""
+    return _drawn(x) < (x if p is None else p)
+
+
+def _between(x: Tensor, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """Uniform numbers in [low, high)."""
+    return _uniform(x.shape, x.dtype, x.device) * (high - low) + low
+
+
+def _around(x: Tensor, mean: Any = 0.0, std: Any = 1.0) -> Tensor:
+    return _normal(x.shape, x.dtype, x.device) * std + mean
 
 
 def normal_around(mean: Any, std: Any = 1.0, generator: Any = None) -> Any:
     """Normal numbers for the elements of ``mean`` and ``std``, tensors or numbers."""
     like = mean + std  # for its sizes and its type
-    return normal_functional(like, mean, std, generator)
+    return _in_place(_around)(like, mean, std, generator=generator)
 
 
 def _normal_of_size(mean: float, std: float, size: Sequence[int], **where: Any) -> Any:
@@ -199,35 +203,25 @@ def _normal_of_size(mean: float, std: float, size: Sequence[int], **where: Any) 
     return drawn if drawn is NotImplemented else drawn * std + mean
 
 
-def exponential(x: Tensor, rate: float = 1.0, generator: Any = None) -> Any:
-    """Exponential numbers in place of ``x``, never zero."""
-    if generator is not None or x.dtype not in _DIGITS:
-        return NotImplemented
+def _exponential(x: Tensor, rate: float = 1.0) -> Tensor:
+    """Never zero."""
     drawn = _drawn(x)
     above = torch.clamp_min(drawn, 2.0**-54 if drawn.dtype is torch.float64 else 2.0**-25)
-    return _laid_out((torch.log1p(-above) * (-1.0 / rate)).to(x.dtype), x)
+    return torch.log1p(-above) * (-1.0 / rate)
 
 
-def geometric(x: Tensor, p: float, generator: Any = None) -> Any:
+def _geometric(x: Tensor, p: float) -> Tensor:
     """How many trials of probability ``p`` until the first success."""
-    if generator is not None or x.dtype.is_complex:
-        return NotImplemented
     trials = torch.ceil(torch.log1p(-_drawn(x)) / math.log1p(-p)) if p < 1 else _drawn(x)
-    return _laid_out(torch.clamp_min(trials, 1.0).to(x.dtype), x)
+    return torch.clamp_min(trials, 1.0)
 
 
-def cauchy(x: Tensor, median: float = 0.0, sigma: float = 1.0, generator: Any = None) -> Any:
-    """Cauchy's distribution in place of ``x``."""
-    if generator is not None or x.dtype not in _DIGITS:
-        return NotImplemented
-    drawn = torch.tan((_drawn(x) - 0.5) * math.pi) * sigma + median
-    return _laid_out(drawn.to(x.dtype), x)
+def _cauchy(x: Tensor, median: float = 0.0, sigma: float = 1.0) -> Tensor:
+    return torch.tan((_drawn(x) - 0.5) * math.pi) * sigma + median
 
 
-def log_normal(x: Tensor, mean: float = 1.0, std: float = 2.0, generator: Any = None) -> Any:
-    """Numbers whose logarithm is normal, in place of ``x``."""
-    drawn = normal_functional(x, mean, std, generator)
-    return drawn if drawn is NotImplemented else torch.exp(drawn)
+def _log_normal(x: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
+    return torch.exp(_around(x, mean, std))
 
 
 def rrelu_with_noise_functional(
@@ -243,7 +237,7 @@ def rrelu_with_noise_functional(
         return NotImplemented
     if not training:
         return _aten.leaky_relu(x, (lower + upper) / 2), noise.clone()
-    factors = torch.where(x <= 0, uniform(x, lower, upper), 1.0)
+    factors = torch.where(x <= 0, _laid_out(_between(x, lower, upper), x), 1.0)
     return x * factors, factors
 
 
