@@ -31,7 +31,7 @@ from harness.ir.nodes import (
     operands,
     walk,
 )
-from harness.ir.op_triton import E5M2_LARGEST, HELPERS, e5m2_text, triton_type
+from harness.ir.op_triton import E5M2_LARGEST, e5m2_text, triton_type
 from harness.ir.ops import Op, triton_text
 
 Context = tuple[Value, ...]
@@ -46,16 +46,14 @@ def _asserts(value: Value) -> bool:
 class Body:
     """Writes values and stores. ``evictions`` gives the cache hint of a load, ``labels`` the graph
     value that a value is, ``nodes`` the one that a buffer holds: comments at their lines.
-    ``helpers`` collects the functions that the kernel's text calls. ``walk`` begins the name of the
-    tile that the loop goes along. A program that walks rows writes a block of them to ``outer`` and
-    what does not differ between rows to ``ahead``."""
+    ``walk`` begins the name of the tile that the loop goes along. A program that walks rows writes
+    a block of them to ``outer`` and what does not differ between rows to ``ahead``."""
 
     frame: Frame
     pointers: dict[str, str]
     dtypes: dict[str, DType]
     nodes: dict[str, str]
     labels: dict[int, str]
-    helpers: set[str]
     names: Names = field(default_factory=Names)
     outer: Scope = field(default_factory=Scope)
     loop: Scope | None = None
@@ -250,7 +248,6 @@ class Body:
             # The device library's functions take a literal for a float32; it has no bits.
             texts = [materialised(a) if a.literal else a.text for a in args]
             text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
-        self.helpers.update(name for name in HELPERS if name in text)
         if value.op is Op.CAST and len(texts) == 1 and text == texts[0]:
             return Var(text, value.dtype, tiles)
         return self._assign(value, context, text, tiles)

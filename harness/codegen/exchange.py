@@ -14,11 +14,10 @@ runs programs one after the other, a row has one program and nobody waits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from harness.codegen.values import Scope
 from harness.dtypes import DType
-from harness.heuristics.limits import next_power_of_two
 from harness.ir.op_triton import triton_type
 
 _INDENT = "    "
@@ -39,10 +38,9 @@ class Part:
 @dataclass(slots=True)
 class Exchange:
     """The exchanges of one kernel, after each of its loops: ``words`` of the workspace are each
-    program's. ``helpers`` are the texts of the functions that they call, by name."""
+    program's."""
 
     words: int
-    helpers: dict[str, str] = field(default_factory=dict)
     _used: int = 0
 
     def write(self, parts: Sequence[Part], outer: Scope) -> None:
@@ -51,9 +49,10 @@ class Exchange:
         before, outer.lines = outer.lines, []
         vectors = [f"all_{name}" for name, _ in names]
         sent = ", ".join(_bits(name, dtype) for name, dtype in names)
-        helper = self._meet(len(names))
         place = f"row_words + {self._used} * RSPLIT" if self._used else "row_words"
-        outer.lines.append(f"{', '.join(vectors)} = {helper}({place}, {sent}, row, RSPLIT)")
+        outer.lines.append(
+            f"{', '.join(vectors)} = _exchange_{len(names)}({place}, {sent}, row, RSPLIT)"
+        )
         for vector, (_, dtype) in zip(vectors, names, strict=True):
             if dtype is DType.F32:
                 outer.lines.append(f"{vector} = {vector}.to({triton_type(dtype)}, bitcast=True)")
@@ -72,7 +71,6 @@ class Exchange:
         type of indices."""
         program = "tl.program_id(0)" + (".to(tl.int64)" if index is DType.I64 else "")
         group = f"{program} // RSPLIT"
-        self.helpers["_leave"] = _LEAVE
         return [
             *head,
             "r0_part = (r0_numel + R0_BLOCK * RSPLIT - 1) // (R0_BLOCK * RSPLIT) * R0_BLOCK",
@@ -87,59 +85,6 @@ class Exchange:
             f"{_INDENT}_leave(row_words, {self.words}, RSPLIT)",
         ]
 
-    def _meet(self, count: int) -> str:
-        """The name of the function that exchanges ``count`` numbers."""
-        name = f"_exchange_{count}"
-        numbers = [f"a{n}" for n in range(count)]
-        puts = "".join(
-            f"    tl.atomic_xchg(words + ({n} * RSPLIT + own), "
-            f'({a}.to(tl.int64) << 32) | row, sem="relaxed")\n'
-            for n, a in enumerate(numbers)
-        )
-        rows = next_power_of_two(count)
-        lanes = f"tl.arange(0, {rows} * RSPLIT)"
-        if rows > count:
-            lanes = f"tl.minimum({lanes}, {count} * RSPLIT - 1)"
-        apart, given = "", "found"
-        if count > 1:
-            apart = f"    found = tl.reshape(found, [{rows}, RSPLIT])\n"
-            apart += f"    which = tl.arange(0, {rows})[:, None]\n"
-            each = (f"tl.sum(tl.where(which == {n}, found, 0), 0)" for n in range(count))
-            given = ", ".join(each)
-        self.helpers[name] = _EXCHANGE.format(
-            name=name,
-            numbers=", ".join(numbers),
-            count=count,
-            puts=puts,
-            lanes=lanes,
-            apart=apart,
-            given=given,
-        )
-        return name
-
 
 def _bits(name: str, dtype: DType) -> str:
     return f"{name}.to(tl.int32, bitcast=True)" if dtype is DType.F32 else name
-
-
-_EXCHANGE = '''@triton.jit
-def {name}(words, {numbers}, row, RSPLIT: tl.constexpr):
-    """The numbers of all programs of a row, a vector for each of this one's."""
-    own = tl.program_id(0) % RSPLIT
-    words += (row & 1) * ({count} * RSPLIT)
-{puts}    places = words + {lanes}
-    found = tl.load(places, volatile=True)
-    while tl.sum(((found & 0xFFFFFFFF) != row).to(tl.int32), 0) > 0:
-        found = tl.load(places, volatile=True)
-    found = (found >> 32).to(tl.int32)
-{apart}    return {given}
-'''
-
-_LEAVE = '''@triton.jit
-def _leave(words, COUNT: tl.constexpr, RSPLIT: tl.constexpr):
-    """The last of a row's programs leaves zeros."""
-    tl.debug_barrier()  # all warps have read what they waited for
-    if tl.atomic_add(words + COUNT * RSPLIT, 1, sem="acq_rel") == RSPLIT - 1:
-        for place in range(COUNT * RSPLIT + 1):
-            tl.store(words + place, 0)
-'''

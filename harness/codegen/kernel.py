@@ -23,27 +23,15 @@ from harness.codegen.frame import (
     tile_of,
 )
 from harness.codegen.lookback import closing_lines, opening_lines
-from harness.codegen.reduction import HELPERS, R, Reducer
-from harness.codegen.scan import SCAN_HELPERS, Scanner
+from harness.codegen.reduction import Reducer
+from harness.codegen.scan import Scanner
 from harness.codegen.source import KernelSource
+from harness.codegen.tail import functions_called
 from harness.codegen.values import Scope
 from harness.heuristics.cooperative import PROGRAMS, RSPLIT
 from harness.heuristics.limits import block_name
 from harness.heuristics.mixed import STAGES
-from harness.ir import op_triton
-from harness.ir.nodes import (
-    Load,
-    Masked,
-    Reduce,
-    Scan,
-    Sort,
-    Store,
-    Value,
-    operands,
-    store_roots,
-    values,
-    walk,
-)
+from harness.ir.nodes import Load, Reduce, Store, store_roots
 from harness.schedule.group import SegmentKind
 from harness.tiling.passes import (
     Loaded,
@@ -83,14 +71,12 @@ def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, st
     frame = build_frame(plan)
     kernel = _Kernel(plan, replace(frame, program=program or frame.program), exchange=exchange)
     lines = kernel.lines()
-    known = {**HELPERS, **SCAN_HELPERS, **op_triton.HELPERS}
-    used = {h: known[h] for h in kernel.helpers} | (exchange.helpers if exchange else {})
     parameters = [a.name for a in plan.arguments] + ([program] if program else [])
     parameters += [f"{name}: tl.constexpr" for name in block_names(plan)]
     parameters += [f"{name}: tl.constexpr" for name in (RSPLIT, PROGRAMS) if exchange]
     parameters += [f"{STAGES}: tl.constexpr"] if plan.category is Category.MIXED else []
     body = "".join(f"{_INDENT}{line}\n" for line in lines)
-    return used, f"({', '.join(parameters)}):\n{body}"
+    return functions_called(_COMMENT.sub("", body)), f"({', '.join(parameters)}):\n{body}"
 
 
 def block_names(plan: KernelPlan) -> list[str]:
@@ -105,7 +91,6 @@ class _Kernel:
 
     plan: KernelPlan
     frame: Frame
-    helpers: set[str] = field(default_factory=set)
     exchange: Exchange | None = None
     _text: list[str] = field(default_factory=list)
     _in_memory: set[str] = field(default_factory=set)
@@ -119,14 +104,12 @@ class _Kernel:
         stores = [s for segment in self.plan.segments for s in segment.stores]
         labels = {id(s.value): nodes[s.buffer] for s in stores}
         dtypes = {b.name: b.dtype for b in buffers}
-        body = Body(self.frame, self._pointers(), dtypes, nodes, labels, self.helpers)
+        body = Body(self.frame, self._pointers(), dtypes, nodes, labels)
         body.along = Scanner(body)
         if self.plan.category is Category.MIXED:
             body.walk, body.ahead = "x", Scope()
         self._components = components(s for part in self.plan.segments for s in part.stores)
         passes = loaded_by_segment(self.plan.segments) if self._looped else []
-        if [*self.frame.vector] == [R] and self.exchange is None:
-            self._load_early(body)
         for number, segment in enumerate(self.plan.segments):
             match segment.kind:
                 case SegmentKind.LOOP if self._looped:
@@ -143,37 +126,6 @@ class _Kernel:
         shared = self.plan.workspace
         closing = closing_lines(shared) if isinstance(shared, Workspace) else []
         return self._head(body) + self._text + closing
-
-    def _load_early(self, body: Body) -> None:
-        """Read what belongs to a row as a whole (a cross entropy's target, and the element that it
-        points to) beside the row, and not one after the other behind its reductions, when nothing
-        else is under way. What has to wait for another load comes after the row's own; a loop's
-        would have to wait before it, and stays."""
-        every = values(s for segment in self.plan.segments for s in segment.stores)
-        loads = self._row_loads(body, every)
-        if not any(load.indirect for load in loads):
-            return
-        for load in (load for load in loads if not load.indirect):
-            body.value(load)
-        first = next((v for v in every if isinstance(v, Reduce)), None)
-        if first is None or self._looped:
-            return
-        for value in (*first.args, *loads):
-            body.value(value)
-
-    def _row_loads(self, body: Body, every: Sequence[Value]) -> list[Load]:
-        """Loads of single elements that no reduction, mask or store has to come before."""
-        pointers, mutated = self._pointers(), self.plan.mutated
-        guarded = {id(v) for m in every if isinstance(m, Masked) for v in walk([m.body])}
-        early: set[int] = set()
-        for value in every:
-            late = isinstance(value, Reduce | Scan | Sort) or id(value) in guarded
-            if isinstance(value, Load):
-                late = late or pointers[value.buffer] in mutated
-            if not late and early.issuperset(map(id, operands(value))):
-                early.add(id(value))
-        found = (v for v in every if id(v) in early and isinstance(v, Load))
-        return [load for load in found if not body.varies(load)]
 
     @property
     def _looped(self) -> bool:
@@ -204,7 +156,7 @@ class _Kernel:
 
     def _flat(self, body: Body, segment: PlanSegment) -> None:
         eager = any(a.kind is ArgumentKind.IN_OUT for a in self.plan.arguments)
-        reducer = Reducer(body, self.helpers, self.exchange)
+        reducer = Reducer(body, self.exchange)
         along = [t.prefix for t in self.plan.tiles]
         flat = [p for p in along if not p.startswith("r")]
         for group in self._pending_groups(segment.stores):
@@ -233,7 +185,7 @@ class _Kernel:
         loop = body.loop = Scope()
         before = frozenset(body.used)
         body.used = set()
-        reducer = Reducer(body, self.helpers, self.exchange)
+        reducer = Reducer(body, self.exchange)
         after: list[Store] = []
         for group in self._pending_groups(segment.stores):
             reducer.add(group)
@@ -261,7 +213,7 @@ class _Kernel:
         assert body.ahead is not None
         rows = body.loop = body.outer
         body.outer, body.ahead = body.ahead, None
-        reducer = Reducer(body, self.helpers, along="x")
+        reducer = Reducer(body, along="x")
         for group in self._pending_groups(segment.stores):
             reducer.add(group)
         walked = next(t for t in self.plan.tiles if t.prefix == "x")

@@ -30,11 +30,9 @@ _APART = 512
 
 @dataclass(slots=True)
 class Reducer:
-    """Writes the reductions of one segment over the tile ``along``. ``helpers`` collects the
-    combine functions the kernel needs."""
+    """Writes the reductions of one segment over the tile ``along``."""
 
     body: Body
-    helpers: set[str]
     exchange: Exchange | None = None
     along: str = R
     _finals: list[Callable[[], None]] = field(default_factory=list)
@@ -181,7 +179,6 @@ class Reducer:
         if kind in _EXTREMES and dtype.is_float:
             return self._float_extreme(kind, dtype, name)
         if kind is ReduceKind.PROD:
-            self.helpers.add("_multiply")
             return self._kept(f"tl.reduce({name}, {self._axis}, _multiply)")
         return self._reduce(_ACROSS[kind], name)
 
@@ -364,7 +361,6 @@ class Reducer:
             self._softmax_strided(group, arg)
             return
         side, together = self._side(facts.side)
-        self.helpers.add("_larger")
         kind = triton_type(group[0].dtype)
         fewer = [block_name(p) for p in self.body.frame.vector]
         fewer[self._axis] += f" // {side}"
@@ -480,18 +476,3 @@ def neutral(kind: ReduceKind, dtype: DType) -> str:
             return HIGHEST[dtype is DType.I64]
         case ReduceKind.ARGMAX | ReduceKind.ARGMIN | ReduceKind.WELFORD | ReduceKind.SOFTMAX:
             raise InvalidProgram("a reduction without a neutral element", got=kind.value)
-
-
-HELPERS = {
-    "_multiply": '''@triton.jit
-def _multiply(a, b):
-    """Combine function of a product."""
-    return a * b
-''',
-    "_larger": '''@triton.jit
-def _larger(a, b):
-    """The larger one, NaN if one is."""
-    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
-''',
-}
-"""Combine functions by name; a kernel's text includes those it uses."""

@@ -86,8 +86,6 @@ class Scanner:
         if kind in (ScanKind.MAX, ScanKind.MIN):
             parts += ((self.body.frame.plan.index_dtype, "0"),)
             blocks += (self._line(scope, f"tl.broadcast_to({R}index, {self.body.block_shape})"),)
-        if kind is not ScanKind.SUM:
-            self.body.helpers.add(_HELPER[kind])
         workspace = self.body.frame.plan.workspace
         if isinstance(workspace, Workspace):
             return self._shared(scope, workspace, kind, parts, blocks)
@@ -290,28 +288,3 @@ def _join(kind: ScanKind, before: Sequence[str], after: Sequence[str]) -> str:
     if kind is ScanKind.SUM:
         return f"{before[0]} + {after[0]}"
     return f"{_HELPER[kind]}({', '.join((*before, *after))})"
-
-
-SCAN_HELPERS = {
-    "_add_exponentials": '''@triton.jit
-def _add_exponentials(a, b):
-    """log(exp(a) + exp(b)); equal infinities stay."""
-    top = tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
-    gap = tl.where(a == b, 0.0, -tl.abs(a - b))
-    infinite = (a == b) & (tl.abs(a) == float("inf"))
-    return tl.where(infinite, a, top + libdevice.log1p(tl.exp(gap)))
-''',
-    "_last_maximum": '''@triton.jit
-def _last_maximum(a, a_place, b, b_place):
-    """The larger value, or NaN, and its place; the later one of two."""
-    later = (b >= a) | (b != b)
-    return tl.where(later, b, a), tl.where(later, b_place, a_place)
-''',
-    "_last_minimum": '''@triton.jit
-def _last_minimum(a, a_place, b, b_place):
-    """The smaller value, or NaN, and its place; the later one of two."""
-    later = (b <= a) | (b != b)
-    return tl.where(later, b, a), tl.where(later, b_place, a_place)
-''',
-}
-"""Combine functions of scans by name; what comes first is ``a``."""

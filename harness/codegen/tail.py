@@ -16,6 +16,9 @@ from pathlib import Path
 
 import jinja2
 
+from harness.heuristics.limits import next_power_of_two
+from harness.ir.op_triton import ZETA_TERMS
+
 _ERRORS = {
     "fp64": 1e-10,
     "fp32": 1e-5,
@@ -96,6 +99,26 @@ def template(name: str) -> jinja2.Template:
         autoescape=False,  # it is Python that is written
     )
     return made.get_template(name)
+
+
+@functools.cache
+def _functions() -> dict[str, str]:
+    text = template("functions.py.j2").render(zeta=ZETA_TERMS)
+    each = re.split(r"\n\n(?=@triton)", text)
+    return {re.findall(r"def (\w+)", one)[0]: one for one in each}
+
+
+def functions_called(text: str) -> dict[str, str]:
+    """Those of the functions of this package that the kernel's ``text`` calls, by name."""
+    known = _functions()
+    names = set(re.findall(r"\b_\w+", text))
+    found = {name: known[name] for name in names & known.keys()}
+    exchange = template("exchange.py.j2")
+    for name in names:
+        if name.startswith("_exchange_"):
+            count = int(name.removeprefix("_exchange_"))
+            found[name] = exchange.render(count=count, rows=next_power_of_two(count))
+    return found
 
 
 def imports(kernel: str) -> str:

@@ -56,47 +56,6 @@ ZETA_TERMS = tuple(
 """Bernoulli numbers B(2), B(4) … over the factorials of 2, 4 …: Euler and Maclaurin's formula."""
 
 
-def _zeta_lines() -> str:
-    lines = []
-    for j, factor in enumerate(ZETA_TERMS, 1):
-        lines.append(f"    total += {factor!r} * term")
-        lines.append(f"    term *= (s + {2 * j - 1}) * (s + {2 * j}) / (end * end)")
-    return "\n".join(lines[:-1])
-
-
-HELPERS = {
-    "_random_bits": '''@triton.jit
-def _random_bits(seed, index):
-    """Word index % 4 of block index // 4 of Philox 4x32. Where a thread has elements that follow
-    each other the compiler sees that they share a block, and makes one of four."""
-    a, b, c, d = tl.randint4x(seed, index >> 2)
-    low = tl.where((index & 1) == 0, a, b)
-    high = tl.where((index & 1) == 0, c, d)
-    return tl.where((index & 2) == 0, low, high).to(tl.int32, bitcast=True)
-''',
-    "_zeta": f'''@triton.jit
-def _zeta(s, q):
-    """Hurwitz' zeta function: ten terms from 0 up, the rest by Euler and Maclaurin."""
-    count = tl.where((q < 0) & (q > -1e6), 10 - tl.floor(q), 10.0).to(tl.int32)
-    most = count
-    for _ in tl.static_range(len(q.shape)):
-        most = tl.max(most, 0)
-    total = q * 0
-    for k in range(most):
-        total += tl.where(k < count, libdevice.pow(q + k, -s), 0.0)
-    end = q + count
-    rest = libdevice.pow(end, -s)
-    total += rest * end / (s - 1) + rest * 0.5
-    term = rest * s / end
-{_zeta_lines()}
-    below = (s < 1) | (q != q) | ((q <= 0) & (s != tl.floor(s)))
-    pole = (s == 1) | ((q <= 0) & (q == tl.floor(q)) & (s >= 1))
-    return tl.where(pole, float("inf"), tl.where(below, float("nan"), total))
-''',
-}
-"""Functions that texts call, by name; a kernel's text includes those it uses."""
-
-
 def floor_div(call: Call) -> str:
     """Division rounded down."""
     a, b = call.texts

@@ -205,7 +205,7 @@ def triton_text(
     Operand texts must be names, literals or parenthesised, because a text may repeat
     them or put an operator beside them; at least one must be a tensor. ``nonnegative``
     says that no operand is negative, which makes integer division plain. The kernel
-    must have ``tl``, ``libdevice`` and ``HELPERS`` in scope.
+    must have ``tl``, ``libdevice`` and the functions that it calls in scope.
 
     Raises ``InvalidProgram`` if the number of operands is wrong.
     """

@@ -124,26 +124,3 @@ def rows(
     # Rows at odd addresses: no neighbours, but elements that lie as far apart as there are threads.
     wanted = f"{side} if" if side else "R0_BLOCK // 512 if"
     assert f"SIDE: tl.constexpr = {wanted}" in made
-
-
-def test_what_a_row_reads_besides_is_read_before_it_is_reduced() -> None:
-    """The target of a cross entropy, and the element it points to; in a loop the target alone."""
-    rows = """# harness graph 1
-def loss(
-    x: "f32[64, {n}]",
-    target: "i64[64, 1]",
-):
-    amax: "f32[64, 1]" = aten.amax.default(x, [-1], True)
-    sub: "f32[64, {n}]" = aten.sub.Tensor(x, amax)
-    exp: "f32[64, {n}]" = aten.exp.default(sub)
-    total: "f32[64, 1]" = aten.sum.dim_IntList(exp, [-1], True)
-    gather: "f32[64, 1]" = aten.gather.default(x, 1, target)
-    loss: "f32[64, 1]" = aten.sub.Tensor(total, gather)
-    return (loss,)
-"""
-    held, looped = (only(loads(rows.format(n=n))).text for n in (1024, 40000))
-    places = [held.index(part) for part in ("tl.load(in_ptr1 +", "r0_index + 1024*x", "tl.max(")]
-    assert places == sorted(places)
-    assert held.rindex("tl.load(in_ptr0") < held.index("tl.max(")
-    assert looped.index("tl.load(in_ptr1 +") < looped.index("for r0_offset")
-    assert looped.rindex("tl.load(in_ptr0") > looped.index("tl.max(")

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from harness.codegen.tail import functions_called
 from harness.dtypes import DType
-from harness.ir.op_triton import HELPERS
 from harness.ir.ops import COMPUTE_TYPES, Op, Rule, result_dtype, triton_text
 from harness.runtime.interpret import standins
 
@@ -67,7 +67,8 @@ def source(dtype: DType, nonnegative: bool = False) -> str:
         text = triton_text(op, names, dtypes, target, nonnegative)
         suffix = ".to(tl.int8)" if target is DType.BOOL else ""
         lines.append(f"    tl.store(out{number} + where, ({text}){suffix})")
-    return "\n\n".join((*HELPERS.values(), "\n".join(lines))) + "\n"
+    kernel = "\n".join(lines)
+    return "\n\n".join((*functions_called(kernel).values(), kernel)) + "\n"
 
 
 def load_kernel(dtype: DType, folder: Path) -> ModuleType:
