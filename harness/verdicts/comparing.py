@@ -21,7 +21,7 @@ from harness.measure.noise.estimate import (
     estimate,
 )
 from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
-from harness.measure.noise.variance import median_errors
+from harness.measure.noise.variance import medians
 from harness.records.run import Check, KernelRecord, Run
 from harness.records.timing import Samples
 from harness.verdicts.causes import causes, clock, is_alike, is_identical, is_retuned
@@ -91,6 +91,8 @@ by one or two steps of 15 MHz (0.8 and 1.5 % of 1,980), which unchanged kernels 
 _ARITHMETIC = "compute"
 """What a kernel's record says of its limit where it is the SM's clock alone."""
 
+ByProcess: TypeAlias = Mapping[int, tuple[float, float]]
+"""A kernel's median in each process, in milliseconds, and its relative error."""
 Measured: TypeAlias = Pair | str
 """The times of a match on both sides, or the reason why there are none."""
 
@@ -192,34 +194,48 @@ def compare(a: Side, b: Side, rules: Rules, between: Between | None = None) -> C
     pairing = pair(*(without_duplicates(side.run.graphs) for side in (a, b)))
     unlike = unlike_reason(a.run, b.run)
     together = bool(a.compiler and b.compiler) and a.run.id == b.run.id
-    measured = [
-        unlike or recorded_times(match, together=together, pools=(a.pool, b.pool))
-        for match in pairing.matches
-    ]
+    measured: Sequence[Measured] = [unlike] * len(pairing.matches)
+    if not unlike:
+        measured = recorded_times(pairing.matches, together=together, pools=(a.pool, b.pool))
     made = assemble(a, b, pairing, measured, rules, paired=together, between=between)
     return replace(made, problems=found)
 
 
 def recorded_times(
-    match: Match, *, together: bool = False, pools: tuple[Pool, Pool] = (_ONE_RUN, _ONE_RUN)
-) -> Measured:
-    """The times in the records of a match; ``together``: only of processes that timed both sides,
-    in the same order. ``pools``: whose runs the processes are.
+    matches: Sequence[Match],
+    *,
+    together: bool = False,
+    pools: tuple[Pool, Pool] = (_ONE_RUN, _ONE_RUN),
+) -> list[Measured]:
+    """The times in the records of ``matches``; ``together``: only of processes that timed both
+    sides, in the same order. ``pools``: whose runs the processes are.
     """
+    kernels = {id(kernel): kernel for match in matches for kernel in (*match.a, *match.b)}
+    usable = {key: [] if _untimed(k) else _usable(k) for key, k in kernels.items()}
+    middles, errors = medians([s.ms for several in usable.values() for s in several])
+    each = zip(middles.tolist(), errors.tolist(), strict=True)
+    known = {key: {s.process: next(each) for s in several} for key, several in usable.items()}
+    return [_recorded(match, known, together, pools) for match in matches]
+
+
+def _recorded(
+    match: Match, known: Mapping[int, ByProcess], together: bool, pools: tuple[Pool, Pool]
+) -> Measured:
     for name, kernels in (("A", match.a), ("B", match.b)):
-        why = _untimed(kernels)
+        why = next(filter(None, map(_untimed, kernels)), "")
         if why:
             return f"{why} in {name}"
     change = _clock_change(match)
     if isinstance(change, str):
         return change
-    ours, theirs = _processes(match.a), _processes(match.b)
+    sides = [[(kernel, known[id(kernel)]) for kernel in side] for side in (match.a, match.b)]
+    ours, theirs = (set.intersection(*(set(by) for _, by in side)) for side in sides)
     if together:
         ours = theirs = ours & theirs
     if not ours or not theirs:
         which = "on both sides" if together else f"in {'B' if ours else 'A'}"
         return f"no process timed all of its kernels {which}"
-    before, after = _times(match.a, ours, pools[0]), _times(match.b, theirs, pools[1])
+    before, after = _times(sides[0], ours, pools[0]), _times(sides[1], theirs, pools[1])
     return Pair(before, replace(after, ms=tuple(ms * change for ms in after.ms)))
 
 
@@ -238,44 +254,39 @@ def _clock_change(match: Match) -> float | str:
     )
 
 
-def _untimed(kernels: Sequence[KernelRecord]) -> str:
-    """Why the times of ``kernels`` cannot be used; empty if they can."""
-    for kernel in kernels:
-        if kernel.check is Check.FAILED:
-            return "computes something else (check failed)"
-        if kernel.reason:
-            return f"did not run ({kernel.reason})"
-        odd = sample_problem(kernel)
-        if odd:
-            return odd
-        if not any(s.ms for s in kernel.sets):
-            return "throttled throughout" if any(s.excluded for s in kernel.sets) else "not timed"
-        if all(s.disturbed for s in kernel.sets):
-            return "throttled, or at another launch interval, most of the time"
+def _untimed(kernel: KernelRecord) -> str:
+    """Why the times of ``kernel`` cannot be used; empty if they can."""
+    if kernel.check is Check.FAILED:
+        return "computes something else (check failed)"
+    if kernel.reason:
+        return f"did not run ({kernel.reason})"
+    odd = sample_problem(kernel)
+    if odd:
+        return odd
+    if not any(s.ms for s in kernel.sets):
+        return "throttled throughout" if any(s.excluded for s in kernel.sets) else "not timed"
+    if all(s.disturbed for s in kernel.sets):
+        return "throttled, or at another launch interval, most of the time"
     return ""
 
 
-def _processes(kernels: Sequence[KernelRecord]) -> set[int]:
-    """The processes that timed all of ``kernels``, throttled ones left out."""
-    return set.intersection(*({s.process for s in _usable(kernel)} for kernel in kernels))
-
-
 def _usable(kernel: KernelRecord) -> list[Samples]:
+    """The processes that may be used: throttled ones are left out."""
     return [s for s in kernel.sets if s.ms and s.median > 0 and not s.disturbed]
 
 
-def _times(kernels: Sequence[KernelRecord], processes: set[int], pool: Pool) -> Times:
+def _times(
+    kernels: Sequence[tuple[KernelRecord, ByProcess]], processes: set[int], pool: Pool
+) -> Times:
     """One kernel's launch, or all launches of several, in each of ``processes``."""
     single = len(kernels) == 1
     order = sorted(processes)
     total, squares = np.zeros(len(order)), np.zeros(len(order))
-    for kernel in kernels:
-        of_process = {s.process: s.ms for s in _usable(kernel)}
-        series = [of_process[process] for process in order]
+    for kernel, by_process in kernels:
         weight = 1 if single else kernel.launches
-        medians = weight * np.array([np.median(ms) for ms in series])
-        total += medians
-        squares += (medians * median_errors(series)) ** 2
+        found = np.array([by_process[process] for process in order])
+        total += weight * found[:, 0]
+        squares += (weight * found[:, 0] * found[:, 1]) ** 2
     runs = tuple(pool.run_of(process) for process in order)
     errors = np.sqrt(squares) / total
     return Times(tuple(total.tolist()), tuple(errors.tolist()), runs, tuple(order))

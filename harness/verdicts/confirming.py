@@ -341,7 +341,7 @@ def confirm_compilers(
     if len(regions) < len(work):
         notes.append("interrupted: what had been measured is compared")
     pairing = pair(sides[0].run.graphs, sides[1].run.graphs)
-    measured = [recorded_times(match, together=True) for match in pairing.matches]
+    measured = recorded_times(pairing.matches, together=True)
     return assemble(sides[0], sides[1], pairing, measured, rules, paired=True, notes=notes)
 
 

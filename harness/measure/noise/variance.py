@@ -228,18 +228,20 @@ def median_error(samples: Sequence[float]) -> float:
     (``bench.median``: neighbours that hang together are not counted as independent); 0 for fewer
     than two samples.
     """
-    return float(median_errors([samples])[0])
+    return float(medians([samples])[1][0])
 
 
-def median_errors(series: Sequence[Sequence[float]]) -> Floats:
-    """``median_error`` of each of ``series``; those of one length are computed together."""
-    errors = np.zeros(len(series))
+def medians(series: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
+    """The median of each of ``series`` and its ``median_error``; those of one length are computed
+    together."""
+    errors, middles = np.zeros(len(series)), np.zeros(len(series))
     lengths = np.array([len(samples) for samples in series])
-    for length in np.unique(lengths[lengths > 1]):
+    for length in np.unique(lengths):
         mine = np.flatnonzero(lengths == length)
         values = np.array([series[int(n)] for n in mine], np.float64)
-        low, high, _ = median.intervals(values)
-        middle = np.median(values, axis=1)
-        known = middle > 0
-        errors[mine[known]] = ((high - low) / 2 / _NORMAL)[known] / middle[known]
-    return errors
+        middles[mine] = middle = np.median(values, axis=1)
+        if length > 1:
+            low, high, _ = median.intervals(values)
+            known = middle > 0
+            errors[mine[known]] = ((high - low) / 2 / _NORMAL)[known] / middle[known]
+    return middles, errors

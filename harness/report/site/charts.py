@@ -25,20 +25,6 @@ class Segment:
     y: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A change at position ``x``, which lies in ``low`` to ``high``; ``style`` is a class of the
-    style sheet, ``old`` and ``new`` are the levels, None where the line is of a sum."""
-
-    x: int
-    low: int
-    high: int
-    old: float | None
-    new: float | None
-    style: str
-    text: str
-
-
 def sparkline(values: Sequence[float], style: str = "") -> Markup:
     """The last values as a line of text size, on a logarithmic scale, with a dot at the newest."""
     wide, high = _SPARK

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from harness.records.causes import setting_changes
 from harness.records.names import short
 from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.report.changes import verdict
-from harness.report.site.charts import Mark, Segment
+from harness.report.site.charts import Segment
 from harness.table import clean, plural
 from harness.verdicts.totals import scopes
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _CONTEXT = 4
 """Unchanged lines around a difference."""
-_NOWHERE = "not timed in a run that the history takes"
+NOWHERE = "not timed in a run that the history takes"
 _DIGITS = 7
 """Digits of a commit that are taken for its name, as git does."""
 
@@ -218,7 +218,7 @@ class Model:
         if self.points:
             return ""
         whole = len(self.parts) == len(self.graphs)
-        return "no commit timed all of its graphs" if whole else _NOWHERE
+        return "no commit timed all of its graphs" if whole else NOWHERE
 
 
 @dataclass(frozen=True)
@@ -418,19 +418,32 @@ def _sum(lines: Sequence[Line]) -> Line:
     return Line(tuple(reversed(segments)), changes, summed=True)
 
 
-def marks_of(line: Line, site: Site) -> tuple[Mark, ...]:
-    """The changes of a history as a chart draws them."""
+def chart(line: Line, site: Site) -> dict[str, Any]:
+    """What ``site.js`` draws a history from: segments of positions and values, and the changes. A
+    mark stands at ``x`` and lies in ``low`` to ``high``; ``style`` is a class of the style sheet,
+    ``old`` and ``new`` are the levels, None where the line is of a sum."""
     places = site.places
-    return tuple(
-        Mark(
-            places[change.commit],
-            places.get(change.lowest, places[change.commit]),
-            places.get(change.highest, places[change.commit]),
-            None if line.summed else 1000 * change.old,
-            None if line.summed else 1000 * change.new,
-            verdict(change) if change.confirmed else "suspected",
-            f"{100 * (change.size or 0):+.1f} % {change.commit[:10]}",
-        )
+    marks = [
+        {
+            "x": places[change.commit],
+            "low": places.get(change.lowest, places[change.commit]),
+            "high": places.get(change.highest, places[change.commit]),
+            "old": None if line.summed else 1000 * change.old,
+            "new": None if line.summed else 1000 * change.new,
+            "style": verdict(change) if change.confirmed else "suspected",
+            "text": f"{100 * (change.size or 0):+.1f} % {change.commit[:10]}",
+        }
         for change in line.changes
         if change.commit in places
-    )
+    ]
+    return {
+        "segments": [{"x": one.x, "y": _rounded(one.y)} for one in line.segments],
+        "marks": marks,
+    }
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    """Five digits of each."""
+    given = np.asarray(values, float)
+    scale = 10.0 ** (4 - np.floor(np.log10(given)))
+    return (np.rint(given * scale) / scale).tolist()

@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-import numpy as np
 from markupsafe import Markup, escape
 
 from harness.errors import RecordError, UsageError
@@ -25,23 +22,25 @@ from harness.records import metrics
 from harness.records.names import short
 from harness.report.changes import verdict
 from harness.report.site import charts
-from harness.report.site.data import Kernel, Line, Model, Site, marks_of
+from harness.report.site.data import Kernel, Model, Site, chart
 from harness.report.site.gather import Pages
+from harness.report.site.kernel_page import record, script
 from harness.report.site.tonight import MOST
 from harness.table import clean, microseconds, plural, ratio
 
 if TYPE_CHECKING:
     import jinja2
 
-    from harness.records.trials import Trial
 
 MACHINES = "machines"
 """The folder that holds the pages of machines but the first."""
 MANIFEST = ".harness-site.json"
 """The list of the files that are ours: what is in it and no longer made goes."""
 _HERE = Path(__file__).parent / "templates"
-_ASSETS = ("style.css", "site.js")
+_ASSETS = ("style.css", "site.js", "kernel.js")
 _BUNDLE = "plotly.min.js"
+_HOLE = "(the kernel)"
+"""Stands in the frame of kernels' pages where title and record go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +77,29 @@ def write(folder: Path, pages: Pages, step: Callable[[str], None]) -> Written:
         made[name] = digest
         path = folder / name
         if known.get(name) != digest or not path.is_file():
-            write_atomically(path, content, mode=0o644)
+            _write(path, content, new=name not in known)
             written += 1
     removed = _remove(folder, [name for name in known if name not in made])
     if made != known:
         text = json.dumps(made, indent=0, sort_keys=True)
         write_atomically(folder / MANIFEST, text.encode(), mode=0o644)
     return Written(len(made), written, removed)
+
+
+def _write(path: Path, content: bytes, *, new: bool) -> None:
+    """A ``new`` page is in no list yet: a half of it is written again, and nobody reads it. That
+    is a third of the time of one that takes the old one's place."""
+    if new:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:
+                file.write(content)
+            return
+        except FileExistsError:
+            pass
+        except OSError as error:
+            raise write_error(path, error) from error
+    write_atomically(path, content, mode=0o644)
 
 
 def remove_gone(folder: Path, kept: Collection[str]) -> int:
@@ -179,9 +194,17 @@ def _files(
     neighbours: dict[tuple[str, str], list[Kernel]] = {}
     for kernel in site.kernels:
         neighbours.setdefault((kernel.graph, kernel.record.region), []).append(kernel)
+    title, inside, end = page("kernel", 1, hole=_HOLE).decode().split(_HOLE)
+    rows = environment.get_template("parts.html.j2").make_module(
+        {"site": site, "root": "../", "page": "kernel"}
+    )
     for kernel in site.kernels:
         others = neighbours[kernel.graph, kernel.record.region]
-        yield f"kernels/{kernel.page}", page("kernel", 1, kernel=kernel, others=others)
+        found = kernel.line.changes + kernel.exact
+        changes = str(rows.change_rows(found)) if found else ""  # type: ignore[attr-defined]
+        shown = script(record(kernel, others, site, changes))
+        text = f"{title}{escape(clean(kernel.name))}{inside}{shown}{end}"
+        yield f"kernels/{kernel.page}", text.encode()
 
 
 def _first(pages: Pages) -> dict[str, Any]:
@@ -191,15 +214,12 @@ def _first(pages: Pages) -> dict[str, Any]:
 
 def _script(name: str, value: Any) -> bytes:
     """A value as a script, which a page opened from disk can load."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return f"window.{name}={text};\n".encode()
+    return f"window.{name}={script(value)};\n".encode()
 
 
 def _search(site: Site) -> list[list[str]]:
-    models = [[clean(model.name), "model", f"models/{model.page}"] for model in site.models]
-    return models + [
-        [clean(k.name), clean(f"{k.graph} {k.label}"), f"kernels/{k.page}"] for k in site.kernels
-    ]
+    models = [[model.name, "model", f"models/{model.page}"] for model in site.models]
+    return models + [[k.name, f"{k.graph} {k.label}", f"kernels/{k.page}"] for k in site.kernels]
 
 
 def _points(site: Site) -> list[list[Any]]:
@@ -242,10 +262,10 @@ def _environment() -> jinja2.Environment:
         auto_reload=False,
     )
     made.filters |= {"short": short, "us": _us, "change": _change, "ratio": ratio}
-    made.filters |= {"plural": plural, "trials": _trials}
+    made.filters["plural"] = plural
     made.globals |= {
         "sparkline": charts.sparkline,
-        "chart": _chart,
+        "chart": lambda line, site: Markup(script(chart(line, site))),
         "verdict": verdict,
         "count": Counter,
         "microseconds": microseconds,
@@ -259,31 +279,6 @@ def _visible(value: Any) -> Any:
     return clean(value) if type(value) is str and not value.isprintable() else value
 
 
-def _trials(trials: Sequence[Trial], chosen: Mapping[str, int] | None) -> Markup:
-    """The rows of the tuner's trials, fastest first. Written by a template they cost a third of a
-    kernel's page."""
-    times = [trial.time or math.inf for trial in trials]
-    best, worst = min(times), max((ms for ms in times if ms < math.inf), default=0.0)
-    rows = []
-    for ms, trial in sorted(zip(times, trials, strict=True), key=lambda one: one[0]):
-        given = [escape(_visible(trial.config.get(name, "–"))) for name in trials[0].config]
-        cells = [f'<td class="n">{one}</td>' for one in given]
-        if ms < math.inf:
-            share, over = 4 + 96 * (ms - best) / (worst - best or 1), 100 * (ms / best - 1)
-            bar = f'<i style="width:{share:.1f}%"></i> {over:+.1f} %'
-            cells += [f'<td class="n">{microseconds(ms)}</td><td class="bar">{bar}</td>']
-        else:
-            cells += [f'<td class="n">–</td><td>{escape(_visible(trial.reason))}</td>']
-        for n, figure in enumerate((trial.registers, trial.spills, trial.shared)):
-            style = "n bad" if n == 1 and figure else "n"
-            cells += [f'<td class="{style}">{"–" if figure is None else figure}</td>']
-        style, tag = "", ""
-        if trial.config == chosen:
-            style, tag = ' class="chosen"', ' <span class="tag">chosen</span>'
-        rows.append(f"<tr{style}>{''.join(cells)}<td>{trial.origin.value}{tag}</td></tr>")
-    return Markup("\n".join(rows))
-
-
 def _us(value: float | None) -> str:
     return microseconds(None if value is None else value / 1000)
 
@@ -291,20 +286,6 @@ def _us(value: float | None) -> str:
 def _change(us: float) -> str:
     """A change in microseconds, three digits of it."""
     return f"{us:+.0f}" if abs(us) >= 100 else f"{us:+.3g}" if abs(us) >= 0.1 else f"{us:+.2f}"
-
-
-def _chart(line: Line, site: Site) -> Markup:
-    """What a script draws a history from, as JSON: segments and changes by position."""
-    segments = [{"x": one.x, "y": _rounded(one.y)} for one in line.segments]
-    text = msgspec.json.encode({"segments": segments, "marks": marks_of(line, site)}).decode()
-    return Markup(text.replace("<", "\\u003c"))  # the end of the script cannot be in it
-
-
-def _rounded(values: Sequence[float]) -> list[float]:
-    """Five digits of each."""
-    given = np.asarray(values, float)
-    scale = 10.0 ** (4 - np.floor(np.log10(given)))
-    return (np.rint(given * scale) / scale).tolist()
 
 
 def _against(model: Model) -> dict[str, float]:

@@ -114,6 +114,20 @@ def test_a_chart_is_drawn_and_tells_its_points(world: World, tab: Any) -> None:
     assert colours > 5, "keywords of the module have a colour"
 
 
+def test_a_kernels_page_shows_all_that_its_record_has(world: World, tab: Any) -> None:
+    tab.goto((world.site / planted(world)).as_uri() + "#diff")
+    assert tab.locator("h2").all_inner_texts()[1:3] == [
+        "Configuration and static metrics",
+        "Instructions",
+    ]
+    for title in ("History", "What is fused", "Tuning", "Diff", "Module"):
+        assert tab.locator(f"h2:has-text('{title}')").count() == 1
+    assert "value0 = tl.load" in "".join(tab.locator(".diff .add").all_inner_texts())
+    assert tab.locator("tr.chosen, .bars tr").count() > 5
+    assert "4 → 16" in tab.inner_text("main")
+    assert tab.evaluate("scrollY") > 0, "the anchor is gone to"
+
+
 def test_the_roofline_has_every_timed_kernel(world: World, tab: Any, said: list[str]) -> None:
     tab.goto((world.site / "roofline.html").as_uri())
     tab.wait_for_selector("#roofline .scatterlayer .point")

@@ -8,6 +8,7 @@ import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -48,9 +49,23 @@ class Links(HTMLParser):
 
 
 def links(page: Path) -> Links:
+    """What a page points at; of a kernel's what its record does."""
     found = Links()
-    found.feed(page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    found.feed(text)
+    if page.parent.name == "kernels":
+        shown = record_of(text)
+        found.feed(shown["changes"])
+        found.targets += [shown["place"][0][1], *(other for other, _ in shown["others"])]
+        found.anchors |= {"module", *(["diff"] if shown["diff"] else [])}
     return found
+
+
+def record_of(text: str) -> Any:
+    """The record in a kernel's page."""
+    _, mark, rest = text.partition('<script id="kernel" type="application/json">')
+    assert mark
+    return json.loads(rest.split("</script>")[0])
 
 
 def planted(world: World) -> str:
@@ -59,7 +74,7 @@ def planted(world: World) -> str:
     (page,) = [
         p
         for p in world.site.glob("kernels/*.html")
-        if f"KERNEL = &#34;{kernel.name}" in p.read_text() and "llama-block-forward" in p.name
+        if f'KERNEL = \\"{kernel.name}' in p.read_text() and "llama-block-forward" in p.name
     ]
     return f"kernels/{page.name}"
 
@@ -87,12 +102,13 @@ def test_the_first_page_says_what_tonight_brought(world: World) -> None:
 
 
 def test_a_kernels_page_has_all_that_is_known_of_it(world: World) -> None:
-    text = world.text(planted(world))
-    for part in ("History", "Instructions", "What is fused", "Tuning", "Diff", "Module"):
-        assert f"<h2>{part}" in text
-    assert "tmp0 = tl.load" in text, "the old code, in the diff"
-    assert "value0 = tl.load" in text
-    assert '"style":"regression"' in text
+    shown = record_of(world.text(planted(world)))
+    assert all(shown[part] for part in ("figures", "mix", "nodes", "trials", "changes"))
+    text = "\n".join(shown["diff"]["lines"])
+    assert "-    tmp0 = tl.load" in text, "the old code, in the diff"
+    assert "+    value0 = tl.load" in text
+    assert "value0 = tl.load" in shown["module"]["own"]
+    assert [mark["style"] for mark in shown["history"]["chart"]["marks"]] == ["regression"]
 
 
 def test_every_link_leads_to_a_file_and_an_anchor_of_it(world: World) -> None:
@@ -185,7 +201,7 @@ def test_a_first_run_has_a_page(world: World, tmp_path: Path) -> None:
     assert "one measured commit" in history
     assert 'class="chart"' not in history
     (page, *_) = sorted(mine.site.glob("kernels/*.html"))
-    assert "One point so far" in page.read_text()
+    assert record_of(page.read_text())["history"]["one"]
 
 
 def test_an_interrupted_run_says_why_it_is_no_history(world: World, tmp_path: Path) -> None:
@@ -337,7 +353,7 @@ def test_a_recorded_night_is_what_the_first_page_shows(world: World, tmp_path: P
     ):
         assert said in text
     page = next(
-        p for p in mine.site.glob("kernels/*") if f"KERNEL = &#34;{kernel.name}" in p.read_text()
+        p for p in mine.site.glob("kernels/*") if f'KERNEL = \\"{kernel.name}' in p.read_text()
     )
     assert f'<a href="kernels/{page.name}">' in text
 
