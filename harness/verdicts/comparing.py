@@ -22,7 +22,7 @@ from harness.measure.noise.estimate import (
 )
 from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
 from harness.measure.noise.variance import medians
-from harness.records.run import Check, KernelRecord, Run
+from harness.records.run import KernelRecord, Run
 from harness.records.timing import Samples
 from harness.verdicts.causes import causes, clock, is_alike, is_identical, is_retuned
 from harness.verdicts.pairing import Match, Pairing, pair
@@ -32,8 +32,8 @@ from harness.verdicts.problems import (
     is_timed,
     limits,
     problems_of,
-    sample_problem,
     unlike_reason,
+    untimed,
     without_duplicates,
 )
 from harness.verdicts.totals import (
@@ -211,7 +211,7 @@ def recorded_times(
     sides, in the same order. ``pools``: whose runs the processes are.
     """
     kernels = {id(kernel): kernel for match in matches for kernel in (*match.a, *match.b)}
-    usable = {key: [] if _untimed(k) else _usable(k) for key, k in kernels.items()}
+    usable = {key: [] if untimed(k) else _usable(k) for key, k in kernels.items()}
     middles, errors = medians([s.ms for several in usable.values() for s in several])
     each = zip(middles.tolist(), errors.tolist(), strict=True)
     known = {key: {s.process: next(each) for s in several} for key, several in usable.items()}
@@ -222,7 +222,7 @@ def _recorded(
     match: Match, known: Mapping[int, ByProcess], together: bool, pools: tuple[Pool, Pool]
 ) -> Measured:
     for name, kernels in (("A", match.a), ("B", match.b)):
-        why = next(filter(None, map(_untimed, kernels)), "")
+        why = next(filter(None, map(untimed, kernels)), "")
         if why:
             return f"{why} in {name}"
     change = _clock_change(match)
@@ -252,22 +252,6 @@ def _clock_change(match: Match) -> float | str:
         f"the SM clock was {before:.0f} MHz in A and {after:.0f} MHz in B, and not all that it "
         "does follows that clock"
     )
-
-
-def _untimed(kernel: KernelRecord) -> str:
-    """Why the times of ``kernel`` cannot be used; empty if they can."""
-    if kernel.check is Check.FAILED:
-        return "computes something else (check failed)"
-    if kernel.reason:
-        return f"did not run ({kernel.reason})"
-    odd = sample_problem(kernel)
-    if odd:
-        return odd
-    if not any(s.ms for s in kernel.sets):
-        return "throttled throughout" if any(s.excluded for s in kernel.sets) else "not timed"
-    if all(s.disturbed for s in kernel.sets):
-        return "throttled, or at another launch interval, most of the time"
-    return ""
 
 
 def _usable(kernel: KernelRecord) -> list[Samples]:

@@ -19,6 +19,22 @@ _STUCK = 20
 """So many samples that are all equal are no measurement: a timer's ticks would show."""
 
 
+def untimed(kernel: KernelRecord) -> str:
+    """Why the times of ``kernel`` cannot be used; empty if they can."""
+    if kernel.check is Check.FAILED:
+        return "computes something else (check failed)"
+    if kernel.reason:
+        return f"did not run ({kernel.reason})"
+    odd = sample_problem(kernel)
+    if odd:
+        return odd
+    if not any(s.ms for s in kernel.sets):
+        return "throttled throughout" if any(s.excluded for s in kernel.sets) else "not timed"
+    if all(s.disturbed for s in kernel.sets):
+        return "throttled, or at another launch interval, most of the time"
+    return ""
+
+
 def sample_problem(kernel: KernelRecord) -> str:
     """What is wrong with the samples of ``kernel``; empty if nothing is."""
     samples = [ms for one in kernel.sets for ms in one.ms]
