@@ -96,17 +96,12 @@ def _states(plan: KernelPlan, graph: Graph, buffers: dict[str, Buffer]) -> _Stat
             continue
         if name in plan.initial:
             wanted[position] = base.name
-        elif node is not None and _scatters(plan, name) and len(argument.buffers) == 1:
+        elif node is not None and name in plan.kept:
             before[position] = f"before_{value}"
             changed = replace(node, args=(Ref(before[position]), *node.args[1:]))
             nodes[value] = changed
     ordered = tuple(nodes[n.name] for n in graph.nodes)
     return _States(replace(graph, nodes=ordered), before, wanted)
-
-
-def _scatters(plan: KernelPlan, buffer: str) -> bool:
-    stores = [s for segment in plan.segments for s in segment.stores if s.buffer == buffer]
-    return all(s.indirect or s.mode.is_atomic for s in stores)
 
 
 def reference_of(plan: KernelPlan, graph: Graph) -> Reference:

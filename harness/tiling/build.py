@@ -31,7 +31,7 @@ from harness.schedule.group import FusedGroup, SegmentKind, splits
 from harness.target import Target
 from harness.tiling import choose
 from harness.tiling.copies import with_exact_copies
-from harness.tiling.memory import accesses, arguments, shared_pairs
+from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
 from harness.tiling.names import kernel_name
 from harness.tiling.passes import components, loaded_by_segment
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
@@ -72,6 +72,7 @@ def plan(
     facts = _facts(
         category, space, segments, buffers, group, bytes_touched([*reads, *writes], assumed)
     )
+    initial, kept = _states(program, group)
     shared: Workspace | SharedRows | None = None
     if category is Category.SPLIT_SCAN:
         shared = _workspace(group, stores)
@@ -82,7 +83,9 @@ def plan(
     return KernelPlan(
         name=kernel_name(category.value, group.origins),
         category=category,
-        arguments=arguments(program, segments, group.internal, pairs, sizes, shared is not None),
+        arguments=arguments(
+            program, segments, group.internal, pairs, sizes, shared is not None, kept
+        ),
         tiles=tiles,
         segments=segments,
         buffers=buffers,
@@ -92,7 +95,8 @@ def plan(
         facts=facts,
         bytes_moved=bytes_moved(reads, writes, assumed),
         origins=group.origins,
-        initial=_initial(program, group),
+        initial=initial,
+        kept=kept,
         workspace=shared,
     )
 
@@ -104,14 +108,18 @@ def _persistent(group: FusedGroup, space: Space, hint: Hint, target: Target) -> 
     )
 
 
-def _initial(program: Program, group: FusedGroup) -> frozenset[str]:
-    """Buffers that this group fills and another one scatters into afterwards."""
-    own = {id(n) for n in group.nests}
-    others = (s for n in program.nests if id(n) not in own for s in n.stores)
-    scattered = {s.buffer for s in others if s.indirect or s.mode.is_atomic}
-    own_stores = (s for n in group.nests for s in n.stores)
-    filled = {s.buffer for s in own_stores if not (s.indirect or s.mode.is_atomic)}
-    return frozenset(scattered & filled)
+def _states(program: Program, group: FusedGroup) -> tuple[frozenset[str], frozenset[str]]:
+    """Buffers that this group fills and another one scatters into afterwards, and those of which
+    it keeps what it does not scatter into."""
+    scattering = scattered(program)
+    own = {nest.name for nest in group.nests}
+    first: dict[str, str] = {}
+    for nest in group.nests:
+        for store in nest.stores:
+            first.setdefault(store.buffer, nest.name)
+    kept = {buffer for buffer, nest in first.items() if (nest, buffer) in scattering}
+    later = {buffer for nest, buffer in scattering if nest not in own}
+    return frozenset(later & (first.keys() - kept)), frozenset(kept)
 
 
 def _category(group: FusedGroup, space: Space, target: Target, looped: bool | None) -> Category:

@@ -8,21 +8,39 @@ from dataclasses import dataclass, field
 import sympy
 
 from harness.dtypes import DType
-from harness.ir.nodes import Axis, IndexValue, Indirect, Load, loads, walk
-from harness.ir.program import Program
+from harness.ir.affine import size_hint
+from harness.ir.nodes import Axis, IndexValue, Indirect, Load, loads, points, walk
+from harness.ir.program import Program, Role
 from harness.ir.traffic import Access
 from harness.tiling.plan import Argument, ArgumentKind, PlanSegment, Tile
 
 
 @dataclass(slots=True)
 class _Uses:
-    """Buffers in order of first read and first write; ``old`` are those whose contents
-    from before the launch matter although the kernel writes them."""
+    """Buffers in order of first read and first write; ``old`` are those that are read before they
+    are written, whose contents from before the launch matter therefore."""
 
     read: dict[str, int] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
     last_read: dict[str, int] = field(default_factory=dict)
     old: set[str] = field(default_factory=set)
+
+
+def scattered(program: Program) -> frozenset[tuple[str, str]]:
+    """Nests and buffers that they write into over what stands there already: atomically, where an
+    index from memory says, or to a part of what another nest or the caller has filled."""
+    full = {b.name for b in program.buffers if b.role is Role.INPUT}
+    sizes = {b.name: size_hint(b.numel) for b in program.buffers}
+    found: set[tuple[str, str]] = set()
+    for nest in program.nests:
+        for store in nest.stores:
+            along = (a for a in (*nest.axes, *nest.raxes) if a.var in store.index.free_symbols)
+            part = size_hint(points(along)) < sizes[store.buffer]
+            if store.mode.is_atomic or store.indirect or (part and store.buffer in full):
+                found.add((nest.name, store.buffer))
+            elif not part:
+                full.add(store.buffer)
+    return frozenset(found)
 
 
 def _uses(segments: Sequence[PlanSegment]) -> _Uses:
@@ -34,9 +52,6 @@ def _uses(segments: Sequence[PlanSegment]) -> _Uses:
                 uses.last_read[load.buffer] = number
                 if load.buffer not in uses.written:
                     uses.old.add(load.buffer)
-            partial = store.mode.is_atomic or store.indirect
-            if partial and store.buffer not in uses.written:
-                uses.old.add(store.buffer)
             uses.written.setdefault(store.buffer, number)
     return uses
 
@@ -63,9 +78,11 @@ def arguments(
     pairs: Sequence[tuple[str, str]],
     sizes: Sequence[sympy.Symbol],
     shared: bool,
+    kept: frozenset[str],
 ) -> tuple[Argument, ...]:
     """Parameters in order: memory that is read and overwritten, memory that is read,
-    memory that is written, the workspace if programs share rows, unknown sizes."""
+    memory that is written, the workspace if programs share rows, unknown sizes. ``kept`` is
+    what keeps a part of what it holds."""
     uses = _uses(segments)
     dtypes = {b.name: b.dtype for b in program.buffers}
     reusing = dict(pairs)
@@ -82,7 +99,7 @@ def arguments(
             found[ArgumentKind.IN_OUT].append((name, reused[name]))
         elif name not in uses.written:
             found[ArgumentKind.INPUT].append((name,))
-        elif name in uses.old:
+        elif name in uses.old or name in kept:
             found[ArgumentKind.IN_OUT].append((name,))
         else:
             found[ArgumentKind.OUTPUT].append((name,))

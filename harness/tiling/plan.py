@@ -87,7 +87,8 @@ class KernelPlan:
     ``sizes`` are the unknown size symbols, arguments in this order after the pointers.
     ``bytes_moved`` counts each distinct element read or written once (unknown sizes taken to be
     ``UNKNOWN_SIZE``). ``initial`` are
-    written buffers that hold the state before a scatter which another kernel does.
+    written buffers that hold the state before a scatter which another kernel does, ``kept`` those
+    that this one scatters into over what they hold.
     ``workspace``: several programs share a row, or may, and tell each other through it."""
 
     name: str
@@ -103,6 +104,7 @@ class KernelPlan:
     bytes_moved: int
     origins: tuple[str, ...] = field(repr=False)
     initial: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
     workspace: Workspace | SharedRows | None = None
 
     @property

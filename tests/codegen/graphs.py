@@ -98,6 +98,22 @@ SCATTER = _graph("""def scatter(
     return (put,)
 """)
 
+PART = _graph("""def part(
+    values: "f32[33, 8]",
+    held: "f32[100, 8] parameter",
+):
+    rows: "i64[33]" = aten.arange.start_step(0, 33)
+    ones: "f32[40, 8]" = aten.full.default([40, 8], 1, dtype=torch.float32)
+    put: "f32[40, 8]" = aten.index_put.default(ones, [rows], values)
+    sum: "f32[8]" = aten.sum.dim_IntList(put, [0])
+    sin: "f32[33, 8]" = aten.sin.default(values)
+    set: "f32[100, 8]" = aten.index_put.default(held, [rows], sin)
+    held[...] = set
+    return (put, sum, None)
+""")
+"""A part of what a kernel fills, and of what the caller holds, is written by one that knows where
+without reading it."""
+
 STEP = _graph("""def step(
     param: "f32[1000] parameter",
     grad: "f32[1000] gradient",
@@ -108,7 +124,7 @@ STEP = _graph("""def step(
     return (None,)
 """)
 
-GRAPHS = (SOFTMAX, LAYER_NORM, TRANSPOSE, BIAS, OUTER, ARGMAX, SCATTER, STEP)
+GRAPHS = (SOFTMAX, LAYER_NORM, TRANSPOSE, BIAS, OUTER, ARGMAX, SCATTER, PART, STEP)
 
 
 def graph_of_size(rows: int, columns: int) -> Graph:

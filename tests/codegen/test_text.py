@@ -69,6 +69,16 @@ def test_scatter_adds_atomically_to_what_is_there() -> None:
     assert "torch.ops.aten.index_put.default(before_put, [index], values, True)" in module
 
 
+def test_what_a_kernel_writes_a_part_of_keeps_the_rest() -> None:
+    kept = {
+        plan.arguments[position].buffers: plan
+        for plan, module in zip((s.plan for s in sources(graphs.PART)), modules(graphs.PART), strict=True)
+        for position in range(len(plan.arguments))
+        if plan.arguments[position].kind is ArgumentKind.IN_OUT
+    }
+    assert set(kept) == {("put",), ("held",)}
+
+
 def test_no_mask_where_a_block_always_fits() -> None:
     text = only(graphs.OUTER, looped=True).text
     assert "xmask" not in text
