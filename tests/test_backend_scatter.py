@@ -43,6 +43,73 @@ def _values(shape: tuple[int, ...], dtype: torch.dtype, seed: int) -> torch.Tens
     return made
 
 
+def _cached(held: torch.Tensor, place: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    held.index_copy_(1, place, keys)
+    return keys * 2
+
+
+def _read_again(held: torch.Tensor, place: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    held.index_copy_(1, place, keys)
+    return torch.softmax(held, 1)
+
+
+def _by_a_library(held: torch.Tensor, place: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    held.index_copy_(1, place, keys)
+    return keys @ held.transpose(1, 2)
+
+
+def _before_and_after(held: torch.Tensor, place: torch.Tensor, keys: torch.Tensor) -> Any:
+    before = held.sum(1)
+    held.index_copy_(1, place, keys)
+    return before, held.sum(1)
+
+
+def _from_itself(held: torch.Tensor, place: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    held.index_copy_(1, place, held[:, : keys.shape[1]] * 2)
+    return keys + 1
+
+
+def _returned(held: torch.Tensor, place: torch.Tensor, keys: torch.Tensor) -> Any:
+    held.index_add_(1, place, keys)
+    copy = held.clone()
+    return copy.index_copy_(1, place, keys + 1), held.view(-1)
+
+
+def _two(held: torch.Tensor, place: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    first, second = held[:1].clone(), keys.clone()
+    keys.index_copy_(1, place.clamp(max=keys.shape[1] - 1)[:1], first[:, :1].expand(2, 1, 8))
+    held.index_copy_(1, place, second)
+    return first
+
+
+@pytest.mark.parametrize(
+    ("change", "launches"),
+    [
+        (_cached, 1),
+        (_read_again, 2),
+        (_by_a_library, 1),
+        (_before_and_after, 3),
+        (_from_itself, 3),
+        (_returned, 4),
+        (_two, 3),
+    ],
+)
+def test_an_input_is_scattered_into_in_place(
+    compiler: Compiler, change: Callable[..., Any], launches: int
+) -> None:
+    """As a cache of keys and values is: without a copy of it unless its old contents are read."""
+    torch.compiler.reset()
+    made = [torch.randn(2, 16, 8), torch.tensor([3, 11]), torch.randn(2, 2, 8)]
+    ours, theirs = [x.clone() for x in made], [x.clone() for x in made]
+    got = torch.compile(change, backend=compiler, dynamic=False)(*ours)
+    wanted = change(*theirs)
+    torch.testing.assert_close(got, wanted)
+    torch.testing.assert_close(ours, theirs)
+    report = compiler.reports[-1]
+    assert not report.fallbacks and not report.failures
+    assert report.launches == launches
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_what_meets_in_one_place(compiler: Compiler, seed: int) -> None:
     rng = random.Random(seed)

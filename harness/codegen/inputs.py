@@ -68,7 +68,7 @@ def _row(buffer: Buffer, kind: str) -> str:
 def _is_statistic(buffer: Buffer, graph: Graph) -> bool:
     """Running variances, step counts and the like: buffers of the model."""
     roles = {i.name: i.role for i in graph.inputs}
-    return roles.get(buffer.node) == "buffer"
+    return roles.get(buffer.name) == "buffer"
 
 
 def distinct_indices(graph: Graph) -> dict[str, str]:

@@ -51,7 +51,7 @@ def written_value(argument: Argument, buffers: dict[str, Buffer], graph: Graph) 
     if buffer.role is not Role.INPUT:
         return buffer.node
     for mutation in graph.mutations:
-        if mutation.input == buffer.node:
+        if mutation.input == buffer.name:
             return mutation.value
     raise InvalidProgram(
         "a kernel writes an input that the graph does not mutate", where=buffer.name

@@ -76,7 +76,7 @@ class RegionWriter:
         places = {item.name: n for n, item in enumerate(self.compiled.compiled_as.inputs)}
         buffers = [b for b in self.program.buffers if b.role is Role.INPUT]
         for buffer in buffers:
-            value = self.inputs[places[buffer.node]]
+            value = self.inputs[places[buffer.name]]
             self._variables[buffer.name] = self._usable(buffer.name, value)
 
     def _usable(self, name: str, value: Value) -> str:

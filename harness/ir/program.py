@@ -23,10 +23,10 @@ class Role(enum.Enum):
 class Buffer:
     """A block of memory with a layout.
 
-    ``node`` is the graph value the buffer holds (the input's or node's name): every
-    buffer holds exactly one graph value, so that plain torch can say what belongs in
-    it. ``extent`` is the number of elements its storage must have
-    (largest offset + 1). ``bound`` is the exclusive bound of an integer input that
+    ``node`` is the graph value that is read from the buffer (the input's or node's name): every
+    buffer holds exactly one, so that plain torch can say what belongs in it; of an input that is
+    changed before all reads it is the new one. ``extent`` is the number of elements its storage
+    must have (largest offset + 1). ``bound`` is the exclusive bound of an integer input that
     indexes something.
     """
 
@@ -61,7 +61,7 @@ class Program:
     ``nests`` are in an order that is valid if run one after another. ``outputs`` are
     buffer names in the region's output order (an output may be an input passed
     through). ``mutated`` names the input buffers that some nest stores to; such
-    stores come after every read of the old contents.
+    stores come after every read of the old contents, or before every read of the new ones.
     """
 
     name: str

@@ -114,6 +114,18 @@ PART = _graph("""def part(
 """A part of what a kernel fills, and of what the caller holds, is written by one that knows where
 without reading it."""
 
+CACHE = _graph("""def cache(
+    held: "f32[20, 8] buffer",
+    place: "i64[3]",
+    keys: "f32[3, 8]",
+):
+    put: "f32[20, 8]" = aten.index_put.default(held, [place], keys)
+    sum: "f32[8]" = aten.sum.dim_IntList(put, [0])
+    held[...] = put
+    return (sum, None)
+""")
+"""What the caller holds is changed where an index says, and read afterwards."""
+
 STEP = _graph("""def step(
     param: "f32[1000] parameter",
     grad: "f32[1000] gradient",
@@ -124,7 +136,7 @@ STEP = _graph("""def step(
     return (None,)
 """)
 
-GRAPHS = (SOFTMAX, LAYER_NORM, TRANSPOSE, BIAS, OUTER, ARGMAX, SCATTER, PART, STEP)
+GRAPHS = (SOFTMAX, LAYER_NORM, TRANSPOSE, BIAS, OUTER, ARGMAX, SCATTER, PART, CACHE, STEP)
 
 
 def graph_of_size(rows: int, columns: int) -> Graph:

@@ -71,12 +71,20 @@ def test_scatter_adds_atomically_to_what_is_there() -> None:
 
 def test_what_a_kernel_writes_a_part_of_keeps_the_rest() -> None:
     kept = {
-        plan.arguments[position].buffers: plan
-        for plan, module in zip((s.plan for s in sources(graphs.PART)), modules(graphs.PART), strict=True)
-        for position in range(len(plan.arguments))
-        if plan.arguments[position].kind is ArgumentKind.IN_OUT
+        (argument.buffers, "KEPT = ()" in module.text)
+        for source, module in zip(sources(graphs.PART), modules(graphs.PART), strict=True)
+        for argument in source.plan.arguments
+        if argument.kind is ArgumentKind.IN_OUT
     }
-    assert set(kept) == {("put",), ("held",)}
+    assert kept == {(("put",), False), (("held",), False)}
+
+
+def test_what_the_caller_holds_is_scattered_into_without_a_copy() -> None:
+    put, total = list(sources(graphs.CACHE))
+    assert [a.buffers for a in put.plan.arguments] == [("held",), ("place",), ("keys",)]
+    assert put.plan.bytes_moved == 3 * 8 + 2 * 3 * 8 * 4
+    assert [a.buffers for a in total.plan.arguments] == [("held",), ("sum",)]
+    assert "index_put" not in modules(graphs.CACHE)[1].text.split("def reference")[1]
 
 
 def test_no_mask_where_a_block_always_fits() -> None:

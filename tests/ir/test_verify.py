@@ -162,7 +162,7 @@ def test_reading_an_input_after_overwriting_it() -> None:
     )
     late = replace(GOOD, nests=(FIRST, SECOND, spoil), mutated=("x",))
     verify(late)
-    with pytest.raises(InvalidProgram, match="read after it was overwritten"):
+    with pytest.raises(InvalidProgram, match="read before and after it was overwritten"):
         verify(replace(late, nests=(FIRST, spoil, SECOND)))
 
 

@@ -13,7 +13,7 @@ from harness.graph.lowering.cost import Demand, oversized, profile, worth_storin
 from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.picking import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
-from harness.graph.lowering.tensor import Reduced, Result, Scanned, Tensor, canonical
+from harness.graph.lowering.tensor import Reduced, Result, Scanned, Scattered, Tensor, canonical
 from harness.graph.model import (
     CHECKED,
     Graph,
@@ -98,6 +98,7 @@ class Lowering:
     types: dict[str, TensorType] = field(default_factory=dict)
     extents: dict[str, int] = field(default_factory=dict)
     picked: dict[str, Scanned] = field(default_factory=dict)
+    in_place: dict[str, Scattered] = field(default_factory=dict)
     bounds: dict[str, sympy.Expr] = field(init=False)
     maker: NestMaker = field(init=False)
 
@@ -221,6 +222,43 @@ class Lowering:
             return
         if isinstance(result, Scanned) and self._is_picked(name, result):
             return
+        if isinstance(result, Scattered) and self._changes_an_input(name, result):
+            return
+        self._settle_buffer(name, kind, result)
+
+    def _changes_an_input(self, name: str, result: Scattered) -> bool:
+        """Scatter into the input that a scatter starts from, does not read and is stored into: at
+        once if nothing else reads the input, or at the end if nothing else reads the result."""
+        targets = [m.input for m in self.graph.mutations if m.value == name]
+        if len(targets) != 1 or self._wanted(name):
+            return False
+        own = self.buffers[targets[0]]
+        start = result.initial
+        if (
+            start.value is not self.tensors[own.name].value
+            or (own.shape, own.dtype) != (start.shape, start.dtype)
+            or own.name in self._read_by(result)
+        ):
+            return False
+        if self.uses.demand[own.name].users == 1:
+            self.maker.scatter(own, result, self.origins[name])
+            self.buffers[own.name] = replace(own, node=name)
+            self._become(name, own.name)
+        elif self.uses.demand[name].users == 1:
+            self.in_place[name], self.tensors[name] = result, start
+        else:
+            return False
+        return True
+
+    def _read_by(self, result: Scattered) -> set[str]:
+        """Names of the buffers that what is scattered, and where to, is computed from."""
+        places = [v for i in result.target for _, v in self.context.bindings(i)]
+        return {part.buffer for part in walk([result.value, *places]) if isinstance(part, Load)}
+
+    def _settle_buffer(
+        self, name: str, kind: TensorType, result: Reduced | Scanned | Scattered
+    ) -> None:
+        """Give a result that is more than an expression its buffer."""
         buffer = self._new_buffer(name, kind)
         if isinstance(result, Reduced):
             joined = result.online is not None and self.maker.join_maximum(
@@ -231,6 +269,7 @@ class Lowering:
         elif isinstance(result, Scanned):
             self.maker.scan([(buffer, result)], self.origins[name])
         else:
+            self.maker.fill(buffer, result.initial, self.origins[name])
             self.maker.scatter(buffer, result, self.origins[name])
         self._stored(buffer)
 
@@ -334,11 +373,14 @@ class Lowering:
             if root in targets:
                 copy = self._filled(root, f"{root}_before", Role.TEMPORARY, frozenset())
                 stuck[position] = mutation, copy
+            elif root in self.in_place:
+                self._settle_buffer(root, self.types[root], self.in_place.pop(root))
             elif root not in self.buffers:
                 self._realise(root, self.types[root], self.tensors[root])
         for mutation, root in (*ordered, *stuck):
             self._overwrite(mutation, root)
-        return tuple(m.input for m in self.graph.mutations if m.input in targets)
+        stored = {store.buffer for nest in self.maker.nests for store in nest.stores}
+        return tuple(m.input for m in self.graph.mutations if m.input in stored)
 
     def _readers_first(
         self, pending: list[tuple[Mutation, str]]
@@ -362,6 +404,8 @@ class Lowering:
 
     def _inputs_read(self, root: str) -> set[str]:
         """Names of the buffers that the value ``root`` is computed from."""
+        if root in self.in_place:
+            return self._read_by(self.in_place[root])
         parts = walk([self.tensors[root].value])
         return {part.buffer for part in parts if isinstance(part, Load)}
 
@@ -388,6 +432,10 @@ class Lowering:
 
     def _overwrite(self, mutation: Mutation, root: str) -> None:
         buffer = self.buffers[mutation.input]
+        origins = self.origins[root] | {mutation.value}
+        if root in self.in_place:
+            self.maker.scatter(buffer, self.in_place[root], origins)
+            return
         tensor = self.tensors[root]
         if tensor.shape != buffer.shape:
             raise unsupported(
@@ -397,7 +445,7 @@ class Lowering:
             )
         cast = self.context.scalar.cast(tensor.value, buffer.dtype)
         changed = Tensor(buffer.shape, buffer.dtype, cast)
-        self.maker.fill(buffer, changed, self.origins[root] | {mutation.value})
+        self.maker.fill(buffer, changed, origins)
 
 
 def lower_with(graph: Graph, rules: Rules, name: str | None = None) -> Program:

@@ -160,8 +160,7 @@ class NestMaker:
         return False
 
     def scatter(self, buffer: Buffer, result: Scattered, origins: frozenset[str]) -> None:
-        """Store the initial contents, then the scattered values."""
-        self.fill(buffer, result.initial, origins)
+        """Store the scattered values over the initial contents."""
         # What is written into a dimension of one element keeps its index: it is asserted, and
         # several points may meet there.
         one, shape, stride = sympy.S.One, buffer.shape, buffer.stride

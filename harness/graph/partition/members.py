@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from harness.graph.bounds import with_bounds
 from harness.graph.model import Graph, Input, Mutation, TensorType
 from harness.graph.partition.levels import Kind, Layout
+from harness.graph.passes.cleanup import rename_refs
 
 
 @dataclass(slots=True)
@@ -88,15 +89,18 @@ def fill(layout: Layout, unit: Unit, extra: Iterable[str]) -> None:
     unit.reads = tuple(dict.fromkeys(ref for ref in used if ref in reads))
 
 
-def region_graph(layout: Layout, unit: Unit, name: str, needed: frozenset[str]) -> Graph:
-    """The graph of a region: its nodes as they are, its inputs with what is known of them,
-    as outputs the values among ``needed`` that it computes."""
+def region_graph(
+    layout: Layout, unit: Unit, name: str, needed: frozenset[str], renamed: Mapping[str, str]
+) -> Graph:
+    """The graph of a region: its nodes as they are but for what it reads by another name, its
+    inputs with what is known of them, as outputs the values among ``needed`` that it computes."""
     inputs = {item.name: item for item in layout.graph.inputs}
-    nodes = tuple(layout.nodes[at] for at in unit.contents)
+    renamed = {read: renamed[read] for read in unit.reads if read in renamed}
+    nodes = tuple(rename_refs(layout.nodes[at], renamed) for at in unit.contents)
     reads = dict.fromkeys((*unit.reads, *(m.input for m in unit.mutations)))
     types = {read: layout.types[read] for read in reads}
     kinds = {read: kind for read, kind in types.items() if isinstance(kind, TensorType)}
-    made = tuple(inputs.get(read) or Input(read, kinds[read]) for read in reads)
+    made = tuple(inputs.get(read) or Input(renamed.get(read, read), kinds[read]) for read in reads)
     outputs = tuple(member for member in unit.members if member in needed)
     graph = Graph(name, made, nodes, outputs, tuple(unit.mutations), layout.graph.facts)
     return with_bounds(graph)

@@ -28,7 +28,7 @@ from harness.graph.model import Graph, HostCall, Mutation, Node, Partition, Ref,
 from harness.graph.partition.levels import Kind, Layout, analyse
 from harness.graph.partition.members import Unit, connect, fill, region_graph
 from harness.graph.partition.sinking import sink
-from harness.graph.passes.cleanup import RANDOM_NAMES, clean, kept_names
+from harness.graph.passes.cleanup import RANDOM_NAMES, clean, kept_names, rename_refs
 from harness.graph.views import root_name
 
 NO_LOWERING = "no lowering"
@@ -98,12 +98,14 @@ def _wanted_by_host(layout: Layout, host: list[str]) -> frozenset[str]:
 @dataclass(slots=True)
 class _Plan:
     """Steps in the making: units, then host nodes, then late mutations, by number. ``after[s]`` are
-    the steps that must run after step ``s``."""
+    the steps that must run after step ``s``. ``renamed`` are values that all steps but their own
+    read from the input that they are stored into."""
 
     layout: Layout
     units: list[Unit]
     host: list[str]
     late: list[Mutation] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
     after: list[set[int]] = field(default_factory=list)
     producer: dict[str, int] = field(default_factory=dict)
 
@@ -175,9 +177,22 @@ def _place_mutations(plan: _Plan) -> None:
         for other in others:
             plan.after[other].add(step)
         plan.units[step].mutations.append(mutation)
+    plan.renamed.update(_read_from_inputs(plan))
     for unit in plan.units:
         if unit.mutations:
             fill(plan.layout, unit, [m.value for m in unit.mutations])
+
+
+def _read_from_inputs(plan: _Plan) -> Iterator[tuple[str, str]]:
+    """Values that a region stores into an input of the same layout, and the input: what comes later
+    need not have them twice, unless the graph returns them too."""
+    graph, types = plan.layout.graph, plan.layout.types
+    kept = [*graph.outputs, *(m.value for m in graph.mutations)]
+    roots = [root_name(name, plan.layout.nodes) for name in kept if name is not None]
+    for mutation in graph.mutations:
+        same = types[mutation.value] == types[mutation.input]
+        if same and mutation not in plan.late and roots.count(mutation.value) == 1:
+            yield mutation.value, mutation.input
 
 
 def _steps(plan: _Plan) -> Iterator[Region | HostCall]:
@@ -186,18 +201,19 @@ def _steps(plan: _Plan) -> Iterator[Region | HostCall]:
     outside.update(m.value for m in plan.late)
     for name in reversed(plan.host):
         if layout.kind[name] is not Kind.VIEW or name in outside:
-            outside.update(layout.nodes[name].refs())
-    needed = frozenset(outside.union(*(unit.reads for unit in plan.units)))
+            outside.update(rename_refs(layout.nodes[name], plan.renamed).refs())
+    reads = {plan.renamed.get(name, name) for unit in plan.units for name in unit.reads}
+    needed = frozenset(outside | reads)
     regions = 0
     for step in _order(plan):
         if step < len(plan.units):
             name = f"{graph.name}.r{regions}"
             regions += 1
-            yield Region(name, region_graph(layout, plan.units[step], name, needed))
+            yield Region(name, region_graph(layout, plan.units[step], name, needed, plan.renamed))
             continue
         node = layout.nodes[plan.host[step - len(plan.units)]]
         if node.name in outside or layout.kind[node.name] is not Kind.VIEW:
-            yield _host_call(layout, node)
+            yield _host_call(layout, rename_refs(node, plan.renamed))
     inputs = {item.name: item for item in graph.inputs}
     for mutation in plan.late:
         args = (Ref(mutation.input), Ref(mutation.value))
